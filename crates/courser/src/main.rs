@@ -1,0 +1,3 @@
+//! The terminator.
+
+fn main() {}
