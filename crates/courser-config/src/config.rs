@@ -1,0 +1,203 @@
+//! What the configuration says once it has been read and found valid: plain values without spans.
+//!
+//! Everything here has already been checked, so the program that takes it needs to check nothing but the
+//! world: whether files exist, addresses can be bound, names resolve.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::address::{BackendAddress, ListenAddress};
+use crate::named::Named;
+use crate::source::Origin;
+use crate::tls::{Group, Suite, TlsVersion};
+
+/// The whole configuration of one `courser` process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// What concerns the process as a whole.
+    pub process: Process,
+    /// Session resumption, shared by all listeners.
+    pub sessions: Sessions,
+    /// At least one.
+    pub listeners: Vec<Listener>,
+}
+
+/// What concerns the process as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// Worker threads, 1 to 1024. `None`: the CPUs of the affinity mask, capped by the cgroup quota.
+    pub workers: Option<usize>,
+    /// Whether each worker is bound to one CPU.
+    pub pin: bool,
+    /// Format of the connection log on standard output.
+    pub log: Log,
+    /// Whether a certificate that has expired or is not yet valid stops the program.
+    pub strict: bool,
+    /// Connections open at once; more wait in the kernel's queue. `None`: derive from the descriptor limit.
+    pub max_connections: Option<usize>,
+    /// How long open connections may go on after the program has been told to stop.
+    pub drain_timeout: Duration,
+}
+
+/// Session resumption, shared by all listeners.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sessions {
+    /// Size of the session cache in bytes.
+    pub cache_size: u64,
+    /// How long a session may be resumed, at most seven days (RFC 8446, section 4.6.1).
+    pub lifetime: Duration,
+    /// Whether session tickets are issued and accepted (RFC 5077; RFC 8446, section 4.6.1).
+    pub tickets: bool,
+    /// Whether TLS 1.2 session IDs are given and accepted (RFC 5246, section 7.4.1.2).
+    pub session_ids: bool,
+    /// Tickets sent after a full TLS 1.3 handshake, 0 to 16.
+    pub tickets_per_handshake: u32,
+}
+
+/// Where clients arrive, and what they are offered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listener {
+    /// Unique among the listeners.
+    pub name: String,
+    /// At least one; no address stands twice in a configuration.
+    pub listen: Vec<ListenAddress>,
+    /// Length of the kernel's queue of accepted connections, per listening socket.
+    pub backlog: u32,
+    /// What a client gets that names no known host, or none at all.
+    pub unknown_name: UnknownName,
+    /// Total for the ClientHello and the handshake, from the accepted connection on.
+    pub handshake_timeout: Duration,
+    /// Serves clients whose name belongs to no host. Its `name` is `default` and its `names` are empty. With
+    /// [`UnknownName::Refuse`] its `backends` and `certificates` may be empty.
+    pub default: Host,
+    /// Virtual hosts in the order of the file; each has inherited what it does not say from `default`.
+    pub hosts: Vec<Host>,
+}
+
+/// What one group of server names is served with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Host {
+    /// Unique in its listener; `default` is the listener's own.
+    pub name: String,
+    /// Server names in lower case, exact (`a.example`) or with a wildcard for one label (`*.a.example`).
+    /// Empty: the DNS names of the certificates.
+    pub names: Vec<String>,
+    /// In order of preference. Empty in every host or in none that can be reached: then the program makes a
+    /// self-signed one.
+    pub certificates: Vec<CertificateFiles>,
+    /// Where plaintext goes.
+    pub backends: Vec<BackendAddress>,
+    /// Which PROXY protocol header the backend gets.
+    pub send_proxy: SendProxy,
+    /// Never empty; ascending.
+    pub versions: Vec<TlsVersion>,
+    /// In order of preference; at least one for each of `versions` and none for others.
+    pub suites: Vec<Suite>,
+    /// Key exchange groups in order of preference; at least one for each of `versions`.
+    pub groups: Vec<Group>,
+    /// ALPN protocols in order of preference (RFC 7301), each 1 to 255 bytes. Empty: ALPN is not answered.
+    pub alpn: Vec<String>,
+    /// How long connecting to the backend may take.
+    pub connect_timeout: Duration,
+    /// How long a connection may stay without a byte in either direction.
+    pub idle_timeout: Duration,
+    /// What the backend gets when the client's FIN came without close_notify.
+    pub on_truncation: OnTruncation,
+}
+
+/// A certificate chain and its private key, as files in PEM. Their contents have not been looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CertificateFiles {
+    /// The chain, leaf first.
+    pub chain: PathBuf,
+    /// The private key; the same file as `chain` where both stand in one.
+    pub key: PathBuf,
+    /// Where it was written, for [`Problem::at`](crate::Problem::at).
+    pub origin: Origin,
+}
+
+/// Format of the connection log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Log {
+    /// One line per connection, for people.
+    Text,
+    /// One JSON object per line.
+    Json,
+    /// No connection log.
+    Off,
+}
+
+/// What a client gets that names no known host, or none at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum UnknownName {
+    /// The listener's own settings.
+    Default,
+    /// The fatal alert `unrecognized_name` (RFC 6066, section 3).
+    Refuse,
+}
+
+/// Which PROXY protocol header the backend gets before the first byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SendProxy {
+    /// None.
+    Off,
+    /// The text form.
+    V1,
+    /// The binary form, with TLS details.
+    V2,
+}
+
+/// What the backend gets when the client's FIN came without close_notify (RFC 8446, section 6.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OnTruncation {
+    /// A FIN, as if the client had said goodbye.
+    Fin,
+    /// A reset, so that a cut-off request cannot pass for a whole one.
+    Reset,
+}
+
+impl Named for Log {
+    const ALL: &'static [Self] = &[Self::Text, Self::Json, Self::Off];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+            Self::Off => "off",
+        }
+    }
+}
+
+impl Named for UnknownName {
+    const ALL: &'static [Self] = &[Self::Default, Self::Refuse];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Refuse => "refuse",
+        }
+    }
+}
+
+impl Named for SendProxy {
+    const ALL: &'static [Self] = &[Self::Off, Self::V1, Self::V2];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::V1 => "v1",
+            Self::V2 => "v2",
+        }
+    }
+}
+
+impl Named for OnTruncation {
+    const ALL: &'static [Self] = &[Self::Fin, Self::Reset];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Fin => "fin",
+            Self::Reset => "reset",
+        }
+    }
+}
