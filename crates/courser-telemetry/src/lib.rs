@@ -1,1 +1,16 @@
-//! Placeholder.
+//! Names and records that the outside sees: end reasons, sides, the line of a connection, and where lines go.
+//!
+//! Every name that a log reader or a dashboard may rely on is defined here and nowhere else. This crate formats and
+//! writes; it opens no socket, knows no TLS and decides nothing about a connection.
+
+pub mod connection;
+pub mod end;
+pub mod event;
+pub mod line;
+pub mod sink;
+pub mod time;
+
+pub use connection::{ConnectionRecord, Resumption};
+pub use end::{End, EndReason, Side};
+pub use event::Events;
+pub use sink::{Format, Lines, Sink};

@@ -1,0 +1,158 @@
+//! Listening sockets: one per worker and address, all opened before any worker starts.
+
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixStream;
+
+use rustix::net::SocketFlags;
+use socket2::{Protocol, SockRef, Type};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use crate::address::Address;
+use crate::stream::Stream;
+
+/// An open listening socket that no worker serves yet.
+#[derive(Debug)]
+pub struct Socket {
+    fd: OwnedFd,
+    address: Address,
+}
+
+impl Socket {
+    /// Opens `count` listening sockets on `address`, one for each worker. For TCP they share the port through
+    /// SO_REUSEPORT (socket(7)), so that the kernel spreads the clients; a unix socket is one queue that all share.
+    /// Port 0 takes a free port, the same for all. `dual` lets an IPv6 socket accept IPv4 as well.
+    ///
+    /// TCP_NODELAY is set here once: accepted sockets inherit it.
+    pub fn open(address: &Address, dual: bool, backlog: u32, count: usize) -> io::Result<Vec<Self>> {
+        let backlog = i32::try_from(backlog).unwrap_or(i32::MAX);
+        let first = Self::bind(address, dual, backlog)?;
+        let address = first.address.clone();
+        let mut sockets = vec![first];
+        while sockets.len() < count {
+            sockets.push(match address {
+                Address::Ip(_) => Self::bind(&address, dual, backlog)?,
+                _ => sockets[0].share()?,
+            });
+        }
+        Ok(sockets)
+    }
+
+    /// Takes over a socket that is listening already, for example from systemd, for `count` workers.
+    pub fn adopt(fd: OwnedFd, count: usize) -> io::Result<Vec<Self>> {
+        let socket = SockRef::from(&fd);
+        if !socket.is_listener()? {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the inherited socket is not listening"));
+        }
+        socket.set_nonblocking(true)?;
+        let address = local_address(&socket)?;
+        if let Address::Ip(_) = address {
+            socket.set_tcp_nodelay(true)?;
+        }
+        let mut sockets = vec![Self { fd, address }];
+        while sockets.len() < count {
+            sockets.push(sockets[0].share()?);
+        }
+        Ok(sockets)
+    }
+
+    /// Where it listens, with the real port.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Another descriptor for the same queue.
+    fn share(&self) -> io::Result<Self> {
+        Ok(Self { fd: self.fd.try_clone()?, address: self.address.clone() })
+    }
+
+    fn bind(address: &Address, dual: bool, backlog: i32) -> io::Result<Self> {
+        let tcp = matches!(address, Address::Ip(_));
+        let socket = socket2::Socket::new(address.domain(), Type::STREAM, tcp.then_some(Protocol::TCP))?;
+        if tcp {
+            socket.set_reuse_address(true)?;
+            socket.set_reuse_port(true)?;
+            socket.set_tcp_nodelay(true)?;
+        }
+        if let Address::Ip(SocketAddr::V6(_)) = address {
+            socket.set_only_v6(!dual)?;
+        }
+        if let Address::Unix(path) = address {
+            remove_stale(path)?;
+        }
+        socket.bind(&address.to_socket2()?)?;
+        socket.listen(backlog)?;
+        socket.set_nonblocking(true)?;
+        let address = if tcp { local_address(&SockRef::from(&socket))? } else { address.clone() };
+        Ok(Self { fd: socket.into(), address })
+    }
+}
+
+/// Removes a unix socket that a process which is gone left behind; one that somebody serves is left alone, so that the
+/// bind fails with "address in use".
+fn remove_stale(path: &std::path::Path) -> io::Result<()> {
+    let is_socket = fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket());
+    let refused = || UnixStream::connect(path).is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused);
+    if is_socket && refused() { fs::remove_file(path) } else { Ok(()) }
+}
+
+fn local_address(socket: &SockRef<'_>) -> io::Result<Address> {
+    let address = socket.local_addr()?;
+    if let Some(ip) = address.as_socket() {
+        return Ok(Address::Ip(ip));
+    }
+    let path = address.as_pathname().map(|path| Address::Unix(path.to_owned()));
+    let name = || address.as_abstract_namespace().map(|name| String::from_utf8_lossy(name).into_owned());
+    path.or_else(|| name().map(Address::Abstract))
+        .ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, "the socket is neither TCP nor unix"))
+}
+
+/// A listening socket in a worker's runtime.
+#[derive(Debug)]
+pub struct Listener {
+    fd: AsyncFd<OwnedFd>,
+    address: Address,
+}
+
+/// A connection from the accept queue.
+#[derive(Debug)]
+pub struct Accepted {
+    /// The connection.
+    pub stream: Stream,
+    /// The peer's address; `None` for a unix socket.
+    pub peer: Option<SocketAddr>,
+}
+
+impl Listener {
+    /// Registers the socket with the current thread's runtime.
+    pub fn new(socket: Socket) -> io::Result<Self> {
+        let fd = AsyncFd::with_interest(socket.fd, Interest::READABLE)?;
+        Ok(Self { fd, address: socket.address })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Waits for the next connection.
+    pub async fn accept(&self) -> io::Result<Accepted> {
+        loop {
+            let mut ready = self.fd.readable().await?;
+            if let Ok(accepted) = ready.try_io(|fd| accept(fd.get_ref())) {
+                return accepted;
+            }
+        }
+    }
+}
+
+fn accept(listener: &OwnedFd) -> io::Result<Accepted> {
+    let (fd, peer) =
+        rustix::net::acceptfrom_with(listener.as_fd(), SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)?;
+    let peer = peer.and_then(|any| SocketAddr::try_from(any).ok());
+    Ok(Accepted { stream: Stream::new(fd)?, peer })
+}

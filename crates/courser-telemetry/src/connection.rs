@@ -1,0 +1,159 @@
+//! The record of one connection: every field, its name, and its line.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::{Duration, SystemTime};
+
+use crate::end::End;
+use crate::line::Line;
+use crate::time::write_rfc3339;
+
+/// How the session of a connection came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resumption {
+    /// A full handshake.
+    Full,
+    /// Resumed by session ID (RFC 5246, section 7.3).
+    SessionId,
+    /// Resumed by session ticket (RFC 5077).
+    Ticket,
+    /// Resumed by pre-shared key (RFC 8446, section 2.2).
+    Psk,
+}
+
+impl Resumption {
+    /// The name used in logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::SessionId => "session_id",
+            Self::Ticket => "ticket",
+            Self::Psk => "psk",
+        }
+    }
+}
+
+/// An end of a connection as logs print it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// An IP address and port.
+    Ip(SocketAddr),
+    /// A unix socket.
+    Unix,
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ip(address) => address.fmt(f),
+            Self::Unix => f.write_str("unix"),
+        }
+    }
+}
+
+/// Everything known about a connection when it ended. Times are microseconds, sizes are bytes of plaintext.
+#[derive(Clone, Debug)]
+pub struct ConnectionRecord {
+    /// When it was accepted.
+    pub accepted: SystemTime,
+    /// Worker that served it, counted from 0.
+    pub worker: u16,
+    /// Number of the connection on that worker.
+    pub number: u64,
+    /// Configured name of the listener.
+    pub listener: String,
+    /// Configured name of the virtual host, once chosen.
+    pub host: Option<String>,
+    /// The TCP peer.
+    pub peer: Peer,
+    /// The client that the peer claims to speak for, when it is trusted to claim one.
+    pub claimed: Option<SocketAddr>,
+    /// Server name of the ClientHello.
+    pub sni: Option<String>,
+    /// Application protocol agreed on.
+    pub alpn: Option<String>,
+    /// Protocol version.
+    pub version: Option<&'static str>,
+    /// Cipher suite, IANA name.
+    pub suite: Option<&'static str>,
+    /// Key exchange group.
+    pub group: Option<&'static str>,
+    /// Signature scheme of a full handshake.
+    pub scheme: Option<&'static str>,
+    /// Key of the certificate chosen, for example `EC256` or `RSA2048`.
+    pub key: Option<String>,
+    /// How the session came to be.
+    pub session: Option<Resumption>,
+    /// Why an offered session was not resumed.
+    pub miss: Option<&'static str>,
+    /// The backend that served it.
+    pub backend: Option<String>,
+    /// Backends that were tried in vain before.
+    pub retries: u32,
+    /// From the client.
+    pub bytes_in: u64,
+    /// To the client.
+    pub bytes_out: u64,
+    /// Time from accept to the complete ClientHello.
+    pub hello: Option<Duration>,
+    /// Time from the ClientHello to the end of the handshake.
+    pub handshake: Option<Duration>,
+    /// Time from the handshake to the connected backend.
+    pub connect: Option<Duration>,
+    /// Time from accept to the end.
+    pub total: Duration,
+    /// How it ended.
+    pub end: End,
+}
+
+impl ConnectionRecord {
+    /// Appends the record's line to `out`.
+    pub fn write(&self, out: &mut String, json: bool) {
+        let mut stamp = String::with_capacity(24);
+        write_rfc3339(self.accepted, &mut stamp);
+        let mut line = Line::start(out, json);
+        line.plain("time", stamp);
+        line.plain("id", format_args!("{}-{}", self.worker, self.number));
+        line.number("worker", u64::from(self.worker));
+        line.text("listener", &self.listener);
+        line.maybe("host", self.host.as_deref());
+        line.plain("peer", &self.peer);
+        line.maybe("claimed", self.claimed.map(|a| a.to_string()).as_deref());
+        self.write_tls(&mut line);
+        self.write_traffic(&mut line);
+        line.end();
+    }
+
+    fn write_tls(&self, line: &mut Line<'_>) {
+        line.maybe("sni", self.sni.as_deref());
+        line.maybe("alpn", self.alpn.as_deref());
+        line.maybe("version", self.version);
+        line.maybe("suite", self.suite);
+        line.maybe("group", self.group);
+        line.maybe("scheme", self.scheme);
+        line.maybe("key", self.key.as_deref());
+        line.maybe("session", self.session.map(Resumption::name));
+        line.maybe("miss", self.miss);
+    }
+
+    fn write_traffic(&self, line: &mut Line<'_>) {
+        line.maybe("backend", self.backend.as_deref());
+        line.number("retries", u64::from(self.retries));
+        line.number("bytes_in", self.bytes_in);
+        line.number("bytes_out", self.bytes_out);
+        for (name, time) in [("hello_us", self.hello), ("handshake_us", self.handshake), ("connect_us", self.connect)] {
+            match time {
+                Some(time) => line.number(name, micros(time)),
+                None => line.maybe(name, None),
+            }
+        }
+        line.number("total_us", micros(self.total));
+        line.text("end", self.end.reason.name());
+        line.text("side", self.end.reason.side().name());
+        line.maybe("detail", self.end.detail.as_deref());
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}

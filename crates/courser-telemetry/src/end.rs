@@ -1,0 +1,147 @@
+//! How a connection ended, and whose doing it was.
+
+use std::fmt;
+
+/// Who caused an ending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The peer that opened the connection.
+    Client,
+    /// The server behind courser.
+    Backend,
+    /// courser itself: a limit, a deadline, a fault.
+    Courser,
+    /// Nobody: an orderly end.
+    Nobody,
+}
+
+impl Side {
+    /// The name used in logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Backend => "backend",
+            Self::Courser => "courser",
+            Self::Nobody => "nobody",
+        }
+    }
+}
+
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal, $side:ident;)*) => {
+        /// Why a connection ended. One of these stands in every connection's line as `end`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum EndReason { $($(#[$doc])* $variant,)* }
+
+        impl EndReason {
+            /// Every reason, in the order of a connection's life.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The stable name used in logs and metrics.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// Whose doing it was.
+            pub const fn side(self) -> Side {
+                match self { $(Self::$variant => Side::$side,)* }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// Both sides closed in order.
+    Done = "done", Nobody;
+    /// The client closed (close_notify or FIN) after the handshake without ever sending a byte.
+    ClosedAfterHandshake = "closed_after_handshake", Nobody;
+    /// The client connected and closed without a byte: a port probe or a TCP health check.
+    Probe = "probe", Client;
+    /// The first bytes are no TLS: plain HTTP, or garbage.
+    NotTls = "not_tls", Client;
+    /// An SSL 2.0 ClientHello.
+    Sslv2Hello = "sslv2_hello", Client;
+    /// A handshake record without content (RFC 8446, section 5.1 forbids it).
+    ZeroLengthRecord = "zero_length_record", Client;
+    /// A record longer than TLS allows (RFC 8446, section 5.1).
+    OversizedRecord = "oversized_record", Client;
+    /// A ClientHello longer than the limit.
+    HelloTooLong = "hello_too_long", Client;
+    /// A ClientHello, or what stands in its place, that cannot be parsed.
+    MalformedHello = "malformed_hello", Client;
+    /// No complete ClientHello within the handshake deadline.
+    HelloTimeout = "hello_timeout", Client;
+    /// The client closed before its ClientHello was complete.
+    ClosedInHello = "closed_in_hello", Client;
+    /// The server name is not ours and `unknown_name = "refuse"`.
+    UnknownName = "unknown_name", Client;
+    /// The client can use none of our certificates: no common signature scheme, suite, curve or key exchange.
+    TooOld = "too_old", Client;
+    /// The client offers no version that is allowed here.
+    NoCommonVersion = "no_common_version", Client;
+    /// The handshake was not finished within the handshake deadline.
+    HandshakeTimeout = "handshake_timeout", Client;
+    /// The client closed during the handshake.
+    ClosedInHandshake = "closed_in_handshake", Client;
+    /// The client refused with an alert (`detail` names it), for example because it does not trust the certificate.
+    ClientAlert = "client_alert", Client;
+    /// The handshake failed for another reason (`detail` says which).
+    HandshakeFailed = "handshake_failed", Client;
+    /// A record after the handshake could not be opened, or broke the protocol (`detail` says how).
+    BadRecord = "bad_record", Client;
+    /// The client closed its TCP connection without close_notify: what came before may be cut short.
+    Truncated = "truncated", Client;
+    /// The client reset its TCP connection.
+    ClientReset = "client_reset", Client;
+    /// No backend could be reached.
+    NoBackend = "no_backend", Backend;
+    /// The backend reset its connection.
+    BackendReset = "backend_reset", Backend;
+    /// No byte in either direction for the idle timeout.
+    IdleTimeout = "idle_timeout", Nobody;
+    /// Still open when the drain deadline passed, or at the second SIGTERM.
+    Shutdown = "shutdown", Courser;
+    /// A fault of courser's own; the connection's task ended before it could say why.
+    Internal = "internal", Courser;
+}
+
+impl fmt::Display for EndReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// An ending with what is known beyond its reason.
+#[derive(Clone, Debug)]
+pub struct End {
+    /// Why.
+    pub reason: EndReason,
+    /// What the reason alone does not say, for people.
+    pub detail: Option<String>,
+}
+
+impl End {
+    /// An ending with a detail.
+    pub fn with(reason: EndReason, detail: impl Into<String>) -> Self {
+        Self { reason, detail: Some(detail.into()) }
+    }
+}
+
+impl From<EndReason> for End {
+    fn from(reason: EndReason) -> Self {
+        Self { reason, detail: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn names_are_unique_and_plain() {
+        let names: HashSet<_> = EndReason::ALL.iter().map(|r| r.name()).collect();
+        assert_eq!(names.len(), EndReason::ALL.len());
+        assert!(names.iter().all(|n| n.bytes().all(|b| b.is_ascii_lowercase() || b == b'_' || b == b'2')));
+    }
+}
