@@ -1,1 +1,20 @@
-//! Placeholder.
+//! Support for tests and benchmarks: what stands around the terminator when it is judged from outside.
+//!
+//! A dev-dependency only: nothing that is shipped may name this crate. It never links the terminator; it starts the
+//! program and speaks to it over sockets. Since its callers are tests, its functions panic with the reason when
+//! something that has nothing to do with the test goes wrong, unless they return a `Result`.
+
+pub mod ca;
+pub mod courser;
+pub mod folder;
+pub mod origin;
+pub mod process;
+pub mod tools;
+pub mod usage;
+
+pub use ca::{Issued, KeyType, Leaf, Pair, TestCa};
+pub use courser::Courser;
+pub use folder::Folder;
+pub use origin::{Behaviour, Origin, body};
+pub use process::{PATIENCE, Process, Signal};
+pub use tools::{find, free_port, require};

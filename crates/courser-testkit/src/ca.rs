@@ -1,0 +1,206 @@
+//! A throw-away certificate authority and the certificates it issues.
+//!
+//! Validity is fixed, not relative to now (2020 to 2099, or a past or future year when a test asks for it), so that a
+//! test's outcome does not depend on the day it runs.
+
+use std::path::{Path, PathBuf};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384, PKCS_ED25519, PKCS_RSA_SHA256,
+    RsaKeySize, date_time_ymd,
+};
+use rustls::pki_types::CertificateDer;
+
+use crate::Folder;
+
+/// The kind of a certificate's key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyType {
+    /// ECDSA on P-256, self-styled `EC256` in the PROXY protocol.
+    EcdsaP256,
+    /// ECDSA on P-384.
+    EcdsaP384,
+    /// RSA with a 2048 bit modulus.
+    Rsa2048,
+    /// Ed25519.
+    Ed25519,
+}
+
+/// What a leaf certificate shall say; give it to [`TestCa::issue`].
+#[derive(Clone, Debug)]
+pub struct Leaf {
+    key: KeyType,
+    names: Vec<String>,
+    years: (i32, i32),
+}
+
+impl Leaf {
+    /// A currently valid certificate for `localhost`, `127.0.0.1` and `::1`.
+    #[must_use]
+    pub fn new(key: KeyType) -> Self {
+        Self { key, names: ["localhost", "127.0.0.1", "::1"].map(Into::into).into(), years: (2020, 2099) }
+    }
+
+    /// Replaces the names: DNS names (wildcards too) and IP addresses. The first is also the common name.
+    #[must_use]
+    pub fn names<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.names = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Makes it valid in 2020 only.
+    #[must_use]
+    pub fn expired(mut self) -> Self {
+        self.years = (2020, 2021);
+        self
+    }
+
+    /// Makes it valid from 2098 on.
+    #[must_use]
+    pub fn not_yet_valid(mut self) -> Self {
+        self.years = (2098, 2099);
+        self
+    }
+}
+
+/// A root, optionally an intermediate under it, that live as long as the test.
+pub struct TestCa {
+    root: CertifiedIssuer<'static, KeyPair>,
+    intermediate: Option<CertifiedIssuer<'static, KeyPair>>,
+}
+
+impl TestCa {
+    /// A root that signs leaves itself: chains of one certificate.
+    #[must_use]
+    pub fn new() -> Self {
+        let root = CertifiedIssuer::self_signed(authority("courser test root"), key_pair(KeyType::EcdsaP256))
+            .expect("fixed parameters of an authority are valid");
+        Self { root, intermediate: None }
+    }
+
+    /// A root and one intermediate that signs the leaves: chains of two certificates, as public authorities issue.
+    #[must_use]
+    pub fn with_intermediate() -> Self {
+        let Self { root, .. } = Self::new();
+        let mut params = authority("courser test intermediate");
+        params.use_authority_key_identifier_extension = true;
+        let intermediate = CertifiedIssuer::signed_by(params, key_pair(KeyType::EcdsaP256), &root)
+            .expect("fixed parameters of an authority are valid");
+        Self { root, intermediate: Some(intermediate) }
+    }
+
+    /// Issues a certificate with a fresh key.
+    ///
+    /// # Panics
+    /// When a name is neither a DNS name nor an IP address.
+    #[must_use]
+    pub fn issue(&self, leaf: &Leaf) -> Issued {
+        let key = key_pair(leaf.key);
+        let issuer = self.intermediate.as_ref().unwrap_or(&self.root);
+        let certificate = leaf_params(leaf).signed_by(&key, issuer).expect("parameters of a leaf are valid");
+        let mut chain_pem = certificate.pem();
+        if let Some(intermediate) = &self.intermediate {
+            chain_pem.push_str(&intermediate.pem());
+        }
+        Issued { chain_pem, key_pem: key.serialize_pem(), certificate: certificate.der().clone() }
+    }
+
+    /// A certificate for `localhost` in one combined file `NAME.pem`: what most tests need.
+    pub fn localhost(&self, key: KeyType, folder: &Folder, name: &str) -> PathBuf {
+        self.issue(&Leaf::new(key)).write_combined(folder, name)
+    }
+
+    /// The root's certificate, for a client to trust.
+    #[must_use]
+    pub fn root(&self) -> CertificateDer<'static> {
+        self.root.der().clone()
+    }
+
+    /// Writes the root's certificate to `ca.pem`, for `curl --cacert` and `openssl s_client -CAfile`.
+    pub fn write_root(&self, folder: &Folder) -> PathBuf {
+        folder.write("ca.pem", self.root.pem())
+    }
+}
+
+impl Default for TestCa {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A certificate with its chain and private key.
+#[derive(Clone)]
+pub struct Issued {
+    /// The leaf, then the intermediate if there is one; the root is left out.
+    pub chain_pem: String,
+    /// The private key, PKCS #8.
+    pub key_pem: String,
+    /// The leaf.
+    pub certificate: CertificateDer<'static>,
+}
+
+impl Issued {
+    /// Writes chain and key into one file, `NAME.pem`, mode 0600.
+    pub fn write_combined(&self, folder: &Folder, name: &str) -> PathBuf {
+        folder.write(&format!("{name}.pem"), format!("{}{}", self.chain_pem, self.key_pem))
+    }
+
+    /// Writes `NAME.crt` and `NAME.key`, both mode 0600.
+    pub fn write_pair(&self, folder: &Folder, name: &str) -> Pair {
+        let chain = folder.write(&format!("{name}.crt"), &self.chain_pem);
+        let key = folder.write(&format!("{name}.key"), &self.key_pem);
+        Pair { chain, key }
+    }
+}
+
+/// A certificate in two files.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    /// Chain, leaf first.
+    pub chain: PathBuf,
+    /// Private key.
+    pub key: PathBuf,
+}
+
+impl Pair {
+    /// As `courser serve --cert` wants two files: `chain.crt,key=chain.key`.
+    #[must_use]
+    pub fn as_flag(&self) -> String {
+        let shown = |path: &Path| path.display().to_string();
+        format!("{},key={}", shown(&self.chain), shown(&self.key))
+    }
+}
+
+fn authority(name: &str) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    params.not_before = date_time_ymd(2020, 1, 1);
+    params.not_after = date_time_ymd(2099, 12, 31);
+    params
+}
+
+fn leaf_params(leaf: &Leaf) -> CertificateParams {
+    let mut params = CertificateParams::new(leaf.names.clone()).expect("names are DNS names or IP addresses");
+    if let Some(first) = leaf.names.first() {
+        params.distinguished_name.push(DnType::CommonName, first.as_str());
+    }
+    params.use_authority_key_identifier_extension = true;
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    params.not_before = date_time_ymd(leaf.years.0, 1, 1);
+    params.not_after = date_time_ymd(leaf.years.1, 1, 1);
+    params
+}
+
+fn key_pair(key: KeyType) -> KeyPair {
+    match key {
+        KeyType::EcdsaP256 => KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256),
+        KeyType::EcdsaP384 => KeyPair::generate_for(&PKCS_ECDSA_P384_SHA384),
+        KeyType::Rsa2048 => KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048),
+        KeyType::Ed25519 => KeyPair::generate_for(&PKCS_ED25519),
+    }
+    .expect("aws-lc-rs makes keys of all these kinds")
+}

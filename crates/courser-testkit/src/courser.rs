@@ -1,0 +1,242 @@
+//! `courser serve` as a process: started on free ports, asked where it listens, stopped when dropped.
+
+use std::{
+    ffi::OsStr,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    ops::{Deref, DerefMut},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::Value;
+
+use crate::{Process, process::pinned};
+
+/// What precedes the address in the line that the program prints for each socket.
+const LISTENING: &str = "listening on ";
+
+/// How to start the program; [`Setup::start`] does it.
+///
+/// Unless `--listen` or `--config` is given, it listens on a free port of 127.0.0.1.
+#[derive(Debug)]
+pub struct Setup {
+    program: PathBuf,
+    arguments: Vec<std::ffi::OsString>,
+    core: Option<usize>,
+    sockets: Option<usize>,
+    environment: Vec<(String, String)>,
+}
+
+impl Setup {
+    /// One argument to `serve`.
+    #[must_use]
+    pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.arguments.push(argument.as_ref().to_owned());
+        self
+    }
+
+    /// Arguments to `serve`, in order.
+    #[must_use]
+    pub fn args<S: AsRef<OsStr>>(self, arguments: impl IntoIterator<Item = S>) -> Self {
+        arguments.into_iter().fold(self, Self::arg)
+    }
+
+    /// `--cert FILE`.
+    #[must_use]
+    pub fn cert(self, file: impl AsRef<OsStr>) -> Self {
+        self.arg("--cert").arg(file)
+    }
+
+    /// `--backend ADDRESS`.
+    #[must_use]
+    pub fn backend(self, address: impl AsRef<OsStr>) -> Self {
+        self.arg("--backend").arg(address)
+    }
+
+    /// `--listen ADDRESS`.
+    #[must_use]
+    pub fn listen(self, address: impl AsRef<OsStr>) -> Self {
+        self.arg("--listen").arg(address)
+    }
+
+    /// `--config FILE`; say with [`Setup::sockets`] how many sockets the file asks for if it is not one.
+    #[must_use]
+    pub fn config(self, file: &Path) -> Self {
+        self.arg("--config").arg(file)
+    }
+
+    /// How many sockets will be announced, to wait for all of them. Default: the number of `--listen`, at least one.
+    #[must_use]
+    pub fn sockets(mut self, count: usize) -> Self {
+        self.sockets = Some(count);
+        self
+    }
+
+    /// Runs on this core only.
+    #[must_use]
+    pub fn on_core(mut self, core: usize) -> Self {
+        self.core = Some(core);
+        self
+    }
+
+    /// Sets a variable of its environment.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Starts it and waits until every socket is announced.
+    ///
+    /// # Panics
+    /// When it cannot be started or does not announce its sockets.
+    #[must_use]
+    pub fn start(self) -> Courser {
+        let expected = self.sockets.unwrap_or_else(|| self.count("--listen").max(1));
+        let process = self.launch();
+        let addresses = process.wait_stderr("listening sockets", |lines| {
+            let found = announced(lines);
+            (found.len() >= expected).then_some(found)
+        });
+        Courser { process, addresses }
+    }
+
+    /// Starts it without waiting for anything: for set-ups that it has to refuse.
+    #[must_use]
+    pub fn launch(&self) -> Process {
+        let mut command = match self.core {
+            Some(core) => pinned(&self.program, core),
+            None => Command::new(&self.program),
+        };
+        command.arg("serve").args(&self.arguments);
+        if self.count("--listen") + self.count("--config") == 0 {
+            command.args(["--listen", "127.0.0.1:0"]);
+        }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        Process::start(&mut command)
+    }
+
+    fn count(&self, flag: &str) -> usize {
+        self.arguments.iter().filter(|argument| argument.as_os_str() == flag).count()
+    }
+}
+
+/// A running terminator; a [`Process`] that knows where it listens.
+#[derive(Debug)]
+pub struct Courser {
+    process: Process,
+    addresses: Vec<String>,
+}
+
+impl Courser {
+    /// Begins a set-up of the program at `program`: `env!("CARGO_BIN_EXE_courser")` in the tests of its crate.
+    pub fn setup(program: impl Into<PathBuf>) -> Setup {
+        Setup {
+            program: program.into(),
+            arguments: Vec::new(),
+            core: None,
+            sockets: None,
+            environment: Vec::new(),
+        }
+    }
+
+    /// Every announced address as printed, in order, each once: `127.0.0.1:43121`, `unix:/run/x.sock`.
+    #[must_use]
+    pub fn addresses(&self) -> &[String] {
+        &self.addresses
+    }
+
+    /// The first TCP address, to connect to: an unspecified address becomes the loopback address.
+    ///
+    /// # Panics
+    /// When none of its addresses is a TCP address.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.addresses
+            .iter()
+            .find_map(|address| address.parse().ok())
+            .map(reachable)
+            .unwrap_or_else(|| panic!("no TCP address among {:?}", self.addresses))
+    }
+
+    /// Waits for `count` lines of the connection log and returns all there are.
+    ///
+    /// # Panics
+    /// When fewer lines come in time.
+    #[must_use]
+    pub fn connections(&self, count: usize) -> Vec<String> {
+        self.process.wait_stdout("connection log", |lines| (lines.len() >= count).then(|| lines.to_vec()))
+    }
+
+    /// As [`Courser::connections`], for a program started with `--log json`.
+    ///
+    /// # Panics
+    /// When fewer lines come in time or one is not JSON.
+    #[must_use]
+    pub fn connections_json(&self, count: usize) -> Vec<Value> {
+        let parse = |line: &String| {
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("log line is not JSON: {error}: {line}"))
+        };
+        self.connections(count).iter().map(parse).collect()
+    }
+}
+
+impl Deref for Courser {
+    type Target = Process;
+    fn deref(&self) -> &Process {
+        &self.process
+    }
+}
+
+impl DerefMut for Courser {
+    fn deref_mut(&mut self) -> &mut Process {
+        &mut self.process
+    }
+}
+
+/// The addresses in start-up lines: the word after "listening on", which may end in punctuation. Several workers may
+/// announce the same address.
+fn announced(lines: &[String]) -> Vec<String> {
+    let mut addresses: Vec<String> = Vec::new();
+    for line in lines {
+        let Some((_, rest)) = line.split_once(LISTENING) else { continue };
+        let word = rest.split([' ', ',', '"']).next().unwrap_or_default();
+        if !addresses.iter().any(|known| known == word) {
+            addresses.push(word.to_owned());
+        }
+    }
+    addresses
+}
+
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    address
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_found_in_start_up_lines() {
+        let lines = [
+            "courser 0.1.0, 2 workers",
+            "listener web: listening on 127.0.0.1:43121",
+            "listener web: listening on 127.0.0.1:43121",
+            "info listening on unix:/tmp/a.sock, mode 0600",
+            "msg=\"listening on [::]:443\"",
+        ]
+        .map(String::from);
+        assert_eq!(announced(&lines), ["127.0.0.1:43121", "unix:/tmp/a.sock", "[::]:443"]);
+    }
+
+    #[test]
+    fn an_unspecified_address_is_reached_over_loopback() {
+        assert_eq!(reachable("[::]:443".parse().unwrap()), "[::1]:443".parse().unwrap());
+        assert_eq!(reachable("10.0.0.1:443".parse().unwrap()), "10.0.0.1:443".parse().unwrap());
+    }
+}

@@ -1,0 +1,5 @@
+//! The test support itself, tried on programs that every machine has and on real TLS tools where they are installed.
+
+mod ca;
+mod origin;
+mod process;
