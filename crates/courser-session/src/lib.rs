@@ -1,1 +1,36 @@
-//! Placeholder.
+//! Remembers TLS sessions so that a returning client need not pay for a full handshake: a cache for session IDs,
+//! and keys for session tickets that every host with the same secret derives by itself.
+//!
+//! This crate may not read a clock, open a socket, start a thread or name the TLS library. The time is an argument
+//! of every call, a ticket's nonce too; what a session consists of is opaque bytes. All calls take `&self` and are
+//! short, so worker threads share one [`Cache`] and one [`Ticketer`] behind an `Arc`.
+//!
+//! Three rules hold for the cache and for tickets alike:
+//!
+//! * A session is bound to a [`PolicyHash`]: under any other policy it is a miss.
+//! * A [`Lifespan`] is absolute and starts at the *original* full handshake, however often a ticket is renewed.
+//! * Whatever cannot be resumed is a [`Miss`] with a reason, which means a full handshake; it is never an error.
+
+mod time;
+pub use time::{CLOCK_SKEW, Lifespan, MAX_LIFETIME, UnixSeconds};
+
+mod policy;
+pub use policy::{PolicyBuilder, PolicyHash, STATE_FORMAT};
+
+mod miss;
+pub use miss::Miss;
+
+mod cache;
+pub use cache::{Cache, DEFAULT_SHARDS, MissCounts, Origin, Put, Stats, Stored};
+
+mod session_id;
+pub use session_id::{BadSessionId, SessionId};
+
+mod state;
+pub use state::State;
+
+mod secret;
+pub use secret::{NoRandomness, Secret};
+
+mod ticket;
+pub use ticket::{BadTicketSettings, DEFAULT_EPOCH_LENGTH, NONCE_LEN, Opened, TicketSettings, Ticketer};

@@ -1,0 +1,204 @@
+//! Sessions by ID, for clients without tickets: one bounded table that all workers share.
+//!
+//! May not outlive a session's lifespan, return it under another policy, or hold more than its bytes. May not wait:
+//! a call takes one shard's lock, for the time of a few pointer changes.
+
+mod index;
+mod list;
+mod shard;
+mod slab;
+mod stats;
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Mutex, MutexGuard};
+
+use crate::{Lifespan, Miss, PolicyHash, SessionId, State, UnixSeconds};
+use shard::{Entry, Shard};
+pub use stats::{MissCounts, Stats};
+
+/// How many shards a cache has unless told otherwise: with 64, two of 16 busy workers seldom meet at a lock.
+pub const DEFAULT_SHARDS: usize = 64;
+
+/// The sessions of one host, by session ID.
+///
+/// # Which session goes when there is no room
+/// Each shard is a segmented LRU. A session enters a probation segment, one for this host's sessions and one for
+/// those from elsewhere, and moves to the protected segment when it is first used. Victims come from probation, so
+/// a pass of new sessions, however long, does not flush those in use; and sessions from elsewhere displace each
+/// other first, so a noisy peer flushes neither the sessions in use nor all that are new here. The protected
+/// segment has at most 60 % of the bytes, and the one for sessions from elsewhere is the first to give way above 20 %.
+/// Every operation takes constant time, averaged over those that made the room.
+///
+/// # What is counted
+/// A session costs its record (120 bytes, links of lists and table included) and its state as allocated (two blocks,
+/// each with 8 bytes of header and rounded up to 16, which is what glibc takes). The table's buckets, 4 bytes each,
+/// come off the capacity beforehand. Not counted are, for each shard, its own 500 bytes and up to two half-filled
+/// blocks of 32 records.
+pub struct Cache {
+    shards: Box<[Padded]>,
+    /// Keyed, so that a peer who chooses IDs cannot aim at one shard or one bucket.
+    hasher: RandomState,
+}
+
+impl Cache {
+    /// A cache of at most `capacity_bytes`, spread over `shards` (see [`DEFAULT_SHARDS`]).
+    ///
+    /// Shards are made a power of two, and fewer if each would otherwise have under 64 KiB. A capacity of zero
+    /// stores nothing. Memory is taken as sessions come, but for the table (under 2 % of the capacity).
+    #[must_use]
+    pub fn new(capacity_bytes: usize, shards: usize) -> Self {
+        let shards = shard_count(capacity_bytes, shards);
+        let shard = || Padded(Mutex::new(Shard::new(capacity_bytes / shards)));
+        Self { shards: (0..shards).map(|_| shard()).collect(), hasher: RandomState::new() }
+    }
+
+    /// Remembers a session, in place of an older one of the same ID.
+    ///
+    /// A session from elsewhere never replaces one that lives: IDs are visible on the wire, and a peer could
+    /// otherwise break a client's resumption by sending another state under its ID.
+    pub fn put(
+        &self,
+        id: &SessionId,
+        policy: PolicyHash,
+        state: State,
+        lifespan: Lifespan,
+        origin: Origin,
+        now: UnixSeconds,
+    ) -> Put {
+        let (hash, mut shard) = self.shard(id);
+        shard.put(Entry { id: *id, hash, policy, lifespan, state }, origin, now)
+    }
+
+    /// Looks a session up, and counts that as its use.
+    ///
+    /// # Errors
+    /// [`Miss::NotFound`], [`Miss::Expired`] (the session is then gone), [`Miss::NotYetValid`] or
+    /// [`Miss::OtherPolicy`] (it stays, for whom it was made).
+    pub fn get(&self, id: &SessionId, policy: &PolicyHash, now: UnixSeconds) -> Result<Stored, Miss> {
+        let (hash, mut shard) = self.shard(id);
+        shard.get(hash, id, policy, now)
+    }
+
+    /// Like [`get`](Self::get), but removes the session: for single use. Of several calls at once, one succeeds.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get); on a miss nothing is removed but what has expired.
+    pub fn take(&self, id: &SessionId, policy: &PolicyHash, now: UnixSeconds) -> Result<Stored, Miss> {
+        let (hash, mut shard) = self.shard(id);
+        shard.take(hash, id, policy, now)
+    }
+
+    /// Forgets a session; says whether there was one. Call it only for a session whose owner is known, that is
+    /// after its handshake was verified: anyone can send an ID.
+    pub fn remove(&self, id: &SessionId) -> bool {
+        let (hash, mut shard) = self.shard(id);
+        shard.remove_id(hash, id)
+    }
+
+    /// Forgets sessions that have expired, and says how many. [`put`](Self::put) does a little of this each time;
+    /// call this now and then so that secrets do not stay in the memory of an idle host.
+    pub fn sweep(&self, now: UnixSeconds) -> usize {
+        self.shards.iter().map(|shard| sweep_shard(shard, now)).sum()
+    }
+
+    /// Counts of everything since the start, and what is held now. Takes each shard's lock in turn, so sums over
+    /// busy shards are not of one instant.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let mut sum = Stats::default();
+        for shard in &self.shards {
+            sum.add(&shard.lock().stats());
+        }
+        sum
+    }
+
+    /// The shard for `id`, locked. Its number comes from the upper half of the hash, the bucket from the lower.
+    fn shard(&self, id: &SessionId) -> (u32, MutexGuard<'_, Shard>) {
+        let hash = self.hasher.hash_one(id);
+        let [upper, lower] = [hash >> 32, hash & u64::from(u32::MAX)];
+        #[expect(clippy::cast_possible_truncation, reason = "both halves have 32 bits")]
+        let (shard, bucket_hash) = (upper as usize & (self.shards.len() - 1), lower as u32);
+        (bucket_hash, self.shards[shard].lock())
+    }
+}
+
+impl fmt::Debug for Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cache").field("shards", &self.shards.len()).finish_non_exhaustive()
+    }
+}
+
+/// Where a session was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// By a full handshake on this host.
+    Local,
+    /// On another host of the fleet.
+    Remote,
+}
+
+/// What became of a session that was to be remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Put {
+    /// It is remembered.
+    Stored,
+    /// It is remembered in place of an older one with the same ID.
+    Replaced,
+    /// It came from elsewhere, and the session that is here under this ID was kept.
+    Kept,
+    /// It was refused: its lifespan is over, or begins in the future.
+    NotAlive,
+    /// It was refused: it would take more than an eighth of a shard.
+    TooLarge,
+}
+
+impl Put {
+    /// Whether the session is now remembered.
+    #[must_use]
+    pub fn is_stored(self) -> bool {
+        matches!(self, Self::Stored | Self::Replaced)
+    }
+}
+
+/// A session that may be resumed.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// Its state, shared with the cache.
+    pub state: State,
+    /// Its original lifespan.
+    pub lifespan: Lifespan,
+}
+
+/// Two cache lines apart: processors fetch lines in pairs.
+#[repr(align(128))]
+struct Padded(Mutex<Shard>);
+
+impl Padded {
+    /// Locks the shard. One that a panic left behind locked may have half-changed links, so it is emptied first:
+    /// sessions are worth less than a worker.
+    fn lock(&self) -> MutexGuard<'_, Shard> {
+        self.0.lock().unwrap_or_else(|poisoned| {
+            let mut shard = poisoned.into_inner();
+            shard.clear();
+            self.0.clear_poison();
+            shard
+        })
+    }
+}
+
+/// Sweeps in small steps: a connection that waits for this shard waits for one of them.
+fn sweep_shard(shard: &Padded, now: UnixSeconds) -> usize {
+    const STEP: usize = 64;
+    let steps = shard.lock().len().div_ceil(STEP);
+    (0..steps).map(|_| shard.lock().sweep(STEP, now)).sum()
+}
+
+fn shard_count(capacity_bytes: usize, wanted: usize) -> usize {
+    const MIN_SHARD_BYTES: usize = 64 * 1024;
+    const MAX_SHARDS: usize = 4096;
+    let affordable = (capacity_bytes / MIN_SHARD_BYTES).clamp(1, MAX_SHARDS);
+    let wanted = wanted.clamp(1, MAX_SHARDS).next_power_of_two();
+    wanted.min(1 << affordable.ilog2())
+}
+

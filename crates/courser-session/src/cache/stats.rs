@@ -1,0 +1,97 @@
+//! What the cache counts. May not name a session.
+
+use crate::Miss;
+
+/// Counters since the start, and what is held now.
+///
+/// They reconcile: `entries` is `stored` minus `expired`, `taken`, `removed`, `evicted_probation` and
+/// `evicted_protected`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Sessions held now, expired ones included until they are found.
+    pub entries: usize,
+    /// What they and the table cost now, in bytes: see [`Cache`](crate::Cache).
+    pub bytes: usize,
+    /// What they may cost, in bytes.
+    pub capacity_bytes: usize,
+    /// Look-ups that found a session.
+    pub hits: u64,
+    /// Look-ups that did not, by reason.
+    pub misses: MissCounts,
+    /// Puts of a session with a new ID.
+    pub stored: u64,
+    /// Puts that replaced a session.
+    pub replaced: u64,
+    /// Puts from elsewhere that met a session and left it.
+    pub kept: u64,
+    /// Puts refused because the lifespan was over or not begun.
+    pub refused_not_alive: u64,
+    /// Puts refused because of the state's size.
+    pub refused_too_large: u64,
+    /// Sessions that were forgotten because their lifespan was over.
+    pub expired: u64,
+    /// Sessions that a look-up took out, for single use.
+    pub taken: u64,
+    /// Sessions that were removed by ID.
+    pub removed: u64,
+    /// Sessions that made room before they were used, or long after.
+    pub evicted_probation: u64,
+    /// Sessions in use that made room: if this grows, the cache is too small.
+    pub evicted_protected: u64,
+}
+
+impl Stats {
+    /// Adds those of another shard.
+    pub(super) fn add(&mut self, other: &Self) {
+        let Self { entries, bytes, capacity_bytes, hits, misses, stored, replaced, kept, .. } = other;
+        self.entries += entries;
+        self.bytes += bytes;
+        self.capacity_bytes += capacity_bytes;
+        self.hits += hits;
+        self.misses.add(misses);
+        self.stored += stored;
+        self.replaced += replaced;
+        self.kept += kept;
+        self.refused_not_alive += other.refused_not_alive;
+        self.refused_too_large += other.refused_too_large;
+        self.expired += other.expired;
+        self.taken += other.taken;
+        self.removed += other.removed;
+        self.evicted_probation += other.evicted_probation;
+        self.evicted_protected += other.evicted_protected;
+    }
+}
+
+/// How often each [`Miss`] occurred.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MissCounts([u64; Miss::ALL.len()]);
+
+impl MissCounts {
+    /// Counts one more.
+    pub fn count(&mut self, miss: Miss) {
+        self.0[miss as usize] += 1;
+    }
+
+    /// How often `miss` occurred.
+    #[must_use]
+    pub fn of(&self, miss: Miss) -> u64 {
+        self.0[miss as usize]
+    }
+
+    /// Every reason with its count.
+    pub fn iter(&self) -> impl Iterator<Item = (Miss, u64)> {
+        Miss::ALL.into_iter().zip(self.0)
+    }
+
+    /// All misses.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    fn add(&mut self, other: &Self) {
+        for (mine, theirs) in self.0.iter_mut().zip(other.0) {
+            *mine += theirs;
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Why a session was not resumed. May not say anything about the session itself: these names go to logs.
+
+use std::fmt;
+
+/// Why a client gets a full handshake. Its [`name`](Miss::name) is stable: logs and metrics use it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Miss {
+    /// The client offered nothing to resume. Never returned by this crate: for callers who count every handshake.
+    NotOffered,
+    /// The cache has no session with this ID: it never had, or it was evicted, removed or taken.
+    NotFound,
+    /// The session's lifespan is over.
+    Expired,
+    /// The session was created further in the future than clocks may differ.
+    NotYetValid,
+    /// The session is genuine, but was made under another policy.
+    OtherPolicy,
+    /// The ticket is of a format that this version does not read, or was made by another program.
+    UnknownFormat,
+    /// The ticket's key is not, or no longer, or not yet, one of ours.
+    UnknownKey,
+    /// The ticket names one of our keys, but the key did not seal these bytes.
+    Forged,
+    /// The ticket is shorter than the shortest one, or longer than the longest.
+    Malformed,
+}
+
+impl Miss {
+    /// Every reason, in the order of their declaration, which is the order of [`MissCounts`](crate::MissCounts).
+    pub const ALL: [Self; 9] = [
+        Self::NotOffered,
+        Self::NotFound,
+        Self::Expired,
+        Self::NotYetValid,
+        Self::OtherPolicy,
+        Self::UnknownFormat,
+        Self::UnknownKey,
+        Self::Forged,
+        Self::Malformed,
+    ];
+
+    /// The reason's name in logs and metrics: snake case, and never changed once published.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NotOffered => "not_offered",
+            Self::NotFound => "not_found",
+            Self::Expired => "expired",
+            Self::NotYetValid => "not_yet_valid",
+            Self::OtherPolicy => "other_policy",
+            Self::UnknownFormat => "unknown_format",
+            Self::UnknownKey => "unknown_key",
+            Self::Forged => "forged",
+            Self::Malformed => "malformed",
+        }
+    }
+}
+
+impl fmt::Display for Miss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotOffered => "the client offered no session",
+            Self::NotFound => "no session with this ID",
+            Self::Expired => "the session has expired",
+            Self::NotYetValid => "the session was created in the future",
+            Self::OtherPolicy => "the session was made under another policy",
+            Self::UnknownFormat => "the ticket is of an unknown format",
+            Self::UnknownKey => "the ticket's key is unknown",
+            Self::Forged => "the ticket is not what its key sealed",
+            Self::Malformed => "the ticket's length is impossible",
+        })
+    }
+}
+
+impl std::error::Error for Miss {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_is_in_the_order_of_declaration() {
+        for (position, miss) in Miss::ALL.into_iter().enumerate() {
+            assert_eq!(miss as usize, position, "{}", miss.name());
+        }
+    }
+
+    #[test]
+    fn names_are_distinct_snake_case() {
+        let mut names: Vec<_> = Miss::ALL.map(Miss::name).to_vec();
+        assert!(names.iter().all(|name| name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')));
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Miss::ALL.len());
+    }
+}
