@@ -1,0 +1,211 @@
+//! Reading a header: nothing is copied, and what is read has been checked to its end.
+
+use std::net::{IpAddr, SocketAddr};
+
+use super::{
+    ALPN, AUTHORITY, Announcement, CRC32C, Command, HEADER, SIGNATURE, SSL, Ssl, UNIQUE_ID, UNIX_PATH,
+};
+use crate::bytes::Reader;
+use crate::proxy::{Addresses, Malformed, crc32c};
+
+/// Reads the header at the front of `received`: what it says and how many bytes it has, at most
+/// [`MAX_LENGTH`](super::MAX_LENGTH). `None` until it is whole. Fields of unknown types are skipped, and to be
+/// found in [`Header::fields`]; a known one that comes twice is an error, so that no two readers can take it
+/// differently.
+///
+/// # Errors
+/// [`Malformed`]; faults in the first 14 bytes as soon as they are there, all others when the header is whole.
+pub fn parse(received: &[u8]) -> Result<Option<(Header<'_>, usize)>, Malformed> {
+    if !received.starts_with(&SIGNATURE[..received.len().min(SIGNATURE.len())]) {
+        return Err(Malformed::Signature);
+    }
+    let command = received.get(12).map(|&byte| read_command(byte)).transpose()?;
+    let family = received.get(13).map(|&byte| read_family(byte)).transpose()?;
+    let length = received.get(14..HEADER).and_then(|bytes| Reader::new(bytes).u16());
+    let (Some(command), Some((family, transport)), Some(length)) = (command, family, length) else {
+        return Ok(None);
+    };
+    let Some(whole) = received.get(..HEADER + usize::from(length)) else { return Ok(None) };
+    let mut header = Header::default();
+    header.announcement.command = command;
+    if command == Command::Proxy {
+        header.transport = transport;
+        header.read(whole, family)?;
+    }
+    Ok(Some((header, whole.len())))
+}
+
+/// A header that was read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Header<'a> {
+    /// What it announces.
+    pub announcement: Announcement<'a>,
+    /// The kind of socket that the addresses are of.
+    pub transport: Transport,
+    /// Every field as it came, for the types that [`Announcement`] has no place for.
+    pub fields: Fields<'a>,
+}
+
+/// The kind of socket that addresses are of (section 2.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Transport {
+    /// Not told; addresses are [`Addresses::Unspecified`].
+    #[default]
+    Unspecified,
+    /// TCP, or a unix stream.
+    Stream,
+    /// UDP, or unix datagrams.
+    Datagram,
+}
+
+/// Every type and value of a header in the order sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fields<'a>(Reader<'a>);
+
+impl<'a> Fields<'a> {
+    /// Type and value of each.
+    pub const fn iter(&self) -> FieldsIter<'a> {
+        FieldsIter(self.0)
+    }
+}
+
+impl<'a> IntoIterator for Fields<'a> {
+    type Item = (u8, &'a [u8]);
+    type IntoIter = FieldsIter<'a>;
+
+    fn into_iter(self) -> FieldsIter<'a> {
+        self.iter()
+    }
+}
+
+/// Iterates over [`Fields`].
+#[derive(Clone, Debug)]
+pub struct FieldsIter<'a>(Reader<'a>);
+
+impl<'a> Iterator for FieldsIter<'a> {
+    type Item = (u8, &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some((self.0.u8()?, self.0.vector16()?))
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Family {
+    Unspecified,
+    Inet,
+    Inet6,
+    Unix,
+}
+
+fn read_command(byte: u8) -> Result<Command, Malformed> {
+    match (byte >> 4, byte & 0x0f) {
+        (2, 0) => Ok(Command::Local),
+        (2, 1) => Ok(Command::Proxy),
+        (2, command) => Err(Malformed::Command(command)),
+        (version, _) => Err(Malformed::Version(version)),
+    }
+}
+
+fn read_family(byte: u8) -> Result<(Family, Transport), Malformed> {
+    let family = match byte >> 4 {
+        0 => Family::Unspecified,
+        1 => Family::Inet,
+        2 => Family::Inet6,
+        3 => Family::Unix,
+        _ => return Err(Malformed::Family(byte)),
+    };
+    let transport = match byte & 0x0f {
+        0 => Transport::Unspecified,
+        1 => Transport::Stream,
+        2 => Transport::Datagram,
+        _ => return Err(Malformed::Family(byte)),
+    };
+    Ok((family, transport))
+}
+
+impl<'a> Header<'a> {
+    fn read(&mut self, whole: &'a [u8], family: Family) -> Result<(), Malformed> {
+        let mut reader = Reader::new(&whole[HEADER..]);
+        let addresses = read_addresses(&mut reader, family).ok_or(Malformed::ShortAddresses)?;
+        if self.transport != Transport::Unspecified {
+            self.announcement.addresses = addresses;
+        }
+        self.fields = Fields(reader);
+        while let Some((kind, value)) = next_field(&mut reader)? {
+            if kind == CRC32C {
+                self.verify(value, whole, whole.len() - reader.rest().len())?;
+            }
+            self.announcement.read(kind, value)?;
+        }
+        Ok(())
+    }
+
+    /// Holds the checksum in `value`, which ends at `end`, against that of the header with zeros in its place.
+    fn verify(&mut self, value: &[u8], whole: &[u8], end: usize) -> Result<(), Malformed> {
+        if self.announcement.crc32c {
+            return Err(Malformed::Repeated(CRC32C));
+        }
+        let sum: [u8; 4] = value.try_into().map_err(|_| Malformed::ShortField(CRC32C))?;
+        let zeroed = crc32c::checksum(&[&whole[..end - sum.len()], &[0; 4], &whole[end..]]);
+        self.announcement.crc32c = true;
+        if sum == zeroed.to_be_bytes() { Ok(()) } else { Err(Malformed::Checksum) }
+    }
+}
+
+fn read_addresses<'a>(reader: &mut Reader<'a>, family: Family) -> Option<Addresses<'a>> {
+    match family {
+        Family::Unspecified => Some(Addresses::Unspecified),
+        Family::Inet => read_ip::<4>(reader),
+        Family::Inet6 => read_ip::<16>(reader),
+        Family::Unix => {
+            let (source, destination) = (reader.take(UNIX_PATH)?, reader.take(UNIX_PATH)?);
+            Some(Addresses::Unix { source: trim(source), destination: trim(destination) })
+        }
+    }
+}
+
+fn read_ip<'a, const N: usize>(reader: &mut Reader<'_>) -> Option<Addresses<'a>>
+where
+    IpAddr: From<[u8; N]>,
+{
+    let (source, destination) = (*reader.array::<N>()?, *reader.array::<N>()?);
+    let source = SocketAddr::new(source.into(), reader.u16()?);
+    let destination = SocketAddr::new(destination.into(), reader.u16()?);
+    Some(Addresses::Ip { source, destination })
+}
+
+fn trim(path: &[u8]) -> &[u8] {
+    &path[..path.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)]
+}
+
+impl<'a> Announcement<'a> {
+    /// Takes a field. The checksum was dealt with; padding and types that are not for us are
+    /// passed over, however often they come.
+    fn read(&mut self, kind: u8, value: &'a [u8]) -> Result<(), Malformed> {
+        match kind {
+            ALPN => once(kind, &mut self.alpn, value),
+            AUTHORITY => once(kind, &mut self.authority, text(kind, value)?),
+            UNIQUE_ID => once(kind, &mut self.unique_id, value),
+            SSL => once(kind, &mut self.ssl, Ssl::parse(value)?),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The next type and value, `None` at the end.
+pub(super) fn next_field<'a>(reader: &mut Reader<'a>) -> Result<Option<(u8, &'a [u8])>, Malformed> {
+    let Some(kind) = reader.u8() else { return Ok(None) };
+    let value = reader.vector16().ok_or(Malformed::ShortField(kind))?;
+    Ok(Some((kind, value)))
+}
+
+/// Fills `slot`, unless something is in it.
+pub(super) fn once<T>(kind: u8, slot: &mut Option<T>, value: T) -> Result<(), Malformed> {
+    if slot.replace(value).is_some() { Err(Malformed::Repeated(kind)) } else { Ok(()) }
+}
+
+pub(super) fn text(kind: u8, value: &[u8]) -> Result<&str, Malformed> {
+    str::from_utf8(value).map_err(|_| Malformed::NotText(kind))
+}

@@ -1,0 +1,191 @@
+//! Headers byte by byte.
+
+use super::*;
+use crate::proxy::Malformed;
+
+fn addresses(source: &str, destination: &str) -> Addresses<'static> {
+    Addresses::Ip { source: source.parse().unwrap(), destination: destination.parse().unwrap() }
+}
+
+fn written(announcement: &Announcement<'_>) -> Vec<u8> {
+    let mut out = b"before".to_vec();
+    write(announcement, &mut out).unwrap();
+    out.split_off(6)
+}
+
+/// A header of a TCP connection over IPv4 with these bytes behind the addresses.
+fn header(fields: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(12 + fields.len()).unwrap().to_be_bytes();
+    [&SIGNATURE[..], &[0x21, 0x11], &length, &[192, 0, 2, 1, 192, 0, 2, 2, 0, 1, 0, 2], fields].concat()
+}
+
+fn full() -> Announcement<'static> {
+    Announcement {
+        command: Command::Proxy,
+        addresses: addresses("[2001:db8::1]:50000", "[2001:db8::2]:443"),
+        alpn: Some(b"h2"),
+        authority: Some("example.org"),
+        unique_id: Some(b"id"),
+        ssl: Some(Ssl {
+            over_tls: true,
+            certificate_on_connection: true,
+            certificate_in_session: true,
+            verify: 0,
+            version: Some("TLSv1.3"),
+            common_name: Some("b\u{fc}cher"),
+            cipher: Some("TLS_AES_128_GCM_SHA256"),
+            signature_algorithm: Some("SHA256"),
+            key_algorithm: Some("EC256"),
+            group: Some("X25519MLKEM768"),
+            signature_scheme: Some("ecdsa_secp256r1_sha256"),
+            client_certificate: Some(&[0x30, 0x00]),
+        }),
+        crc32c: true,
+    }
+}
+
+#[test]
+fn bare_addresses_are_28_bytes() {
+    let announcement =
+        Announcement { addresses: addresses("192.0.2.1:1", "192.0.2.2:2"), ..Announcement::default() };
+    assert_eq!(written(&announcement), header(b""));
+}
+
+#[test]
+fn fields_are_written_with_type_and_length() {
+    let announcement = Announcement {
+        addresses: addresses("192.0.2.1:1", "192.0.2.2:2"),
+        authority: Some("a.b"),
+        ssl: Some(Ssl { over_tls: true, verify: 1, version: Some("TLSv1.2"), ..Ssl::default() }),
+        ..Announcement::default()
+    };
+    let expected = b"\x02\0\x03a.b\x20\0\x0f\x01\0\0\0\x01\x21\0\x07TLSv1.2";
+    assert_eq!(written(&announcement), header(expected));
+}
+
+#[test]
+fn a_local_connection_says_nothing_else() {
+    let announcement = Announcement { command: Command::Local, ..full() };
+    assert_eq!(written(&announcement), [&SIGNATURE[..], &[0x20, 0, 0, 0]].concat());
+}
+
+#[test]
+fn everything_reads_as_it_was_written() {
+    let bytes = written(&full());
+    let (header, consumed) = parse(&bytes).unwrap().unwrap();
+    assert_eq!((header.announcement, header.transport), (full(), Transport::Stream));
+    assert_eq!(consumed, bytes.len());
+}
+
+#[test]
+fn a_header_is_incomplete_until_its_last_byte() {
+    let bytes = written(&full());
+    for end in 0..bytes.len() {
+        assert_eq!(parse(&bytes[..end]), Ok(None), "{end} bytes");
+    }
+}
+
+#[test]
+fn unix_paths_are_padded_and_trimmed() {
+    for path in [&b""[..], b"/run/courser.sock", b"\0abstract", &[b'x'; 108]] {
+        let addresses = Addresses::Unix { source: b"", destination: path };
+        let bytes = written(&Announcement { addresses, ..Announcement::default() });
+        assert_eq!(bytes.len(), 16 + 216);
+        assert_eq!(parse(&bytes).unwrap().unwrap().0.announcement.addresses, addresses);
+    }
+}
+
+#[test]
+fn mixed_families_are_promoted() {
+    let announcement =
+        Announcement { addresses: addresses("192.0.2.1:1", "[2001:db8::2]:2"), ..Announcement::default() };
+    let bytes = written(&announcement);
+    let read = parse(&bytes).unwrap().unwrap().0.announcement.addresses;
+    assert_eq!(read, addresses("[::ffff:192.0.2.1]:1", "[2001:db8::2]:2"));
+}
+
+#[test]
+fn any_flipped_bit_of_the_content_is_noticed() {
+    let bytes = written(&full());
+    // All but the type of the checksum, without which there is nothing to notice with.
+    for at in (HEADER..bytes.len()).filter(|&at| at != bytes.len() - 7) {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 1;
+        assert!(parse(&flipped).is_err(), "byte {at}");
+    }
+}
+
+#[test]
+fn the_local_command_ignores_addresses_and_fields() {
+    let mut bytes = header(b"\x03\0\x04wrong");
+    bytes[12] = 0x20;
+    let (header, consumed) = parse(&bytes).unwrap().unwrap();
+    assert_eq!(header.announcement, Announcement { command: Command::Local, ..Announcement::default() });
+    assert_eq!(consumed, bytes.len());
+}
+
+#[test]
+fn unknown_fields_are_skipped_and_to_be_had() {
+    let bytes = header(b"\xe0\0\x01x\x04\0\0\x04\0\x02..\x01\0\x02h2");
+    let (header, _) = parse(&bytes).unwrap().unwrap();
+    assert_eq!(header.announcement.alpn, Some(&b"h2"[..]));
+    assert_eq!(header.fields.iter().next(), Some((0xe0, &b"x"[..])));
+    assert_eq!(header.fields.iter().count(), 4);
+}
+
+#[test]
+fn addresses_of_an_unspecified_transport_are_skipped() {
+    let mut bytes = header(b"\x01\0\x02h2");
+    bytes[13] = 0x10;
+    let announcement = parse(&bytes).unwrap().unwrap().0.announcement;
+    assert_eq!((announcement.addresses, announcement.alpn), (Addresses::Unspecified, Some(&b"h2"[..])));
+}
+
+#[test]
+fn faults_are_named() {
+    let short = [&SIGNATURE[..], &[0x21, 0x21, 0, 12], &[0; 12]].concat();
+    let cases: [(&[u8], Malformed); 14] = [
+        (b"PROXY TCP4", Malformed::Signature),
+        (b"\r\n\r\n\0\r\nQUIT\r", Malformed::Signature),
+        (b"\r\n\r\n\0\r\nQUIT\n\x11", Malformed::Version(1)),
+        (b"\r\n\r\n\0\r\nQUIT\n\x22", Malformed::Command(2)),
+        (b"\r\n\r\n\0\r\nQUIT\n\x21\x41", Malformed::Family(0x41)),
+        (b"\r\n\r\n\0\r\nQUIT\n\x21\x13", Malformed::Family(0x13)),
+        (&short, Malformed::ShortAddresses),
+        (&header(b"\x01\0\x03h2"), Malformed::ShortField(ALPN)),
+        (&header(b"\x01\0"), Malformed::ShortField(ALPN)),
+        (&header(b"\x02\0\x01\xff"), Malformed::NotText(AUTHORITY)),
+        (&header(b"\x02\0\x01a\x02\0\x01a"), Malformed::Repeated(AUTHORITY)),
+        (&header(b"\x20\0\x04\x01\0\0\0"), Malformed::ShortField(SSL)),
+        (&header(b"\x03\0\x04\0\0\0\0"), Malformed::Checksum),
+        (&header(b"\x03\0\x03\0\0\0"), Malformed::ShortField(CRC32C)),
+    ];
+    for (bytes, expected) in cases {
+        assert_eq!(parse(bytes), Err(expected), "{bytes:?}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_an_error_and_writes_nothing() {
+    let (certificate, path, id) = ([0; 65_500], [b'x'; 109], [0; 129]);
+    let ssl = Some(Ssl { client_certificate: Some(&certificate), ..Ssl::default() });
+    let unix = Addresses::Unix { source: &path, destination: b"" };
+    let cases = [
+        (Announcement { ssl, ..Announcement::default() }, Unwritable::TooLong),
+        (Announcement { unique_id: Some(&id), ..Announcement::default() }, Unwritable::UniqueIdTooLong),
+        (Announcement { addresses: unix, ..Announcement::default() }, Unwritable::PathTooLong),
+    ];
+    for (announcement, expected) in cases {
+        let mut out = b"before".to_vec();
+        assert_eq!(write(&announcement, &mut out), Err(expected));
+        assert_eq!(out, b"before");
+    }
+}
+
+#[test]
+fn a_certificate_of_any_usual_size_fits() {
+    let certificate = vec![7; 60_000];
+    let ssl = Some(Ssl { client_certificate: Some(&certificate), ..Ssl::default() });
+    let announcement = Announcement { ssl, crc32c: true, ..Announcement::default() };
+    assert_eq!(parse(&written(&announcement)).unwrap().unwrap().0.announcement, announcement);
+}

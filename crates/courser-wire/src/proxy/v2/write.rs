@@ -1,0 +1,157 @@
+//! Writing a header in one go, its lengths and its checksum filled in at the end.
+
+use std::fmt;
+
+use super::{ALPN, AUTHORITY, Announcement, CRC32C, Command, FIELD_HEADER, HEADER, MAX_UNIQUE_ID, SIGNATURE};
+use super::{SSL, UNIQUE_ID, UNIX_PATH};
+use crate::proxy::{Addresses, Pair, crc32c};
+
+/// Appends the header to `out`. Fields that are `None` are left out, empty ones are written.
+///
+/// # Errors
+/// [`Unwritable`], and `out` is as it was. Only a value of absurd length gets there; of those a client can
+/// choose, the certificate alone can be so long, and leaving it out makes room.
+pub fn write(announcement: &Announcement<'_>, out: &mut Vec<u8>) -> Result<(), Unwritable> {
+    check(announcement)?;
+    let start = out.len();
+    let proxy = announcement.command == Command::Proxy;
+    out.extend_from_slice(SIGNATURE);
+    out.extend_from_slice(&[0x20 | u8::from(proxy), 0, 0, 0]);
+    if proxy {
+        out[start + 13] = write_addresses(&announcement.addresses, out);
+        write_fields(announcement, out);
+    }
+    let length = u16::try_from(out.len() - start - HEADER).expect("it was measured before it was written");
+    out[start + 14..start + HEADER].copy_from_slice(&length.to_be_bytes());
+    if proxy && announcement.crc32c {
+        fill_in_checksum(&mut out[start..]);
+    }
+    Ok(())
+}
+
+/// Why an announcement has no header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Unwritable {
+    /// A field, or all of them together, beyond what the header's length can count.
+    TooLong,
+    /// A unique ID of more than 128 bytes (section 2.2.5).
+    UniqueIdTooLong,
+    /// A unix path of more than 108 bytes (section 2.2).
+    PathTooLong,
+}
+
+impl fmt::Display for Unwritable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TooLong => "more than a PROXY header can hold",
+            Self::UniqueIdTooLong => "a unique id of more than 128 bytes",
+            Self::PathTooLong => "a unix path of more than 108 bytes",
+        })
+    }
+}
+
+impl std::error::Error for Unwritable {}
+
+/// Appends one field, if there is a value, which has been checked to fit.
+pub(super) fn field(kind: u8, value: Option<&[u8]>, out: &mut Vec<u8>) {
+    if let Some(value) = value {
+        field_with(kind, out, |out| out.extend_from_slice(value));
+    }
+}
+
+fn field_with(kind: u8, out: &mut Vec<u8>, content: impl FnOnce(&mut Vec<u8>)) {
+    out.extend_from_slice(&[kind, 0, 0]);
+    let start = out.len();
+    content(out);
+    let length = u16::try_from(out.len() - start).expect("it was measured before it was written");
+    out[start - 2..start].copy_from_slice(&length.to_be_bytes());
+}
+
+/// Appends the addresses and answers with the byte for their family and transport.
+fn write_addresses(addresses: &Addresses<'_>, out: &mut Vec<u8>) -> u8 {
+    match *addresses {
+        Addresses::Unspecified => 0x00,
+        Addresses::Ip { source, destination } => write_pair(&Pair::of(source, destination), out),
+        Addresses::Unix { source, destination } => {
+            for path in [source, destination] {
+                out.extend_from_slice(path);
+                out.resize(out.len() + UNIX_PATH - path.len(), 0);
+            }
+            0x31
+        }
+    }
+}
+
+fn write_pair(pair: &Pair, out: &mut Vec<u8>) -> u8 {
+    let (family, ports) = match pair {
+        Pair::V4(from, to) => {
+            out.extend_from_slice(&from.ip().octets());
+            out.extend_from_slice(&to.ip().octets());
+            (0x11, [from.port(), to.port()])
+        }
+        Pair::V6(from, to) => {
+            out.extend_from_slice(&from.ip().octets());
+            out.extend_from_slice(&to.ip().octets());
+            (0x21, [from.port(), to.port()])
+        }
+    };
+    out.extend(ports.into_iter().flat_map(u16::to_be_bytes));
+    family
+}
+
+fn write_fields(announcement: &Announcement<'_>, out: &mut Vec<u8>) {
+    field(ALPN, announcement.alpn, out);
+    field(AUTHORITY, announcement.authority.map(str::as_bytes), out);
+    field(UNIQUE_ID, announcement.unique_id, out);
+    if let Some(ssl) = &announcement.ssl {
+        field_with(SSL, out, |out| ssl.write(out));
+    }
+    if announcement.crc32c {
+        field(CRC32C, Some(&[0; 4]), out);
+    }
+}
+
+/// Over a whole header, whose last field it is (section 2.2.3).
+fn fill_in_checksum(header: &mut [u8]) {
+    let sum = crc32c::checksum(&[header]);
+    if let Some(slot) = header.last_chunk_mut() {
+        *slot = sum.to_be_bytes();
+    }
+}
+
+fn check(announcement: &Announcement<'_>) -> Result<(), Unwritable> {
+    if let Addresses::Unix { source, destination } = announcement.addresses
+        && source.len().max(destination.len()) > UNIX_PATH
+    {
+        return Err(Unwritable::PathTooLong);
+    }
+    if announcement.unique_id.is_some_and(|id| id.len() > MAX_UNIQUE_ID) {
+        return Err(Unwritable::UniqueIdTooLong);
+    }
+    // Each field counted as if it were there: a few hundred bytes too many, and one sum to read.
+    if MAX_FIXED.saturating_add(variable_length(announcement)) > usize::from(u16::MAX) {
+        return Err(Unwritable::TooLong);
+    }
+    Ok(())
+}
+
+/// The largest addresses, every field's header, the fixed part of the TLS field and the checksum.
+const MAX_FIXED: usize = 2 * UNIX_PATH + 13 * FIELD_HEADER + 5 + 4;
+
+fn variable_length(announcement: &Announcement<'_>) -> usize {
+    let ssl = announcement.ssl.unwrap_or_default();
+    let texts = [
+        announcement.authority,
+        ssl.version,
+        ssl.common_name,
+        ssl.cipher,
+        ssl.signature_algorithm,
+        ssl.key_algorithm,
+        ssl.group,
+        ssl.signature_scheme,
+    ];
+    let bytes = [announcement.alpn, announcement.unique_id, ssl.client_certificate];
+    let texts = texts.into_iter().flatten().map(str::len);
+    texts.chain(bytes.into_iter().flatten().map(<[u8]>::len)).fold(0, usize::saturating_add)
+}
