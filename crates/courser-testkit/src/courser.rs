@@ -92,13 +92,21 @@ impl Setup {
     /// When it cannot be started or does not announce its sockets.
     #[must_use]
     pub fn start(self) -> Courser {
+        self.try_start().unwrap_or_else(|why| panic!("courser does not listen: {why}"))
+    }
+
+    /// As [`Setup::start`], for callers that can go on without it.
+    ///
+    /// # Errors
+    /// When it ends or does not announce its sockets in time; with what it printed.
+    pub fn try_start(&self) -> Result<Courser, String> {
         let expected = self.sockets.unwrap_or_else(|| self.count("--listen").max(1));
         let process = self.launch();
-        let addresses = process.wait_stderr("listening sockets", |lines| {
+        let addresses = process.try_wait_stderr(|lines| {
             let found = announced(lines);
             (found.len() >= expected).then_some(found)
-        });
-        Courser { process, addresses }
+        })?;
+        Ok(Courser { process, addresses })
     }
 
     /// Starts it without waiting for anything: for set-ups that it has to refuse.

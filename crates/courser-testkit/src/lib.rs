@@ -5,10 +5,13 @@
 //! something that has nothing to do with the test goes wrong, unless they return a `Result`.
 
 pub mod ca;
+pub mod client;
 pub mod courser;
 pub mod folder;
+pub mod load;
 pub mod origin;
 pub mod process;
+pub mod rival;
 pub mod tools;
 pub mod usage;
 

@@ -79,7 +79,15 @@ impl Process {
     /// # Panics
     /// After [`PATIENCE`], or when the program closes the output first.
     pub fn wait_stderr<T>(&self, what: &str, enough: impl FnMut(&[String]) -> Option<T>) -> T {
-        self.stderr.wait(enough).unwrap_or_else(|why| self.fail(what, &why))
+        self.try_wait_stderr(enough).unwrap_or_else(|why| self.fail(what, &why))
+    }
+
+    /// As [`Process::wait_stderr`], for callers that can go on without the program.
+    ///
+    /// # Errors
+    /// Says why it did not come, with what the program printed.
+    pub fn try_wait_stderr<T>(&self, enough: impl FnMut(&[String]) -> Option<T>) -> Result<T, String> {
+        self.stderr.wait(enough).map_err(|why| format!("{why}\n{}", self.transcript()))
     }
 
     /// Waits for a line on standard error that contains `part`, and returns the line.
@@ -180,7 +188,6 @@ impl Process {
         text
     }
 
-    /// The transcript is printed by `drop`, which sees the panic.
     fn fail(&self, what: &str, why: &str) -> ! {
         panic!("waiting for {what} of {}: {why}", self.name)
     }

@@ -1,6 +1,12 @@
-//! Ports, and programs that may or may not be installed.
+//! Small questions to the machine: ports, cores, limits, and programs that may or may not be installed.
 
-use std::{env, net::TcpListener, path::PathBuf};
+use std::{env, io, net::TcpListener, path::PathBuf};
+
+use nix::{
+    sched::{CpuSet, sched_getaffinity, sched_setaffinity},
+    sys::resource::{Resource, getrlimit, setrlimit},
+    unistd::Pid,
+};
 
 /// A port of 127.0.0.1 that was free a moment ago.
 ///
@@ -37,4 +43,34 @@ pub fn find(program: &str) -> Option<PathBuf> {
         .chain(["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from))
         .map(|folder| folder.join(program))
         .find(|candidate| candidate.is_file())
+}
+
+/// The cores that this thread may run on, in ascending order.
+///
+/// # Errors
+/// When the kernel does not say.
+pub fn cores() -> io::Result<Vec<usize>> {
+    let set = sched_getaffinity(Pid::from_raw(0))?;
+    Ok((0..CpuSet::count()).filter(|&core| set.is_set(core).unwrap_or(false)).collect())
+}
+
+/// Keeps this thread, and those that it starts from now on, on one core.
+///
+/// # Errors
+/// When the core is not one of [`cores`].
+pub fn pin(core: usize) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    set.set(core)?;
+    Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
+}
+
+/// Raises the limit of open descriptors as far as an ordinary user may, and returns it. Programs that are started
+/// later inherit it.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn raise_descriptor_limit() -> io::Result<u64> {
+    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
+    Ok(hard)
 }

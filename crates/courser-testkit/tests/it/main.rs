@@ -3,3 +3,4 @@
 mod ca;
 mod origin;
 mod process;
+mod rival;

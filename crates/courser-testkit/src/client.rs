@@ -1,0 +1,266 @@
+//! A TLS client that offers exactly one version, suite and resumption method, and checks what it got.
+//!
+//! Blocking sockets: under load every connection has a thread, see [`crate::load`]. Signatures and chains are checked
+//! only when a root is given: their verification costs a load client as much as the rest of a handshake, and does not
+//! change what the server does. Key exchange, Finished and every record's authentication are always checked.
+
+mod clock;
+mod unverified;
+
+use std::{
+    io::{self, Read, Write},
+    net::{Shutdown, SocketAddr, TcpStream},
+    sync::Arc,
+    time::Duration,
+};
+
+use rustls::{
+    CipherSuite, ClientConfig, ClientConnection, HandshakeKind, NamedGroup, ProtocolVersion, RootCertStore,
+    client::{Resumption, Tls12Resumption},
+    crypto::{CryptoProvider, aws_lc_rs},
+    pki_types::{CertificateDer, ServerName},
+};
+
+use crate::{KeyType, body};
+
+/// How long a peer may be silent before a connection counts as failed.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// Which version the client offers; it offers no other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// TLS 1.2 with `ECDHE_*_WITH_AES_128_GCM_SHA256`.
+    Tls12,
+    /// TLS 1.3 with `TLS_AES_128_GCM_SHA256`.
+    Tls13,
+}
+
+/// Which way of resumption the client offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resume {
+    /// None: every handshake is full. Tickets are received and thrown away.
+    Never,
+    /// Session tickets (RFC 5077, RFC 8446 section 4.6.1).
+    Ticket,
+    /// Session IDs alone (RFC 5246 section 7.3): the client does not announce that it understands tickets.
+    SessionId,
+}
+
+/// What one client does with every connection, shared by all of them; cloning it shares its session store.
+#[derive(Clone, Debug)]
+pub struct Client {
+    config: Arc<ClientConfig>,
+    address: SocketAddr,
+    name: ServerName<'static>,
+}
+
+impl Client {
+    /// A client for `localhost` at `address` that offers X25519 alone in TLS 1.3.
+    ///
+    /// In TLS 1.2 it offers P-256 after X25519, because a client says with the same list which curves of certificates
+    /// it understands (RFC 8422 section 5.1), and OpenSSL holds it to that.
+    #[must_use]
+    pub fn new(address: SocketAddr, version: Version, key: KeyType, resume: Resume) -> Self {
+        let builder = builder(version, key).dangerous();
+        let verifier = Arc::new(unverified::Unverified::default());
+        let config = builder.with_custom_certificate_verifier(verifier).with_no_client_auth();
+        Self::with(address, config, resume)
+    }
+
+    /// As [`Client::new`], but it checks the server's chain up to `root`, its name and its signature.
+    ///
+    /// # Panics
+    /// When `root` is not a certificate.
+    #[must_use]
+    pub fn verifying(
+        address: SocketAddr,
+        version: Version,
+        key: KeyType,
+        resume: Resume,
+        root: CertificateDer<'static>,
+    ) -> Self {
+        let mut roots = RootCertStore::empty();
+        roots.add(root).expect("the test authority's root is a certificate");
+        let config = builder(version, key).with_root_certificates(roots).with_no_client_auth();
+        Self::with(address, config, resume)
+    }
+
+    fn with(address: SocketAddr, mut config: ClientConfig, resume: Resume) -> Self {
+        config.resumption = match resume {
+            Resume::Never => Resumption::disabled(),
+            Resume::Ticket => sessions(Tls12Resumption::SessionIdOrTickets),
+            Resume::SessionId => sessions(Tls12Resumption::SessionIdOnly),
+        };
+        let name = ServerName::try_from("localhost").expect("localhost is a name");
+        Self { config: Arc::new(config), address, name }
+    }
+
+    /// Connects and completes the handshake.
+    ///
+    /// # Errors
+    /// Of the socket, or of TLS, or `TimedOut`/`WouldBlock` when the server is silent.
+    pub fn connect(&self) -> io::Result<Connection> {
+        let mut socket = TcpStream::connect(self.address)?;
+        socket.set_nodelay(true)?;
+        socket.set_read_timeout(Some(SILENCE))?;
+        let mut tls =
+            ClientConnection::new(Arc::clone(&self.config), self.name.clone()).map_err(io::Error::other)?;
+        while tls.is_handshaking() {
+            tls.complete_io(&mut socket)?;
+        }
+        Ok(Connection { tls, socket })
+    }
+}
+
+/// What a handshake agreed on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Agreed {
+    /// Protocol version.
+    pub version: Option<ProtocolVersion>,
+    /// Cipher suite.
+    pub suite: Option<CipherSuite>,
+    /// Key exchange group; none in a resumed TLS 1.2 handshake.
+    pub group: Option<NamedGroup>,
+    /// Whether an earlier session was resumed.
+    pub resumed: bool,
+    /// The server's own certificate.
+    pub certificate: Option<CertificateDer<'static>>,
+}
+
+/// An established TLS connection.
+#[derive(Debug)]
+pub struct Connection {
+    tls: ClientConnection,
+    socket: TcpStream,
+}
+
+impl Connection {
+    /// What the handshake agreed on.
+    #[must_use]
+    pub fn agreed(&self) -> Agreed {
+        let leaf = self.tls.peer_certificates().and_then(|chain| chain.first());
+        Agreed {
+            version: self.tls.protocol_version(),
+            suite: self.tls.negotiated_cipher_suite().map(|suite| suite.suite()),
+            group: self.tls.negotiated_key_exchange_group().map(rustls::crypto::SupportedKxGroup::name),
+            resumed: self.is_resumed(),
+            certificate: leaf.map(|leaf| leaf.clone().into_owned()),
+        }
+    }
+
+    /// Whether an earlier session was resumed.
+    #[must_use]
+    pub fn is_resumed(&self) -> bool {
+        self.tls.handshake_kind() == Some(HandshakeKind::Resumed)
+    }
+
+    /// How many TLS 1.3 tickets have come in so far; they come with the first bytes after the handshake.
+    #[must_use]
+    pub fn tickets(&self) -> u32 {
+        self.tls.tls13_tickets_received()
+    }
+
+    /// Asks the origin for an object of `size` bytes and checks every byte. With `close` the origin is asked to close
+    /// after it, and this waits until the server has closed.
+    ///
+    /// # Errors
+    /// `InvalidData` when the answer is not that object; those of the socket and of TLS.
+    pub fn get(&mut self, size: usize, close: bool) -> io::Result<()> {
+        let connection = if close { "close" } else { "keep-alive" };
+        let request =
+            format!("GET /?s={size} HTTP/1.1\r\nHost: localhost\r\nConnection: {connection}\r\n\r\n");
+        let mut stream = rustls::Stream::new(&mut self.tls, &mut self.socket);
+        stream.write_all(request.as_bytes())?;
+        let mut answer = Vec::with_capacity(size + 512);
+        while !is_complete(&answer, size)? {
+            read_some(&mut stream, &mut answer)?;
+        }
+        if close { expect_end(&mut stream) } else { Ok(()) }
+    }
+
+    /// Says close_notify, ends its side of the TCP connection, and waits for the server to end its own.
+    ///
+    /// # Errors
+    /// When the server does not close, or resets the connection.
+    pub fn close(mut self) -> io::Result<()> {
+        self.tls.send_close_notify();
+        while self.tls.wants_write() {
+            self.tls.write_tls(&mut self.socket)?;
+        }
+        self.socket.shutdown(Shutdown::Write)?;
+        // What comes now, tickets and the server's close_notify, is nobody's: it is not worth decrypting.
+        while self.socket.read(&mut [0; 2048])? > 0 {}
+        Ok(())
+    }
+}
+
+/// Reads what is there; the end of the stream is an error here, with or without close_notify.
+fn read_some(stream: &mut impl Read, answer: &mut Vec<u8>) -> io::Result<()> {
+    let mut buffer = [0; 4096];
+    match stream.read(&mut buffer)? {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        count => {
+            answer.extend_from_slice(&buffer[..count]);
+            Ok(())
+        }
+    }
+}
+
+/// Waits for the server to close, with close_notify or without: whether it says goodbye is not judged here.
+fn expect_end(stream: &mut impl Read) -> io::Result<()> {
+    match stream.read(&mut [0; 64]) {
+        Ok(0) => Ok(()),
+        Ok(_) => Err(invalid("the answer goes on after its end")),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether `answer` is a head that says 200 and then the whole object; an error as soon as it cannot become that.
+fn is_complete(answer: &[u8], size: usize) -> io::Result<bool> {
+    let Some(end) = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n") else { return Ok(false) };
+    if !answer.starts_with(b"HTTP/1.1 200 ") {
+        return Err(invalid("the answer's status is not 200"));
+    }
+    let received = &answer[end + 4..];
+    if received.len() < size {
+        return Ok(false);
+    }
+    if received == body(size) { Ok(true) } else { Err(invalid("the answer is not the object asked for")) }
+}
+
+fn invalid(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why)
+}
+
+fn sessions(tls12: Tls12Resumption) -> Resumption {
+    Resumption::in_memory_sessions(8).tls12_resumption(tls12)
+}
+
+fn builder(version: Version, key: KeyType) -> rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier> {
+    let versions: &[_] = match version {
+        Version::Tls12 => &[&rustls::version::TLS12],
+        Version::Tls13 => &[&rustls::version::TLS13],
+    };
+    ClientConfig::builder_with_details(
+        Arc::new(provider(version, key)),
+        Arc::new(clock::StandingClock::new()),
+    )
+    .with_protocol_versions(versions)
+    .expect("the provider has a suite for its version")
+}
+
+fn provider(version: Version, key: KeyType) -> CryptoProvider {
+    use aws_lc_rs::{cipher_suite, kx_group};
+    let (suite, kx_groups) = match (version, key) {
+        (Version::Tls13, _) => (cipher_suite::TLS13_AES_128_GCM_SHA256, vec![kx_group::X25519]),
+        (Version::Tls12, KeyType::Rsa2048) => {
+            (cipher_suite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, vec![kx_group::X25519])
+        }
+        (Version::Tls12, _) => (
+            cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+            vec![kx_group::X25519, kx_group::SECP256R1],
+        ),
+    };
+    CryptoProvider { cipher_suites: vec![suite], kx_groups, ..aws_lc_rs::default_provider() }
+}
