@@ -1,8 +1,17 @@
 //! Addresses as they are written: where to listen, and where backends are.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+
+use crate::dns;
+use crate::problem::{Problem, Problems};
+use crate::read;
+use crate::value::Value;
+
+/// Bytes of a unix socket's address on Linux, less the one that ends a path or begins an abstract name
+/// (`sun_path`, unix(7)).
+const LONGEST_SOCKET_NAME: usize = 107;
 
 /// Where clients arrive.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -64,4 +73,151 @@ impl fmt::Display for BackendAddress {
             Self::Abstract(name) => write!(f, "abstract:{name}"),
         }
     }
+}
+
+impl ListenAddress {
+    /// Whether two listeners with these would get each other's connections.
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Any { port: 0 }, _) => false,
+            (Self::Ip(address), _) if address.port() == 0 => false,
+            (Self::Any { port }, Self::Ip(address)) | (Self::Ip(address), Self::Any { port }) => {
+                address.ip().is_unspecified() && address.port() == *port
+            }
+            (Self::Systemd(a), Self::Systemd(b)) => a == b || a.is_none() || b.is_none(),
+            (a, b) => a == b,
+        }
+    }
+}
+
+/// Reads where to listen.
+pub(crate) fn listen(value: &Value) -> Result<ListenAddress, Problems> {
+    let text = read::text(value, "an address")?;
+    if let Some(path) = text.strip_prefix("unix:") {
+        return Ok(ListenAddress::Unix(socket_path(value, path)?));
+    }
+    if let Some(name) = text.strip_prefix("abstract:") {
+        return Ok(ListenAddress::Abstract(abstract_name(value, name)?));
+    }
+    if let Some(name) = text.strip_prefix("systemd:") {
+        return Ok(ListenAddress::Systemd(Some(activation_name(value, name)?)));
+    }
+    if text == "systemd" {
+        return Ok(ListenAddress::Systemd(None));
+    }
+    let (host, port) = host_and_port(value, text, "443")?;
+    match (host, ip(host)) {
+        ("*", _) => Ok(ListenAddress::Any { port }),
+        (_, Some(ip)) => Ok(ListenAddress::Ip(SocketAddr::new(ip, port))),
+        _ => Err(refuse(
+            value,
+            format!("`{host}` is not an IP address"),
+            format!("to listen on every address write `*:{port}`"),
+        )),
+    }
+}
+
+/// Reads where a backend is.
+pub(crate) fn backend(value: &Value) -> Result<BackendAddress, Problems> {
+    let text = read::text(value, "an address")?;
+    if let Some(path) = text.strip_prefix("unix:") {
+        return Ok(BackendAddress::Unix(socket_path(value, path)?));
+    }
+    if let Some(name) = text.strip_prefix("abstract:") {
+        return Ok(BackendAddress::Abstract(abstract_name(value, name)?));
+    }
+    if let Some((scheme, rest)) = text.split_once("://") {
+        let help = format!("leave `{scheme}://` out: write `{}`", rest.trim_end_matches('/'));
+        return Err(refuse(value, format!("`{text}` is a URL, not an address"), help));
+    }
+    let (host, port) = host_and_port(value, text, "80")?;
+    if port == 0 {
+        return Err(Problem::at(&value.origin, "a backend cannot have port 0", None).into());
+    }
+    if let Some(ip) = ip(host) {
+        return Ok(BackendAddress::Ip(SocketAddr::new(ip, port)));
+    }
+    match dns::wrong(host) {
+        None => Ok(BackendAddress::Name { host: host.to_ascii_lowercase(), port }),
+        Some((why, _)) => {
+            let message = format!("`{host}` is neither an IP address nor a host name: {why}");
+            Err(Problem::at(&value.origin, message, None).into())
+        }
+    }
+}
+
+fn host_and_port<'a>(value: &Value, text: &'a str, example: &str) -> Result<(&'a str, u16), Problems> {
+    let bare_ipv6 = text.parse::<std::net::Ipv6Addr>().is_ok();
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !bare_ipv6 && !port.ends_with(']') => (host, port),
+        _ => {
+            let host = if bare_ipv6 { format!("[{text}]") } else { text.to_owned() };
+            return Err(refuse(value, format!("`{text}` has no port"), format!("write `{host}:{example}`")));
+        }
+    };
+    if host.is_empty() {
+        let help = format!("write for example `*:{port}` to listen, `127.0.0.1:{port}` for a backend");
+        return Err(refuse(value, format!("`{text}` has no address before the port"), help));
+    }
+    match port.parse() {
+        Ok(number) if port.bytes().all(|byte| byte.is_ascii_digit()) => Ok((host, number)),
+        _ => Err(refuse(value, format!("`{port}` is not a port"), "a whole number up to 65535".to_owned())),
+    }
+}
+
+/// IPv6 only in brackets: `::1:80` can be read in two ways.
+fn ip(host: &str) -> Option<IpAddr> {
+    match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+        Some(inner) => inner.parse().ok().map(IpAddr::V6),
+        None => host.parse().ok().map(IpAddr::V4),
+    }
+}
+
+fn socket_path(value: &Value, path: &str) -> Result<PathBuf, Problems> {
+    let path = file_path(value, path)?;
+    fits(value, path.as_os_str().len())?;
+    Ok(path)
+}
+
+/// A path that is not empty, from the folder of the file it stands in.
+pub(crate) fn file_path(value: &Value, path: &str) -> Result<PathBuf, Problems> {
+    if path.is_empty() || path.contains('\0') {
+        return Err(Problem::at(&value.origin, "the path is empty or has a zero byte", None).into());
+    }
+    Ok(value.origin.resolve(path))
+}
+
+fn abstract_name(value: &Value, name: &str) -> Result<String, Problems> {
+    if name.is_empty() {
+        return Err(refuse(
+            value,
+            "the abstract name is empty".to_owned(),
+            "write `abstract:NAME`".to_owned(),
+        ));
+    }
+    fits(value, name.len())?;
+    Ok(name.to_owned())
+}
+
+/// systemd allows ASCII without control characters and colons, up to 255 (FileDescriptorName=, systemd.socket(5)).
+fn activation_name(value: &Value, name: &str) -> Result<String, Problems> {
+    let allowed = |byte: u8| byte.is_ascii_graphic() && byte != b':';
+    if (1..=255).contains(&name.len()) && name.bytes().all(allowed) {
+        return Ok(name.to_owned());
+    }
+    let help = "write the `FileDescriptorName=` of the socket unit, or `systemd` for all of its sockets";
+    Err(refuse(value, format!("`{name}` is not the name of a passed socket"), help.to_owned()))
+}
+
+fn fits(value: &Value, length: usize) -> Result<(), Problems> {
+    if length <= LONGEST_SOCKET_NAME {
+        return Ok(());
+    }
+    let message =
+        format!("the socket's name has {length} bytes; {LONGEST_SOCKET_NAME} is the most the system takes");
+    Err(Problem::at(&value.origin, message, None).into())
+}
+
+fn refuse(value: &Value, message: String, help: String) -> Problems {
+    Problem::at(&value.origin, message, Some(help)).into()
 }

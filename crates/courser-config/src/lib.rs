@@ -11,10 +11,21 @@
 
 mod address;
 mod config;
+mod dns;
+mod document;
+mod draft;
+mod flags;
 mod named;
+mod near;
 mod problem;
+mod read;
+mod reference;
+mod settings;
 mod source;
 mod tls;
+mod units;
+mod validate;
+mod value;
 
 use std::path::Path;
 
@@ -26,6 +37,7 @@ pub use config::{
 };
 pub use named::Named;
 pub use problem::{Problem, Problems, Severity};
+pub use reference::{defaults_toml, reference_markdown};
 pub use source::Origin;
 pub use tls::{Group, Profile, Suite, TlsVersion};
 
@@ -42,8 +54,10 @@ pub struct Loaded {
 ///
 /// # Errors
 /// Every problem in it, or that it cannot be read.
-pub fn load(_path: &Path) -> Result<Loaded, Problems> {
-    Err(Problem::nowhere("not yet").into())
+pub fn load(path: &Path) -> Result<Loaded, Problems> {
+    let mut problems = Problems::default();
+    let draft = flags::read_file(path, &mut problems);
+    validate::validate(draft, problems)
 }
 
 /// Reads the text of a configuration file; `path` is its name in messages, and relative paths in it start at
@@ -51,8 +65,10 @@ pub fn load(_path: &Path) -> Result<Loaded, Problems> {
 ///
 /// # Errors
 /// Every problem in it.
-pub fn from_toml(_text: &str, _path: &Path) -> Result<Loaded, Problems> {
-    Err(Problem::nowhere("not yet").into())
+pub fn from_toml(text: &str, path: &Path) -> Result<Loaded, Problems> {
+    let mut problems = Problems::default();
+    let draft = document::read(text, path, &mut problems);
+    validate::validate(draft, problems)
 }
 
 /// Reads what [`serve_command`] or [`check_command`] matched: flags alone, or the file of `--config` with flags
@@ -60,26 +76,28 @@ pub fn from_toml(_text: &str, _path: &Path) -> Result<Loaded, Problems> {
 ///
 /// # Errors
 /// Every problem in the file and in the flags.
-pub fn from_matches(_matches: &ArgMatches) -> Result<Loaded, Problems> {
-    Err(Problem::nowhere("not yet").into())
+pub fn from_matches(matches: &ArgMatches) -> Result<Loaded, Problems> {
+    let mut problems = Problems::default();
+    let draft = flags::read(matches, &mut problems);
+    validate::validate(draft, problems)
 }
 
 /// The command `serve` with every flag.
 pub fn serve_command() -> Command {
-    Command::new("serve")
+    flags::add_to(Command::new("serve").about("Terminate TLS and relay to backends"))
 }
 
 /// The command `check` with the flags of `serve`.
 pub fn check_command() -> Command {
-    Command::new("check")
+    flags::add_to(
+        Command::new("check").about("Check what `serve` would do with the same flags, and do nothing"),
+    )
 }
 
-/// A complete configuration file with every setting at its default, commented.
-pub fn defaults_toml() -> String {
-    String::new()
-}
-
-/// The reference page of all settings, in Markdown.
-pub fn reference_markdown() -> String {
-    String::new()
+/// Reads any text as a configuration and renders what is wrong with it: for fuzzing.
+pub fn fuzz(text: &str) {
+    match from_toml(text, Path::new("fuzz.toml")) {
+        Ok(loaded) => drop(loaded.warnings.render(true)),
+        Err(problems) => drop(problems.render(false)),
+    }
 }

@@ -54,6 +54,11 @@ impl Origin {
         Arc::ptr_eq(&self.source, &other.source)
     }
 
+    /// The name of the flag it points into, without dashes.
+    pub(crate) fn text_of_flag(&self) -> &str {
+        self.text().trim_start_matches('-').split(' ').next().unwrap_or_default()
+    }
+
     pub(crate) fn span(&self) -> Range<usize> {
         self.span.clone()
     }

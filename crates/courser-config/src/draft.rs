@@ -1,0 +1,174 @@
+//! What has been read but not yet checked as a whole: the same shape as the configuration, with places.
+
+use std::time::Duration;
+
+use crate::address::{BackendAddress, ListenAddress, file_path};
+use crate::config::{CertificateFiles, Log, OnTruncation, Process, SendProxy, Sessions, UnknownName};
+use crate::near::suggest;
+use crate::problem::{Problem, Problems};
+use crate::read::{self, Located, wrong_kind};
+use crate::settings::{HOST_ONLY, LISTENER, PROCESS, SESSIONS, SHARED, with_defaults};
+use crate::source::Origin;
+use crate::tls::{Group, Profile, Suite, TlsVersion};
+use crate::value::{Literal, Table, Value};
+
+pub(crate) struct Draft {
+    pub(crate) process: Process,
+    pub(crate) sessions: Sessions,
+    pub(crate) listeners: Vec<ListenerDraft>,
+}
+
+pub(crate) struct ListenerDraft {
+    /// `None`: it was made of flags.
+    pub(crate) origin: Option<Origin>,
+    pub(crate) name: Option<Located<String>>,
+    pub(crate) listen: Vec<Located<ListenAddress>>,
+    pub(crate) backlog: u32,
+    pub(crate) unknown_name: UnknownName,
+    pub(crate) handshake_timeout: Duration,
+    pub(crate) own: HostDraft,
+    pub(crate) hosts: Vec<HostDraft>,
+    /// Something in it could not be read: what is missing may only have been misspelt.
+    pub(crate) incomplete: bool,
+}
+
+#[derive(Clone)]
+pub(crate) struct HostDraft {
+    pub(crate) origin: Option<Origin>,
+    pub(crate) name: Option<Located<String>>,
+    pub(crate) names: Vec<Located<String>>,
+    pub(crate) certificates: Vec<CertificateFiles>,
+    /// Whether `certificates` are its own, not its listener's.
+    pub(crate) own_certificates: bool,
+    pub(crate) backends: Vec<BackendAddress>,
+    pub(crate) send_proxy: SendProxy,
+    pub(crate) profile: Profile,
+    pub(crate) versions: Option<Located<Vec<TlsVersion>>>,
+    pub(crate) suites: Option<Located<Vec<Suite>>>,
+    pub(crate) groups: Option<Located<Vec<Group>>>,
+    pub(crate) alpn: Vec<String>,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) idle_timeout: Duration,
+    pub(crate) on_truncation: OnTruncation,
+}
+
+impl Draft {
+    /// Every setting at its default, and no listener.
+    pub(crate) fn new() -> Self {
+        let process = Process {
+            workers: None,
+            pin: false,
+            log: Log::Text,
+            strict: false,
+            max_connections: None,
+            drain_timeout: Duration::ZERO,
+        };
+        let sessions = Sessions {
+            cache_size: 0,
+            lifetime: Duration::ZERO,
+            tickets: false,
+            session_ids: false,
+            tickets_per_handshake: 0,
+        };
+        Self {
+            process: with_defaults(PROCESS, process),
+            sessions: with_defaults(SESSIONS, sessions),
+            listeners: Vec::new(),
+        }
+    }
+}
+
+impl ListenerDraft {
+    pub(crate) fn new(origin: Option<Origin>) -> Self {
+        let blank = Self {
+            origin: origin.clone(),
+            name: None,
+            listen: Vec::new(),
+            backlog: 0,
+            unknown_name: UnknownName::Default,
+            handshake_timeout: Duration::ZERO,
+            own: HostDraft::new(origin),
+            hosts: Vec::new(),
+            incomplete: false,
+        };
+        with_defaults(LISTENER, blank)
+    }
+}
+
+impl HostDraft {
+    fn new(origin: Option<Origin>) -> Self {
+        let blank = Self {
+            origin,
+            name: None,
+            names: Vec::new(),
+            certificates: Vec::new(),
+            own_certificates: false,
+            backends: Vec::new(),
+            send_proxy: SendProxy::Off,
+            profile: Profile::Intermediate,
+            versions: None,
+            suites: None,
+            groups: None,
+            alpn: Vec::new(),
+            connect_timeout: Duration::ZERO,
+            idle_timeout: Duration::ZERO,
+            on_truncation: OnTruncation::Fin,
+        };
+        with_defaults(HOST_ONLY, with_defaults(SHARED, blank))
+    }
+
+    /// A host of the listener that these are the settings of.
+    pub(crate) fn inherit(&self, origin: Origin) -> Self {
+        Self { origin: Some(origin), own_certificates: false, ..self.clone() }
+    }
+}
+
+/// Reads the name of a listener or host: what fits in a log line, a metric and a URL's query.
+pub(crate) fn name(value: &Value) -> Result<String, Problems> {
+    const LONGEST: usize = 64;
+    let text = read::text(value, "a name")?;
+    if (1..=LONGEST).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Ok(text.to_owned());
+    }
+    let help = format!("1 to {LONGEST} printable ASCII characters, no space");
+    Err(Problem::at(&value.origin, format!("`{text}` cannot be a name"), Some(help)).into())
+}
+
+/// Reads an ALPN protocol (RFC 7301, section 3.1).
+pub(crate) fn protocol(value: &Value) -> Result<String, Problems> {
+    let text = read::text(value, "a protocol")?;
+    if (1..=255).contains(&text.len()) {
+        return Ok(text.to_owned());
+    }
+    let message = format!("an ALPN protocol has 1 to 255 bytes, this one {}", text.len());
+    Err(Problem::at(&value.origin, message, None).into())
+}
+
+/// Reads one certificate: a file, or a table of two.
+pub(crate) fn certificate(value: &Value) -> Result<CertificateFiles, Problems> {
+    match &value.literal {
+        Literal::Text(text) => {
+            let file = file_path(value, text)?;
+            Ok(CertificateFiles { chain: file.clone(), key: file, origin: value.origin.clone() })
+        }
+        Literal::Table(table) => chain_and_key(value, table),
+        _ => Err(wrong_kind(value, "a file name or `{ chain = \"…\", key = \"…\" }`")),
+    }
+}
+
+fn chain_and_key(value: &Value, table: &Table) -> Result<CertificateFiles, Problems> {
+    const KEYS: [&str; 2] = ["chain", "key"];
+    if let Some(entry) = table.entries.iter().find(|entry| !KEYS.contains(&entry.key.as_str())) {
+        let message = format!("unknown key `{}`", entry.key);
+        return Err(Problem::at(&entry.key_origin, message, Some(suggest(&entry.key, KEYS))).into());
+    }
+    let file = |key: &str| match table.get(key) {
+        Some(file) => file_path(file, read::text(file, "a file name")?),
+        None => {
+            let help = "where both stand in one file, write its name alone";
+            let message = format!("the certificate has no `{key}`");
+            Err(Problem::at(&value.origin, message, None).help(help).into())
+        }
+    };
+    Ok(CertificateFiles { chain: file("chain")?, key: file("key")?, origin: value.origin.clone() })
+}

@@ -1,0 +1,198 @@
+//! The one definition of every setting: the file, the flags, the reference page and the commented defaults
+//! all come from the tables below this module.
+//!
+//! A setting is added here by one entry in the table of its scope, and in the draft it is stored in.
+
+mod host;
+mod listener;
+mod process;
+mod sessions;
+
+use crate::problem::Problems;
+use crate::value::Value;
+
+pub(crate) use host::{HOST_ONLY, SHARED};
+pub(crate) use listener::LISTENER;
+pub(crate) use process::PROCESS;
+pub(crate) use sessions::SESSIONS;
+
+/// A setting that is stored in a `T`.
+pub(crate) struct Setting<T: 'static> {
+    pub(crate) about: About,
+    /// Reads the value and stores it; stores nothing if it is wrong.
+    pub(crate) store: fn(&mut T, &Value) -> Result<(), Problems>,
+}
+
+/// What people are told of a setting.
+#[derive(Debug)]
+pub(crate) struct About {
+    pub(crate) key: &'static str,
+    pub(crate) flag: Flag,
+    pub(crate) kind: Kind,
+    pub(crate) default: Default,
+    /// One paragraph in Markdown; its first sentence is the flag's short help.
+    pub(crate) doc: &'static str,
+    /// A value in TOML.
+    pub(crate) example: &'static str,
+    /// What can go wrong by it.
+    pub(crate) danger: Option<&'static str>,
+    /// What other programs call it: for the hint at an unknown key, never accepted.
+    pub(crate) elsewhere: &'static [&'static str],
+}
+
+/// How a setting is given on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flag {
+    None,
+    /// `--name VALUE`.
+    Takes(&'static str),
+    /// `--name`, which stands for this value.
+    Switch(&'static str, bool),
+}
+
+impl Flag {
+    /// Without the dashes.
+    pub(crate) fn name(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Takes(name) | Self::Switch(name, _) => Some(name),
+        }
+    }
+}
+
+/// What a setting has when nobody says anything.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Default {
+    /// This value, in TOML.
+    Value(&'static str),
+    /// Something that depends on other things, in words.
+    Derived(&'static str),
+}
+
+/// What kind of value a setting takes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind {
+    Switch,
+    Count,
+    Size,
+    Duration,
+    Text,
+    /// One of these names.
+    Choice(fn() -> Vec<&'static str>),
+    /// Several; flags take them with commas between or one at a time.
+    List(Item),
+    /// Several PEM files, or pairs of them.
+    Certificates,
+}
+
+/// What a list holds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Item {
+    Address,
+    Text,
+    Choice(fn() -> Vec<&'static str>),
+}
+
+impl Kind {
+    /// Whether the flag may be given several times.
+    pub(crate) fn repeats(self) -> bool {
+        matches!(self, Self::List(_) | Self::Certificates)
+    }
+
+    /// The names of which one must be given.
+    pub(crate) fn choices(self) -> Option<Vec<&'static str>> {
+        match self {
+            Self::Choice(names) => Some(names()),
+            _ => None,
+        }
+    }
+
+    /// The placeholder in a flag's help.
+    pub(crate) fn placeholder(self) -> &'static str {
+        match self {
+            Self::Switch => "",
+            Self::Count => "N",
+            Self::Size => "SIZE",
+            Self::Duration => "DURATION",
+            Self::Text => "NAME",
+            Self::Choice(_) => "CHOICE",
+            Self::List(Item::Address) => "ADDRESS",
+            Self::List(_) => "LIST",
+            Self::Certificates => "FILE",
+        }
+    }
+
+    /// What to write, for the reference page.
+    pub(crate) fn describe(self) -> String {
+        match self {
+            Self::Switch => "`true` or `false`".to_owned(),
+            Self::Count => "a whole number".to_owned(),
+            Self::Size => {
+                "a size: a whole number with `B`, `kB`, `MB`, `GB`, `TB`, `KiB`, `MiB`, `GiB` or `TiB`"
+                    .to_owned()
+            }
+            Self::Duration => "a duration: a whole number with `ms`, `s`, `m`, `h` or `d`".to_owned(),
+            Self::Text => "a string".to_owned(),
+            Self::Choice(names) => crate::near::list(names()),
+            Self::List(Item::Address) => "a list of addresses".to_owned(),
+            Self::List(Item::Text) => "a list of strings".to_owned(),
+            Self::List(Item::Choice(names)) => format!("a list of {}", crate::near::list(names())),
+            Self::Certificates => {
+                "a list of PEM files, or of tables `{ chain = \"…\", key = \"…\" }`".to_owned()
+            }
+        }
+    }
+}
+
+/// Where a setting may stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Process,
+    Sessions,
+    Listener,
+    Shared,
+    Host,
+}
+
+impl Scope {
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Process, Self::Sessions, Self::Listener, Self::Shared, Self::Host];
+
+    /// Its settings, in the order in which they are shown and applied.
+    pub(crate) fn settings(self) -> Vec<&'static About> {
+        match self {
+            Self::Process => PROCESS.iter().map(|setting| &setting.about).collect(),
+            Self::Sessions => SESSIONS.iter().map(|setting| &setting.about).collect(),
+            Self::Listener => LISTENER.iter().map(|setting| &setting.about).collect(),
+            Self::Shared => SHARED.iter().map(|setting| &setting.about).collect(),
+            Self::Host => HOST_ONLY.iter().map(|setting| &setting.about).collect(),
+        }
+    }
+
+    /// Where its settings are written in the file.
+    pub(crate) fn place(self) -> &'static str {
+        match self {
+            Self::Process => "at the top of the file, before the first `[table]`",
+            Self::Sessions => "in `[sessions]`",
+            Self::Listener => "in a `[[listener]]`",
+            Self::Shared => "in a `[[listener]]`, or in a `[[listener.host]]` for that host alone",
+            Self::Host => "in a `[[listener.host]]`",
+        }
+    }
+
+    /// Whether its flags go over a configuration file; the others describe the one listener of a start without.
+    pub(crate) fn overrides_file(self) -> bool {
+        matches!(self, Self::Process | Self::Sessions)
+    }
+}
+
+/// Applies every default of a table to a blank target.
+pub(crate) fn with_defaults<T>(settings: &[Setting<T>], mut blank: T) -> T {
+    for setting in settings {
+        if let Default::Value(toml) = setting.about.default {
+            (setting.store)(&mut blank, &Value::builtin(toml))
+                .expect("a test reads every default of the tables");
+        }
+    }
+    blank
+}

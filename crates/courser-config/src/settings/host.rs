@@ -1,0 +1,243 @@
+//! Settings that a listener has and each of its hosts may override, and those of a host alone.
+
+use super::{About, Default, Flag, Item, Kind, Setting};
+use crate::address;
+use crate::config::{OnTruncation, SendProxy};
+use crate::dns;
+use crate::draft::{HostDraft, certificate, name, protocol};
+use crate::named::Named;
+use crate::read;
+use crate::tls::{Group, Profile, Suite, TlsVersion};
+
+/// `profile` stands before what it decides: settings are applied in this order, whatever that of the file.
+pub(crate) static SHARED: &[Setting<HostDraft>] = &[
+    Setting {
+        about: About {
+            key: "cert",
+            flag: Flag::Takes("cert"),
+            kind: Kind::Certificates,
+            default: Default::Derived("a self-signed one, made at each start, if there is none anywhere"),
+            doc: "Certificates in PEM, in order of preference. An entry is one file with the chain (leaf first) and the private key, or a table that names both. With several, the first that the client understands is used: put ECDSA before RSA.",
+            example: "[\"site-ecdsa.pem\", { chain = \"site-rsa.crt\", key = \"site-rsa.key\" }]",
+            danger: Some(
+                "The file holds a private key: nobody but the program's user should be able to read it.",
+            ),
+            elsewhere: &["certificate", "certificates", "certs", "crt", "pem_file", "ssl_certificate", "key"],
+        },
+        store: |host, value| {
+            host.certificates = read::some(value, certificate)?;
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "backend",
+            flag: Flag::Takes("backend"),
+            kind: Kind::List(Item::Address),
+            default: Default::Derived("none: a listener needs one, its own or one in each host"),
+            doc: "Where plaintext goes: `10.0.0.3:80`, `[2001:db8::3]:80`, `app.internal:8080`, `unix:/run/app.sock` or `abstract:app`. With several, connections are spread over them.",
+            example: "[\"10.0.0.3:80\", \"10.0.0.4:80\"]",
+            danger: Some("Traffic to it is not encrypted: use the same machine or a network you trust."),
+            elsewhere: &["backends", "upstream", "server", "proxy_pass", "target", "connect"],
+        },
+        store: |host, value| {
+            host.backends = read::distinct(value, address::backend)?;
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "send_proxy",
+            flag: Flag::Takes("send-proxy"),
+            kind: Kind::Choice(|| SendProxy::ALL.iter().map(|choice| choice.name()).collect()),
+            default: Default::Value("\"off\""),
+            doc: "PROXY protocol header for the backend. It tells the client's address and, with `v2`, what TLS negotiated.",
+            example: "\"v2\"",
+            danger: Some(
+                "A backend that does not expect the header takes it for the start of the request; one that does must take connections from nobody else, or clients can claim any address.",
+            ),
+            elsewhere: &["proxy_protocol", "write_proxy"],
+        },
+        store: |host, value| {
+            host.send_proxy = read::named(value, "PROXY protocol version")?;
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "profile",
+            flag: Flag::Takes("profile"),
+            kind: Kind::Choice(|| Profile::ALL.iter().map(|choice| choice.name()).collect()),
+            default: Default::Value("\"intermediate\""),
+            doc: "Versions, suites and groups in one word, after version 6.0 of Mozilla's Server Side TLS guideline. `modern` is TLS 1.3 alone, `intermediate` adds TLS 1.2 with forward secrecy and AEAD. In a host it also discards `versions`, `suites` and `groups` of the listener.",
+            example: "\"modern\"",
+            danger: Some(
+                "`modern` shuts out clients from before 2018, and many programs that are not browsers.",
+            ),
+            elsewhere: &["security", "preset"],
+        },
+        store: |host, value| {
+            host.profile = read::named(value, "profile")?;
+            (host.versions, host.suites, host.groups) = (None, None, None);
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "versions",
+            flag: Flag::Takes("tls-versions"),
+            kind: Kind::List(Item::Choice(|| TlsVersion::ALL.iter().map(|version| version.name()).collect())),
+            default: Default::Derived("those of the profile"),
+            doc: "Versions of TLS that are allowed. Their order does not matter.",
+            example: "[\"1.3\"]",
+            danger: None,
+            elsewhere: &["protocols", "ssl_protocols", "tls_versions", "min_version", "tls_protos"],
+        },
+        store: |host, value| {
+            host.versions =
+                Some(read::located(value, |v| read::distinct(v, |item| read::named(item, "TLS version")))?);
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "suites",
+            flag: Flag::Takes("suites"),
+            kind: Kind::List(Item::Choice(|| Suite::ALL.iter().map(|suite| suite.name()).collect())),
+            default: Default::Derived("those of the profile that fit the versions"),
+            doc: "Cipher suites in order of preference, by the names of IANA or OpenSSL. Each allowed version needs at least one.",
+            example: "[\"TLS_AES_128_GCM_SHA256\", \"TLS_CHACHA20_POLY1305_SHA256\"]",
+            danger: Some(
+                "A certificate of a kind for which TLS 1.2 has no suite here (ECDSA, RSA) serves TLS 1.3 alone.",
+            ),
+            elsewhere: &["ciphers", "ciphersuites", "cipher_suites", "ssl_ciphers"],
+        },
+        store: |host, value| {
+            host.suites =
+                Some(read::located(value, |v| read::distinct(v, |item| read::named(item, "suite")))?);
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "groups",
+            flag: Flag::Takes("groups"),
+            kind: Kind::List(Item::Choice(|| Group::ALL.iter().map(|group| group.name()).collect())),
+            default: Default::Derived("those of the profile"),
+            doc: "Key exchange groups in order of preference. `P-256` may also be written `secp256r1` or `prime256v1`, `P-384` also `secp384r1`.",
+            example: "[\"X25519MLKEM768\", \"X25519\"]",
+            danger: Some(
+                "Without `X25519MLKEM768`, traffic recorded today can be read once there is a quantum computer.",
+            ),
+            elsewhere: &["curves", "ecdhe", "ssl_ecdh_curve", "supported_groups"],
+        },
+        store: |host, value| {
+            host.groups =
+                Some(read::located(value, |v| read::distinct(v, |item| read::named(item, "group")))?);
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "alpn",
+            flag: Flag::Takes("alpn"),
+            kind: Kind::List(Item::Text),
+            default: Default::Value("[]"),
+            doc: "Application protocols in order of preference (RFC 7301). Empty: the client's offer is not answered, and both sides use the protocol of the port.",
+            example: "[\"h2\", \"http/1.1\"]",
+            danger: Some(
+                "The backend must speak each of them without TLS: with `h2` here and HTTP/1.1 alone there, browsers fail.",
+            ),
+            elsewhere: &["protocol", "next_protocols"],
+        },
+        store: |host, value| {
+            host.alpn = read::list(value, protocol)?;
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "connect_timeout",
+            flag: Flag::Takes("connect-timeout"),
+            kind: Kind::Duration,
+            default: Default::Value("\"5s\""),
+            doc: "How long connecting to the backend may take. The resolution of its name counts too.",
+            example: "\"1s\"",
+            danger: None,
+            elsewhere: &["timeout_connect", "proxy_connect_timeout", "backend_timeout"],
+        },
+        store: |host, value| {
+            host.connect_timeout = read::duration(value, "1d")?;
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "idle_timeout",
+            flag: Flag::Takes("idle-timeout"),
+            kind: Kind::Duration,
+            default: Default::Value("\"5m\""),
+            doc: "How long a connection may stay without a byte in either direction. After that it is closed.",
+            example: "\"1h\"",
+            danger: Some("Protocols that are quiet for longer, such as WebSocket without pings, need more."),
+            elsewhere: &["timeout", "keepalive_timeout", "proxy_timeout", "timeout_client", "timeout_server"],
+        },
+        store: |host, value| {
+            host.idle_timeout = read::duration(value, "365d")?;
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "on_truncation",
+            flag: Flag::Takes("on-truncation"),
+            kind: Kind::Choice(|| OnTruncation::ALL.iter().map(|choice| choice.name()).collect()),
+            default: Default::Value("\"fin\""),
+            doc: "What the backend gets when the client's FIN came without close_notify. Many clients leave close_notify out, so `fin` treats it as a goodbye; `reset` keeps a cut-off request from passing for a whole one (RFC 8446, section 6.1).",
+            example: "\"reset\"",
+            danger: Some(
+                "With `fin`, somebody on the path can cut off a message whose protocol does not tell its length.",
+            ),
+            elsewhere: &["truncation"],
+        },
+        store: |host, value| {
+            host.on_truncation = read::named(value, "choice")?;
+            Ok(())
+        },
+    },
+];
+
+pub(crate) static HOST_ONLY: &[Setting<HostDraft>] = &[
+    Setting {
+        about: About {
+            key: "name",
+            flag: Flag::None,
+            kind: Kind::Text,
+            default: Default::Derived("the first of `names`"),
+            doc: "Name of the host in logs and metrics. It must be unique in its listener, and the same on all hosts of a fleet: sessions are bound to it.",
+            example: "\"a\"",
+            danger: Some("Renaming it makes the sessions of the old name worthless."),
+            elsewhere: &["id"],
+        },
+        store: |host, value| {
+            host.name = Some(read::located(value, name)?);
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "names",
+            flag: Flag::None,
+            kind: Kind::List(Item::Text),
+            default: Default::Derived("the DNS names of the certificates in its own `cert`"),
+            doc: "Server names that this host answers for. `*.a.example` stands for every name with one label before `.a.example`; an exact name goes before a wildcard.",
+            example: "[\"a.example\", \"*.a.example\"]",
+            danger: None,
+            elsewhere: &["server_name", "server_names", "domains", "hosts", "sni"],
+        },
+        store: |host, value| {
+            host.names = read::some(value, |item| read::located(item, dns::server_name))?;
+            Ok(())
+        },
+    },
+];

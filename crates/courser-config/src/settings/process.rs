@@ -1,0 +1,111 @@
+//! Settings of the whole process: the top of the file.
+
+use super::{About, Default, Flag, Kind, Setting};
+use crate::config::{Log, Process};
+use crate::named::Named;
+use crate::read;
+
+pub(crate) static PROCESS: &[Setting<Process>] = &[
+    Setting {
+        about: About {
+            key: "workers",
+            flag: Flag::Takes("workers"),
+            kind: Kind::Count,
+            default: Default::Derived("the CPUs of the affinity mask, capped by the cgroup's CPU quota"),
+            doc: "Number of worker threads, from 1 to 1024. Each has its own listening sockets and keeps a connection from its first byte to its last.",
+            example: "4",
+            danger: Some("More workers than CPUs make every handshake slower."),
+            elsewhere: &["threads", "nbthread", "worker_processes"],
+        },
+        store: |process, value| {
+            process.workers = Some(read::count(value, 1..=1024)? as usize);
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "pin",
+            flag: Flag::Switch("pin", true),
+            kind: Kind::Switch,
+            default: Default::Value("false"),
+            doc: "Bind each worker to one CPU. It helps where nothing else runs on these CPUs.",
+            example: "true",
+            danger: Some("A worker cannot move away from a CPU that something else has taken."),
+            elsewhere: &["cpu_map", "cpu_affinity", "affinity"],
+        },
+        store: |process, value| {
+            process.pin = read::boolean(value)?;
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "log",
+            flag: Flag::Takes("log"),
+            kind: Kind::Choice(|| Log::ALL.iter().map(|log| log.name()).collect()),
+            default: Default::Value("\"text\""),
+            doc: "Format of the connection log on standard output. There is one line for each connection, written when it has ended: for people, as one JSON object, or not at all.",
+            example: "\"json\"",
+            danger: None,
+            elsewhere: &["access_log", "log_format"],
+        },
+        store: |process, value| {
+            process.log = read::named(value, "log format")?;
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "strict",
+            flag: Flag::Switch("strict", true),
+            kind: Kind::Switch,
+            default: Default::Value("false"),
+            doc: "Refuse to start with a certificate that has expired or is not yet valid. Without it such a certificate is only warned of.",
+            example: "true",
+            danger: Some(
+                "A restart long after the last renewal fails, where it would have served clients that do not care.",
+            ),
+            elsewhere: &[],
+        },
+        store: |process, value| {
+            process.strict = read::boolean(value)?;
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "max_connections",
+            flag: Flag::Takes("max-connections"),
+            kind: Kind::Count,
+            default: Default::Derived("as many as the limit of open descriptors allows"),
+            doc: "Connections open at once, over all listeners. Further ones wait in the kernel's queue until one ends; none is dropped.",
+            example: "100_000",
+            danger: Some(
+                "Each connection takes two descriptors; a number beyond the limit of open descriptors cannot be reached.",
+            ),
+            elsewhere: &["maxconn", "worker_connections", "connections"],
+        },
+        store: |process, value| {
+            process.max_connections = Some(read::count(value, 1..=u32::MAX)? as usize);
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "drain_timeout",
+            flag: Flag::Takes("drain-timeout"),
+            kind: Kind::Duration,
+            default: Default::Value("\"30s\""),
+            doc: "How long open connections may go on after the program has been told to stop. What is still open then is closed.",
+            example: "\"2m\"",
+            danger: Some(
+                "A service manager that waits for less kills the program first (systemd: `TimeoutStopSec=`).",
+            ),
+            elsewhere: &["shutdown_timeout", "hard_stop_after", "worker_shutdown_timeout"],
+        },
+        store: |process, value| {
+            process.drain_timeout = read::duration(value, "365d")?;
+            Ok(())
+        },
+    },
+];

@@ -1,0 +1,242 @@
+//! From a draft to a configuration that cannot be wrong: what can only be judged by looking at several
+//! settings together.
+
+use crate::Loaded;
+use crate::address::ListenAddress;
+use crate::config::{Config, Host, Listener, Sessions, UnknownName};
+use crate::draft::{Draft, HostDraft, ListenerDraft};
+use crate::named::Named;
+use crate::near::list;
+use crate::problem::{Problem, Problems};
+use crate::read::Located;
+use crate::source::Origin;
+use crate::tls::{Group, Suite, TlsVersion};
+
+/// The configuration, or everything that is wrong with it: `problems` are those found so far.
+pub(crate) fn validate(draft: Draft, mut problems: Problems) -> Result<Loaded, Problems> {
+    check_addresses(&draft.listeners, &mut problems);
+    check_names(&draft.listeners, &mut problems);
+    check_sessions(&draft.sessions, &mut problems);
+    let any_certificate = draft.listeners.iter().any(has_certificate);
+    for listener in draft.listeners.iter().filter(|listener| !listener.incomplete) {
+        check_listener(listener, any_certificate, &mut problems);
+    }
+    let listeners = draft.listeners.into_iter().map(|listener| finish(listener, &mut problems)).collect();
+    problems.sort();
+    if problems.has_errors() {
+        return Err(problems);
+    }
+    let config = Config { process: draft.process, sessions: draft.sessions, listeners };
+    Ok(Loaded { config, warnings: problems })
+}
+
+fn has_certificate(listener: &ListenerDraft) -> bool {
+    let hosts = listener.hosts.iter().chain([&listener.own]);
+    hosts.into_iter().any(|host| !host.certificates.is_empty())
+}
+
+/// No address twice, in one listener or two.
+fn check_addresses(listeners: &[ListenerDraft], problems: &mut Problems) {
+    let mut seen: Vec<&Located<ListenAddress>> = Vec::new();
+    for address in listeners.iter().flat_map(|listener| &listener.listen) {
+        if let Some(first) = seen.iter().find(|first| first.value.overlaps(&address.value)) {
+            let message = match first.value == address.value {
+                true => format!("`{}` is listened on twice", address.value),
+                false => format!("`{}` and `{}` take each other's connections", address.value, first.value),
+            };
+            problems.push(Problem::at(&address.origin, message, None).related(&first.origin, "first here"));
+        }
+        seen.push(address);
+    }
+}
+
+fn check_names(listeners: &[ListenerDraft], problems: &mut Problems) {
+    let named = listeners.iter().filter_map(|listener| listener.name.as_ref());
+    refuse_repeated(named, "two listeners are called", problems);
+    for listener in listeners {
+        let named = listener.hosts.iter().filter_map(|host| host.name.as_ref());
+        refuse_repeated(named, "two hosts of the listener are called", problems);
+        let names = listener.hosts.iter().flat_map(|host| &host.names);
+        refuse_repeated(names, "the listener has two places for the server name", problems);
+        for host in &listener.hosts {
+            check_host_name(host, problems);
+        }
+    }
+}
+
+fn refuse_repeated<'a>(
+    names: impl Iterator<Item = &'a Located<String>>,
+    complaint: &str,
+    problems: &mut Problems,
+) {
+    let mut seen: Vec<&Located<String>> = Vec::new();
+    for name in names {
+        if let Some(first) = seen.iter().find(|first| first.value == name.value) {
+            let message = format!("{complaint} `{}`", name.value);
+            problems.push(Problem::at(&name.origin, message, None).related(&first.origin, "first here"));
+        }
+        seen.push(name);
+    }
+}
+
+fn check_host_name(host: &HostDraft, problems: &mut Problems) {
+    if let Some(name) = host.name.as_ref().filter(|name| name.value == DEFAULT_HOST) {
+        let help = "that is what logs call the listener's own settings; choose another";
+        problems.push(Problem::at(&name.origin, "a host cannot be called `default`", None).help(help));
+    }
+    if host.name.is_none() && host.names.is_empty() {
+        problems.push(at(host.origin.as_ref(), "the host has neither `name` nor `names`"));
+    }
+}
+
+fn check_sessions(sessions: &Sessions, problems: &mut Problems) {
+    let mut warn = |message: &str| problems.push(Problem::nowhere(message).as_warning());
+    if !sessions.tickets && !sessions.session_ids {
+        warn("without tickets and session IDs no client can resume a session");
+    } else if sessions.tickets && sessions.tickets_per_handshake == 0 {
+        warn("with `tickets_per_handshake` at 0 no TLS 1.3 client can resume a session");
+    }
+}
+
+/// That whoever can be reached has what it needs.
+fn check_listener(listener: &ListenerDraft, any_certificate: bool, problems: &mut Problems) {
+    let reachable = listener.unknown_name == UnknownName::Default || listener.hosts.is_empty();
+    let own = listener.origin.as_ref();
+    if reachable && listener.own.backends.is_empty() {
+        problems.push(no_backend(listener));
+    }
+    if reachable && any_certificate && listener.own.certificates.is_empty() {
+        let help = "add `cert` to the listener, or set `unknown_name = \"refuse\"` if all its hosts have one";
+        problems.push(
+            at(own, "the listener has no certificate for clients that name none of its hosts").help(help),
+        );
+    }
+    for host in &listener.hosts {
+        check_host(host, any_certificate, problems);
+    }
+}
+
+fn no_backend(listener: &ListenerDraft) -> Problem {
+    match (&listener.origin, listener.hosts.is_empty()) {
+        (None, _) => Problem::nowhere("there is no backend")
+            .help("add `--backend ADDRESS`, for example `--backend 127.0.0.1:8080`, or `--config FILE`"),
+        (origin, true) => at(origin.as_ref(), "the listener has no backend")
+            .help("add where plaintext goes, for example `backend = [\"127.0.0.1:8080\"]`"),
+        (origin, false) => {
+            at(origin.as_ref(), "the listener has no backend for clients that name none of its hosts").help(
+                "add `backend` to the listener, or set `unknown_name = \"refuse\"` if all its hosts have one",
+            )
+        }
+    }
+}
+
+fn check_host(host: &HostDraft, any_certificate: bool, problems: &mut Problems) {
+    let origin = host.origin.as_ref();
+    if host.backends.is_empty() {
+        problems.push(at(origin, "the host has no backend, nor has its listener"));
+    }
+    if any_certificate && host.certificates.is_empty() {
+        problems.push(at(origin, "the host has no certificate, nor has its listener"));
+    }
+    if host.name.is_some() && host.names.is_empty() && !host.own_certificates {
+        let help = "add `names`, or a `cert` of its own whose names it takes";
+        problems
+            .push(at(origin, "no client can name this host: it has neither `names` nor `cert`").help(help));
+    }
+}
+
+/// What the listener's own settings are called among its hosts.
+const DEFAULT_HOST: &str = "default";
+
+fn finish(draft: ListenerDraft, problems: &mut Problems) -> Listener {
+    let first = draft.listen.first().map(|address| address.value.to_string());
+    let name = match (draft.name, &draft.origin) {
+        (Some(name), _) => name.value,
+        (None, None) => DEFAULT_HOST.to_owned(),
+        (None, Some(_)) => first.unwrap_or_default(),
+    };
+    Listener {
+        name,
+        listen: draft.listen.into_iter().map(|address| address.value).collect(),
+        backlog: draft.backlog,
+        unknown_name: draft.unknown_name,
+        handshake_timeout: draft.handshake_timeout,
+        default: finish_host(draft.own, problems),
+        hosts: draft.hosts.into_iter().map(|host| finish_host(host, problems)).collect(),
+    }
+}
+
+fn finish_host(draft: HostDraft, problems: &mut Problems) -> Host {
+    let versions = versions(&draft);
+    let suites = suites(&draft, &versions, problems);
+    let groups = groups(&draft, &versions, problems);
+    let names: Vec<String> = draft.names.into_iter().map(|name| name.value).collect();
+    let name = draft.name.map(|name| name.value).or_else(|| names.first().cloned());
+    Host {
+        name: name.unwrap_or_else(|| DEFAULT_HOST.to_owned()),
+        names,
+        certificates: draft.certificates,
+        backends: draft.backends,
+        send_proxy: draft.send_proxy,
+        versions,
+        suites,
+        groups,
+        alpn: draft.alpn,
+        connect_timeout: draft.connect_timeout,
+        idle_timeout: draft.idle_timeout,
+        on_truncation: draft.on_truncation,
+    }
+}
+
+fn versions(draft: &HostDraft) -> Vec<TlsVersion> {
+    let mut versions = match &draft.versions {
+        Some(versions) => versions.value.clone(),
+        None => draft.profile.versions().to_vec(),
+    };
+    versions.sort_unstable();
+    versions
+}
+
+/// The suites that fit the versions: what was not asked for by name may be left out silently.
+fn suites(draft: &HostDraft, versions: &[TlsVersion], problems: &mut Problems) -> Vec<Suite> {
+    let fits = |suite: &Suite| versions.contains(&suite.version());
+    let Some(given) = &draft.suites else { return Suite::ALL.iter().copied().filter(fits).collect() };
+    for version in versions {
+        if !given.value.iter().any(|suite| suite.version() == *version) {
+            let help = format!("add a suite of {version}, or leave it out of `versions`");
+            problems.push(Problem::at(
+                &given.origin,
+                format!("{version} is allowed but has no suite"),
+                Some(help),
+            ));
+        }
+    }
+    let useless: Vec<_> = given.value.iter().filter(|suite| !fits(suite)).map(|suite| suite.name()).collect();
+    if !useless.is_empty() {
+        let message = format!("never used, as their version of TLS is not allowed: {}", list(useless));
+        problems.push(Problem::at(&given.origin, message, None).as_warning());
+    }
+    given.value.iter().copied().filter(fits).collect()
+}
+
+fn groups(draft: &HostDraft, versions: &[TlsVersion], problems: &mut Problems) -> Vec<Group> {
+    let Some(given) = &draft.groups else { return Group::ALL.to_vec() };
+    for version in versions {
+        if !given.value.iter().any(|group| group.works_with(*version)) {
+            let help = format!("add `{}`", Group::X25519);
+            problems.push(Problem::at(
+                &given.origin,
+                format!("{version} is allowed but has no group"),
+                Some(help),
+            ));
+        }
+    }
+    given.value.clone()
+}
+
+fn at(origin: Option<&Origin>, message: &str) -> Problem {
+    match origin {
+        Some(origin) => Problem::at(origin, message, None),
+        None => Problem::nowhere(message),
+    }
+}
