@@ -31,7 +31,7 @@ pub const DEFAULT_SHARDS: usize = 64;
 /// Every operation takes constant time, averaged over those that made the room.
 ///
 /// # What is counted
-/// A session costs its record (120 bytes, links of lists and table included) and its state as allocated (two blocks,
+/// A session costs its record (112 bytes, links of lists and table included) and its state as allocated (two blocks,
 /// each with 8 bytes of header and rounded up to 16, which is what glibc takes). The table's buckets, 4 bytes each,
 /// come off the capacity beforehand. Not counted are, for each shard, its own 500 bytes and up to two half-filled
 /// blocks of 32 records.
@@ -190,8 +190,8 @@ impl Padded {
 /// Sweeps in small steps: a connection that waits for this shard waits for one of them.
 fn sweep_shard(shard: &Padded, now: UnixSeconds) -> usize {
     const STEP: usize = 64;
-    let steps = shard.lock().len().div_ceil(STEP);
-    (0..steps).map(|_| shard.lock().sweep(STEP, now)).sum()
+    let len = shard.lock().rewind();
+    (0..len).step_by(STEP).map(|done| shard.lock().sweep(STEP.min(len - done), now)).sum()
 }
 
 fn shard_count(capacity_bytes: usize, wanted: usize) -> usize {
@@ -201,4 +201,3 @@ fn shard_count(capacity_bytes: usize, wanted: usize) -> usize {
     let wanted = wanted.clamp(1, MAX_SHARDS).next_power_of_two();
     wanted.min(1 << affordable.ilog2())
 }
-

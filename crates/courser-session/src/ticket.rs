@@ -273,4 +273,3 @@ const TAG_LEN: usize = 16;
 const OVERHEAD: usize = HEADER_LEN + NONCE_LEN + TRAILER_LEN + TAG_LEN;
 /// RFC 5077, section 3.3, and RFC 8446, section 4.6.1: a ticket's length is 16 bits.
 const MAX_TICKET_LEN: usize = u16::MAX as usize;
-

@@ -42,7 +42,7 @@ pub(super) struct Shard {
     /// How many bytes all sessions may cost together.
     limit: usize,
     /// Where the next look for expired sessions begins.
-    hand: usize,
+    hand: Slot,
     /// Counters alone: what is held is added on asking.
     counts: Stats,
 }
@@ -125,10 +125,10 @@ impl Shard {
     pub(super) fn sweep(&mut self, count: usize, now: UnixSeconds) -> usize {
         let mut removed = 0;
         for _ in 0..count.min(self.slab.len()) {
-            if self.hand >= self.slab.len() {
+            if self.hand as usize >= self.slab.len() {
                 self.hand = 0;
             }
-            let Ok(slot) = Slot::try_from(self.hand) else { break };
+            let slot = self.hand;
             if self.slab[slot].entry.lifespan.check(now) == Err(Miss::Expired) {
                 // Another session has moved to this slot: the hand stays.
                 self.remove(slot);
@@ -141,15 +141,17 @@ impl Shard {
         removed
     }
 
+    /// Makes the next sweep begin at the first session, and says how many there are: as many looks see them all.
+    pub(super) fn rewind(&mut self) -> usize {
+        self.hand = 0;
+        self.slab.len()
+    }
+
     /// Forgets all sessions, and counts them as removed.
     pub(super) fn clear(&mut self) {
         self.counts.removed += self.slab.len() as u64;
         let empty = Self::new(self.limit + self.index.bytes());
         *self = Self { counts: self.counts.clone(), ..empty };
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.slab.len()
     }
 
     pub(super) fn stats(&self) -> Stats {
@@ -285,3 +287,6 @@ const REMOTE_PERCENT: usize = 20;
 const MAX_SHARE_OF_ONE: usize = 8;
 /// How many sessions a put checks for expiry. Two, because it adds one: the sweep gains on the growth.
 const SWEEP_PER_PUT: usize = 2;
+
+#[cfg(test)]
+mod tests;

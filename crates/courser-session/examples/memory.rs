@@ -1,0 +1,56 @@
+//! Compares what the cache counts with what the process takes: `cargo run --release --example memory [MiB]`.
+//!
+//! Linux only: reads the resident set from /proc. Counted is what glibc's allocator takes; another one differs.
+
+use std::time::Duration;
+
+use courser_session::{Cache, DEFAULT_SHARDS, Lifespan, Origin, PolicyHash, SessionId, State, UnixSeconds};
+
+fn main() {
+    let mib = std::env::args().nth(1).and_then(|arg| arg.parse().ok()).unwrap_or(64);
+    println!(
+        "{:>12} {:>9} {:>14} {:>15} {:>7}",
+        "state bytes", "entries", "counted/entry", "resident/entry", "ratio"
+    );
+    // Each on a cache of its own; the one before has been freed, so the resident set is measured anew by growth
+    // from the smallest to the largest only once: run with one size to be exact.
+    let sizes: Vec<usize> = std::env::args().skip(2).filter_map(|arg| arg.parse().ok()).collect();
+    for size in if sizes.is_empty() { vec![150] } else { sizes } {
+        measure(mib, size);
+    }
+}
+
+fn measure(mib: usize, state_len: usize) {
+    let before = resident();
+    let cache = Cache::new(mib << 20, DEFAULT_SHARDS);
+    fill(&cache, state_len);
+    let grown = resident().saturating_sub(before);
+    let stats = cache.stats();
+    println!(
+        "{state_len:>12} {:>9} {:>14} {:>15} {:>7.3}",
+        stats.entries,
+        stats.bytes / stats.entries,
+        grown / stats.entries,
+        grown as f64 / stats.bytes as f64
+    );
+}
+
+/// Puts until the cache has turned over once.
+fn fill(cache: &Cache, state_len: usize) {
+    let policy = PolicyHash::builder("listener", "host").finish();
+    let now = UnixSeconds(1_800_000_000);
+    let lifespan = Lifespan::new(now, Duration::from_secs(7200));
+    let capacity = cache.stats().capacity_bytes;
+    for number in 0..2 * (capacity / (state_len + 160)) as u64 {
+        let mut id = [0; 32];
+        id[..8].copy_from_slice(&number.to_be_bytes());
+        let id = SessionId::try_from(&id[..]).expect("32 bytes are an ID");
+        cache.put(&id, policy, State::from(vec![7; state_len]), lifespan, Origin::Local, now);
+    }
+}
+
+fn resident() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").expect("this example is for Linux");
+    let pages = statm.split(' ').nth(1).and_then(|field| field.parse::<usize>().ok());
+    pages.expect("statm's second field is a number of pages") * 4096
+}

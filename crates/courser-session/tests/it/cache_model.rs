@@ -1,0 +1,151 @@
+//! The cache against a model too simple to be wrong: a map that never evicts.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use courser_session::{Cache, Lifespan, Miss, Origin, Put, State, Stats, Stored, UnixSeconds};
+use proptest::prelude::*;
+
+use crate::{NOW, policy, session_id};
+
+const POLICIES: [&str; 2] = ["a", "b"];
+
+#[derive(Clone, Debug)]
+enum Op {
+    Put { id: u64, policy: usize, state: Vec<u8>, lifetime: u64, origin: Origin },
+    Get { id: u64, policy: usize },
+    Take { id: u64, policy: usize },
+    Remove { id: u64 },
+    Sweep,
+    Wait { seconds: u64 },
+}
+
+fn ops(ids: u64) -> impl Strategy<Value = Vec<Op>> {
+    let (id, policy) = (0..ids, 0..POLICIES.len());
+    let origin = prop_oneof![Just(Origin::Local), Just(Origin::Remote)];
+    // Drawn byte by byte, the states would take most of the test's time.
+    let state = (any::<u8>(), 0..600_usize).prop_map(|(byte, len)| vec![byte; len]);
+    let put = (id.clone(), policy.clone(), state, 1..100_u64, origin);
+    let op = prop_oneof![
+        8 => put.prop_map(|(id, policy, state, lifetime, origin)| Op::Put { id, policy, state, lifetime, origin }),
+        8 => (id.clone(), policy.clone()).prop_map(|(id, policy)| Op::Get { id, policy }),
+        2 => (id.clone(), policy).prop_map(|(id, policy)| Op::Take { id, policy }),
+        1 => id.prop_map(|id| Op::Remove { id }),
+        1 => Just(Op::Sweep),
+        2 => (0..30_u64).prop_map(|seconds| Op::Wait { seconds }),
+    ];
+    prop::collection::vec(op, 1..500)
+}
+
+proptest! {
+    /// With room for all, each answer is the model's.
+    #[test]
+    fn a_roomy_cache_answers_as_the_model(ops in ops(40)) {
+        run(&Cache::new(64 << 20, 8), ops, true);
+    }
+
+    /// Without room, a session may be gone; but what is returned is what the model has, never what was expired,
+    /// replaced, taken, removed or of another policy.
+    #[test]
+    fn a_tight_cache_returns_nothing_that_the_model_would_not(ops in ops(200)) {
+        run(&Cache::new(16 * 1024, 1), ops, false);
+    }
+}
+
+/// The model: what was put last under each ID, and how often each counter should have been raised.
+#[derive(Default)]
+struct Model {
+    sessions: HashMap<u64, (usize, Vec<u8>, Lifespan)>,
+    hits: u64,
+    misses: u64,
+    puts: u64,
+}
+
+impl Model {
+    fn answer(&self, id: u64, policy: usize, now: UnixSeconds) -> Result<(&[u8], Lifespan), Miss> {
+        let (bound_to, state, lifespan) = self.sessions.get(&id).ok_or(Miss::NotFound)?;
+        if now >= lifespan.expires {
+            return Err(Miss::Expired);
+        }
+        if *bound_to != policy {
+            return Err(Miss::OtherPolicy);
+        }
+        Ok((state, *lifespan))
+    }
+
+    /// Compares an answer. Where there is no room for all, or once the cache has swept, an unknown session is right.
+    fn judge(&mut self, id: u64, policy: usize, now: UnixSeconds, got: &Result<Stored, Miss>, exact: bool) {
+        let expected = self.answer(id, policy, now);
+        match got {
+            Ok(stored) => assert_eq!(Ok((&stored.state[..], stored.lifespan)), expected),
+            Err(Miss::NotFound) if !exact || expected == Err(Miss::Expired) => {}
+            Err(miss) => assert_eq!(Err(*miss), expected),
+        }
+        match got {
+            Ok(_) => self.hits += 1,
+            Err(_) => self.misses += 1,
+        }
+    }
+}
+
+fn run(cache: &Cache, ops: Vec<Op>, exact: bool) {
+    let mut model = Model::default();
+    let mut now = NOW;
+    for op in ops {
+        step(cache, &mut model, op, &mut now, exact);
+        assert_reconciles(&cache.stats(), &model);
+    }
+}
+
+fn step(cache: &Cache, model: &mut Model, op: Op, now: &mut UnixSeconds, exact: bool) {
+    match op {
+        Op::Put { id, policy: p, state, lifetime, origin } => {
+            let lifespan = Lifespan::new(*now, Duration::from_secs(lifetime));
+            let put = cache.put(
+                &session_id(id),
+                policy(POLICIES[p]),
+                State::from(&state[..]),
+                lifespan,
+                origin,
+                *now,
+            );
+            model.puts += 1;
+            let lives = model.sessions.get(&id).is_some_and(|(.., lifespan)| *now < lifespan.expires);
+            assert!(put.is_stored() || (put == Put::Kept && lives && origin == Origin::Remote), "{put:?}");
+            assert!(!exact || (put == Put::Kept) == (lives && origin == Origin::Remote), "{put:?}");
+            if put.is_stored() {
+                model.sessions.insert(id, (p, state, lifespan));
+            }
+        }
+        Op::Get { id, policy: p } => {
+            let got = cache.get(&session_id(id), &policy(POLICIES[p]), *now);
+            model.judge(id, p, *now, &got, exact);
+        }
+        Op::Take { id, policy: p } => {
+            let got = cache.take(&session_id(id), &policy(POLICIES[p]), *now);
+            model.judge(id, p, *now, &got, exact);
+            if got.is_ok() {
+                model.sessions.remove(&id);
+            }
+        }
+        Op::Remove { id } => {
+            let was_there = cache.remove(&session_id(id));
+            let known = model.sessions.remove(&id).is_some();
+            assert!(known || !was_there, "a session that was never put was removed");
+        }
+        Op::Sweep => drop(cache.sweep(*now)),
+        Op::Wait { seconds } => now.0 += seconds,
+    }
+}
+
+fn assert_reconciles(stats: &Stats, model: &Model) {
+    assert!(stats.bytes <= stats.capacity_bytes, "{stats:?}");
+    assert_eq!(stats.hits, model.hits);
+    assert_eq!(stats.misses.total(), model.misses);
+    let refused = stats.kept + stats.refused_not_alive + stats.refused_too_large;
+    assert_eq!(stats.stored + stats.replaced + refused, model.puts);
+    let gone =
+        stats.expired + stats.taken + stats.removed + stats.evicted_probation + stats.evicted_protected;
+    assert_eq!(stats.entries as u64 + gone, stats.stored, "{stats:?}");
+    assert!(stats.entries <= model.sessions.len(), "more is held than was put and not taken back");
+}

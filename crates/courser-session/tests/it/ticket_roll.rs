@@ -1,0 +1,115 @@
+//! Keys roll by themselves: nothing that lives is lost, nothing that is over opens, on clocks that differ a little.
+
+use std::time::Duration;
+
+use courser_session::{Miss, Secret, TicketSettings, Ticketer, UnixSeconds};
+
+use crate::{HOUR, policy, ticketer, two_hours};
+
+/// An hour boundary: the first second of an epoch of `ticketer`.
+const ROLL: u64 = 500_000 * 3600;
+
+fn seal(ticketer: &Ticketer, now: u64) -> Vec<u8> {
+    let now = UnixSeconds(now);
+    ticketer.seal(&policy("a"), two_hours(now), b"state", [1; 12], now).unwrap()
+}
+
+fn open(ticketer: &Ticketer, ticket: &[u8], now: u64) -> Result<Vec<u8>, Miss> {
+    ticketer.open(&policy("a"), ticket, UnixSeconds(now)).map(|opened| opened.state)
+}
+
+fn key_name(ticket: &[u8]) -> &[u8] {
+    &ticket[1..17]
+}
+
+#[test]
+fn each_epoch_has_its_own_key() {
+    let ticketer = ticketer(1);
+    let (before, last, first) =
+        (seal(&ticketer, ROLL - 3600), seal(&ticketer, ROLL - 1), seal(&ticketer, ROLL));
+    assert_eq!(key_name(&before), key_name(&last));
+    assert_ne!(key_name(&last), key_name(&first));
+}
+
+#[test]
+fn a_ticket_opens_for_all_its_life_whenever_in_an_epoch_it_was_sealed() {
+    for sealed in (ROLL - 3600..=ROLL).step_by(450).chain([ROLL - 1]) {
+        let ticketer = ticketer(1);
+        let ticket = seal(&ticketer, sealed);
+        for age in (0..7200).step_by(300).chain([7199]) {
+            assert!(open(&ticketer, &ticket, sealed + age).is_ok(), "sealed at {sealed}, {age} s old");
+        }
+        assert_eq!(open(&ticketer, &ticket, sealed + 7200), Err(Miss::Expired));
+        assert_eq!(open(&ticketer, &ticket, sealed + 5 * 3600), Err(Miss::UnknownKey));
+    }
+}
+
+#[test]
+fn a_host_that_rolls_a_minute_early_is_understood_and_not_earlier() {
+    let (early, late) = (ticketer(1), ticketer(1));
+    let ticket = seal(&early, ROLL);
+    assert!(open(&late, &ticket, ROLL - 60).is_ok());
+    assert_eq!(open(&late, &ticket, ROLL - 61), Err(Miss::UnknownKey));
+}
+
+#[test]
+fn a_host_that_rolls_a_minute_late_is_understood() {
+    let ticket = seal(&ticketer(1), ROLL - 1);
+    assert!(open(&ticketer(1), &ticket, ROLL + 59).is_ok());
+}
+
+#[test]
+fn a_clock_that_is_set_back_or_far_ahead_changes_the_answer_and_no_more() {
+    let ticketer = ticketer(1);
+    let ticket = seal(&ticketer, ROLL);
+    for now in [ROLL + 100 * 3600, 0, u64::MAX, ROLL - 3601] {
+        assert!(open(&ticketer, &ticket, now).is_err(), "at {now}");
+        assert!(open(&ticketer, &ticket, ROLL + 1).is_ok(), "after {now}");
+    }
+}
+
+/// The answer must not depend on which epoch another worker asked for just before.
+#[test]
+fn workers_that_pass_the_roll_at_different_times_agree() {
+    let ticketer = ticketer(1);
+    let old = seal(&ticketer, ROLL - 2 * 3600);
+    for now in [ROLL, ROLL - 1, ROLL, ROLL - 1] {
+        assert_eq!(open(&ticketer, &old, now).is_ok(), now < ROLL);
+        assert_eq!(key_name(&seal(&ticketer, now)) == key_name(&seal(&ticketer, ROLL)), now == ROLL);
+    }
+}
+
+#[test]
+fn eight_workers_roll_through_epochs_together() {
+    let ticketer = ticketer(1);
+    std::thread::scope(|scope| {
+        for worker in 0..8 {
+            let ticketer = &ticketer;
+            scope.spawn(move || {
+                for now in (ROLL..ROLL + 20 * 3600).step_by(60) {
+                    let ticket = seal(ticketer, now + worker);
+                    assert!(open(ticketer, &ticket, now).is_ok(), "worker {worker} at {now}");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn the_origin_shifts_the_roll() {
+    let settings = TicketSettings::new(HOUR, HOUR, UnixSeconds(ROLL + 600)).unwrap();
+    let ticketer = Ticketer::new(&Secret::from_bytes([1; 32]), settings);
+    assert_eq!(key_name(&seal(&ticketer, ROLL)), key_name(&seal(&ticketer, ROLL + 4199)));
+    assert_ne!(key_name(&seal(&ticketer, ROLL + 4199)), key_name(&seal(&ticketer, ROLL + 4200)));
+}
+
+#[test]
+fn a_week_of_hourly_keys_is_kept() {
+    let week = Duration::from_secs(7 * 24 * 3600);
+    let settings = TicketSettings::new(HOUR, week, UnixSeconds(0)).unwrap();
+    let ticketer = Ticketer::new(&Secret::from_bytes([1; 32]), settings);
+    let made = UnixSeconds(ROLL - 1);
+    let lifespan = courser_session::Lifespan::new(made, week);
+    let ticket = ticketer.seal(&policy("a"), lifespan, b"state", [1; 12], made).unwrap();
+    assert!(open(&ticketer, &ticket, made.0 + week.as_secs() - 1).is_ok());
+}
