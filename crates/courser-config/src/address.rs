@@ -1,7 +1,7 @@
 //! Addresses as they are written: where to listen, and where backends are.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use crate::dns;
@@ -147,13 +147,12 @@ pub(crate) fn backend(value: &Value) -> Result<BackendAddress, Problems> {
 }
 
 fn host_and_port<'a>(value: &Value, text: &'a str, example: &str) -> Result<(&'a str, u16), Problems> {
-    let bare_ipv6 = text.parse::<std::net::Ipv6Addr>().is_ok();
-    let (host, port) = match text.rsplit_once(':') {
-        Some((host, port)) if !bare_ipv6 && !port.ends_with(']') => (host, port),
-        _ => {
-            let host = if bare_ipv6 { format!("[{text}]") } else { text.to_owned() };
-            return Err(refuse(value, format!("`{text}` has no port"), format!("write `{host}:{example}`")));
-        }
+    if text.parse::<Ipv6Addr>().is_ok() {
+        let help = format!("an IPv6 address with a port stands in brackets: `[2001:db8::1]:{example}`");
+        return Err(refuse(value, format!("`{text}` has no port"), help));
+    }
+    let Some((host, port)) = text.rsplit_once(':').filter(|(_, port)| !port.ends_with(']')) else {
+        return Err(no_port(value, text, example));
     };
     if host.is_empty() {
         let help = format!("write for example `*:{port}` to listen, `127.0.0.1:{port}` for a backend");
@@ -163,6 +162,14 @@ fn host_and_port<'a>(value: &Value, text: &'a str, example: &str) -> Result<(&'a
         Ok(number) if port.bytes().all(|byte| byte.is_ascii_digit()) => Ok((host, number)),
         _ => Err(refuse(value, format!("`{port}` is not a port"), "a whole number up to 65535".to_owned())),
     }
+}
+
+fn no_port(value: &Value, text: &str, example: &str) -> Problems {
+    let help = match text.parse::<u16>() {
+        Ok(port) => format!("write for example `*:{port}` to listen, `127.0.0.1:{port}` for a backend"),
+        Err(_) => format!("write `{text}:{example}`"),
+    };
+    refuse(value, format!("`{text}` is not an address with a port"), help)
 }
 
 /// IPv6 only in brackets: `::1:80` can be read in two ways.

@@ -28,14 +28,18 @@ fn read_top(top: &Table, draft: &mut Draft, problems: &mut Problems) {
     }
     match top.get("listener") {
         Some(value) => draft.listeners = read_listeners(value, problems),
-        None => problems.push(no_listener(top)),
+        None => problems.extend(no_listener(top)),
     }
 }
 
-fn no_listener(top: &Table) -> Problem {
-    let start = top.origin.part(0..0);
-    Problem::at(&start, "there is no listener", None)
-        .help("add `[[listener]]` with `listen` and `backend`; `courser config defaults` prints a whole file")
+/// Nothing where it is only misspelt: that is said of the key.
+fn no_listener(top: &Table) -> Option<Problem> {
+    if top.entries.iter().any(|entry| nearest(&entry.key, ["listener"]).is_some()) {
+        return None;
+    }
+    let help =
+        "add `[[listener]]` with `listen` and `backend`; `courser config defaults` prints a whole file";
+    Some(Problem::at(&top.origin.part(0..0), "there is no listener", None).help(help))
 }
 
 fn read_listeners(value: &Value, problems: &mut Problems) -> Vec<ListenerDraft> {
@@ -139,5 +143,5 @@ fn far_hint(key: &str) -> Option<String> {
             .and_then(|near| all().find(|(_, about)| about.key == near))
     };
     let (scope, about) = named.or_else(near)?;
-    Some(format!("did you mean `{}`? It stands {}", about.key, scope.place()))
+    Some(format!("did you mean `{}`? it stands {}", about.key, scope.place()))
 }

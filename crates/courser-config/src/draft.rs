@@ -91,7 +91,12 @@ impl ListenerDraft {
             hosts: Vec::new(),
             incomplete: false,
         };
-        with_defaults(LISTENER, blank)
+        let mut draft = with_defaults(LISTENER, blank);
+        if let Some(origin) = &draft.origin {
+            // Where nothing is said about addresses, what is wrong with them is wrong with the whole listener.
+            draft.listen.iter_mut().for_each(|address| address.origin = origin.clone());
+        }
+        draft
     }
 }
 

@@ -61,32 +61,25 @@ fn heading(scope: Scope) -> &'static str {
 }
 
 fn short_help(about: &About) -> String {
-    let sentence = about.doc.split_once(". ").map_or(about.doc, |(first, _)| first);
-    let sentence = sentence.trim_end_matches('.');
-    match (about.flag, about.default) {
-        (Flag::Switch(_, false), _) => format!("Do not: {}", sentence[..1].to_lowercase() + &sentence[1..]),
-        (Flag::Takes(_), Default::Value(value)) if value != "[]" => {
-            let value = value.trim_matches(['"', '[', ']']);
-            let choices = about.kind.choices().map(|names| format!(" [{}]", names.join(", ")));
-            format!("{sentence}{} [default: {value}]", choices.unwrap_or_default())
+    if let Flag::Switch(_, _, help) = about.flag {
+        return help.to_owned();
+    }
+    let sentence = about.doc.split_once(". ").map_or(about.doc, |(first, _)| first).trim_end_matches('.');
+    let choices = about.kind.choices().map(|names| format!(" [{}]", names.join(", "))).unwrap_or_default();
+    match about.default {
+        Default::Value("[]") | Default::Derived(_) => format!("{sentence}{choices}"),
+        Default::Value(value) => {
+            format!("{sentence}{choices} [default: {}]", value.trim_matches(['"', '[', ']']))
         }
-        _ => sentence.to_owned(),
     }
 }
 
 fn long_help(about: &About) -> String {
-    let mut help = match about.flag {
-        Flag::Switch(_, false) => {
-            format!("{}.\n\nThe setting it turns off: {}", short_help(about), about.doc)
-        }
-        _ => about.doc.to_owned(),
-    };
-    match about.default {
-        _ if matches!(about.flag, Flag::Switch(..)) => {}
-        Default::Value(value) => help += &format!("\n\nDefault: {}", value.trim_matches('"')),
-        Default::Derived(words) => help += &format!("\n\nDefault: {words}"),
+    match (about.flag, about.default) {
+        (Flag::Switch(_, _, help), _) => format!("{help}.\n\nThe setting `{}`: {}", about.key, about.doc),
+        (_, Default::Value(value)) => format!("{}\n\nDefault: {}", about.doc, value.trim_matches('"')),
+        (_, Default::Derived(words)) => format!("{}\n\nDefault: {words}", about.doc),
     }
-    help
 }
 
 /// What the flags say, over the file of `--config` where there is one.
@@ -141,7 +134,7 @@ fn given(matches: &ArgMatches, scope: Scope) -> Table {
 
 fn entry(matches: &ArgMatches, about: &About) -> Option<Entry> {
     let name = about.flag.name()?;
-    if let Flag::Switch(_, yes) = about.flag {
+    if let Flag::Switch(_, yes, _) = about.flag {
         let origin = flag_origin(name, None);
         let value = Value { origin: origin.clone(), literal: Literal::Boolean(yes) };
         return matches.get_flag(name).then(|| Entry {

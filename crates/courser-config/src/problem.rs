@@ -1,6 +1,7 @@
 //! What is wrong with a configuration, and how it is shown: all of it at once, each with its place.
 
 use std::fmt;
+use std::path::Path;
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet, normalize_untrusted_str};
@@ -135,7 +136,10 @@ impl Problems {
 
     pub(crate) fn sort(&mut self) {
         self.list.sort_by_key(|problem| {
-            problem.origin.as_ref().map(|origin| (origin.file().map(ToOwned::to_owned), origin.span().start))
+            let file = problem.origin.as_ref().and_then(Origin::file);
+            let place =
+                |file: &Path| (file.to_owned(), problem.origin.as_ref().map(|origin| origin.span().start));
+            file.map(place)
         });
     }
 }

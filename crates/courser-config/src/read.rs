@@ -78,7 +78,7 @@ pub(crate) fn duration(value: &Value, most: &str) -> Result<Duration, Problems> 
 pub(crate) fn text<'a>(value: &'a Value, what: &str) -> Result<&'a str, Problems> {
     match &value.literal {
         Literal::Text(text) => Ok(text),
-        _ => Err(wrong_kind(value, &format!("{what}, a string"))),
+        _ => Err(wrong_kind(value, &format!("a string ({what})"))),
     }
 }
 

@@ -55,8 +55,18 @@ fn overview(scope: Scope) -> String {
         Scope::Listener | Scope::Shared => "Flags describe the one listener of a start without a file.",
         Scope::Host => "Hosts need a file.",
     };
-    let keys: Vec<_> = scope.settings().iter().map(|about| format!("[`{0}`](#{0})", about.key)).collect();
+    let link = |about: &&About| format!("[`{}`](#{})", about.key, anchor(scope, about.key));
+    let keys: Vec<_> = scope.settings().iter().map(link).collect();
     format!("These stand {}. {flags}\n\n{}", scope.place(), keys.join(" · "))
+}
+
+/// Where the page has a heading twice, Markdown numbers the second.
+fn anchor(scope: Scope, key: &str) -> String {
+    let earlier = Scope::ALL.into_iter().take_while(|other| *other != scope);
+    match earlier.flat_map(Scope::settings).filter(|about| about.key == key).count() {
+        0 => key.to_owned(),
+        number => format!("{key}-{number}"),
+    }
 }
 
 fn section(about: &About) -> String {
@@ -81,7 +91,7 @@ fn flag(about: &About) -> Option<String> {
     let value = about.kind.placeholder();
     match about.flag {
         Flag::None => None,
-        Flag::Switch(name, yes) => Some(format!("`--{name}`, which means `{yes}`")),
+        Flag::Switch(name, yes, _) => Some(format!("`--{name}`, which means `{yes}`")),
         Flag::Takes(name) if about.kind.repeats() => Some(format!("`--{name} {value}`, as often as needed")),
         Flag::Takes(name) => Some(format!("`--{name} {value}`")),
     }

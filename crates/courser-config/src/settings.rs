@@ -46,8 +46,8 @@ pub(crate) enum Flag {
     None,
     /// `--name VALUE`.
     Takes(&'static str),
-    /// `--name`, which stands for this value.
-    Switch(&'static str, bool),
+    /// `--name`, which stands for this value, and what it does.
+    Switch(&'static str, bool, &'static str),
 }
 
 impl Flag {
@@ -55,7 +55,7 @@ impl Flag {
     pub(crate) fn name(self) -> Option<&'static str> {
         match self {
             Self::None => None,
-            Self::Takes(name) | Self::Switch(name, _) => Some(name),
+            Self::Takes(name) | Self::Switch(name, ..) => Some(name),
         }
     }
 }
@@ -133,7 +133,7 @@ impl Kind {
             }
             Self::Duration => "a duration: a whole number with `ms`, `s`, `m`, `h` or `d`".to_owned(),
             Self::Text => "a string".to_owned(),
-            Self::Choice(names) => crate::near::list(names()),
+            Self::Choice(names) => format!("one of {}", crate::near::list(names())),
             Self::List(Item::Address) => "a list of addresses".to_owned(),
             Self::List(Item::Text) => "a list of strings".to_owned(),
             Self::List(Item::Choice(names)) => format!("a list of {}", crate::near::list(names())),
@@ -196,3 +196,6 @@ pub(crate) fn with_defaults<T>(settings: &[Setting<T>], mut blank: T) -> T {
     }
     blank
 }
+
+#[cfg(test)]
+mod tests;

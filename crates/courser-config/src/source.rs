@@ -16,7 +16,7 @@ pub(crate) struct Source {
 /// Where a setting was written: file, line and column, or the flag.
 ///
 /// Cheap to clone; keeps the text it points into, so that a problem found much later can still show it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Origin {
     source: Arc<Source>,
     span: Range<usize>,
@@ -75,6 +75,13 @@ impl Origin {
             Some(folder) => folder.join(path),
             None => PathBuf::from(path),
         }
+    }
+}
+
+/// Without the text, which is the whole file.
+impl fmt::Debug for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Origin({self})")
     }
 }
 

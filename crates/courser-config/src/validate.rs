@@ -101,15 +101,11 @@ fn check_sessions(sessions: &Sessions, problems: &mut Problems) {
 /// That whoever can be reached has what it needs.
 fn check_listener(listener: &ListenerDraft, any_certificate: bool, problems: &mut Problems) {
     let reachable = listener.unknown_name == UnknownName::Default || listener.hosts.is_empty();
-    let own = listener.origin.as_ref();
     if reachable && listener.own.backends.is_empty() {
         problems.push(no_backend(listener));
     }
     if reachable && any_certificate && listener.own.certificates.is_empty() {
-        let help = "add `cert` to the listener, or set `unknown_name = \"refuse\"` if all its hosts have one";
-        problems.push(
-            at(own, "the listener has no certificate for clients that name none of its hosts").help(help),
-        );
+        problems.push(no_certificate(listener));
     }
     for host in &listener.hosts {
         check_host(host, any_certificate, problems);
@@ -127,6 +123,16 @@ fn no_backend(listener: &ListenerDraft) -> Problem {
                 "add `backend` to the listener, or set `unknown_name = \"refuse\"` if all its hosts have one",
             )
         }
+    }
+}
+
+fn no_certificate(listener: &ListenerDraft) -> Problem {
+    let origin = listener.origin.as_ref();
+    match listener.hosts.is_empty() {
+        true => at(origin, "the listener has no certificate")
+            .help("add `cert`; a self-signed one is made only where there is no certificate anywhere"),
+        false => at(origin, "the listener has no certificate for clients that name none of its hosts")
+            .help("add `cert` to the listener, or set `unknown_name = \"refuse\"` if all its hosts have one"),
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             flag: Flag::Takes("backend"),
             kind: Kind::List(Item::Address),
             default: Default::Derived("none: a listener needs one, its own or one in each host"),
-            doc: "Where plaintext goes: `10.0.0.3:80`, `[2001:db8::3]:80`, `app.internal:8080`, `unix:/run/app.sock` or `abstract:app`. With several, connections are spread over them.",
+            doc: "Where plaintext goes. An address is `10.0.0.3:80`, `[2001:db8::3]:80`, `app.internal:8080`, `unix:/run/app.sock` or `abstract:app`. With several, connections are spread over them.",
             example: "[\"10.0.0.3:80\", \"10.0.0.4:80\"]",
             danger: Some("Traffic to it is not encrypted: use the same machine or a network you trust."),
             elsewhere: &["backends", "upstream", "server", "proxy_pass", "target", "connect"],
@@ -106,7 +106,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             kind: Kind::List(Item::Choice(|| Suite::ALL.iter().map(|suite| suite.name()).collect())),
             default: Default::Derived("those of the profile that fit the versions"),
             doc: "Cipher suites in order of preference, by the names of IANA or OpenSSL. Each allowed version needs at least one.",
-            example: "[\"TLS_AES_128_GCM_SHA256\", \"TLS_CHACHA20_POLY1305_SHA256\"]",
+            example: "[\"TLS_AES_128_GCM_SHA256\", \"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256\"]",
             danger: Some(
                 "A certificate of a kind for which TLS 1.2 has no suite here (ECDSA, RSA) serves TLS 1.3 alone.",
             ),
@@ -201,7 +201,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             elsewhere: &["truncation"],
         },
         store: |host, value| {
-            host.on_truncation = read::named(value, "choice")?;
+            host.on_truncation = read::named(value, "value")?;
             Ok(())
         },
     },

@@ -30,7 +30,7 @@ pub(crate) static LISTENER: &[Setting<ListenerDraft>] = &[
             flag: Flag::Takes("listen"),
             kind: Kind::List(Item::Address),
             default: Default::Value("[\"*:443\"]"),
-            doc: "Where clients arrive: `*:443` (every address, IPv6 and IPv4), `192.0.2.1:443`, `[2001:db8::1]:443` (`[::]` is IPv6 alone), `unix:/run/courser.sock`, `abstract:courser`, `systemd` (every socket passed by socket activation) or `systemd:web` (those of that `FileDescriptorName=`).",
+            doc: "Where clients arrive. An address is `*:443` (every address, IPv6 and IPv4), `192.0.2.1:443`, `[2001:db8::1]:443` (`[::]` is IPv6 alone), `unix:/run/courser.sock`, `abstract:courser`, `systemd` (every socket passed by socket activation) or `systemd:web` (those of that `FileDescriptorName=`).",
             example: "[\"*:443\", \"unix:/run/courser.sock\"]",
             danger: Some("Ports below 1024 need `CAP_NET_BIND_SERVICE` or socket activation."),
             elsewhere: &["bind", "address", "addresses", "port"],
@@ -68,7 +68,7 @@ pub(crate) static LISTENER: &[Setting<ListenerDraft>] = &[
             elsewhere: &["strict_sni", "sni"],
         },
         store: |listener, value| {
-            listener.unknown_name = read::named(value, "choice")?;
+            listener.unknown_name = read::named(value, "value")?;
             Ok(())
         },
     },

@@ -25,7 +25,7 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
     Setting {
         about: About {
             key: "pin",
-            flag: Flag::Switch("pin", true),
+            flag: Flag::Switch("pin", true, "Bind each worker to one CPU"),
             kind: Kind::Switch,
             default: Default::Value("false"),
             doc: "Bind each worker to one CPU. It helps where nothing else runs on these CPUs.",
@@ -57,7 +57,7 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
     Setting {
         about: About {
             key: "strict",
-            flag: Flag::Switch("strict", true),
+            flag: Flag::Switch("strict", true, "Refuse a certificate that has expired or is not yet valid"),
             kind: Kind::Switch,
             default: Default::Value("false"),
             doc: "Refuse to start with a certificate that has expired or is not yet valid. Without it such a certificate is only warned of.",

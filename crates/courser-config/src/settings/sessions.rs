@@ -42,7 +42,7 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
     Setting {
         about: About {
             key: "tickets",
-            flag: Flag::Switch("no-tickets", false),
+            flag: Flag::Switch("no-tickets", false, "Neither issue nor accept session tickets"),
             kind: Kind::Switch,
             default: Default::Value("true"),
             doc: "Issue and accept session tickets (RFC 5077; RFC 8446, section 4.6.1). The client then keeps the session, sealed with a key of the server.",
@@ -58,7 +58,7 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
     Setting {
         about: About {
             key: "session_ids",
-            flag: Flag::Switch("no-session-ids", false),
+            flag: Flag::Switch("no-session-ids", false, "Neither give nor accept session IDs in TLS 1.2"),
             kind: Kind::Switch,
             default: Default::Value("true"),
             doc: "Give and accept session IDs in TLS 1.2 (RFC 5246, section 7.4.1.2). The server then keeps the session in its cache.",

@@ -139,6 +139,8 @@ fn colour_comes_only_when_asked_for() {
 fn what_was_written_cannot_drive_the_terminal() {
     let problems = listener("backend = \"app:80\"\nlisten = \"\\u001b[2J:1\"").unwrap_err();
     assert!(!problems.render(false).contains('\x1b'), "{:?}", problems.render(false));
+    let problems = listener("backend = \x1b[2J").unwrap_err();
+    assert!(!problems.render(false).contains('\x1b'), "{:?}", problems.render(false));
 }
 
 #[test]
