@@ -1,4 +1,4 @@
-//! Compares what the cache counts with what the process takes: `cargo run --release --example memory [MiB]`.
+//! Compares what the cache counts with what the process takes: `cargo run --release --example memory [MiB] [state bytes]`.
 //!
 //! Linux only: reads the resident set from /proc. Counted is what glibc's allocator takes; another one differs.
 
@@ -7,17 +7,9 @@ use std::time::Duration;
 use courser_session::{Cache, DEFAULT_SHARDS, Lifespan, Origin, PolicyHash, SessionId, State, UnixSeconds};
 
 fn main() {
-    let mib = std::env::args().nth(1).and_then(|arg| arg.parse().ok()).unwrap_or(64);
-    println!(
-        "{:>12} {:>9} {:>14} {:>15} {:>7}",
-        "state bytes", "entries", "counted/entry", "resident/entry", "ratio"
-    );
-    // Each on a cache of its own; the one before has been freed, so the resident set is measured anew by growth
-    // from the smallest to the largest only once: run with one size to be exact.
-    let sizes: Vec<usize> = std::env::args().skip(2).filter_map(|arg| arg.parse().ok()).collect();
-    for size in if sizes.is_empty() { vec![150] } else { sizes } {
-        measure(mib, size);
-    }
+    let mut arguments = std::env::args().skip(1).filter_map(|argument| argument.parse().ok());
+    let (mib, state_len) = (arguments.next().unwrap_or(64), arguments.next().unwrap_or(150));
+    measure(mib, state_len);
 }
 
 fn measure(mib: usize, state_len: usize) {
@@ -26,13 +18,9 @@ fn measure(mib: usize, state_len: usize) {
     fill(&cache, state_len);
     let grown = resident().saturating_sub(before);
     let stats = cache.stats();
-    println!(
-        "{state_len:>12} {:>9} {:>14} {:>15} {:>7.3}",
-        stats.entries,
-        stats.bytes / stats.entries,
-        grown / stats.entries,
-        grown as f64 / stats.bytes as f64
-    );
+    println!("{} sessions with {state_len} bytes of state in {mib} MiB", stats.entries);
+    println!("counted:  {} bytes each", stats.bytes / stats.entries);
+    println!("resident: {} bytes each", grown / stats.entries);
 }
 
 /// Puts until the cache has turned over once.

@@ -278,8 +278,10 @@ impl Origin {
     }
 }
 
-/// How much of a shard the sessions in use may have; the rest is for new ones to prove themselves. Less than the
-/// usual 80 % because one session's uses are few: most that are new here are as likely to return as the old.
+/// How much of a shard the sessions in use may have; the rest is for new ones to prove themselves.
+///
+/// Against a plain LRU, tests/it/cache_scan.rs has 33 points more hits among strangers and 2 fewer when the clients
+/// change. With the usual 80 % that would be 42 more and 11 fewer; with 40 %, 22 more and not one fewer.
 const PROTECTED_PERCENT: usize = 60;
 /// Above how much of a shard sessions from elsewhere give way first: half of what is left for the unused.
 const REMOTE_PERCENT: usize = 20;

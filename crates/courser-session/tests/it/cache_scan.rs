@@ -81,25 +81,25 @@ fn sessions_from_elsewhere_are_kept_where_there_is_room() {
 /// Returning clients among ones that never return, against a plain LRU of as many sessions.
 #[test]
 fn a_scan_costs_less_than_with_a_plain_lru() {
-    let (ours, lru) = simulate(Workload { strangers_percent: 60, clients: 2_000, drift: 0 }, 0x5eed);
+    let (ours, lru) = simulate(&Workload { strangers_percent: 60, clients: 2_000, drift: 0 }, 0x5eed);
     println!("60 % strangers: hit ratio {ours:.3}, plain LRU {lru:.3}");
-    assert!(ours > lru + 0.02, "{ours:.3} against {lru:.3}");
+    assert!(ours > lru + 0.2, "{ours:.3} against {lru:.3}");
 }
 
-/// The price of segments where there is nothing to scan: must stay small, or the plain LRU would be the better one.
+/// Segments must not cost where there is nothing to scan.
 #[test]
-fn without_a_scan_it_is_about_as_good_as_a_plain_lru() {
-    let (ours, lru) = simulate(Workload { strangers_percent: 0, clients: 2_000, drift: 0 }, 0x5eed);
+fn without_a_scan_it_is_as_good_as_a_plain_lru() {
+    let (ours, lru) = simulate(&Workload { strangers_percent: 0, clients: 2_000, drift: 0 }, 0x5eed);
     println!("no strangers: hit ratio {ours:.3}, plain LRU {lru:.3}");
-    assert!(ours > lru - 0.02, "{ours:.3} against {lru:.3}");
+    assert!(ours >= lru, "{ours:.3} against {lru:.3}");
 }
 
-/// Clients that come for a while and then never again: here a segment of old favourites is of no use.
+/// Clients that come for a while and then never again: old favourites in the protected segment are of no use here.
 #[test]
-fn when_the_clients_change_it_is_about_as_good_as_a_plain_lru() {
-    let (ours, lru) = simulate(Workload { strangers_percent: 0, clients: 2_000, drift: 10 }, 0x5eed);
+fn when_the_clients_change_it_loses_at_most_three_points() {
+    let (ours, lru) = simulate(&Workload { strangers_percent: 0, clients: 2_000, drift: 10 }, 0x5eed);
     println!("clients change: hit ratio {ours:.3}, plain LRU {lru:.3}");
-    assert!(ours > lru - 0.02, "{ours:.3} against {lru:.3}");
+    assert!(ours > lru - 0.03, "{ours:.3} against {lru:.3}");
 }
 
 struct Workload {
@@ -111,7 +111,7 @@ struct Workload {
 }
 
 /// Hit ratios of returning clients: the cache's and a plain LRU's, on the same arrivals.
-fn simulate(workload: Workload, seed: u64) -> (f64, f64) {
+fn simulate(workload: &Workload, seed: u64) -> (f64, f64) {
     println!("seed {seed:#x}");
     let (cache, mut lru, mut random) = (cache(), Lru::default(), Random(seed));
     let (mut ours, mut theirs, mut returns) = (0, 0, 0);
@@ -157,7 +157,7 @@ impl Lru {
         }
         self.by_visit.insert(self.visits, id);
         if self.by_visit.len() > CAPACITY {
-            let (_, oldest) = self.by_visit.pop_first().unwrap();
+            let (_, oldest) = self.by_visit.pop_first().expect("there are more than the capacity");
             self.last_visit.remove(&oldest);
         }
         before.is_some()

@@ -22,7 +22,7 @@ fn policy(host: &str) -> PolicyHash {
 fn session_id(number: u64) -> SessionId {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&number.to_be_bytes());
-    SessionId::try_from(&bytes[..]).unwrap()
+    SessionId::try_from(&bytes[..]).expect("32 bytes are an ID")
 }
 
 fn two_hours(created: UnixSeconds) -> Lifespan {
@@ -31,7 +31,7 @@ fn two_hours(created: UnixSeconds) -> Lifespan {
 
 /// Epochs of an hour from time 0, tickets that live for two hours.
 fn ticketer(secret: u8) -> Ticketer {
-    let settings = TicketSettings::new(HOUR, 2 * HOUR, UnixSeconds(0)).unwrap();
+    let settings = TicketSettings::new(HOUR, 2 * HOUR, UnixSeconds(0)).expect("these settings are in range");
     Ticketer::new(&Secret::from_bytes([secret; 32]), settings)
 }
 

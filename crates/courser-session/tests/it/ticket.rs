@@ -9,7 +9,7 @@ const STATE: &[u8] = b"the state of a session, with its master secret";
 const NONCE: [u8; 12] = [9; 12];
 
 fn ticket() -> Vec<u8> {
-    ticketer(1).seal(&policy("a"), two_hours(NOW), STATE, NONCE, NOW).unwrap()
+    ticketer(1).seal(&policy("a"), two_hours(NOW), STATE, NONCE, NOW).expect("the session lives")
 }
 
 #[test]

@@ -38,7 +38,7 @@ proptest! {
         let mut shard = Shard::new(8 * 1024);
         let mut now = UnixSeconds(1_000);
         for op in ops {
-            apply(&mut shard, op, &mut now);
+            apply(&mut shard, &op, &mut now);
             assert_sound(&shard);
         }
         shard.clear();
@@ -66,6 +66,7 @@ fn slots_that_move_keep_their_links_across_blocks() {
 #[test]
 fn the_record_is_as_large_as_documented() {
     assert_eq!(size_of::<Node>(), 112, "correct the documentation of Cache too");
+    assert_eq!(size_of::<super::super::Padded>(), 384, "correct the documentation of Cache too");
 }
 
 #[test]
@@ -82,8 +83,8 @@ fn an_expired_session_of_the_past_is_swept_by_the_puts_of_others() {
     assert_eq!(shard.stats().expired, 50);
 }
 
-fn apply(shard: &mut Shard, op: Op, now: &mut UnixSeconds) {
-    match op {
+fn apply(shard: &mut Shard, op: &Op, now: &mut UnixSeconds) {
+    match *op {
         Op::Put { id, len, lifetime, remote } => {
             let origin = if remote { Origin::Remote } else { Origin::Local };
             shard.put(entry(id, len, lifetime, *now), origin, *now);
