@@ -175,7 +175,18 @@ impl Connection {
         while !is_complete(&answer, size)? {
             read_some(&mut stream, &mut answer)?;
         }
-        if close { expect_end(&mut stream) } else { Ok(()) }
+        if close { self.answer_end() } else { Ok(()) }
+    }
+
+    /// Waits for the server to close, with close_notify or without, and says close_notify itself before the socket is
+    /// closed (RFC 5246 section 7.2.1). OpenSSL's servers hold a client to that: a session whose connection ends in a
+    /// bare FIN is thrown out of their session cache.
+    fn answer_end(&mut self) -> io::Result<()> {
+        expect_end(&mut rustls::Stream::new(&mut self.tls, &mut self.socket))?;
+        self.tls.send_close_notify();
+        // The server may have closed its socket for good already.
+        let _ = self.tls.write_tls(&mut self.socket);
+        Ok(())
     }
 
     /// Says close_notify, ends its side of the TCP connection, and waits for the server to end its own.
@@ -206,7 +217,7 @@ fn read_some(stream: &mut impl Read, answer: &mut Vec<u8>) -> io::Result<()> {
     }
 }
 
-/// Waits for the server to close, with close_notify or without: whether it says goodbye is not judged here.
+/// Reads to the end of the stream: whether the server says goodbye is not judged here.
 fn expect_end(stream: &mut impl Read) -> io::Result<()> {
     match stream.read(&mut [0; 64]) {
         Ok(0) => Ok(()),

@@ -1,0 +1,88 @@
+//! One sample: a fresh terminator, verified, warmed up, measured.
+
+use std::time::Duration;
+
+use courser_testkit::{
+    Origin,
+    client::{Client, Resume},
+    load::{Exchange, Load, Outcome, Until, hold},
+};
+
+use crate::{
+    case::{ANSWER, Case},
+    lane::{Lane, Server},
+    stage::Stage,
+};
+
+/// A measured figure and how busy the cores were.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sample {
+    /// In the case's unit, per connection.
+    pub(crate) value: f64,
+    /// Share of its core that the terminator used, 0 to 1.
+    pub(crate) server_busy: f64,
+    /// Share of its core that client and origin used, 0 to 1.
+    pub(crate) client_busy: f64,
+}
+
+impl Sample {
+    /// Measures `lane` in `case`; the error says why it cannot be.
+    pub(crate) fn take(case: Case, lane: &Lane, stage: &Stage) -> Result<Self, String> {
+        let origin = Origin::http();
+        let server = lane.start(&stage.setting(case, origin.address()))?;
+        stage.verify(case, server.address())?;
+        let client = Client::new(server.address(), case.version(), case.key(), case.resume());
+        match case {
+            Case::IdleMemory => memory(&server, &client, stage),
+            _ => processor_time(case, &server, &client, stage),
+        }
+    }
+}
+
+fn processor_time(case: Case, server: &Server, client: &Client, stage: &Stage) -> Result<Sample, String> {
+    let resumed = case.resume() != Resume::Never;
+    if resumed {
+        // One full connection fills the client's session store; from then on a full handshake is a failure.
+        run(client, Exchange::Request(ANSWER), false, 1, 1)?;
+    }
+    let (connections, concurrency) = (stage.scale.connections, stage.scale.concurrency);
+    run(client, case.exchange(), resumed, connections.div_ceil(8), concurrency)?;
+    let before = server.process().cpu_time();
+    let outcome = run(client, case.exchange(), resumed, connections, concurrency)?;
+    let used = server.process().cpu_time().saturating_sub(before);
+    Ok(Sample {
+        value: used.as_secs_f64() * 1e6 / as_f64(connections),
+        server_busy: share(used, outcome.elapsed),
+        client_busy: share(outcome.own_cpu, outcome.elapsed),
+    })
+}
+
+fn memory(server: &Server, client: &Client, stage: &Stage) -> Result<Sample, String> {
+    let before = server.process().memory().pss;
+    let held = hold(client, stage.scale.idle, stage.scale.concurrency, ANSWER);
+    let held = held.map_err(|error| format!("idle connections: {error}"))?;
+    let grown = server.process().memory().pss.saturating_sub(before);
+    let kibibytes = usize::try_from(grown / 1024).unwrap_or(usize::MAX);
+    let value = as_f64(kibibytes) / as_f64(held.len());
+    Ok(Sample { value, server_busy: 0.0, client_busy: 0.0 })
+}
+
+fn run(
+    client: &Client,
+    exchange: Exchange,
+    resumed: bool,
+    connections: usize,
+    concurrency: usize,
+) -> Result<Outcome, String> {
+    let until = Until::Connections(connections);
+    Load { exchange, resumed, concurrency, until }.run(client).map_err(|failure| failure.to_string())
+}
+
+fn share(used: Duration, elapsed: Duration) -> f64 {
+    used.as_secs_f64() / elapsed.as_secs_f64()
+}
+
+/// Counts here are far below 2^32.
+fn as_f64(count: usize) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
+}
