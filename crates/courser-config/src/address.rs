@@ -206,7 +206,8 @@ fn abstract_name(value: &Value, name: &str) -> Result<String, Problems> {
     Ok(name.to_owned())
 }
 
-/// systemd allows ASCII without control characters and colons, up to 255 (FileDescriptorName=, systemd.socket(5)).
+/// systemd allows ASCII without control characters and colons, up to 255 (`FileDescriptorName=`,
+/// systemd.socket(5)).
 fn activation_name(value: &Value, name: &str) -> Result<String, Problems> {
     let allowed = |byte: u8| byte.is_ascii_graphic() && byte != b':';
     if (1..=255).contains(&name.len()) && name.bytes().all(allowed) {

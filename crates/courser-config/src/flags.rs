@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use crate::document::apply;
 use crate::draft::{Draft, ListenerDraft};
 use crate::problem::{Problem, Problems};
-use crate::settings::{About, Default, Flag, Kind, LISTENER, PROCESS, SESSIONS, SHARED, Scope};
+use crate::settings::{About, DefaultValue, Flag, Kind, LISTENER, PROCESS, SESSIONS, SHARED, Scope};
 use crate::source::{Origin, Source};
 use crate::value::{Entry, Literal, Table, Value};
 
@@ -67,8 +67,8 @@ fn short_help(about: &About) -> String {
     let sentence = about.doc.split_once(". ").map_or(about.doc, |(first, _)| first).trim_end_matches('.');
     let choices = about.kind.choices().map(|names| format!(" [{}]", names.join(", "))).unwrap_or_default();
     match about.default {
-        Default::Value("[]") | Default::Derived(_) => format!("{sentence}{choices}"),
-        Default::Value(value) => {
+        DefaultValue::Toml("[]") | DefaultValue::Derived(_) => format!("{sentence}{choices}"),
+        DefaultValue::Toml(value) => {
             format!("{sentence}{choices} [default: {}]", value.trim_matches(['"', '[', ']']))
         }
     }
@@ -77,8 +77,8 @@ fn short_help(about: &About) -> String {
 fn long_help(about: &About) -> String {
     match (about.flag, about.default) {
         (Flag::Switch(_, _, help), _) => format!("{help}.\n\nThe setting `{}`: {}", about.key, about.doc),
-        (_, Default::Value(value)) => format!("{}\n\nDefault: {}", about.doc, value.trim_matches('"')),
-        (_, Default::Derived(words)) => format!("{}\n\nDefault: {words}", about.doc),
+        (_, DefaultValue::Toml(value)) => format!("{}\n\nDefault: {}", about.doc, value.trim_matches('"')),
+        (_, DefaultValue::Derived(words)) => format!("{}\n\nDefault: {words}", about.doc),
     }
 }
 

@@ -120,22 +120,26 @@ pub(crate) fn some<T>(
     value: &Value,
     read: impl FnMut(&Value) -> Result<T, Problems>,
 ) -> Result<Vec<T>, Problems> {
-    match &value.literal {
-        Literal::List(items) if items.is_empty() => {
-            let help = "leave the setting out to get its default";
-            Err(Problem::at(&value.origin, "the list is empty", None).help(help).into())
-        }
-        _ => list(value, read),
-    }
+    not_empty(value)?;
+    list(value, read)
 }
 
 /// As [`some`], refusing an item that stands in it twice.
 pub(crate) fn distinct<T: PartialEq>(
     value: &Value,
+    read: impl FnMut(&Value) -> Result<T, Problems>,
+) -> Result<Vec<T>, Problems> {
+    not_empty(value)?;
+    distinct_or_none(value, read)
+}
+
+/// As [`distinct`], but the list may be empty.
+pub(crate) fn distinct_or_none<T: PartialEq>(
+    value: &Value,
     mut read: impl FnMut(&Value) -> Result<T, Problems>,
 ) -> Result<Vec<T>, Problems> {
     let mut seen: Vec<Located<T>> = Vec::new();
-    some(value, |item| {
+    list(value, |item| {
         let found = read(item)?;
         if let Some(first) = seen.iter().find(|first| first.value == found) {
             return Err(twice(item, &first.origin));
@@ -144,6 +148,16 @@ pub(crate) fn distinct<T: PartialEq>(
         Ok(())
     })?;
     Ok(seen.into_iter().map(|item| item.value).collect())
+}
+
+fn not_empty(value: &Value) -> Result<(), Problems> {
+    match &value.literal {
+        Literal::List(items) if items.is_empty() => {
+            let help = "leave the setting out to get its default";
+            Err(Problem::at(&value.origin, "the list is empty", None).help(help).into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// `read`, keeping where the value was written.

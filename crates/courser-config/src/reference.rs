@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::named::Named;
-use crate::settings::{About, Default, Flag, Scope};
+use crate::settings::{About, DefaultValue, Flag, Scope};
 use crate::tls::{Group, Suite};
 
 /// Width of the comments in the defaults, as that of this project's sources.
@@ -72,8 +72,8 @@ fn anchor(scope: Scope, key: &str) -> String {
 fn section(about: &About) -> String {
     let mut text = format!("\n### `{}`\n\n{}\n\n", about.key, about.doc);
     let default = match about.default {
-        Default::Value(toml) => format!("`{toml}`"),
-        Default::Derived(words) => words.to_owned(),
+        DefaultValue::Toml(toml) => format!("`{toml}`"),
+        DefaultValue::Derived(words) => words.to_owned(),
     };
     let _ = writeln!(text, "* Value: {}", about.kind.describe());
     let _ = writeln!(text, "* Default: {default}");
@@ -127,7 +127,8 @@ fn heading(scope: Scope) -> &'static str {
         Scope::Listener => "\n[[listener]]\n",
         Scope::Shared => "\n# What follows may also stand in a [[listener.host]], for that host alone.\n",
         Scope::Host => {
-            "\n# A listener may have any number of hosts; each has its listener's settings unless it says otherwise.\n# [[listener.host]]\n"
+            "\n# A listener may have any number of hosts; each has its listener's settings unless it says otherwise.\n\
+             # [[listener.host]]\n"
         }
     }
 }
@@ -135,18 +136,18 @@ fn heading(scope: Scope) -> &'static str {
 /// Live where there is a fixed default, and for `backend`, without which no listener is right.
 fn assignment(scope: Scope, about: &About) -> String {
     match about.default {
-        Default::Value(toml) => format!("{} = {toml}", about.key),
-        Default::Derived(_) if scope == Scope::Shared && about.key == "backend" => {
+        DefaultValue::Toml(toml) => format!("{} = {toml}", about.key),
+        DefaultValue::Derived(_) if scope == Scope::Shared && about.key == "backend" => {
             format!("{} = [\"127.0.0.1:8080\"]", about.key)
         }
-        Default::Derived(_) => format!("# {} = {}", about.key, about.example),
+        DefaultValue::Derived(_) => format!("# {} = {}", about.key, about.example),
     }
 }
 
 fn comment(about: &About) -> String {
     let default = match about.default {
-        Default::Value(_) => String::new(),
-        Default::Derived(words) => format!(" Default: {words}."),
+        DefaultValue::Toml(_) => String::new(),
+        DefaultValue::Derived(words) => format!(" Default: {words}."),
     };
     wrap(&format!("{}{default}", about.doc.replace('`', "")))
 }

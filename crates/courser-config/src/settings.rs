@@ -29,7 +29,7 @@ pub(crate) struct About {
     pub(crate) key: &'static str,
     pub(crate) flag: Flag,
     pub(crate) kind: Kind,
-    pub(crate) default: Default,
+    pub(crate) default: DefaultValue,
     /// One paragraph in Markdown; its first sentence is the flag's short help.
     pub(crate) doc: &'static str,
     /// A value in TOML.
@@ -62,9 +62,9 @@ impl Flag {
 
 /// What a setting has when nobody says anything.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Default {
+pub(crate) enum DefaultValue {
     /// This value, in TOML.
-    Value(&'static str),
+    Toml(&'static str),
     /// Something that depends on other things, in words.
     Derived(&'static str),
 }
@@ -189,7 +189,7 @@ impl Scope {
 /// Applies every default of a table to a blank target.
 pub(crate) fn with_defaults<T>(settings: &[Setting<T>], mut blank: T) -> T {
     for setting in settings {
-        if let Default::Value(toml) = setting.about.default {
+        if let DefaultValue::Toml(toml) = setting.about.default {
             (setting.store)(&mut blank, &Value::builtin(toml))
                 .expect("a test reads every default of the tables");
         }

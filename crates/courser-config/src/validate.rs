@@ -51,26 +51,38 @@ fn check_addresses(listeners: &[ListenerDraft], problems: &mut Problems) {
 }
 
 fn check_names(listeners: &[ListenerDraft], problems: &mut Problems) {
-    let named = listeners.iter().filter_map(|listener| listener.name.as_ref());
-    refuse_repeated(named, "two listeners are called", problems);
+    let named: Vec<_> = listeners.iter().filter_map(listener_name).collect();
+    refuse_repeated(&named, "two listeners are called", problems);
     for listener in listeners {
-        let named = listener.hosts.iter().filter_map(|host| host.name.as_ref());
-        refuse_repeated(named, "two hosts of the listener are called", problems);
-        let names = listener.hosts.iter().flat_map(|host| &host.names);
-        refuse_repeated(names, "the listener has two places for the server name", problems);
+        let named: Vec<_> = listener.hosts.iter().filter_map(host_name).collect();
+        refuse_repeated(&named, "two hosts of the listener are called", problems);
+        let names: Vec<_> = listener.hosts.iter().flat_map(|host| &host.names).cloned().collect();
+        refuse_repeated(&names, "the listener has two places for the server name", problems);
         for host in &listener.hosts {
             check_host_name(host, problems);
         }
     }
 }
 
-fn refuse_repeated<'a>(
-    names: impl Iterator<Item = &'a Located<String>>,
-    complaint: &str,
-    problems: &mut Problems,
-) {
+/// Its name as it will be, unless it was made of flags.
+fn listener_name(listener: &ListenerDraft) -> Option<Located<String>> {
+    listener.origin.as_ref()?;
+    let from = |address: &Located<ListenAddress>| Located {
+        value: address.value.to_string(),
+        origin: address.origin.clone(),
+    };
+    listener.name.clone().or_else(|| listener.listen.first().map(from))
+}
+
+fn host_name(host: &HostDraft) -> Option<Located<String>> {
+    host.name.clone().or_else(|| host.names.first().cloned())
+}
+
+/// One complaint for each place: an address that stands twice is not called a name that stands twice as well.
+fn refuse_repeated(names: &[Located<String>], complaint: &str, problems: &mut Problems) {
     let mut seen: Vec<&Located<String>> = Vec::new();
-    for name in names {
+    let complained: Vec<_> = problems.iter().filter_map(|problem| problem.origin.clone()).collect();
+    for name in names.iter().filter(|name| !complained.contains(&name.origin)) {
         if let Some(first) = seen.iter().find(|first| first.value == name.value) {
             let message = format!("{complaint} `{}`", name.value);
             problems.push(Problem::at(&name.origin, message, None).related(&first.origin, "first here"));
@@ -155,14 +167,9 @@ fn check_host(host: &HostDraft, any_certificate: bool, problems: &mut Problems) 
 const DEFAULT_HOST: &str = "default";
 
 fn finish(draft: ListenerDraft, problems: &mut Problems) -> Listener {
-    let first = draft.listen.first().map(|address| address.value.to_string());
-    let name = match (draft.name, &draft.origin) {
-        (Some(name), _) => name.value,
-        (None, None) => DEFAULT_HOST.to_owned(),
-        (None, Some(_)) => first.unwrap_or_default(),
-    };
+    let name = listener_name(&draft);
     Listener {
-        name,
+        name: name.map_or_else(|| DEFAULT_HOST.to_owned(), |name| name.value),
         listen: draft.listen.into_iter().map(|address| address.value).collect(),
         backlog: draft.backlog,
         unknown_name: draft.unknown_name,

@@ -1,6 +1,6 @@
 //! Settings that a listener has and each of its hosts may override, and those of a host alone.
 
-use super::{About, Default, Flag, Item, Kind, Setting};
+use super::{About, DefaultValue, Flag, Item, Kind, Setting};
 use crate::address;
 use crate::config::{OnTruncation, SendProxy};
 use crate::dns;
@@ -16,8 +16,12 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             key: "cert",
             flag: Flag::Takes("cert"),
             kind: Kind::Certificates,
-            default: Default::Derived("a self-signed one, made at each start, if there is none anywhere"),
-            doc: "Certificates in PEM, in order of preference. An entry is one file with the chain (leaf first) and the private key, or a table that names both. With several, the first that the client understands is used: put ECDSA before RSA.",
+            default: DefaultValue::Derived(
+                "a self-signed one, made at each start, if there is none anywhere",
+            ),
+            doc: "Certificates in PEM, in order of preference. An entry is one file with the chain (leaf \
+                  first) and the private key, or a table that names both. With several, the first that the \
+                  client understands is used: put ECDSA before RSA.",
             example: "[\"site-ecdsa.pem\", { chain = \"site-rsa.crt\", key = \"site-rsa.key\" }]",
             danger: Some(
                 "The file holds a private key: nobody but the program's user should be able to read it.",
@@ -34,8 +38,10 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             key: "backend",
             flag: Flag::Takes("backend"),
             kind: Kind::List(Item::Address),
-            default: Default::Derived("none: a listener needs one, its own or one in each host"),
-            doc: "Where plaintext goes. An address is `10.0.0.3:80`, `[2001:db8::3]:80`, `app.internal:8080`, `unix:/run/app.sock` or `abstract:app`. With several, connections are spread over them.",
+            default: DefaultValue::Derived("none: a listener needs one, its own or one in each host"),
+            doc: "Where plaintext goes. An address is `10.0.0.3:80`, `[2001:db8::3]:80`, \
+                  `app.internal:8080`, `unix:/run/app.sock` or `abstract:app`. With several, connections are \
+                  spread over them.",
             example: "[\"10.0.0.3:80\", \"10.0.0.4:80\"]",
             danger: Some("Traffic to it is not encrypted: use the same machine or a network you trust."),
             elsewhere: &["backends", "upstream", "server", "proxy_pass", "target", "connect"],
@@ -50,11 +56,14 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             key: "send_proxy",
             flag: Flag::Takes("send-proxy"),
             kind: Kind::Choice(|| SendProxy::ALL.iter().map(|choice| choice.name()).collect()),
-            default: Default::Value("\"off\""),
-            doc: "PROXY protocol header for the backend. It tells the client's address and, with `v2`, what TLS negotiated.",
+            default: DefaultValue::Toml("\"off\""),
+            doc: "PROXY protocol header for the backend. It tells the client's address and, with `v2`, \
+                  what \
+                  TLS negotiated.",
             example: "\"v2\"",
             danger: Some(
-                "A backend that does not expect the header takes it for the start of the request; one that does must take connections from nobody else, or clients can claim any address.",
+                "A backend that does not expect the header takes it for the start of the request; one \
+                 that does must take connections from nobody else, or clients can claim any address.",
             ),
             elsewhere: &["proxy_protocol", "write_proxy"],
         },
@@ -68,8 +77,10 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             key: "profile",
             flag: Flag::Takes("profile"),
             kind: Kind::Choice(|| Profile::ALL.iter().map(|choice| choice.name()).collect()),
-            default: Default::Value("\"intermediate\""),
-            doc: "Versions, suites and groups in one word, after version 6.0 of Mozilla's Server Side TLS guideline. `modern` is TLS 1.3 alone, `intermediate` adds TLS 1.2 with forward secrecy and AEAD. In a host it also discards `versions`, `suites` and `groups` of the listener.",
+            default: DefaultValue::Toml("\"intermediate\""),
+            doc: "Versions, suites and groups in one word, after version 6.0 of Mozilla's Server Side TLS \
+                  guideline. `modern` is TLS 1.3 alone, `intermediate` adds TLS 1.2 with forward secrecy and \
+                  AEAD. In a host it also discards `versions`, `suites` and `groups` of the listener.",
             example: "\"modern\"",
             danger: Some(
                 "`modern` shuts out clients from before 2018, and many programs that are not browsers.",
@@ -87,7 +98,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             key: "versions",
             flag: Flag::Takes("tls-versions"),
             kind: Kind::List(Item::Choice(|| TlsVersion::ALL.iter().map(|version| version.name()).collect())),
-            default: Default::Derived("those of the profile"),
+            default: DefaultValue::Derived("those of the profile"),
             doc: "Versions of TLS that are allowed. Their order does not matter.",
             example: "[\"1.3\"]",
             danger: None,
@@ -104,11 +115,13 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             key: "suites",
             flag: Flag::Takes("suites"),
             kind: Kind::List(Item::Choice(|| Suite::ALL.iter().map(|suite| suite.name()).collect())),
-            default: Default::Derived("those of the profile that fit the versions"),
-            doc: "Cipher suites in order of preference, by the names of IANA or OpenSSL. Each allowed version needs at least one.",
+            default: DefaultValue::Derived("those of the profile that fit the versions"),
+            doc: "Cipher suites in order of preference, by the names of IANA or OpenSSL. Each allowed \
+                  version needs at least one.",
             example: "[\"TLS_AES_128_GCM_SHA256\", \"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256\"]",
             danger: Some(
-                "A certificate of a kind for which TLS 1.2 has no suite here (ECDSA, RSA) serves TLS 1.3 alone.",
+                "A certificate of a kind for which TLS 1.2 has no suite here (ECDSA, RSA) serves TLS 1.3 \
+                 alone.",
             ),
             elsewhere: &["ciphers", "ciphersuites", "cipher_suites", "ssl_ciphers"],
         },
@@ -123,11 +136,13 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             key: "groups",
             flag: Flag::Takes("groups"),
             kind: Kind::List(Item::Choice(|| Group::ALL.iter().map(|group| group.name()).collect())),
-            default: Default::Derived("those of the profile"),
-            doc: "Key exchange groups in order of preference. `P-256` may also be written `secp256r1` or `prime256v1`, `P-384` also `secp384r1`.",
+            default: DefaultValue::Derived("those of the profile"),
+            doc: "Key exchange groups in order of preference. `P-256` may also be written `secp256r1` or \
+                  `prime256v1`, `P-384` also `secp384r1`.",
             example: "[\"X25519MLKEM768\", \"X25519\"]",
             danger: Some(
-                "Without `X25519MLKEM768`, traffic recorded today can be read once there is a quantum computer.",
+                "Without `X25519MLKEM768`, traffic recorded today can be read once there is a quantum \
+                 computer.",
             ),
             elsewhere: &["curves", "ecdhe", "ssl_ecdh_curve", "supported_groups"],
         },
@@ -142,16 +157,19 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             key: "alpn",
             flag: Flag::Takes("alpn"),
             kind: Kind::List(Item::Text),
-            default: Default::Value("[]"),
-            doc: "Application protocols in order of preference (RFC 7301). Empty: the client's offer is not answered, and both sides use the protocol of the port.",
+            default: DefaultValue::Toml("[]"),
+            doc: "Application protocols in order of preference (RFC 7301). Empty: the client's offer is \
+                  not \
+                  answered, and both sides use the protocol of the port.",
             example: "[\"h2\", \"http/1.1\"]",
             danger: Some(
-                "The backend must speak each of them without TLS: with `h2` here and HTTP/1.1 alone there, browsers fail.",
+                "The backend must speak each of them without TLS: with `h2` here and HTTP/1.1 alone \
+                 there, browsers fail.",
             ),
             elsewhere: &["protocol", "next_protocols"],
         },
         store: |host, value| {
-            host.alpn = read::list(value, protocol)?;
+            host.alpn = read::distinct_or_none(value, protocol)?;
             Ok(())
         },
     },
@@ -160,7 +178,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             key: "connect_timeout",
             flag: Flag::Takes("connect-timeout"),
             kind: Kind::Duration,
-            default: Default::Value("\"5s\""),
+            default: DefaultValue::Toml("\"5s\""),
             doc: "How long connecting to the backend may take. The resolution of its name counts too.",
             example: "\"1s\"",
             danger: None,
@@ -176,10 +194,14 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             key: "idle_timeout",
             flag: Flag::Takes("idle-timeout"),
             kind: Kind::Duration,
-            default: Default::Value("\"5m\""),
-            doc: "How long a connection may stay without a byte in either direction. After that it is closed.",
+            default: DefaultValue::Toml("\"5m\""),
+            doc: "How long a connection may stay without a byte in either direction. After that it is \
+                  closed.",
             example: "\"1h\"",
-            danger: Some("Protocols that are quiet for longer, such as WebSocket without pings, need more."),
+            danger: Some(
+                "Protocols that are quiet for longer, such as WebSocket without pings, need \
+                          more.",
+            ),
             elsewhere: &["timeout", "keepalive_timeout", "proxy_timeout", "timeout_client", "timeout_server"],
         },
         store: |host, value| {
@@ -192,11 +214,15 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             key: "on_truncation",
             flag: Flag::Takes("on-truncation"),
             kind: Kind::Choice(|| OnTruncation::ALL.iter().map(|choice| choice.name()).collect()),
-            default: Default::Value("\"fin\""),
-            doc: "What the backend gets when the client's FIN came without close_notify. Many clients leave close_notify out, so `fin` treats it as a goodbye; `reset` keeps a cut-off request from passing for a whole one (RFC 8446, section 6.1).",
+            default: DefaultValue::Toml("\"fin\""),
+            doc: "What the backend gets when the client's FIN came without close_notify. Many clients \
+                  leave \
+                  close_notify out, so `fin` treats it as a goodbye; `reset` keeps a cut-off request from \
+                  passing for a whole one (RFC 8446, section 6.1).",
             example: "\"reset\"",
             danger: Some(
-                "With `fin`, somebody on the path can cut off a message whose protocol does not tell its length.",
+                "With `fin`, somebody on the path can cut off a message whose protocol does not tell its \
+                 length.",
             ),
             elsewhere: &["truncation"],
         },
@@ -213,8 +239,9 @@ pub(crate) static HOST_ONLY: &[Setting<HostDraft>] = &[
             key: "name",
             flag: Flag::None,
             kind: Kind::Text,
-            default: Default::Derived("the first of `names`"),
-            doc: "Name of the host in logs and metrics. It must be unique in its listener, and the same on all hosts of a fleet: sessions are bound to it.",
+            default: DefaultValue::Derived("the first of `names`"),
+            doc: "Name of the host in logs and metrics. It must be unique in its listener, and the same on \
+                  all hosts of a fleet: sessions are bound to it.",
             example: "\"a\"",
             danger: Some("Renaming it makes the sessions of the old name worthless."),
             elsewhere: &["id"],
@@ -229,8 +256,9 @@ pub(crate) static HOST_ONLY: &[Setting<HostDraft>] = &[
             key: "names",
             flag: Flag::None,
             kind: Kind::List(Item::Text),
-            default: Default::Derived("the DNS names of the certificates in its own `cert`"),
-            doc: "Server names that this host answers for. `*.a.example` stands for every name with one label before `.a.example`; an exact name goes before a wildcard.",
+            default: DefaultValue::Derived("the DNS names of the certificates in its own `cert`"),
+            doc: "Server names that this host answers for. `*.a.example` stands for every name with one \
+                  label before `.a.example`; an exact name goes before a wildcard.",
             example: "[\"a.example\", \"*.a.example\"]",
             danger: None,
             elsewhere: &["server_name", "server_names", "domains", "hosts", "sni"],

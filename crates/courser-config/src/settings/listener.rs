@@ -1,6 +1,6 @@
 //! Settings of a listener alone: `[[listener]]`.
 
-use super::{About, Default, Flag, Item, Kind, Setting};
+use super::{About, DefaultValue, Flag, Item, Kind, Setting};
 use crate::address;
 use crate::config::UnknownName;
 use crate::draft::{ListenerDraft, name};
@@ -13,8 +13,10 @@ pub(crate) static LISTENER: &[Setting<ListenerDraft>] = &[
             key: "name",
             flag: Flag::None,
             kind: Kind::Text,
-            default: Default::Derived("its first address"),
-            doc: "Name of the listener in logs and metrics. It must be unique, and the same on all hosts of a fleet: sessions are bound to it.",
+            default: DefaultValue::Derived("its first address"),
+            doc: "Name of the listener in logs and metrics. It must be unique, and the same on all hosts \
+                  of \
+                  a fleet: sessions are bound to it.",
             example: "\"web\"",
             danger: Some("Renaming it makes the sessions of the old name worthless."),
             elsewhere: &["id"],
@@ -29,8 +31,11 @@ pub(crate) static LISTENER: &[Setting<ListenerDraft>] = &[
             key: "listen",
             flag: Flag::Takes("listen"),
             kind: Kind::List(Item::Address),
-            default: Default::Value("[\"*:443\"]"),
-            doc: "Where clients arrive. An address is `*:443` (every address, IPv6 and IPv4), `192.0.2.1:443`, `[2001:db8::1]:443` (`[::]` is IPv6 alone), `unix:/run/courser.sock`, `abstract:courser`, `systemd` (every socket passed by socket activation) or `systemd:web` (those of that `FileDescriptorName=`).",
+            default: DefaultValue::Toml("[\"*:443\"]"),
+            doc: "Where clients arrive. An address is `*:443` (every address, IPv6 and IPv4), \
+                  `192.0.2.1:443`, `[2001:db8::1]:443` (`[::]` is IPv6 alone), `unix:/run/courser.sock`, \
+                  `abstract:courser`, `systemd` (every socket passed by socket activation) or `systemd:web` \
+                  (those of that `FileDescriptorName=`).",
             example: "[\"*:443\", \"unix:/run/courser.sock\"]",
             danger: Some("Ports below 1024 need `CAP_NET_BIND_SERVICE` or socket activation."),
             elsewhere: &["bind", "address", "addresses", "port"],
@@ -45,8 +50,9 @@ pub(crate) static LISTENER: &[Setting<ListenerDraft>] = &[
             key: "backlog",
             flag: Flag::Takes("backlog"),
             kind: Kind::Count,
-            default: Default::Value("4096"),
-            doc: "Length of the kernel's queue of connections that wait to be accepted, for each listening socket. Linux caps it by `net.core.somaxconn`.",
+            default: DefaultValue::Toml("4096"),
+            doc: "Length of the kernel's queue of connections that wait to be accepted, for each listening \
+                  socket. Linux caps it by `net.core.somaxconn`.",
             example: "65_535",
             danger: None,
             elsewhere: &["queue"],
@@ -61,8 +67,9 @@ pub(crate) static LISTENER: &[Setting<ListenerDraft>] = &[
             key: "unknown_name",
             flag: Flag::Takes("unknown-name"),
             kind: Kind::Choice(|| UnknownName::ALL.iter().map(|choice| choice.name()).collect()),
-            default: Default::Value("\"default\""),
-            doc: "What a client gets that names no known host, or none at all. That is the listener's own certificate and backend, or the alert `unrecognized_name` (RFC 6066, section 3).",
+            default: DefaultValue::Toml("\"default\""),
+            doc: "What a client gets that names no known host, or none at all. That is the listener's own \
+                  certificate and backend, or the alert `unrecognized_name` (RFC 6066, section 3).",
             example: "\"refuse\"",
             danger: Some("With `refuse`, clients that connect to a bare IP address are refused too."),
             elsewhere: &["strict_sni", "sni"],
@@ -77,8 +84,9 @@ pub(crate) static LISTENER: &[Setting<ListenerDraft>] = &[
             key: "handshake_timeout",
             flag: Flag::Takes("handshake-timeout"),
             kind: Kind::Duration,
-            default: Default::Value("\"10s\""),
-            doc: "Time for the whole handshake. It counts from the accepted connection on and includes the wait for the first byte; slow clients cannot lengthen it by sending byte after byte.",
+            default: DefaultValue::Toml("\"10s\""),
+            doc: "Time for the whole handshake. It counts from the accepted connection on and includes the \
+                  wait for the first byte; slow clients cannot lengthen it by sending byte after byte.",
             example: "\"5s\"",
             danger: None,
             elsewhere: &["hello_timeout", "client_hello_timeout", "ssl_handshake_timeout"],

@@ -1,6 +1,6 @@
 //! Settings of the whole process: the top of the file.
 
-use super::{About, Default, Flag, Kind, Setting};
+use super::{About, DefaultValue, Flag, Kind, Setting};
 use crate::config::{Log, Process};
 use crate::named::Named;
 use crate::read;
@@ -11,8 +11,9 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
             key: "workers",
             flag: Flag::Takes("workers"),
             kind: Kind::Count,
-            default: Default::Derived("the CPUs of the affinity mask, capped by the cgroup's CPU quota"),
-            doc: "Number of worker threads, from 1 to 1024. Each has its own listening sockets and keeps a connection from its first byte to its last.",
+            default: DefaultValue::Derived("the CPUs of the affinity mask, capped by the cgroup's CPU quota"),
+            doc: "Number of worker threads, from 1 to 1024. Each has its own listening sockets and keeps a \
+                  connection from its first byte to its last.",
             example: "4",
             danger: Some("More workers than CPUs make every handshake slower."),
             elsewhere: &["threads", "nbthread", "worker_processes"],
@@ -27,7 +28,7 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
             key: "pin",
             flag: Flag::Switch("pin", true, "Bind each worker to one CPU"),
             kind: Kind::Switch,
-            default: Default::Value("false"),
+            default: DefaultValue::Toml("false"),
             doc: "Bind each worker to one CPU. It helps where nothing else runs on these CPUs.",
             example: "true",
             danger: Some("A worker cannot move away from a CPU that something else has taken."),
@@ -43,8 +44,9 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
             key: "log",
             flag: Flag::Takes("log"),
             kind: Kind::Choice(|| Log::ALL.iter().map(|log| log.name()).collect()),
-            default: Default::Value("\"text\""),
-            doc: "Format of the connection log on standard output. There is one line for each connection, written when it has ended: for people, as one JSON object, or not at all.",
+            default: DefaultValue::Toml("\"text\""),
+            doc: "Format of the connection log on standard output. There is one line for each connection, \
+                  written when it has ended: for people, as one JSON object, or not at all.",
             example: "\"json\"",
             danger: None,
             elsewhere: &["access_log", "log_format"],
@@ -59,11 +61,14 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
             key: "strict",
             flag: Flag::Switch("strict", true, "Refuse a certificate that has expired or is not yet valid"),
             kind: Kind::Switch,
-            default: Default::Value("false"),
-            doc: "Refuse to start with a certificate that has expired or is not yet valid. Without it such a certificate is only warned of.",
+            default: DefaultValue::Toml("false"),
+            doc: "Refuse to start with a certificate that has expired or is not yet valid. Without it \
+                  such a \
+                  certificate is only warned of.",
             example: "true",
             danger: Some(
-                "A restart long after the last renewal fails, where it would have served clients that do not care.",
+                "A restart long after the last renewal fails, where it would have served clients that do \
+                 not care.",
             ),
             elsewhere: &[],
         },
@@ -77,11 +82,13 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
             key: "max_connections",
             flag: Flag::Takes("max-connections"),
             kind: Kind::Count,
-            default: Default::Derived("as many as the limit of open descriptors allows"),
-            doc: "Connections open at once, over all listeners. Further ones wait in the kernel's queue until one ends; none is dropped.",
+            default: DefaultValue::Derived("as many as the limit of open descriptors allows"),
+            doc: "Connections open at once, over all listeners. Further ones wait in the kernel's queue \
+                  until one ends; none is dropped.",
             example: "100_000",
             danger: Some(
-                "Each connection takes two descriptors; a number beyond the limit of open descriptors cannot be reached.",
+                "Each connection takes two descriptors; a number beyond the limit of open descriptors \
+                 cannot be reached.",
             ),
             elsewhere: &["maxconn", "worker_connections", "connections"],
         },
@@ -95,11 +102,14 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
             key: "drain_timeout",
             flag: Flag::Takes("drain-timeout"),
             kind: Kind::Duration,
-            default: Default::Value("\"30s\""),
-            doc: "How long open connections may go on after the program has been told to stop. What is still open then is closed.",
+            default: DefaultValue::Toml("\"30s\""),
+            doc: "How long open connections may go on after the program has been told to stop. What is \
+                  still \
+                  open then is closed.",
             example: "\"2m\"",
             danger: Some(
-                "A service manager that waits for less kills the program first (systemd: `TimeoutStopSec=`).",
+                "A service manager that waits for less kills the program first (systemd: \
+                 `TimeoutStopSec=`).",
             ),
             elsewhere: &["shutdown_timeout", "hard_stop_after", "worker_shutdown_timeout"],
         },

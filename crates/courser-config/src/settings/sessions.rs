@@ -1,6 +1,6 @@
 //! Settings of session resumption: `[sessions]`.
 
-use super::{About, Default, Flag, Kind, Setting};
+use super::{About, DefaultValue, Flag, Kind, Setting};
 use crate::config::Sessions;
 use crate::read;
 
@@ -10,8 +10,10 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
             key: "cache_size",
             flag: Flag::Takes("session-cache-size"),
             kind: Kind::Size,
-            default: Default::Value("\"64MiB\""),
-            doc: "Memory for the session cache, at least `64KiB`. When it is full, the session that was used longest ago makes room.",
+            default: DefaultValue::Toml("\"64MiB\""),
+            doc: "Memory for the session cache, at least `64KiB`. When it is full, sessions that nobody \
+                  has \
+                  resumed lately make room.",
             example: "\"256MiB\"",
             danger: None,
             elsewhere: &["size", "session_cache", "ssl_session_cache"],
@@ -26,8 +28,9 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
             key: "lifetime",
             flag: Flag::Takes("session-lifetime"),
             kind: Kind::Duration,
-            default: Default::Value("\"2h\""),
-            doc: "How long a session may be resumed after its full handshake, at most `7d` (RFC 8446, section 4.6.1). Resuming does not lengthen it.",
+            default: DefaultValue::Toml("\"2h\""),
+            doc: "How long a session may be resumed after its full handshake, at most `7d` (RFC 8446, \
+                  section 4.6.1). Resuming does not lengthen it.",
             example: "\"12h\"",
             danger: Some(
                 "A stolen ticket key opens the sessions of this long: longer means less forward secrecy.",
@@ -44,8 +47,9 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
             key: "tickets",
             flag: Flag::Switch("no-tickets", false, "Neither issue nor accept session tickets"),
             kind: Kind::Switch,
-            default: Default::Value("true"),
-            doc: "Issue and accept session tickets (RFC 5077; RFC 8446, section 4.6.1). The client then keeps the session, sealed with a key of the server.",
+            default: DefaultValue::Toml("true"),
+            doc: "Issue and accept session tickets (RFC 5077; RFC 8446, section 4.6.1). The client then \
+                  keeps the session, sealed with a key of the server.",
             example: "false",
             danger: Some("Without tickets TLS 1.3 clients make a full handshake each time."),
             elsewhere: &["session_tickets", "ssl_session_tickets"],
@@ -60,8 +64,10 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
             key: "session_ids",
             flag: Flag::Switch("no-session-ids", false, "Neither give nor accept session IDs in TLS 1.2"),
             kind: Kind::Switch,
-            default: Default::Value("true"),
-            doc: "Give and accept session IDs in TLS 1.2 (RFC 5246, section 7.4.1.2). The server then keeps the session in its cache.",
+            default: DefaultValue::Toml("true"),
+            doc: "Give and accept session IDs in TLS 1.2 (RFC 5246, section 7.4.1.2). The server then \
+                  keeps \
+                  the session in its cache.",
             example: "false",
             danger: None,
             elsewhere: &["ids"],
@@ -76,8 +82,10 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
             key: "tickets_per_handshake",
             flag: Flag::Takes("tickets-per-handshake"),
             kind: Kind::Count,
-            default: Default::Value("2"),
-            doc: "Tickets sent after a full TLS 1.3 handshake, from 0 to 16. A client that opens several connections at once uses one for each, since a ticket should be used once (RFC 8446, appendix C.4).",
+            default: DefaultValue::Toml("2"),
+            doc: "Tickets sent after a full TLS 1.3 handshake, from 0 to 16. A client that opens several \
+                  connections at once uses one for each, since a ticket should be used once (RFC 8446, \
+                  appendix C.4).",
             example: "1",
             danger: Some("With 0 no TLS 1.3 client can resume."),
             elsewhere: &["num_tickets", "tickets_count"],

@@ -145,7 +145,8 @@ fn what_was_written_cannot_drive_the_terminal() {
 
 #[test]
 fn openssl_names_are_understood() {
-    let text = "backend = 'app:80'\nversions = ['TLSv1.2']\nsuites = ['ecdhe-rsa-aes128-gcm-sha256']\ngroups = ['prime256v1', 'secp384r1']";
+    let text = "backend = 'app:80'\nversions = ['TLSv1.2']\nsuites = ['ecdhe-rsa-aes128-gcm-sha256']\n\
+                groups = ['prime256v1', 'secp384r1']";
     let config = listener(text).unwrap().config;
     let host = &config.listeners[0].default;
     assert_eq!(host.suites, [Suite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256]);
@@ -190,7 +191,11 @@ fn nearly_right() -> impl Strategy<Value = String> {
     ]);
     let table =
         prop::sample::select(vec!["[sessions]", "[[listener]]", "[[listener.host]]", "[listener]", "# ü"]);
-    let line = prop_oneof![3 => (key, value).prop_map(|(key, value)| format!("{key} = {value}")), 1 => table.prop_map(str::to_owned), 1 => "\\PC{0,12}"];
+    let line = prop_oneof![
+        3 => (key, value).prop_map(|(key, value)| format!("{key} = {value}")),
+        1 => table.prop_map(str::to_owned),
+        1 => "\\PC{0,12}",
+    ];
     prop::collection::vec(line, 0..12).prop_map(|lines| lines.join("\n"))
 }
 
