@@ -1,0 +1,30 @@
+# The commands a newcomer needs; `make` alone lists them.
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test bench lint doc install
+
+# The committed Cargo.lock is part of what is tested.
+CARGO_FLAGS ?= --locked
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{ printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## build it, serve a page over TLS on a free port, show what is negotiated and how fast it is
+	@scripts/demo.sh
+
+test: install lint ## install what the tests judge with, lint, run all tests
+	cargo test $(CARGO_FLAGS) --workspace
+
+bench: install ## processor time per connection next to nginx, HAProxy, hitch, stunnel; ARGS="--case 1 --rounds 1"
+	cargo bench $(CARGO_FLAGS) -p courser --bench cpu_per_connection -- $(ARGS)
+
+lint: ## format check, clippy without warnings, dependency rules if cargo-deny is installed
+	cargo fmt --all --check
+	cargo clippy $(CARGO_FLAGS) --workspace --all-targets -- -D warnings
+	@if command -v cargo-deny >/dev/null; then cargo deny check; else echo "skipped: cargo-deny is not installed"; fi
+
+doc: ## build the documentation of all crates
+	RUSTDOCFLAGS="-D warnings" cargo doc $(CARGO_FLAGS) --workspace --no-deps
+
+install: ## install clients and rivals from the distribution (needs root), or name what is missing
+	@scripts/install.sh

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# Installs what tests and benchmarks judge the terminator with: TLS clients and the rivals. As root on a Debian-like
+# system it installs what is missing; otherwise it names it. Nothing to do is the usual case, and quick.
+#
+# A test whose tool is missing is skipped with a printed reason, so a missing tool is no failure here; a missing
+# compiler is.
+set -euo pipefail
+
+# program:package, looked up in PATH and the sbin folders.
+needed=(cc:gcc)
+judges=(
+  openssl:openssl curl:curl gnutls-cli:gnutls-bin python3:python3 taskset:util-linux
+  nginx:nginx haproxy:haproxy hitch:hitch stunnel4:stunnel4
+)
+# Further clients, large: taken when the distribution has them, and no word is lost if not.
+extras=(node:nodejs go:golang-go)
+
+policy=/usr/sbin/policy-rc.d
+policy_is_ours=no
+
+main() {
+  local missing
+  missing=$(missing_packages "${needed[@]}" "${judges[@]}" "${extras[@]}")
+  missing+=$(missing_nginx_stream)
+  if [ -n "$missing" ]; then
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+      install_packages $missing
+    else
+      echo "missing: $missing (as root on Debian: apt-get install $missing)" >&2
+    fi
+  fi
+  require_toolchain
+}
+
+# The packages of those programs that are not installed.
+missing_packages() {
+  local pair
+  for pair in "$@"; do
+    has "${pair%%:*}" || printf '%s ' "${pair##*:}"
+  done
+}
+
+has() {
+  PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin command -v "$1" >/dev/null
+}
+
+# Debian ships nginx's stream module apart.
+missing_nginx_stream() {
+  if [ -e /etc/debian_version ] && [ ! -e /usr/lib/nginx/modules/ngx_stream_module.so ]; then
+    printf 'libnginx-mod-stream '
+  fi
+}
+
+install_packages() {
+  trap allow_services EXIT
+  forbid_services
+  echo "installing: $*" >&2
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get -qq -o DPkg::Lock::Timeout=120 update >&2 || true
+  local package
+  # One by one: a package that this distribution does not have must not keep the others out.
+  for package in "$@"; do
+    apt-get -qq -y -o DPkg::Lock::Timeout=120 -o Dpkg::Use-Pty=0 install --no-install-recommends "$package" \
+      </dev/null >/dev/null 2>&1 || echo "not installable: $package" >&2
+  done
+  allow_services
+  trap - EXIT
+}
+
+# Debian starts a service when its package is installed; servers on well-known ports are not wanted here.
+# (https://people.debian.org/~hmh/invokerc.d-policyrc.d-specification.txt: 101 is "action forbidden")
+forbid_services() {
+  if [ ! -e "$policy" ]; then
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod 755 "$policy"
+    policy_is_ours=yes
+  fi
+}
+
+allow_services() {
+  if [ "$policy_is_ours" = yes ]; then
+    rm -f "$policy"
+    policy_is_ours=no
+  fi
+}
+
+require_toolchain() {
+  local failed=0
+  has cc || { echo "error: no C compiler (the cryptography library needs one)" >&2; failed=1; }
+  has cargo || { echo "error: no cargo: install Rust, https://rustup.rs" >&2; failed=1; }
+  return "$failed"
+}
+
+main "$@"
