@@ -200,7 +200,8 @@ impl Drop for Process {
         }
         if self.is_running() {
             self.signal(Signal::SIGTERM);
-            let _ = self.wait_for(Duration::from_secs(3));
+            // Enough for a program that is idle; whoever wants to see it drain calls `stop`.
+            let _ = self.wait_for(Duration::from_secs(1));
         }
         // Children too: a master that was killed, or that ended badly, leaves its workers behind.
         let _ = signal::killpg(raw_pid(&self.child), Signal::SIGKILL);

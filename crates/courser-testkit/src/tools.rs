@@ -1,6 +1,12 @@
 //! Small questions to the machine: ports, cores, limits, and programs that may or may not be installed.
 
-use std::{env, io, net::TcpListener, path::PathBuf};
+use std::{
+    env, io,
+    net::{Ipv4Addr, TcpListener},
+    ops::Range,
+    path::PathBuf,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use nix::{
     sched::{CpuSet, sched_getaffinity, sched_setaffinity},
@@ -8,18 +14,24 @@ use nix::{
     unistd::Pid,
 };
 
-/// A port of 127.0.0.1 that was free a moment ago.
+/// Below the ports that Linux gives to outgoing connections (32768 and up unless set otherwise), so that no client of
+/// another test takes the port between its choice and its use.
+const PORTS: Range<u16> = 12_000..32_000;
+
+/// A port of 127.0.0.1 that was free a moment ago, another one with each call.
 ///
-/// Only for programs that cannot be given port 0: between this call and the program's `bind` anybody may take it.
+/// Only for programs that cannot be given port 0: between this call and the program's `bind` another program may take
+/// it. Processes begin at different ports, so that tests running side by side rarely meet.
 ///
 /// # Panics
-/// When the loopback interface has no free port.
+/// When there is no free port.
 #[must_use]
 pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0")
-        .and_then(|listener| listener.local_addr())
-        .expect("loopback has a free port")
-        .port()
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let begin = std::process::id() as usize * 101;
+    let is_free = |&port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
+    let next = || PORTS.clone().nth((begin + NEXT.fetch_add(1, Ordering::Relaxed)) % PORTS.len());
+    PORTS.filter_map(|_| next()).find(is_free).expect("loopback has a free port")
 }
 
 /// The path of an installed program, or `None` after printing why the caller is skipped.
