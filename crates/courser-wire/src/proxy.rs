@@ -1,5 +1,6 @@
-//! The PROXY protocol: how a backend learns who called. HAProxy's specification, `doc/proxy-protocol.txt`, in
-//! the edition of 2026-04-27; "section" below means one of its sections.
+//! The PROXY protocol: how a backend learns who called. "Section" below means one of HAProxy's specification,
+//! `doc/proxy-protocol.txt`, as it was numbered in the edition of 2020-03-05. The fields for group, signature
+//! scheme and client certificate (0x26 to 0x28) came with the editions of 2025 and 2026.
 //!
 //! Writes and reads one header at the front of a connection. It does not guess: whether a header is expected,
 //! and of which version, is a matter of configuration, because a client that may choose can forge its address

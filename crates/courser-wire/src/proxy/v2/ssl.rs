@@ -6,7 +6,7 @@ use crate::bytes::Reader;
 use crate::proxy::Malformed;
 
 /// What is known of the client's TLS connection. A sender leaves out what it does not know.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ssl<'a> {
     /// Whether the client connected over TLS.
     pub over_tls: bool,
@@ -14,7 +14,8 @@ pub struct Ssl<'a> {
     pub certificate_on_connection: bool,
     /// Whether it showed one on this connection or an earlier one of the same session.
     pub certificate_in_session: bool,
-    /// 0 if it showed a certificate and that was verified; anything else if not.
+    /// 0 if it showed a certificate and that was verified; anything else if not, and 1 by default. Some senders,
+    /// HAProxy among them, say 0 without any certificate too: look at the flags first.
     pub verify: u32,
     /// `TLSv1.3`.
     pub version: Option<&'a str>,
@@ -32,6 +33,27 @@ pub struct Ssl<'a> {
     pub signature_scheme: Option<&'a str>,
     /// The client's certificate, DER.
     pub client_certificate: Option<&'a [u8]>,
+}
+
+/// Nothing known, and nothing verified: all zeros would claim a good certificate to a backend that looks at
+/// `verify` alone.
+impl Default for Ssl<'_> {
+    fn default() -> Self {
+        Self {
+            over_tls: false,
+            certificate_on_connection: false,
+            certificate_in_session: false,
+            verify: 1,
+            version: None,
+            common_name: None,
+            cipher: None,
+            signature_algorithm: None,
+            key_algorithm: None,
+            group: None,
+            signature_scheme: None,
+            client_certificate: None,
+        }
+    }
 }
 
 impl<'a> Ssl<'a> {

@@ -56,7 +56,7 @@ fn fields_are_written_with_type_and_length() {
     let announcement = Announcement {
         addresses: addresses("192.0.2.1:1", "192.0.2.2:2"),
         authority: Some("a.b"),
-        ssl: Some(Ssl { over_tls: true, verify: 1, version: Some("TLSv1.2"), ..Ssl::default() }),
+        ssl: Some(Ssl { over_tls: true, version: Some("TLSv1.2"), ..Ssl::default() }),
         ..Announcement::default()
     };
     let expected = b"\x02\0\x03a.b\x20\0\x0f\x01\0\0\0\x01\x21\0\x07TLSv1.2";
