@@ -40,7 +40,7 @@ fn ticket_calls(threads: u64) {
     let (policy, lifespan) = (policy(), lifespan());
     let nonce = |call: u64| std::array::from_fn(|at| call.to_le_bytes()[at % 8]);
     let seal = |call| ticketer.seal(&policy, lifespan, &STATE, nonce(call), NOW).expect("the session lives");
-    time("seal", threads, &seal);
+    time("seal", threads, seal);
     let ticket = seal(0);
     time("open", threads, |_| ticketer.open(&policy, &ticket, NOW));
     time_roll(settings);

@@ -68,6 +68,12 @@ impl Slab {
         let moved_from = Slot::try_from(self.len).expect("smaller than a length that fitted");
         (node, Some(moved_from))
     }
+
+    /// How many nodes there is room for.
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.blocks.iter().map(Vec::capacity).sum()
+    }
 }
 
 impl Index<Slot> for Slab {

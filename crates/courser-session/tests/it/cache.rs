@@ -43,6 +43,15 @@ fn use_does_not_extend_a_life() {
 }
 
 #[test]
+fn a_clock_set_back_hides_a_session_until_its_time() {
+    let cache = Cache::new(1 << 20, 4);
+    put(&cache, 1, b"state", Origin::Local);
+    let before = UnixSeconds(NOW.0 - 61);
+    assert_eq!(cache.get(&session_id(1), &policy("a"), before).unwrap_err(), Miss::NotYetValid);
+    assert!(cache.get(&session_id(1), &policy("a"), NOW).is_ok());
+}
+
+#[test]
 fn take_gives_a_session_once() {
     let cache = Cache::new(1 << 20, 4);
     put(&cache, 1, b"state", Origin::Local);

@@ -50,6 +50,18 @@ fn a_pass_of_new_sessions_does_not_flush_those_in_use() {
 }
 
 #[test]
+fn a_session_in_use_whose_state_is_replaced_stays_in_use() {
+    let cache = cache();
+    put(&cache, 0, Origin::Local);
+    assert!(hit(&cache, 0));
+    put(&cache, 0, Origin::Local);
+    for id in 1_000..3_000 {
+        put(&cache, id, Origin::Local);
+    }
+    assert!(hit(&cache, 0));
+}
+
+#[test]
 fn a_flood_from_elsewhere_flushes_neither_used_nor_new_local_sessions() {
     let cache = cache();
     for id in 0..500 {

@@ -108,6 +108,7 @@ fn assert_sound(shard: &Shard) {
         assert_eq!(shard.index.find(&shard.slab, entry.hash, &entry.id), Some(slot));
     }
     assert!(shard.bytes() <= shard.limit, "{} of {} bytes", shard.bytes(), shard.limit);
+    assert!(shard.slab.capacity() <= shard.slab.len() + 2 * 32, "what is allocated follows what is held");
     assert_counters_reconcile(&shard.stats());
 }
 
