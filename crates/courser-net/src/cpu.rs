@@ -6,7 +6,7 @@ use std::fs;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// CPUs that a process may use.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Cpus {
     /// Numbers of the CPUs in the affinity mask, one of each physical core first, then their SMT siblings.
     pub order: Vec<usize>,
@@ -42,7 +42,11 @@ fn affinity() -> Vec<usize> {
     }
 }
 
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 1..=65536 just before")]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "clamped to 1..=65536 just before"
+)]
 fn whole_cpus(quota: f64) -> usize {
     quota.ceil().clamp(1.0, 65_536.0) as usize
 }

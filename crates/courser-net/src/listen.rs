@@ -13,7 +13,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use crate::address::Address;
-use crate::stream::Stream;
+use crate::stream::{Stream, register};
 
 /// An open listening socket that no worker serves yet.
 #[derive(Debug)]
@@ -130,8 +130,7 @@ pub struct Accepted {
 impl Listener {
     /// Registers the socket with the current thread's runtime.
     pub fn new(socket: Socket) -> io::Result<Self> {
-        let fd = AsyncFd::with_interest(socket.fd, Interest::READABLE)?;
-        Ok(Self { fd, address: socket.address })
+        Ok(Self { fd: register(socket.fd, Interest::READABLE)?, address: socket.address })
     }
 
     /// Where it listens.

@@ -5,9 +5,11 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::task::{Context, Poll, ready};
 
+use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown};
 use socket2::{SockRef, Type};
+use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use crate::address::Address;
@@ -21,7 +23,7 @@ pub struct Stream {
 impl Stream {
     /// Registers a connected, non-blocking socket with the current thread's runtime.
     pub fn new(fd: OwnedFd) -> io::Result<Self> {
-        Ok(Self { fd: AsyncFd::new(fd)? })
+        Ok(Self { fd: register(fd, Interest::READABLE | Interest::WRITABLE)? })
     }
 
     /// Connects to `address`, with TCP_NODELAY for TCP.
@@ -50,20 +52,31 @@ impl Stream {
         }
     }
 
-    /// Reads what is there into `buffer`; 0 is the end of the stream.
-    pub fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+    /// Waits until there is something to read, calls `make_room` and reads into the spare capacity of `buffer`.
+    /// Returns the number of bytes read; 0 is the end of the stream. So a connection that waits needs no buffer.
+    pub fn poll_read(
+        &self,
+        cx: &mut Context<'_>,
+        buffer: &mut Vec<u8>,
+        make_room: impl FnOnce(&mut Vec<u8>),
+    ) -> Poll<io::Result<usize>> {
+        let mut ready = ready!(self.fd.poll_read_ready(cx))?;
+        make_room(buffer);
+        let room = buffer.capacity() - buffer.len();
         loop {
-            let mut ready = ready!(self.fd.poll_read_ready(cx))?;
-            match rustix::net::recv(self.fd.as_fd(), &mut *buffer, RecvFlags::empty()) {
+            match rustix::net::recv(self.fd.as_fd(), spare_capacity(buffer), RecvFlags::empty()) {
                 // A short read has emptied the socket; the next data makes a new event (epoll(7), edge-triggered).
-                // End of stream keeps its readiness in any case.
+                // The end of the stream keeps its readiness in any case.
                 Ok((read, _)) => {
-                    if read < buffer.len() {
+                    if read < room {
                         ready.clear_ready();
                     }
                     return Poll::Ready(Ok(read));
                 }
-                Err(Errno::AGAIN) => ready.clear_ready(),
+                Err(Errno::AGAIN) => {
+                    ready.clear_ready();
+                    ready = ready!(self.fd.poll_read_ready(cx))?;
+                }
                 Err(Errno::INTR) => {}
                 Err(error) => return Poll::Ready(Err(error.into())),
             }
@@ -97,4 +110,16 @@ impl Stream {
     pub fn local_address(&self) -> Option<SocketAddr> {
         SockRef::from(&self.fd).local_addr().ok().and_then(|address| address.as_socket())
     }
+}
+
+/// Registers `fd` with the current thread's runtime.
+pub(crate) fn register(fd: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an `OwnedFd` names the same open descriptor until it is dropped, and an `AsyncFd` deregisters before it
+    // drops what it holds. Nothing here replaces the descriptor (`get_mut` is never called).
+    #[allow(
+        unsafe_code,
+        reason = "the safe constructors are deprecated as unsound for other descriptor types"
+    )]
+    let registered = unsafe { AsyncFd::register_with_interest(fd, interest) };
+    registered.map_err(io::Error::from)
 }

@@ -1,1 +1,30 @@
-//! Placeholder.
+//! The path of a connection, from the accept queue to its line in the log.
+//!
+//! [`connection`] is the spine: one call per step, each step in the file that bears its name. A connection lives on one
+//! [`worker`] thread and takes no process-wide lock. Settings arrive as plain structs in [`settings`]; this crate
+//! reads no configuration and no file.
+
+mod connection;
+
+mod accept;
+mod account;
+mod announce;
+mod backend;
+mod certificate;
+mod classify;
+mod close;
+mod handshake;
+mod relay;
+mod resume;
+
+pub mod settings;
+pub mod worker;
+
+mod buffers;
+mod deadline;
+mod resolve;
+mod turn;
+
+pub use certificate::Certificates;
+pub use resolve::{Backend, Resolver};
+pub use worker::{Phase, Worker};

@@ -141,7 +141,9 @@ impl ConnectionRecord {
         line.number("retries", u64::from(self.retries));
         line.number("bytes_in", self.bytes_in);
         line.number("bytes_out", self.bytes_out);
-        for (name, time) in [("hello_us", self.hello), ("handshake_us", self.handshake), ("connect_us", self.connect)] {
+        for (name, time) in
+            [("hello_us", self.hello), ("handshake_us", self.handshake), ("connect_us", self.connect)]
+        {
             match time {
                 Some(time) => line.number(name, micros(time)),
                 None => line.maybe(name, None),

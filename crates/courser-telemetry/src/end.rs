@@ -42,6 +42,11 @@ macro_rules! reasons {
                 match self { $(Self::$variant => $name,)* }
             }
 
+            /// Whether what the client sent may be incomplete.
+            pub const fn cuts_request_short(self) -> bool {
+                matches!(self, Self::Truncated | Self::ClientReset | Self::BadRecord | Self::ClientAlert)
+            }
+
             /// Whose doing it was.
             pub const fn side(self) -> Side {
                 match self { $(Self::$variant => Side::$side,)* }

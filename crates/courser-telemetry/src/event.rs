@@ -39,7 +39,9 @@ impl Events {
     pub fn warn(&self, kind: &'static str, message: impl Display) {
         match self.admit(kind, Instant::now()) {
             Some(0) => say("warning", message),
-            Some(left_out) => say("warning", format_args!("{message} ({left_out} more `{kind}` lines left out before)")),
+            Some(left_out) => {
+                say("warning", format_args!("{message} ({left_out} more `{kind}` lines left out before)"))
+            }
             None => {}
         }
     }

@@ -1,3 +1,34 @@
-//! The terminator.
+//! `courser`, the terminator: command line, assembly of the parts, signals, exit codes.
+//!
+//! It turns settings into listening sockets, certificates and workers, and waits. What happens to a connection is in
+//! `courser-proxy`.
 
-fn main() {}
+mod cli;
+mod exit;
+
+mod cmd;
+
+mod assemble;
+mod certificates;
+mod run;
+
+use std::process::ExitCode;
+
+use exit::Failure;
+
+/// Measured against glibc's allocator in the same run: see docs/performance.md.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let matches = cli::command().get_matches();
+    let result = match matches.subcommand() {
+        Some(("serve", flags)) => cmd::serve::serve(flags),
+        Some(("check", flags)) => cmd::check::check(flags),
+        Some(("config", _)) => cmd::pages::defaults(),
+        Some(("man", _)) => cmd::pages::man(),
+        Some(("completions", flags)) => cmd::pages::completions(flags),
+        _ => unreachable!("clap demands a known subcommand"),
+    };
+    result.unwrap_or_else(Failure::report)
+}

@@ -1,0 +1,64 @@
+//! From the accept queue to a connection: admission, and what to do when descriptors run out.
+
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use courser_net::Listener as Socket;
+
+use crate::account::Account;
+use crate::connection::{self, Client};
+use crate::settings::Listener;
+use crate::worker::WorkerState;
+
+/// A connection that nothing is known of but its peer.
+pub(crate) struct Accepted {
+    pub(crate) client: Client,
+}
+
+/// How long accepting rests when the process or the system is out of descriptors or memory: connections that end
+/// meanwhile free some, and trying again at once would burn the CPU that they need for it.
+const BACK_OFF: Duration = Duration::from_millis(100);
+
+/// Accepts connections and starts their tasks for as long as the worker serves. A worker that has its share of
+/// connections leaves further ones in the kernel's queue.
+pub(crate) async fn accept(worker: Rc<WorkerState>, socket: Socket, listener: Arc<Listener>) {
+    loop {
+        worker.admission().await;
+        match socket.accept().await {
+            Ok(accepted) => start(&worker, &listener, accepted),
+            Err(error) if is_the_clients(&error) => {}
+            Err(error) => {
+                let address = socket.address();
+                worker.events.warn(
+                    "accept",
+                    format_args!("cannot accept on {address}: {error}; resting {BACK_OFF:?}"),
+                );
+                tokio::time::sleep(BACK_OFF).await;
+            }
+        }
+    }
+}
+
+fn start(worker: &Rc<WorkerState>, listener: &Arc<Listener>, accepted: courser_net::Accepted) {
+    let client = Client {
+        deadline: worker.wheel.deadline(listener.handshake_timeout),
+        account: Account::open(Rc::clone(worker), Arc::clone(listener), accepted.peer),
+        worker: Rc::clone(worker),
+        listener: Arc::clone(listener),
+        stream: accepted.stream,
+    };
+    tokio::task::spawn_local(connection::serve(Accepted { client }));
+}
+
+/// Errors of one connection that ended while it waited in the queue (accept(2), "Error handling").
+fn is_the_clients(error: &io::Error) -> bool {
+    use io::ErrorKind::{
+        ConnectionAborted, ConnectionReset, HostUnreachable, NetworkUnreachable, PermissionDenied,
+    };
+    matches!(
+        error.kind(),
+        ConnectionAborted | ConnectionReset | HostUnreachable | NetworkUnreachable | PermissionDenied
+    )
+}

@@ -1,0 +1,159 @@
+//! The account of a connection: opened at the first step, closed by being dropped, so that every connection has its
+//! line, also one whose task ended in a fault.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use courser_telemetry::connection::Peer;
+use courser_telemetry::{ConnectionRecord, End, EndReason, Format, Resumption};
+use courser_tls::{Facts, Identity, names};
+
+use crate::settings::{Host, Listener};
+use crate::worker::WorkerState;
+
+/// What is noted while a connection lives.
+pub(crate) struct Account {
+    worker: Rc<WorkerState>,
+    listener: Arc<Listener>,
+    opened: Instant,
+    /// Number of the connection on its worker.
+    pub(crate) number: u64,
+    /// The TCP peer; `None` for a unix socket.
+    pub(crate) peer: Option<SocketAddr>,
+    /// Whom the peer claims to speak for, when it is trusted to.
+    pub(crate) claimed: Option<SocketAddr>,
+    pub(crate) sni: Option<Box<str>>,
+    pub(crate) host: Option<Arc<Host>>,
+    pub(crate) identity: Option<Arc<Identity>>,
+    pub(crate) facts: Option<Box<Facts>>,
+    pub(crate) session: Option<Resumption>,
+    pub(crate) miss: Option<&'static str>,
+    /// Index of the backend in its host's list.
+    pub(crate) backend: Option<usize>,
+    pub(crate) retries: u32,
+    pub(crate) bytes_in: u64,
+    pub(crate) bytes_out: u64,
+    hello: Option<Instant>,
+    secured: Option<Instant>,
+    connected: Option<Instant>,
+    end: Option<End>,
+}
+
+impl Account {
+    /// Opens the account of a connection that was just accepted.
+    pub(crate) fn open(
+        worker: Rc<WorkerState>,
+        listener: Arc<Listener>,
+        peer: Option<SocketAddr>,
+    ) -> Box<Self> {
+        let number = worker.connection_opened();
+        Box::new(Self {
+            worker,
+            listener,
+            opened: Instant::now(),
+            number,
+            peer,
+            claimed: None,
+            sni: None,
+            host: None,
+            identity: None,
+            facts: None,
+            session: None,
+            miss: None,
+            backend: None,
+            retries: 0,
+            bytes_in: 0,
+            bytes_out: 0,
+            hello: None,
+            secured: None,
+            connected: None,
+            end: None,
+        })
+    }
+
+    /// The ClientHello is complete.
+    pub(crate) fn hello_received(&mut self) {
+        self.hello = Some(Instant::now());
+    }
+
+    /// The handshake is done.
+    pub(crate) fn secured(&mut self) {
+        self.secured = Some(Instant::now());
+    }
+
+    /// A backend is connected.
+    pub(crate) fn connected(&mut self) {
+        self.connected = Some(Instant::now());
+    }
+
+    /// Notes the ending; the first one that is noted counts.
+    pub(crate) fn end(&mut self, end: impl Into<End>) {
+        self.end.get_or_insert_with(|| end.into());
+    }
+
+    /// A name for the connection that no other connection of this process has.
+    pub(crate) fn unique_id(&self) -> String {
+        format!("{}-{}", self.worker.index, self.number)
+    }
+
+    fn record(&mut self) -> ConnectionRecord {
+        let total = self.opened.elapsed();
+        let facts = self.facts.as_deref();
+        let since = |from: Instant, to: Option<Instant>| to.map(|to| to.duration_since(from));
+        ConnectionRecord {
+            accepted: SystemTime::now().checked_sub(total).unwrap_or_else(SystemTime::now),
+            worker: self.worker.index,
+            number: self.number,
+            listener: self.listener.name.clone(),
+            host: self.host.as_ref().map(|host| host.name.clone()),
+            peer: self.peer.map_or(Peer::Unix, Peer::Ip),
+            claimed: self.claimed,
+            sni: self.sni.as_deref().map(str::to_owned),
+            alpn: facts
+                .and_then(|f| f.alpn.as_deref())
+                .map(|alpn| String::from_utf8_lossy(alpn).into_owned()),
+            version: facts.map(Facts::version_name),
+            suite: facts.map(Facts::suite_name),
+            group: facts.and_then(|f| f.group).and_then(names::group),
+            scheme: facts.and_then(|f| f.scheme).and_then(names::scheme),
+            key: self.identity.as_ref().map(|identity| identity.key_algorithm.clone()),
+            session: self.session,
+            miss: self.miss,
+            backend: self.backend_name(),
+            retries: self.retries,
+            bytes_in: self.bytes_in,
+            bytes_out: self.bytes_out,
+            hello: since(self.opened, self.hello),
+            handshake: self.hello.and_then(|hello| since(hello, self.secured)),
+            connect: self.secured.and_then(|secured| since(secured, self.connected)),
+            total,
+            end: self.end.take().unwrap_or_else(|| self.unended()),
+        }
+    }
+
+    fn backend_name(&self) -> Option<String> {
+        let host = self.host.as_ref()?;
+        Some(host.backends.get(self.backend?)?.name.clone())
+    }
+
+    /// A task that goes without an ending was stopped with its worker, or has panicked.
+    fn unended(&self) -> End {
+        if std::thread::panicking() { EndReason::Internal.into() } else { EndReason::Shutdown.into() }
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        let worker = Rc::clone(&self.worker);
+        if worker.lines.enabled() {
+            let record = self.record();
+            worker.lines.add(|out, format| record.write(out, format == Format::Json));
+        }
+        worker.connection_closed();
+    }
+}
+
+/// How long a step may take at most when nobody configured it: closing after a refusal.
+pub(crate) const FAREWELL: Duration = Duration::from_secs(2);

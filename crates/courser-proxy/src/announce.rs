@@ -1,0 +1,96 @@
+//! The PROXY protocol header: who called, and what TLS agreed on.
+//!
+//! It leaves at once, together with whatever the client has said already, and never waits for the client: in some
+//! protocols the server speaks first.
+
+use std::net::SocketAddr;
+
+use courser_telemetry::{End, EndReason};
+use courser_tls::Facts;
+use courser_wire::proxy::{Addresses, v1, v2};
+
+use crate::account::Account;
+use crate::backend::Connected;
+use crate::buffers::Outbox;
+use crate::connection::{Client, Ending};
+use crate::settings::Announce;
+
+/// A connection whose first bytes for the backend are ready.
+pub(crate) struct Announced {
+    pub(crate) connected: Connected,
+    /// Header and plaintext.
+    pub(crate) to_backend: Outbox,
+    /// How much of it is plaintext.
+    pub(crate) plaintext_bytes: u64,
+}
+
+/// Puts the header in front of the plaintext.
+pub(crate) fn announce(mut connected: Connected) -> Result<Announced, Box<Ending>> {
+    let plaintext = std::mem::take(&mut connected.plaintext);
+    let header = match connected.host.announce {
+        Announce::Off => Vec::new(),
+        Announce::V1 => write_v1(&connected.client),
+        Announce::V2 => match write_v2(&connected.client) {
+            Ok(header) => header,
+            Err(unwritable) => {
+                let mut bytes = Vec::new();
+                let _ = connected.tls.send_close_notify(&mut bytes);
+                return Err(connected
+                    .client
+                    .ending(End::with(EndReason::Internal, unwritable.to_string()), bytes));
+            }
+        },
+    };
+    let plaintext_bytes = plaintext.len() as u64;
+    let mut to_backend = Outbox::default();
+    to_backend.bytes = if header.is_empty() { plaintext } else { [header, plaintext].concat() };
+    Ok(Announced { connected, to_backend, plaintext_bytes })
+}
+
+fn write_v1(client: &Client) -> Vec<u8> {
+    let mut header = Vec::with_capacity(v1::MAX_LENGTH);
+    v1::write(&addresses(client), &mut header);
+    header
+}
+
+fn write_v2(client: &Client) -> Result<Vec<u8>, v2::Unwritable> {
+    let account = &*client.account;
+    let unique_id = account.unique_id();
+    let announcement = v2::Announcement {
+        command: v2::Command::Proxy,
+        addresses: addresses(client),
+        alpn: account.facts.as_deref().and_then(|facts| facts.alpn.as_deref()),
+        authority: account.sni.as_deref(),
+        unique_id: Some(unique_id.as_bytes()),
+        ssl: account.facts.as_deref().map(|facts| ssl(account, facts)),
+        crc32c: true,
+    };
+    let mut header = Vec::with_capacity(256);
+    v2::write(&announcement, &mut header)?;
+    Ok(header)
+}
+
+fn ssl<'a>(account: &'a Account, facts: &Facts) -> v2::Ssl<'a> {
+    let identity = account.identity.as_deref();
+    v2::Ssl {
+        over_tls: true,
+        // Without client certificates there is nothing that was verified: anything but 0.
+        verify: 1,
+        version: Some(facts.version_name()),
+        cipher: Some(facts.suite_name()),
+        signature_algorithm: identity.and_then(|identity| identity.signature_algorithm),
+        key_algorithm: identity.map(|identity| identity.key_algorithm.as_str()),
+        group: facts.group.and_then(courser_tls::names::group),
+        signature_scheme: facts.scheme.and_then(courser_tls::names::scheme),
+        ..v2::Ssl::default()
+    }
+}
+
+/// The client is the one that a trusted peer claims to speak for, else the peer itself.
+fn addresses(client: &Client) -> Addresses<'static> {
+    let source: Option<SocketAddr> = client.account.claimed.or(client.account.peer);
+    match (source, client.stream.local_address()) {
+        (Some(source), Some(destination)) => Addresses::Ip { source, destination },
+        _ => Addresses::Unspecified,
+    }
+}

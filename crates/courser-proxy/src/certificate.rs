@@ -1,0 +1,188 @@
+//! Which host, version, group and certificate: everything that is ours to choose by the ClientHello.
+//!
+//! The library would choose a certificate by the signature schemes and by any suite in common. But in TLS 1.2 the
+//! suite fixes the kind of key and the client's groups fix the curves it can verify, so the choice is made here, for
+//! the version that will be negotiated.
+
+use std::sync::Arc;
+
+use courser_telemetry::{End, EndReason};
+use courser_tls::{Identity, KeyKind, SuiteOrder, Terms, Version};
+use courser_wire::alert::Description;
+
+use crate::classify::{Classified, Offer, alert};
+use crate::connection::{Client, Ending};
+use crate::settings::{Host, Names};
+
+/// A connection with everything chosen.
+pub(crate) struct Chosen {
+    pub(crate) client: Client,
+    pub(crate) received: Vec<u8>,
+    pub(crate) offer: Offer,
+    pub(crate) host: Arc<Host>,
+    pub(crate) choice: Choice,
+}
+
+/// What was chosen.
+#[derive(Debug)]
+pub(crate) struct Choice {
+    pub(crate) version: Version,
+    pub(crate) group: u16,
+    pub(crate) order: SuiteOrder,
+    pub(crate) identity: Arc<Identity>,
+}
+
+/// X25519MLKEM768, which TLS 1.2 has not.
+const HYBRID: u16 = 0x11ec;
+
+/// Chooses for a connection.
+pub(crate) fn choose(classified: Classified) -> Result<Chosen, Box<Ending>> {
+    let Classified { mut client, received, offer } = classified;
+    let Some(host) = client.listener.host(offer.name.as_deref()).cloned() else {
+        client.worker.buffers.give(received);
+        return Err(client.ending(EndReason::UnknownName, alert(Description::UnrecognizedName)));
+    };
+    client.account.host = Some(Arc::clone(&host));
+    match Choice::make(&offer, &host.terms, &host.certificates) {
+        Ok(choice) => {
+            client.account.identity = Some(Arc::clone(&choice.identity));
+            Ok(Chosen { client, received, offer, host, choice })
+        }
+        Err((end, description)) => {
+            client.worker.buffers.give(received);
+            Err(client.ending(end, alert(description)))
+        }
+    }
+}
+
+type Refusal = (End, Description);
+
+impl Choice {
+    fn make(offer: &Offer, terms: &Terms, certificates: &Certificates) -> Result<Self, Refusal> {
+        let version = version(offer, terms)?;
+        let suites: Vec<u16> = terms.suites.iter().copied().filter(|&suite| is_of(suite, version)).collect();
+        let group = group(offer, terms, version)?;
+        let usable = |identity: &Identity| is_usable(identity.kind, offer, version, &suites);
+        let identities = certificates.for_name(offer.name.as_deref());
+        let identity =
+            identities.iter().find(|identity| usable(identity)).ok_or_else(|| no_certificate(offer))?;
+        Ok(Self { version, group, order: order(offer, &suites), identity: Arc::clone(identity) })
+    }
+}
+
+fn version(offer: &Offer, terms: &Terms) -> Result<Version, Refusal> {
+    if offer.tls13 && terms.allows(Version::Tls13) {
+        Ok(Version::Tls13)
+    } else if offer.tls12 && terms.allows(Version::Tls12) {
+        Ok(Version::Tls12)
+    } else {
+        Err((EndReason::NoCommonVersion.into(), Description::ProtocolVersion))
+    }
+}
+
+fn is_of(suite: u16, version: Version) -> bool {
+    (suite >> 8 == 0x13) == (version == Version::Tls13)
+}
+
+/// Our first group that the client has sent a key share for; only when there is none, our first that it knows, which
+/// costs a HelloRetryRequest. In TLS 1.2 there are no shares.
+fn group(offer: &Offer, terms: &Terms, version: Version) -> Result<u16, Refusal> {
+    let tls13 = version == Version::Tls13;
+    let ours = || terms.groups.iter().filter(|&&group| tls13 || group != HYBRID);
+    let shared = ours().find(|group| tls13 && offer.key_shares.contains(group));
+    let known = || ours().find(|group| offer.groups.contains(group));
+    let none = || too_old("no key exchange group in common");
+    shared.or_else(known).copied().ok_or_else(none)
+}
+
+/// Whether a client can use a certificate with a key of `kind`.
+fn is_usable(kind: KeyKind, offer: &Offer, version: Version, suites: &[u16]) -> bool {
+    let tls13 = version == Version::Tls13;
+    let Some(schemes) = &offer.schemes else { return false };
+    let common = |&&suite: &&u16| offer.suites.contains(&suite);
+    let suite = suites.iter().filter(common).any(|&suite| tls13 || kind.fits_tls12_suite(suite));
+    let curve = tls13 || kind.curve().is_none_or(|curve| offer.groups.contains(&curve));
+    suite && curve && schemes.iter().any(|&scheme| kind.signs(scheme, tls13))
+}
+
+/// A client that puts ChaCha20 first has no AES in hardware; everybody else gets the configured order.
+fn order(offer: &Offer, suites: &[u16]) -> SuiteOrder {
+    let first = offer.suites.iter().find(|suite| suites.contains(suite));
+    match first {
+        Some(0x1303 | 0xcca8 | 0xcca9) => SuiteOrder::ChaChaFirst,
+        _ => SuiteOrder::Configured,
+    }
+}
+
+fn no_certificate(offer: &Offer) -> Refusal {
+    too_old(match offer.schemes {
+        None => "no signature_algorithms extension",
+        Some(_) => "no certificate here fits the client's suites, signature schemes and curves",
+    })
+}
+
+fn too_old(detail: &str) -> Refusal {
+    (End::with(EndReason::TooOld, detail), Description::HandshakeFailure)
+}
+
+/// The certificates of a host, by name and by kind of key.
+#[derive(Debug, Default)]
+pub struct Certificates {
+    by_name: Names<KeySet>,
+    default: KeySet,
+}
+
+/// Certificates for the same name, the cheapest to sign with first.
+type KeySet = Vec<Arc<Identity>>;
+
+impl Certificates {
+    /// Sorts certificates by the names in them. The first of each kind also serves clients whose name none has.
+    pub fn new(identities: &[Arc<Identity>]) -> Self {
+        let mut certificates = Self::default();
+        for identity in identities {
+            for name in &identity.names {
+                add(certificates.by_name.entry(name), identity);
+            }
+            add(&mut certificates.default, identity);
+        }
+        certificates
+    }
+
+    /// For people: the certificates of clients whose name none has, and how many names there are.
+    pub fn describe(&self) -> String {
+        let describe = |identity: &Arc<Identity>| {
+            let name = identity.names.first().map_or("(no name)", String::as_str);
+            format!("{} for {name}", identity.key_algorithm)
+        };
+        let default: Vec<String> = self.default.iter().map(describe).collect();
+        format!("certificates: {}; names: {}", default.join(", "), self.by_name.len())
+    }
+
+    /// Whether a certificate names `name`.
+    pub(crate) fn covers(&self, name: &str) -> bool {
+        self.by_name.get(name).is_some()
+    }
+
+    fn for_name(&self, name: Option<&str>) -> &KeySet {
+        name.and_then(|name| self.by_name.get(name)).unwrap_or(&self.default)
+    }
+}
+
+/// Adds the first certificate of its kind; the ones configured later for the same name and kind are not served.
+fn add(set: &mut KeySet, identity: &Arc<Identity>) {
+    if set.iter().all(|known| known.kind != identity.kind) {
+        set.push(Arc::clone(identity));
+        set.sort_by_key(|identity| rank(identity.kind));
+    }
+}
+
+/// ECDSA on P-256 first: it signs fastest and every client of the last ten years verifies it; RSA last.
+fn rank(kind: KeyKind) -> u8 {
+    match kind {
+        KeyKind::EcdsaP256 => 0,
+        KeyKind::Ed25519 => 1,
+        KeyKind::EcdsaP384 => 2,
+        KeyKind::EcdsaP521 => 3,
+        KeyKind::Rsa => 4,
+    }
+}

@@ -1,0 +1,147 @@
+//! From the first bytes to a ClientHello: is it TLS, what is asked for, what can the client do.
+
+use std::future::poll_fn;
+use std::task::Poll;
+
+use courser_telemetry::{End, EndReason};
+use courser_wire::alert::{self, Description};
+use courser_wire::hello::ClientHello;
+use courser_wire::record::{Assembler, Assembly, NotHello};
+
+use crate::accept::Accepted;
+use crate::connection::{Client, Ending};
+
+/// Most bytes in which a ClientHello has to end. A post-quantum one is under 2 KB; 64 KB leaves room for whatever
+/// comes, and bounds what a stranger can make us hold.
+const HELLO_LIMIT: usize = 64 * 1024;
+
+/// A connection whose ClientHello is understood.
+pub(crate) struct Classified {
+    pub(crate) client: Client,
+    /// Everything received so far.
+    pub(crate) received: Vec<u8>,
+    pub(crate) offer: Offer,
+}
+
+/// What the ClientHello says, as far as we decide by it.
+pub(crate) struct Offer {
+    /// Server name in lower case.
+    pub(crate) name: Option<Box<str>>,
+    /// Versions: `supported_versions`, or what the legacy field implies.
+    pub(crate) tls13: bool,
+    pub(crate) tls12: bool,
+    pub(crate) suites: Vec<u16>,
+    pub(crate) groups: Vec<u16>,
+    pub(crate) key_shares: Vec<u16>,
+    /// `None`: the extension is absent.
+    pub(crate) schemes: Option<Vec<u16>>,
+    /// Whether it takes TLS 1.2 tickets.
+    pub(crate) takes_tickets: bool,
+    /// Whether it offers a TLS 1.2 ticket.
+    pub(crate) ticket: bool,
+    /// Whether it offers TLS 1.3 pre-shared keys.
+    pub(crate) psk: bool,
+    /// Whether it offers a session ID.
+    pub(crate) session_id: bool,
+}
+
+/// Waits for the whole ClientHello and reads it.
+pub(crate) async fn classify(accepted: Accepted) -> Result<Classified, Box<Ending>> {
+    let Accepted { mut client } = accepted;
+    let mut received = Vec::new();
+    let offer = match hello(&client, &mut received).await {
+        Ok(offer) => offer,
+        Err((end, farewell)) => {
+            client.worker.buffers.give(received);
+            return Err(client.ending(end, farewell));
+        }
+    };
+    client.account.hello_received();
+    client.account.sni.clone_from(&offer.name);
+    Ok(Classified { client, received, offer })
+}
+
+type Refusal = (End, Vec<u8>);
+
+async fn hello(client: &Client, received: &mut Vec<u8>) -> Result<Offer, Refusal> {
+    let mut assembler = Assembler::new(HELLO_LIMIT);
+    loop {
+        let read = read_more(client, received).await?;
+        if read == 0 {
+            return Err(closed(received));
+        }
+        match assembler.assemble(received) {
+            Ok(Assembly::Complete(body)) => return Offer::read(&body),
+            Ok(Assembly::Incomplete) => client.worker.buffers.settle(received),
+            Err(not_hello) => return Err(refuse(not_hello)),
+        }
+    }
+}
+
+async fn read_more(client: &Client, received: &mut Vec<u8>) -> Result<usize, Refusal> {
+    poll_fn(|cx| {
+        let make_room = |bytes: &mut Vec<u8>| client.worker.buffers.make_room(bytes);
+        if let Poll::Ready(read) = client.stream.poll_read(cx, received, make_room) {
+            return Poll::Ready(read.map_err(|_| (EndReason::ClientReset.into(), Vec::new())));
+        }
+        client.deadline.poll_expired(cx).map(|()| Err((EndReason::HelloTimeout.into(), Vec::new())))
+    })
+    .await
+}
+
+fn closed(received: &[u8]) -> Refusal {
+    let reason = if received.is_empty() { EndReason::Probe } else { EndReason::ClosedInHello };
+    (reason.into(), Vec::new())
+}
+
+fn refuse(what: NotHello) -> Refusal {
+    let reason = match what {
+        NotHello::Sslv2 => EndReason::Sslv2Hello,
+        NotHello::ZeroLengthRecord => EndReason::ZeroLengthRecord,
+        NotHello::OversizedRecord => EndReason::OversizedRecord,
+        NotHello::TooLong => EndReason::HelloTooLong,
+        NotHello::NotClientHello(_) | NotHello::UnexpectedType(_) | NotHello::Alert(_) => {
+            EndReason::MalformedHello
+        }
+        _ => EndReason::NotTls,
+    };
+    let farewell = what.alert().map(|description| alert::record(description).to_vec());
+    (End::with(reason, what.to_string()), farewell.unwrap_or_default())
+}
+
+impl Offer {
+    fn read(body: &[u8]) -> Result<Self, Refusal> {
+        match ClientHello::parse(body) {
+            Ok(hello) => Ok(Self::of(&hello)),
+            Err(malformed) => Err((
+                End::with(EndReason::MalformedHello, malformed.to_string()),
+                alert::record(malformed.alert()).to_vec(),
+            )),
+        }
+    }
+
+    fn of(hello: &ClientHello<'_>) -> Self {
+        let tls12 = match hello.supported_versions {
+            Some(versions) => versions.contains(courser_wire::hello::TLS12),
+            None => hello.legacy_version >= courser_wire::hello::TLS12,
+        };
+        Self {
+            name: hello.server_name.map(|name| name.to_ascii_lowercase().into()),
+            tls13: hello.offers_tls13(),
+            tls12,
+            suites: hello.cipher_suites.without_grease().collect(),
+            groups: hello.groups.without_grease().collect(),
+            key_shares: hello.key_shares.groups().collect(),
+            schemes: hello.signature_schemes.map(|schemes| schemes.iter().collect()),
+            takes_tickets: hello.session_ticket.is_some(),
+            ticket: hello.session_ticket.is_some_and(|ticket| !ticket.is_empty()),
+            psk: !hello.psk_identities.is_empty(),
+            session_id: !hello.session_id.is_empty(),
+        }
+    }
+}
+
+/// An alert of our own, in the clear.
+pub(crate) fn alert(description: Description) -> Vec<u8> {
+    alert::record(description).to_vec()
+}

@@ -1,0 +1,92 @@
+//! Closing: what each side is told, and that it can hear it.
+//!
+//! A socket that is closed while bytes wait unread in it sends RST, and an RST makes the peer throw away what it has
+//! not read yet: the alert that says what was wrong. So after an alert the socket is drained for a while first.
+
+use std::future::poll_fn;
+use std::task::{Context, Poll, ready};
+
+use courser_net::Stream;
+use courser_telemetry::EndReason;
+
+use crate::account::FAREWELL;
+use crate::buffers::{BUFFER_BYTES, Outbox};
+use crate::connection::{Client, Ending};
+use crate::relay::Finished;
+
+/// Most bytes that are drained from a client that goes on talking.
+const DRAIN_LIMIT: usize = 1 << 20;
+
+/// Ends a connection that was refused: sends the alert, then FIN, then listens until the client has gone too.
+pub(crate) async fn refuse(ending: Ending) {
+    let Ending { mut client, end, farewell } = ending;
+    let drain = end.reason != EndReason::ClosedAfterHandshake;
+    client.account.end(end);
+    if !farewell.is_empty() {
+        let mut outbox = Outbox::default();
+        outbox.bytes = farewell;
+        say_goodbye(&client, &mut outbox, drain).await;
+    }
+}
+
+/// Ends a connection whose relay is over.
+pub(crate) async fn close(finished: Finished) {
+    let Finished { mut client, host, mut tls, backend, mut to_client, end } = finished;
+    let reason = end.reason;
+    client.account.end(end);
+    match reason {
+        EndReason::IdleTimeout => {
+            let _ = tls.send_close_notify(&mut to_client.bytes);
+            say_goodbye(&client, &mut to_client, false).await;
+        }
+        // The alert is in `to_client`.
+        EndReason::BadRecord | EndReason::ClientAlert => say_goodbye(&client, &mut to_client, true).await,
+        _ => {}
+    }
+    // What came before may be cut short, and the backend should not take it for the whole.
+    if reason.cuts_request_short() && host.reset_truncated {
+        backend.reset_on_close();
+    }
+}
+
+/// Sends what is left, then FIN; where `drain` says so, reads on until the client closes.
+async fn say_goodbye(client: &Client, outbox: &mut Outbox, drain: bool) {
+    client.deadline.set(FAREWELL);
+    let mut budget = if drain { DRAIN_LIMIT } else { 0 };
+    let mut finished = false;
+    poll_fn(|cx| {
+        if client.deadline.poll_expired(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        if !finished {
+            ready!(poll_send(&client.stream, outbox, cx));
+            client.stream.shutdown();
+            finished = true;
+        }
+        poll_drain(client, &mut budget, cx)
+    })
+    .await;
+}
+
+fn poll_send(stream: &Stream, outbox: &mut Outbox, cx: &mut Context<'_>) -> Poll<()> {
+    while !outbox.is_empty() {
+        match ready!(stream.poll_write(cx, outbox.pending())) {
+            Ok(written) => outbox.advance(written),
+            Err(_) => return Poll::Ready(()),
+        }
+    }
+    Poll::Ready(())
+}
+
+fn poll_drain(client: &Client, budget: &mut usize, cx: &mut Context<'_>) -> Poll<()> {
+    while *budget > 0 {
+        let mut bytes = Vec::new();
+        let read = client.stream.poll_read(cx, &mut bytes, |bytes| client.worker.buffers.make_room(bytes));
+        client.worker.buffers.give(bytes);
+        match ready!(read) {
+            Ok(0) | Err(_) => return Poll::Ready(()),
+            Ok(read) => *budget = budget.saturating_sub(read.min(BUFFER_BYTES)),
+        }
+    }
+    Poll::Ready(())
+}

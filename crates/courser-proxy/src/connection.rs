@@ -1,0 +1,70 @@
+//! The life of one connection, step by step. Each step takes what the one before gave, so none can be skipped,
+//! repeated or done out of order; a step that ends the connection gives an [`Ending`] instead.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use courser_net::Stream;
+use courser_telemetry::End;
+
+use crate::accept::Accepted;
+use crate::account::Account;
+use crate::deadline::Deadline;
+use crate::settings::Listener;
+use crate::worker::WorkerState;
+use crate::{announce, backend, certificate, classify, close, handshake, relay, resume};
+
+/// Serves one connection from its first byte to its line in the log.
+pub(crate) async fn serve(accepted: Accepted) {
+    if let Err(ending) = path(accepted).await {
+        close::refuse(*ending).await;
+    }
+}
+
+async fn path(accepted: Accepted) -> Result<(), Box<Ending>> {
+    let classified = classify::classify(accepted).await?;
+    let chosen = certificate::choose(classified)?;
+    let primed = resume::prime(chosen);
+    let secured = handshake::handshake(primed).await?;
+    let connected = backend::connect(secured).await?;
+    let announced = announce::announce(connected)?;
+    let finished = relay::relay(announced).await;
+    close::close(finished).await;
+    Ok(())
+}
+
+/// The client's end of a connection: what every step has.
+pub(crate) struct Client {
+    /// Its worker.
+    pub(crate) worker: Rc<WorkerState>,
+    /// The settings it was accepted under.
+    pub(crate) listener: Arc<Listener>,
+    /// Its socket.
+    pub(crate) stream: Stream,
+    /// Until when the current step has to be done.
+    pub(crate) deadline: Deadline,
+    /// What is noted about it. Dropped, it writes the line.
+    pub(crate) account: Box<Account>,
+}
+
+/// A connection that ends before its relay.
+pub(crate) struct Ending {
+    /// The client.
+    pub(crate) client: Client,
+    /// Why.
+    pub(crate) end: End,
+    /// Bytes that tell the client so: an alert.
+    pub(crate) farewell: Vec<u8>,
+}
+
+impl Client {
+    /// Ends the connection without a word: the client is gone.
+    pub(crate) fn gone(self, end: impl Into<End>) -> Box<Ending> {
+        self.ending(end, Vec::new())
+    }
+
+    /// Ends the connection with `farewell`.
+    pub(crate) fn ending(self, end: impl Into<End>, farewell: impl Into<Vec<u8>>) -> Box<Ending> {
+        Box::new(Ending { client: self, end: end.into(), farewell: farewell.into() })
+    }
+}

@@ -1,0 +1,142 @@
+//! The handshake itself, under the deadline that began with the connection.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use courser_session::Miss;
+use courser_telemetry::{End, EndReason, Resumption};
+use courser_tls::{Failure, FailureKind, ServerConnection, State};
+
+use crate::buffers::Outbox;
+use crate::connection::{Client, Ending};
+use crate::resume::Primed;
+use crate::settings::Host;
+
+/// A connection with a finished handshake.
+pub(crate) struct Secured {
+    pub(crate) client: Client,
+    pub(crate) host: Arc<Host>,
+    pub(crate) tls: Box<ServerConnection>,
+    /// Records that are not complete yet.
+    pub(crate) received: Vec<u8>,
+    /// What the client has said already.
+    pub(crate) plaintext: Vec<u8>,
+    /// TLS 1.3 tickets, which no client waits for: they leave with the first answer, or before the first wait.
+    pub(crate) tickets: Outbox,
+    /// Whether the client has said already that nothing more comes.
+    pub(crate) client_closed: bool,
+}
+
+/// Runs the handshake.
+pub(crate) async fn handshake(primed: Primed) -> Result<Secured, Box<Ending>> {
+    let Primed { mut client, received, host, choice, plan, offered } = primed;
+    let tls = match ServerConnection::new(&host.terms, choice.group, choice.order, plan) {
+        Ok(tls) => Box::new(tls),
+        Err(failure) => return Err(client.gone(End::with(EndReason::Internal, failure.to_string()))),
+    };
+    let mut exchange = Exchange { tls, received, plaintext: Vec::new(), out: Outbox::default() };
+    match exchange.run(&client).await {
+        Ok(state) => {
+            note_facts(&mut client, &mut exchange.tls, offered);
+            let Exchange { tls, received, plaintext, out } = exchange;
+            let client_closed = state == State::ClientClosed;
+            Ok(Secured { client, host, tls, received, plaintext, tickets: out, client_closed })
+        }
+        Err(end) => {
+            client.worker.buffers.give(exchange.received);
+            Err(client.ending(end, exchange.out.pending()))
+        }
+    }
+}
+
+/// The handshake's moving parts.
+struct Exchange {
+    tls: Box<ServerConnection>,
+    received: Vec<u8>,
+    plaintext: Vec<u8>,
+    out: Outbox,
+}
+
+impl Exchange {
+    /// Alternates between processing, sending and receiving until application data may flow.
+    async fn run(&mut self, client: &Client) -> Result<State, End> {
+        let buffers = &client.worker.buffers;
+        loop {
+            admit(client).await?;
+            let state = client.worker.turn.charge(|| self.process())?;
+            buffers.settle(&mut self.received);
+            if state == State::Handshaking || !self.tls.is_tls13() {
+                self.send(client).await?;
+            }
+            if state != State::Handshaking {
+                return Ok(state);
+            }
+            self.receive(client).await?;
+        }
+    }
+
+    fn process(&mut self) -> Result<State, End> {
+        let Self { tls, received, plaintext, out } = self;
+        let progress = tls.process(received, plaintext, &mut out.bytes).map_err(failed)?;
+        received.drain(..progress.consumed);
+        Ok(progress.state)
+    }
+
+    async fn send(&mut self, client: &Client) -> Result<(), End> {
+        poll_fn(|cx| {
+            while !self.out.is_empty() {
+                match client.stream.poll_write(cx, self.out.pending()) {
+                    Poll::Ready(Ok(written)) => self.out.advance(written),
+                    Poll::Ready(Err(_)) => return Poll::Ready(Err(EndReason::ClientReset.into())),
+                    Poll::Pending => return poll_timeout(client, cx),
+                }
+            }
+            Poll::Ready(Ok(()))
+        })
+        .await
+    }
+
+    async fn receive(&mut self, client: &Client) -> Result<(), End> {
+        let make_room = |bytes: &mut Vec<u8>| client.worker.buffers.make_room(bytes);
+        poll_fn(|cx| match client.stream.poll_read(cx, &mut self.received, make_room) {
+            Poll::Ready(Ok(0)) => Poll::Ready(Err(EndReason::ClosedInHandshake.into())),
+            Poll::Ready(Ok(_)) => Poll::Ready(Ok(())),
+            Poll::Ready(Err(_)) => Poll::Ready(Err(EndReason::ClientReset.into())),
+            Poll::Pending => poll_timeout(client, cx),
+        })
+        .await
+    }
+}
+
+/// Waits for the turn's budget, under the deadline.
+async fn admit(client: &Client) -> Result<(), End> {
+    client.worker.turn.admit().await;
+    poll_fn(|cx| match client.deadline.poll_expired(cx) {
+        Poll::Ready(()) => Poll::Ready(Err(EndReason::HandshakeTimeout.into())),
+        Poll::Pending => Poll::Ready(Ok(())),
+    })
+    .await
+}
+
+fn poll_timeout<T>(client: &Client, cx: &mut Context<'_>) -> Poll<Result<T, End>> {
+    client.deadline.poll_expired(cx).map(|()| Err(EndReason::HandshakeTimeout.into()))
+}
+
+fn failed(failure: Failure) -> End {
+    let reason = match failure.kind {
+        FailureKind::AlertReceived => EndReason::ClientAlert,
+        FailureKind::Internal => EndReason::Internal,
+        FailureKind::Incompatible | FailureKind::Protocol => EndReason::HandshakeFailed,
+    };
+    End::with(reason, failure.detail)
+}
+
+fn note_facts(client: &mut Client, tls: &mut ServerConnection, offered: Option<Resumption>) {
+    let account = &mut client.account;
+    account.secured();
+    let Some(facts) = tls.finish_handshake() else { return };
+    account.session = Some(if facts.resumed { offered.unwrap_or(Resumption::Psk) } else { Resumption::Full });
+    account.miss = offered.filter(|_| !facts.resumed).map(|_| facts.miss.unwrap_or(Miss::NotFound).name());
+    account.facts = Some(Box::new(facts));
+}

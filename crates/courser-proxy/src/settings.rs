@@ -1,0 +1,136 @@
+//! What a connection reads: one immutable generation of settings that it holds until it ends.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use courser_session::PolicyHash;
+use courser_tls::Terms;
+
+use crate::certificate::Certificates;
+use crate::resolve::Backend;
+
+/// The settings of one listener.
+#[derive(Debug)]
+pub struct Listener {
+    /// Configured name.
+    pub name: String,
+    /// Total for the ClientHello and the handshake.
+    pub handshake_timeout: Duration,
+    /// Whether a client that names no known host, or none, is refused.
+    pub refuse_unknown: bool,
+    /// Serves clients whose name belongs to no host.
+    pub default: Arc<Host>,
+    /// Virtual hosts by the names they serve.
+    pub hosts: Names<Arc<Host>>,
+}
+
+impl Listener {
+    /// The host that serves `name`; `None` when it is unknown and unknown names are refused.
+    pub fn host(&self, name: Option<&str>) -> Option<&Arc<Host>> {
+        let known = name.and_then(|name| self.hosts.get(name));
+        let covered = |name| self.default.certificates.covers(name);
+        known.or_else(|| (!self.refuse_unknown || name.is_some_and(covered)).then_some(&self.default))
+    }
+}
+
+/// How one group of server names is served.
+#[derive(Debug)]
+pub struct Host {
+    /// Configured name.
+    pub name: String,
+    /// What TLS negotiates.
+    pub terms: Terms,
+    /// Binds sessions to this host.
+    pub policy: PolicyHash,
+    /// Certificates to choose from.
+    pub certificates: Certificates,
+    /// Where plaintext goes, in configured order.
+    pub backends: Vec<Backend>,
+    /// The PROXY header that a backend gets.
+    pub announce: Announce,
+    /// How long connecting to one backend may take.
+    pub connect_timeout: Duration,
+    /// How long a connection may stay without a byte in either direction.
+    pub idle_timeout: Duration,
+    /// Whether the backend is reset when the client's stream ends without close_notify.
+    pub reset_truncated: bool,
+}
+
+/// Which PROXY header a backend gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Announce {
+    /// None.
+    Off,
+    /// Version 1.
+    V1,
+    /// Version 2.
+    V2,
+}
+
+/// Values by server name: exact, then with a wildcard in place of the first label (RFC 9525, section 6.3). Both are
+/// one hash look-up, whatever the number of names.
+#[derive(Clone, Debug)]
+pub struct Names<T> {
+    exact: HashMap<Box<str>, T>,
+    /// By what follows `*.`.
+    wildcard: HashMap<Box<str>, T>,
+}
+
+impl<T> Default for Names<T> {
+    fn default() -> Self {
+        Self { exact: HashMap::new(), wildcard: HashMap::new() }
+    }
+}
+
+impl<T: Default> Names<T> {
+    /// The value of a pattern, `name` or `*.name`, made if there is none.
+    pub fn entry(&mut self, pattern: &str) -> &mut T {
+        match pattern.strip_prefix("*.") {
+            Some(parent) => self.wildcard.entry(parent.into()).or_default(),
+            None => self.exact.entry(pattern.into()).or_default(),
+        }
+    }
+}
+
+impl<T> Names<T> {
+    /// Sets the value of a pattern.
+    pub fn insert(&mut self, pattern: &str, value: T) {
+        match pattern.strip_prefix("*.") {
+            Some(parent) => self.wildcard.insert(parent.into(), value),
+            None => self.exact.insert(pattern.into(), value),
+        };
+    }
+
+    /// How many patterns there are.
+    pub fn len(&self) -> usize {
+        self.exact.len() + self.wildcard.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value for `name`, which has to be in lower case.
+    pub fn get(&self, name: &str) -> Option<&T> {
+        let parent = || name.split_once('.').map(|(_, parent)| parent);
+        self.exact.get(name).or_else(|| self.wildcard.get(parent()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exact_comes_before_wildcard_and_a_wildcard_is_one_label() {
+        let mut names = Names::default();
+        names.insert("*.example", 1);
+        names.insert("a.example", 2);
+        assert_eq!(names.get("a.example"), Some(&2));
+        assert_eq!(names.get("b.example"), Some(&1));
+        assert_eq!(names.get("c.b.example"), None);
+        assert_eq!(names.get("example"), None);
+    }
+}

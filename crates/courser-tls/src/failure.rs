@@ -1,0 +1,57 @@
+//! Why a TLS exchange failed, without the library's types.
+
+use std::fmt;
+
+use rustls::Error;
+
+/// A failed exchange.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What kind.
+    pub kind: FailureKind,
+    /// The library's own words.
+    pub detail: String,
+}
+
+/// Kinds of failure that a caller treats differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// The peer refused with a fatal alert.
+    AlertReceived,
+    /// Nothing in common: suites, groups, schemes, application protocols or versions.
+    Incompatible,
+    /// A record or message that breaks the protocol, or could not be opened.
+    Protocol,
+    /// A fault of this side.
+    Internal,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let kind = match &error {
+            Error::AlertReceived(_) => FailureKind::AlertReceived,
+            Error::PeerIncompatible(_) | Error::NoApplicationProtocol => FailureKind::Incompatible,
+            Error::InappropriateMessage { .. }
+            | Error::InappropriateHandshakeMessage { .. }
+            | Error::InvalidMessage(_)
+            | Error::DecryptError
+            | Error::PeerMisbehaved(_)
+            | Error::PeerSentOversizedRecord
+            | Error::InvalidCertificate(_) => FailureKind::Protocol,
+            _ => FailureKind::Internal,
+        };
+        let detail = match &error {
+            Error::AlertReceived(alert) => format!("{alert:?}"),
+            other => other.to_string(),
+        };
+        Self { kind, detail }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.detail)
+    }
+}
+
+impl std::error::Error for Failure {}

@@ -1,0 +1,291 @@
+//! An identity: a certificate chain with its private key, and what a server needs to know to choose it.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::crypto::aws_lc_rs::sign::any_supported_type;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::CertifiedKey;
+use x509_parser::extensions::GeneralName;
+use x509_parser::prelude::{FromDer, X509Certificate};
+use x509_parser::public_key::PublicKey;
+
+use crate::pem;
+use crate::signing::RecordedKey;
+
+/// What kind of key a certificate has: what decides which clients can use it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KeyKind {
+    /// ECDSA on P-256.
+    EcdsaP256,
+    /// ECDSA on P-384.
+    EcdsaP384,
+    /// ECDSA on P-521.
+    EcdsaP521,
+    /// EdDSA on Curve25519.
+    Ed25519,
+    /// RSA.
+    Rsa,
+}
+
+impl KeyKind {
+    /// Whether a signature scheme (its code point) can be made with such a key. In TLS 1.3 RSASSA-PKCS1-v1_5 is out
+    /// (RFC 8446, section 4.2.3); in TLS 1.2 ECDSA schemes do not fix the curve, but the library signs each curve
+    /// with its own hash alone.
+    pub fn signs(self, scheme: u16, tls13: bool) -> bool {
+        match self {
+            Self::EcdsaP256 => scheme == 0x0403,
+            Self::EcdsaP384 => scheme == 0x0503,
+            Self::EcdsaP521 => scheme == 0x0603,
+            Self::Ed25519 => scheme == 0x0807,
+            Self::Rsa => {
+                matches!(scheme, 0x0804..=0x0806) || (!tls13 && matches!(scheme, 0x0401 | 0x0501 | 0x0601))
+            }
+        }
+    }
+
+    /// Whether a TLS 1.2 suite (its code point) authenticates with such a key (RFC 8422, section 2.2; RFC 8422
+    /// section 5.10 puts EdDSA under the ECDSA suites).
+    pub fn fits_tls12_suite(self, suite: u16) -> bool {
+        match suite {
+            0xc02b | 0xc02c | 0xcca9 => self != Self::Rsa,
+            0xc02f | 0xc030 | 0xcca8 => self == Self::Rsa,
+            _ => false,
+        }
+    }
+
+    /// The group that a TLS 1.2 client has to support to use the certificate (RFC 8422, section 5.1).
+    pub fn curve(self) -> Option<u16> {
+        match self {
+            Self::EcdsaP256 => Some(0x0017),
+            Self::EcdsaP384 => Some(0x0018),
+            Self::EcdsaP521 => Some(0x0019),
+            Self::Ed25519 | Self::Rsa => None,
+        }
+    }
+}
+
+/// A certificate chain with its key, ready to serve.
+#[derive(Debug)]
+pub struct Identity {
+    pub(crate) certified: Arc<CertifiedKey>,
+    /// Kind of the key.
+    pub kind: KeyKind,
+    /// DNS names of the subjectAltName extension, in lower case; the common name is not looked at (RFC 9525,
+    /// section 2).
+    pub names: Vec<String>,
+    /// The key as the PROXY protocol names it: `EC256`, `RSA2048`, `ED25519`.
+    pub key_algorithm: String,
+    /// The hash with which the certificate itself was signed, `SHA256` for example, where there is one.
+    pub signature_algorithm: Option<&'static str>,
+    /// Start of validity, Unix seconds.
+    pub not_before: i64,
+    /// End of validity, Unix seconds.
+    pub not_after: i64,
+}
+
+impl Identity {
+    /// Reads a chain and its key from PEM files (the same path twice where both stand in one file) and proves that
+    /// they belong together.
+    pub fn load(chain: &Path, key: &Path) -> Result<Self, IdentityError> {
+        Self::new(pem::chain(chain)?, &pem::key(key)?)
+    }
+
+    pub(crate) fn new(
+        chain: Vec<CertificateDer<'static>>,
+        key: &PrivateKeyDer<'static>,
+    ) -> Result<Self, IdentityError> {
+        let key =
+            any_supported_type(key).map_err(|error| IdentityError::UnsupportedKey(error.to_string()))?;
+        let certified = CertifiedKey::new(chain, Arc::new(RecordedKey::new(key)));
+        let leaf = certified.cert.first().ok_or(IdentityError::NoCertificate)?.clone();
+        let facts = LeafFacts::read(&leaf)?;
+        certified.keys_match().map_err(|_| IdentityError::Mismatch)?;
+        Ok(Self {
+            certified: Arc::new(certified),
+            kind: facts.kind,
+            names: facts.names,
+            key_algorithm: facts.key_algorithm,
+            signature_algorithm: facts.signature_algorithm,
+            not_before: facts.not_before,
+            not_after: facts.not_after,
+        })
+    }
+
+    /// How the certificate stands at `now` (Unix seconds).
+    pub fn validity(&self, now: i64) -> Validity {
+        if now < self.not_before {
+            Validity::NotYet { seconds: self.not_before - now }
+        } else if now > self.not_after {
+            Validity::Expired { seconds: now - self.not_after }
+        } else {
+            Validity::Valid
+        }
+    }
+}
+
+/// Whether a certificate is within its validity period (RFC 5280, section 4.1.2.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Validity {
+    /// It is.
+    Valid,
+    /// It starts in `seconds`.
+    NotYet {
+        /// Until it starts.
+        seconds: i64,
+    },
+    /// It ended `seconds` ago.
+    Expired {
+        /// Since it ended.
+        seconds: i64,
+    },
+}
+
+/// What the leaf certificate says.
+struct LeafFacts {
+    kind: KeyKind,
+    names: Vec<String>,
+    key_algorithm: String,
+    signature_algorithm: Option<&'static str>,
+    not_before: i64,
+    not_after: i64,
+}
+
+impl LeafFacts {
+    fn read(der: &[u8]) -> Result<Self, IdentityError> {
+        let bad = |text: String| IdentityError::BadCertificate(text);
+        let (_, leaf) = X509Certificate::from_der(der).map_err(|error| bad(error.to_string()))?;
+        let (kind, key_algorithm) = key_kind(&leaf)?;
+        let names = match leaf.subject_alternative_name() {
+            Ok(Some(extension)) => extension.value.general_names.iter().filter_map(dns_name).collect(),
+            Ok(None) => Vec::new(),
+            Err(error) => return Err(bad(error.to_string())),
+        };
+        Ok(Self {
+            kind,
+            names,
+            key_algorithm,
+            signature_algorithm: hash_of_signature(&leaf.signature_algorithm.algorithm.to_id_string()),
+            not_before: leaf.validity().not_before.timestamp(),
+            not_after: leaf.validity().not_after.timestamp(),
+        })
+    }
+}
+
+fn dns_name(name: &GeneralName<'_>) -> Option<String> {
+    match name {
+        GeneralName::DNSName(name) => Some(name.trim_end_matches('.').to_ascii_lowercase()),
+        _ => None,
+    }
+}
+
+fn key_kind(leaf: &X509Certificate<'_>) -> Result<(KeyKind, String), IdentityError> {
+    let key = leaf.public_key();
+    if key.algorithm.algorithm.to_id_string() == "1.3.101.112" {
+        return Ok((KeyKind::Ed25519, "ED25519".into()));
+    }
+    match key.parsed() {
+        Ok(PublicKey::RSA(rsa)) => Ok((KeyKind::Rsa, format!("RSA{}", rsa.key_size()))),
+        Ok(PublicKey::EC(point)) => match point.key_size() {
+            256 => Ok((KeyKind::EcdsaP256, "EC256".into())),
+            384 => Ok((KeyKind::EcdsaP384, "EC384".into())),
+            521 | 528 => Ok((KeyKind::EcdsaP521, "EC521".into())),
+            bits => Err(IdentityError::UnsupportedKey(format!("an elliptic curve of {bits} bits"))),
+        },
+        Ok(_) => Err(IdentityError::UnsupportedKey("neither RSA, ECDSA nor Ed25519".into())),
+        Err(error) => Err(IdentityError::BadCertificate(error.to_string())),
+    }
+}
+
+/// The hash in a signature algorithm's object identifier (RFC 4055, RFC 5758).
+fn hash_of_signature(oid: &str) -> Option<&'static str> {
+    Some(match oid {
+        "1.2.840.113549.1.1.5" | "1.2.840.10045.4.1" => "SHA1",
+        "1.2.840.113549.1.1.11" | "1.2.840.10045.4.3.2" => "SHA256",
+        "1.2.840.113549.1.1.12" | "1.2.840.10045.4.3.3" => "SHA384",
+        "1.2.840.113549.1.1.13" | "1.2.840.10045.4.3.4" => "SHA512",
+        _ => return None,
+    })
+}
+
+/// What is wrong with a certificate or key file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IdentityError {
+    /// The file cannot be opened or read.
+    Unreadable(String),
+    /// The file is empty.
+    Empty,
+    /// The file is larger than 1 MiB.
+    TooLarge,
+    /// The text is not well-formed PEM.
+    BadPem(String),
+    /// The chain file holds no certificate.
+    NoCertificate,
+    /// The key file holds no private key.
+    NoKey,
+    /// The key is encrypted with a passphrase.
+    EncryptedKey,
+    /// Everybody on the machine can read the key.
+    OthersCanRead {
+        /// Permission bits of the file.
+        mode: u32,
+    },
+    /// A key of a kind or size that TLS here cannot use.
+    UnsupportedKey(String),
+    /// The certificate cannot be parsed.
+    BadCertificate(String),
+    /// The key is not the one that the certificate was made for.
+    Mismatch,
+}
+
+impl IdentityError {
+    /// Whether the key file, not the chain file, is at fault.
+    pub fn concerns_key(&self) -> bool {
+        matches!(
+            self,
+            Self::NoKey
+                | Self::EncryptedKey
+                | Self::OthersCanRead { .. }
+                | Self::UnsupportedKey(_)
+                | Self::Mismatch
+        )
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Unreadable(_) => "check the path, and that the user that courser runs as may read it",
+            Self::Empty | Self::TooLarge | Self::BadPem(_) => {
+                "write the file again from the certificate authority's answer"
+            }
+            Self::NoCertificate => "put the certificate, then its intermediates, into the file as PEM",
+            Self::NoKey => "put the key into the same file, or name its file as the key",
+            Self::EncryptedKey => "decrypt it once: openssl pkey -in KEY -out KEY.plain, with umask 077",
+            Self::OthersCanRead { .. } => "chmod o= the file; if others could read it, make a new key",
+            Self::UnsupportedKey(_) => "use ECDSA on P-256 or P-384, Ed25519, or RSA of 2048 bits or more",
+            Self::BadCertificate(_) => "openssl x509 -in FILE -text shows whether others can read it",
+            Self::Mismatch => "openssl x509 -noout -pubkey and openssl pkey -pubout must print the same",
+        }
+    }
+}
+
+impl fmt::Display for IdentityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable(error) => write!(f, "the file cannot be read: {error}"),
+            Self::Empty => f.write_str("the file is empty"),
+            Self::TooLarge => f.write_str("the file is larger than 1 MiB"),
+            Self::BadPem(error) => write!(f, "the file is not well-formed PEM: {error}"),
+            Self::NoCertificate => f.write_str("the file holds no certificate"),
+            Self::NoKey => f.write_str("the file holds no private key"),
+            Self::EncryptedKey => f.write_str("the private key is encrypted"),
+            Self::OthersCanRead { mode } => write!(f, "everybody can read the private key (mode {mode:04o})"),
+            Self::UnsupportedKey(what) => write!(f, "the key cannot be used: {what}"),
+            Self::BadCertificate(error) => write!(f, "the certificate cannot be parsed: {error}"),
+            Self::Mismatch => f.write_str("the private key does not belong to the certificate"),
+        }
+    }
+}
+
+impl std::error::Error for IdentityError {}

@@ -1,0 +1,76 @@
+//! The plan of one handshake: what was decided before the library saw the ClientHello, and what its callbacks noted.
+//!
+//! The library calls its certificate, session and ticket traits without any context, but always from within the call
+//! that processes a connection's records, on the same thread. The plan is therefore put into a thread-local slot for
+//! the length of that call. The alternative, a configuration object per connection, costs a dozen contended reference
+//! counts each.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use courser_session::{Lifespan, Miss, PolicyHash};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+
+use crate::identity::Identity;
+
+/// What the client offered to resume with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionOffer {
+    /// TLS 1.3, or TLS 1.2 with the session ticket extension: a session ID beside it is random and names nothing, as
+    /// long as tickets are given out.
+    Tickets,
+    /// TLS 1.2 without the ticket extension: sessions are kept by their ID.
+    SessionId,
+}
+
+/// What was decided for one handshake.
+#[derive(Debug)]
+pub struct HandshakePlan {
+    /// Certificate to serve.
+    pub identity: Arc<Identity>,
+    /// Policy that a session has to have been made under.
+    pub policy: PolicyHash,
+    /// What the client can resume with.
+    pub offer: SessionOffer,
+    /// Original lifespan of the session being resumed.
+    pub(crate) lifespan: Option<Lifespan>,
+    /// Why an offered session was not resumed.
+    pub(crate) miss: Option<Miss>,
+    /// Scheme that the certificate's key signed with.
+    pub(crate) scheme: Option<u16>,
+}
+
+impl HandshakePlan {
+    /// A plan before its handshake.
+    pub fn new(identity: Arc<Identity>, policy: PolicyHash, offer: SessionOffer) -> Self {
+        Self { identity, policy, offer, lifespan: None, miss: None, scheme: None }
+    }
+}
+
+thread_local! {
+    static CURRENT: RefCell<Option<Box<HandshakePlan>>> = const { RefCell::new(None) };
+}
+
+/// Runs `work` with `plan` as the current one, and puts it back afterwards.
+pub(crate) fn enter<T>(plan: &mut Option<Box<HandshakePlan>>, work: impl FnOnce() -> T) -> T {
+    CURRENT.set(plan.take());
+    let result = work();
+    *plan = CURRENT.take();
+    result
+}
+
+/// Calls `use_it` with the current plan, when there is one.
+pub(crate) fn with_current<T>(use_it: impl FnOnce(&mut HandshakePlan) -> T) -> Option<T> {
+    CURRENT.with_borrow_mut(|plan| plan.as_deref_mut().map(use_it))
+}
+
+/// Gives the library the certificate of the current plan.
+#[derive(Debug)]
+pub(crate) struct PlannedCertificate;
+
+impl ResolvesServerCert for PlannedCertificate {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        with_current(|plan| Arc::clone(&plan.identity.certified))
+    }
+}

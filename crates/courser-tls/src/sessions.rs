@@ -1,0 +1,121 @@
+//! What the library asks of a session store and a ticketer, answered from courser-session with the policy and the
+//! lifespan of the current handshake's plan.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use courser_session::{Cache, Lifespan, Miss, Origin, SessionId, Ticketer, UnixSeconds};
+use rustls::server::{ProducesTickets, StoresServerSessions};
+
+use crate::plan::{HandshakePlan, SessionOffer, with_current};
+
+/// Sessions of this process: the cache for session IDs, the keys for tickets, the lifetime of both.
+#[derive(Clone)]
+pub struct Sessions {
+    /// Sessions by ID; `None` when session IDs are switched off.
+    pub cache: Option<Arc<Cache>>,
+    /// Ticket keys; `None` when tickets are switched off.
+    pub ticketer: Option<Arc<Ticketer>>,
+    /// How long a session may be resumed after its full handshake.
+    pub lifetime: Duration,
+}
+
+impl Sessions {
+    fn fresh(&self) -> Lifespan {
+        let created = now();
+        Lifespan { created, expires: UnixSeconds(created.0 + self.lifetime.as_secs()) }
+    }
+
+    /// A resumed session keeps its original lifespan however often its ticket is renewed.
+    fn lifespan(&self, plan: &HandshakePlan) -> Lifespan {
+        plan.lifespan.unwrap_or_else(|| self.fresh())
+    }
+
+    fn found(plan: &mut HandshakePlan, found: Result<(Vec<u8>, Lifespan), Miss>) -> Option<Vec<u8>> {
+        match found {
+            Ok((state, lifespan)) => {
+                plan.lifespan = Some(lifespan);
+                Some(state)
+            }
+            Err(miss) => {
+                plan.miss = Some(miss);
+                None
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Sessions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (ids, tickets) = (self.cache.is_some(), self.ticketer.is_some());
+        write!(f, "Sessions {{ ids: {ids}, tickets: {tickets}, lifetime: {:?} }}", self.lifetime)
+    }
+}
+
+impl StoresServerSessions for Sessions {
+    fn put(&self, id: Vec<u8>, state: Vec<u8>) -> bool {
+        let (Some(cache), Ok(id)) = (&self.cache, SessionId::try_from(&id[..])) else { return false };
+        with_current(|plan| {
+            cache.put(&id, plan.policy, state.into(), self.lifespan(plan), Origin::Local, now());
+        })
+        .is_some()
+    }
+
+    fn get(&self, id: &[u8]) -> Option<Vec<u8>> {
+        let (cache, id) = (self.cache.as_ref()?, SessionId::try_from(id).ok()?);
+        with_current(|plan| {
+            if plan.offer == SessionOffer::Tickets && self.ticketer.is_some() {
+                return None;
+            }
+            let found = cache.get(&id, &plan.policy, now());
+            Self::found(plan, found.map(|stored| (stored.state.to_vec(), stored.lifespan)))
+        })?
+    }
+
+    /// TLS 1.3 sessions are stateless tickets or nothing: a pre-shared key identity is never looked up here. (A session
+    /// ID is visible on the wire, and this call would let anyone who saw it remove the session.)
+    fn take(&self, _: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Whether this handshake gets a session ID. A client that takes tickets does not need one: storing its session
+    /// as well would halve what the cache can hold for those that do.
+    fn can_cache(&self) -> bool {
+        let by_id =
+            |plan: &mut HandshakePlan| plan.offer == SessionOffer::SessionId || self.ticketer.is_none();
+        self.cache.is_some() && with_current(by_id).unwrap_or(false)
+    }
+}
+
+impl ProducesTickets for Sessions {
+    fn enabled(&self) -> bool {
+        self.ticketer.is_some()
+    }
+
+    /// Seconds that the client may keep the ticket: what is left of the session's lifetime.
+    fn lifetime(&self) -> u32 {
+        let left = with_current(|plan| self.lifespan(plan).expires.0.saturating_sub(now().0));
+        u32::try_from(left.unwrap_or(0)).unwrap_or(u32::MAX)
+    }
+
+    fn encrypt(&self, state: &[u8]) -> Option<Vec<u8>> {
+        let ticketer = self.ticketer.as_ref()?;
+        let mut nonce = [0; 12];
+        aws_lc_rs::rand::fill(&mut nonce).ok()?;
+        with_current(|plan| ticketer.seal(&plan.policy, self.lifespan(plan), state, nonce, now()))?
+    }
+
+    fn decrypt(&self, ticket: &[u8]) -> Option<Vec<u8>> {
+        let ticketer = self.ticketer.as_ref()?;
+        with_current(|plan| {
+            let opened = ticketer.open(&plan.policy, ticket, now());
+            Self::found(plan, opened.map(|opened| (opened.state, opened.lifespan)))
+        })?
+    }
+}
+
+/// The library stamps sessions with the wall clock as well.
+fn now() -> UnixSeconds {
+    UnixSeconds(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs())
+}

@@ -1,0 +1,177 @@
+//! The terms on which a virtual host speaks TLS, compiled into the library's configurations.
+//!
+//! The library picks a key exchange group by the client's order and asks for another key share (HelloRetryRequest)
+//! when that group has none, even where the client has sent a share that would do. And it has one order of suites per
+//! configuration. Both choices are ours: there is one configuration for each group and each order, all alike but for
+//! that, and the caller names the one for the ClientHello at hand.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
+use rustls::server::NoServerSessionStorage;
+use rustls::{ServerConfig, SupportedCipherSuite, SupportedProtocolVersion};
+
+use crate::names;
+use crate::plan::PlannedCertificate;
+use crate::sessions::Sessions;
+
+/// A protocol version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Version {
+    /// RFC 5246.
+    Tls12,
+    /// RFC 8446.
+    Tls13,
+}
+
+/// Whose preference comes first among the suites.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SuiteOrder {
+    /// The configured order.
+    Configured,
+    /// ChaCha20-Poly1305 first, then the configured order: for clients that put it first themselves, because they have
+    /// no AES in hardware.
+    ChaChaFirst,
+}
+
+/// What a virtual host negotiates.
+#[derive(Debug)]
+pub struct Terms {
+    /// Versions, at least one.
+    pub versions: Vec<Version>,
+    /// Cipher suites by code point, in order of preference.
+    pub suites: Vec<u16>,
+    /// Key exchange groups by code point, in order of preference.
+    pub groups: Vec<u16>,
+    /// Application protocols in order of preference.
+    pub alpn: Vec<Vec<u8>>,
+    configs: Vec<[Arc<ServerConfig>; 2]>,
+}
+
+impl Terms {
+    /// Compiles terms. `tickets` is the number of TLS 1.3 tickets sent after a handshake.
+    pub fn new(
+        versions: &[Version],
+        suites: &[u16],
+        groups: &[u16],
+        alpn: &[Vec<u8>],
+        tickets: usize,
+        sessions: &Sessions,
+    ) -> Result<Self, TermsError> {
+        let build = |group: u16, order| build(versions, suites, group, alpn, tickets, sessions, order);
+        let both = |&group: &u16| {
+            Ok([build(group, SuiteOrder::Configured)?, build(group, SuiteOrder::ChaChaFirst)?].map(Arc::new))
+        };
+        let configs = groups.iter().map(both).collect::<Result<Vec<_>, TermsError>>()?;
+        if configs.is_empty() {
+            return Err(TermsError::NoGroup);
+        }
+        Ok(Self {
+            versions: versions.to_vec(),
+            suites: suites.to_vec(),
+            groups: groups.to_vec(),
+            alpn: alpn.to_vec(),
+            configs,
+        })
+    }
+
+    /// Whether `version` is among them.
+    pub fn allows(&self, version: Version) -> bool {
+        self.versions.contains(&version)
+    }
+
+    pub(crate) fn config(&self, group: u16, order: SuiteOrder) -> Arc<ServerConfig> {
+        let index = self.groups.iter().position(|&known| known == group).unwrap_or(0);
+        Arc::clone(&self.configs[index][usize::from(order == SuiteOrder::ChaChaFirst)])
+    }
+}
+
+fn build(
+    versions: &[Version],
+    suites: &[u16],
+    group: u16,
+    alpn: &[Vec<u8>],
+    tickets: usize,
+    sessions: &Sessions,
+    order: SuiteOrder,
+) -> Result<ServerConfig, TermsError> {
+    let provider = CryptoProvider {
+        cipher_suites: ordered(suites, order).map(suite).collect::<Result<_, _>>()?,
+        kx_groups: vec![kx_group(group)?],
+        ..aws_lc_rs::default_provider()
+    };
+    let versions: Vec<_> = versions.iter().map(|version| library_version(*version)).collect();
+    let mut config = ServerConfig::builder_with_provider(Arc::new(provider))
+        .with_protocol_versions(&versions)
+        .map_err(|error| TermsError::Inconsistent(error.to_string()))?
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::new(PlannedCertificate));
+    config.ignore_client_order = true;
+    config.alpn_protocols = alpn.to_vec();
+    // Early data stays off: the library refuses it with tickets, and a terminator cannot make it safe from replay.
+    config.max_early_data_size = 0;
+    config.send_tls13_tickets = if sessions.ticketer.is_some() { tickets } else { 0 };
+    config.ticketer = Arc::new(sessions.clone());
+    config.session_storage = match sessions.cache {
+        Some(_) => Arc::new(sessions.clone()),
+        None => Arc::new(NoServerSessionStorage {}),
+    };
+    Ok(config)
+}
+
+fn ordered(suites: &[u16], order: SuiteOrder) -> impl Iterator<Item = u16> {
+    let mut suites = suites.to_vec();
+    if order == SuiteOrder::ChaChaFirst {
+        suites.sort_by_key(|&code| !is_chacha(code)); // stable: the configured order holds within each half
+    }
+    suites.into_iter()
+}
+
+/// Whether a suite (its code point) encrypts with ChaCha20-Poly1305.
+fn is_chacha(code: u16) -> bool {
+    names::suite(code).is_some_and(|name| name.contains("CHACHA20"))
+}
+
+fn suite(code: u16) -> Result<SupportedCipherSuite, TermsError> {
+    let known = aws_lc_rs::ALL_CIPHER_SUITES.iter().find(|suite| u16::from(suite.suite()) == code);
+    known.copied().ok_or(TermsError::UnknownSuite(code))
+}
+
+fn kx_group(code: u16) -> Result<&'static dyn SupportedKxGroup, TermsError> {
+    let known = aws_lc_rs::ALL_KX_GROUPS.iter().find(|group| u16::from(group.name()) == code);
+    known.copied().ok_or(TermsError::UnknownGroup(code))
+}
+
+fn library_version(version: Version) -> &'static SupportedProtocolVersion {
+    match version {
+        Version::Tls12 => &rustls::version::TLS12,
+        Version::Tls13 => &rustls::version::TLS13,
+    }
+}
+
+/// Terms that cannot be compiled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TermsError {
+    /// A suite that the library has not, by code point.
+    UnknownSuite(u16),
+    /// A group that the library has not, by code point.
+    UnknownGroup(u16),
+    /// No group at all.
+    NoGroup,
+    /// The library found that the parts do not fit together.
+    Inconsistent(String),
+}
+
+impl fmt::Display for TermsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownSuite(code) => write!(f, "cipher suite 0x{code:04x} is not supported"),
+            Self::UnknownGroup(code) => write!(f, "key exchange group 0x{code:04x} is not supported"),
+            Self::NoGroup => f.write_str("no key exchange group"),
+            Self::Inconsistent(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for TermsError {}

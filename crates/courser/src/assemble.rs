@@ -1,0 +1,255 @@
+//! From settings to what runs: sessions, one generation of listeners, their sockets.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use courser_config::{
+    BackendAddress, Config, Host as HostConfig, ListenAddress, Listener as ListenerConfig, Log, OnTruncation,
+    SendProxy, TlsVersion, UnknownName,
+};
+use courser_net::cpu::Cpus;
+use courser_net::{Address, Socket, limits, systemd};
+use courser_proxy::settings::{Announce, Host, Listener, Names};
+use courser_proxy::{Certificates, Resolver};
+use courser_session::{
+    Cache, DEFAULT_EPOCH_LENGTH, DEFAULT_SHARDS, PolicyHash, Secret, TicketSettings, Ticketer, UnixSeconds,
+};
+use courser_telemetry::Format;
+use courser_telemetry::event::say;
+use courser_tls::{Sessions, Terms, Version};
+
+use crate::certificates::Loaded;
+use crate::exit::Failure;
+
+/// Descriptors that are not connections: standard streams, event queues, timers, a file being read.
+const OTHER_DESCRIPTORS: u64 = 64;
+
+/// Everything that `run` needs.
+pub(crate) struct Assembly {
+    /// For each worker, its sockets.
+    pub(crate) sockets: Vec<Vec<(Socket, Arc<Listener>)>>,
+    /// For each worker, the CPU to stay on.
+    pub(crate) cpus: Vec<Option<usize>>,
+    /// Connections at most, for each worker.
+    pub(crate) max_connections: usize,
+    pub(crate) log: Format,
+    pub(crate) drain_timeout: std::time::Duration,
+    /// Held for its thread.
+    pub(crate) _resolver: Resolver,
+}
+
+/// Puts the parts together; opens every socket.
+pub(crate) fn assemble(config: &Config, certificates: &Loaded) -> Result<Assembly, Failure> {
+    let cpus = Cpus::available();
+    let workers = config.process.workers.unwrap_or_else(|| cpus.workers());
+    let sessions = sessions(config)?;
+    let mut resolver = Resolver::default();
+    let mut inherited =
+        systemd::inherited().map_err(|error| Failure::runtime("cannot take systemd's sockets", error))?;
+    let mut sockets: Vec<Vec<_>> = (0..workers).map(|_| Vec::new()).collect();
+    for settings in &config.listeners {
+        let listener = Arc::new(listener(settings, certificates, config, &sessions, &mut resolver)?);
+        for address in &settings.listen {
+            let opened = open(address, settings.backlog, workers, &mut inherited)?;
+            announce(&opened, settings, &listener, workers);
+            for (worker, socket) in sockets.iter_mut().zip(opened) {
+                worker.push((socket, Arc::clone(&listener)));
+            }
+        }
+    }
+    resolver.start();
+    Ok(Assembly {
+        sockets,
+        cpus: (0..workers).map(|worker| pinned(config, &cpus, worker)).collect(),
+        max_connections: max_connections(config, workers),
+        log: match config.process.log {
+            Log::Text => Format::Text,
+            Log::Json => Format::Json,
+            Log::Off => Format::Off,
+        },
+        drain_timeout: config.process.drain_timeout,
+        _resolver: resolver,
+    })
+}
+
+fn pinned(config: &Config, cpus: &Cpus, worker: usize) -> Option<usize> {
+    (config.process.pin && !cpus.order.is_empty()).then(|| cpus.order[worker % cpus.order.len()])
+}
+
+/// Each worker's share. A relayed connection takes two descriptors.
+fn max_connections(config: &Config, workers: usize) -> usize {
+    let descriptors = limits::raise_descriptors();
+    let possible = usize::try_from(descriptors.saturating_sub(OTHER_DESCRIPTORS) / 2).unwrap_or(usize::MAX);
+    (config.process.max_connections.unwrap_or(possible) / workers).max(1)
+}
+
+fn sessions(config: &Config) -> Result<Sessions, Failure> {
+    let settings = &config.sessions;
+    let capacity = usize::try_from(settings.cache_size).unwrap_or(usize::MAX);
+    let cache = settings.session_ids.then(|| Arc::new(Cache::new(capacity, DEFAULT_SHARDS)));
+    let ticketer = if settings.tickets { Some(Arc::new(ticketer(config)?)) } else { None };
+    Ok(Sessions { cache, ticketer, lifetime: settings.lifetime })
+}
+
+/// Keys of this process alone, forgotten when it ends.
+fn ticketer(config: &Config) -> Result<Ticketer, Failure> {
+    let failed = |error: &dyn std::fmt::Display| Failure::runtime("cannot make ticket keys", error);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let settings = TicketSettings::new(DEFAULT_EPOCH_LENGTH, config.sessions.lifetime, UnixSeconds(now));
+    let secret = Secret::random().map_err(|error| failed(&error))?;
+    Ok(Ticketer::new(&secret, settings.map_err(|error| failed(&error))?))
+}
+
+fn listener(
+    settings: &ListenerConfig,
+    certificates: &Loaded,
+    config: &Config,
+    sessions: &Sessions,
+    resolver: &mut Resolver,
+) -> Result<Listener, Failure> {
+    let mut build =
+        |host: &HostConfig| host_of(&settings.name, host, certificates, config, sessions, resolver);
+    let default = Arc::new(build(&settings.default)?);
+    let mut hosts = Names::default();
+    for host in &settings.hosts {
+        let built = Arc::new(build(host)?);
+        for name in names_of(host, certificates) {
+            hosts.insert(&name, Arc::clone(&built));
+        }
+    }
+    Ok(Listener {
+        name: settings.name.clone(),
+        handshake_timeout: settings.handshake_timeout,
+        refuse_unknown: settings.unknown_name == UnknownName::Refuse,
+        default,
+        hosts,
+    })
+}
+
+fn names_of(host: &HostConfig, certificates: &Loaded) -> Vec<String> {
+    if host.names.is_empty() {
+        certificates.of(host).iter().flat_map(|identity| identity.names.clone()).collect()
+    } else {
+        host.names.clone()
+    }
+}
+
+fn host_of(
+    listener: &str,
+    host: &HostConfig,
+    certificates: &Loaded,
+    config: &Config,
+    sessions: &Sessions,
+    resolver: &mut Resolver,
+) -> Result<Host, Failure> {
+    Ok(Host {
+        name: host.name.clone(),
+        terms: terms(host, config, sessions)?,
+        policy: policy(listener, host),
+        certificates: Certificates::new(&certificates.of(host)),
+        backends: host.backends.iter().map(|backend| backend_of(backend, resolver)).collect(),
+        announce: match host.send_proxy {
+            SendProxy::Off => Announce::Off,
+            SendProxy::V1 => Announce::V1,
+            SendProxy::V2 => Announce::V2,
+        },
+        connect_timeout: host.connect_timeout,
+        idle_timeout: host.idle_timeout,
+        reset_truncated: host.on_truncation == OnTruncation::Reset,
+    })
+}
+
+fn terms(host: &HostConfig, config: &Config, sessions: &Sessions) -> Result<Terms, Failure> {
+    let versions: Vec<Version> = host.versions.iter().map(|version| version_of(*version)).collect();
+    let suites: Vec<u16> = host.suites.iter().map(|suite| suite.code()).collect();
+    let groups: Vec<u16> = host.groups.iter().map(|group| group.code()).collect();
+    let alpn: Vec<Vec<u8>> = host.alpn.iter().map(|protocol| protocol.clone().into_bytes()).collect();
+    let tickets = config.sessions.tickets_per_handshake as usize;
+    Terms::new(&versions, &suites, &groups, &alpn, tickets, sessions)
+        .map_err(|error| Failure::runtime(format_args!("host {}: cannot set TLS up", host.name), error))
+}
+
+fn version_of(version: TlsVersion) -> Version {
+    match version {
+        TlsVersion::Tls12 => Version::Tls12,
+        TlsVersion::Tls13 => Version::Tls13,
+    }
+}
+
+/// Binds sessions to the host's configured name and to what it may negotiate; not to its certificates, which are
+/// renewed while sessions live.
+fn policy(listener: &str, host: &HostConfig) -> PolicyHash {
+    let codes = |codes: Vec<u16>| codes.into_iter().flat_map(u16::to_be_bytes).collect::<Vec<u8>>();
+    PolicyHash::builder(listener, &host.name)
+        .part("client-auth", b"none")
+        .part("versions", &codes(host.versions.iter().map(|version| version.code()).collect()))
+        .part("suites", &codes(host.suites.iter().map(|suite| suite.code()).collect()))
+        .part("groups", &codes(host.groups.iter().map(|group| group.code()).collect()))
+        .finish()
+}
+
+fn backend_of(backend: &BackendAddress, resolver: &mut Resolver) -> courser_proxy::Backend {
+    use courser_proxy::Backend;
+    match backend {
+        BackendAddress::Ip(address) => Backend::fixed(Address::Ip(*address)),
+        BackendAddress::Unix(path) => Backend::fixed(Address::Unix(path.clone())),
+        BackendAddress::Abstract(name) => Backend::fixed(Address::Abstract(name.clone())),
+        BackendAddress::Name { host, port } => resolver.backend(host, *port),
+    }
+}
+
+fn open(
+    address: &ListenAddress,
+    backlog: u32,
+    workers: usize,
+    inherited: &mut Vec<(String, OwnedFd)>,
+) -> Result<Vec<Socket>, Failure> {
+    let open = |address: &Address, dual| Socket::open(address, dual, backlog, workers);
+    let opened = match address {
+        ListenAddress::Any { port } => {
+            let v6 = open(&Address::Ip(SocketAddr::from((Ipv6Addr::UNSPECIFIED, *port))), true);
+            v6.or_else(|_| open(&Address::Ip(SocketAddr::from((Ipv4Addr::UNSPECIFIED, *port))), false))
+        }
+        ListenAddress::Ip(ip) => open(&Address::Ip(*ip), false),
+        ListenAddress::Unix(path) => open(&Address::Unix(path.clone()), false),
+        ListenAddress::Abstract(name) => open(&Address::Abstract(name.clone()), false),
+        ListenAddress::Systemd(name) => return adopt(name.as_deref(), workers, inherited),
+    };
+    opened.map_err(|error| Failure::runtime(format_args!("cannot listen on {address}"), error))
+}
+
+/// The socket that systemd passed under `name`, or the first one left.
+fn adopt(
+    name: Option<&str>,
+    workers: usize,
+    inherited: &mut Vec<(String, OwnedFd)>,
+) -> Result<Vec<Socket>, Failure> {
+    let position = inherited.iter().position(|(known, _)| name.is_none_or(|name| name == known));
+    let doing = || format!("cannot listen on systemd's socket {}", name.unwrap_or("(any)"));
+    let position = position.ok_or_else(|| Failure::runtime(doing(), "systemd has passed none"))?;
+    Socket::adopt(inherited.remove(position).1, workers).map_err(|error| Failure::runtime(doing(), error))
+}
+
+/// Says what listens where, with which certificates and backends.
+fn announce(opened: &[Socket], settings: &ListenerConfig, listener: &Listener, workers: usize) {
+    let Some(socket) = opened.first() else { return };
+    let name = &settings.name;
+    say("info", format_args!("listening on {} (listener {name}, workers: {workers})", socket.address()));
+    for host in std::iter::once(&settings.default).chain(&settings.hosts) {
+        let backends: Vec<String> = host.backends.iter().map(ToString::to_string).collect();
+        let served = if host.name == settings.default.name {
+            listener.default.certificates.describe()
+        } else {
+            host.names
+                .first()
+                .and_then(|name| listener.hosts.get(name))
+                .map_or_else(|| "certificates of its own".to_owned(), |host| host.certificates.describe())
+        };
+        say(
+            "info",
+            format_args!("listener {name}, host {}: {served}; backends: {}", host.name, backends.join(", ")),
+        );
+    }
+}

@@ -1,0 +1,131 @@
+//! The certificates that a configuration names: read once each, all problems in one run.
+
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use courser_config::{CertificateFiles, Config, Host, Problem, Problems};
+use courser_tls::identity::Validity;
+use courser_tls::{Identity, IdentityError};
+
+use crate::exit::Failure;
+
+/// Seconds in a day, for people.
+const DAY: i64 = 86_400;
+
+/// Certificates by the files that they were read from.
+pub(crate) struct Loaded {
+    by_files: HashMap<(PathBuf, PathBuf), Arc<Identity>>,
+    self_signed: Option<Arc<Identity>>,
+    /// What is odd about them.
+    pub(crate) warnings: Problems,
+}
+
+impl Loaded {
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.by_files.len()
+    }
+
+    /// The certificates of a host, in configured order; the self-signed one where none is configured anywhere.
+    pub(crate) fn of(&self, host: &Host) -> Vec<Arc<Identity>> {
+        let configured = host.certificates.iter().filter_map(|files| self.by_files.get(&key(files)));
+        configured.chain(&self.self_signed).cloned().collect()
+    }
+}
+
+/// Reads every certificate that `config` names.
+pub(crate) fn load(config: &Config) -> Result<Loaded, Failure> {
+    let files = distinct(config);
+    let mut loaded = Loaded { by_files: HashMap::new(), self_signed: None, warnings: Problems::default() };
+    let mut problems = Problems::default();
+    for (files, result) in files.iter().zip(read_all(&files)) {
+        match result {
+            Ok(identity) => {
+                let odd = if config.process.strict { &mut problems } else { &mut loaded.warnings };
+                odd.extend(validity_problem(files, &identity, config.process.strict));
+                loaded.by_files.insert(key(files), Arc::new(identity));
+            }
+            Err(error) => problems.push(problem(files, &error)),
+        }
+    }
+    if files.is_empty() {
+        loaded.self_signed = Some(self_signed(config)?);
+        loaded.warnings.push(self_signed_warning());
+    }
+    if problems.has_errors() { Err(problems.into()) } else { Ok(loaded) }
+}
+
+fn key(files: &CertificateFiles) -> (PathBuf, PathBuf) {
+    (files.chain.clone(), files.key.clone())
+}
+
+fn hosts(config: &Config) -> impl Iterator<Item = &Host> {
+    config.listeners.iter().flat_map(|listener| std::iter::once(&listener.default).chain(&listener.hosts))
+}
+
+fn distinct(config: &Config) -> Vec<&CertificateFiles> {
+    let mut seen = HashMap::new();
+    hosts(config)
+        .flat_map(|host| &host.certificates)
+        .filter(|files| seen.insert(key(files), ()).is_none())
+        .collect()
+}
+
+/// Reads on every CPU: proving that a key belongs to its certificate costs some tens of microseconds, and there may be
+/// a hundred thousand.
+fn read_all(files: &[&CertificateFiles]) -> Vec<Result<Identity, IdentityError>> {
+    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let share = files.len().div_ceil(threads).max(1);
+    thread::scope(|scope| {
+        let readers: Vec<_> = files
+            .chunks(share)
+            .map(|chunk| {
+                scope.spawn(|| {
+                    chunk.iter().map(|files| Identity::load(&files.chain, &files.key)).collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        readers
+            .into_iter()
+            .flat_map(|reader| reader.join().expect("reading a certificate does not panic"))
+            .collect()
+    })
+}
+
+fn problem(files: &CertificateFiles, error: &IdentityError) -> Problem {
+    let path: &Path = if error.concerns_key() { &files.key } else { &files.chain };
+    Problem::at(&files.origin, format!("{}: {error}", path.display()), Some(error.hint().into()))
+}
+
+fn validity_problem(files: &CertificateFiles, identity: &Identity, strict: bool) -> Option<Problem> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let what = match identity.validity(i64::try_from(now).unwrap_or(i64::MAX)) {
+        Validity::Valid => return None,
+        Validity::NotYet { seconds } => format!("is not valid yet, for another {} days", seconds / DAY + 1),
+        Validity::Expired { seconds } => format!("has expired, {} days ago", seconds / DAY),
+    };
+    let message = format!("{}: the certificate {what}", files.chain.display());
+    let help = if strict {
+        "without --strict it would be served all the same"
+    } else {
+        "it is served all the same; --strict refuses it"
+    };
+    let problem = Problem::at(&files.origin, message, Some(help.into()));
+    Some(if strict { problem } else { problem.as_warning() })
+}
+
+fn self_signed(config: &Config) -> Result<Arc<Identity>, Failure> {
+    let mut names: Vec<String> = hosts(config).flat_map(|host| host.names.clone()).collect();
+    names.push("localhost".into());
+    let made = courser_tls::self_signed(&names);
+    made.map(Arc::new).map_err(|error| Failure::runtime("cannot make a self-signed certificate", error))
+}
+
+fn self_signed_warning() -> Problem {
+    let message = "no certificate given: serving a self-signed one that no client has reason to trust";
+    Problem::nowhere(message).as_warning()
+}

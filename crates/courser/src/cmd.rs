@@ -1,0 +1,5 @@
+//! One file per command.
+
+pub(crate) mod check;
+pub(crate) mod pages;
+pub(crate) mod serve;

@@ -1,0 +1,19 @@
+//! `courser check`: everything that `serve` would refuse, without serving.
+
+use std::process::ExitCode;
+
+use clap::ArgMatches;
+
+use crate::certificates;
+use crate::exit::{Failure, colour};
+
+/// Checks settings and certificates.
+pub(crate) fn check(flags: &ArgMatches) -> Result<ExitCode, Failure> {
+    let loaded = courser_config::from_matches(flags)?;
+    eprint!("{}", loaded.warnings.render(colour()));
+    let certificates = certificates::load(&loaded.config)?;
+    eprint!("{}", certificates.warnings.render(colour()));
+    let listeners = loaded.config.listeners.len();
+    println!("ok: listeners: {listeners}, certificates: {}", certificates.len());
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,44 @@
+//! Pages that are generated from the definitions of commands and settings.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::ArgMatches;
+use clap_complete::Shell;
+
+use crate::cli;
+use crate::exit::Failure;
+
+/// `courser config defaults`.
+pub(crate) fn defaults() -> Result<ExitCode, Failure> {
+    print(courser_config::defaults_toml().as_bytes())
+}
+
+/// `courser man`: the program, then each command.
+pub(crate) fn man() -> Result<ExitCode, Failure> {
+    let mut page = Vec::new();
+    let failed = |error| Failure::runtime("cannot write the manual page", error);
+    clap_mangen::Man::new(cli::command()).render(&mut page).map_err(failed)?;
+    for command in cli::command().get_subcommands() {
+        clap_mangen::Man::new(command.clone()).render_options_section(&mut page).map_err(failed)?;
+    }
+    print(&page)
+}
+
+/// `courser completions SHELL`.
+pub(crate) fn completions(flags: &ArgMatches) -> Result<ExitCode, Failure> {
+    let shell = *flags.get_one::<Shell>("shell").expect("clap demands it");
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut cli::command(), "courser", &mut script);
+    print(&script)
+}
+
+/// A reader that closes early (`| head`) is no failure.
+fn print(page: &[u8]) -> Result<ExitCode, Failure> {
+    match io::stdout().write_all(page) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::runtime("cannot write to standard output", error))
+        }
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}

@@ -1,0 +1,18 @@
+//! `courser serve`.
+
+use std::process::ExitCode;
+
+use clap::ArgMatches;
+
+use crate::exit::{Failure, colour};
+use crate::{assemble, certificates, run};
+
+/// Serves until it is told to stop.
+pub(crate) fn serve(flags: &ArgMatches) -> Result<ExitCode, Failure> {
+    let loaded = courser_config::from_matches(flags)?;
+    eprint!("{}", loaded.warnings.render(colour()));
+    let certificates = certificates::load(&loaded.config)?;
+    eprint!("{}", certificates.warnings.render(colour()));
+    let assembly = assemble::assemble(&loaded.config, &certificates)?;
+    run::run(assembly)
+}

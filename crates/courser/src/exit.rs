@@ -1,0 +1,54 @@
+//! Exit codes, and how a failure is told. The codes are documented in `courser --help`.
+
+use std::fmt;
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use courser_config::{Problem, Problems};
+
+/// Why the program ends without success.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Exit code 2: the command line, the configuration or a file that it names is wrong.
+    Configuration(Problems),
+    /// Exit code 1: the system refused something, or a worker failed.
+    Runtime(String),
+}
+
+impl Failure {
+    /// A failure of the system, with what was being done.
+    pub(crate) fn runtime(doing: impl fmt::Display, error: impl fmt::Display) -> Self {
+        Self::Runtime(format!("{doing}: {error}"))
+    }
+
+    /// Prints the failure on standard error and gives its exit code.
+    pub(crate) fn report(self) -> ExitCode {
+        match self {
+            Self::Configuration(problems) => {
+                eprint!("{}", problems.render(colour()));
+                ExitCode::from(2)
+            }
+            Self::Runtime(message) => {
+                eprintln!("error: {message}");
+                ExitCode::from(1)
+            }
+        }
+    }
+}
+
+impl From<Problems> for Failure {
+    fn from(problems: Problems) -> Self {
+        Self::Configuration(problems)
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Self::Configuration(problem.into())
+    }
+}
+
+/// Colour only on terminals (and not where NO_COLOR is set, see no-color.org).
+pub(crate) fn colour() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+}

@@ -1,0 +1,151 @@
+//! Starts the workers, waits for signals, and ends in order.
+
+use std::io;
+use std::process::ExitCode;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use courser_proxy::{Phase, Worker};
+use courser_telemetry::Sink;
+use courser_telemetry::event::say;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use tokio::sync::watch;
+
+use crate::assemble::Assembly;
+use crate::exit::Failure;
+
+/// What the main thread waits for.
+enum Event {
+    Signal(i32),
+    WorkerEnded { index: u16, result: Result<(), String> },
+}
+
+/// Serves until every worker has ended.
+pub(crate) fn run(assembly: Assembly) -> Result<ExitCode, Failure> {
+    let (events, happened) = mpsc::channel();
+    watch_signals(events.clone()).map_err(|error| Failure::runtime("cannot watch for signals", error))?;
+    let sink = Sink::start(io::stdout());
+    let (phase, _) = watch::channel(Phase::Serving);
+    let drain_timeout = assembly.drain_timeout;
+    let workers = start_workers(assembly, &sink, &phase, &events)?;
+    let outcome = supervise(&happened, &phase, workers, drain_timeout);
+    if sink.lost() > 0 {
+        say(
+            "warning",
+            format_args!(
+                "{} batches of connection lines were left out: their reader was too slow",
+                sink.lost()
+            ),
+        );
+    }
+    sink.stop();
+    outcome
+}
+
+fn watch_signals(events: Sender<Event>) -> io::Result<()> {
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
+    thread::spawn(move || {
+        for signal in signals.forever() {
+            if events.send(Event::Signal(signal)).is_err() {
+                return;
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Returns how many were started.
+fn start_workers(
+    assembly: Assembly,
+    sink: &Sink,
+    phase: &watch::Sender<Phase>,
+    events: &Sender<Event>,
+) -> Result<usize, Failure> {
+    let workers = assembly.sockets.len();
+    for (index, (sockets, cpu)) in assembly.sockets.into_iter().zip(assembly.cpus).enumerate() {
+        let index = u16::try_from(index).expect("the configuration allows 1024 workers");
+        let (lines, phase) = (sink.lines(assembly.log), phase.subscribe());
+        let worker = Worker { index, cpu, sockets, max_connections: assembly.max_connections, lines, phase };
+        let ended = Ended { index, events: events.clone() };
+        thread::Builder::new()
+            .name(format!("worker-{index}"))
+            .spawn(move || ended.report(worker.run()))
+            .map_err(|error| Failure::runtime("cannot start a worker", error))?;
+    }
+    Ok(workers)
+}
+
+/// Reports the end of a worker, also of one that panics.
+struct Ended {
+    index: u16,
+    events: Sender<Event>,
+}
+
+impl Ended {
+    fn report(self, result: io::Result<()>) {
+        let _ = self
+            .events
+            .send(Event::WorkerEnded { index: self.index, result: result.map_err(|e| e.to_string()) });
+    }
+}
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let result = Err("it panicked".to_owned());
+            let _ = self.events.send(Event::WorkerEnded { index: self.index, result });
+        }
+    }
+}
+
+/// Handles events until the last worker has ended. A worker that fails takes the others with it, in order: a service
+/// with half its workers looks healthy and is not.
+fn supervise(
+    happened: &Receiver<Event>,
+    phase: &watch::Sender<Phase>,
+    mut workers: usize,
+    drain_timeout: Duration,
+) -> Result<ExitCode, Failure> {
+    let mut failure = None;
+    let mut deadline: Option<Instant> = None;
+    while workers > 0 {
+        let left =
+            deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
+        match happened.recv_timeout(left.min(Duration::from_secs(3600))) {
+            Ok(Event::Signal(SIGHUP)) => {
+                say("warning", "SIGHUP ignored: settings are read at the start only")
+            }
+            Ok(Event::Signal(_)) => drain(phase, drain_timeout, &mut deadline),
+            Ok(Event::WorkerEnded { index, result }) => {
+                workers -= 1;
+                if let Err(error) = result {
+                    say("error", format_args!("worker {index} has failed: {error}; draining the others"));
+                    drain(phase, drain_timeout, &mut deadline);
+                    failure = Some(Failure::runtime(format_args!("worker {index} has failed"), error));
+                }
+            }
+            Err(_) if deadline.is_some_and(|deadline| deadline <= Instant::now()) => {
+                say("warning", "drain timeout: stopping the connections that are left");
+                phase.send_replace(Phase::Stopping);
+                deadline = None;
+            }
+            Err(_) => {}
+        }
+    }
+    failure.map_or(Ok(ExitCode::SUCCESS), Err)
+}
+
+/// The first call drains, the second stops.
+fn drain(phase: &watch::Sender<Phase>, timeout: Duration, deadline: &mut Option<Instant>) {
+    if *phase.borrow() == Phase::Serving {
+        say("info", format_args!("draining: no new connections, {timeout:?} for the open ones"));
+        phase.send_replace(Phase::Draining);
+        *deadline = Some(Instant::now() + timeout);
+    } else {
+        say("info", "stopping");
+        phase.send_replace(Phase::Stopping);
+        *deadline = None;
+    }
+}
