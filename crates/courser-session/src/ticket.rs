@@ -273,3 +273,23 @@ const TAG_LEN: usize = 16;
 const OVERHEAD: usize = HEADER_LEN + NONCE_LEN + TRAILER_LEN + TAG_LEN;
 /// RFC 5077, section 3.3, and RFC 8446, section 4.6.1: a ticket's length is 16 bits.
 const MAX_TICKET_LEN: usize = u16::MAX as usize;
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A worker that sleeps through the roll must not keep the old keys in memory.
+    #[test]
+    fn whoever_rolls_first_takes_the_old_keys_from_all() {
+        let hour = Duration::from_secs(3600);
+        let settings = TicketSettings::new(hour, hour, UnixSeconds(0)).unwrap();
+        let ticketer = Ticketer::new(&Secret::from_bytes([1; 32]), settings);
+        let old = Arc::downgrade(&ticketer.roll(10));
+        assert!(ticketer.stripes.iter().all(|stripe| stripe.0.read().unwrap().serves(10)));
+        assert!(ticketer.with_ring(11, |ring| ring.serves(11)));
+        assert!(ticketer.stripes.iter().all(|stripe| stripe.0.read().unwrap().serves(11)));
+        assert!(old.upgrade().is_none(), "the old keys are still held");
+    }
+}
