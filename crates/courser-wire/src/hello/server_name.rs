@@ -66,6 +66,14 @@ mod tests {
     }
 
     #[test]
+    fn a_name_has_255_bytes_at_most() {
+        let longest = [&"a".repeat(63)[..]; 4].join(".");
+        assert_eq!(host_name(longest.as_bytes()), Ok(&longest[..]));
+        let longer = format!("{}.b", &longest[..254]);
+        assert_eq!((longer.len(), host_name(longer.as_bytes())), (256, Err(Malformed::ServerName)));
+    }
+
+    #[test]
     fn what_no_host_is_called_is_refused() {
         let long = "a.".repeat(130);
         let label = "a".repeat(64);

@@ -80,6 +80,25 @@ fn every_extension_lands_in_its_field() {
 }
 
 #[test]
+fn without_supported_versions_no_more_than_tls12_is_offered() {
+    let mut bytes = bare();
+    bytes[..2].copy_from_slice(&[3, 5]);
+    assert_eq!(ClientHello::parse(&bytes).unwrap().highest_version(), Some(TLS12));
+    bytes[..2].copy_from_slice(&[3, 1]);
+    assert_eq!(ClientHello::parse(&bytes).unwrap().highest_version(), Some(0x0301));
+}
+
+#[test]
+fn names_of_other_types_are_passed_over() {
+    let other = [&[9][..], &vector16(b"\0?")].concat();
+    let host = [&[0][..], &vector16(b"a.example")].concat();
+    let alone = hello(&[extension(0, &vector16(&other))]);
+    assert_eq!(ClientHello::parse(&alone).unwrap().server_name, None);
+    let both = hello(&[extension(0, &vector16(&[other, host].concat()))]);
+    assert_eq!(ClientHello::parse(&both).unwrap().server_name, Some("a.example"));
+}
+
+#[test]
 fn versions_that_nobody_knows_are_no_offer() {
     let bytes = hello(&[extension(43, &vector8(&[0x7f, 0x1c, 0x0a, 0x0a]))]);
     assert_eq!(ClientHello::parse(&bytes).unwrap().highest_version(), None);
@@ -98,7 +117,18 @@ fn a_cut_hello_is_truncated_wherever_it_is_cut() {
 fn faults_are_named() {
     let names = [&[0][..], &vector16(b"a"), &[0], &vector16(b"b")].concat();
     let psk = [vector16(&[vector16(b"t"), vec![0; 4]].concat()), vector16(&vector8(&[1; 32]))].concat();
-    let cases: [(&[Vec<u8>], Malformed); 12] = [
+    let (nameless, ticket) = ([vector16(b""), vec![0; 4]].concat(), [vector16(b"t"), vec![0; 4]].concat());
+    let binder = vector16(&vector8(&[1; 32]));
+    let (shareless, two_binders) = ([&[0, 29][..], &vector16(b"")].concat(), vector8(&[1; 32]).repeat(2));
+    let cases: [(&[Vec<u8>], Malformed); 17] = [
+        (&[extension(0, &vector16(b""))], Malformed::BadLength("server_name")),
+        (&[extension(45, &vector8(b""))], Malformed::BadLength("psk_key_exchange_modes")),
+        (&[extension(41, &[vector16(&nameless), binder].concat())], Malformed::BadLength("pre_shared_key")),
+        (
+            &[extension(41, &[vector16(&ticket), vector16(&two_binders)].concat())],
+            Malformed::Trailing("pre_shared_key"),
+        ),
+        (&[extension(51, &vector16(&shareless))], Malformed::BadLength("key_share")),
         (&[extension(35, b""), extension(35, b"")], Malformed::DuplicateExtension(35)),
         (&[extension(65_281, b""), extension(65_281, b"")], Malformed::DuplicateExtension(65_281)),
         (&[server_name(b"a\0b")], Malformed::ServerName),
@@ -130,6 +160,12 @@ fn bytes_behind_the_extensions_are_refused() {
 fn a_session_id_beyond_32_bytes_is_refused() {
     let bytes = [&[3, 3][..], &[7; 32], &vector8(&[9; 33]), &vector16(&[0, 1]), &vector8(&[0])].concat();
     assert_eq!(ClientHello::parse(&bytes), Err(Malformed::BadLength("session_id")));
+}
+
+#[test]
+fn a_client_without_compression_methods_is_refused() {
+    let bytes = [&[3, 3][..], &[7; 32], &vector8(b""), &vector16(&[0, 1]), &vector8(b"")].concat();
+    assert_eq!(ClientHello::parse(&bytes), Err(Malformed::BadLength("compression_methods")));
 }
 
 #[test]

@@ -78,6 +78,22 @@ fn everything_reads_as_it_was_written() {
 }
 
 #[test]
+fn fields_have_the_registered_types() {
+    let bytes = written(&full());
+    let fields: Vec<_> = parse(&bytes).unwrap().unwrap().0.fields.iter().collect();
+    let kinds = |fields: &[(u8, &[u8])]| fields.iter().map(|&(kind, _)| kind).collect::<Vec<_>>();
+    assert_eq!(kinds(&fields), [0x01, 0x02, 0x05, 0x20, 0x03]);
+    let (flags_and_verify, mut within) = fields[3].1.split_at(5);
+    assert_eq!(flags_and_verify, [7, 0, 0, 0, 0]);
+    let mut kinds = Vec::new();
+    while let [kind, high, low, rest @ ..] = within {
+        kinds.push(*kind);
+        within = &rest[usize::from(u16::from_be_bytes([*high, *low]))..];
+    }
+    assert_eq!(kinds, [0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28]);
+}
+
+#[test]
 fn a_header_is_incomplete_until_its_last_byte() {
     let bytes = written(&full());
     for end in 0..bytes.len() {
@@ -134,6 +150,23 @@ fn unknown_fields_are_skipped_and_to_be_had() {
 }
 
 #[test]
+fn datagrams_are_told_from_streams() {
+    let mut bytes = header(b"");
+    bytes[13] = 0x12;
+    let header = parse(&bytes).unwrap().unwrap().0;
+    assert_eq!(header.transport, Transport::Datagram);
+    assert_eq!(header.announcement.addresses, addresses("192.0.2.1:1", "192.0.2.2:2"));
+}
+
+#[test]
+fn a_second_checksum_is_refused_though_the_first_is_right() {
+    let mut bytes = header(b"\x03\0\x04\0\0\0\0\x03\0\x04\0\0\0\0");
+    let sum = crate::proxy::crc32c::checksum(&[&bytes]);
+    bytes[31..35].copy_from_slice(&sum.to_be_bytes());
+    assert_eq!(parse(&bytes), Err(Malformed::Repeated(CRC32C)));
+}
+
+#[test]
 fn addresses_of_an_unspecified_transport_are_skipped() {
     let mut bytes = header(b"\x01\0\x02h2");
     bytes[13] = 0x10;
@@ -183,9 +216,18 @@ fn what_does_not_fit_is_an_error_and_writes_nothing() {
 }
 
 #[test]
-fn a_certificate_of_any_usual_size_fits() {
-    let certificate = vec![7; 60_000];
-    let ssl = Some(Ssl { client_certificate: Some(&certificate), ..Ssl::default() });
-    let announcement = Announcement { ssl, crc32c: true, ..Announcement::default() };
-    assert_eq!(parse(&written(&announcement)).unwrap().unwrap().0.announcement, announcement);
+fn a_header_is_filled_to_the_last_byte_and_not_beyond() {
+    let id = [7; MAX_UNIQUE_ID];
+    let unix = Addresses::Unix { source: b"/a", destination: b"/b" };
+    let largest = Announcement { addresses: unix, unique_id: Some(&id), ..full() };
+    let with = |certificate| {
+        let ssl = largest.ssl.map(|ssl| Ssl { client_certificate: Some(certificate), ..ssl });
+        Announcement { ssl, ..largest }
+    };
+    let certificate = vec![7; MAX_LENGTH - written(&with(&[])).len() + 1];
+    let fits = with(&certificate[1..]);
+    let bytes = written(&fits);
+    assert_eq!(bytes.len(), MAX_LENGTH);
+    assert_eq!(parse(&bytes).unwrap().unwrap().0.announcement, fits);
+    assert_eq!(write(&with(&certificate), &mut Vec::new()), Err(Unwritable::TooLong));
 }
