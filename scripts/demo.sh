@@ -13,7 +13,7 @@ main() {
   trap 'exit 130' INT TERM
   require curl
   require openssl
-  step "Building (release)"
+  step "Building (release: a few minutes the first time)"
   build
   step "Starting an origin, and courser in front of it"
   start_origin
@@ -33,8 +33,7 @@ main() {
 }
 
 build() {
-  cargo build --locked --release -p courser
-  cargo build --locked --release -p courser-testkit --example origin --example knock
+  cargo build --locked --release -p courser --bin courser -p courser-testkit --example origin --example knock
   programs=$(target_folder)/release
 }
 

@@ -50,9 +50,9 @@ fn main() -> ExitCode {
 }
 
 fn measure(options: &Options) -> io::Result<Report> {
-    let server_core = separate_cores()?;
+    let cores = Cores::separate()?;
     raise_descriptor_limit()?;
-    let stage = Stage::new(options, server_core);
+    let stage = Stage::new(options, cores);
     let lanes = Lane::available(options);
     let rows = options.cases.iter().map(|&case| measure_case(case, &lanes, &stage, options));
     Ok(Report {
@@ -62,15 +62,24 @@ fn measure(options: &Options) -> io::Result<Report> {
     })
 }
 
-/// Puts this process on the last core and returns the first, for the terminators; with one core all share it.
-fn separate_cores() -> io::Result<usize> {
-    let cores = cores()?;
-    let (first, last) = (cores[0], cores[cores.len() - 1]);
-    if first == last {
-        eprintln!("warning: one core only: the client and the terminator disturb each other");
+/// Who runs where; the same core twice if there is one only.
+#[derive(Clone, Copy, Debug)]
+struct Cores {
+    server: usize,
+    client: usize,
+}
+
+impl Cores {
+    /// Puts this process on the last core and leaves the first to the terminators.
+    fn separate() -> io::Result<Self> {
+        let cores = cores()?;
+        let (server, client) = (cores[0], cores[cores.len() - 1]);
+        if server == client {
+            eprintln!("warning: one core only: the client and the terminator disturb each other");
+        }
+        pin(client)?;
+        Ok(Self { server, client })
     }
-    pin(last)?;
-    Ok(first)
 }
 
 fn measure_case(case: Case, lanes: &[Lane], stage: &Stage, options: &Options) -> Row {

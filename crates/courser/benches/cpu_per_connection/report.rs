@@ -15,6 +15,9 @@ const COMPARED: [&str; 3] = ["nginx", "haproxy", "hitch"];
 /// From this share on a core counts as the bottleneck.
 const SATURATED: f64 = 0.95;
 
+/// From this share of a core on, what other programs use of it disturbs: caches and clock speed are shared.
+const DISTURBED: f64 = 0.1;
+
 /// All that was measured.
 #[derive(Debug)]
 pub(crate) struct Report {
@@ -52,9 +55,19 @@ impl Row {
         (0..self.samples.len()).map(spread).fold(0.0, f64::max)
     }
 
+    /// Whether the client could not ask for more.
     fn saturated(&self, lane: usize) -> bool {
-        median(self.samples[lane].iter().map(|sample| sample.client_busy).collect())
-            .is_some_and(|busy| busy >= SATURATED)
+        self.typical(lane, |sample| sample.client_core) >= SATURATED
+    }
+
+    /// Whether other programs ran on the cores of the measurement.
+    fn disturbed(&self, lane: usize) -> bool {
+        self.typical(lane, |sample| sample.server_core - sample.server) >= DISTURBED
+            || self.typical(lane, |sample| sample.client_core - sample.client) >= DISTURBED
+    }
+
+    fn typical(&self, lane: usize, field: fn(&Sample) -> f64) -> f64 {
+        median(self.samples[lane].iter().map(field).collect()).unwrap_or_default()
     }
 }
 
@@ -132,9 +145,13 @@ impl Report {
                 (0..self.lanes.len()).filter(|&lane| wanted(lane)).map(|lane| self.lanes[lane].0).collect();
             names.join(", ")
         };
-        let saturated = names(&|lane| row.saturated(lane));
-        if !saturated.is_empty() {
-            let _ = writeln!(text, "{:<28} the client's core was full against {saturated}", "");
+        for (remark, who) in [
+            ("the client's core was full against", names(&|lane| row.saturated(lane))),
+            ("disturbed: other programs used the cores beside", names(&|lane| row.disturbed(lane))),
+        ] {
+            if !who.is_empty() {
+                let _ = writeln!(text, "{:<28} {remark} {who}", "");
+            }
         }
         for (lane, failure) in row.failures.iter().enumerate() {
             if let Some(why) = failure.as_ref().and_then(|why| why.lines().next()) {
@@ -151,8 +168,10 @@ impl Report {
                 "version": version,
                 "median": row.median(lane),
                 "samples": of(|sample| sample.value),
-                "server_busy": of(|sample| sample.server_busy),
-                "client_busy": of(|sample| sample.client_busy),
+                "server_share": of(|sample| sample.server),
+                "server_core_busy": of(|sample| sample.server_core),
+                "client_share": of(|sample| sample.client),
+                "client_core_busy": of(|sample| sample.client_core),
                 "skipped": row.failures[lane],
             })
         };

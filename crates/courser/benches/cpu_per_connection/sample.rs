@@ -6,6 +6,7 @@ use courser_testkit::{
     Origin,
     client::{Client, Resume},
     load::{Exchange, Load, Outcome, Until, hold},
+    usage::{CoreTime, core_time},
 };
 
 use crate::{
@@ -14,15 +15,19 @@ use crate::{
     stage::Stage,
 };
 
-/// A measured figure and how busy the cores were.
-#[derive(Clone, Copy, Debug)]
+/// A measured figure and how busy the cores were meanwhile, as shares from 0 to 1; 0 in the memory case.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sample {
     /// In the case's unit, per connection.
     pub(crate) value: f64,
-    /// Share of its core that the terminator used, 0 to 1.
-    pub(crate) server_busy: f64,
-    /// Share of its core that client and origin used, 0 to 1.
-    pub(crate) client_busy: f64,
+    /// Share of its core that the terminator used.
+    pub(crate) server: f64,
+    /// Share of that core that was used by anybody.
+    pub(crate) server_core: f64,
+    /// Share of their core that client and origin used.
+    pub(crate) client: f64,
+    /// Share of that core that was used by anybody.
+    pub(crate) client_core: f64,
 }
 
 impl Sample {
@@ -47,13 +52,17 @@ fn processor_time(case: Case, server: &Server, client: &Client, stage: &Stage) -
     }
     let (connections, concurrency) = (stage.scale.connections, stage.scale.concurrency);
     run(client, case.exchange(), resumed, connections.div_ceil(8), concurrency)?;
-    let before = server.process().cpu_time();
+    let cores = || (core(stage.cores.server), core(stage.cores.client));
+    let (before, cores_before) = (server.process().cpu_time(), cores());
     let outcome = run(client, case.exchange(), resumed, connections, concurrency)?;
-    let used = server.process().cpu_time().saturating_sub(before);
+    let (after, cores_after) = (server.process().cpu_time(), cores());
+    let used = after.saturating_sub(before);
     Ok(Sample {
         value: used.as_secs_f64() * 1e6 / as_f64(connections),
-        server_busy: share(used, outcome.elapsed),
-        client_busy: share(outcome.own_cpu, outcome.elapsed),
+        server: share(used, outcome.elapsed),
+        server_core: cores_after.0.busy_since(cores_before.0),
+        client: share(outcome.own_cpu, outcome.elapsed),
+        client_core: cores_after.1.busy_since(cores_before.1),
     })
 }
 
@@ -64,7 +73,7 @@ fn memory(server: &Server, client: &Client, stage: &Stage) -> Result<Sample, Str
     let grown = server.process().memory().pss.saturating_sub(before);
     let kibibytes = usize::try_from(grown / 1024).unwrap_or(usize::MAX);
     let value = as_f64(kibibytes) / as_f64(held.len());
-    Ok(Sample { value, server_busy: 0.0, client_busy: 0.0 })
+    Ok(Sample { value, ..Sample::default() })
 }
 
 fn run(
@@ -76,6 +85,11 @@ fn run(
 ) -> Result<Outcome, String> {
     let until = Until::Connections(connections);
     Load { exchange, resumed, concurrency, until }.run(client).map_err(|failure| failure.to_string())
+}
+
+/// Without `/proc/stat` the cores' remarks are missing, no figure is.
+fn core(core: usize) -> CoreTime {
+    core_time(core).unwrap_or_default()
 }
 
 fn share(used: Duration, elapsed: Duration) -> f64 {

@@ -11,6 +11,7 @@ use courser_testkit::{
 use rustls::{CipherSuite, NamedGroup, ProtocolVersion};
 
 use crate::{
+    Cores,
     case::{ANSWER, Case},
     options::{Options, Scale},
 };
@@ -23,7 +24,7 @@ const TICKETS: u32 = 2;
 
 pub(crate) struct Stage {
     pub(crate) scale: Scale,
-    core: usize,
+    pub(crate) cores: Cores,
     ca: TestCa,
     ecdsa: Issued,
     rsa: Issued,
@@ -31,11 +32,11 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    pub(crate) fn new(options: &Options, core: usize) -> Self {
+    pub(crate) fn new(options: &Options, cores: Cores) -> Self {
         let ca = TestCa::new();
         Self {
             scale: *options.scale(),
-            core,
+            cores,
             ecdsa: ca.issue(&Leaf::new(KeyType::EcdsaP256)),
             rsa: ca.issue(&Leaf::new(KeyType::Rsa2048)),
             ca,
@@ -52,7 +53,7 @@ impl Stage {
             resume: case.resume(),
             backend,
             backlog: BACKLOG,
-            core: Some(self.core),
+            core: Some(self.cores.server),
         }
     }
 
