@@ -12,4 +12,4 @@ pub mod systemd;
 
 pub use address::Address;
 pub use listen::{Accepted, Listener, Socket};
-pub use stream::Stream;
+pub use stream::{Stream, Then};

@@ -13,7 +13,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use crate::address::Address;
-use crate::stream::{Stream, register};
+use crate::stream::{Stream, Watched, register};
 
 /// An open listening socket that no worker serves yet.
 #[derive(Debug)]
@@ -114,7 +114,9 @@ fn local_address(socket: &SockRef<'_>) -> io::Result<Address> {
 /// A listening socket in a worker's runtime.
 #[derive(Debug)]
 pub struct Listener {
-    fd: AsyncFd<OwnedFd>,
+    // Dropped before `fd`: see `register`.
+    queue: AsyncFd<Watched>,
+    fd: OwnedFd,
     address: Address,
 }
 
@@ -130,7 +132,7 @@ pub struct Accepted {
 impl Listener {
     /// Registers the socket with the current thread's runtime.
     pub fn new(socket: Socket) -> io::Result<Self> {
-        Ok(Self { fd: register(socket.fd, Interest::READABLE)?, address: socket.address })
+        Ok(Self { queue: register(&socket.fd, Interest::READABLE)?, fd: socket.fd, address: socket.address })
     }
 
     /// Where it listens.
@@ -141,8 +143,8 @@ impl Listener {
     /// Waits for the next connection.
     pub async fn accept(&self) -> io::Result<Accepted> {
         loop {
-            let mut ready = self.fd.readable().await?;
-            if let Ok(accepted) = ready.try_io(|fd| accept(fd.get_ref())) {
+            let mut ready = self.queue.readable().await?;
+            if let Ok(accepted) = ready.try_io(|_| accept(&self.fd)) {
                 return accepted;
             }
         }
@@ -153,5 +155,5 @@ fn accept(listener: &OwnedFd) -> io::Result<Accepted> {
     let (fd, peer) =
         rustix::net::acceptfrom_with(listener.as_fd(), SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)?;
     let peer = peer.and_then(|any| SocketAddr::try_from(any).ok());
-    Ok(Accepted { stream: Stream::new(fd)?, peer })
+    Ok(Accepted { stream: Stream::new(fd, true), peer })
 }

@@ -1,8 +1,9 @@
 //! A non-blocking byte stream, TCP or unix, in a worker's runtime.
 
+use std::cell::{Cell, OnceCell};
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::task::{Context, Poll, ready};
 
 use rustix::buffer::spare_capacity;
@@ -14,16 +15,34 @@ use tokio::io::unix::AsyncFd;
 
 use crate::address::Address;
 
-/// A connected socket. Reads wait for readiness first; writes are tried first, since they nearly always succeed.
+/// A connected socket.
+///
+/// It joins the event queue only when it has to wait for the first time: a ClientHello that is there when the
+/// connection is accepted is read, and answered, without a trip round the event loop. Writes are tried at once, since
+/// they nearly always succeed; reads after the first wait for readiness.
 #[derive(Debug)]
 pub struct Stream {
-    fd: AsyncFd<OwnedFd>,
+    // Dropped before `fd`: see `register`.
+    queue: OnceCell<AsyncFd<Watched>>,
+    fd: OwnedFd,
+    /// The first read is tried before waiting.
+    eager: Cell<bool>,
+}
+
+/// Whether more bytes follow a write at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// Bytes may follow later: send now.
+    Wait,
+    /// [`Stream::shutdown`] follows: the kernel may keep the bytes back until then, so that they and the FIN share a
+    /// segment.
+    Shutdown,
 }
 
 impl Stream {
-    /// Registers a connected, non-blocking socket with the current thread's runtime.
-    pub fn new(fd: OwnedFd) -> io::Result<Self> {
-        Ok(Self { fd: register(fd, Interest::READABLE | Interest::WRITABLE)? })
+    /// Takes a connected, non-blocking socket. `eager`: there may be something to read already.
+    pub fn new(fd: OwnedFd, eager: bool) -> Self {
+        Self { queue: OnceCell::new(), fd, eager: Cell::new(eager) }
     }
 
     /// Connects to `address`, with TCP_NODELAY for TCP.
@@ -34,18 +53,22 @@ impl Stream {
         if tcp {
             socket.set_tcp_nodelay(true)?;
         }
-        let begun = socket.connect(&address.to_socket2()?);
-        let stream = Self::new(socket.into())?;
-        match begun {
-            Ok(()) => Ok(stream),
-            Err(e) if e.raw_os_error() == Some(Errno::INPROGRESS.raw_os_error()) => stream.connected().await,
+        match socket.connect(&address.to_socket2()?) {
+            Ok(()) => Ok(Self::new(socket.into(), false)),
+            Err(e) if e.raw_os_error() == Some(Errno::INPROGRESS.raw_os_error()) => {
+                Self::new(socket.into(), false).connected().await
+            }
             Err(e) => Err(e),
         }
     }
 
+    /// On the same machine the connection is there before `connect` returns, although it says "in progress".
     async fn connected(self) -> io::Result<Self> {
+        if rustix::net::getpeername(&self.fd).is_ok() {
+            return Ok(self);
+        }
         // The guard keeps the readiness: it holds for the first write as well.
-        self.fd.writable().await?.retain_ready();
+        self.queue()?.writable().await?.retain_ready();
         match SockRef::from(&self.fd).take_error()? {
             Some(error) => Err(error),
             None => Ok(self),
@@ -60,14 +83,32 @@ impl Stream {
         buffer: &mut Vec<u8>,
         make_room: impl FnOnce(&mut Vec<u8>),
     ) -> Poll<io::Result<usize>> {
-        let mut ready = ready!(self.fd.poll_read_ready(cx))?;
+        if self.eager.take() {
+            make_room(buffer);
+            match self.receive(buffer) {
+                Err(Errno::AGAIN) => self.poll_read_when_ready(cx, buffer, |_| {}),
+                result => Poll::Ready(result.map_err(io::Error::from)),
+            }
+        } else {
+            self.poll_read_when_ready(cx, buffer, make_room)
+        }
+    }
+
+    fn poll_read_when_ready(
+        &self,
+        cx: &mut Context<'_>,
+        buffer: &mut Vec<u8>,
+        make_room: impl FnOnce(&mut Vec<u8>),
+    ) -> Poll<io::Result<usize>> {
+        let queue = self.queue()?;
+        let mut ready = ready!(queue.poll_read_ready(cx))?;
         make_room(buffer);
         let room = buffer.capacity() - buffer.len();
         loop {
-            match rustix::net::recv(self.fd.as_fd(), spare_capacity(buffer), RecvFlags::empty()) {
+            match self.receive(buffer) {
                 // A short read has emptied the socket; the next data makes a new event (epoll(7), edge-triggered).
                 // The end of the stream keeps its readiness in any case.
-                Ok((read, _)) => {
+                Ok(read) => {
                     if read < room {
                         ready.clear_ready();
                     }
@@ -75,21 +116,21 @@ impl Stream {
                 }
                 Err(Errno::AGAIN) => {
                     ready.clear_ready();
-                    ready = ready!(self.fd.poll_read_ready(cx))?;
+                    ready = ready!(queue.poll_read_ready(cx))?;
                 }
-                Err(Errno::INTR) => {}
                 Err(error) => return Poll::Ready(Err(error.into())),
             }
         }
     }
 
     /// Writes the front of `bytes` and returns how many bytes were taken.
-    pub fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    pub fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8], then: Then) -> Poll<io::Result<usize>> {
+        let more = if then == Then::Shutdown { SendFlags::MORE } else { SendFlags::empty() };
         loop {
-            match rustix::net::send(self.fd.as_fd(), bytes, SendFlags::NOSIGNAL) {
+            match rustix::io::retry_on_intr(|| rustix::net::send(&self.fd, bytes, SendFlags::NOSIGNAL | more))
+            {
                 Ok(written) => return Poll::Ready(Ok(written)),
-                Err(Errno::AGAIN) => ready!(self.fd.poll_write_ready(cx))?.clear_ready(),
-                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => ready!(self.queue()?.poll_write_ready(cx))?.clear_ready(),
                 Err(error) => return Poll::Ready(Err(error.into())),
             }
         }
@@ -98,7 +139,7 @@ impl Stream {
     /// Sends FIN: no more bytes from us.
     pub fn shutdown(&self) {
         // It fails only when the peer is gone already, which the next read says better.
-        let _ = rustix::net::shutdown(self.fd.as_fd(), Shutdown::Write);
+        let _ = rustix::net::shutdown(&self.fd, Shutdown::Write);
     }
 
     /// Makes the close send RST instead of FIN (socket(7), SO_LINGER with zero).
@@ -110,16 +151,41 @@ impl Stream {
     pub fn local_address(&self) -> Option<SocketAddr> {
         SockRef::from(&self.fd).local_addr().ok().and_then(|address| address.as_socket())
     }
+
+    fn receive(&self, buffer: &mut Vec<u8>) -> Result<usize, Errno> {
+        let read = || rustix::net::recv(&self.fd, spare_capacity(buffer), RecvFlags::empty());
+        rustix::io::retry_on_intr(read).map(|(read, _)| read)
+    }
+
+    fn queue(&self) -> io::Result<&AsyncFd<Watched>> {
+        if let Some(queue) = self.queue.get() {
+            return Ok(queue);
+        }
+        let queue = register(&self.fd, Interest::READABLE | Interest::WRITABLE)?;
+        Ok(self.queue.get_or_init(|| queue))
+    }
 }
 
-/// Registers `fd` with the current thread's runtime.
-pub(crate) fn register(fd: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an `OwnedFd` names the same open descriptor until it is dropped, and an `AsyncFd` deregisters before it
-    // drops what it holds. Nothing here replaces the descriptor (`get_mut` is never called).
+/// A descriptor in the event queue that somebody else owns.
+#[derive(Debug)]
+pub(crate) struct Watched(RawFd);
+
+impl AsRawFd for Watched {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0
+    }
+}
+
+/// Puts `fd` into the event queue of the current thread's runtime. The caller has to drop the result before `fd`.
+pub(crate) fn register(fd: &OwnedFd, interest: Interest) -> io::Result<AsyncFd<Watched>> {
+    let watched = Watched(fd.as_fd().as_raw_fd());
     #[allow(
         unsafe_code,
         reason = "the safe constructors are deprecated as unsound for other descriptor types"
     )]
-    let registered = unsafe { AsyncFd::register_with_interest(fd, interest) };
+    // SAFETY: the number must name the same open descriptor until the `AsyncFd` is dropped. The callers, `Stream` and
+    // `Listener`, keep both in one struct, the queue's field first, which is therefore dropped first; neither hands
+    // `fd` out or replaces it.
+    let registered = unsafe { AsyncFd::register_with_interest(watched, interest) };
     registered.map_err(io::Error::from)
 }

@@ -6,7 +6,7 @@
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 
-use courser_net::Stream;
+use courser_net::{Stream, Then};
 use courser_telemetry::EndReason;
 
 use crate::account::FAREWELL;
@@ -70,7 +70,7 @@ async fn say_goodbye(client: &Client, outbox: &mut Outbox, drain: bool) {
 
 fn poll_send(stream: &Stream, outbox: &mut Outbox, cx: &mut Context<'_>) -> Poll<()> {
     while !outbox.is_empty() {
-        match ready!(stream.poll_write(cx, outbox.pending())) {
+        match ready!(stream.poll_write(cx, outbox.pending(), Then::Shutdown)) {
             Ok(written) => outbox.advance(written),
             Err(_) => return Poll::Ready(()),
         }

@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use courser_net::Then;
 use courser_session::Miss;
 use courser_telemetry::{End, EndReason, Resumption};
 use courser_tls::{Failure, FailureKind, ServerConnection, State};
@@ -86,7 +87,7 @@ impl Exchange {
     async fn send(&mut self, client: &Client) -> Result<(), End> {
         poll_fn(|cx| {
             while !self.out.is_empty() {
-                match client.stream.poll_write(cx, self.out.pending()) {
+                match client.stream.poll_write(cx, self.out.pending(), Then::Wait) {
                     Poll::Ready(Ok(written)) => self.out.advance(written),
                     Poll::Ready(Err(_)) => return Poll::Ready(Err(EndReason::ClientReset.into())),
                     Poll::Pending => return poll_timeout(client, cx),

@@ -6,7 +6,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use courser_net::Stream;
+use courser_net::{Stream, Then};
 use courser_telemetry::{End, EndReason};
 use courser_tls::{Failure, FailureKind, ServerConnection, State};
 
@@ -121,7 +121,9 @@ impl Relay {
             match self.upward {
                 Flow::Open => ready!(self.poll_read_client(cx))?,
                 Flow::Ending => {
-                    self.backend.shutdown();
+                    if self.downward == Flow::Open {
+                        self.backend.shutdown(); // otherwise both directions are over, and the close says so
+                    }
                     self.upward = Flow::Ended;
                 }
                 Flow::Ended => return Poll::Ready(Ok(())),
@@ -192,7 +194,7 @@ impl Relay {
 
     fn poll_write_backend(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
         while !self.to_backend.is_empty() {
-            match ready!(self.backend.poll_write(cx, self.to_backend.pending())) {
+            match ready!(self.backend.poll_write(cx, self.to_backend.pending(), Then::Wait)) {
                 Ok(written) => self.to_backend.advance(written),
                 Err(_) => return Poll::Ready(Err(EndReason::BackendReset.into())),
             }
@@ -236,8 +238,9 @@ impl Relay {
     }
 
     fn poll_write_client(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
+        let then = if self.downward == Flow::Ending { Then::Shutdown } else { Then::Wait };
         while !self.to_client.is_empty() {
-            match ready!(self.client.stream.poll_write(cx, self.to_client.pending())) {
+            match ready!(self.client.stream.poll_write(cx, self.to_client.pending(), then)) {
                 Ok(written) => self.to_client.advance(written),
                 Err(_) => return Poll::Ready(Err(EndReason::ClientReset.into())),
             }

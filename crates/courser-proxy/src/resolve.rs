@@ -139,7 +139,7 @@ impl Answer {
         match (self.host.as_str(), self.port).to_socket_addrs() {
             Ok(found) => self.replace(found.collect()),
             Err(error) => {
-                say("warning", format_args!("backend {}: cannot look the name up: {error}", self.host))
+                say("warning", format_args!("backend {}: cannot look the name up: {error}", self.host));
             }
         }
     }

@@ -40,7 +40,7 @@ impl Events {
         match self.admit(kind, Instant::now()) {
             Some(0) => say("warning", message),
             Some(left_out) => {
-                say("warning", format_args!("{message} ({left_out} more `{kind}` lines left out before)"))
+                say("warning", format_args!("{message} ({left_out} more `{kind}` lines left out before)"));
             }
             None => {}
         }
