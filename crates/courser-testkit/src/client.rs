@@ -5,6 +5,7 @@
 //! change what the server does. Key exchange, Finished and every record's authentication are always checked.
 
 mod clock;
+mod share;
 mod unverified;
 
 use std::{
@@ -85,6 +86,24 @@ impl Client {
         Self::with(address, config, resume)
     }
 
+    /// A TLS 1.3 client that lists `groups` in this order and sends a key share for `share` alone, whatever its place
+    /// among them.
+    ///
+    /// # Panics
+    /// When the library has no group among `groups`.
+    #[must_use]
+    pub fn with_share(address: SocketAddr, groups: &[NamedGroup], share: NamedGroup) -> Self {
+        let known = |group: &NamedGroup| aws_lc_rs::ALL_KX_GROUPS.iter().find(|known| known.name() == *group);
+        let mut provider = provider(Version::Tls13, KeyType::EcdsaP256);
+        provider.kx_groups = groups.iter().filter_map(known).copied().collect();
+        let verifier = Arc::new(unverified::Unverified::default());
+        let config = builder_for(Version::Tls13, provider).dangerous();
+        let config = config.with_custom_certificate_verifier(verifier).with_no_client_auth();
+        let mut client = Self::with(address, config, Resume::Never);
+        Arc::make_mut(&mut client.config).resumption = Resumption::store(Arc::new(share::ShareFor(share)));
+        client
+    }
+
     fn with(address: SocketAddr, mut config: ClientConfig, resume: Resume) -> Self {
         config.resumption = match resume {
             Resume::Never => Resumption::disabled(),
@@ -100,15 +119,18 @@ impl Client {
     /// # Errors
     /// Of the socket, or of TLS, or `TimedOut`/`WouldBlock` when the server is silent.
     pub fn connect(&self) -> io::Result<Connection> {
-        let mut socket = TcpStream::connect(self.address)?;
-        socket.set_nodelay(true)?;
-        socket.set_read_timeout(Some(SILENCE))?;
-        let mut tls =
-            ClientConnection::new(Arc::clone(&self.config), self.name.clone()).map_err(io::Error::other)?;
-        while tls.is_handshaking() {
-            tls.complete_io(&mut socket)?;
-        }
-        Ok(Connection { tls, socket })
+        Connection::complete(self.session(), TcpStream::connect(self.address)?)
+    }
+
+    /// The library's end of a new connection, for callers that carry its first bytes themselves: cut, wrapped or late.
+    /// [`Connection::complete`] goes on from there.
+    ///
+    /// # Panics
+    /// When the library refuses its own configuration.
+    #[must_use]
+    pub fn session(&self) -> ClientConnection {
+        ClientConnection::new(Arc::clone(&self.config), self.name.clone())
+            .expect("the configuration is complete")
     }
 }
 
@@ -123,6 +145,8 @@ pub struct Agreed {
     pub group: Option<NamedGroup>,
     /// Whether an earlier session was resumed.
     pub resumed: bool,
+    /// Whether the server asked for another key share first (RFC 8446, section 4.1.4).
+    pub retried: bool,
     /// The server's own certificate.
     pub certificate: Option<CertificateDer<'static>>,
 }
@@ -135,6 +159,35 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// Completes the handshake of `tls` over `socket`, whatever has been exchanged already.
+    ///
+    /// # Errors
+    /// As [`Client::connect`].
+    pub fn complete(mut tls: ClientConnection, mut socket: TcpStream) -> io::Result<Self> {
+        socket.set_nodelay(true)?;
+        socket.set_read_timeout(Some(SILENCE))?;
+        while tls.is_handshaking() {
+            tls.complete_io(&mut socket)?;
+        }
+        Ok(Self { tls, socket })
+    }
+
+    /// The plaintext, to read and to write.
+    pub fn stream(&mut self) -> rustls::Stream<'_, ClientConnection, TcpStream> {
+        rustls::Stream::new(&mut self.tls, &mut self.socket)
+    }
+
+    /// The library's end, for what an orderly client does not do.
+    pub fn tls(&mut self) -> &mut ClientConnection {
+        &mut self.tls
+    }
+
+    /// The socket under it.
+    #[must_use]
+    pub fn socket(&self) -> &TcpStream {
+        &self.socket
+    }
+
     /// What the handshake agreed on.
     #[must_use]
     pub fn agreed(&self) -> Agreed {
@@ -144,6 +197,7 @@ impl Connection {
             suite: self.tls.negotiated_cipher_suite().map(|suite| suite.suite()),
             group: self.tls.negotiated_key_exchange_group().map(rustls::crypto::SupportedKxGroup::name),
             resumed: self.is_resumed(),
+            retried: self.tls.handshake_kind() == Some(HandshakeKind::FullWithHelloRetryRequest),
             certificate: leaf.map(|leaf| leaf.clone().into_owned()),
         }
     }
@@ -249,16 +303,20 @@ fn sessions(tls12: Tls12Resumption) -> Resumption {
 }
 
 fn builder(version: Version, key: KeyType) -> rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier> {
+    builder_for(version, provider(version, key))
+}
+
+fn builder_for(
+    version: Version,
+    provider: CryptoProvider,
+) -> rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier> {
     let versions: &[_] = match version {
         Version::Tls12 => &[&rustls::version::TLS12],
         Version::Tls13 => &[&rustls::version::TLS13],
     };
-    ClientConfig::builder_with_details(
-        Arc::new(provider(version, key)),
-        Arc::new(clock::StandingClock::new()),
-    )
-    .with_protocol_versions(versions)
-    .expect("the provider has a suite for its version")
+    ClientConfig::builder_with_details(Arc::new(provider), Arc::new(clock::StandingClock::new()))
+        .with_protocol_versions(versions)
+        .expect("the provider has a suite for its version")
 }
 
 fn provider(version: Version, key: KeyType) -> CryptoProvider {
