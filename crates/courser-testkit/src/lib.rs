@@ -19,5 +19,5 @@ pub use ca::{Issued, KeyType, Leaf, Pair, TestCa};
 pub use courser::Courser;
 pub use folder::Folder;
 pub use origin::{Behaviour, Origin, body};
-pub use process::{PATIENCE, Process, Signal};
+pub use process::{Finished, PATIENCE, Process, Signal};
 pub use tools::{find, free_port, require};

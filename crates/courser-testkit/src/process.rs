@@ -1,7 +1,7 @@
 //! A guard over a started program: it keeps what the program prints, and stops it whatever happens.
 
 use std::{
-    io::{BufRead, BufReader, Read},
+    io::{BufRead, BufReader, Read, Write},
     os::unix::process::CommandExt,
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
@@ -35,9 +35,25 @@ impl Process {
     /// When the program cannot be started.
     #[must_use]
     pub fn start(command: &mut Command) -> Self {
+        Self::spawn(command.stdin(Stdio::null()))
+    }
+
+    /// As [`Process::start`], with `input` and then an end of file on its standard input.
+    ///
+    /// # Panics
+    /// When the program cannot be started.
+    #[must_use]
+    pub fn start_with_input(command: &mut Command, input: impl Into<Vec<u8>>) -> Self {
+        let mut process = Self::spawn(command.stdin(Stdio::piped()));
+        let (mut pipe, input) = (process.child.stdin.take().expect("stdin is piped"), input.into());
+        // A thread, for a program that fills its output before it reads; one that ends early need not read at all.
+        thread::spawn(move || pipe.write_all(&input).ok());
+        process
+    }
+
+    fn spawn(command: &mut Command) -> Self {
         let name = command.get_program().to_string_lossy().into_owned();
         let mut child = command
-            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
@@ -118,6 +134,20 @@ impl Process {
             Some(status) => status,
             None => self.fail("end of the process", "still running"),
         }
+    }
+
+    /// Waits for its end and for the last byte of both outputs, at most [`PATIENCE`] each: for a program that is run
+    /// for what it prints.
+    ///
+    /// # Panics
+    /// When it still runs after that.
+    #[must_use]
+    pub fn finish(mut self) -> Finished {
+        let status = self.wait();
+        let whole = |output: &Output| {
+            output.wait_closed().unwrap_or_else(|why| self.fail("the end of its output", &why)).join("\n")
+        };
+        Finished { status, stdout: whole(&self.stdout), stderr: whole(&self.stderr) }
     }
 
     /// Sends SIGTERM and waits for the end.
@@ -209,6 +239,17 @@ impl Drop for Process {
     }
 }
 
+/// A program that has ended, and what it printed, without the last line's end.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// Its standard output.
+    pub stdout: String,
+    /// Its standard error.
+    pub stderr: String,
+}
+
 /// A command that runs `program` on one core only, through `taskset`, which the program replaces.
 #[must_use]
 pub fn pinned(program: &Path, core: usize) -> Command {
@@ -262,16 +303,28 @@ impl Output {
     }
 
     fn wait<T>(&self, mut enough: impl FnMut(&[String]) -> Option<T>) -> Result<T, String> {
+        self.wait_state(|lines| match enough(&lines.all) {
+            None if lines.closed => {
+                Some(Err(format!("the output ended first, after {} lines", lines.all.len())))
+            }
+            found => found.map(Ok),
+        })?
+    }
+
+    fn wait_closed(&self) -> Result<Vec<String>, String> {
+        self.wait_state(|lines| lines.closed.then(|| lines.all.clone()))
+    }
+
+    fn wait_state<T>(&self, mut enough: impl FnMut(&Lines) -> Option<T>) -> Result<T, String> {
         let deadline = Instant::now() + PATIENCE;
         let mut lines = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            if let Some(found) = enough(&lines.all) {
+            if let Some(found) = enough(&lines) {
                 return Ok(found);
             }
             let left = deadline.saturating_duration_since(Instant::now());
-            if lines.closed || left.is_zero() {
-                let how = if lines.closed { "the output ended first" } else { "nothing for too long" };
-                return Err(format!("{how}, after {} lines", lines.all.len()));
+            if left.is_zero() {
+                return Err(format!("nothing for too long, after {} lines", lines.all.len()));
             }
             lines = self.changed.wait_timeout(lines, left).unwrap_or_else(PoisonError::into_inner).0;
         }

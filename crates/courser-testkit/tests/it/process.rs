@@ -26,6 +26,14 @@ fn a_signal_reaches_the_program() {
 }
 
 #[test]
+fn a_program_reads_its_input_and_is_read_to_its_end() {
+    let mut script = Command::new("sh");
+    let ended =
+        Process::start_with_input(script.args(["-c", "sort; echo >&2 done; exit 3"]), "b\na\n").finish();
+    assert_eq!((ended.status.code(), &*ended.stdout, &*ended.stderr), (Some(3), "a\nb", "done"));
+}
+
+#[test]
 #[should_panic(expected = "the output ended first")]
 fn waiting_for_a_line_that_cannot_come_fails() {
     shell("echo other >&2").wait_stderr_line("this");
