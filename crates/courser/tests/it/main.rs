@@ -13,3 +13,6 @@ mod listeners;
 mod limits;
 mod log;
 mod command_line;
+
+mod stage;
+mod support;

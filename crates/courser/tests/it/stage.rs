@@ -1,0 +1,145 @@
+//! What these tests share: a stage with certificate and terminator, clients in other languages, waits with a bound.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
+
+use courser_testkit::{
+    Courser, Folder, KeyType, PATIENCE, Process, TestCa,
+    client::{Client, Resume, Version},
+    courser::Setup,
+    process::Finished,
+    require,
+};
+use serde_json::Value;
+
+/// A certificate for localhost, the authority behind it, and a folder for whatever else a test needs.
+pub(crate) struct Stage {
+    pub(crate) folder: Folder,
+    pub(crate) certificate: PathBuf,
+    pub(crate) root: PathBuf,
+    key: KeyType,
+}
+
+impl Stage {
+    pub(crate) fn new() -> Self {
+        Self::with(KeyType::EcdsaP256)
+    }
+
+    pub(crate) fn with(key: KeyType) -> Self {
+        let (folder, ca) = (Folder::new(), TestCa::new());
+        Self { certificate: ca.localhost(key, &folder, "site"), root: ca.write_root(&folder), folder, key }
+    }
+
+    /// The terminator with this certificate, one worker and a log in JSON.
+    pub(crate) fn courser(&self) -> Setup {
+        courser().cert(&self.certificate).args(["--log", "json", "--workers", "1"])
+    }
+
+    /// [`Stage::courser`] in front of `backend`, started.
+    pub(crate) fn serve(&self, backend: impl AsRef<str>) -> Courser {
+        self.courser().backend(backend.as_ref()).start()
+    }
+
+    /// A client of our own, for what no other client does; every handshake full.
+    pub(crate) fn client(&self, courser: &Courser, version: Version) -> Client {
+        Client::new(courser.address(), version, self.key, Resume::Never)
+    }
+
+    /// curl that trusts the stage's authority and resolves localhost to the terminator.
+    pub(crate) fn curl(&self, courser: &Courser, path: &str) -> Command {
+        let mut command = Command::new("curl");
+        command.args(["--silent", "--show-error", "--max-time", "30", "--cacert"]).arg(&self.root);
+        let address = courser.address();
+        command.arg("--resolve").arg(format!("localhost:{}:{}", address.port(), address.ip()));
+        command.arg(format!("https://localhost:{}{path}", address.port()));
+        command
+    }
+
+    /// Runs a Python script that finds `connect()` (verified TLS to the terminator) and `raw(tls)` (the plain socket
+    /// under it). `None`, with the reason printed, where Python is missing.
+    pub(crate) fn python(&self, courser: &Courser, script: &str) -> Option<Finished> {
+        let mut command = Command::new(require("python3")?);
+        command.arg("-c").arg(format!("{PRELUDE}\n{script}"));
+        command.env("CA", &self.root).env("PORT", courser.address().port().to_string());
+        Some(run(&mut command))
+    }
+}
+
+const PRELUDE: &str = r#"
+import os, socket, ssl, sys
+def connect(**options):
+    context = ssl.create_default_context(cafile=os.environ["CA"])
+    for name, value in options.items():
+        setattr(context, name, value)
+    plain = socket.create_connection(("127.0.0.1", int(os.environ["PORT"])), timeout=15)
+    return context.wrap_socket(plain, server_hostname="localhost", suppress_ragged_eofs=False)
+def raw(tls):
+    return socket.socket(fileno=os.dup(tls.fileno()))
+def rest(tls):
+    return b"".join(iter(lambda: tls.recv(65536), b""))
+"#;
+
+/// The program under test.
+pub(crate) fn courser() -> Setup {
+    Courser::setup(env!("CARGO_BIN_EXE_courser"))
+}
+
+/// A command of the program that ends by itself.
+pub(crate) fn run_courser(arguments: &[&str]) -> Finished {
+    run(Command::new(env!("CARGO_BIN_EXE_courser")).args(arguments))
+}
+
+/// Runs a program to its end, with a bound on how long it may take.
+pub(crate) fn run(command: &mut Command) -> Finished {
+    Process::start(command).finish()
+}
+
+/// Asserts that a judge is content, and returns what it printed.
+#[track_caller]
+pub(crate) fn content(judge: Finished) -> String {
+    assert!(judge.status.success(), "{}\n{}\n{}", judge.status, judge.stdout, judge.stderr);
+    judge.stdout
+}
+
+/// The one line that the connection log has, or will soon have.
+#[track_caller]
+pub(crate) fn only_line(courser: &Courser) -> Value {
+    let mut lines = courser.connections_json(1);
+    assert_eq!(lines.len(), 1, "{lines:#?}");
+    lines.remove(0)
+}
+
+/// Asserts how a connection ended and whose doing it was.
+#[track_caller]
+pub(crate) fn assert_end(line: &Value, end: &str, side: &str) {
+    assert_eq!((line["end"].as_str(), line["side"].as_str()), (Some(end), Some(side)), "{line}");
+}
+
+/// Waits until `condition` holds.
+#[track_caller]
+pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < deadline, "waited in vain: {what}");
+        // The pace of asking, not a guess at how long it takes.
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A program in Go, compiled at the first call; `None`, with the reason printed, where Go is missing.
+pub(crate) fn go_program(name: &str, source: &str) -> Option<PathBuf> {
+    let go = require("go").or_else(|| Some(PathBuf::from("/usr/local/go/bin/go")).filter(|go| go.is_file()))?;
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("go-{name}-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("the tests' folder can be written");
+    let (file, program) = (folder.join("main.go"), folder.join(name));
+    fs::write(&file, source).expect("the tests' folder can be written");
+    let mut build = Command::new(go);
+    build.args(["build", "-o"]).arg(&program).arg(&file).env("GO111MODULE", "off");
+    content(run(&mut build));
+    Some(program)
+}
