@@ -1,5 +1,6 @@
 //! The test support itself, tried on programs that every machine has and on real TLS tools where they are installed.
 
+mod architecture;
 mod ca;
 mod origin;
 mod process;
