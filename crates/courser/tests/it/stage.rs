@@ -133,7 +133,8 @@ pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
 
 /// A program in Go, compiled at the first call; `None`, with the reason printed, where Go is missing.
 pub(crate) fn go_program(name: &str, source: &str) -> Option<PathBuf> {
-    let go = require("go").or_else(|| Some(PathBuf::from("/usr/local/go/bin/go")).filter(|go| go.is_file()))?;
+    let go =
+        require("go").or_else(|| Some(PathBuf::from("/usr/local/go/bin/go")).filter(|go| go.is_file()))?;
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("go-{name}-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("the tests' folder can be written");
     let (file, program) = (folder.join("main.go"), folder.join(name));
