@@ -137,16 +137,20 @@ pub enum NotHello {
 }
 
 impl NotHello {
-    /// The alert that tells a TLS client so; `None` where the peer does not speak TLS or has gone already.
+    /// The alert that tells the peer so: also one that speaks no TLS, for whose first record RFC 8446 section 5 demands
+    /// it, and whose user then finds something to search for. `None` where the peer has given up already.
     pub const fn alert(self) -> Option<Description> {
         match self {
-            Self::PlainHttp | Self::ProxyHeader | Self::NotTls | Self::Alert(_) => None,
+            Self::Alert(_) => None,
             Self::Sslv2 => Some(Description::ProtocolVersion),
             Self::OversizedRecord => Some(Description::RecordOverflow),
             Self::TooLong => Some(Description::DecodeError),
-            Self::UnexpectedType(_) | Self::ZeroLengthRecord | Self::NotClientHello(_) => {
-                Some(Description::UnexpectedMessage)
-            }
+            Self::PlainHttp
+            | Self::ProxyHeader
+            | Self::NotTls
+            | Self::UnexpectedType(_)
+            | Self::ZeroLengthRecord
+            | Self::NotClientHello(_) => Some(Description::UnexpectedMessage),
         }
     }
 }
