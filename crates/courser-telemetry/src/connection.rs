@@ -106,6 +106,37 @@ pub struct ConnectionRecord {
     pub end: End,
 }
 
+/// The fields of a line, in order, and what each says. A value that is not known is `-` in text, `null` in JSON.
+pub const FIELDS: &[(&str, &str)] = &[
+    ("time", "when it was accepted, UTC"),
+    ("id", "worker and number of the connection on it; backends get the same in PROXY v2's UNIQUE_ID"),
+    ("worker", "the worker that served it, counted from 0"),
+    ("listener", "configured name of the listener"),
+    ("host", "configured name of the virtual host, once chosen"),
+    ("peer", "address and port of the TCP peer, or `unix`"),
+    ("claimed", "the client that a trusted peer claims to speak for"),
+    ("sni", "server name of the ClientHello, in lower case"),
+    ("alpn", "application protocol agreed on"),
+    ("version", "protocol version"),
+    ("suite", "cipher suite, IANA's name"),
+    ("group", "key exchange group"),
+    ("scheme", "signature scheme; none where a session was resumed"),
+    ("key", "key of the certificate chosen, for example `EC256` or `RSA2048`"),
+    ("session", "`full` handshake, or resumed by `session_id`, `ticket` or `psk`"),
+    ("miss", "why an offered session was not resumed"),
+    ("backend", "the backend that served it, or the last one tried"),
+    ("retries", "addresses of backends that were tried in vain"),
+    ("bytes_in", "bytes of plaintext from the client"),
+    ("bytes_out", "bytes of plaintext to the client"),
+    ("hello_us", "microseconds from accept to the complete ClientHello"),
+    ("handshake_us", "microseconds from there to the end of the handshake"),
+    ("connect_us", "microseconds from there to the connected backend"),
+    ("total_us", "microseconds from accept to the end"),
+    ("end", "why it ended"),
+    ("side", "whose doing that was: `client`, `backend`, `courser` or `nobody`"),
+    ("detail", "what `end` does not say, for people; its words may change"),
+];
+
 impl ConnectionRecord {
     /// Appends the record's line to `out`.
     pub fn write(&self, out: &mut String, json: bool) {

@@ -28,10 +28,10 @@ impl Side {
 }
 
 macro_rules! reasons {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal, $side:ident;)*) => {
+    ($($(#[doc = $doc:literal])* $variant:ident = $name:literal, $side:ident;)*) => {
         /// Why a connection ended. One of these stands in every connection's line as `end`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum EndReason { $($(#[$doc])* $variant,)* }
+        pub enum EndReason { $($(#[doc = $doc])* $variant,)* }
 
         impl EndReason {
             /// Every reason, in the order of a connection's life.
@@ -40,6 +40,11 @@ macro_rules! reasons {
             /// The stable name used in logs and metrics.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
+            }
+
+            /// What it means, in a sentence: the documentation of the variant.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$variant => concat!($($doc),*).trim_ascii(),)* }
             }
 
             /// Whether what the client sent may be incomplete.

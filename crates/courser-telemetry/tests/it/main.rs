@@ -1,0 +1,3 @@
+//! What people read about the log, held to what is written.
+
+mod page;

@@ -1,0 +1,85 @@
+//! The tables of docs/life-of-a-connection.md that are made from the names here.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use courser_telemetry::connection::{FIELDS, Peer};
+use courser_telemetry::{ConnectionRecord, EndReason};
+
+/// Set it to 1 to write the tables as they are now.
+const UPDATE: &str = "UPDATE_SNAPSHOTS";
+
+#[test]
+fn the_page_has_the_names_of_today() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/life-of-a-connection.md");
+    let kept = fs::read_to_string(&path).unwrap();
+    let page = with_table(&kept, "end reasons", &end_reasons());
+    let page = with_table(&page, "log fields", &log_fields());
+    if std::env::var_os(UPDATE).is_some() {
+        fs::write(&path, &page).unwrap();
+    } else {
+        assert_eq!(kept, page, "out of date: run {UPDATE}=1 cargo test -p courser-telemetry");
+    }
+}
+
+#[test]
+fn a_line_has_the_fields_of_the_table() {
+    let mut line = String::new();
+    unknown().write(&mut line, false);
+    let names = line.split_ascii_whitespace().filter_map(|field| field.split_once('=')).map(|(name, _)| name);
+    assert!(names.eq(FIELDS.iter().map(|(name, _)| *name)), "{line}");
+}
+
+fn end_reasons() -> String {
+    let row = |reason: &EndReason| {
+        format!("| `{reason}` | {} | {} |\n", reason.side().name(), reason.meaning().replace('|', "\\|"))
+    };
+    let rows: String = EndReason::ALL.iter().map(row).collect();
+    format!("| `end` | `side` | what happened |\n|---|---|---|\n{rows}")
+}
+
+fn log_fields() -> String {
+    let rows: String = FIELDS.iter().map(|(name, meaning)| format!("| `{name}` | {meaning} |\n")).collect();
+    format!("| field | what it says |\n|---|---|\n{rows}")
+}
+
+/// The page with what stands between `<!-- NAME` and `<!-- /NAME -->` replaced.
+fn with_table(page: &str, name: &str, table: &str) -> String {
+    let (start, end) = (format!("<!-- {name}"), format!("<!-- /{name} -->"));
+    let (before, rest) = page.split_once(&start).expect("the page has the table's beginning");
+    let (comment, rest) = rest.split_once("-->\n").expect("the beginning is a comment");
+    let (_, after) = rest.split_once(&end).expect("the page has the table's end");
+    format!("{before}{start}{comment}-->\n\n{table}\n{end}{after}")
+}
+
+/// A record of which as little is known as can be.
+fn unknown() -> ConnectionRecord {
+    ConnectionRecord {
+        accepted: SystemTime::UNIX_EPOCH,
+        worker: 0,
+        number: 1,
+        listener: "a".into(),
+        host: None,
+        peer: Peer::Unix,
+        claimed: None,
+        sni: None,
+        alpn: None,
+        version: None,
+        suite: None,
+        group: None,
+        scheme: None,
+        key: None,
+        session: None,
+        miss: None,
+        backend: None,
+        retries: 0,
+        bytes_in: 0,
+        bytes_out: 0,
+        hello: None,
+        handshake: None,
+        connect: None,
+        total: Duration::ZERO,
+        end: EndReason::Probe.into(),
+    }
+}
