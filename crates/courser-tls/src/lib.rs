@@ -7,9 +7,11 @@
 
 pub mod failure;
 pub mod identity;
+mod key_schedule;
 pub mod names;
 mod pem;
 mod plan;
+mod random;
 mod selfsigned;
 mod server;
 mod sessions;

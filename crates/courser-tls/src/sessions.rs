@@ -9,6 +9,7 @@ use courser_session::{Cache, Lifespan, Miss, Origin, SessionId, Ticketer, UnixSe
 use rustls::server::{ProducesTickets, StoresServerSessions};
 
 use crate::plan::{HandshakePlan, SessionOffer, with_current};
+use crate::random;
 
 /// Sessions of this process: the cache for session IDs, the keys for tickets, the lifetime of both.
 #[derive(Clone)]
@@ -102,7 +103,7 @@ impl ProducesTickets for Sessions {
     fn encrypt(&self, state: &[u8]) -> Option<Vec<u8>> {
         let ticketer = self.ticketer.as_ref()?;
         let mut nonce = [0; 12];
-        aws_lc_rs::rand::fill(&mut nonce).ok()?;
+        random::fill(&mut nonce).ok()?;
         with_current(|plan| ticketer.seal(&plan.policy, self.lifespan(plan), state, nonce, now()))?
     }
 

@@ -6,14 +6,18 @@
 //! that, and the caller names the one for the ClientHello at hand.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
 use rustls::server::NoServerSessionStorage;
-use rustls::{ServerConfig, SupportedCipherSuite, SupportedProtocolVersion};
+use rustls::{
+    CipherSuiteCommon, ServerConfig, SupportedCipherSuite, SupportedProtocolVersion, Tls13CipherSuite,
+};
 
+use crate::key_schedule::HkdfSha256;
 use crate::names;
 use crate::plan::PlannedCertificate;
+use crate::random::Stocked;
 use crate::sessions::Sessions;
 
 /// A protocol version.
@@ -99,6 +103,7 @@ fn build(
     let provider = CryptoProvider {
         cipher_suites: ordered(suites, order).map(suite).collect::<Result<_, _>>()?,
         kx_groups: vec![kx_group(group)?],
+        secure_random: &Stocked,
         ..aws_lc_rs::default_provider()
     };
     let versions: Vec<_> = versions.iter().map(|version| library_version(*version)).collect();
@@ -135,7 +140,25 @@ fn is_chacha(code: u16) -> bool {
 
 fn suite(code: u16) -> Result<SupportedCipherSuite, TermsError> {
     let known = aws_lc_rs::ALL_CIPHER_SUITES.iter().find(|suite| u16::from(suite.suite()) == code);
-    known.copied().ok_or(TermsError::UnknownSuite(code))
+    known.map(|&suite| with_our_hkdf(suite)).ok_or(TermsError::UnknownSuite(code))
+}
+
+/// TLS 1.3 suites with SHA-256 use our key schedule.
+fn with_our_hkdf(suite: SupportedCipherSuite) -> SupportedCipherSuite {
+    static OURS: OnceLock<[Tls13CipherSuite; 2]> = OnceLock::new();
+    let ours = OURS.get_or_init(|| {
+        [
+            aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256,
+            aws_lc_rs::cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
+        ]
+        .map(|suite| {
+            let Tls13CipherSuite { common, aead_alg, .. } = suite.tls13().expect("both are TLS 1.3 suites");
+            let common = CipherSuiteCommon { ..*common };
+            Tls13CipherSuite { common, aead_alg: *aead_alg, hkdf_provider: &HkdfSha256, quic: None }
+        })
+    });
+    let known = ours.iter().find(|known| known.common.suite == suite.suite());
+    known.map_or(suite, SupportedCipherSuite::Tls13)
 }
 
 fn kx_group(code: u16) -> Result<&'static dyn SupportedKxGroup, TermsError> {
