@@ -89,7 +89,8 @@ impl Identity {
     /// Reads a chain and its key from PEM files (the same path twice where both stand in one file) and proves that
     /// they belong together.
     pub fn load(chain: &Path, key: &Path) -> Result<Self, IdentityError> {
-        Self::new(pem::chain(chain)?, &pem::key(key)?)
+        let of_key = |error| IdentityError::KeyFile(Box::new(error));
+        Self::new(pem::chain(chain)?, &pem::key(key).map_err(of_key)?)
     }
 
     pub(crate) fn new(
@@ -237,19 +238,14 @@ pub enum IdentityError {
     BadCertificate(String),
     /// The key is not the one that the certificate was made for.
     Mismatch,
+    /// What is wrong with the file of the key.
+    KeyFile(Box<Self>),
 }
 
 impl IdentityError {
     /// Whether the key file, not the chain file, is at fault.
     pub fn concerns_key(&self) -> bool {
-        matches!(
-            self,
-            Self::NoKey
-                | Self::EncryptedKey
-                | Self::OthersCanRead { .. }
-                | Self::UnsupportedKey(_)
-                | Self::Mismatch
-        )
+        matches!(self, Self::KeyFile(_) | Self::UnsupportedKey(_) | Self::Mismatch)
     }
 
     /// What to do about it.
@@ -266,6 +262,7 @@ impl IdentityError {
             Self::UnsupportedKey(_) => "use ECDSA on P-256 or P-384, Ed25519, or RSA of 2048 bits or more",
             Self::BadCertificate(_) => "openssl x509 -in FILE -text shows whether others can read it",
             Self::Mismatch => "openssl x509 -noout -pubkey and openssl pkey -pubout must print the same",
+            Self::KeyFile(error) => error.hint(),
         }
     }
 }
@@ -284,6 +281,7 @@ impl fmt::Display for IdentityError {
             Self::UnsupportedKey(what) => write!(f, "the key cannot be used: {what}"),
             Self::BadCertificate(error) => write!(f, "the certificate cannot be parsed: {error}"),
             Self::Mismatch => f.write_str("the private key does not belong to the certificate"),
+            Self::KeyFile(error) => error.fmt(f),
         }
     }
 }

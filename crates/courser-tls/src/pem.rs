@@ -5,7 +5,7 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{Error, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::identity::IdentityError;
@@ -23,7 +23,7 @@ pub(crate) fn chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, Identit
     match chain {
         Ok(chain) if chain.is_empty() => Err(IdentityError::NoCertificate),
         Ok(chain) => Ok(chain),
-        Err(error) => Err(IdentityError::BadPem(error.to_string())),
+        Err(error) => Err(bad(&error)),
     }
 }
 
@@ -38,9 +38,19 @@ pub(crate) fn key(path: &Path) -> Result<PrivateKeyDer<'static>, IdentityError> 
     }
     match PrivateKeyDer::from_pem_slice(&text) {
         Ok(key) => Ok(key),
-        Err(rustls::pki_types::pem::Error::NoItemsFound) => Err(IdentityError::NoKey),
-        Err(error) => Err(IdentityError::BadPem(error.to_string())),
+        Err(Error::NoItemsFound) => Err(IdentityError::NoKey),
+        Err(error) => Err(bad(&error)),
     }
+}
+
+/// The library shows lines as lists of bytes; and of a key's file nothing should be shown at all.
+fn bad(error: &Error) -> IdentityError {
+    IdentityError::BadPem(match error {
+        Error::MissingSectionEnd { .. } => "a section has no end".into(),
+        Error::IllegalSectionStart { .. } => "the first line of a section is wrong".into(),
+        Error::Base64Decode(_) => "a section is not base64".into(),
+        other => other.to_string(),
+    })
 }
 
 fn read(path: &Path) -> Result<(Vec<u8>, u32), IdentityError> {
