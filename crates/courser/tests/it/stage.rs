@@ -120,6 +120,14 @@ pub(crate) fn assert_end(line: &Value, end: &str, side: &str) {
     assert_eq!((line["end"].as_str(), line["side"].as_str()), (Some(end), Some(side)), "{line}");
 }
 
+/// How many descriptors the program has open after its first connection, when its workers have all of their own.
+pub(crate) fn descriptors_at_rest(courser: &Courser, client: &Client) -> usize {
+    client.connect().and_then(|mut first| first.get(10, true)).expect("the terminator serves");
+    // The line is written when everything else of a connection is gone.
+    let _ = courser.connections(1);
+    courser.descriptors()
+}
+
 /// Waits until `condition` holds.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
