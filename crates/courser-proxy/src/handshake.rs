@@ -137,7 +137,11 @@ fn note_facts(client: &mut Client, tls: &mut ServerConnection, offered: Option<R
     let account = &mut client.account;
     account.secured();
     let Some(facts) = tls.finish_handshake() else { return };
-    account.session = Some(if facts.resumed { offered.unwrap_or(Resumption::Psk) } else { Resumption::Full });
-    account.miss = offered.filter(|_| !facts.resumed).map(|_| facts.miss.unwrap_or(Miss::NotFound).name());
+    // Where no tickets are given out, a client that would take one comes back with a session ID that, beforehand,
+    // looks like the random one of a client that has no session.
+    let by = offered.unwrap_or(if tls.is_tls13() { Resumption::Psk } else { Resumption::SessionId });
+    account.session = Some(if facts.resumed { by } else { Resumption::Full });
+    let miss = facts.miss.or(offered.map(|_| Miss::NotFound)).filter(|_| !facts.resumed);
+    account.miss = miss.map(Miss::name);
     account.facts = Some(Box::new(facts));
 }
