@@ -2,9 +2,10 @@
 
 use std::{
     fs,
+    net::{TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::Command,
-    thread,
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
@@ -137,6 +138,16 @@ pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
         // The pace of asking, not a guess at how long it takes.
         thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// A backend that takes one connection: its address, and what `serve` made of it.
+pub(crate) fn backend<T: Send + 'static>(
+    serve: impl FnOnce(TcpStream) -> T + Send + 'static,
+) -> (String, JoinHandle<T>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+    let address = listener.local_addr().expect("a bound socket has an address");
+    let served = thread::spawn(move || serve(listener.accept().expect("the terminator connects").0));
+    (address.to_string(), served)
 }
 
 /// A program in Go, compiled at the first call; `None`, with the reason printed, where Go is missing.

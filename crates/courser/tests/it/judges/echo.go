@@ -1,0 +1,67 @@
+// Sends so many bytes through a TLS server that echoes, says close_notify with the rest still in flight, reads to the
+// server's own close_notify and compares the hashes of what was sent and what came back. Nothing is held in memory.
+package main
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"log"
+	"math/rand/v2"
+	"os"
+	"strconv"
+)
+
+func main() {
+	log.SetFlags(0)
+	address, root, size := os.Args[1], os.Args[2], must(strconv.ParseInt(os.Args[3], 10, 64))
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(must(os.ReadFile(root)))
+	connection := must(tls.Dial("tcp", address, &tls.Config{RootCAs: roots, ServerName: "localhost"}))
+
+	sent := make(chan string)
+	go func() {
+		hash := sha256.New()
+		source := io.LimitReader(&noise{generator: rand.New(rand.NewPCG(1, 2))}, size)
+		must(io.CopyBuffer(io.MultiWriter(hash, onlyWriter{connection}), source, make([]byte, 1<<18)))
+		check(connection.CloseWrite())
+		sent <- string(hash.Sum(nil))
+	}()
+	hash := sha256.New()
+	// A stream that ends without close_notify is an error here.
+	received := must(io.CopyBuffer(hash, onlyReader{connection}, make([]byte, 1<<18)))
+	if received != size {
+		log.Fatalf("%d bytes came back of %d", received, size)
+	}
+	if string(hash.Sum(nil)) != <-sent {
+		log.Fatal("other bytes came back")
+	}
+}
+
+// Bytes that repeat nowhere, cheap to make.
+type noise struct{ generator *rand.Rand }
+
+func (noise *noise) Read(bytes []byte) (int, error) {
+	for start := 0; start+8 <= len(bytes); start += 8 {
+		word := noise.generator.Uint64()
+		for index := range 8 {
+			bytes[start+index] = byte(word >> (8 * index))
+		}
+	}
+	return len(bytes) &^ 7, nil
+}
+
+type onlyWriter struct{ io.Writer }
+type onlyReader struct{ io.Reader }
+
+func must[T any](value T, err error) T {
+	check(err)
+	return value
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
