@@ -1,5 +1,6 @@
 //! Certificates by server name: exact, wildcard, default, and names that nobody knows.
 
+use courser_testkit::courser::Setup;
 use courser_testkit::{Courser, KeyType, Leaf};
 
 use crate::support::{Said, Site, assert_line, client, line, openssl, text};
@@ -23,12 +24,12 @@ fn shows(courser: &Courser, cases: &[(&str, &str)]) {
 }
 
 /// A terminator with one certificate for each of the names, the first the default.
-fn serving(site: &Site, names: &[&str]) -> courser_testkit::courser::Setup {
+fn serving(site: &Site, names: &[&str]) -> Setup {
     let cert = |(index, name): (usize, &&str)| {
         let leaf = Leaf::new(KeyType::EcdsaP256).names([*name]);
         site.ca.issue(&leaf).write_combined(&site.folder, &index.to_string())
     };
-    names.iter().enumerate().map(cert).fold(site.setup(), |setup, cert| setup.cert(cert))
+    names.iter().enumerate().map(cert).fold(site.setup(), Setup::cert)
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn gnutls_resumes_too() {
     let by_id = ("NORMAL:-VERS-ALL:+VERS-TLS1.2:%NO_TICKETS", "session_id");
     for (index, (priority, session)) in versions.into_iter().chain([by_id]).enumerate() {
         let arguments =
-            ["--insecure", "--resume", "--waitresumption", "--priority", priority, "-p", &port, "localhost"];
+            ["--insecure", "--resume", "--waitresumption", "--priority", priority, "-p", &port, "127.0.0.1"];
         let Some(said) = client("gnutls-cli", &arguments, "GET / HTTP/1.0\r\n\r\n") else { return };
         said.has("*** This is a resumed session");
         assert_line(&line(&courser, 2 * index + 2), &[("session", session)]);
