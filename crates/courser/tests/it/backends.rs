@@ -1,1 +1,188 @@
-//! To come.
+//! Where the plaintext goes: every kind of address, each backend in turn, and what happens when one is not there.
+
+use std::{
+    io::Write,
+    net::SocketAddr,
+    os::{
+        linux::net::SocketAddrExt,
+        unix::net::{SocketAddr as UnixAddr, UnixListener},
+    },
+    thread,
+};
+
+use courser_testkit::{Behaviour, Courser, Folder, Origin, client::Version, free_port};
+
+use crate::stage::{Stage, Stuck, assert_end, content, only_line};
+
+#[test]
+fn a_backend_on_ipv4_is_reached() {
+    reached(&Origin::http(), None);
+}
+
+#[test]
+fn a_backend_on_ipv6_is_reached() {
+    let loopback: SocketAddr = "[::1]:0".parse().unwrap();
+    reached(&Origin::setup(Behaviour::Http).listen(loopback).start(), None);
+}
+
+#[test]
+fn a_backend_by_name_is_reached() {
+    let origin = Origin::http();
+    reached(&origin, Some(format!("localhost:{}", origin.address().port())));
+}
+
+#[test]
+fn a_backend_on_a_unix_socket_is_reached() {
+    let folder = Folder::new();
+    reached(&Origin::setup(Behaviour::Http).unix(folder.join("app.sock")).start(), None);
+}
+
+#[test]
+fn a_backend_on_an_abstract_socket_is_reached() {
+    let stage = Stage::new();
+    let name = format!("courser-test-backend-{}", std::process::id());
+    let listener = UnixListener::bind_addr(&UnixAddr::from_abstract_name(&name).unwrap()).unwrap();
+    let served = thread::spawn(move || listener.accept().unwrap().0.write_all(b"from the void").unwrap());
+    let courser = stage.serve(format!("abstract:{name}"));
+    let Some(done) = stage.python(&courser, "print(rest(connect()))") else { return };
+    assert_eq!(content(done), "b'from the void'");
+    served.join().unwrap();
+    assert_eq!(only_line(&courser)["backend"], format!("abstract:{name}"));
+}
+
+#[test]
+fn backends_take_turns() {
+    let stage = Stage::new();
+    let origins = [Origin::http(), Origin::http(), Origin::http()];
+    let courser =
+        origins.iter().fold(stage.courser(), |setup, origin| setup.backend(origin.backend())).start();
+    let client = stage.client(&courser, Version::Tls13);
+    for _ in 0..9 {
+        client.connect().unwrap().get(10, true).unwrap();
+    }
+    assert_eq!(origins.each_ref().map(Origin::accepted), [3, 3, 3]);
+    let named = |line: &serde_json::Value| line["backend"].as_str().unwrap().to_owned();
+    let lines: Vec<String> = courser.connections_json(9).iter().map(named).collect();
+    let expected: Vec<&str> = origins.iter().map(Origin::backend).cycle().take(9).collect();
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn a_backend_that_refuses_is_passed_over() {
+    let stage = Stage::new();
+    let origin = Origin::http();
+    let courser = stage.courser().backend(nobody()).backend(origin.backend()).start();
+    served_after_one_retry(&stage, &courser, &origin);
+    courser.wait_stderr_line("refused");
+}
+
+#[test]
+fn a_backend_that_does_not_answer_is_passed_over() {
+    let stage = Stage::new();
+    let (stuck, origin) = (Stuck::new(), Origin::http());
+    let courser = stage
+        .courser()
+        .backend(stuck.address())
+        .backend(origin.backend())
+        .args(["--connect-timeout", "200ms"])
+        .start();
+    served_after_one_retry(&stage, &courser, &origin);
+    courser.wait_stderr_line("timed out");
+}
+
+#[test]
+fn without_any_backend_the_client_gets_a_clean_end() {
+    let stage = Stage::new();
+    let courser = stage.courser().backend(nobody()).backend(nobody()).start();
+    let Some(done) = stage.python(&courser, "assert rest(connect()) == b''") else { return };
+    content(done);
+    let line = only_line(&courser);
+    assert_end(&line, "no_backend", "backend");
+    assert_eq!(line["retries"], 2, "{line}");
+    assert!(line["detail"].as_str().unwrap().contains("refused"), "{line}");
+    courser.wait_stderr_line("warning: backend");
+}
+
+#[test]
+fn a_name_without_an_address_is_warned_of_at_the_start_and_does_not_stop_the_others() {
+    let stage = Stage::new();
+    let origin = Origin::http();
+    let courser = stage.courser().backend("nowhere.invalid:80").backend(origin.backend()).start();
+    courser.wait_stderr_line("nowhere.invalid");
+    let client = stage.client(&courser, Version::Tls13);
+    for _ in 0..2 {
+        client.connect().unwrap().get(10, true).unwrap();
+    }
+    assert_eq!(origin.accepted(), 2);
+}
+
+#[test]
+fn a_backend_that_comes_back_is_used_again() {
+    let stage = Stage::new();
+    let address = nobody();
+    let courser = stage.serve(&address);
+    let client = stage.client(&courser, Version::Tls13);
+    assert!(client.connect().unwrap().get(10, true).is_err());
+    let _origin = Origin::setup(Behaviour::Http).listen(address.parse().unwrap()).start();
+    client.connect().unwrap().get(10, true).unwrap();
+}
+
+#[test]
+fn a_client_that_has_gone_already_troubles_no_backend() {
+    let stage = Stage::new();
+    let origin = Origin::http();
+    let courser = stage.serve(origin.backend());
+    let script = "
+context = ssl.create_default_context(cafile=os.environ['CA'])
+context.maximum_version = ssl.TLSVersion.TLSv1_3
+plain = socket.create_connection(('127.0.0.1', int(os.environ['PORT'])))
+incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+tls = context.wrap_bio(incoming, outgoing, server_hostname='localhost')
+while True:
+    try:
+        tls.do_handshake()
+        break
+    except ssl.SSLWantReadError:
+        plain.sendall(outgoing.read())
+        incoming.write(plain.recv(65536))
+try:
+    tls.unwrap()
+except ssl.SSLWantReadError:
+    pass
+plain.sendall(outgoing.read())  # Finished and close_notify together
+while plain.recv(65536):
+    pass";
+    let Some(done) = stage.python(&courser, script) else { return };
+    content(done);
+    assert_end(&only_line(&courser), "closed_after_handshake", "nobody");
+    assert_eq!(origin.accepted(), 0);
+}
+
+/// Asserts that the page of `origin`, which the terminator is told of as `address`, comes through.
+#[track_caller]
+fn reached(origin: &Origin, address: Option<String>) {
+    let stage = Stage::new();
+    let address = address.as_deref().unwrap_or_else(|| origin.backend());
+    let courser = stage.serve(address);
+    stage.client(&courser, Version::Tls13).connect().unwrap().get(1000, true).unwrap();
+    let line = only_line(&courser);
+    assert_end(&line, "done", "nobody");
+    assert_eq!(line["backend"], address);
+}
+
+#[track_caller]
+fn served_after_one_retry(stage: &Stage, courser: &Courser, origin: &Origin) {
+    stage.client(courser, Version::Tls13).connect().unwrap().get(10, true).unwrap();
+    let line = only_line(courser);
+    assert_end(&line, "done", "nobody");
+    assert_eq!(
+        (line["retries"].as_u64(), line["backend"].as_str()),
+        (Some(1), Some(origin.backend())),
+        "{line}"
+    );
+}
+
+/// An address where nobody listens.
+fn nobody() -> String {
+    format!("127.0.0.1:{}", free_port())
+}

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    net::{TcpListener, TcpStream},
+    net::{SocketAddr, TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::Command,
     thread::{self, JoinHandle},
@@ -17,6 +17,7 @@ use courser_testkit::{
     require,
 };
 use serde_json::Value;
+use socket2::{Domain, SockAddr, Socket, Type};
 
 /// A certificate for localhost, the authority behind it, and a folder for whatever else a test needs.
 pub(crate) struct Stage {
@@ -150,6 +151,41 @@ pub(crate) fn backend<T: Send + 'static>(
     (address.to_string(), served)
 }
 
+/// An address that neither takes nor refuses connections: its queue is full, so the kernel drops what knocks.
+pub(crate) struct Stuck {
+    listener: Socket,
+    _queued: Vec<Socket>,
+}
+
+impl Stuck {
+    pub(crate) fn new() -> Self {
+        let any = SocketAddr::from(([127, 0, 0, 1], 0)).into();
+        let listener = stream();
+        listener.bind(&any).and_then(|()| listener.listen(0)).expect("loopback has a free port");
+        let address = listener.local_addr().expect("a bound socket has an address");
+        // A queue of length 0 holds one connection, one more on its way to it.
+        let queued = (0..3).map(|_| queue(&address)).collect();
+        Self { listener, _queued: queued }
+    }
+
+    pub(crate) fn address(&self) -> String {
+        let address = self.listener.local_addr().ok().and_then(|address| address.as_socket());
+        address.expect("the socket is TCP").to_string()
+    }
+}
+
+fn stream() -> Socket {
+    Socket::new(Domain::IPV4, Type::STREAM, None).expect("the kernel has sockets")
+}
+
+fn queue(address: &SockAddr) -> Socket {
+    let socket = stream();
+    socket.set_nonblocking(true).expect("every socket can be non-blocking");
+    // In progress, and so it stays.
+    let _ = socket.connect(address);
+    socket
+}
+
 /// A program in Go, compiled at the first call; `None`, with the reason printed, where Go is missing.
 pub(crate) fn go_program(name: &str, source: &str) -> Option<PathBuf> {
     let go =
@@ -160,6 +196,8 @@ pub(crate) fn go_program(name: &str, source: &str) -> Option<PathBuf> {
     fs::write(&file, source).expect("the tests' folder can be written");
     let mut build = Command::new(go);
     build.args(["build", "-o"]).arg(&program).arg(&file).env("GO111MODULE", "off");
-    content(run(&mut build));
+    // Without a bound: the first time, it compiles the standard library too.
+    let built = build.output().expect("go can be started");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     Some(program)
 }
