@@ -15,6 +15,9 @@ pub enum Miss {
     NotYetValid,
     /// The session is genuine, but was made under another policy.
     OtherPolicy,
+    /// The session is genuine, but was made with another cipher suite or server name than this handshake chose. Never
+    /// returned by this crate: for the TLS library's own check.
+    OtherParameters,
     /// The ticket is of a format that this version does not read, or was made by another program.
     UnknownFormat,
     /// The ticket's key is not, or no longer, or not yet, one of ours.
@@ -27,12 +30,13 @@ pub enum Miss {
 
 impl Miss {
     /// Every reason, in the order of their declaration, which is the order of [`MissCounts`](crate::MissCounts).
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::NotOffered,
         Self::NotFound,
         Self::Expired,
         Self::NotYetValid,
         Self::OtherPolicy,
+        Self::OtherParameters,
         Self::UnknownFormat,
         Self::UnknownKey,
         Self::Forged,
@@ -48,6 +52,7 @@ impl Miss {
             Self::Expired => "expired",
             Self::NotYetValid => "not_yet_valid",
             Self::OtherPolicy => "other_policy",
+            Self::OtherParameters => "other_parameters",
             Self::UnknownFormat => "unknown_format",
             Self::UnknownKey => "unknown_key",
             Self::Forged => "forged",

@@ -168,7 +168,7 @@ impl ServerConnection {
         let resumed = self.resumed();
         if let Some(plan) = self.plan.as_mut().filter(|plan| !resumed && plan.lifespan.is_some()) {
             plan.lifespan = None;
-            plan.miss = Some(Miss::NotFound);
+            plan.miss = Some(Miss::OtherParameters);
         }
     }
 }

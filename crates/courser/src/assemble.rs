@@ -36,6 +36,8 @@ pub(crate) struct Assembly {
     pub(crate) max_connections: usize,
     pub(crate) log: Format,
     pub(crate) drain_timeout: std::time::Duration,
+    /// Sessions by ID, for housekeeping.
+    pub(crate) cache: Option<Arc<Cache>>,
     /// Held for its thread.
     pub(crate) _resolver: Resolver,
 }
@@ -70,6 +72,7 @@ pub(crate) fn assemble(config: &Config, certificates: &Loaded) -> Result<Assembl
             Log::Off => Format::Off,
         },
         drain_timeout: config.process.drain_timeout,
+        cache: sessions.cache.clone(),
         _resolver: resolver,
     })
 }

@@ -4,9 +4,10 @@ use std::io;
 use std::process::ExitCode;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use courser_proxy::{Phase, Worker};
+use courser_session::{Cache, UnixSeconds};
 use courser_telemetry::Sink;
 use courser_telemetry::event::say;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -15,6 +16,9 @@ use tokio::sync::watch;
 
 use crate::assemble::Assembly;
 use crate::exit::Failure;
+
+/// How often the main thread looks after what nobody else does.
+const HOUSEKEEPING: Duration = Duration::from_secs(60);
 
 /// What the main thread waits for.
 enum Event {
@@ -28,9 +32,9 @@ pub(crate) fn run(assembly: Assembly) -> Result<ExitCode, Failure> {
     watch_signals(events.clone()).map_err(|error| Failure::runtime("cannot watch for signals", error))?;
     let sink = Sink::start(io::stdout());
     let (phase, _) = watch::channel(Phase::Serving);
-    let drain_timeout = assembly.drain_timeout;
+    let (drain_timeout, cache) = (assembly.drain_timeout, assembly.cache.clone());
     let workers = start_workers(assembly, &sink, &phase, &events)?;
-    let outcome = supervise(&happened, &phase, workers, drain_timeout);
+    let outcome = supervise(&happened, &phase, workers, drain_timeout, || forget_expired(cache.as_deref()));
     if sink.lost() > 0 {
         say(
             "warning",
@@ -107,13 +111,14 @@ fn supervise(
     phase: &watch::Sender<Phase>,
     mut workers: usize,
     drain_timeout: Duration,
+    housekeeping: impl Fn(),
 ) -> Result<ExitCode, Failure> {
     let mut failure = None;
     let mut deadline: Option<Instant> = None;
     while workers > 0 {
         let left =
             deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
-        match happened.recv_timeout(left.min(Duration::from_secs(3600))) {
+        match happened.recv_timeout(left.min(HOUSEKEEPING)) {
             Ok(Event::Signal(SIGHUP)) => {
                 say("warning", "SIGHUP ignored: settings are read at the start only")
             }
@@ -131,10 +136,18 @@ fn supervise(
                 phase.send_replace(Phase::Stopping);
                 deadline = None;
             }
-            Err(_) => {}
+            Err(_) => housekeeping(),
         }
     }
     failure.map_or(Ok(ExitCode::SUCCESS), Err)
+}
+
+/// Secrets of sessions that nobody can resume any more do not stay in the memory of an idle process.
+fn forget_expired(cache: Option<&Cache>) {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    if let Some(cache) = cache {
+        cache.sweep(UnixSeconds(now));
+    }
 }
 
 /// The first call drains, the second stops.
