@@ -110,8 +110,19 @@ impl Relay {
 
     fn poll_both(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
         let upward = self.poll_upward(cx)?;
+        let held = self.client_is_held();
         let downward = self.poll_downward(cx)?;
+        if held && !self.client_is_held() {
+            // What the client has sent meanwhile makes no new event.
+            return yield_turn(cx);
+        }
         if upward.is_ready() && downward.is_ready() { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+
+    /// Whether the client is not read because it does not read: one that demands answers (key updates) could otherwise
+    /// make us hold any number of them.
+    fn client_is_held(&self) -> bool {
+        self.to_client.pending().len() > BUFFER_BYTES
     }
 
     /// Client to backend.
@@ -153,8 +164,7 @@ impl Relay {
     }
 
     fn poll_read_client(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
-        // A client that demands answers (key updates) without reading them is not read either.
-        if self.to_client.pending().len() > BUFFER_BYTES {
+        if self.client_is_held() {
             return Poll::Pending;
         }
         let make_room = |bytes: &mut Vec<u8>| self.client.worker.buffers.make_room(bytes);
