@@ -4,6 +4,7 @@ mod cache;
 mod cache_model;
 mod cache_scan;
 mod cache_threads;
+mod page;
 mod ticket;
 mod ticket_format;
 mod ticket_roll;
