@@ -114,6 +114,16 @@ impl Client {
         Self { config: Arc::new(config), address, name }
     }
 
+    /// The same client, but it names another server than `localhost`.
+    ///
+    /// # Panics
+    /// When `name` is neither a DNS name nor an IP address.
+    #[must_use]
+    pub fn for_name(&self, name: &str) -> Self {
+        let name = ServerName::try_from(name.to_owned()).expect("the caller gives a name");
+        Self { name, ..self.clone() }
+    }
+
     /// Connects and completes the handshake.
     ///
     /// # Errors
