@@ -39,7 +39,12 @@ impl Stage {
 
     /// The terminator with this certificate, one worker and a log in JSON.
     pub(crate) fn courser(&self) -> Setup {
-        courser().cert(&self.certificate).args(["--log", "json", "--workers", "1"])
+        self.courser_of(1)
+    }
+
+    /// As [`Stage::courser`], with so many workers.
+    pub(crate) fn courser_of(&self, workers: usize) -> Setup {
+        courser().cert(&self.certificate).args(["--log", "json", "--workers", &workers.to_string()])
     }
 
     /// [`Stage::courser`] in front of `backend`, started.
@@ -96,9 +101,14 @@ pub(crate) fn run_courser(arguments: &[&str]) -> Finished {
     run(Command::new(env!("CARGO_BIN_EXE_courser")).args(arguments))
 }
 
-/// Runs a program to its end, with a bound on how long it may take.
+/// Runs a program to its end. The bound is for judges that move a gigabyte on a machine that does other things too.
 pub(crate) fn run(command: &mut Command) -> Finished {
-    Process::start(command).finish()
+    let mut process = Process::start(command);
+    let deadline = Instant::now() + 5 * PATIENCE;
+    while process.is_running() && Instant::now() < deadline {
+        thread::sleep(PACE);
+    }
+    process.finish()
 }
 
 /// Asserts that a judge is content, and returns what it printed.
@@ -130,14 +140,16 @@ pub(crate) fn descriptors_at_rest(courser: &Courser, client: &Client) -> usize {
     courser.descriptors()
 }
 
+/// How often a condition is looked at: not a guess at how long it takes.
+const PACE: Duration = Duration::from_millis(5);
+
 /// Waits until `condition` holds.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !condition() {
         assert!(Instant::now() < deadline, "waited in vain: {what}");
-        // The pace of asking, not a guess at how long it takes.
-        thread::sleep(Duration::from_millis(5));
+        thread::sleep(PACE);
     }
 }
 
