@@ -69,6 +69,7 @@ impl fmt::Display for Miss {
             Self::Expired => "the session has expired",
             Self::NotYetValid => "the session was created in the future",
             Self::OtherPolicy => "the session was made under another policy",
+            Self::OtherParameters => "the session was made with another cipher suite or server name",
             Self::UnknownFormat => "the ticket is of an unknown format",
             Self::UnknownKey => "the ticket's key is unknown",
             Self::Forged => "the ticket is not what its key sealed",
