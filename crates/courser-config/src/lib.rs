@@ -92,6 +92,7 @@ pub fn check_command() -> Command {
     flags::add_to(
         Command::new("check").about("Check what `serve` would do with the same flags, and do nothing"),
     )
+    .after_help("Examples:\n  courser check --config courser.toml\n  courser check --cert site.pem --backend 10.0.0.3:80")
 }
 
 /// Reads any text as a configuration and renders what is wrong with it: for fuzzing.
