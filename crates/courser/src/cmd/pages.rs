@@ -20,6 +20,8 @@ pub(crate) fn man() -> Result<ExitCode, Failure> {
     let failed = |error| Failure::runtime("cannot write the manual page", error);
     clap_mangen::Man::new(cli::command()).render(&mut page).map_err(failed)?;
     for command in cli::command().get_subcommands() {
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        write!(page, ".SH COMMAND courser {}\n{about}\n", command.get_name()).map_err(failed)?;
         clap_mangen::Man::new(command.clone()).render_options_section(&mut page).map_err(failed)?;
     }
     print(&page)
