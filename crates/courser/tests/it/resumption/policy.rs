@@ -4,7 +4,7 @@
 use courser_testkit::KeyType::EcdsaP256;
 use courser_testkit::{Courser, Leaf};
 
-use super::visitor::{KINDS, Visitor};
+use super::visitor::{KINDS, SESSION_ID, TICKET, Visitor};
 use crate::support::{Site, assert_line, line, text};
 
 /// Two virtual hosts, the second with other suites.
@@ -52,12 +52,30 @@ fn a_session_of_one_virtual_host_is_not_resumed_by_another() {
 fn a_session_of_another_name_of_the_same_host_is_not_resumed() {
     let site = Site::new();
     let courser = site.serve(&[EcdsaP256]).start();
-    for kind in KINDS {
+    for (index, kind) in KINDS.into_iter().enumerate() {
         let visitor = Visitor::new(&site, kind);
         if visitor.come(&courser, "-servername a.example").is_none() {
             return;
         }
         visitor.is_not_resumed(&courser, "-servername b.example");
+        let fields = [("session", "full"), ("miss", "other_parameters"), ("end", "done")];
+        assert_line(&line(&courser, 2 * index + 2), &fields);
+    }
+}
+
+#[test]
+fn a_session_of_another_suite_is_not_resumed() {
+    let site = Site::new();
+    let courser = site.serve(&[EcdsaP256]).start();
+    for (index, kind) in [TICKET, SESSION_ID].into_iter().enumerate() {
+        let visitor = Visitor::new(&site, kind);
+        if visitor.come(&courser, "-cipher ECDHE-ECDSA-AES256-GCM-SHA384").is_none() {
+            return;
+        }
+        visitor
+            .is_not_resumed(&courser, "-cipher ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384");
+        let fields = [("session", "full"), ("miss", "other_parameters"), ("end", "done")];
+        assert_line(&line(&courser, 2 * index + 2), &fields);
     }
 }
 
