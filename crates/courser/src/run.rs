@@ -26,10 +26,16 @@ enum Event {
     WorkerEnded { index: u16, result: Result<(), String> },
 }
 
+/// From here on signals no longer end the process; [`run`] handles those that have come meanwhile too.
+pub(crate) fn signals() -> Result<Signals, Failure> {
+    Signals::new([SIGTERM, SIGINT, SIGHUP])
+        .map_err(|error| Failure::runtime("cannot watch for signals", error))
+}
+
 /// Serves until every worker has ended.
-pub(crate) fn run(assembly: Assembly) -> Result<ExitCode, Failure> {
+pub(crate) fn run(assembly: Assembly, signals: Signals) -> Result<ExitCode, Failure> {
     let (events, happened) = mpsc::channel();
-    watch_signals(events.clone()).map_err(|error| Failure::runtime("cannot watch for signals", error))?;
+    forward_signals(signals, events.clone());
     let sink = Sink::start(io::stdout());
     let (phase, _) = watch::channel(Phase::Serving);
     let (drain_timeout, cache) = (assembly.drain_timeout, assembly.cache.clone());
@@ -48,8 +54,7 @@ pub(crate) fn run(assembly: Assembly) -> Result<ExitCode, Failure> {
     outcome
 }
 
-fn watch_signals(events: Sender<Event>) -> io::Result<()> {
-    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
+fn forward_signals(mut signals: Signals, events: Sender<Event>) {
     thread::spawn(move || {
         for signal in signals.forever() {
             if events.send(Event::Signal(signal)).is_err() {
@@ -57,7 +62,6 @@ fn watch_signals(events: Sender<Event>) -> io::Result<()> {
             }
         }
     });
-    Ok(())
 }
 
 /// Returns how many were started.

@@ -13,6 +13,8 @@ pub(crate) fn serve(flags: &ArgMatches) -> Result<ExitCode, Failure> {
     eprint!("{}", loaded.warnings.render(colour()));
     let certificates = certificates::load(&loaded.config)?;
     eprint!("{}", certificates.warnings.render(colour()));
+    // Before the first socket is announced: whoever has read that may send a signal.
+    let signals = run::signals()?;
     let assembly = assemble::assemble(&loaded.config, &certificates)?;
-    run::run(assembly)
+    run::run(assembly, signals)
 }
