@@ -1,1 +1,145 @@
-//! To come.
+//! The line of each connection, and the lines for people.
+
+use std::collections::HashSet;
+
+use courser_telemetry::connection::FIELDS;
+use courser_testkit::{Origin, client::Version, free_port, require};
+use serde_json::Value;
+
+use crate::stage::{Stage, content, courser, eventually, only_line, run};
+
+#[test]
+fn a_line_in_json_has_every_field_in_its_type() {
+    let stage = Stage::new();
+    let origin = Origin::http();
+    let courser = stage.courser().backend(origin.backend()).args(["--alpn", "http/1.1"]).start();
+    if require("curl").is_none() {
+        return;
+    }
+    content(run(stage.curl(&courser, "/?s=5000").args(["--http1.1", "--tlsv1.3"])));
+    let line = only_line(&courser);
+    let names: Vec<&str> = line.as_object().unwrap().keys().map(String::as_str).collect();
+    let expected: HashSet<&str> = FIELDS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names.iter().copied().collect::<HashSet<_>>(), expected);
+    for (name, value) in [
+        ("listener", "default"),
+        ("host", "default"),
+        ("sni", "localhost"),
+        ("alpn", "http/1.1"),
+        ("version", "TLSv1.3"),
+        ("suite", "TLS_AES_128_GCM_SHA256"),
+        ("group", "X25519"),
+        ("scheme", "ecdsa_secp256r1_sha256"),
+        ("key", "EC256"),
+        ("session", "full"),
+        ("backend", origin.backend()),
+        ("end", "done"),
+        ("side", "nobody"),
+    ] {
+        assert_eq!(line[name], value, "{name}");
+    }
+    for name in ["claimed", "miss", "detail"] {
+        assert_eq!(line[name], Value::Null, "{name}");
+    }
+    for name in ["hello_us", "handshake_us", "connect_us", "total_us"] {
+        assert!(line[name].is_u64(), "{name} is {}", line[name]);
+    }
+    assert!(line["bytes_out"].as_u64() > Some(5000) && line["bytes_in"].as_u64() > Some(50), "{line}");
+}
+
+#[test]
+fn a_line_in_text_has_the_same_fields_in_order() {
+    let stage = Stage::new();
+    let origin = Origin::http();
+    let courser = courser().cert(&stage.certificate).backend(origin.backend()).start();
+    stage.client(&courser, Version::Tls12).connect().unwrap().get(10, true).unwrap();
+    let line = courser.connections(1).remove(0);
+    let names: Vec<&str> = line.split(' ').map(|pair| pair.split_once('=').unwrap().0).collect();
+    let expected: Vec<&str> = FIELDS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, expected, "{line}");
+    for part in [" version=TLSv1.2 ", " claimed=- ", " retries=0 ", " end=done side=nobody detail=-"] {
+        assert!(line.contains(part), "{part} is missing in {line}");
+    }
+}
+
+#[test]
+fn the_parts_of_a_connection_s_time_add_up_to_no_more_than_the_whole() {
+    let stage = Stage::new();
+    let origin = Origin::http();
+    let courser = stage.serve(origin.backend());
+    stage.client(&courser, Version::Tls13).connect().unwrap().get(10, true).unwrap();
+    let line = only_line(&courser);
+    let parts: u64 =
+        ["hello_us", "handshake_us", "connect_us"].iter().filter_map(|name| line[name].as_u64()).sum();
+    assert!(parts > 0 && parts <= line["total_us"].as_u64().unwrap(), "{line}");
+}
+
+#[test]
+fn the_log_may_be_off() {
+    let stage = Stage::new();
+    let origin = Origin::http();
+    let setup = courser().cert(&stage.certificate).backend(origin.backend());
+    let mut courser = setup.args(["--log", "off"]).start();
+    stage.client(&courser, Version::Tls13).connect().unwrap().get(10, true).unwrap();
+    assert!(courser.stop().success());
+    assert_eq!(courser.stdout(), [""; 0]);
+}
+
+#[test]
+fn a_server_name_cannot_forge_a_line() {
+    let stage = Stage::new();
+    let courser = stage.serve("127.0.0.1:9");
+    // Python sends what it is told, spaces and line ends included, when it is told in bytes that are a name to it.
+    let script = r#"
+name = b'a" end="done\r\nb'
+names = bytes([0]) + len(name).to_bytes(2, 'big') + name
+names = len(names).to_bytes(2, 'big') + names
+extensions = bytes([0, 0]) + len(names).to_bytes(2, 'big') + names
+body = bytes([3, 3]) + bytes(32) + bytes([0, 0, 2, 0x13, 1, 1, 0]) + len(extensions).to_bytes(2, 'big') + extensions
+message = bytes([1]) + len(body).to_bytes(3, 'big') + body
+plain = socket.create_connection(('127.0.0.1', int(os.environ['PORT'])))
+plain.sendall(bytes([22, 3, 1]) + len(message).to_bytes(2, 'big') + message)
+print(list(plain.recv(100)))"#;
+    let Some(done) = stage.python(&courser, script) else { return };
+    assert_eq!(content(done), "[21, 3, 3, 0, 2, 2, 47]");
+    let line = only_line(&courser);
+    assert_eq!((line["end"].as_str(), line["sni"].as_str()), (Some("malformed_hello"), None), "{line}");
+}
+
+#[test]
+fn a_server_name_is_logged_in_lower_case() {
+    let stage = Stage::new();
+    let origin = Origin::http();
+    let courser = stage.serve(origin.backend());
+    let script = "
+context = ssl.create_default_context()
+context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+context.wrap_socket(socket.create_connection(('127.0.0.1', int(os.environ['PORT']))), server_hostname='LocalHost')";
+    let Some(done) = stage.python(&courser, script) else { return };
+    content(done);
+    assert_eq!(only_line(&courser)["sni"], "localhost");
+}
+
+#[test]
+fn a_flood_of_error_lines_is_limited_and_what_is_left_out_is_counted() {
+    let stage = Stage::new();
+    let courser = stage.serve(format!("127.0.0.1:{}", free_port()));
+    let client = stage.client(&courser, Version::Tls13);
+    let knock = || assert!(client.connect().unwrap().get(10, true).is_err());
+    let warnings = || courser.stderr().iter().filter(|line| line.contains("warning: backend")).count();
+    for _ in 0..100 {
+        knock();
+    }
+    let _ = courser.connections(100);
+    let written = warnings();
+    assert!((10..=20).contains(&written), "{written} lines for 100 errors");
+    let mut asked = 0;
+    eventually("a line that counts", || {
+        // Lines are written again in the next window of time; now and then is enough to notice.
+        asked += 1;
+        if asked % 20 == 0 {
+            knock();
+        }
+        courser.stderr().iter().any(|line| line.contains("more `backend` lines left out before"))
+    });
+}
