@@ -21,7 +21,7 @@ bench: install ## processor time per connection next to nginx, HAProxy, hitch, s
 lint: ## format check, clippy without warnings, dependency rules if cargo-deny is installed
 	cargo fmt --all --check
 	cargo clippy $(CARGO_FLAGS) --workspace --all-targets -- -D warnings
-	@if command -v cargo-deny >/dev/null; then cargo deny check; else echo "skipped: cargo-deny is not installed"; fi
+	@if command -v cargo-deny >/dev/null; then cargo deny check bans licenses sources; else echo "skipped: cargo-deny is not installed"; fi
 
 doc: ## build the documentation of all crates
 	RUSTDOCFLAGS="-D warnings" cargo doc $(CARGO_FLAGS) --workspace --no-deps

@@ -155,5 +155,7 @@ fn accept(listener: &OwnedFd) -> io::Result<Accepted> {
     let (fd, peer) =
         rustix::net::acceptfrom_with(listener.as_fd(), SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)?;
     let peer = peer.and_then(|any| SocketAddr::try_from(any).ok());
+    // On a dual-stack socket IPv4 clients come as mapped IPv6 addresses; nobody wants to read or match those.
+    let peer = peer.map(|peer| SocketAddr::new(peer.ip().to_canonical(), peer.port()));
     Ok(Accepted { stream: Stream::new(fd, true), peer })
 }

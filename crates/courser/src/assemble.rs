@@ -1,5 +1,6 @@
 //! From settings to what runs: sessions, one generation of listeners, their sockets.
 
+use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -54,10 +55,11 @@ pub(crate) fn assemble(config: &Config, certificates: &Loaded) -> Result<Assembl
     for settings in &config.listeners {
         let listener = Arc::new(listener(settings, certificates, config, &sessions, &mut resolver)?);
         for address in &settings.listen {
-            let opened = open(address, settings.backlog, workers, &mut inherited)?;
-            announce(&opened, settings, &listener, workers);
-            for (worker, socket) in sockets.iter_mut().zip(opened) {
-                worker.push((socket, Arc::clone(&listener)));
+            for opened in open(address, settings.backlog, workers, &mut inherited)? {
+                announce(&opened, settings, &listener, workers);
+                for (worker, socket) in sockets.iter_mut().zip(opened) {
+                    worker.push((socket, Arc::clone(&listener)));
+                }
             }
         }
     }
@@ -203,13 +205,15 @@ fn backend_of(backend: &BackendAddress, resolver: &mut Resolver) -> courser_prox
     }
 }
 
+/// The sockets of an address, one for each worker; for `systemd` that of every socket that was passed.
 fn open(
     address: &ListenAddress,
     backlog: u32,
     workers: usize,
     inherited: &mut Vec<(String, OwnedFd)>,
-) -> Result<Vec<Socket>, Failure> {
-    let open = |address: &Address, dual| Socket::open(address, dual, backlog, workers);
+) -> Result<Vec<Vec<Socket>>, Failure> {
+    let open =
+        |address: &Address, dual| Socket::open(address, dual, backlog, workers).map(|opened| vec![opened]);
     let opened = match address {
         ListenAddress::Any { port } => {
             let v6 = open(&Address::Ip(SocketAddr::from((Ipv6Addr::UNSPECIFIED, *port))), true);
@@ -218,21 +222,25 @@ fn open(
         ListenAddress::Ip(ip) => open(&Address::Ip(*ip), false),
         ListenAddress::Unix(path) => open(&Address::Unix(path.clone()), false),
         ListenAddress::Abstract(name) => open(&Address::Abstract(name.clone()), false),
-        ListenAddress::Systemd(name) => return adopt(name.as_deref(), workers, inherited),
+        ListenAddress::Systemd(name) => adopt(name.as_deref(), workers, inherited),
     };
     opened.map_err(|error| Failure::runtime(format_args!("cannot listen on {address}"), error))
 }
 
-/// The socket that systemd passed under `name`, or the first one left.
+/// Takes the sockets that systemd passed under `name`, or all that are left.
 fn adopt(
     name: Option<&str>,
     workers: usize,
     inherited: &mut Vec<(String, OwnedFd)>,
-) -> Result<Vec<Socket>, Failure> {
-    let position = inherited.iter().position(|(known, _)| name.is_none_or(|name| name == known));
-    let doing = || format!("cannot listen on systemd's socket {}", name.unwrap_or("(any)"));
-    let position = position.ok_or_else(|| Failure::runtime(doing(), "systemd has passed none"))?;
-    Socket::adopt(inherited.remove(position).1, workers).map_err(|error| Failure::runtime(doing(), error))
+) -> io::Result<Vec<Vec<Socket>>> {
+    let (ours, others) = std::mem::take(inherited)
+        .into_iter()
+        .partition::<Vec<_>, _>(|(known, _)| name.is_none_or(|name| name == known));
+    *inherited = others;
+    if ours.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::NotFound, "systemd has passed no such socket"));
+    }
+    ours.into_iter().map(|(_, fd)| Socket::adopt(fd, workers)).collect()
 }
 
 /// Says what listens where, with which certificates and backends.

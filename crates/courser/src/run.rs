@@ -124,7 +124,7 @@ fn supervise(
             deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
         match happened.recv_timeout(left.min(HOUSEKEEPING)) {
             Ok(Event::Signal(SIGHUP)) => {
-                say("warning", "SIGHUP ignored: settings are read at the start only")
+                say("warning", "SIGHUP ignored: settings are read at the start only");
             }
             Ok(Event::Signal(_)) => drain(phase, drain_timeout, &mut deadline),
             Ok(Event::WorkerEnded { index, result }) => {
