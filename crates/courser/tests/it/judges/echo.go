@@ -1,5 +1,5 @@
 // Sends so many bytes through a TLS server that echoes, says close_notify with the rest still in flight, reads to the
-// server's own close_notify and compares the hashes of what was sent and what came back. Nothing is held in memory.
+// end and compares the hashes of what was sent and what came back. Nothing is held in memory.
 package main
 
 import (
@@ -29,7 +29,6 @@ func main() {
 		sent <- string(hash.Sum(nil))
 	}()
 	hash := sha256.New()
-	// A stream that ends without close_notify is an error here.
 	received := must(io.CopyBuffer(hash, onlyReader{connection}, make([]byte, 1<<18)))
 	if received != size {
 		log.Fatalf("%d bytes came back of %d", received, size)
