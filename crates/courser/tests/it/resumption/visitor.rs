@@ -52,12 +52,11 @@ impl Visitor {
         self.visit(courser, &format!("-sess_in {} {more}", self.session.display()), "New")
     }
 
-    /// Gets the page with the saved session, resumed or not, and saves the one that it gets in return.
+    /// Gets the page with the saved session, resumed or not.
     #[track_caller]
-    pub(super) fn renew(&self, courser: &Courser) -> Option<Said> {
-        let file = self.session.display();
-        let said =
-            openssl(courser.address(), &format!("{} -sess_in {file} -sess_out {file}", self.kind.flags))?;
+    pub(super) fn comes_back(&self, courser: &Courser) -> Option<Said> {
+        let session = self.session.display();
+        let said = openssl(courser.address(), &format!("{} -sess_in {session}", self.kind.flags))?;
         said.has_page();
         Some(said)
     }
