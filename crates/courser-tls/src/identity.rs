@@ -10,6 +10,7 @@ use rustls::sign::CertifiedKey;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 use x509_parser::public_key::PublicKey;
+use zeroize::Zeroize;
 
 use crate::pem;
 use crate::signing::RecordedKey;
@@ -90,7 +91,11 @@ impl Identity {
     /// they belong together.
     pub fn load(chain: &Path, key: &Path) -> Result<Self, IdentityError> {
         let of_key = |error| IdentityError::KeyFile(Box::new(error));
-        Self::new(pem::chain(chain)?, &pem::key(key).map_err(of_key)?)
+        let chain = pem::chain(chain)?;
+        let mut key = pem::key(key).map_err(of_key)?;
+        let identity = Self::new(chain, &key);
+        key.zeroize();
+        identity
     }
 
     pub(crate) fn new(

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use rustls::pki_types::pem::{Error, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use zeroize::Zeroizing;
 
 use crate::identity::IdentityError;
 
@@ -53,11 +54,15 @@ fn bad(error: &Error) -> IdentityError {
     })
 }
 
-fn read(path: &Path) -> Result<(Vec<u8>, u32), IdentityError> {
+/// The file's text, wiped when done with, and its permission bits.
+fn read(path: &Path) -> Result<(Zeroizing<Vec<u8>>, u32), IdentityError> {
     let unreadable = |error: std::io::Error| IdentityError::Unreadable(error.to_string());
     let file = File::open(path).map_err(unreadable)?;
-    let mode = file.metadata().map_err(unreadable)?.permissions().mode();
-    let mut text = Vec::new();
+    let metadata = file.metadata().map_err(unreadable)?;
+    let mode = metadata.permissions().mode();
+    // Large enough at once: a buffer that grows leaves copies of the key behind.
+    let size = usize::try_from(metadata.len().min(LIMIT) + 1).unwrap_or_default();
+    let mut text = Zeroizing::new(Vec::with_capacity(size));
     file.take(LIMIT + 1).read_to_end(&mut text).map_err(unreadable)?;
     if text.len() as u64 > LIMIT {
         return Err(IdentityError::TooLarge);
