@@ -1,0 +1,62 @@
+//! What has to hold for any bytes. The fuzz targets run these functions on what they make up, the tests on the corpus.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use courser_session::{Cache, PolicyHash, Secret, TicketSettings, Ticketer, UnixSeconds};
+use courser_tls::{
+    HandshakePlan, Identity, ServerConnection, SessionOffer, Sessions, SuiteOrder, Terms, Version,
+};
+
+const X25519: u16 = 0x001d;
+
+struct Stage {
+    terms: Terms,
+    identity: Arc<Identity>,
+}
+
+fn stage() -> &'static Stage {
+    static STAGE: OnceLock<Stage> = OnceLock::new();
+    STAGE.get_or_init(|| {
+        let lifetime = Duration::from_secs(7200);
+        let settings =
+            TicketSettings::new(Duration::from_secs(28_800), lifetime, UnixSeconds(0)).expect("in range");
+        let sessions = Sessions {
+            cache: Some(Arc::new(Cache::new(1 << 20, 1))),
+            ticketer: Some(Arc::new(Ticketer::new(&Secret::from_bytes([7; 32]), settings))),
+            lifetime,
+        };
+        let versions = [Version::Tls12, Version::Tls13];
+        let terms = Terms::new(&versions, &[0x1301, 0xc02b], &[X25519], &[], 2, &sessions)
+            .expect("known code points");
+        let identity = courser_tls::self_signed(&["fuzz.example".to_owned()]).expect("a key can be made");
+        Stage { terms, identity: Arc::new(identity) }
+    })
+}
+
+/// A connection that receives `input` in pieces; the first byte is the size of a piece. It never panics, always ends,
+/// consumes no more than it has, and after a failure it fails again.
+pub(crate) fn server(input: &[u8]) {
+    let Some((&size, bytes)) = input.split_first() else { return };
+    let Stage { terms, identity } = stage();
+    let policy = PolicyHash::builder("fuzz", "fuzz").finish();
+    let plan = HandshakePlan::new(Arc::clone(identity), policy, SessionOffer::Tickets);
+    let mut connection =
+        ServerConnection::new(terms, X25519, SuiteOrder::Configured, plan).expect("the terms fit");
+    let (mut received, mut plaintext, mut outgoing) = (Vec::new(), Vec::new(), Vec::new());
+    for piece in bytes.chunks(usize::from(size).max(1)) {
+        received.extend_from_slice(piece);
+        match connection.process(&mut received, &mut plaintext, &mut outgoing) {
+            Ok(progress) => {
+                assert!(progress.consumed <= received.len());
+                received.drain(..progress.consumed);
+            }
+            Err(_) => {
+                assert!(connection.process(&mut received, &mut plaintext, &mut outgoing).is_err());
+                break;
+            }
+        }
+    }
+    assert!(plaintext.is_empty(), "nobody without the keys has said anything");
+    assert!(connection.send(b"x", &mut outgoing).is_err(), "nothing is sent before the handshake is done");
+}

@@ -1,0 +1,16 @@
+//! The server's end of TLS against bytes that no client sends.
+
+mod exercise;
+
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn the_corpus_of_the_fuzz_target_breaks_nothing() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/server");
+    let files: Vec<_> = fs::read_dir(corpus).expect("the corpus is committed").collect();
+    assert!(files.len() > 10, "the corpus is there");
+    for file in files {
+        exercise::server(&fs::read(file.expect("a file").path()).expect("readable"));
+    }
+}
