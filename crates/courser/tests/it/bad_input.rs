@@ -92,7 +92,7 @@ fn a_hello_that_contradicts_itself_is_refused() {
 fn a_client_that_gives_up_with_an_alert_gets_no_answer() {
     let stage = Stage::new();
     let courser = stage.serve("127.0.0.1:9");
-    assert_eq!(converse(courser.address(), &[21, 3, 1, 0, 2, 2, 80]).unwrap(), b"");
+    assert_eq!(converse(courser.address(), &[21, 3, 1, 0, 2, 2, 80]).unwrap().1, b"");
     assert_end(&only_line(&courser), "malformed_hello", "client");
 }
 
@@ -122,7 +122,7 @@ fn a_hello_of_60_kilobytes_is_understood() {
 fn a_client_that_never_speaks_is_let_go() {
     let stage = Stage::new();
     let courser = stage.courser().backend("127.0.0.1:9").args(["--handshake-timeout", "200ms"]).start();
-    assert_eq!(converse(courser.address(), b"").unwrap(), b"");
+    assert_eq!(converse(courser.address(), b"").unwrap().1, b"");
     assert_end(&only_line(&courser), "hello_timeout", "client");
 }
 
@@ -144,7 +144,7 @@ fn a_client_that_stops_within_the_handshake_is_let_go() {
     let stage = Stage::new();
     let courser = stage.courser().backend("127.0.0.1:9").args(["--handshake-timeout", "200ms"]).start();
     let hello = hello_of(&mut stage.client(&courser, Version::Tls13).session());
-    let answer = converse(courser.address(), &hello).unwrap();
+    let (_socket, answer) = converse(courser.address(), &hello).unwrap();
     assert_eq!(answer[0], 22, "the server's part of the handshake");
     assert_end(&only_line(&courser), "handshake_timeout", "client");
 }
@@ -350,28 +350,31 @@ fn nothing_of_it_leaks_descriptors_or_ends_the_process() {
     client.connect().unwrap().get(10, true).unwrap();
 }
 
-/// Sends `bytes`, then much more, and asserts that exactly this alert comes back and that the log says `end`.
+/// Sends `bytes`, alone and with much behind them, and asserts that exactly this alert comes back, that no reset
+/// follows it, which other systems than Linux would let swallow the alert, and that the log says `end`.
 #[track_caller]
 fn refused(bytes: &[u8], alert: u8, end: &str) {
     let stage = Stage::new();
     let courser = stage.serve("127.0.0.1:9");
-    for more in [&b""[..], &CHATTER] {
-        let answer = converse(courser.address(), &[bytes, more].concat());
-        assert_eq!(answer.unwrap(), [21, 3, 3, 0, 2, 2, alert], "with {} bytes behind it", more.len());
-    }
-    for line in courser.connections_json(2) {
-        assert_end(&line, end, "client");
+    for (lines, more) in [(1, &b""[..]), (2, &CHATTER)] {
+        let (socket, answer) = converse(courser.address(), &[bytes, more].concat()).unwrap();
+        assert_eq!(answer, [21, 3, 3, 0, 2, 2, alert], "with {} bytes behind it", more.len());
+        socket.shutdown(Shutdown::Write).unwrap();
+        for line in courser.connections_json(lines) {
+            assert_end(&line, end, "client");
+        }
+        assert!(socket.take_error().unwrap().is_none(), "reset, with {} bytes behind it", more.len());
     }
 }
 
-/// Sends `bytes` and reads to the end: everything that the server has said, unless it resets the connection.
-fn converse(address: SocketAddr, bytes: &[u8]) -> io::Result<Vec<u8>> {
+/// Sends `bytes` and reads to the end: the socket, and everything that the server has said.
+fn converse(address: SocketAddr, bytes: &[u8]) -> io::Result<(TcpStream, Vec<u8>)> {
     let mut socket = TcpStream::connect(address)?;
     socket.set_read_timeout(Some(PATIENCE))?;
     socket.write_all(bytes)?;
     let mut answer = Vec::new();
     socket.read_to_end(&mut answer)?;
-    Ok(answer)
+    Ok((socket, answer))
 }
 
 /// Does `before` on a new connection, closes it in order, and asserts what the log says.
