@@ -1,18 +1,20 @@
 //! The terminator as its users meet it: the real program, and clients and backends that are not ours.
 
-mod negotiation;
-mod certificates;
-mod resumption;
-mod clients;
+#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
-mod bad_input;
-mod relay;
+mod certificates;
+mod clients;
+mod negotiation;
+mod resumption;
+
 mod backends;
-mod proxy_header;
-mod listeners;
-mod limits;
-mod log;
+mod bad_input;
 mod command_line;
+mod limits;
+mod listeners;
+mod log;
+mod proxy_header;
+mod relay;
 
 mod stage;
 mod support;
