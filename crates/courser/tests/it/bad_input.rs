@@ -22,7 +22,7 @@ const DECODE_ERROR: u8 = 50;
 const PROTOCOL_VERSION: u8 = 70;
 
 /// A client that does not stop talking when it is refused: longer than any buffer that could hide a reset.
-const CHATTER: [u8; 256 * 1024] = [b'x'; 256 * 1024];
+static CHATTER: [u8; 256 * 1024] = [b'x'; 256 * 1024];
 
 #[test]
 fn garbage_is_not_tls() {
