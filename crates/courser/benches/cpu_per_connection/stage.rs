@@ -94,6 +94,7 @@ impl Stage {
             // A resumed TLS 1.2 handshake has no key exchange.
             group: (!resumed).then_some(NamedGroup::X25519),
             resumed,
+            retried: false,
             certificate: Some(self.issued(case).certificate.clone()),
         }
     }
