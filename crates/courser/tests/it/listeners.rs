@@ -9,7 +9,7 @@ use std::{
 
 use courser_testkit::{Origin, Process, client::Version, free_port, require};
 
-use crate::stage::{Stage, content, courser, run, run_courser};
+use crate::stage::{Stage, content, courser, only_line, run, run_courser};
 
 #[test]
 fn ipv4_is_served() {
@@ -24,6 +24,16 @@ fn ipv6_is_served() {
 #[test]
 fn a_star_serves_ipv4_and_ipv6() {
     served_on("*:0", &["127.0.0.1", "::1"]);
+}
+
+#[test]
+fn an_ipv4_client_of_a_star_is_logged_as_ipv4() {
+    let stage = Stage::new();
+    let courser = stage.courser().listen("*:0").backend("127.0.0.1:9").start();
+    let client = TcpStream::connect(("127.0.0.1", courser.address().port())).unwrap();
+    let here = client.local_addr().unwrap().to_string();
+    drop(client);
+    assert_eq!(only_line(&courser)["peer"], here);
 }
 
 #[test]
@@ -83,6 +93,21 @@ fn a_socket_from_systemd_is_served() {
 }
 
 #[test]
+fn every_socket_from_systemd_is_served() {
+    let stage = Stage::new();
+    let origin = Origin::http();
+    let ports = [free_port(), free_port()];
+    let sockets = ports.map(|port| format!("127.0.0.1:{port}"));
+    let Some(_courser) = activated(&stage, &origin, &["-l", &sockets[0], "-l", &sockets[1]], "systemd")
+    else {
+        return;
+    };
+    for port in ports {
+        content(run(&mut curl(&stage, port)));
+    }
+}
+
+#[test]
 fn sockets_from_systemd_are_told_apart_by_name() {
     let stage = Stage::new();
     let origin = Origin::http();
@@ -98,7 +123,8 @@ fn sockets_from_systemd_are_told_apart_by_name() {
 fn a_name_that_systemd_has_not_passed_is_an_error() {
     let refused = run_courser(&["serve", "--backend", "127.0.0.1:9", "--listen", "systemd:web"]);
     assert_eq!(refused.status.code(), Some(1));
-    assert!(refused.stderr.contains("systemd's socket web: systemd has passed none"), "{}", refused.stderr);
+    let expected = "cannot listen on systemd:web: systemd has passed no such socket";
+    assert!(refused.stderr.contains(expected), "{}", refused.stderr);
 }
 
 #[test]
