@@ -28,7 +28,7 @@ fn a_backend_on_ipv6_is_reached() {
 #[test]
 fn a_backend_by_name_is_reached() {
     let origin = Origin::http();
-    reached(&origin, Some(format!("localhost:{}", origin.address().port())));
+    reached(&origin, Some(&format!("localhost:{}", origin.address().port())));
 }
 
 #[test]
@@ -160,9 +160,9 @@ while plain.recv(65536):
 
 /// Asserts that the page of `origin`, which the terminator is told of as `address`, comes through.
 #[track_caller]
-fn reached(origin: &Origin, address: Option<String>) {
+fn reached(origin: &Origin, address: Option<&str>) {
     let stage = Stage::new();
-    let address = address.as_deref().unwrap_or_else(|| origin.backend());
+    let address = address.unwrap_or_else(|| origin.backend());
     let courser = stage.serve(address);
     stage.client(&courser, Version::Tls13).connect().unwrap().get(1000, true).unwrap();
     let line = only_line(&courser);
