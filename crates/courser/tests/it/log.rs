@@ -107,6 +107,23 @@ print(list(plain.recv(100)))"#;
 }
 
 #[test]
+fn an_application_protocol_cannot_forge_a_line() {
+    let stage = Stage::new();
+    let origin = Origin::http();
+    let setup = courser().cert(&stage.certificate).backend(origin.backend());
+    let courser = setup.args(["--alpn", "p\" end=\"done"]).start();
+    let script = "
+context = ssl.create_default_context()
+context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+context.set_alpn_protocols(['p\" end=\"done'])
+context.wrap_socket(socket.create_connection(('127.0.0.1', int(os.environ['PORT']))))";
+    let Some(done) = stage.python(&courser, script) else { return };
+    content(done);
+    let line = courser.connections(1).remove(0);
+    assert!(line.contains(r#" alpn="p\" end=\"done" version="#), "{line}");
+}
+
+#[test]
 fn a_server_name_is_logged_in_lower_case() {
     let stage = Stage::new();
     let origin = Origin::http();
