@@ -277,7 +277,9 @@ fn read_all(mut socket: impl Read) -> io::Result<Vec<u8>> {
 fn until_empty_line(socket: &mut TcpStream) {
     let mut received = Vec::new();
     while !received.ends_with(b"\r\n\r\n") {
-        received.push(socket.bytes().next().unwrap().unwrap());
+        let mut byte = [0];
+        socket.read_exact(&mut byte).unwrap();
+        received.extend(byte);
     }
 }
 
