@@ -4,6 +4,7 @@
 //! test's outcome does not depend on the day it runs.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
@@ -90,7 +91,7 @@ impl TestCa {
         Self { root, intermediate: Some(intermediate) }
     }
 
-    /// Issues a certificate with a fresh key.
+    /// Issues a certificate with a fresh key; those of RSA keys share one.
     ///
     /// # Panics
     /// When a name is neither a DNS name nor an IP address.
@@ -195,11 +196,15 @@ fn leaf_params(leaf: &Leaf) -> CertificateParams {
     params
 }
 
+/// A fresh key; of RSA, which takes some hundred milliseconds to make, always the process's only one.
 fn key_pair(key: KeyType) -> KeyPair {
+    static RSA: LazyLock<KeyPair> = LazyLock::new(|| {
+        KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048).expect("aws-lc-rs makes RSA keys")
+    });
     match key {
         KeyType::EcdsaP256 => KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256),
         KeyType::EcdsaP384 => KeyPair::generate_for(&PKCS_ECDSA_P384_SHA384),
-        KeyType::Rsa2048 => KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048),
+        KeyType::Rsa2048 => KeyPair::try_from(RSA.serialized_der()),
         KeyType::Ed25519 => KeyPair::generate_for(&PKCS_ED25519),
     }
     .expect("aws-lc-rs makes keys of all these kinds")

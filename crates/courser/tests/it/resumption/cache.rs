@@ -12,7 +12,7 @@ use crate::support::{Site, assert_line, line};
 const SMALL: [&str; 2] = ["--session-cache-size", "64KiB"];
 
 /// More sessions than fit into 64 KiB, though each were as small as its keys.
-const CROWD: usize = 1000;
+const CROWD: usize = 600;
 
 #[test]
 fn a_session_that_no_longer_fits_leads_to_a_full_handshake_and_a_new_one_is_kept() {
