@@ -150,8 +150,9 @@ fn hello(client: &Client) -> Vec<u8> {
 
 /// The line of the connection that was served, among those that met the closing door.
 fn served(courser: &Courser) -> Value {
-    let lines = courser.connections_json(1);
-    lines.into_iter().find(|line| line["bytes_out"] != 0).unwrap()
+    let parse = |line: &String| serde_json::from_str::<Value>(line).unwrap();
+    let with_answer = |line: &Value| line["bytes_out"] != 0;
+    courser.wait_stdout("a line with an answer", |lines| lines.iter().map(parse).find(with_answer))
 }
 
 /// How many of these connections were open at the same time at most, by the times in the log (milliseconds, so that
