@@ -22,6 +22,8 @@ const MAX_PLAINTEXT: usize = 1 << 14;
 pub struct ServerConnection {
     tls: UnbufferedServerConnection,
     plan: Option<Box<HandshakePlan>>,
+    /// How it failed. The library may not be asked again then: it would raise its alert twice.
+    failed: Option<Box<Failure>>,
 }
 
 /// What a call to [`ServerConnection::process`] came to.
@@ -79,25 +81,27 @@ impl ServerConnection {
     /// A connection on `terms` that uses `group` for the key exchange, with what `plan` says.
     pub fn new(terms: &Terms, group: u16, order: SuiteOrder, plan: HandshakePlan) -> Result<Self, Failure> {
         let tls = UnbufferedServerConnection::new(terms.config(group, order))?;
-        Ok(Self { tls, plan: Some(Box::new(plan)) })
+        Ok(Self { tls, plan: Some(Box::new(plan)), failed: None })
     }
 
     /// Processes the records in `incoming` as far as they are complete. Plaintext is appended to `plaintext`, records
-    /// to send to `outgoing`. On failure `outgoing` ends with the alert that says so to the client.
+    /// to send to `outgoing`. On failure `outgoing` ends with the alert that says so to the client, and every further call
+    /// fails alike.
     pub fn process(
         &mut self,
         incoming: &mut [u8],
         plaintext: &mut Vec<u8>,
         outgoing: &mut Vec<u8>,
     ) -> Result<Progress, Failure> {
-        let Self { tls, plan } = self;
+        self.check_not_failed()?;
+        let Self { tls, plan, .. } = self;
         let progress = if plan.is_some() {
             plan::enter(plan, || drive(tls, incoming, plaintext, outgoing))
         } else {
             drive(tls, incoming, plaintext, outgoing)
         };
         self.forget_refused_session();
-        progress
+        progress.inspect_err(|failure| self.failed = Some(Box::new(failure.clone())))
     }
 
     /// What the handshake agreed on, once it is done; the plan ends here.
@@ -139,6 +143,7 @@ impl ServerConnection {
         outgoing: &mut Vec<u8>,
         write: impl FnOnce(&mut WriteTraffic<'_>, &mut [u8]) -> Result<usize, EncryptError>,
     ) -> Result<(), Failure> {
+        self.check_not_failed()?;
         loop {
             match self.tls.process_tls_records(&mut []).state? {
                 ConnectionState::WriteTraffic(mut traffic) => {
@@ -157,6 +162,10 @@ impl ServerConnection {
     /// Whether TLS 1.3 is being spoken.
     pub fn is_tls13(&self) -> bool {
         self.tls.protocol_version() == Some(ProtocolVersion::TLSv1_3)
+    }
+
+    fn check_not_failed(&self) -> Result<(), Failure> {
+        self.failed.as_deref().map_or(Ok(()), |failure| Err(failure.clone()))
     }
 
     fn resumed(&self) -> bool {
