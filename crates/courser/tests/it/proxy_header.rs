@@ -218,8 +218,10 @@ fn proxy_protocol_package() -> Option<PathBuf> {
             eprintln!("skipped: pip cannot install proxy-protocol: {}", installed.stderr);
             return None;
         }
-        // Another test may have been faster.
-        let _ = fs::rename(&unfinished, &folder);
+        if fs::rename(&unfinished, &folder).is_err() {
+            // Another test was faster.
+            let _ = fs::remove_dir_all(&unfinished);
+        }
     }
     Some(folder)
 }

@@ -3,8 +3,9 @@
 use std::{
     io::{self, ErrorKind, Read, Write},
     net::{Shutdown, TcpStream},
-    path::Path,
+    path::{Path, PathBuf},
     process::Command,
+    sync::OnceLock,
     thread,
     time::Duration,
 };
@@ -251,7 +252,10 @@ fn ten_thousand_connections_lose_no_byte_and_leak_no_descriptor() {
 
 /// Has a client in Go send `size` bytes to an echo and end its side, and compare what comes back by hash.
 fn echoed(size: u64) {
-    let Some(judge) = go_program("echo", include_str!("judges/echo.go")) else { return };
+    static JUDGE: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let Some(judge) = JUDGE.get_or_init(|| go_program("echo", include_str!("judges/echo.go"))) else {
+        return;
+    };
     let stage = Stage::new();
     let origin = Origin::echo();
     let courser = stage.serve(origin.backend());

@@ -198,18 +198,16 @@ fn queue(address: &SockAddr) -> Socket {
     socket
 }
 
-/// A program in Go, compiled at the first call; `None`, with the reason printed, where Go is missing.
+/// Compiles a program in Go; `None`, with the reason printed, where Go is missing.
 pub(crate) fn go_program(name: &str, source: &str) -> Option<PathBuf> {
-    let go =
-        require("go").or_else(|| Some(PathBuf::from("/usr/local/go/bin/go")).filter(|go| go.is_file()))?;
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("go-{name}-{}", std::process::id()));
-    fs::create_dir_all(&folder).expect("the tests' folder can be written");
-    let (file, program) = (folder.join("main.go"), folder.join(name));
-    fs::write(&file, source).expect("the tests' folder can be written");
+    let go = require("go")?;
+    let folder = Folder::new();
+    let file = folder.write("main.go", source);
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    // Another run of the tests may be executing the file of this name: it is replaced, not written over.
+    let unfinished = program.with_extension(std::process::id().to_string());
     let mut build = Command::new(go);
-    build.args(["build", "-o"]).arg(&program).arg(&file).env("GO111MODULE", "off");
-    // Without a bound: the first time, it compiles the standard library too.
-    let built = build.output().expect("go can be started");
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    content(run(build.args(["build", "-o"]).arg(&unfinished).arg(file).env("GO111MODULE", "off")));
+    fs::rename(&unfinished, &program).expect("the tests' folder can be written");
     Some(program)
 }
