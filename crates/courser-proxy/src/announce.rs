@@ -34,7 +34,7 @@ pub(crate) fn announce(mut connected: Connected) -> Result<Announced, Box<Ending
             Ok(header) => header,
             Err(unwritable) => {
                 let mut bytes = Vec::new();
-                let _ = connected.tls.send_close_notify(&mut bytes);
+                let _ = connected.tls.send_close_notify(&mut connected.received, &mut bytes);
                 return Err(connected
                     .client
                     .ending(End::with(EndReason::Internal, unwritable.to_string()), bytes));

@@ -31,24 +31,36 @@ pub(crate) struct Connected {
 /// A client that has gone away already, without a word, gets none: health checks and port scans do not trouble the
 /// backends.
 pub(crate) async fn connect(secured: Secured) -> Result<Connected, Box<Ending>> {
-    let Secured { mut client, host, mut tls, received, plaintext, tickets, client_closed } = secured;
+    let Secured { mut client, host, mut tls, mut received, plaintext, tickets, client_closed } = secured;
     if client_closed && plaintext.is_empty() {
-        return Err(farewell(client, &mut tls, EndReason::ClosedAfterHandshake.into(), tickets));
+        return Err(farewell(
+            client,
+            &mut tls,
+            &mut received,
+            EndReason::ClosedAfterHandshake.into(),
+            tickets,
+        ));
     }
     match any(&mut client, &host).await {
         Ok(backend) => {
             client.account.connected();
             Ok(Connected { client, host, tls, received, plaintext, tickets, client_closed, backend })
         }
-        Err(end) => Err(farewell(client, &mut tls, end, tickets)),
+        Err(end) => Err(farewell(client, &mut tls, &mut received, end, tickets)),
     }
 }
 
 /// The client gets a clean close.
-fn farewell(client: Client, tls: &mut ServerConnection, end: End, tickets: Outbox) -> Box<Ending> {
+fn farewell(
+    client: Client,
+    tls: &mut ServerConnection,
+    received: &mut [u8],
+    end: End,
+    tickets: Outbox,
+) -> Box<Ending> {
     let mut bytes = tickets.bytes;
     // A connection that can no longer write has nothing to say.
-    let _ = tls.send_close_notify(&mut bytes);
+    let _ = tls.send_close_notify(received, &mut bytes);
     client.ending(end, bytes)
 }
 

@@ -31,12 +31,12 @@ pub(crate) async fn refuse(ending: Ending) {
 
 /// Ends a connection whose relay is over.
 pub(crate) async fn close(finished: Finished) {
-    let Finished { mut client, host, mut tls, backend, mut to_client, end } = finished;
+    let Finished { mut client, host, mut tls, mut received, backend, mut to_client, end } = finished;
     let reason = end.reason;
     client.account.end(end);
     match reason {
         EndReason::IdleTimeout => {
-            let _ = tls.send_close_notify(&mut to_client.bytes);
+            let _ = tls.send_close_notify(&mut received, &mut to_client.bytes);
             say_goodbye(&client, &mut to_client, false).await;
         }
         // The alert is in `to_client`.

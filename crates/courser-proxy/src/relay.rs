@@ -24,6 +24,8 @@ pub(crate) struct Finished {
     pub(crate) client: Client,
     pub(crate) host: Arc<Host>,
     pub(crate) tls: Box<ServerConnection>,
+    /// Ciphertext from the client that is no whole record yet.
+    pub(crate) received: Vec<u8>,
     pub(crate) backend: Stream,
     /// Records that the client has not taken yet.
     pub(crate) to_client: Outbox,
@@ -34,8 +36,8 @@ pub(crate) struct Finished {
 pub(crate) async fn relay(announced: Announced) -> Finished {
     let mut relay = Relay::new(announced);
     let end = poll_fn(|cx| relay.poll(cx)).await;
-    let Relay { client, host, tls, backend, to_client, .. } = relay;
-    Finished { client, host, tls, backend, to_client, end }
+    let Relay { client, host, tls, received, backend, to_client, .. } = relay;
+    Finished { client, host, tls, received, backend, to_client, end }
 }
 
 /// One direction.
@@ -238,13 +240,13 @@ impl Relay {
         self.client.account.bytes_out += plaintext.len() as u64;
         self.only_tickets = false;
         self.moved = true;
-        self.tls.send(plaintext, &mut self.to_client.bytes).map_err(bad_record)
+        self.tls.send(plaintext, &mut self.received, &mut self.to_client.bytes).map_err(bad_record)
     }
 
     fn end_downward(&mut self) -> Result<(), End> {
         self.downward = Flow::Ending;
         self.only_tickets = false;
-        self.tls.send_close_notify(&mut self.to_client.bytes).map_err(bad_record)
+        self.tls.send_close_notify(&mut self.received, &mut self.to_client.bytes).map_err(bad_record)
     }
 
     fn poll_write_client(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {

@@ -121,31 +121,38 @@ impl ServerConnection {
         })
     }
 
-    /// Encrypts `plaintext` into records at the end of `outgoing`.
-    pub fn send(&mut self, plaintext: &[u8], outgoing: &mut Vec<u8>) -> Result<(), Failure> {
+    /// Encrypts `plaintext` into records at the end of `outgoing`. `received` is what [`Self::process`] has left: the
+    /// library keeps positions in it.
+    pub fn send(
+        &mut self,
+        plaintext: &[u8],
+        received: &mut [u8],
+        outgoing: &mut Vec<u8>,
+    ) -> Result<(), Failure> {
         let records = plaintext.len().div_ceil(MAX_PLAINTEXT);
         let room = plaintext.len() + records * RECORD_OVERHEAD;
-        self.write(room, outgoing, |traffic, room| traffic.encrypt(plaintext, room))
+        self.write(room, received, outgoing, |traffic, room| traffic.encrypt(plaintext, room))
     }
 
-    /// Appends close_notify to `outgoing`; more than once does nothing.
-    pub fn send_close_notify(&mut self, outgoing: &mut Vec<u8>) -> Result<(), Failure> {
+    /// Appends close_notify to `outgoing`; more than once does nothing. `received` as for [`Self::send`].
+    pub fn send_close_notify(&mut self, received: &mut [u8], outgoing: &mut Vec<u8>) -> Result<(), Failure> {
         #[allow(
             clippy::redundant_closure_for_method_calls,
             reason = "the method itself is not general over lifetimes"
         )]
-        self.write(2 + RECORD_OVERHEAD, outgoing, |traffic, room| traffic.queue_close_notify(room))
+        self.write(2 + RECORD_OVERHEAD, received, outgoing, |traffic, room| traffic.queue_close_notify(room))
     }
 
     fn write(
         &mut self,
         room: usize,
+        received: &mut [u8],
         outgoing: &mut Vec<u8>,
         write: impl FnOnce(&mut WriteTraffic<'_>, &mut [u8]) -> Result<usize, EncryptError>,
     ) -> Result<(), Failure> {
         self.check_not_failed()?;
         loop {
-            match self.tls.process_tls_records(&mut []).state? {
+            match self.tls.process_tls_records(received).state? {
                 ConnectionState::WriteTraffic(mut traffic) => {
                     return append(outgoing, room, |room| write(&mut traffic, room))
                         .map_err(|error| internal(&error.to_string()));
@@ -230,12 +237,13 @@ fn drive(
     }
 }
 
-/// After an error the library still holds the alert that tells the client.
+/// After an error the library still holds the alert that tells the client, and maybe more before it. It must not be
+/// asked for anything else: it would read on where it stopped.
 fn collect_alert(tls: &mut UnbufferedServerConnection, outgoing: &mut Vec<u8>) {
-    while let Ok(state) = tls.process_tls_records(&mut []).state {
-        match state {
-            ConnectionState::EncodeTlsData(mut data) => encode(&mut data, outgoing),
-            ConnectionState::TransmitTlsData(data) => data.done(),
+    while tls.wants_write() {
+        match tls.process_tls_records(&mut []).state {
+            Ok(ConnectionState::EncodeTlsData(mut data)) => encode(&mut data, outgoing),
+            Ok(ConnectionState::ReadTraffic(mut traffic)) => while traffic.next_record().is_some() {},
             _ => return,
         }
     }

@@ -34,6 +34,14 @@ fn stage() -> &'static Stage {
     })
 }
 
+/// A connection that has received nothing yet.
+pub(crate) fn connection() -> ServerConnection {
+    let Stage { terms, identity } = stage();
+    let policy = PolicyHash::builder("fuzz", "fuzz").finish();
+    let plan = HandshakePlan::new(Arc::clone(identity), policy, SessionOffer::Tickets);
+    ServerConnection::new(terms, X25519, SuiteOrder::Configured, plan).expect("the terms fit")
+}
+
 /// A connection that receives `input` in pieces; the first byte is the size of a piece. It never panics, always ends,
 /// consumes no more than it has, and after a failure it fails again.
 pub(crate) fn server(input: &[u8]) {
@@ -58,5 +66,8 @@ pub(crate) fn server(input: &[u8]) {
         }
     }
     assert!(plaintext.is_empty(), "nobody without the keys has said anything");
-    assert!(connection.send(b"x", &mut outgoing).is_err(), "nothing is sent before the handshake is done");
+    assert!(
+        connection.send(b"x", &mut received, &mut outgoing).is_err(),
+        "nothing is sent before the handshake is done"
+    );
 }

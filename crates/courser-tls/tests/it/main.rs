@@ -1,6 +1,7 @@
 //! The server's end of TLS against bytes that no client sends.
 
 mod exercise;
+mod fragments;
 
 use std::fs;
 use std::path::Path;
