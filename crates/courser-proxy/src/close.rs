@@ -39,6 +39,8 @@ pub(crate) async fn close(finished: Finished) {
             let _ = tls.send_close_notify(&mut received, &mut to_client.bytes);
             say_goodbye(&client, &mut to_client, false).await;
         }
+        // What the backend has said still arrives, but no close_notify: the client can tell that it is not the whole.
+        EndReason::BackendReset => say_goodbye(&client, &mut to_client, false).await,
         // The alert is in `to_client`.
         EndReason::BadRecord | EndReason::ClientAlert => say_goodbye(&client, &mut to_client, true).await,
         _ => {}

@@ -100,8 +100,7 @@ impl Relay {
             self.client.deadline.set(self.host.idle_timeout);
         }
         match both {
-            Poll::Ready(Ok(())) if self.truncated => Poll::Ready(EndReason::Truncated.into()),
-            Poll::Ready(Ok(())) => Poll::Ready(EndReason::Done.into()),
+            Poll::Ready(Ok(())) => Poll::Ready(self.orderly_end().into()),
             Poll::Ready(Err(end)) => Poll::Ready(end),
             Poll::Pending => {
                 self.settle();
@@ -193,15 +192,33 @@ impl Relay {
         Ok(())
     }
 
+    /// The client's stream has ended without close_notify. One that never carried a byte has nothing to be cut short.
     fn client_truncated(&mut self) -> Result<(), End> {
-        self.truncated = true;
         self.upward = Flow::Ending;
+        self.truncated = !self.is_silent();
+        if !self.truncated {
+            return Ok(());
+        }
         let host = &self.host;
-        self.client
-            .worker
-            .events
-            .warn("truncated", format_args!("host {}: a client's stream was cut short", host.name));
+        let message = format_args!("host {}: a client's stream was cut short", host.name);
+        self.client.worker.events.warn("truncated", message);
         if host.reset_truncated { Err(EndReason::Truncated.into()) } else { Ok(()) }
+    }
+
+    /// Both directions have ended.
+    fn orderly_end(&self) -> EndReason {
+        if self.truncated {
+            EndReason::Truncated
+        } else if self.is_silent() {
+            EndReason::ClosedAfterHandshake
+        } else {
+            EndReason::Done
+        }
+    }
+
+    /// Whether neither side has said anything.
+    fn is_silent(&self) -> bool {
+        self.client.account.bytes_in + self.client.account.bytes_out == 0
     }
 
     fn poll_write_backend(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {

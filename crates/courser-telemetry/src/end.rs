@@ -63,7 +63,7 @@ macro_rules! reasons {
 reasons! {
     /// Both sides closed in order.
     Done = "done", Nobody;
-    /// The client closed (close_notify or FIN) after the handshake without ever sending a byte.
+    /// Closed after the handshake, with close_notify or FIN, without a byte in either direction: a health check, a scan.
     ClosedAfterHandshake = "closed_after_handshake", Nobody;
     /// The client connected and closed without a byte: a port probe or a TCP health check.
     Probe = "probe", Client;

@@ -141,6 +141,21 @@ fn an_end_without_close_notify_is_logged_and_the_backend_gets_a_fin() {
 }
 
 #[test]
+fn a_client_that_leaves_without_a_word_is_no_truncation_however_it_leaves() {
+    let stage = Stage::new();
+    let (address, _) = backend(|socket| read_all(&socket));
+    let courser = stage.serve(address);
+    let leave = "
+tls = connect()
+raw(tls).shutdown(socket.SHUT_WR)
+print(rest(tls))";
+    let Some(done) = stage.python(&courser, leave) else { return };
+    assert_eq!(content(done), "b''");
+    assert_end(&only_line(&courser), "closed_after_handshake", "nobody");
+    assert!(courser.stderr().iter().all(|line| !line.contains("cut short")));
+}
+
+#[test]
 fn an_end_without_close_notify_resets_the_backend_where_that_is_set() {
     let stage = Stage::new();
     let (address, received) = backend(|socket| read_all(&socket));
