@@ -16,10 +16,6 @@ use std::process::ExitCode;
 
 use exit::Failure;
 
-/// Measured against glibc's allocator in the same run: see docs/performance.md.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let matches = cli::command().get_matches();
     let result = match matches.subcommand() {
