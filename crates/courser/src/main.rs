@@ -16,6 +16,11 @@ use std::process::ExitCode;
 
 use exit::Failure;
 
+/// Counted with callgrind, a connection takes 17,000 instructions fewer with mimalloc than with glibc's allocator, of
+/// about 1.07 million; an idle one 0.7 KiB more. docs/performance.md has the comparison.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let matches = cli::command().get_matches();
     let result = match matches.subcommand() {
