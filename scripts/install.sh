@@ -30,6 +30,15 @@ main() {
     fi
   fi
   require_toolchain
+  install_cargo_deny
+}
+
+# Continuous integration checks the dependency rules too; a newcomer is not made to wait for the checker (a minute or two).
+install_cargo_deny() {
+  if [ "${CI:-}" = true ] && ! has cargo-deny; then
+    echo "installing: cargo-deny" >&2
+    cargo install --quiet --locked --debug cargo-deny || echo "not installable: cargo-deny" >&2
+  fi
 }
 
 # The packages of those programs that are not installed.
@@ -87,7 +96,7 @@ allow_services() {
 require_toolchain() {
   local failed=0
   has cc || { echo "error: no C compiler (the cryptography library needs one)" >&2; failed=1; }
-  has cargo || { echo "error: no cargo: install Rust, https://rustup.rs" >&2; failed=1; }
+  has cargo || { echo "error: no cargo: install Rust with rustup" >&2; failed=1; }
   return "$failed"
 }
 
