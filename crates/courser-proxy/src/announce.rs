@@ -26,18 +26,17 @@ pub(crate) struct Announced {
 
 /// Puts the header in front of the plaintext.
 pub(crate) fn announce(mut connected: Connected) -> Result<Announced, Box<Ending>> {
-    let plaintext = std::mem::take(&mut connected.plaintext);
-    let header = match connected.host.announce {
+    let secured = &mut connected.secured;
+    let plaintext = std::mem::take(&mut secured.plaintext);
+    let header = match secured.host.announce {
         Announce::Off => Vec::new(),
-        Announce::V1 => write_v1(&connected.client),
-        Announce::V2 => match write_v2(&connected.client) {
+        Announce::V1 => write_v1(&secured.client),
+        Announce::V2 => match write_v2(&secured.client) {
             Ok(header) => header,
             Err(unwritable) => {
-                let mut bytes = Vec::new();
-                let _ = connected.tls.send_close_notify(&mut connected.received, &mut bytes);
                 return Err(connected
-                    .client
-                    .ending(End::with(EndReason::Internal, unwritable.to_string()), bytes));
+                    .secured
+                    .farewell(End::with(EndReason::Internal, unwritable.to_string())));
             }
         },
     };

@@ -3,65 +3,35 @@
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
-use std::sync::Arc;
 use std::task::Poll;
 
 use courser_net::{Address, Stream};
 use courser_telemetry::{End, EndReason};
-use courser_tls::ServerConnection;
 
-use crate::buffers::Outbox;
 use crate::connection::{Client, Ending};
 use crate::handshake::Secured;
 use crate::settings::Host;
 
 /// A connection with its backend.
 pub(crate) struct Connected {
-    pub(crate) client: Client,
-    pub(crate) host: Arc<Host>,
-    pub(crate) tls: Box<ServerConnection>,
-    pub(crate) received: Vec<u8>,
-    pub(crate) plaintext: Vec<u8>,
-    pub(crate) tickets: Outbox,
-    pub(crate) client_closed: bool,
+    pub(crate) secured: Secured,
     pub(crate) backend: Stream,
 }
 
 /// Connects to the next backend in turn; one that refuses or does not answer in time is passed over for the one after.
 /// A client that has gone away already, without a word, gets none: health checks and port scans do not trouble the
 /// backends.
-pub(crate) async fn connect(secured: Secured) -> Result<Connected, Box<Ending>> {
-    let Secured { mut client, host, mut tls, mut received, plaintext, tickets, client_closed } = secured;
-    if client_closed && plaintext.is_empty() {
-        return Err(farewell(
-            client,
-            &mut tls,
-            &mut received,
-            EndReason::ClosedAfterHandshake.into(),
-            tickets,
-        ));
+pub(crate) async fn connect(mut secured: Secured) -> Result<Connected, Box<Ending>> {
+    if secured.client_closed && secured.plaintext.is_empty() {
+        return Err(secured.farewell(EndReason::ClosedAfterHandshake));
     }
-    match any(&mut client, &host).await {
+    match any(&mut secured.client, &secured.host).await {
         Ok(backend) => {
-            client.account.connected();
-            Ok(Connected { client, host, tls, received, plaintext, tickets, client_closed, backend })
+            secured.client.account.connected();
+            Ok(Connected { secured, backend })
         }
-        Err(end) => Err(farewell(client, &mut tls, &mut received, end, tickets)),
+        Err(end) => Err(secured.farewell(end)),
     }
-}
-
-/// The client gets a clean close.
-fn farewell(
-    client: Client,
-    tls: &mut ServerConnection,
-    received: &mut [u8],
-    end: End,
-    tickets: Outbox,
-) -> Box<Ending> {
-    let mut bytes = tickets.bytes;
-    // A connection that can no longer write has nothing to say.
-    let _ = tls.send_close_notify(received, &mut bytes);
-    client.ending(end, bytes)
 }
 
 async fn any(client: &mut Client, host: &Host) -> Result<Stream, End> {

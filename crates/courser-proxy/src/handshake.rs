@@ -29,6 +29,16 @@ pub(crate) struct Secured {
     pub(crate) client_closed: bool,
 }
 
+impl Secured {
+    /// Ends the connection; the client gets a clean close.
+    pub(crate) fn farewell(mut self, end: impl Into<End>) -> Box<Ending> {
+        let mut bytes = self.tickets.bytes;
+        // A connection that can no longer write has nothing to say.
+        let _ = self.tls.send_close_notify(&mut self.received, &mut bytes);
+        self.client.ending(end, bytes)
+    }
+}
+
 /// Runs the handshake.
 pub(crate) async fn handshake(primed: Primed) -> Result<Secured, Box<Ending>> {
     let Primed { mut client, received, host, choice, plan, offered } = primed;

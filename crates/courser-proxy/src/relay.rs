@@ -14,6 +14,7 @@ use crate::announce::Announced;
 use crate::backend::Connected;
 use crate::buffers::{BUFFER_BYTES, Outbox};
 use crate::connection::Client;
+use crate::handshake::Secured;
 use crate::settings::Host;
 
 /// Reads in one direction before the other connections of the worker get their turn.
@@ -73,7 +74,8 @@ struct Relay {
 impl Relay {
     fn new(announced: Announced) -> Self {
         let Announced { connected, to_backend, plaintext_bytes } = announced;
-        let Connected { client, host, tls, received, tickets, client_closed, backend, .. } = connected;
+        let Connected { secured, backend } = connected;
+        let Secured { client, host, tls, received, tickets, client_closed, .. } = secured;
         client.deadline.set(host.idle_timeout);
         let mut relay = Self {
             upward: if client_closed { Flow::Ending } else { Flow::Open },
