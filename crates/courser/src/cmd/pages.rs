@@ -17,14 +17,25 @@ pub(crate) fn defaults() -> Result<ExitCode, Failure> {
 /// `courser man`: the program, then each command.
 pub(crate) fn man() -> Result<ExitCode, Failure> {
     let mut page = Vec::new();
-    let failed = |error| Failure::runtime("cannot write the manual page", error);
-    clap_mangen::Man::new(cli::command()).render(&mut page).map_err(failed)?;
+    write_man(&mut page).map_err(|error| Failure::runtime("cannot write the manual page", error))?;
+    print(&page)
+}
+
+/// Everything is on this page; the generator's own list of commands would name a page for each.
+fn write_man(page: &mut Vec<u8>) -> io::Result<()> {
+    let program = clap_mangen::Man::new(cli::command());
+    program.render_title(page)?;
+    program.render_name_section(page)?;
+    program.render_synopsis_section(page)?;
+    program.render_description_section(page)?;
+    program.render_options_section(page)?;
     for command in cli::command().get_subcommands() {
         let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-        write!(page, ".SH COMMAND courser {}\n{about}\n", command.get_name()).map_err(failed)?;
-        clap_mangen::Man::new(command.clone()).render_options_section(&mut page).map_err(failed)?;
+        write!(page, ".SH COMMAND courser {}\n{about}\n", command.get_name())?;
+        clap_mangen::Man::new(command.clone()).render_options_section(page)?;
     }
-    print(&page)
+    program.render_extra_section(page)?;
+    program.render_version_section(page)
 }
 
 /// `courser completions SHELL`.
