@@ -75,9 +75,10 @@ impl Relay {
     fn new(announced: Announced) -> Self {
         let Announced { connected, to_backend, plaintext_bytes } = announced;
         let Connected { secured, backend } = connected;
-        let Secured { client, host, tls, received, tickets, client_closed, .. } = secured;
+        let Secured { mut client, host, tls, received, tickets, client_closed, .. } = secured;
         client.deadline.set(host.idle_timeout);
-        let mut relay = Self {
+        client.account.bytes_in += plaintext_bytes; // said with the Finished
+        Self {
             upward: if client_closed { Flow::Ending } else { Flow::Open },
             downward: Flow::Open,
             only_tickets: !tickets.is_empty(),
@@ -90,10 +91,7 @@ impl Relay {
             backend,
             received,
             to_backend,
-        };
-        // What the client said with its Finished.
-        relay.client.account.bytes_in += plaintext_bytes;
-        relay
+        }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<End> {

@@ -8,6 +8,8 @@ mod clock;
 mod share;
 mod unverified;
 
+pub use unverified::Unverified;
+
 use std::{
     io::{self, Read, Write},
     net::{Shutdown, SocketAddr, TcpStream},
@@ -63,7 +65,7 @@ impl Client {
     #[must_use]
     pub fn new(address: SocketAddr, version: Version, key: KeyType, resume: Resume) -> Self {
         let builder = builder(version, key).dangerous();
-        let verifier = Arc::new(unverified::Unverified::default());
+        let verifier = Arc::new(Unverified::default());
         let config = builder.with_custom_certificate_verifier(verifier).with_no_client_auth();
         Self::with(address, config, resume)
     }
@@ -96,7 +98,7 @@ impl Client {
         let known = |group: &NamedGroup| aws_lc_rs::ALL_KX_GROUPS.iter().find(|known| known.name() == *group);
         let mut provider = provider(Version::Tls13, KeyType::EcdsaP256);
         provider.kx_groups = groups.iter().filter_map(known).copied().collect();
-        let verifier = Arc::new(unverified::Unverified::default());
+        let verifier = Arc::new(Unverified::default());
         let config = builder_for(Version::Tls13, provider).dangerous();
         let config = config.with_custom_certificate_verifier(verifier).with_no_client_auth();
         let mut client = Self::with(address, config, Resume::Never);

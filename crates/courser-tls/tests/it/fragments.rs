@@ -4,13 +4,11 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use courser_testkit::client::Unverified;
 use courser_tls::State;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::aws_lc_rs::{cipher_suite::TLS13_AES_128_GCM_SHA256, default_provider, kx_group::X25519};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{
-    ClientConfig, ClientConnection, ConnectionTrafficSecrets, DigitallySignedStruct, Error, SignatureScheme,
-};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, ConnectionTrafficSecrets};
 
 use crate::exercise;
 
@@ -62,7 +60,7 @@ fn client() -> ClientConnection {
         .with_protocol_versions(&[&rustls::version::TLS13])
         .expect("they fit")
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Anyone))
+        .with_custom_certificate_verifier(Arc::new(Unverified::default()))
         .with_no_client_auth();
     config.enable_secret_extraction = true;
     ClientConnection::new(Arc::new(config), ServerName::try_from("fuzz.example").expect("a name"))
@@ -85,43 +83,4 @@ fn sealed(client: ClientConnection, fragment: &[u8]) -> Vec<u8> {
     key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(header), &mut content)
         .expect("room");
     [&header[..], &content].concat()
-}
-
-/// Trusts whoever answers: this test is about records.
-#[derive(Debug)]
-struct Anyone;
-
-impl ServerCertVerifier for Anyone {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        vec![SignatureScheme::ECDSA_NISTP256_SHA256]
-    }
 }
