@@ -1,0 +1,10 @@
+//! What samples support: histograms, counts, intervals, comparisons, searches.
+//!
+//! Pure: no clock, no socket, no runtime; randomness comes as a seed. So the judgement itself can be tried on
+//! simulated samples whose truth is known.
+
+pub mod counts;
+pub mod histogram;
+
+pub use counts::Counts;
+pub use histogram::Histogram;
