@@ -14,6 +14,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use crate::address::Address;
+use crate::tcp_info::TcpInfo;
 
 /// A connected socket.
 ///
@@ -53,10 +54,16 @@ impl Stream {
         if tcp {
             socket.set_tcp_nodelay(true)?;
         }
-        match socket.connect(&address.to_socket2()?) {
-            Ok(()) => Ok(Self::new(socket.into(), false)),
+        let begun = socket.connect(&address.to_socket2()?);
+        Self::connecting(socket.into(), begun).await
+    }
+
+    /// A stream of a socket whose non-blocking `connect` has just returned `begun`.
+    pub(crate) async fn connecting(socket: OwnedFd, begun: io::Result<()>) -> io::Result<Self> {
+        match begun {
+            Ok(()) => Ok(Self::new(socket, false)),
             Err(e) if e.raw_os_error() == Some(Errno::INPROGRESS.raw_os_error()) => {
-                Self::new(socket.into(), false).connected().await
+                Self::new(socket, false).connected().await
             }
             Err(e) => Err(e),
         }
@@ -152,6 +159,14 @@ impl Stream {
         SockRef::from(&self.fd).local_addr().ok().and_then(|address| address.as_socket())
     }
 
+    /// What the kernel knows of the connection, also after its end, until it is dropped.
+    ///
+    /// # Errors
+    /// For a unix socket, and on kernels before Linux 4.6.
+    pub fn tcp_info(&self) -> io::Result<TcpInfo> {
+        TcpInfo::of(&self.fd)
+    }
+
     fn receive(&self, buffer: &mut Vec<u8>) -> Result<usize, Errno> {
         let read = || rustix::net::recv(&self.fd, spare_capacity(buffer), RecvFlags::empty());
         rustix::io::retry_on_intr(read).map(|(read, _)| read)
@@ -183,9 +198,9 @@ pub(crate) fn register(fd: &OwnedFd, interest: Interest) -> io::Result<AsyncFd<W
         unsafe_code,
         reason = "the safe constructors are deprecated as unsound for other descriptor types"
     )]
-    // SAFETY: the number must name the same open descriptor until the `AsyncFd` is dropped. The callers, `Stream` and
-    // `Listener`, keep both in one struct, the queue's field first, which is therefore dropped first; neither hands
-    // `fd` out or replaces it.
+    // SAFETY: the number must name the same open descriptor until the `AsyncFd` is dropped. The callers, `Stream`,
+    // `Listener` and `Timer`, keep both in one struct, the queue's field first, which is therefore dropped first; none
+    // hands `fd` out or replaces it.
     let registered = unsafe { AsyncFd::register_with_interest(watched, interest) };
     registered.map_err(io::Error::from)
 }

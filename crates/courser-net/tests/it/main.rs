@@ -1,0 +1,13 @@
+//! Sockets and timers on the real kernel.
+
+#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
+mod connect;
+mod tcp_info;
+mod timer;
+
+/// Runs `future` on a runtime like a worker's.
+fn run<F: Future>(future: F) -> F::Output {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_io().build().unwrap().block_on(future)
+}
