@@ -1,0 +1,98 @@
+//! The document itself: what it is, where it comes from, what is in it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::experiment::{Experiment, Share};
+use crate::machine::Machine;
+use crate::run::Run;
+
+/// What [`Record::format`] says in every record.
+pub const FORMAT: &str = "courser-record";
+
+/// The version of the format that this crate writes, and the newest that it reads.
+pub const VERSION: u32 = 1;
+
+/// The JSON Schema (2020-12) of [`VERSION`], for whoever reads records with other tools.
+pub const SCHEMA: &str = include_str!("../schema/record-v1.schema.json");
+
+/// Everything that is known about a measurement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Record {
+    /// Always `courser-record`.
+    pub format: String,
+    /// Version of this format: 1.
+    pub version: u32,
+    /// The program that measured.
+    pub tool: Tool,
+    /// When the measurement began, RFC 3339, UTC.
+    pub created: String,
+    /// The program's arguments, its name first.
+    pub command_line: Vec<String>,
+    /// What ended the measurement before its time, for instance Ctrl-C; null when it ran to its end.
+    pub cut: Option<String>,
+    /// The machine that the generator ran on; of a merged record the first one.
+    pub machine: Machine,
+    /// What was asked.
+    pub experiment: Experiment,
+    /// What came out: one run of a plain load, one per trial of a search.
+    pub runs: Vec<Run>,
+    /// The records that this one was merged from; empty when it was measured as it is.
+    #[serde(default)]
+    pub sources: Vec<Source>,
+}
+
+impl Record {
+    /// A record without runs.
+    pub fn new(tool: Tool, created: String, machine: Machine, experiment: Experiment) -> Self {
+        Self {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            tool,
+            created,
+            command_line: Vec::new(),
+            cut: None,
+            machine,
+            experiment,
+            runs: Vec::new(),
+            sources: Vec::new(),
+        }
+    }
+
+    /// Whether every run may be believed. Of no run at all nothing may.
+    pub fn is_valid(&self) -> bool {
+        !self.runs.is_empty() && self.runs.iter().all(|run| run.verdict.valid)
+    }
+}
+
+/// A program and which one exactly.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Tool {
+    /// Its name, `courser-bench`.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The commit that it was built from; null when unknown.
+    pub commit: Option<String>,
+}
+
+/// One generator's record, of those that were merged: all but its figures, which are in the sums.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Source {
+    /// What generators and findings of this source are labelled with.
+    pub label: String,
+    /// The program that measured.
+    pub tool: Tool,
+    /// When its measurement began, RFC 3339, UTC.
+    pub created: String,
+    /// Its arguments.
+    pub command_line: Vec<String>,
+    /// What ended it before its time.
+    pub cut: Option<String>,
+    /// Its machine.
+    pub machine: Machine,
+    /// Its part of the schedule.
+    pub share: Option<Share>,
+}

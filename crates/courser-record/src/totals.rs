@@ -1,0 +1,139 @@
+//! What came out of the steady window.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use courser_stats::{Counts, Histogram};
+use serde::{Deserialize, Serialize};
+
+use crate::encode;
+
+/// How many failures are kept in their own words.
+pub const FAILURE_SAMPLES: usize = 20;
+
+/// What came out of the steady window: of what was to start in it, followed to its end.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Totals {
+    /// Length of the window.
+    pub window_us: u64,
+    /// TLS sessions begun; 0 in models without sessions.
+    pub sessions: u64,
+    /// TCP connections with all that belongs to them.
+    pub connections: Outcomes,
+    /// Requests.
+    pub requests: Outcomes,
+    /// Bytes of answers, without what TLS adds.
+    pub received_bytes: u64,
+    /// Bytes of requests, without what TLS adds.
+    pub sent_bytes: u64,
+    /// Failed connections by class: refused, reset, timeout, alert and so on.
+    #[serde(with = "encode::counts")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, u64>"))]
+    pub failures: Counts<String>,
+    /// The first few failures in their own words, at most [`FAILURE_SAMPLES`].
+    pub failure_samples: Vec<FailureSample>,
+    /// What servers agreed to, and how often.
+    pub negotiated: Vec<Negotiated>,
+    /// What clients offered for resumption, by handshake: none, `session_id`, ticket, psk.
+    #[serde(with = "encode::counts")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, u64>"))]
+    pub offered: Counts<String>,
+    /// How many handshakes were followed by so many tickets.
+    #[serde(with = "encode::counts")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<u32, u64>"))]
+    pub tickets_received: Counts<u32>,
+    /// Handshakes whose early data the server accepted.
+    pub early_data_accepted: u64,
+    /// Application protocols agreed on, by handshake; the empty name is none.
+    #[serde(with = "encode::counts")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, u64>"))]
+    pub alpn: Counts<String>,
+    /// Times by name; the names are in [`crate::times`].
+    #[serde(with = "encode::times")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, encode::Encoded>"))]
+    pub times: BTreeMap<String, Histogram>,
+}
+
+impl Totals {
+    /// Handshakes that were done, full and resumed.
+    pub fn handshakes(&self) -> u64 {
+        self.negotiated.iter().fold(0, |sum, kind| sum.saturating_add(kind.count))
+    }
+
+    /// So many in the window, as a rate per second; `None` without a window.
+    #[allow(clippy::cast_precision_loss, reason = "counts and times beyond 2^53 are beyond any run")]
+    pub fn per_second(&self, count: u64) -> Option<f64> {
+        (self.window_us > 0).then(|| count as f64 * 1e6 / self.window_us as f64)
+    }
+}
+
+/// How attempts ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Outcomes {
+    /// Begun, or due and not begun for want of a port or descriptor.
+    pub attempted: u64,
+    /// Ended as they should.
+    pub succeeded: u64,
+    /// Did not.
+    pub failed: u64,
+}
+
+/// One failure in its own words.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FailureSample {
+    /// When.
+    pub at_unix_us: u64,
+    /// Its class, as in [`Totals::failures`].
+    pub class: String,
+    /// What was seen.
+    pub detail: String,
+}
+
+/// Handshakes that were alike.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Negotiated {
+    /// Full, or resumed by what.
+    pub handshake: Handshake,
+    /// Version, for instance `TLS 1.3`.
+    pub version: String,
+    /// Cipher suite, IANA name.
+    pub suite: String,
+    /// Key exchange group; null without one.
+    pub group: Option<String>,
+    /// Scheme of the server's signature; null when it signed nothing.
+    pub scheme: Option<String>,
+    /// Whether the server asked for another key share (`HelloRetryRequest`).
+    pub retried: bool,
+    /// How many.
+    pub count: u64,
+}
+
+/// How a session came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Handshake {
+    /// A full handshake.
+    Full,
+    /// Resumed by session ID (RFC 5246, section 7.3).
+    SessionId,
+    /// Resumed by session ticket (RFC 5077).
+    Ticket,
+    /// Resumed by pre-shared key (RFC 8446, section 2.2).
+    Psk,
+}
+
+impl fmt::Display for Handshake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full => "full",
+            Self::SessionId => "resumed by session ID",
+            Self::Ticket => "resumed by ticket",
+            Self::Psk => "resumed by PSK",
+        })
+    }
+}
