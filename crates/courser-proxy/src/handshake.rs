@@ -51,7 +51,7 @@ pub(crate) async fn handshake(primed: Primed) -> Result<Secured, Box<Ending>> {
         Ok(state) => {
             note_facts(&mut client, &mut exchange.tls, offered);
             let Exchange { tls, received, plaintext, out } = exchange;
-            let client_closed = state == State::ClientClosed;
+            let client_closed = state == State::PeerClosed;
             Ok(Secured { client, host, tls, received, plaintext, tickets: out, client_closed })
         }
         Err(end) => {
@@ -138,7 +138,11 @@ fn failed(failure: Failure) -> End {
     let reason = match failure.kind {
         FailureKind::AlertReceived => EndReason::ClientAlert,
         FailureKind::Internal => EndReason::Internal,
-        FailureKind::Incompatible | FailureKind::Protocol => EndReason::HandshakeFailed,
+        FailureKind::Incompatible
+        | FailureKind::Certificate
+        | FailureKind::FalseResumption
+        | FailureKind::NotTls
+        | FailureKind::Protocol => EndReason::HandshakeFailed,
     };
     End::with(reason, failure.detail)
 }

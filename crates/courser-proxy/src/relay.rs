@@ -186,7 +186,7 @@ impl Relay {
         self.moved = true;
         let progress = progress.map_err(bad_record)?;
         self.received.drain(..progress.consumed);
-        if progress.state == State::ClientClosed {
+        if progress.state == State::PeerClosed {
             self.upward = Flow::Ending;
         }
         Ok(())
@@ -298,7 +298,11 @@ fn bad_record(failure: Failure) -> End {
     let reason = match failure.kind {
         FailureKind::AlertReceived => EndReason::ClientAlert,
         FailureKind::Internal => EndReason::Internal,
-        FailureKind::Incompatible | FailureKind::Protocol => EndReason::BadRecord,
+        FailureKind::Incompatible
+        | FailureKind::Certificate
+        | FailureKind::FalseResumption
+        | FailureKind::NotTls
+        | FailureKind::Protocol => EndReason::BadRecord,
     };
     End::with(reason, failure.detail)
 }

@@ -20,10 +20,27 @@ pub enum FailureKind {
     AlertReceived,
     /// Nothing in common: suites, groups, schemes, application protocols or versions.
     Incompatible,
+    /// The peer's certificate, or its signature with it, was refused.
+    Certificate,
+    /// The server said that it resumes the session and then began a full handshake.
+    FalseResumption,
+    /// What the peer sends is not TLS; `detail` quotes how it begins.
+    NotTls,
     /// A record or message that breaks the protocol, or could not be opened.
     Protocol,
     /// A fault of this side.
     Internal,
+}
+
+impl Failure {
+    /// The alert with which the peer refused, as the library names it (`HandshakeFailure`).
+    pub fn alert(&self) -> Option<&str> {
+        (self.kind == FailureKind::AlertReceived).then_some(&self.detail)
+    }
+
+    pub(crate) fn internal(detail: &str) -> Self {
+        Self { kind: FailureKind::Internal, detail: detail.into() }
+    }
 }
 
 impl From<Error> for Failure {
@@ -36,8 +53,8 @@ impl From<Error> for Failure {
             | Error::InvalidMessage(_)
             | Error::DecryptError
             | Error::PeerMisbehaved(_)
-            | Error::PeerSentOversizedRecord
-            | Error::InvalidCertificate(_) => FailureKind::Protocol,
+            | Error::PeerSentOversizedRecord => FailureKind::Protocol,
+            Error::InvalidCertificate(_) | Error::NoCertificatesPresented => FailureKind::Certificate,
             _ => FailureKind::Internal,
         };
         let detail = match &error {

@@ -1,10 +1,12 @@
-//! TLS 1.2 and 1.3 on the server's side: certificates and keys, what is negotiated, a connection's records, sessions.
+//! TLS 1.2 and 1.3 without sockets: certificates and keys, what is negotiated, a connection's records, sessions. The
+//! server's side is for the terminator, the client's side ([`client`]) for the instrument that loads it.
 //!
 //! The only crate that names the TLS library (rustls 0.23 on aws-lc-rs); none of the library's types appears in its
 //! public interface, so that another version or another library changes this crate alone. It does no input or output
 //! but reading certificate files, and decides no policy: which certificate, group and order of suites a handshake
 //! uses is the caller's choice, handed over in a [`HandshakePlan`].
 
+pub mod client;
 pub mod failure;
 pub mod identity;
 mod key_schedule;
@@ -12,6 +14,7 @@ pub mod names;
 mod pem;
 mod plan;
 mod random;
+mod records;
 mod selfsigned;
 mod server;
 mod sessions;
@@ -22,6 +25,7 @@ pub use failure::{Failure, FailureKind};
 pub use identity::{Identity, IdentityError, KeyKind};
 pub use plan::{HandshakePlan, SessionOffer};
 pub use selfsigned::self_signed;
-pub use server::{Facts, Progress, RECORD_OVERHEAD, ServerConnection, State};
+pub use records::{Progress, RECORD_OVERHEAD, State};
+pub use server::{Facts, ServerConnection};
 pub use sessions::Sessions;
 pub use terms::{SuiteOrder, Terms, TermsError, Version};

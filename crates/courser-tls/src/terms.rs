@@ -144,7 +144,7 @@ fn suite(code: u16) -> Result<SupportedCipherSuite, TermsError> {
 }
 
 /// TLS 1.3 suites with SHA-256 use our key schedule.
-fn with_our_hkdf(suite: SupportedCipherSuite) -> SupportedCipherSuite {
+pub(crate) fn with_our_hkdf(suite: SupportedCipherSuite) -> SupportedCipherSuite {
     static OURS: OnceLock<[Tls13CipherSuite; 2]> = OnceLock::new();
     let ours = OURS.get_or_init(|| {
         [
@@ -180,8 +180,18 @@ pub enum TermsError {
     UnknownSuite(u16),
     /// A group that the library has not, by code point.
     UnknownGroup(u16),
+    /// A signature scheme that the library cannot verify, by code point.
+    UnknownScheme(u16),
+    /// A protocol version that the library has not, by code point.
+    UnknownVersion(u16),
     /// No group at all.
     NoGroup,
+    /// No version at all.
+    NoVersion,
+    /// What the chosen client engine cannot do.
+    Unable(&'static str),
+    /// A trusted root that is not a certificate.
+    BadRoot(String),
     /// The library found that the parts do not fit together.
     Inconsistent(String),
 }
@@ -191,7 +201,12 @@ impl fmt::Display for TermsError {
         match self {
             Self::UnknownSuite(code) => write!(f, "cipher suite 0x{code:04x} is not supported"),
             Self::UnknownGroup(code) => write!(f, "key exchange group 0x{code:04x} is not supported"),
+            Self::UnknownScheme(code) => write!(f, "signature scheme 0x{code:04x} is not supported"),
+            Self::UnknownVersion(code) => write!(f, "protocol version 0x{code:04x} is not supported"),
             Self::NoGroup => f.write_str("no key exchange group"),
+            Self::NoVersion => f.write_str("no protocol version"),
+            Self::Unable(what) => f.write_str(what),
+            Self::BadRoot(why) => write!(f, "a trusted root is not a certificate: {why}"),
             Self::Inconsistent(why) => f.write_str(why),
         }
     }

@@ -1,0 +1,94 @@
+//! What a client offers, in the caller's terms.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::identity::Identity;
+
+/// Who does the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Engine {
+    /// As little work as the protocol allows: public key shares, no verification but for a sample. **Not confidential**,
+    /// for load only.
+    Lean,
+    /// A client that does all the work and verifies everything.
+    Real,
+    /// The system's OpenSSL: an independent judge, and the only way to what the others no longer speak.
+    Foreign,
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Lean => "lean",
+            Self::Real => "real",
+            Self::Foreign => "foreign",
+        })
+    }
+}
+
+/// How sessions are resumed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Resume {
+    /// Not at all: each handshake is full.
+    Never,
+    /// By session ID, TLS 1.2 only and without announcing tickets.
+    SessionId,
+    /// By ticket: RFC 5077 in TLS 1.2, a pre-shared key in TLS 1.3.
+    Ticket,
+}
+
+/// Whose certificates are believed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Whose chain leads where is not looked at. [`Engine::Real`] still verifies that the server has the certificate's
+    /// key.
+    Nobody,
+    /// Chains up to one of these certificates, DER, that are valid now and for the server's name. [`Engine::Lean`] checks
+    /// the first and every thousandth full handshake.
+    Roots(Vec<Vec<u8>>),
+}
+
+/// What a client offers. Lists hold code points in order of preference and are offered as they are; an empty list of
+/// suites, groups or schemes stands for the engine's own.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    /// Protocol versions, at least one.
+    pub versions: Vec<u16>,
+    /// Cipher suites.
+    pub suites: Vec<u16>,
+    /// Key exchange groups; the first one gets the key share.
+    pub groups: Vec<u16>,
+    /// Signature schemes.
+    pub schemes: Vec<u16>,
+    /// Application protocols; empty for no such extension.
+    pub alpn: Vec<Vec<u8>>,
+    /// How sessions are resumed.
+    pub resume: Resume,
+    /// How many TLS 1.3 tickets a [`Purse`](super::Purse) keeps at most.
+    pub tickets_kept: usize,
+    /// Whether early data is announced where the session allows it.
+    pub early_data: bool,
+    /// The client's own certificate, for servers that ask for one.
+    pub identity: Option<Arc<Identity>>,
+    /// Whose certificates are believed.
+    pub trust: Trust,
+}
+
+impl Default for Offer {
+    /// TLS 1.3 and 1.2 with all that the engine has; no resumption, no verification.
+    fn default() -> Self {
+        Self {
+            versions: vec![0x0304, 0x0303],
+            suites: Vec::new(),
+            groups: Vec::new(),
+            schemes: Vec::new(),
+            alpn: Vec::new(),
+            resume: Resume::Never,
+            tickets_kept: 2,
+            early_data: false,
+            identity: None,
+            trust: Trust::Nobody,
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! An offer compiled for the library: once, then cloned for each thread.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use rustls::client::{ResolvesClientCert, Resumption, Tls12Resumption};
+use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
+use rustls::sign::CertifiedKey;
+use rustls::{ClientConfig, SignatureScheme, SupportedCipherSuite, SupportedProtocolVersion};
+
+use super::group;
+use super::offer::{Engine, Offer, Resume, Trust};
+use super::purse::{CurrentPurse, TermsId};
+use super::verifier::Verifier;
+use crate::identity::Identity;
+use crate::random::Stocked;
+use crate::terms::{TermsError, with_our_hkdf};
+
+/// The lean engine verifies one full handshake of so many, where it is given roots.
+const SAMPLE: u32 = 1000;
+
+/// What a client offers, ready for use. A clone shares nothing that connections write to, so that threads with a clone
+/// each do not get in each other's way; sessions made on one clone can be resumed on another.
+#[derive(Clone)]
+pub struct ClientTerms {
+    pub(super) inner: Inner,
+}
+
+/// Each library's own.
+#[derive(Clone)]
+pub(super) enum Inner {
+    Library(LibraryTerms),
+}
+
+impl ClientTerms {
+    /// Compiles an offer for an engine.
+    ///
+    /// # Errors
+    /// Names what of it the engine cannot do.
+    pub fn new(engine: Engine, offer: &Offer) -> Result<Self, TermsError> {
+        if engine == Engine::Foreign {
+            return Err(TermsError::Unable("the foreign engine is not part of this build"));
+        }
+        Ok(Self { inner: Inner::Library(LibraryTerms::new(engine, offer)?) })
+    }
+}
+
+/// An offer as a configuration of rustls.
+pub(super) struct LibraryTerms {
+    pub(super) config: Arc<ClientConfig>,
+    pub(super) id: TermsId,
+    pub(super) resume: Resume,
+    pub(super) tickets_kept: usize,
+    verifies: Verifies,
+    /// Full handshakes begun.
+    begun: AtomicU32,
+}
+
+/// How often certificate and signature are verified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verifies {
+    Always,
+    Sample,
+    Never,
+}
+
+impl Clone for LibraryTerms {
+    fn clone(&self) -> Self {
+        Self { config: Arc::new(ClientConfig::clone(&self.config)), begun: AtomicU32::new(0), ..*self }
+    }
+}
+
+impl LibraryTerms {
+    fn new(engine: Engine, offer: &Offer) -> Result<Self, TermsError> {
+        if offer.resume == Resume::SessionId && !offer.versions.contains(&0x0303) {
+            return Err(TermsError::Unable("session IDs are of TLS 1.2, which is not among the versions"));
+        }
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let verifies = match (engine, &offer.trust) {
+            (Engine::Lean, Trust::Nobody) => Verifies::Never,
+            (Engine::Lean, Trust::Roots(_)) => Verifies::Sample,
+            _ => Verifies::Always,
+        };
+        Ok(Self {
+            config: Arc::new(config(engine, offer)?),
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            resume: offer.resume,
+            tickets_kept: offer.tickets_kept,
+            verifies,
+            begun: AtomicU32::new(0),
+        })
+    }
+
+    /// Whether the next handshake, a full one or not, is to be verified.
+    pub(super) fn verifies_next(&self, is_full: bool) -> bool {
+        match self.verifies {
+            Verifies::Always => true,
+            Verifies::Never => false,
+            Verifies::Sample => is_full && self.begun.fetch_add(1, Ordering::Relaxed).is_multiple_of(SAMPLE),
+        }
+    }
+}
+
+fn config(engine: Engine, offer: &Offer) -> Result<ClientConfig, TermsError> {
+    let provider = Arc::new(provider(engine, offer)?);
+    let versions = offer.versions.iter().map(version).collect::<Result<Vec<_>, _>>()?;
+    if versions.is_empty() {
+        return Err(TermsError::NoVersion);
+    }
+    let verifier = Arc::new(Verifier::new(&offer.schemes, &offer.trust, &provider)?);
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&versions)
+        .map_err(|error| TermsError::Inconsistent(error.to_string()))?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier);
+    let mut config = match &offer.identity {
+        None => builder.with_no_client_auth(),
+        Some(identity) => builder.with_client_cert_resolver(Arc::new(OwnCertificate(Arc::clone(identity)))),
+    };
+    config.alpn_protocols.clone_from(&offer.alpn);
+    config.enable_early_data = offer.early_data;
+    config.resumption = resumption(offer.resume);
+    Ok(config)
+}
+
+fn resumption(resume: Resume) -> Resumption {
+    let current = || Resumption::store(Arc::new(CurrentPurse));
+    match resume {
+        Resume::Never => Resumption::disabled(),
+        Resume::SessionId => current().tls12_resumption(Tls12Resumption::SessionIdOnly),
+        Resume::Ticket => current().tls12_resumption(Tls12Resumption::SessionIdOrTickets),
+    }
+}
+
+fn provider(engine: Engine, offer: &Offer) -> Result<CryptoProvider, TermsError> {
+    let library = aws_lc_rs::default_provider();
+    let suites = match &offer.suites[..] {
+        [] => default_suites(&offer.versions),
+        asked => asked.to_vec(),
+    };
+    let groups = match (&offer.groups[..], engine) {
+        ([], Engine::Lean) => LEAN_GROUPS.to_vec(),
+        ([], _) => library.kx_groups.iter().map(|group| u16::from(group.name())).collect(),
+        (asked, _) => asked.to_vec(),
+    };
+    Ok(match engine {
+        Engine::Lean => CryptoProvider {
+            cipher_suites: suites
+                .iter()
+                .map(|&code| suite(code).map(with_our_hkdf))
+                .collect::<Result<_, _>>()?,
+            kx_groups: self::groups(&groups, group::lean)?,
+            secure_random: &Stocked,
+            ..library
+        },
+        _ => CryptoProvider {
+            cipher_suites: suites.iter().map(|&code| suite(code)).collect::<Result<_, _>>()?,
+            kx_groups: self::groups(&groups, group::real)?,
+            ..library
+        },
+    })
+}
+
+/// The lean engine's groups: those that cost it nothing, and P-256 first because every server has it.
+const LEAN_GROUPS: [u16; 3] = [0x0017, 0x001d, 0x0018];
+
+type Group = &'static dyn SupportedKxGroup;
+
+fn groups(codes: &[u16], find: fn(u16) -> Result<Group, TermsError>) -> Result<Vec<Group>, TermsError> {
+    codes.iter().map(|&code| find(code)).collect()
+}
+
+/// The library's suites for these versions, AES-128 first.
+fn default_suites(versions: &[u16]) -> Vec<u16> {
+    let fits = |suite: &&SupportedCipherSuite| versions.contains(&u16::from(suite.version().version));
+    let codes = aws_lc_rs::DEFAULT_CIPHER_SUITES.iter().filter(fits).map(|suite| u16::from(suite.suite()));
+    let mut codes: Vec<_> = codes.collect();
+    codes.sort_by_key(|code| !matches!(code, 0x1301 | 0xc02b | 0xc02f));
+    codes
+}
+
+fn suite(code: u16) -> Result<SupportedCipherSuite, TermsError> {
+    let known = aws_lc_rs::ALL_CIPHER_SUITES.iter().find(|suite| u16::from(suite.suite()) == code);
+    known.copied().ok_or(TermsError::UnknownSuite(code))
+}
+
+fn version(code: &u16) -> Result<&'static SupportedProtocolVersion, TermsError> {
+    match code {
+        0x0303 => Ok(&rustls::version::TLS12),
+        0x0304 => Ok(&rustls::version::TLS13),
+        _ => Err(TermsError::UnknownVersion(*code)),
+    }
+}
+
+/// The client's certificate, for whichever server asks.
+#[derive(Debug)]
+struct OwnCertificate(Arc<Identity>);
+
+impl ResolvesClientCert for OwnCertificate {
+    fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(&self.0.certified))
+    }
+
+    fn has_certs(&self) -> bool {
+        true
+    }
+}

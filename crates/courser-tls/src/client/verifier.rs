@@ -1,0 +1,121 @@
+//! What a client checks of a server's certificate: everything, the signature alone, or nothing but for a sample.
+//!
+//! One verifier does all of it, because the library resumes a session only under the very verifier that it was made
+//! under. Whether it verifies is in the [`Errand`](super::purse::Errand) of the connection.
+
+use std::sync::Arc;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
+};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{DigitallySignedStruct, Error, PeerMisbehaved, RootCertStore, SignatureScheme};
+
+use super::offer::Trust;
+use super::purse;
+use crate::terms::TermsError;
+
+/// Verifies if the current errand says so, and notes the scheme of the server's signature there.
+#[derive(Debug)]
+pub(super) struct Verifier {
+    offered: Vec<SignatureScheme>,
+    algorithms: WebPkiSupportedAlgorithms,
+    chain: Option<Arc<WebPkiServerVerifier>>,
+}
+
+impl Verifier {
+    /// For these signature schemes, code points; all that the library can verify if there are none.
+    pub(super) fn new(
+        schemes: &[u16],
+        trust: &Trust,
+        provider: &Arc<CryptoProvider>,
+    ) -> Result<Self, TermsError> {
+        let algorithms = provider.signature_verification_algorithms;
+        let known = algorithms.supported_schemes();
+        let scheme = |&code: &u16| {
+            let found = known.iter().find(|scheme| u16::from(**scheme) == code);
+            found.copied().ok_or(TermsError::UnknownScheme(code))
+        };
+        let offered = schemes.iter().map(scheme).collect::<Result<Vec<_>, _>>()?;
+        let chain = match trust {
+            Trust::Nobody => None,
+            Trust::Roots(roots) => Some(webpki(roots, provider)?),
+        };
+        Ok(Self { offered: if offered.is_empty() { known } else { offered }, algorithms, chain })
+    }
+
+    /// Notes the scheme, which has to be one of those offered: the library does not look. Gives whether to go on and
+    /// verify.
+    fn note(&self, scheme: SignatureScheme) -> Result<bool, Error> {
+        if !self.offered.contains(&scheme) {
+            return Err(PeerMisbehaved::SignedHandshakeWithUnadvertisedSigScheme.into());
+        }
+        let noted = purse::with_current(|errand| {
+            errand.scheme = Some(u16::from(scheme));
+            errand.verify
+        });
+        Ok(noted.unwrap_or(true))
+    }
+}
+
+fn webpki(
+    roots: &[Vec<u8>],
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<WebPkiServerVerifier>, TermsError> {
+    let bad = |error: String| TermsError::BadRoot(error);
+    let mut store = RootCertStore::empty();
+    for root in roots {
+        store.add(CertificateDer::from(root.clone())).map_err(|error| bad(error.to_string()))?;
+    }
+    WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(provider))
+        .build()
+        .map_err(|error| bad(error.to_string()))
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        leaf: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        match &self.chain {
+            Some(chain) if purse::with_current(|errand| errand.verify).unwrap_or(true) => {
+                chain.verify_server_cert(leaf, intermediates, name, ocsp_response, now)
+            }
+            _ => Ok(ServerCertVerified::assertion()),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        leaf: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        if self.note(signed.scheme)? {
+            return verify_tls12_signature(message, leaf, signed, &self.algorithms);
+        }
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        leaf: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        if self.note(signed.scheme)? {
+            return verify_tls13_signature(message, leaf, signed, &self.algorithms);
+        }
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.offered.clone()
+    }
+}

@@ -1,0 +1,204 @@
+//! The exchange of records that both ends of a connection have in common: the library's states, carried out.
+
+use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
+use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
+use rustls::unbuffered::{
+    ConnectionState, EncodeError, EncodeTlsData, EncryptError, UnbufferedStatus, WriteTraffic,
+};
+use rustls::{CommonState, Error};
+
+/// Most bytes that a record adds to its plaintext: header 5, explicit nonce 8 (TLS 1.2), content type 1 (TLS 1.3),
+/// tag 16.
+pub const RECORD_OVERHEAD: usize = 30;
+
+/// Largest plaintext of a record (RFC 8446, section 5.1).
+const MAX_PLAINTEXT: usize = 1 << 14;
+
+/// What a call to `process` came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes at the front of the input that are done with; the rest belongs in front of what arrives next.
+    pub consumed: usize,
+    /// Where the connection stands.
+    pub state: State,
+}
+
+/// Where a connection stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// The handshake needs more from the peer.
+    Handshaking,
+    /// Application data may flow.
+    Open,
+    /// The peer has sent close_notify: nothing more comes from it, but it may still be sent to.
+    PeerClosed,
+}
+
+/// One end of a connection, as the library has it. The library's two types share their states but no trait.
+pub(crate) trait End {
+    /// What the library keeps for this end alone.
+    type Data;
+
+    /// The library's next state.
+    fn step<'c, 'i>(&'c mut self, incoming: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data>;
+
+    /// What both ends have.
+    fn common(&self) -> &CommonState;
+}
+
+impl End for UnbufferedServerConnection {
+    type Data = ServerConnectionData;
+
+    fn step<'c, 'i>(&'c mut self, incoming: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data> {
+        self.process_tls_records(incoming)
+    }
+
+    fn common(&self) -> &CommonState {
+        self
+    }
+}
+
+impl End for UnbufferedClientConnection {
+    type Data = ClientConnectionData;
+
+    fn step<'c, 'i>(&'c mut self, incoming: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data> {
+        self.process_tls_records(incoming)
+    }
+
+    fn common(&self) -> &CommonState {
+        self
+    }
+}
+
+/// Processes the records in `incoming` as far as they are complete. Plaintext is appended to `plaintext`, records to
+/// send to `outgoing`, which ends with an alert on failure.
+pub(crate) fn drive<E: End>(
+    tls: &mut E,
+    incoming: &mut [u8],
+    plaintext: &mut Vec<u8>,
+    outgoing: &mut Vec<u8>,
+) -> Result<Progress, Error> {
+    let mut consumed = 0;
+    let mut closed = false;
+    loop {
+        let UnbufferedStatus { discard, state, .. } = tls.step(&mut incoming[consumed..]);
+        let state = match state {
+            Err(error) => {
+                collect_alert(tls, outgoing);
+                return Err(error);
+            }
+            Ok(ConnectionState::ReadTraffic(mut traffic)) => {
+                while let Some(record) = traffic.next_record() {
+                    plaintext.extend_from_slice(record?.payload);
+                }
+                None
+            }
+            Ok(ConnectionState::EncodeTlsData(mut data)) => {
+                encode(&mut data, outgoing);
+                None
+            }
+            Ok(ConnectionState::TransmitTlsData(data)) => {
+                data.done();
+                None
+            }
+            Ok(ConnectionState::PeerClosed) => {
+                closed = true;
+                None
+            }
+            Ok(ConnectionState::BlockedHandshake) => Some(State::Handshaking),
+            Ok(ConnectionState::WriteTraffic(_)) if !closed => Some(State::Open),
+            Ok(ConnectionState::WriteTraffic(_) | ConnectionState::Closed) => Some(State::PeerClosed),
+            Ok(_) => return Err(Error::General("early data was not asked for".into())),
+        };
+        consumed += discard;
+        if let Some(state) = state {
+            return Ok(Progress { consumed, state });
+        }
+    }
+}
+
+/// Encrypts `plaintext` into records at the end of `outgoing`. `received` is what [`drive`] has left: the library
+/// keeps positions in it.
+pub(crate) fn send<E: End>(
+    tls: &mut E,
+    plaintext: &[u8],
+    received: &mut [u8],
+    outgoing: &mut Vec<u8>,
+) -> Result<(), Error> {
+    write(tls, room(plaintext), received, outgoing, |traffic, room| traffic.encrypt(plaintext, room))
+}
+
+/// Appends close_notify to `outgoing`; more than once does nothing. `received` as for [`send`].
+pub(crate) fn send_close_notify<E: End>(
+    tls: &mut E,
+    received: &mut [u8],
+    outgoing: &mut Vec<u8>,
+) -> Result<(), Error> {
+    #[allow(
+        clippy::redundant_closure_for_method_calls,
+        reason = "the method itself is not general over lifetimes"
+    )]
+    write(tls, 2 + RECORD_OVERHEAD, received, outgoing, |traffic, room| traffic.queue_close_notify(room))
+}
+
+fn write<E: End>(
+    tls: &mut E,
+    room: usize,
+    received: &mut [u8],
+    outgoing: &mut Vec<u8>,
+    write: impl FnOnce(&mut WriteTraffic<'_, E::Data>, &mut [u8]) -> Result<usize, EncryptError>,
+) -> Result<(), Error> {
+    loop {
+        match tls.step(received).state? {
+            ConnectionState::WriteTraffic(mut traffic) => {
+                return append(outgoing, room, |room| write(&mut traffic, room))
+                    .map_err(|error| Error::General(error.to_string()));
+            }
+            ConnectionState::EncodeTlsData(mut data) => encode(&mut data, outgoing),
+            ConnectionState::TransmitTlsData(data) => data.done(),
+            ConnectionState::PeerClosed => {}
+            ConnectionState::Closed => return Ok(()),
+            _ => return Err(Error::General("records can only be written after the handshake".into())),
+        }
+    }
+}
+
+/// How much the records of `plaintext` take at most, bytes.
+pub(crate) fn room(plaintext: &[u8]) -> usize {
+    plaintext.len() + plaintext.len().div_ceil(MAX_PLAINTEXT) * RECORD_OVERHEAD
+}
+
+/// After an error the library still holds the alert that tells the peer, and maybe more before it. It must not be
+/// asked for anything else: it would read on where it stopped.
+fn collect_alert<E: End>(tls: &mut E, outgoing: &mut Vec<u8>) {
+    while tls.common().wants_write() {
+        match tls.step(&mut []).state {
+            Ok(ConnectionState::EncodeTlsData(mut data)) => encode(&mut data, outgoing),
+            Ok(ConnectionState::ReadTraffic(mut traffic)) => while traffic.next_record().is_some() {},
+            _ => return,
+        }
+    }
+}
+
+/// Appends records that are ready to `outgoing`.
+pub(crate) fn encode<D>(data: &mut EncodeTlsData<'_, D>, outgoing: &mut Vec<u8>) {
+    let needed = match data.encode(&mut []) {
+        Err(EncodeError::InsufficientSize(size)) => size.required_size,
+        Ok(_) | Err(EncodeError::AlreadyEncoded) => return,
+    };
+    let encoded = append(outgoing, needed, |room| data.encode(room));
+    debug_assert!(encoded.is_ok(), "the library asked for exactly this much room");
+}
+
+/// Lets `write` fill up to `room` bytes at the end of `outgoing`.
+pub(crate) fn append<E>(
+    outgoing: &mut Vec<u8>,
+    room: usize,
+    write: impl FnOnce(&mut [u8]) -> Result<usize, E>,
+) -> Result<(), E> {
+    let start = outgoing.len();
+    outgoing.resize(start + room, 0);
+    let written = write(&mut outgoing[start..]);
+    outgoing.truncate(start + *written.as_ref().unwrap_or(&0));
+    written.map(drop)
+}
