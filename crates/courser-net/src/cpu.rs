@@ -35,6 +35,26 @@ pub fn pin(cpu: usize) -> std::io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
+/// The CPUs that share a physical core with `cpu`, itself included: they slow each other down. Only itself where the
+/// kernel does not say.
+pub fn siblings(cpu: usize) -> Vec<usize> {
+    let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+    let list = fs::read_to_string(path).ok().and_then(|text| parse_list(&text));
+    list.unwrap_or_else(|| vec![cpu])
+}
+
+/// A list of CPUs as the kernel and taskset(1) write it: "0-3,8" (cpuset(7), List format). `None` when it is none, or
+/// names a CPU beyond what a CPU set can hold.
+pub fn parse_list(text: &str) -> Option<Vec<usize>> {
+    let number = |text: &str| text.trim().parse::<usize>().ok().filter(|&cpu| cpu < CpuSet::MAX_CPU);
+    let mut cpus = Vec::new();
+    for range in text.trim().split(',').filter(|range| !range.is_empty()) {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        cpus.extend(number(first)?..=number(last)?);
+    }
+    Some(cpus)
+}
+
 fn affinity() -> Vec<usize> {
     match sched_getaffinity(None) {
         Ok(set) => (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect(),
@@ -121,6 +141,24 @@ mod tests {
         assert_eq!(cores_first(&[0, 1, 2, 3], |cpu| (0, cpu / 2)), [0, 2, 1, 3]);
         // Two packages with the same core numbers are different cores; the mask is respected.
         assert_eq!(cores_first(&[4, 5, 6], |cpu| (cpu / 6, 0)), [4, 6, 5]);
+    }
+
+    #[test]
+    fn lists_of_cpus() {
+        assert_eq!(parse_list("0-2,8\n").unwrap(), [0, 1, 2, 8]);
+        assert_eq!(parse_list("5").unwrap(), [5]);
+        assert_eq!(parse_list("").unwrap(), [0; 0]);
+        for wrong in ["a", "1-", "1,,x", "0-99999999999"] {
+            assert_eq!(parse_list(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn everyone_is_among_its_siblings() {
+        for cpu in affinity() {
+            assert!(siblings(cpu).contains(&cpu));
+        }
+        assert_eq!(siblings(usize::MAX), [usize::MAX]);
     }
 
     #[test]
