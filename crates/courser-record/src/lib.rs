@@ -20,11 +20,17 @@ pub mod encode;
 pub mod experiment;
 pub mod interval;
 pub mod machine;
+pub mod merge;
+pub mod read;
 pub mod record;
 pub mod run;
 pub mod times;
 pub mod totals;
 pub mod usage;
+pub mod write;
+
+#[cfg(test)]
+mod schema;
 
 pub use encode::{Packed, Summary};
 pub use experiment::{
@@ -33,6 +39,8 @@ pub use experiment::{
 };
 pub use interval::{Interval, Phase};
 pub use machine::Machine;
+pub use merge::{MergeError, merge};
+pub use read::{Problem, ReadError};
 pub use record::{FORMAT, Record, SCHEMA, Source, Tool, VERSION};
 pub use run::{Finding, Run, Severity, Verdict, Window};
 pub use totals::{FAILURE_SAMPLES, FailureSample, Handshake, Negotiated, Outcomes, Totals};
@@ -40,3 +48,4 @@ pub use usage::{
     CoreUsage, GeneratorThread, GeneratorUsage, HandshakeBytes, IdleMemory, RequestBytes, ServerThread,
     ServerUsage, WireCost,
 };
+pub use write::WriteError;

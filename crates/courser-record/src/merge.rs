@@ -1,0 +1,333 @@
+//! Records of generators that loaded one server together, as one record.
+//!
+//! Counters and histograms are sums, so the merged record says what one generator would have said that did all of it.
+//! Intervals are laid over each other by the wall clock, to the nearest second. What concerns one generator alone (its
+//! head-room, its findings, its machine) is kept apart under its label: one that could not keep up spoils the whole,
+//! and has to be found.
+
+mod sums;
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::experiment::{Experiment, Share};
+use crate::record::{Record, Source};
+use crate::run::{Finding, Run, Severity, Verdict, Window};
+
+/// How much of the longest steady window all generators have to have in common before it goes without saying.
+const COMMON: f64 = 0.95;
+
+/// Merges the records of generators that ran together, each with its own share of one experiment. Their order does
+/// not matter. The tool, command line and time of the result are those of the generator with the first share, and the
+/// caller's to replace; rates are over the time from the first steady window's start to the last one's end.
+///
+/// A generator whose record is not there is a finding that withholds the verdict: what it did is part of the load.
+///
+/// # Errors
+/// When the records do not belong together: see [`MergeError`].
+pub fn merge(mut records: Vec<Record>) -> Result<Record, MergeError> {
+    let sources = sources(&mut records)?;
+    same_experiment(&records, &sources)?;
+    let mut merged = shell(&records[0], &sources);
+    for index in 0..records[0].runs.len() {
+        let runs: Vec<Part<'_>> =
+            records.iter().zip(&sources).map(|(record, source)| (source, &record.runs[index])).collect();
+        merged.runs.push(run(&runs)?);
+    }
+    missing(&sources).into_iter().for_each(|finding| withhold(&mut merged.runs, &finding));
+    merged.sources = sources;
+    Ok(merged)
+}
+
+/// A run and who made it.
+type Part<'a> = (&'a Source, &'a Run);
+
+/// The records in the order of their shares, and what is to be kept of each; each share once.
+fn sources(records: &mut [Record]) -> Result<Vec<Source>, MergeError> {
+    if records.len() < 2 {
+        return Err(MergeError::TooFew(records.len()));
+    }
+    records.sort_by_key(|record| record.experiment.load.share);
+    let mut seen = BTreeSet::new();
+    let mut sources = Vec::new();
+    for record in records.iter() {
+        if !record.sources.is_empty() {
+            return Err(MergeError::MergedAlready(record.machine.name.clone()));
+        }
+        let share = record.experiment.load.share;
+        let share = share.ok_or_else(|| MergeError::NoShare(record.machine.name.clone()))?;
+        if share.k == 0 || share.k > share.n {
+            return Err(MergeError::NoSuchShare(share));
+        }
+        if !seen.insert(share) {
+            return Err(MergeError::SameShare(share));
+        }
+        sources.push(source(record, share));
+    }
+    Ok(sources)
+}
+
+fn source(record: &Record, share: Share) -> Source {
+    Source {
+        label: format!("{} ({share})", record.machine.name),
+        tool: record.tool.clone(),
+        created: record.created.clone(),
+        command_line: record.command_line.clone(),
+        cut: record.cut.clone(),
+        machine: record.machine.clone(),
+        share: Some(share),
+    }
+}
+
+/// Everything but the generator's own part and its own addresses has to be the same, down to the runs.
+fn same_experiment(records: &[Record], sources: &[Source]) -> Result<(), MergeError> {
+    let (first, asked) = (&records[0], common(&records[0].experiment));
+    for (record, source) in records.iter().zip(sources).skip(1) {
+        let differs = |field: String, left: String, right: String| MergeError::Differs {
+            field,
+            left: (sources[0].label.clone(), left),
+            right: (source.label.clone(), right),
+        };
+        if let Some((field, left, right)) = difference("experiment", &asked, &common(&record.experiment)) {
+            return Err(differs(field, left, right));
+        }
+        let labels = |record: &Record| record.runs.iter().map(|run| run.label.clone()).collect::<Vec<_>>();
+        let (left, right) = (labels(first), labels(record));
+        if left != right {
+            return Err(differs("runs".to_owned(), left.join(", "), right.join(", ")));
+        }
+    }
+    Ok(())
+}
+
+/// What all generators of an experiment are asked alike.
+fn common(experiment: &Experiment) -> Value {
+    let mut experiment = experiment.clone();
+    experiment.load.share = experiment.load.share.map(|share| Share { k: 0, ..share });
+    experiment.sockets.sources.clear();
+    serde_json::to_value(experiment).expect("plain fields are always JSON")
+}
+
+/// The first field in which two values differ, and what is there.
+fn difference(path: &str, left: &Value, right: &Value) -> Option<(String, String, String)> {
+    match (left, right) {
+        (Value::Object(left), Value::Object(right)) => left.iter().find_map(|(name, value)| {
+            difference(&format!("{path}.{name}"), value, right.get(name).unwrap_or(&Value::Null))
+        }),
+        _ => (left != right).then(|| (path.to_owned(), left.to_string(), right.to_string())),
+    }
+}
+
+fn shell(first: &Record, sources: &[Source]) -> Record {
+    let mut merged = first.clone();
+    merged.runs.clear();
+    merged.experiment.load.share = None;
+    let cut: Vec<_> = sources
+        .iter()
+        .filter_map(|source| Some(format!("{}: {}", source.label, source.cut.as_ref()?)))
+        .collect();
+    merged.cut = (!cut.is_empty()).then(|| cut.join("; "));
+    merged
+}
+
+fn run(parts: &[Part<'_>]) -> Result<Run, MergeError> {
+    let window = window(parts)?;
+    let mut totals = sums::totals(parts);
+    totals.window_us = window.steady_end_unix_us.saturating_sub(window.steady_start_unix_us);
+    let (server, twice) = sums::server(parts, totals.connections.succeeded);
+    let mut findings = findings(parts);
+    findings.extend(twice);
+    findings.extend(apart(parts));
+    Ok(Run {
+        label: parts[0].1.label.clone(),
+        offered_rate: parts.iter().map(|(_, run)| run.offered_rate).sum(),
+        window,
+        totals,
+        intervals: sums::intervals(parts),
+        server,
+        generators: parts.iter().flat_map(generators).collect(),
+        wire: sums::wire(parts),
+        findings,
+        verdict: verdict(parts),
+    })
+}
+
+/// From the first start to the last end, when there is a time at which all were in their steady windows.
+fn window(parts: &[Part<'_>]) -> Result<Window, MergeError> {
+    let windows = || parts.iter().map(|(_, run)| run.window);
+    for (source, run) in parts {
+        if run.window.steady_end_unix_us <= run.window.steady_start_unix_us {
+            return Err(MergeError::NoWindow { run: run.label.clone(), label: source.label.clone() });
+        }
+        let other = parts
+            .iter()
+            .find(|(_, other)| run.window.steady_end_unix_us <= other.window.steady_start_unix_us);
+        if let Some((other, _)) = other {
+            return Err(MergeError::NotTogether {
+                run: run.label.clone(),
+                ended: source.label.clone(),
+                began: other.label.clone(),
+            });
+        }
+    }
+    let first = |time: fn(&Window) -> u64| windows().map(|window| time(&window)).min().unwrap_or(0);
+    let last = |time: fn(&Window) -> u64| windows().map(|window| time(&window)).max().unwrap_or(0);
+    Ok(Window {
+        start_unix_us: first(|window| window.start_unix_us),
+        steady_start_unix_us: first(|window| window.steady_start_unix_us),
+        steady_end_unix_us: last(|window| window.steady_end_unix_us),
+        end_unix_us: last(|window| window.end_unix_us),
+    })
+}
+
+/// A warning when the steady windows have less in common than a reader would think.
+fn apart(parts: &[Part<'_>]) -> Option<Finding> {
+    let starts = || parts.iter().map(|(_, run)| run.window.steady_start_unix_us);
+    let ends = || parts.iter().map(|(_, run)| run.window.steady_end_unix_us);
+    let common = ends().min()?.saturating_sub(starts().max()?);
+    let whole = ends().max()?.saturating_sub(starts().min()?);
+    let share = crate::usage::ratio(common, whole)?;
+    (share < COMMON).then(|| {
+        Finding::new(
+            "windows-apart",
+            Severity::Warning,
+            format!(
+                "the generators' steady windows have only {:.0} % of their time in common",
+                share * 100.0
+            ),
+            "set the machines' clocks (NTP), and start all with the same --start-at",
+        )
+    })
+}
+
+fn findings(parts: &[Part<'_>]) -> Vec<Finding> {
+    let of = |(source, run): &Part<'_>| {
+        let label = source.label.clone();
+        let own = move |finding: &Finding| Finding { source: Some(label.clone()), ..finding.clone() };
+        run.findings.iter().map(own).collect::<Vec<_>>()
+    };
+    parts.iter().flat_map(of).collect()
+}
+
+fn generators((source, run): &Part<'_>) -> Vec<crate::usage::GeneratorUsage> {
+    let mut generators = run.generators.clone();
+    generators.iter_mut().for_each(|generator| generator.source = Some(source.label.clone()));
+    generators
+}
+
+/// All have to hold.
+fn verdict(parts: &[Part<'_>]) -> Verdict {
+    let reasons: Vec<_> = parts
+        .iter()
+        .filter(|(_, run)| !run.verdict.valid)
+        .map(|(source, run)| {
+            let reason = run.verdict.withheld.as_deref().unwrap_or("no reason given");
+            format!("{}: {reason}", source.label)
+        })
+        .collect();
+    if reasons.is_empty() { Verdict::valid() } else { Verdict::withheld(reasons.join("; ")) }
+}
+
+/// Which shares are not there.
+fn missing(sources: &[Source]) -> Option<Finding> {
+    let n = sources.first()?.share?.n;
+    let there: BTreeSet<u32> = sources.iter().filter_map(|source| Some(source.share?.k)).collect();
+    let missing = u64::from(n).saturating_sub(there.len() as u64);
+    (missing > 0).then(|| {
+        let first = (1..=n).find(|k| !there.contains(k)).unwrap_or(n);
+        Finding::new(
+            "share-missing",
+            Severity::Invalid,
+            format!("{missing} of {n} generators' records are not here, the first one {first}/{n}"),
+            "merge the records of all generators; if one did not run, repeat the measurement",
+        )
+    })
+}
+
+fn withhold(runs: &mut [Run], finding: &Finding) {
+    for run in runs {
+        run.findings.push(finding.clone());
+        let reasons = [run.verdict.withheld.take(), Some(finding.text.clone())];
+        run.verdict = Verdict::withheld(reasons.into_iter().flatten().collect::<Vec<_>>().join("; "));
+    }
+}
+
+/// Why records do not belong together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MergeError {
+    /// So many records are nothing to merge.
+    TooFew(usize),
+    /// The record of this machine was merged already: what it overlaps with can no longer be told.
+    MergedAlready(String),
+    /// The record of this machine is of a generator that ran alone.
+    NoShare(String),
+    /// A share outside of its whole.
+    NoSuchShare(Share),
+    /// Two records are of the same share: the same file twice, or two generators that made the same load.
+    SameShare(Share),
+    /// Two records are of different experiments.
+    Differs {
+        /// The field that differs, as a path.
+        field: String,
+        /// One label and what its record says.
+        left: (String, String),
+        /// The other's.
+        right: (String, String),
+    },
+    /// One generator never came to its steady window.
+    NoWindow {
+        /// The label of the run.
+        run: String,
+        /// The generator's label.
+        label: String,
+    },
+    /// One generator had ended before another one began.
+    NotTogether {
+        /// The label of the run.
+        run: String,
+        /// Whose steady window ended first.
+        ended: String,
+        /// Whose began after that.
+        began: String,
+    },
+}
+
+impl fmt::Display for MergeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooFew(count) => write!(f, "{count} records are nothing to merge: name two or more"),
+            Self::MergedAlready(name) => {
+                write!(
+                    f,
+                    "the record of {name} is a merged one: merge the generators' own records, all at once"
+                )
+            }
+            Self::NoShare(name) => write!(
+                f,
+                "the generator on {name} made the whole load by itself: start each with its part, --share 1/2 and so on"
+            ),
+            Self::NoSuchShare(share) => write!(f, "there is no share {share}"),
+            Self::SameShare(share) => write!(
+                f,
+                "two records of share {share}: the same file twice, or two generators that made the same part of the load"
+            ),
+            Self::Differs { field, left, right } => write!(
+                f,
+                "not the same experiment: {field} is {} on {}, and {} on {}",
+                left.1, left.0, right.1, right.0
+            ),
+            Self::NoWindow { run, label } => {
+                write!(f, "run {run}: {label} has measured nothing, it was cut before its steady window")
+            }
+            Self::NotTogether { run, ended, began } => write!(
+                f,
+                "run {run}: {ended} had ended before {began} began; start them together with --start-at, and set the \
+                 machines' clocks (NTP)"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for MergeError {}

@@ -1,0 +1,197 @@
+//! Text to records, and why not.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::error::Category;
+
+use crate::record::{FORMAT, Record, VERSION};
+
+impl Record {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// When there is no such file, or nothing in it that this program understands; the error names the file.
+    pub fn read(path: &Path) -> Result<Self, ReadError> {
+        let named = |problem| ReadError { path: Some(path.to_owned()), problem };
+        let text = fs::read(path).map_err(|error| named(Problem::Io(error)))?;
+        parse(&text).map_err(named)
+    }
+
+    /// Reads the text of a record, of this version or an older one.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn from_json(text: impl AsRef<[u8]>) -> Result<Self, ReadError> {
+        parse(text.as_ref()).map_err(|problem| ReadError { path: None, problem })
+    }
+}
+
+/// Format and version come first: a record of a newer version is told as that, not as fields that are missing.
+fn parse(text: &[u8]) -> Result<Record, Problem> {
+    let head: Head = serde_json::from_slice(text).map_err(|error| match error.classify() {
+        Category::Data => Problem::Foreign,
+        _ => Problem::of(&error),
+    })?;
+    match (head.format.as_str(), head.version) {
+        (FORMAT, VERSION) => serde_json::from_slice(text).map_err(|error| Problem::of(&error)),
+        (FORMAT, version) => Err(Problem::Version(version)),
+        _ => Err(Problem::Foreign),
+    }
+}
+
+/// What every version has.
+#[derive(Deserialize)]
+struct Head {
+    format: String,
+    version: u32,
+}
+
+/// Why there is no record.
+#[derive(Debug)]
+pub struct ReadError {
+    /// The file, where it was one.
+    pub path: Option<PathBuf>,
+    /// What is wrong with it.
+    pub problem: Problem,
+}
+
+/// What is wrong with a text or file that should be a record.
+#[derive(Debug)]
+pub enum Problem {
+    /// The file could not be read.
+    Io(io::Error),
+    /// It ends too early, after this line and column (from 1).
+    Truncated {
+        /// Line.
+        line: usize,
+        /// Column.
+        column: usize,
+    },
+    /// It is no JSON.
+    NotJson {
+        /// Line.
+        line: usize,
+        /// Column.
+        column: usize,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// It is JSON, but of something else.
+    Foreign,
+    /// It is a record of a version that this program does not know.
+    Version(u32),
+    /// It says it is a record of this version, and is not.
+    Malformed {
+        /// Line.
+        line: usize,
+        /// Column.
+        column: usize,
+        /// What is wrong there.
+        reason: String,
+    },
+}
+
+impl Problem {
+    fn of(error: &serde_json::Error) -> Self {
+        let (line, column) = (error.line(), error.column());
+        match error.classify() {
+            Category::Eof => Self::Truncated { line, column },
+            Category::Data => Self::Malformed { line, column, reason: reason(error) },
+            Category::Syntax | Category::Io => Self::NotJson { line, column, reason: reason(error) },
+        }
+    }
+}
+
+/// The library's words without the place, which we say ourselves.
+fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.split_once(" at line ").map_or(text.clone(), |(reason, _)| reason.to_owned())
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(path) = &self.path {
+            write!(f, "{}: ", path.display())?;
+        }
+        self.problem.fmt(f)
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => write!(f, "cannot be read: {error}"),
+            Self::Truncated { line, column } => write!(
+                f,
+                "the record ends in the middle, at line {line}, column {column}: copy it again from where it was written"
+            ),
+            Self::NotJson { line, column, reason } => {
+                write!(f, "not JSON at line {line}, column {column}: {reason}")
+            }
+            Self::Foreign => {
+                write!(f, "not a record: it does not say \"format\": \"{FORMAT}\" and its version")
+            }
+            Self::Version(version) => write!(
+                f,
+                "a record of version {version}, and this program reads up to version {VERSION}: use the courser-bench \
+                 that wrote it, or a newer one"
+            ),
+            Self::Malformed { line, column, reason } => write!(
+                f,
+                "not a record of version {VERSION} at line {line}, column {column}: {reason}; was it edited by hand?"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.problem {
+            Problem::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> String {
+        Record::from_json(text).expect_err("it is no record").to_string()
+    }
+
+    #[test]
+    fn what_is_no_record_is_told_as_what_it_is() {
+        assert!(told("").starts_with("the record ends in the middle, at line 1, column 0"));
+        assert!(
+            told("{\n\"format\": \"cour").starts_with("the record ends in the middle, at line 2, column 15")
+        );
+        assert_eq!(told("<html>"), "not JSON at line 1, column 1: expected value");
+        assert!(told("[1, 2]").starts_with("not a record: "));
+        assert!(told(r#"{"format": "hyperfine", "version": 1}"#).starts_with("not a record: "));
+        assert!(told(r#"{"format": "courser-record"}"#).starts_with("not a record: "));
+    }
+
+    #[test]
+    fn a_newer_version_is_told_before_its_fields_are_missed() {
+        let newer = told(r#"{"format": "courser-record", "version": 2, "something": "else"}"#);
+        assert!(
+            newer.starts_with("a record of version 2, and this program reads up to version 1"),
+            "{newer}"
+        );
+    }
+
+    #[test]
+    fn a_field_that_is_missing_is_named() {
+        let told = told("{\"format\": \"courser-record\", \"version\": 1}");
+        assert!(
+            told.starts_with("not a record of version 1 at line 1, column 42: missing field `tool`"),
+            "{told}"
+        );
+    }
+}
