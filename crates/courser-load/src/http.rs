@@ -7,11 +7,11 @@ mod request;
 
 mod answer;
 
-mod framing;
+pub(crate) mod framing;
 
-mod chunks;
+pub(crate) mod chunks;
 
-mod body;
+pub(crate) mod body;
 
 pub use answer::{Answer, BodyCheck, Expect, ExpectedStatus, Progress, WrongAnswer};
 pub use body::body;

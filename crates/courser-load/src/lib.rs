@@ -2,3 +2,22 @@
 //! origin, a backend with objects of any size. It knows no file format and prints nothing.
 
 pub mod http;
+pub mod origin;
+
+pub mod choice;
+pub mod plan;
+pub mod schedule;
+
+pub mod run;
+mod worker;
+
+mod connection;
+mod channel;
+mod account;
+
+pub mod failure;
+pub mod names;
+pub mod offered;
+pub mod tally;
+
+mod clock;

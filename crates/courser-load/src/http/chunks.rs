@@ -7,7 +7,7 @@ const LINES: usize = 8 * 1024;
 
 /// Where in a chunked body a reader is.
 #[derive(Debug, Default)]
-pub(super) struct Chunks {
+pub(crate) struct Chunks {
     state: State,
     /// The beginning of a line whose end has not come.
     line: Vec<u8>,
@@ -28,7 +28,7 @@ enum State {
 
 /// What the front of the input was.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Piece<'a> {
+pub(crate) enum Piece<'a> {
     /// Bytes of the body.
     Body(&'a [u8]),
     /// Nothing of the body.
@@ -41,7 +41,7 @@ pub(super) enum Piece<'a> {
 
 impl Chunks {
     /// Takes the next piece off the front of `input`. Says why it is none.
-    pub(super) fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Piece<'a>, &'static str> {
+    pub(crate) fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Piece<'a>, &'static str> {
         match self.state {
             State::Done => Ok(Piece::End),
             _ if input.is_empty() => Ok(Piece::Starved),

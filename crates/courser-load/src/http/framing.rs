@@ -7,7 +7,7 @@ use httparse::{Header, ParserConfig, Response, Status};
 use super::request::Method;
 
 /// More fields than any real answer has.
-const MAX_FIELDS: usize = 96;
+pub(crate) const MAX_FIELDS: usize = 96;
 
 /// What counts in a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) struct Head {
 
 /// Where a body ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Framing {
+pub(crate) enum Framing {
     /// After this many bytes.
     Length(u64),
     /// After its last chunk.
@@ -62,21 +62,27 @@ fn explain(error: httparse::Error) -> &'static str {
 
 /// The fields that say how long a body is and what becomes of the connection.
 #[derive(Default)]
-struct Fields {
+pub(crate) struct Fields {
     length: Option<u64>,
     coded: bool,
     /// `chunked` is the last coding.
     chunked: bool,
-    close: bool,
-    keep_alive: bool,
+    /// `Connection: close`.
+    pub(crate) close: bool,
+    /// `Connection: keep-alive`.
+    pub(crate) keep_alive: bool,
+    /// `Expect: 100-continue`.
+    pub(crate) waits: bool,
 }
 
 impl Fields {
-    fn read(fields: &[Header<'_>]) -> Result<Self, &'static str> {
+    /// Reads a head's fields. Says what is wrong with them.
+    pub(crate) fn read(fields: &[Header<'_>]) -> Result<Self, &'static str> {
         let mut read = Self::default();
         for field in fields {
             // Few names have one of these lengths: most fields are passed over without comparing.
             match field.name.len() {
+                6 if field.name.eq_ignore_ascii_case("expect") => read.expect(field.value),
                 10 if field.name.eq_ignore_ascii_case("connection") => read.connection(field.value),
                 14 if field.name.eq_ignore_ascii_case("content-length") => read.length(field.value)?,
                 17 if field.name.eq_ignore_ascii_case("transfer-encoding") => read.coding(field.value),
@@ -91,6 +97,10 @@ impl Fields {
             self.close |= option.eq_ignore_ascii_case(b"close");
             self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
         }
+    }
+
+    fn expect(&mut self, value: &[u8]) {
+        self.waits = value.trim_ascii().eq_ignore_ascii_case(b"100-continue");
     }
 
     fn length(&mut self, value: &[u8]) -> Result<(), &'static str> {
@@ -110,10 +120,24 @@ impl Fields {
         self.chunked = last.trim_ascii().eq_ignore_ascii_case(b"chunked");
     }
 
+    /// Where a request's body ends. Says why that cannot be known.
+    pub(crate) fn request_framing(&self) -> Result<Framing, &'static str> {
+        match self.framing_as_told()? {
+            // Unlike an answer, a request does not end with the connection.
+            Framing::UntilClose if self.coded => Err("a coding that is not chunked"),
+            Framing::UntilClose => Ok(Framing::Length(0)),
+            framing => Ok(framing),
+        }
+    }
+
     fn framing(&self, status: u16, method: Method) -> Result<Framing, &'static str> {
         if method == Method::Head || matches!(status, 100..=199 | 204 | 304) {
             return Ok(Framing::Length(0));
         }
+        self.framing_as_told()
+    }
+
+    fn framing_as_told(&self) -> Result<Framing, &'static str> {
         match (self.coded, self.length) {
             // Two readers could take it differently; section 6.3 allows to refuse it.
             (true, Some(_)) => Err("both Transfer-Encoding and Content-Length"),

@@ -1,9 +1,11 @@
 //! What a client offers, in the caller's terms.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
-use crate::identity::Identity;
+use crate::identity::{Identity, IdentityError};
+use crate::pem;
 
 /// Who does the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,6 +49,17 @@ pub enum Trust {
     /// Chains up to one of these certificates, DER, that are valid now and for the server's name. [`Engine::Lean`] checks
     /// the first and every thousandth full handshake.
     Roots(Vec<Vec<u8>>),
+}
+
+impl Trust {
+    /// Believes the certificates of a PEM file.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or holds none.
+    pub fn load(path: &Path) -> Result<Self, IdentityError> {
+        let chain = pem::chain(path)?;
+        Ok(Self::Roots(chain.into_iter().map(|certificate| certificate.to_vec()).collect()))
+    }
 }
 
 /// What a client offers. Lists hold code points in order of preference and are offered as they are; an empty list of

@@ -1,0 +1,217 @@
+//! The bytes of one connection: a socket with TLS on it, or without. It keeps no buffer while it waits.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Context, Waker};
+
+use courser_net::{Stream, Then};
+use courser_tls::State;
+use courser_tls::client::{ClientConnection, Purse};
+
+use crate::failure::{Failed, Step};
+
+/// Room for two full TLS records (RFC 8446, section 5.2).
+const BUFFER_BYTES: usize = 36 * 1024;
+
+/// Buffers kept for later connections.
+const KEPT: usize = 64;
+
+/// Spare buffers of a thread.
+#[derive(Default)]
+pub(crate) struct Buffers(RefCell<Vec<Vec<u8>>>);
+
+impl Buffers {
+    fn take(&self) -> Vec<u8> {
+        self.0.borrow_mut().pop().unwrap_or_else(|| Vec::with_capacity(BUFFER_BYTES))
+    }
+
+    fn give(&self, mut buffer: Vec<u8>) {
+        let mut spare = self.0.borrow_mut();
+        if (BUFFER_BYTES..=2 * BUFFER_BYTES).contains(&buffer.capacity()) && spare.len() < KEPT {
+            buffer.clear();
+            spare.push(buffer);
+        }
+    }
+}
+
+/// What a read came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Came {
+    /// Bytes: maybe plaintext, maybe the handshake has got on.
+    Bytes,
+    /// close_notify.
+    CloseNotify,
+    /// FIN.
+    End,
+}
+
+/// One connection.
+pub(crate) struct Channel {
+    stream: Stream,
+    tls: Option<ClientConnection>,
+    handshaking: bool,
+    /// Records that are not complete yet.
+    received: Vec<u8>,
+    /// Bytes for the server that have not been written.
+    outgoing: Vec<u8>,
+    /// What the server has said, in plaintext, until it is taken.
+    pub(crate) plaintext: Vec<u8>,
+    pub(crate) payload_out: u64,
+    pub(crate) payload_in: u64,
+    pub(crate) bytes_out: u64,
+    pub(crate) bytes_in: u64,
+    buffers: Rc<Buffers>,
+}
+
+impl Channel {
+    pub(crate) fn new(stream: Stream, tls: Option<ClientConnection>, buffers: &Rc<Buffers>) -> Self {
+        Self {
+            stream,
+            handshaking: tls.is_some(),
+            tls,
+            received: Vec::new(),
+            outgoing: Vec::new(),
+            plaintext: Vec::new(),
+            payload_out: 0,
+            payload_in: 0,
+            bytes_out: 0,
+            bytes_in: 0,
+            buffers: Rc::clone(buffers),
+        }
+    }
+
+    /// The ClientHello, still unsent.
+    pub(crate) fn hello(&mut self) -> Result<&[u8], Failed> {
+        self.process()?;
+        Ok(&self.outgoing)
+    }
+
+    pub(crate) fn is_handshaking(&self) -> bool {
+        self.handshaking
+    }
+
+    pub(crate) fn tls(&self) -> Option<&ClientConnection> {
+        self.tls.as_ref()
+    }
+
+    pub(crate) fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// What the client keeps for its next connection.
+    pub(crate) fn into_purse(self) -> Option<Purse> {
+        self.tls.map(ClientConnection::into_purse)
+    }
+
+    /// Queues plaintext for the next [`Self::flush`].
+    pub(crate) fn send(&mut self, plaintext: &[u8]) -> Result<(), Failed> {
+        self.payload_out += plaintext.len() as u64;
+        self.lend_outgoing();
+        match &mut self.tls {
+            Some(tls) => {
+                let sent = tls.send(plaintext, &mut self.received, &mut self.outgoing);
+                sent.map_err(|failure| Failed::tls(&failure))
+            }
+            None => {
+                self.outgoing.extend_from_slice(plaintext);
+                Ok(())
+            }
+        }
+    }
+
+    /// Queues close_notify, where there is TLS.
+    pub(crate) fn send_close_notify(&mut self) -> Result<(), Failed> {
+        self.lend_outgoing();
+        let Some(tls) = &mut self.tls else { return Ok(()) };
+        let sent = tls.send_close_notify(&mut self.received, &mut self.outgoing);
+        sent.map_err(|failure| Failed::tls(&failure))
+    }
+
+    /// Writes what is queued. `then`: whether [`Self::shutdown`] follows.
+    pub(crate) async fn flush(&mut self, then: Then, step: Step) -> Result<(), Failed> {
+        let mut written = 0;
+        while written < self.outgoing.len() {
+            let rest = &self.outgoing[written..];
+            let wrote = poll_fn(|cx| self.stream.poll_write(cx, rest, then)).await;
+            written += wrote.map_err(|error| Failed::socket(&error, step))?;
+        }
+        self.bytes_out += written as u64;
+        self.buffers.give(std::mem::take(&mut self.outgoing));
+        Ok(())
+    }
+
+    /// Bytes that wait for the next [`Self::flush`].
+    pub(crate) fn queued(&self) -> u64 {
+        self.outgoing.len() as u64
+    }
+
+    /// Writes what can be written at once: an alert on the way out.
+    pub(crate) fn try_flush(&mut self) {
+        let mut cx = Context::from_waker(Waker::noop());
+        if !self.outgoing.is_empty() {
+            let _ = self.stream.poll_write(&mut cx, &self.outgoing, Then::Wait);
+        }
+    }
+
+    /// No more bytes from us.
+    pub(crate) fn shutdown(&self) {
+        self.stream.shutdown();
+    }
+
+    /// Waits for bytes and lets TLS have them.
+    pub(crate) async fn receive(&mut self, step: Step) -> Result<Came, Failed> {
+        self.settle();
+        let Self { stream, received, buffers, .. } = self;
+        let make_room = |received: &mut Vec<u8>| {
+            if received.is_empty() {
+                *received = buffers.take();
+            } else {
+                received.reserve(BUFFER_BYTES / 2);
+            }
+        };
+        let read = poll_fn(|cx| stream.poll_read(cx, received, make_room)).await;
+        let read = read.map_err(|error| Failed::socket(&error, step))?;
+        self.bytes_in += read as u64;
+        if read == 0 { Ok(Came::End) } else { self.process() }
+    }
+
+    /// Gives back buffers that hold nothing.
+    fn settle(&mut self) {
+        for buffer in [&mut self.received, &mut self.plaintext] {
+            if buffer.is_empty() && buffer.capacity() > 0 {
+                self.buffers.give(std::mem::take(buffer));
+            }
+        }
+    }
+
+    fn lend_outgoing(&mut self) {
+        if self.outgoing.capacity() == 0 {
+            self.outgoing = self.buffers.take();
+        }
+    }
+
+    fn process(&mut self) -> Result<Came, Failed> {
+        if self.plaintext.capacity() == 0 {
+            self.plaintext = self.buffers.take();
+        }
+        self.lend_outgoing();
+        let before = self.plaintext.len();
+        let came = match &mut self.tls {
+            Some(tls) => {
+                let progress = tls
+                    .process(&mut self.received, &mut self.plaintext, &mut self.outgoing)
+                    .map_err(|failure| Failed::tls(&failure))?;
+                self.received.drain(..progress.consumed);
+                self.handshaking = progress.state == State::Handshaking;
+                if progress.state == State::PeerClosed { Came::CloseNotify } else { Came::Bytes }
+            }
+            None => {
+                self.plaintext.append(&mut self.received);
+                Came::Bytes
+            }
+        };
+        self.payload_in += (self.plaintext.len() - before) as u64;
+        Ok(came)
+    }
+}

@@ -1,0 +1,9 @@
+//! The engine's clock: CLOCK_MONOTONIC, which timers use too.
+
+use std::time::Duration;
+
+/// Time since the machine was started, without its sleep.
+pub(crate) fn now() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    Duration::try_from(time).unwrap_or_default() // it never runs before zero
+}

@@ -1,0 +1,201 @@
+//! The machine that a measurement runs on: what about it can change a result. Facts only, read from `/proc` and
+//! `/sys`; what cannot be read is left out.
+
+mod files;
+mod ports;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use courser_net::cpu::Cpus;
+use rustix::process::{Resource, getrlimit};
+
+use files::Files;
+pub use ports::{Ports, Reuse};
+
+/// Facts of a machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Machine {
+    /// Its name.
+    pub name: String,
+    /// The processor, as it calls itself; empty when unknown.
+    pub cpu_model: String,
+    /// Logical processors that this process may use.
+    pub cores: u32,
+    /// Name and release of the kernel, as "Linux 6.1.0".
+    pub kernel: String,
+    /// Memory, bytes; 0 when unknown.
+    pub memory_bytes: u64,
+    /// Soft limit of open files of this process.
+    pub open_files: u64,
+    /// The hypervisor, by the name of the virtual machine if it has one; `none` on bare metal. `None` when that cannot
+    /// be told.
+    pub virtualisation: Option<String>,
+    /// Kernel settings that bear on a load, by their name for sysctl(8).
+    pub sysctls: BTreeMap<String, String>,
+    /// Whatever else is known, by a name for readers.
+    pub facts: BTreeMap<String, String>,
+}
+
+/// Settings that decide how many connections there can be, how fast, and how they are queued.
+const SYSCTLS: [&str; 17] = [
+    "net.core.netdev_budget",
+    "net.core.netdev_max_backlog",
+    "net.core.rmem_max",
+    "net.core.somaxconn",
+    "net.core.wmem_max",
+    "net.ipv4.ip_local_port_range",
+    "net.ipv4.ip_local_reserved_ports",
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_fastopen",
+    "net.ipv4.tcp_fin_timeout",
+    "net.ipv4.tcp_max_syn_backlog",
+    "net.ipv4.tcp_max_tw_buckets",
+    "net.ipv4.tcp_syncookies",
+    "net.ipv4.tcp_timestamps",
+    "net.ipv4.tcp_tw_reuse",
+    "net.ipv4.tcp_tw_reuse_delay",
+    "net.netfilter.nf_conntrack_max",
+];
+
+/// Instructions that cryptography is fast with (x86 and ARM names in `/proc/cpuinfo`).
+const FEATURES: [&str; 12] = [
+    "adx",
+    "aes",
+    "avx2",
+    "avx512ifma",
+    "bmi2",
+    "pclmulqdq",
+    "pmull",
+    "sha2",
+    "sha512",
+    "sha_ni",
+    "vaes",
+    "vpclmulqdq",
+];
+
+impl Machine {
+    /// Reads this machine's facts.
+    pub fn read() -> Self {
+        let cpus = Cpus::available();
+        let mut machine = Self::read_under(Path::new("/"));
+        machine.cores = u32::try_from(cpus.order.len()).unwrap_or(u32::MAX);
+        machine.open_files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        machine.facts.extend(cpus.quota.map(|quota| ("processor quota".to_owned(), format!("{quota:.2}"))));
+        machine
+    }
+
+    /// What `proc` and `sys` in the folder `root` tell.
+    fn read_under(root: &Path) -> Self {
+        let files = Files::new(root);
+        let cpu = files.table("proc/cpuinfo");
+        let sysctl = |name: &&str| Some(((*name).to_owned(), files.sysctl(name)?));
+        let kernel = |name: &str| files.sysctl(name).unwrap_or_default();
+        Self {
+            name: kernel("kernel.hostname"),
+            cpu_model: cpu.get("model name").cloned().unwrap_or_default(),
+            kernel: format!("{} {}", kernel("kernel.ostype"), kernel("kernel.osrelease")),
+            memory_bytes: memory(&files).unwrap_or(0),
+            virtualisation: virtualisation(&files, &cpu),
+            sysctls: SYSCTLS.iter().filter_map(sysctl).collect(),
+            facts: facts(&files, &cpu)
+                .into_iter()
+                .filter_map(|(name, fact)| Some((name.to_owned(), fact?)))
+                .collect(),
+            ..Self::default()
+        }
+    }
+}
+
+fn memory(files: &Files) -> Option<u64> {
+    let total = files.table("proc/meminfo").remove("MemTotal")?;
+    Some(total.strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
+}
+
+fn virtualisation(files: &Files, cpu: &BTreeMap<String, String>) -> Option<String> {
+    // Only x86 has a flag for it.
+    let guest = cpu.get("flags")?.split(' ').any(|flag| flag == "hypervisor");
+    let name = || files.line("sys/hypervisor/type").or_else(|| files.line("sys/class/dmi/id/product_name"));
+    Some(if guest { name().unwrap_or_else(|| "unnamed hypervisor".to_owned()) } else { "none".to_owned() })
+}
+
+fn facts(files: &Files, cpu: &BTreeMap<String, String>) -> [(&'static str, Option<String>); 14] {
+    const CPU: &str = "sys/devices/system/cpu";
+    let of_cpu = |file: &str| files.line(&format!("{CPU}/{file}"));
+    [
+        ("processors online", of_cpu("online")),
+        ("processors isolated", of_cpu("isolated").filter(|list| !list.is_empty())),
+        ("physical cores of a socket", cpu.get("cpu cores").cloned()),
+        ("simultaneous multithreading", of_cpu("smt/control")),
+        ("siblings of processor 0", of_cpu("cpu0/topology/thread_siblings_list")),
+        ("frequency, MHz", cpu.get("cpu MHz").cloned()),
+        ("frequency governor", of_cpu("cpu0/cpufreq/scaling_governor")),
+        ("frequency driver", of_cpu("cpu0/cpufreq/scaling_driver")),
+        ("idle driver", of_cpu("cpuidle/current_driver")),
+        ("cryptographic instructions", features(cpu)),
+        ("transparent huge pages", files.chosen("sys/kernel/mm/transparent_hugepage/enabled")),
+        ("clock source", files.line("sys/devices/system/clocksource/clocksource0/current_clocksource")),
+        ("connection tracking", conntrack(files)),
+        ("ticks of the scheduler, Hz", ticks(files)),
+    ]
+}
+
+fn features(cpu: &BTreeMap<String, String>) -> Option<String> {
+    let flags = cpu.get("flags").or_else(|| cpu.get("Features"))?;
+    let flags: Vec<&str> = flags.split(' ').collect();
+    let known: Vec<&str> = FEATURES.into_iter().filter(|feature| flags.contains(feature)).collect();
+    Some(known.join(" "))
+}
+
+/// Whether each connection is tracked, which costs time and has a limit of its own.
+fn conntrack(files: &Files) -> Option<String> {
+    let count = files.sysctl("net.netfilter.nf_conntrack_count");
+    Some(count.map_or_else(|| "not loaded".to_owned(), |count| format!("loaded, {count} connections")))
+}
+
+/// How finely the kernel samples who runs; in the kernel's build settings, if they lie where distributions put them.
+fn ticks(files: &Files) -> Option<String> {
+    let release = files.sysctl("kernel.osrelease")?;
+    let settings = files.text(&format!("boot/config-{release}"))?;
+    settings.lines().find_map(|line| line.strip_prefix("CONFIG_HZ=")).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_is_known() {
+        let machine = Machine::read();
+        assert!(machine.kernel.starts_with("Linux "), "{}", machine.kernel);
+        assert!(machine.cores > 0 && machine.open_files > 0 && machine.memory_bytes > 1 << 20, "{machine:?}");
+        assert!(machine.sysctls.contains_key("net.ipv4.ip_local_port_range"), "{machine:?}");
+        assert!(machine.facts.contains_key("processors online"), "{machine:?}");
+    }
+
+    #[test]
+    fn what_is_not_there_is_left_out() {
+        let nowhere = Machine::read_under(Path::new("/nonexistent"));
+        assert_eq!((nowhere.cpu_model.as_str(), nowhere.virtualisation), ("", None));
+        assert!(nowhere.sysctls.is_empty());
+        assert_eq!(nowhere.facts.keys().collect::<Vec<_>>(), ["connection tracking"]);
+    }
+
+    #[test]
+    fn a_guest_is_told_from_bare_metal() {
+        let files = Files::new(Path::new("/nonexistent"));
+        let with =
+            |flags: &str| virtualisation(&files, &BTreeMap::from([("flags".to_owned(), flags.to_owned())]));
+        assert_eq!(with("fpu vme aes").unwrap(), "none");
+        assert_eq!(with("fpu hypervisor aes").unwrap(), "unnamed hypervisor");
+        assert_eq!(virtualisation(&files, &BTreeMap::new()), None);
+    }
+
+    #[test]
+    fn instructions_that_matter() {
+        let cpu = BTreeMap::from([("flags".to_owned(), "fpu sha_ni aes avx512ifma mmx".to_owned())]);
+        assert_eq!(features(&cpu).unwrap(), "aes avx512ifma sha_ni");
+        let arm = BTreeMap::from([("Features".to_owned(), "fp asimd aes pmull sha2".to_owned())]);
+        assert_eq!(features(&arm).unwrap(), "aes pmull sha2");
+    }
+}

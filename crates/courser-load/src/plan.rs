@@ -1,0 +1,203 @@
+//! What a run is: whom it loads, how connections arrive, and what each of them does. Plain values; the program makes
+//! them from its flags.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use courser_tls::client::ClientTerms;
+
+use crate::http::{Expect, Rendered};
+use crate::names::Names;
+use crate::schedule::{Arrivals, Piece, Share};
+
+/// One run.
+#[derive(Clone)]
+pub struct Plan {
+    /// Whom.
+    pub target: Target,
+    /// How connections arrive.
+    pub model: Model,
+    /// How often a client comes back with its TLS session.
+    pub reuse: Reuse,
+    /// What a connection is for.
+    pub exchange: Exchange,
+    /// How a connection ends.
+    pub close: Close,
+    /// Sockets.
+    pub sockets: Sockets,
+    /// Phases around the steady one.
+    pub phases: Phases,
+    /// A CPU to stay on, or none, for each thread of the generator.
+    pub threads: Vec<Option<usize>>,
+    /// Which part of the arrivals, or of the clients of a closed loop, is this generator's.
+    pub share: Share,
+    /// Where randomness comes from: names, source addresses.
+    pub seed: u64,
+}
+
+/// Whom to load.
+#[derive(Clone)]
+pub struct Target {
+    /// Where it listens; several take turns.
+    pub addresses: Vec<SocketAddr>,
+    /// TLS, or none.
+    pub security: Option<Security>,
+}
+
+/// TLS as a client speaks it.
+#[derive(Clone)]
+pub struct Security {
+    /// What is offered.
+    pub terms: ClientTerms,
+    /// Server names.
+    pub names: Arc<Names>,
+    /// What a ClientHello must offer; checked on every connection.
+    pub check: crate::offered::Check,
+}
+
+/// How connections arrive.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Model {
+    /// Sessions arrive on a schedule; each makes its connections one after the other (partly open; Schroeder, Wierman,
+    /// Harchol-Balter, NSDI 2006). The rate counts sessions.
+    Sessions(Offered),
+    /// Connections arrive on a schedule (open loop), from clients that have been there before as often as
+    /// [`Reuse`] says. The rate counts connections.
+    Connections(Offered),
+    /// So many clients, each with a new connection as soon as the last one has ended (closed loop). For saturation only.
+    Closed(u64),
+}
+
+/// Offered load over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Offered {
+    /// The steady phase: one stretch, or the steps of a staircase. Each is counted apart.
+    pub steps: Vec<Piece>,
+    /// Spacing.
+    pub arrivals: Arrivals,
+}
+
+/// How often a client connects with one TLS session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reuse {
+    /// So many connections per session, the first with a full handshake. 1 never resumes.
+    Times(u32),
+    /// One full handshake per client, ever.
+    Always,
+}
+
+/// What a connection is for.
+#[derive(Clone, Debug)]
+pub enum Exchange {
+    /// The handshake alone, up to the server's confirmation.
+    Handshake,
+    /// HTTP requests, so many; `None`: as many as fit into the run.
+    Http {
+        /// What is sent.
+        request: Arc<Rendered>,
+        /// What must come back.
+        expect: Arc<Expect>,
+        /// Requests per connection.
+        count: Option<u32>,
+    },
+    /// Bytes that the server sends back as they are.
+    Echo {
+        /// How many.
+        bytes: usize,
+        /// How often per connection.
+        count: u32,
+    },
+    /// The client goes away in the middle of the handshake: the attack.
+    Abandon {
+        /// How long after the ClientHello.
+        after: Duration,
+    },
+    /// After the handshake, and one request if there is one, the connection stays open and silent until the run ends.
+    Hold {
+        /// What is asked first.
+        first: Option<(Arc<Rendered>, Arc<Expect>)>,
+    },
+}
+
+/// How a connection ends, once its exchange is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Close {
+    /// close_notify and FIN, then wait for the server's FIN.
+    CloseNotify,
+    /// FIN without close_notify, then wait for the server's FIN.
+    Fin,
+    /// RST at once: no TIME_WAIT, and no time for the server to say goodbye.
+    Reset,
+}
+
+/// Sockets of the clients.
+#[derive(Clone, Debug, Default)]
+pub struct Sockets {
+    /// Source addresses that take turns; the system's choice when there is none.
+    pub sources: Vec<IpAddr>,
+    /// Leaves Nagle's algorithm on, as naive clients do (RFC 896).
+    pub nagle: bool,
+}
+
+/// Time limits, and the phases around the steady one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Phases {
+    /// At a tenth of the first rate: caches fill, the first ClientHellos are checked.
+    pub warm_up: Duration,
+    /// The rate climbs to the first rate.
+    pub ramp: Duration,
+    /// The steady phase of a closed loop; elsewhere the steps say it.
+    pub steady: Duration,
+    /// How long the last connections may take after the steady phase.
+    pub drain: Duration,
+    /// How long a connect may take.
+    pub connect_timeout: Duration,
+    /// How long an exchange may take: the handshake, or a request and its answer.
+    pub timeout: Duration,
+    /// Connections open at a time, at most, in this generator.
+    pub in_flight: usize,
+}
+
+/// A stretch of the steady phase whose counts are kept apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    /// From the start of the run.
+    pub from: Duration,
+    /// From the start of the run.
+    pub to: Duration,
+    /// Arrivals per second on offer (sessions or connections, over all generators); none in a closed loop.
+    pub rate: Option<f64>,
+}
+
+impl Plan {
+    /// All pieces of an open schedule: warm-up, ramp, steps.
+    pub fn pieces(&self) -> Vec<Piece> {
+        let (Model::Sessions(offered) | Model::Connections(offered)) = &self.model else { return Vec::new() };
+        let first = offered.steps.first().map_or(0.0, |step| step.from);
+        let warm_up = Piece::even(first / 10.0, self.phases.warm_up);
+        let ramp = Piece { length: self.phases.ramp, from: first / 10.0, to: first };
+        let around = [warm_up, ramp].into_iter().filter(|piece| !piece.length.is_zero());
+        around.chain(offered.steps.iter().copied()).collect()
+    }
+
+    /// The windows that count.
+    pub fn windows(&self) -> Vec<Window> {
+        let mut from = self.phases.warm_up + self.phases.ramp;
+        let (Model::Sessions(offered) | Model::Connections(offered)) = &self.model else {
+            return vec![Window { from, to: from + self.phases.steady, rate: None }];
+        };
+        let mut windows = Vec::new();
+        for step in &offered.steps {
+            let rate = Some(f64::midpoint(step.from, step.to));
+            windows.push(Window { from, to: from + step.length, rate });
+            from += step.length;
+        }
+        windows
+    }
+
+    /// When the steady phase ends, from the start of the run.
+    pub fn steady_end(&self) -> Duration {
+        self.windows().last().map_or(Duration::ZERO, |window| window.to)
+    }
+}

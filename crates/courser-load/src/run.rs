@@ -1,0 +1,236 @@
+//! One run from start to end: the threads, the seconds as they pass, what was sampled beside them, the outcome.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, SystemTime};
+
+use crate::clock;
+use crate::plan::{Plan, Window};
+use crate::tally::{Books, Interval, Tally};
+use crate::worker::{Control, Task};
+
+/// Threads are up when the run starts.
+const HEAD_START: Duration = Duration::from_millis(50);
+
+/// How often someone who waits looks whether the run is to stop.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A run that is going on. `S`: what is sampled at both ends of each window: processor times and the like.
+pub struct Run<S> {
+    plan: Arc<Plan>,
+    start: Duration,
+    control: Arc<Control>,
+    threads: Vec<JoinHandle<io::Result<Books>>>,
+    seconds: Receiver<(u64, Interval)>,
+    /// Seconds that not all threads have told of.
+    pending: Vec<(usize, Interval)>,
+    intervals: Vec<Interval>,
+    sampler: JoinHandle<Vec<[S; 2]>>,
+}
+
+/// What a run came to.
+#[derive(Debug)]
+pub struct Outcome<S> {
+    /// Each stretch of the steady phase: when, what was counted, what was sampled at its two ends.
+    pub windows: Vec<Counted<S>>,
+    /// Every second, whatever its phase.
+    pub intervals: Vec<Interval>,
+    /// Most connections open at a time.
+    pub most_in_flight: u64,
+    /// Handshakes in all phases.
+    pub handshakes: u64,
+    /// When the run started.
+    pub started: SystemTime,
+    /// Whether it was stopped before its time.
+    pub cut: bool,
+}
+
+/// One stretch of the steady phase.
+#[derive(Debug)]
+pub struct Counted<S> {
+    /// Its bounds; the end is earlier than planned if the run was cut.
+    pub window: Window,
+    /// What was counted of the connections that were meant to start in it.
+    pub tally: Tally,
+    /// Samples at its start and end; none if the run was cut before.
+    pub samples: Option<[S; 2]>,
+}
+
+/// Ends a run early, from any thread.
+#[derive(Clone)]
+pub struct Stop(Arc<Control>);
+
+impl Stop {
+    /// Nothing new starts; what is open gets the drain's time.
+    pub fn stop(&self) {
+        self.0.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Connections held open at the moment.
+    pub fn held(&self) -> u64 {
+        self.0.held.load(Ordering::Relaxed)
+    }
+}
+
+impl<S: Send + 'static> Run<S> {
+    /// Starts the threads of `plan`; the run itself begins a moment later, or at `at` if that is later still.
+    /// `sample` is called at both ends of each window, on a thread of its own.
+    ///
+    /// # Errors
+    /// When a thread cannot be started.
+    pub fn start(
+        plan: Plan,
+        at: Option<SystemTime>,
+        sample: impl FnMut() -> S + Send + 'static,
+    ) -> io::Result<Self> {
+        let plan = Arc::new(plan);
+        let wait = at.and_then(|at| at.duration_since(SystemTime::now()).ok()).unwrap_or_default();
+        let start = clock::now() + wait.max(HEAD_START);
+        let control = Arc::new(Control::default());
+        let (intervals, seconds) = channel();
+        let task = |index| Task {
+            plan: Arc::clone(&plan),
+            index,
+            start,
+            control: Arc::clone(&control),
+            intervals: intervals.clone(),
+        };
+        let spawn = |index| {
+            let task = task(index);
+            thread::Builder::new().name(thread_name(index)).spawn(move || task.run())
+        };
+        let threads = (0..plan.threads.len()).map(spawn).collect::<io::Result<Vec<_>>>()?;
+        let windows = plan.windows();
+        let stop = Stop(Arc::clone(&control));
+        let sampler = thread::Builder::new()
+            .name("load-sampler".into())
+            .spawn(move || sample_windows(&windows, start, &stop, sample))?;
+        let (pending, intervals) = (Vec::new(), Vec::new());
+        Ok(Self { plan, start, control, threads, seconds, pending, intervals, sampler })
+    }
+
+    /// Ends the run from elsewhere.
+    pub fn stopper(&self) -> Stop {
+        Stop(Arc::clone(&self.control))
+    }
+
+    /// Waits for the next second of all threads: its number and what was counted. `None` when the run is over.
+    pub fn next_second(&mut self) -> Option<(usize, &Interval)> {
+        loop {
+            if let Some(number) = self.take_complete() {
+                return Some((number, &self.intervals[number]));
+            }
+            match self.seconds.recv_timeout(LOOK) {
+                Ok((second, interval)) => self.add(second, &interval),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return self.last_seconds(),
+            }
+        }
+    }
+
+    /// Waits for the end of the run.
+    ///
+    /// # Errors
+    /// When a thread could not be set up, or failed.
+    pub fn finish(mut self) -> io::Result<Outcome<S>> {
+        while self.next_second().is_some() {}
+        let planned_end = self.plan.steady_end();
+        let mut books = Vec::new();
+        for thread in self.threads {
+            books.push(thread.join().map_err(|_| io::Error::other("a thread of the generator failed"))??);
+        }
+        let samples = self.sampler.join().map_err(|_| io::Error::other("the sampler failed"))?;
+        let cut = self.control.stop.load(Ordering::Relaxed);
+        let end = if cut { clock::now().saturating_sub(self.start).min(planned_end) } else { planned_end };
+        Ok(Outcome {
+            windows: count(&self.plan, &mut books, samples, end),
+            intervals: self.intervals,
+            most_in_flight: books.iter().map(|books| books.most_in_flight).sum(),
+            handshakes: books.iter().map(|books| books.handshakes).sum(),
+            started: SystemTime::now() - (clock::now().saturating_sub(self.start)),
+            cut,
+        })
+    }
+
+    fn add(&mut self, second: u64, interval: &Interval) {
+        let index = usize::try_from(second).unwrap_or(usize::MAX) - self.intervals.len();
+        if self.pending.len() <= index {
+            self.pending.resize_with(index + 1, Default::default);
+        }
+        let (told, sum) = &mut self.pending[index];
+        *told += 1;
+        sum.merge(interval);
+    }
+
+    fn take_complete(&mut self) -> Option<usize> {
+        let complete = self.pending.first().is_some_and(|(told, _)| *told == self.threads.len());
+        complete.then(|| self.take_first())
+    }
+
+    /// What some threads did not live to tell of is told as far as it is known.
+    fn last_seconds(&mut self) -> Option<(usize, &Interval)> {
+        (!self.pending.is_empty()).then(|| {
+            let number = self.take_first();
+            (number, &self.intervals[number])
+        })
+    }
+
+    fn take_first(&mut self) -> usize {
+        self.intervals.push(self.pending.remove(0).1);
+        self.intervals.len() - 1
+    }
+}
+
+/// Names of the generator's threads, as /proc shows them.
+pub fn thread_name(index: usize) -> String {
+    format!("load-{index}")
+}
+
+fn count<S>(plan: &Plan, books: &mut [Books], samples: Vec<[S; 2]>, end: Duration) -> Vec<Counted<S>> {
+    let mut samples = samples.into_iter();
+    let mut counted = Vec::new();
+    for (number, mut window) in plan.windows().into_iter().enumerate() {
+        window.to = window.to.min(end).max(window.from);
+        let mut tally = Tally::default();
+        for books in &mut *books {
+            tally.merge(std::mem::take(&mut books.tallies[number]));
+        }
+        counted.push(Counted { window, tally, samples: samples.next() });
+    }
+    counted
+}
+
+fn sample_windows<S>(
+    windows: &[Window],
+    start: Duration,
+    stop: &Stop,
+    mut sample: impl FnMut() -> S,
+) -> Vec<[S; 2]> {
+    let mut samples = Vec::new();
+    for window in windows {
+        if !sleep_until(start + window.from, stop) {
+            break;
+        }
+        let before = sample();
+        sleep_until(start + window.to, stop);
+        samples.push([before, sample()]);
+    }
+    samples
+}
+
+/// Whether the time came before the stop.
+fn sleep_until(moment: Duration, stop: &Stop) -> bool {
+    loop {
+        let left = moment.saturating_sub(clock::now());
+        if left.is_zero() {
+            return true;
+        }
+        if stop.0.stop.load(Ordering::Relaxed) {
+            return false;
+        }
+        thread::sleep(left.min(LOOK));
+    }
+}

@@ -1,0 +1,300 @@
+//! What is counted: per connection, per transaction, per second. Filled by one thread each, merged at the end.
+//!
+//! A transaction is a request, or the handshake where nothing is requested. A connection that fails before its first
+//! answer fails one transaction.
+
+use std::time::Duration;
+
+use courser_stats::{Counts, Histogram};
+use courser_tls::client::ClientFacts;
+
+use crate::failure::{Class, Failed};
+use crate::offered::Session;
+
+/// Failures whose words are kept.
+const KEPT_FAILURES: usize = 8;
+
+/// What a handshake came to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Negotiated {
+    /// Version, code point.
+    pub version: u16,
+    /// Cipher suite, code point.
+    pub suite: u16,
+    /// Key exchange group, code point; none for a TLS 1.2 resumption.
+    pub group: Option<u16>,
+    /// Signature scheme, code point; none for a resumption.
+    pub scheme: Option<u16>,
+    /// By what it resumed; `None` for a full handshake.
+    pub resumed: Session,
+    /// Whether the server asked for another key share (HelloRetryRequest, RFC 8446, section 4.1.4).
+    pub retried: bool,
+    /// Whether early data was accepted; none if it was not offered.
+    pub early_data: Option<bool>,
+    /// Application protocol.
+    pub alpn: Option<Vec<u8>>,
+}
+
+impl Negotiated {
+    pub(crate) fn new(facts: ClientFacts, offered: Session) -> Self {
+        Self {
+            version: facts.version,
+            suite: facts.suite,
+            group: facts.group,
+            scheme: facts.scheme,
+            resumed: if facts.resumed { offered } else { Session::None },
+            retried: facts.retried,
+            early_data: facts.early_data,
+            alpn: facts.alpn,
+        }
+    }
+}
+
+/// How the server ended a connection that had done what it was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ending {
+    /// close_notify and FIN.
+    CloseNotify,
+    /// FIN alone.
+    Fin,
+    /// RST.
+    Reset,
+    /// We did not wait for it.
+    NotAwaited,
+}
+
+/// Times of a connection's steps, each from the start of its connect.
+#[derive(Clone, Debug, Default)]
+pub struct Times {
+    /// TCP is connected.
+    pub connect: Histogram,
+    /// The server's first bytes: its ServerHello.
+    pub server_hello: Histogram,
+    /// The handshake is done at the client.
+    pub handshake: Histogram,
+    /// The first sign that it is done at the server.
+    pub confirmed: Histogram,
+    /// First byte of the first answer.
+    pub first_byte: Histogram,
+    /// Last byte of the first answer.
+    pub last_byte: Histogram,
+}
+
+impl Times {
+    fn merge(&mut self, other: &Self) {
+        self.connect.merge(&other.connect);
+        self.server_hello.merge(&other.server_hello);
+        self.handshake.merge(&other.handshake);
+        self.confirmed.merge(&other.confirmed);
+        self.first_byte.merge(&other.first_byte);
+        self.last_byte.merge(&other.last_byte);
+    }
+}
+
+/// Bytes and segments of connections, added up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wire {
+    /// Handshakes in it.
+    pub handshakes: u64,
+    /// TLS bytes up to the end of the handshake, to the server.
+    pub handshake_out: u64,
+    /// TLS bytes up to the end of the handshake, from the server.
+    pub handshake_in: u64,
+    /// Connections in the figures below: those looked at closely, from connect to the end of the exchange.
+    pub sampled: u64,
+    /// Plaintext of them, to the server.
+    pub payload_out: u64,
+    /// Plaintext of them, from the server.
+    pub payload_in: u64,
+    /// TCP payload of them, to the server.
+    pub bytes_out: u64,
+    /// TCP payload of them, from the server.
+    pub bytes_in: u64,
+    /// TCP segments, to the server, those without payload included.
+    pub segments_out: u64,
+    /// TCP segments, from the server.
+    pub segments_in: u64,
+    /// Segments sent again.
+    pub retransmitted: u64,
+}
+
+impl Wire {
+    /// Adds another sum.
+    pub fn merge(&mut self, other: &Self) {
+        self.handshakes += other.handshakes;
+        self.handshake_out += other.handshake_out;
+        self.handshake_in += other.handshake_in;
+        self.sampled += other.sampled;
+        self.payload_out += other.payload_out;
+        self.payload_in += other.payload_in;
+        self.bytes_out += other.bytes_out;
+        self.bytes_in += other.bytes_in;
+        self.segments_out += other.segments_out;
+        self.segments_in += other.segments_in;
+        self.retransmitted += other.retransmitted;
+    }
+}
+
+/// Everything about the connections and transactions that were meant to start in one window.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Sessions that arrived.
+    pub sessions: u64,
+    /// Connections tried.
+    pub connections: u64,
+    /// Connections that did everything that they were for.
+    pub connections_succeeded: u64,
+    /// Transactions tried.
+    pub attempted: u64,
+    /// Transactions that succeeded.
+    pub succeeded: u64,
+    /// Transactions that failed, by class.
+    pub failures: Counts<Class>,
+    /// The first of them in words.
+    pub failure_samples: Vec<String>,
+    /// Handshakes.
+    pub negotiated: Counts<Negotiated>,
+    /// What was offered to resume with.
+    pub offered: Counts<Session>,
+    /// Tickets received per handshake.
+    pub tickets: Counts<u32>,
+    /// How servers ended connections.
+    pub endings: Counts<Ending>,
+    /// Times of full handshakes.
+    pub full: Times,
+    /// Times of resumed handshakes.
+    pub resumed: Times,
+    /// From the intended start to the last byte of the answer.
+    pub response_intended: Histogram,
+    /// From the actual start to the last byte of the answer.
+    pub response_actual: Histogram,
+    /// From the intended to the actual start.
+    pub lag: Histogram,
+    /// On the wire, for full handshakes.
+    pub wire_full: Wire,
+    /// On the wire, for resumed handshakes.
+    pub wire_resumed: Wire,
+    /// ClientHellos that did not offer what was asked, in words: the experiment is wrong.
+    pub wrong_offers: u64,
+}
+
+impl Tally {
+    /// Transactions that failed.
+    pub fn failed(&self) -> u64 {
+        self.failures.total()
+    }
+
+    pub(crate) fn fail(&mut self, failed: &Failed) {
+        self.failures.add(failed.class.clone(), 1);
+        if self.failure_samples.len() < KEPT_FAILURES {
+            self.failure_samples.push(failed.to_string());
+        }
+    }
+
+    /// Adds what another thread has counted for the same window.
+    pub fn merge(&mut self, other: Self) {
+        self.sessions += other.sessions;
+        self.connections += other.connections;
+        self.connections_succeeded += other.connections_succeeded;
+        self.attempted += other.attempted;
+        self.succeeded += other.succeeded;
+        self.failures.merge(other.failures);
+        self.failure_samples.extend(other.failure_samples);
+        self.failure_samples.truncate(KEPT_FAILURES);
+        self.negotiated.merge(other.negotiated);
+        self.offered.merge(other.offered);
+        self.tickets.merge(other.tickets);
+        self.endings.merge(other.endings);
+        self.full.merge(&other.full);
+        self.resumed.merge(&other.resumed);
+        self.response_intended.merge(&other.response_intended);
+        self.response_actual.merge(&other.response_actual);
+        self.lag.merge(&other.lag);
+        self.wire_full.merge(&other.wire_full);
+        self.wire_resumed.merge(&other.wire_resumed);
+        self.wrong_offers += other.wrong_offers;
+    }
+}
+
+/// One second of a run, whatever its phase. Attempts count in the second of their intended start, results in the second
+/// in which they came.
+#[derive(Clone, Debug, Default)]
+pub struct Interval {
+    /// Transactions tried.
+    pub attempted: u64,
+    /// Transactions that succeeded.
+    pub succeeded: u64,
+    /// Transactions that failed.
+    pub failed: u64,
+    /// Connections whose exchange ended in this second.
+    pub connections: u64,
+    /// Full handshakes done.
+    pub full: u64,
+    /// Resumed handshakes done.
+    pub resumed: u64,
+    /// TCP payload to the server.
+    pub bytes_out: u64,
+    /// TCP payload from the server.
+    pub bytes_in: u64,
+    /// Connections open at its end.
+    pub in_flight: u64,
+    /// From the intended start to the last byte.
+    pub response: Histogram,
+}
+
+impl Interval {
+    /// Adds what another thread has counted in the same second.
+    pub fn merge(&mut self, other: &Self) {
+        self.attempted += other.attempted;
+        self.succeeded += other.succeeded;
+        self.failed += other.failed;
+        self.connections += other.connections;
+        self.full += other.full;
+        self.resumed += other.resumed;
+        self.bytes_out += other.bytes_out;
+        self.bytes_in += other.bytes_in;
+        self.in_flight += other.in_flight;
+        self.response.merge(&other.response);
+    }
+}
+
+/// One thread's books: a tally per window, and the second that is running.
+#[derive(Debug)]
+pub(crate) struct Books {
+    windows: Vec<(Duration, Duration)>,
+    pub(crate) tallies: Vec<Tally>,
+    pub(crate) interval: Interval,
+    /// Attempts that are meant to start in the second after the running one are counted when that runs.
+    pub(crate) in_flight: u64,
+    pub(crate) most_in_flight: u64,
+    /// All handshakes, in whichever phase: the generator's own cost is shared out over them.
+    pub(crate) handshakes: u64,
+    /// All failures, in whichever phase.
+    pub(crate) failures: u64,
+}
+
+impl Books {
+    pub(crate) fn new(windows: Vec<(Duration, Duration)>) -> Self {
+        let tallies = windows.iter().map(|_| Tally::default()).collect();
+        Self {
+            windows,
+            tallies,
+            interval: Interval::default(),
+            in_flight: 0,
+            most_in_flight: 0,
+            handshakes: 0,
+            failures: 0,
+        }
+    }
+
+    /// The tally for what was meant to start at this time; none outside the steady phase.
+    pub(crate) fn at(&mut self, intended: Duration) -> Option<&mut Tally> {
+        let window = self.windows.iter().position(|&(from, to)| (from..to).contains(&intended))?;
+        self.tallies.get_mut(window)
+    }
+
+    pub(crate) fn opened(&mut self) {
+        self.in_flight += 1;
+        self.most_in_flight = self.most_in_flight.max(self.in_flight);
+    }
+}

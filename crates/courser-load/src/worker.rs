@@ -1,0 +1,300 @@
+//! A thread of the generator: one single-threaded runtime, its share of the arrivals, its own books.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use courser_net::{ConnectError, Connector, Stream, Timer, cpu};
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+use tokio::sync::Notify;
+use tokio::task::{spawn_local, yield_now};
+
+use crate::clock;
+use crate::connection::{Client, visit};
+use crate::offered::Session;
+use crate::plan::{Exchange, Model, Offered, Plan, Reuse};
+use crate::schedule::Schedule;
+use crate::tally::{Books, Interval};
+
+/// One connection in this many has its segments counted: asking the kernel costs a system call.
+const SAMPLED: u64 = 64;
+
+/// Tasks that the runtime runs before it asks the kernel for events again: an arrival that is due waits for no more.
+const EVENT_INTERVAL: u32 = 4;
+
+/// What the threads of a run share with whoever watches it.
+#[derive(Debug, Default)]
+pub(crate) struct Control {
+    /// The run is to end now: what is open is given the drain's time.
+    pub(crate) stop: AtomicBool,
+    /// Connections held open.
+    pub(crate) held: AtomicU64,
+}
+
+/// What a thread has to do.
+pub(crate) struct Task {
+    pub(crate) plan: Arc<Plan>,
+    /// Counted from 0.
+    pub(crate) index: usize,
+    /// When the run starts, on the engine's clock.
+    pub(crate) start: Duration,
+    pub(crate) control: Arc<Control>,
+    /// Where each second's counts go, with the second's number.
+    pub(crate) intervals: Sender<(u64, Interval)>,
+}
+
+impl Task {
+    /// Runs to the end of the drain. Fails only if the thread cannot be set up.
+    pub(crate) fn run(self) -> io::Result<Books> {
+        if let Some(Some(cpu)) = self.plan.threads.get(self.index) {
+            cpu::pin(*cpu)?;
+        }
+        let runtime = runtime()?;
+        let worker = Rc::new(Worker::new(&self));
+        runtime.block_on(drive(Rc::clone(&worker), self.intervals))?;
+        // Whoever has not ended by now accounts for itself as it is dropped.
+        drop(runtime);
+        Ok(worker.books.replace(Books::new(Vec::new())))
+    }
+}
+
+fn runtime() -> io::Result<LocalRuntime> {
+    let mut builder = Builder::new_current_thread();
+    builder.enable_io().enable_time().event_interval(EVENT_INTERVAL).build_local(LocalOptions::default())
+}
+
+/// What a thread lends to its connections.
+pub(crate) struct Worker {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) books: RefCell<Books>,
+    pub(crate) buffers: Rc<crate::channel::Buffers>,
+    start: Duration,
+    connectors: Vec<Connector>,
+    control: Arc<Control>,
+    /// Connections and clients so far: what takes turns goes by them.
+    connections: Cell<u64>,
+    clients: Cell<u64>,
+    random: RefCell<fastrand::Rng>,
+    /// Clients between two connections.
+    resting: RefCell<VecDeque<Client>>,
+    over: Cell<bool>,
+    idle: Notify,
+}
+
+impl Worker {
+    fn new(task: &Task) -> Self {
+        let plan = &task.plan;
+        let sources = plan.sockets.sources.iter().map(|source| Some(*source));
+        let sources: Vec<_> = if plan.sockets.sources.is_empty() { vec![None] } else { sources.collect() };
+        let connector = |source| Connector { source, nodelay: !plan.sockets.nagle };
+        let windows = plan.windows().iter().map(|window| (window.from, window.to)).collect();
+        let index = task.index as u64;
+        Self {
+            plan: Arc::clone(plan),
+            books: RefCell::new(Books::new(windows)),
+            buffers: Rc::default(),
+            start: task.start,
+            connectors: sources.into_iter().map(connector).collect(),
+            control: Arc::clone(&task.control),
+            connections: Cell::new(index),
+            clients: Cell::new(index),
+            random: RefCell::new(fastrand::Rng::with_seed(plan.seed ^ index)),
+            resting: RefCell::default(),
+            over: Cell::new(false),
+            idle: Notify::new(),
+        }
+    }
+
+    /// Time since the start of the run.
+    pub(crate) fn now(&self) -> Duration {
+        clock::now().saturating_sub(self.start)
+    }
+
+    /// Whether the steady phase is over: nothing new starts.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.get()
+    }
+
+    /// Whether the next connection is looked at closely.
+    pub(crate) fn samples(&self) -> bool {
+        self.connections.get().is_multiple_of(SAMPLED)
+    }
+
+    pub(crate) async fn connect(&self) -> Result<Stream, ConnectError> {
+        let turn = self.connections.replace(self.connections.get() + 1);
+        let addresses = &self.plan.target.addresses;
+        let at = |count: usize| usize::try_from(turn).unwrap_or(0) % count;
+        self.connectors[at(self.connectors.len())].connect(addresses[at(addresses.len())]).await
+    }
+
+    /// Whether a ClientHello offers what was asked.
+    pub(crate) fn check(&self, hello: &[u8], has_session: bool) -> Result<Session, String> {
+        self.plan
+            .target
+            .security
+            .as_ref()
+            .map_or(Ok(Session::None), |tls| tls.check.offer(hello, has_session))
+    }
+
+    pub(crate) fn hold(&self) {
+        self.control.held.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn release(&self) {
+        self.control.held.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Called when a connection has ended.
+    pub(crate) fn left(&self) {
+        if self.books.borrow().in_flight == 0 {
+            self.idle.notify_waiters();
+        }
+    }
+
+    fn client(&self) -> Client {
+        let turn = self.clients.replace(self.clients.get() + self.plan.threads.len() as u64);
+        let security = self.plan.target.security.as_ref();
+        let name = security.map(|tls| tls.names.pick(turn, &mut self.random.borrow_mut()).clone());
+        Client { name, purse: Default::default(), used: 0 }
+    }
+
+    /// Whether a client of so many connections starts a new session with the next one.
+    fn is_spent(&self, client: &Client) -> bool {
+        matches!(self.plan.reuse, Reuse::Times(times) if client.used >= times)
+    }
+}
+
+/// The thread's life: arrivals, then the drain.
+async fn drive(worker: Rc<Worker>, intervals: Sender<(u64, Interval)>) -> io::Result<()> {
+    let mut timer = Timer::new()?;
+    spawn_local(keep_seconds(Rc::clone(&worker), intervals));
+    match worker.plan.model.clone() {
+        Model::Sessions(offered) => arrivals(&worker, &mut timer, &offered, session).await?,
+        Model::Connections(offered) => arrivals(&worker, &mut timer, &offered, connection).await?,
+        Model::Closed(clients) => closed(&worker, clients),
+    }
+    wait_for(&worker, &mut timer, worker.plan.steady_end()).await?;
+    worker.over.set(true);
+    drain(&worker).await;
+    Ok(())
+}
+
+/// Calls `arrive` with each intended start in our share, at that time or as soon after it as can be.
+async fn arrivals<F: Future<Output = ()> + 'static>(
+    worker: &Rc<Worker>,
+    timer: &mut Timer,
+    offered: &Offered,
+    arrive: impl Fn(Rc<Worker>, Duration) -> F,
+) -> io::Result<()> {
+    let plan = &worker.plan;
+    let share = plan.share.part(worker.clients.get(), plan.threads.len() as u64);
+    for intended in Schedule::new(&plan.pieces(), offered.arrivals, share) {
+        if worker.now() < intended {
+            timer.until(worker.start + intended).await?;
+        } else {
+            yield_now().await; // behind: those that have arrived get their turn all the same
+        }
+        if worker.control.stop.load(Ordering::Relaxed) {
+            break;
+        }
+        if worker.is_full() {
+            worker.turn_away(intended);
+        } else {
+            spawn_local(arrive(Rc::clone(worker), intended));
+        }
+    }
+    Ok(())
+}
+
+/// A client that comes, makes its connections one after the other, and is gone.
+async fn session(worker: Rc<Worker>, intended: Duration) {
+    let mut client = worker.client();
+    worker.began_session(intended);
+    visit(&worker, &mut client, Some(intended)).await;
+    while !worker.is_spent(&client) && !worker.is_over() {
+        visit(&worker, &mut client, None).await;
+    }
+}
+
+/// A connection of a client that has rested longest, or of a new one.
+async fn connection(worker: Rc<Worker>, intended: Duration) {
+    let rested = worker.resting.borrow_mut().pop_front();
+    let mut client = rested.unwrap_or_else(|| {
+        worker.began_session(intended);
+        worker.client()
+    });
+    visit(&worker, &mut client, Some(intended)).await;
+    if !worker.is_spent(&client) {
+        worker.resting.borrow_mut().push_back(client);
+    }
+}
+
+/// Clients that never rest.
+fn closed(worker: &Rc<Worker>, clients: u64) {
+    let plan = &worker.plan;
+    let share = plan.share.part(worker.clients.get(), plan.threads.len() as u64);
+    for _ in 0..share.of_total(clients) {
+        spawn_local(restless(Rc::clone(worker)));
+    }
+}
+
+async fn restless(worker: Rc<Worker>) {
+    while !worker.is_over() && !worker.control.stop.load(Ordering::Relaxed) {
+        let mut client = worker.client();
+        worker.began_session(worker.now());
+        while !worker.is_spent(&client) && !worker.is_over() {
+            let failures = worker.failures();
+            visit(&worker, &mut client, None).await;
+            if worker.failures() > failures {
+                // A server that refuses at once would be asked as fast as the machine can.
+                tokio::time::sleep(PAUSE_AFTER_FAILURE).await;
+            }
+        }
+    }
+}
+
+/// How long a client of a closed loop rests after a failure.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(10);
+
+async fn wait_for(worker: &Worker, timer: &mut Timer, end: Duration) -> io::Result<()> {
+    const LOOK: Duration = Duration::from_millis(100);
+    while worker.now() < end && !worker.control.stop.load(Ordering::Relaxed) {
+        timer.until(worker.start + end.min(worker.now() + LOOK)).await?;
+    }
+    Ok(())
+}
+
+/// Gives what is open some time to end. Connections that are held open by intention are not waited for.
+async fn drain(worker: &Worker) {
+    if matches!(worker.plan.exchange, Exchange::Hold { .. }) {
+        return;
+    }
+    let all_gone = async {
+        while worker.books.borrow().in_flight > 0 {
+            worker.idle.notified().await;
+        }
+    };
+    let _ = tokio::time::timeout(worker.plan.phases.drain, all_gone).await;
+}
+
+/// Hands the counts over at the end of each second.
+async fn keep_seconds(worker: Rc<Worker>, intervals: Sender<(u64, Interval)>) {
+    const SECOND: Duration = Duration::from_secs(1);
+    let mut second = 0;
+    loop {
+        let end = SECOND * u32::try_from(second + 1).unwrap_or(u32::MAX);
+        tokio::time::sleep(end.saturating_sub(worker.now())).await;
+        let in_flight = worker.books.borrow().in_flight;
+        let mut interval = std::mem::take(&mut worker.books.borrow_mut().interval);
+        interval.in_flight = in_flight;
+        if intervals.send((second, interval)).is_err() {
+            return; // nobody looks any more
+        }
+        second += 1;
+    }
+}
