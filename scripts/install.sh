@@ -9,7 +9,8 @@ set -euo pipefail
 # program:package, looked up in PATH and the sbin folders.
 needed=(cc:gcc)
 judges=(
-  openssl:openssl curl:curl gnutls-cli:gnutls-bin python3:python3 taskset:util-linux
+  openssl:openssl curl:curl gnutls-cli:gnutls-bin python3:python3 jsonschema:python3-jsonschema
+  taskset:util-linux
   nginx:nginx haproxy:haproxy hitch:hitch stunnel4:stunnel4
 )
 # Further clients, large: taken when the distribution has them, and no word is lost if not.

@@ -13,9 +13,8 @@ use courser_stats::{Counts, Histogram};
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The most that a count may be: the integers that every JSON reader keeps (RFC 7493, section 2.2). So the sums of
-/// two thousand records fit into 64 bits.
-const MOST: u64 = (1 << 53) - 1;
+/// The most that a count may be: the integers that every JSON reader keeps (RFC 7493, section 2.2).
+pub(crate) const MOST: u64 = (1 << 53) - 1;
 
 /// The most times that a record may name: each may take a quarter of a megabyte once it is unpacked.
 const MOST_TIMES: usize = 64;

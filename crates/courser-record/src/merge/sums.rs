@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use courser_stats::{Counts, Histogram};
 
 use super::Part;
-use crate::encode::Packed;
+use crate::encode::{MOST, Packed};
 use crate::interval::{Interval, Phase};
 use crate::run::{Finding, Severity};
 use crate::totals::{FAILURE_SAMPLES, Negotiated, Outcomes, Totals};
@@ -36,11 +36,12 @@ fn add_totals(sum: &mut Totals, more: &Totals) {
     add(&mut sum.early_data_accepted, more.early_data_accepted);
     add_counts(&mut sum.alpn, &more.alpn);
     for (name, histogram) in &more.times {
-        sum.times.entry(name.clone()).or_default().merge(histogram);
+        add_histogram(sum.times.entry(name.clone()).or_default(), histogram);
     }
 }
 
-/// The numbers come from files that anybody may have written: a sum stops at the end of its range.
+/// The numbers come from files that anybody may have written: a sum stops at the end of its range, which no measured
+/// one comes near.
 fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
 }
@@ -52,7 +53,16 @@ fn add_outcomes(sum: &mut Outcomes, more: &Outcomes) {
 }
 
 fn add_counts<K: Ord + Clone>(sum: &mut Counts<K>, more: &Counts<K>) {
-    sum.merge(more.clone());
+    for (kind, times) in more {
+        let room = MOST.saturating_sub(sum.total());
+        sum.add(kind.clone(), room.min(*times));
+    }
+}
+
+fn add_histogram(sum: &mut Histogram, more: &Histogram) {
+    if sum.count() + more.count() <= MOST {
+        sum.merge(more);
+    }
 }
 
 fn add_negotiated(sum: &mut Vec<Negotiated>, more: &Negotiated) {
@@ -100,7 +110,7 @@ fn add_interval(sum: &mut Interval, response: &mut Histogram, more: &Interval) {
     add(&mut sum.in_flight, more.in_flight);
     add(&mut sum.received_bytes, more.received_bytes);
     add(&mut sum.sent_bytes, more.sent_bytes);
-    response.merge(&more.response.unpack());
+    add_histogram(response, &more.response.unpack());
 }
 
 /// The server as the first generator saw it that watched it, its time divided by the connections of all; and a word if

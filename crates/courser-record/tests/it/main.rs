@@ -1,3 +1,11 @@
-//! Records on disk, between versions, and in other people's hands.
+//! Records on disk, between versions, in other people's hands, and put together.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod corpus;
+mod exercise;
+mod file;
+mod golden;
+mod judge;
+mod merging;
+mod sample;

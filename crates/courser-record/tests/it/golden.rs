@@ -1,0 +1,68 @@
+//! A record of version 1 as the first courser-bench wrote it. Every later program has to read it; the file stays as it
+//! is.
+
+use std::path::Path;
+
+use courser_record::{LoadKind, Record, Share, times};
+use proptest::prelude::*;
+use serde_json::Value;
+
+use crate::sample::{self, Random};
+
+fn golden() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/record-v1.json");
+    std::fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn the_first_record_is_read_for_ever() {
+    let record = Record::from_json(golden()).unwrap();
+    assert_eq!(record.experiment.load.kind, LoadKind::Closed);
+    let run = &record.runs[0];
+    assert_eq!((run.totals.connections.failed, run.totals.handshakes()), (30, 390));
+    let response = &run.totals.times[times::RESPONSE_INTENDED];
+    assert_eq!((response.count(), response.max().unwrap().as_nanos()), (360, 40_108_031));
+    assert_eq!(run.intervals[3].response.unpack().count(), 120);
+}
+
+#[test]
+fn nothing_of_the_first_record_is_lost_when_it_is_written_again() {
+    let (kept, written) = (golden(), Record::from_json(golden()).unwrap().to_json());
+    let parse = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    assert_eq!(lost("", &parse(&kept), &parse(&written)), Vec::<String>::new());
+}
+
+/// Paths at which `written` does not have what `kept` has; more it may have.
+fn lost(path: &str, kept: &Value, written: &Value) -> Vec<String> {
+    match (kept, written) {
+        (Value::Object(kept), Value::Object(written)) => kept
+            .iter()
+            .flat_map(|(name, value)| {
+                lost(&format!("{path}.{name}"), value, written.get(name).unwrap_or(&Value::Null))
+            })
+            .collect(),
+        (Value::Array(kept), Value::Array(written)) if kept.len() == written.len() => {
+            kept.iter().zip(written).flat_map(|(kept, written)| lost(path, kept, written)).collect()
+        }
+        _ => (kept != written).then(|| path.to_owned()).into_iter().collect(),
+    }
+}
+
+#[test]
+fn fields_of_a_later_program_are_passed_over() {
+    let mut value: Value = serde_json::from_str(&golden()).unwrap();
+    value["weather"] = "rain".into();
+    value["runs"][0]["totals"]["luck"] = 7.into();
+    assert_eq!(Record::from_json(value.to_string()).unwrap(), Record::from_json(golden()).unwrap());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn whatever_is_in_a_record_comes_back(asked: u64, seed: u64, share: bool) {
+        let share = share.then_some(Share { k: 1, n: 2 });
+        let record = sample::record(asked, &mut Random(seed), share, 1_800_000_000_000_000);
+        prop_assert_eq!(&Record::from_json(record.to_json()).unwrap(), &record);
+    }
+}
