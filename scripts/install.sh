@@ -7,7 +7,7 @@
 set -euo pipefail
 
 # program:package, looked up in PATH and the sbin folders.
-needed=(cc:gcc)
+needed=(cc:gcc pkg-config:pkg-config)
 judges=(
   openssl:openssl curl:curl gnutls-cli:gnutls-bin python3:python3 jsonschema:python3-jsonschema
   taskset:util-linux
@@ -22,7 +22,7 @@ policy_is_ours=no
 main() {
   local missing
   missing=$(missing_packages "${needed[@]}" "${judges[@]}" "${extras[@]}")
-  missing+=$(missing_nginx_stream)
+  missing+=$(missing_nginx_stream)$(missing_libssl)
   if [ -n "$missing" ]; then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
       install_packages $missing
@@ -58,6 +58,13 @@ has() {
 missing_nginx_stream() {
   if [ -e /etc/debian_version ] && [ ! -e /usr/lib/nginx/modules/ngx_stream_module.so ]; then
     printf 'libnginx-mod-stream '
+  fi
+}
+
+# The instrument's OpenSSL client is built against the system's libssl (`courser` itself is not).
+missing_libssl() {
+  if ! pkg-config --exists openssl 2>/dev/null; then
+    printf 'libssl-dev '
   fi
 }
 

@@ -7,6 +7,8 @@
 //! **[`Engine::Lean`] protects nothing.** Its key shares are public constants, so that anyone who sees the handshake
 //! can read and forge what follows, and it believes any certificate. It is for load on servers, never for data.
 
+#[cfg(feature = "foreign")]
+mod foreign;
 mod group;
 mod hello;
 mod library;
@@ -33,6 +35,8 @@ pub struct ClientConnection {
 /// Each library's own.
 enum Inner {
     Library(Box<library::Connection>),
+    #[cfg(feature = "foreign")]
+    Foreign(Box<foreign::Connection>),
 }
 
 /// With what a session was offered for resumption.
@@ -91,6 +95,10 @@ impl ClientConnection {
             terms::Inner::Library(terms) => {
                 Inner::Library(Box::new(library::Connection::new(terms, name, purse)?))
             }
+            #[cfg(feature = "foreign")]
+            terms::Inner::Foreign(terms) => {
+                Inner::Foreign(Box::new(foreign::Connection::new(terms, name, purse)?))
+            }
         };
         Ok(Self { inner })
     }
@@ -109,6 +117,8 @@ impl ClientConnection {
     ) -> Result<Progress, Failure> {
         match &mut self.inner {
             Inner::Library(connection) => connection.process(received, plaintext, outgoing),
+            #[cfg(feature = "foreign")]
+            Inner::Foreign(connection) => connection.process(received, plaintext, outgoing),
         }
     }
 
@@ -125,6 +135,8 @@ impl ClientConnection {
     ) -> Result<(), Failure> {
         match &mut self.inner {
             Inner::Library(connection) => connection.send(plaintext, received, outgoing),
+            #[cfg(feature = "foreign")]
+            Inner::Foreign(connection) => connection.send(plaintext, outgoing),
         }
     }
 
@@ -135,6 +147,9 @@ impl ClientConnection {
     pub fn send_early(&mut self, plaintext: &[u8], outgoing: &mut Vec<u8>) -> Option<usize> {
         match &mut self.inner {
             Inner::Library(connection) => connection.send_early(plaintext, outgoing),
+            // Its terms are refused where early data is asked for.
+            #[cfg(feature = "foreign")]
+            Inner::Foreign(_) => None,
         }
     }
 
@@ -145,6 +160,8 @@ impl ClientConnection {
     pub fn send_close_notify(&mut self, received: &mut [u8], outgoing: &mut Vec<u8>) -> Result<(), Failure> {
         match &mut self.inner {
             Inner::Library(connection) => connection.send_close_notify(received, outgoing),
+            #[cfg(feature = "foreign")]
+            Inner::Foreign(connection) => connection.send_close_notify(outgoing),
         }
     }
 
@@ -153,6 +170,8 @@ impl ClientConnection {
     pub fn facts(&self) -> Option<ClientFacts> {
         match &self.inner {
             Inner::Library(connection) => connection.facts(),
+            #[cfg(feature = "foreign")]
+            Inner::Foreign(connection) => connection.facts(),
         }
     }
 
@@ -160,6 +179,8 @@ impl ClientConnection {
     pub fn tickets_received(&self) -> u32 {
         match &self.inner {
             Inner::Library(connection) => connection.tickets_received(),
+            #[cfg(feature = "foreign")]
+            Inner::Foreign(connection) => connection.tickets_received(),
         }
     }
 
@@ -167,6 +188,8 @@ impl ClientConnection {
     pub fn peer_certificates(&self) -> Vec<Vec<u8>> {
         match &self.inner {
             Inner::Library(connection) => connection.peer_certificates(),
+            #[cfg(feature = "foreign")]
+            Inner::Foreign(connection) => connection.peer_certificates(),
         }
     }
 
@@ -174,6 +197,8 @@ impl ClientConnection {
     pub fn into_purse(self) -> Purse {
         match self.inner {
             Inner::Library(connection) => connection.into_purse(),
+            #[cfg(feature = "foreign")]
+            Inner::Foreign(connection) => connection.into_purse(),
         }
     }
 }

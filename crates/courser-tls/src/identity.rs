@@ -71,6 +71,9 @@ impl KeyKind {
 #[derive(Debug)]
 pub struct Identity {
     pub(crate) certified: Arc<CertifiedKey>,
+    /// The private key, for the other library.
+    #[cfg(feature = "foreign")]
+    pub(crate) key: KeyDer,
     /// Kind of the key.
     pub kind: KeyKind,
     /// DNS names of the subjectAltName extension, in lower case; the common name is not looked at (RFC 9525,
@@ -102,14 +105,16 @@ impl Identity {
         chain: Vec<CertificateDer<'static>>,
         key: &PrivateKeyDer<'static>,
     ) -> Result<Self, IdentityError> {
-        let key =
+        let signing =
             any_supported_type(key).map_err(|error| IdentityError::UnsupportedKey(error.to_string()))?;
-        let certified = CertifiedKey::new(chain, Arc::new(RecordedKey::new(key)));
+        let certified = CertifiedKey::new(chain, Arc::new(RecordedKey::new(signing)));
         let leaf = certified.cert.first().ok_or(IdentityError::NoCertificate)?.clone();
         let facts = LeafFacts::read(&leaf)?;
         certified.keys_match().map_err(|_| IdentityError::Mismatch)?;
         Ok(Self {
             certified: Arc::new(certified),
+            #[cfg(feature = "foreign")]
+            key: KeyDer(key.secret_der().to_vec().into()),
             kind: facts.kind,
             names: facts.names,
             key_algorithm: facts.key_algorithm,
@@ -128,6 +133,24 @@ impl Identity {
         } else {
             Validity::Valid
         }
+    }
+}
+
+/// A private key in PKCS#8, PKCS#1 or SEC1, wiped when done with and shown to nobody.
+#[cfg(feature = "foreign")]
+pub(crate) struct KeyDer(zeroize::Zeroizing<Vec<u8>>);
+
+#[cfg(feature = "foreign")]
+impl KeyDer {
+    pub(crate) fn der(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+#[cfg(feature = "foreign")]
+impl fmt::Debug for KeyDer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyDer")
     }
 }
 

@@ -8,6 +8,7 @@
 
 pub mod client;
 pub mod failure;
+pub mod flight;
 pub mod identity;
 mod key_schedule;
 pub mod names;

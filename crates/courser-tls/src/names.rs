@@ -29,6 +29,12 @@ pub fn scheme(code: u16) -> Option<&'static str> {
     name_in(SCHEMES, code)
 }
 
+/// Name of a signature scheme in OpenSSL's lists, where it has one of its own: `ECDSA+SHA256`.
+#[cfg(feature = "foreign")]
+pub(crate) fn openssl_scheme(code: u16) -> Option<&'static str> {
+    SCHEMES.iter().find(|row| row.0 == code).and_then(|row| row.2.first().copied())
+}
+
 /// Code point of a version: `TLSv1.2`, `TLS1.2` or `1.2`.
 pub fn version_code(name: &str) -> Option<u16> {
     code_in(VERSIONS, name)

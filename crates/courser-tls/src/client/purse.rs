@@ -23,6 +23,9 @@ pub struct Purse {
     session: Option<Kept<Tls12ClientSessionValue>>,
     /// TLS 1.3 tickets, newest last: each is for one connection (RFC 8446, appendix C.4).
     tickets: VecDeque<Kept<Tls13ClientSessionValue>>,
+    /// What the foreign engine keeps.
+    #[cfg(feature = "foreign")]
+    pub(super) foreign: super::foreign::Pouch,
 }
 
 /// A session with the server that it is from and the terms that it was made on.
@@ -34,12 +37,20 @@ pub(super) type TermsId = u64;
 impl Purse {
     /// Whether there is nothing to resume with.
     pub fn is_empty(&self) -> bool {
+        #[cfg(feature = "foreign")]
+        if !self.foreign.is_empty() {
+            return false;
+        }
         self.session.is_none() && self.tickets.is_empty()
     }
 
     /// How many TLS 1.3 tickets are left.
     pub fn tickets(&self) -> usize {
-        self.tickets.len()
+        #[cfg(feature = "foreign")]
+        let foreign = self.foreign.tickets();
+        #[cfg(not(feature = "foreign"))]
+        let foreign = 0;
+        self.tickets.len() + foreign
     }
 
     /// Throws everything away: the next handshake will be full.

@@ -30,6 +30,8 @@ pub struct ClientTerms {
 #[derive(Clone)]
 pub(super) enum Inner {
     Library(LibraryTerms),
+    #[cfg(feature = "foreign")]
+    Foreign(super::foreign::Terms),
 }
 
 impl ClientTerms {
@@ -38,10 +40,18 @@ impl ClientTerms {
     /// # Errors
     /// Names what of it the engine cannot do.
     pub fn new(engine: Engine, offer: &Offer) -> Result<Self, TermsError> {
-        if engine == Engine::Foreign {
-            return Err(TermsError::Unable("the foreign engine is not part of this build"));
-        }
-        Ok(Self { inner: Inner::Library(LibraryTerms::new(engine, offer)?) })
+        let inner = match engine {
+            Engine::Lean | Engine::Real => Inner::Library(LibraryTerms::new(engine, offer)?),
+            #[cfg(feature = "foreign")]
+            Engine::Foreign => Inner::Foreign(super::foreign::Terms::new(offer)?),
+            #[cfg(not(feature = "foreign"))]
+            Engine::Foreign => {
+                return Err(TermsError::Unable(
+                    "the foreign engine is not part of this build: build with the feature `foreign`",
+                ));
+            }
+        };
+        Ok(Self { inner })
     }
 }
 

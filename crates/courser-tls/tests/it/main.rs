@@ -1,6 +1,8 @@
 //! The server's end of TLS against bytes that no client sends.
 
 mod exercise;
+#[cfg(feature = "foreign")]
+mod foreign;
 mod fragments;
 
 use std::fs;

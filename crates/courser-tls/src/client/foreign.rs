@@ -1,0 +1,243 @@
+//! The engine on the system's OpenSSL: somebody else's implementation, which also speaks what the other engines no
+//! longer do (TLS 1.0 and 1.1, RSA-1024, RSA key exchange, AES-CBC-SHA, DHE).
+//!
+//! Behind the same interface as the others: OpenSSL reads from and writes to memory. What its safe Rust interface does
+//! not tell (groups, HelloRetryRequest, signature schemes up to TLS 1.2, tickets up to TLS 1.2) is read off the clear
+//! part of the server's flight.
+//!
+//! It has no early data: whether the server took it is not to be learnt through that interface.
+
+mod failure;
+mod memory;
+mod scheme;
+mod sessions;
+mod terms;
+
+pub(super) use sessions::Pouch;
+pub(super) use terms::Terms;
+
+use std::borrow::Cow;
+
+use openssl::ssl::{Error, ErrorCode, ShutdownState, Ssl, SslSession, SslStream};
+use rustls::pki_types;
+
+use super::{ClientFacts, Offered, Purse, Resume, ServerName};
+use crate::failure::Failure;
+use crate::flight::Flight;
+use crate::names;
+use crate::records::{Progress, State};
+use memory::Memory;
+
+/// One connection.
+pub(super) struct Connection {
+    stream: SslStream<Memory>,
+    terms: Terms,
+    name: ServerName,
+    purse: Purse,
+    /// The session that was offered, if any: its ID, and by what it was named.
+    offered: Option<(Vec<u8>, Offered)>,
+    /// What the server says in the clear.
+    flight: Flight,
+    facts: Option<ClientFacts>,
+    /// TLS 1.3 tickets so far.
+    tickets: u32,
+    failed: Option<Failure>,
+}
+
+impl Connection {
+    pub(super) fn new(terms: &Terms, name: &ServerName, mut purse: Purse) -> Result<Self, Failure> {
+        let mut ssl = Ssl::new(&terms.context).map_err(|error| failure::ours(&error))?;
+        address(&mut ssl, name, terms.verifies).map_err(|error| failure::ours(&error))?;
+        let offered = purse.foreign.offer(&mut ssl, name)?;
+        let stream = SslStream::new(ssl, Memory::default()).map_err(|error| failure::ours(&error))?;
+        Ok(Self {
+            stream,
+            terms: terms.clone(),
+            name: name.clone(),
+            purse,
+            offered,
+            flight: Flight::default(),
+            facts: None,
+            tickets: 0,
+            failed: None,
+        })
+    }
+
+    /// Takes all of `received`.
+    pub(super) fn process(
+        &mut self,
+        received: &[u8],
+        plaintext: &mut Vec<u8>,
+        outgoing: &mut Vec<u8>,
+    ) -> Result<Progress, Failure> {
+        self.check_not_failed()?;
+        self.flight.read(received);
+        if self.flight.said().not_tls {
+            return Err(self.fail(failure::not_tls(received)));
+        }
+        self.stream.get_mut().receive(received);
+        let (state, sessions) = sessions::collect(|| self.advance(plaintext));
+        self.stream.get_mut().drain_into(outgoing);
+        self.keep(sessions);
+        match state {
+            Ok(state) => Ok(Progress { consumed: received.len(), state }),
+            Err(error) => Err(self.fail_by(&error)),
+        }
+    }
+
+    pub(super) fn send(&mut self, mut plaintext: &[u8], outgoing: &mut Vec<u8>) -> Result<(), Failure> {
+        self.check_not_failed()?;
+        if self.facts.is_none() {
+            return Err(Failure::internal("records can only be written after the handshake"));
+        }
+        while !plaintext.is_empty() {
+            match self.stream.ssl_write(plaintext) {
+                Ok(written) => plaintext = &plaintext[written..],
+                Err(error) => return Err(self.fail_by(&error)),
+            }
+        }
+        self.stream.get_mut().drain_into(outgoing);
+        Ok(())
+    }
+
+    pub(super) fn send_close_notify(&mut self, outgoing: &mut Vec<u8>) -> Result<(), Failure> {
+        self.check_not_failed()?;
+        if self.facts.is_none() {
+            return Err(Failure::internal("records can only be written after the handshake"));
+        }
+        if !self.stream.get_shutdown().contains(ShutdownState::SENT) {
+            self.stream.shutdown().map_err(|error| self.fail_by(&error))?;
+            self.stream.get_mut().drain_into(outgoing);
+        }
+        Ok(())
+    }
+
+    pub(super) fn facts(&self) -> Option<ClientFacts> {
+        self.facts.clone()
+    }
+
+    pub(super) fn tickets_received(&self) -> u32 {
+        self.tickets
+    }
+
+    pub(super) fn peer_certificates(&self) -> Vec<Vec<u8>> {
+        let chain = self.stream.ssl().peer_cert_chain();
+        chain.into_iter().flatten().filter_map(|certificate| certificate.to_der().ok()).collect()
+    }
+
+    pub(super) fn into_purse(mut self) -> Purse {
+        // OpenSSL spoils the session of a connection that ends without close_notify. The other engines do not: whether
+        // the server still takes it is for the server to say (RFC 5246, section 7.2.1).
+        self.stream.set_shutdown(ShutdownState::SENT | ShutdownState::RECEIVED);
+        self.purse
+    }
+
+    fn advance(&mut self, plaintext: &mut Vec<u8>) -> Result<State, Error> {
+        if self.facts.is_none() {
+            match self.stream.connect() {
+                Ok(()) => self.facts = Some(self.read_facts()),
+                Err(error) if error.code() == ErrorCode::WANT_READ => return Ok(State::Handshaking),
+                Err(error) => return Err(error),
+            }
+        }
+        loop {
+            match read_record(&mut self.stream, plaintext) {
+                Ok(()) => {}
+                Err(error) if error.code() == ErrorCode::WANT_READ => return Ok(State::Open),
+                Err(error) if error.code() == ErrorCode::ZERO_RETURN => return Ok(State::PeerClosed),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn read_facts(&self) -> ClientFacts {
+        let (ssl, said) = (self.stream.ssl(), self.flight.said());
+        let resumed = ssl.session_reused();
+        let version = names::version_code(ssl.version_str()).unwrap_or_default();
+        ClientFacts {
+            version,
+            suite: ssl.current_cipher().map_or(0, |cipher| u16::from_be_bytes(cipher.protocol_id())),
+            group: said.group(),
+            scheme: if resumed { None } else { scheme::used(ssl, said, version, &self.terms.schemes) },
+            alpn: ssl.selected_alpn_protocol().map(<[u8]>::to_vec),
+            offered: self.offered.as_ref().map(|(_, offered)| *offered),
+            resumed,
+            retried: said.retry.is_some(),
+            early_data: None,
+        }
+    }
+
+    /// Puts what the server has given for the next connection where it is asked for.
+    fn keep(&mut self, sessions: Vec<SslSession>) {
+        let Some(facts) = &self.facts else { return };
+        let old = facts.version < TLS13;
+        for session in sessions {
+            self.tickets += u32::from(!old);
+            match self.terms.resume {
+                Resume::Never => {}
+                Resume::SessionId if old && !session.id().is_empty() => {
+                    self.purse.foreign.replace(&self.terms, &self.name, session, Offered::SessionId);
+                }
+                // A server that sends none gives an ID, and the library would take the one for the other.
+                Resume::Ticket if old && self.flight.said().tickets > 0 => {
+                    self.purse.foreign.replace(&self.terms, &self.name, session, Offered::Ticket);
+                }
+                Resume::Ticket if !old => self.purse.foreign.keep(&self.terms, &self.name, session),
+                Resume::SessionId | Resume::Ticket => {}
+            }
+        }
+    }
+
+    fn check_not_failed(&self) -> Result<(), Failure> {
+        self.failed.clone().map_or(Ok(()), Err)
+    }
+
+    fn fail_by(&mut self, error: &Error) -> Failure {
+        let failure = failure::of(error, self.was_promised_resumption());
+        self.fail(failure)
+    }
+
+    fn fail(&mut self, failure: Failure) -> Failure {
+        self.failed = Some(failure.clone());
+        failure
+    }
+
+    /// Whether the server has said that it resumes: by the pre-shared key it chose, or by the session ID it repeats.
+    fn was_promised_resumption(&self) -> bool {
+        let (Some((id, _)), Some(hello)) = (&self.offered, &self.flight.said().hello) else { return false };
+        if hello.version < TLS13 { !id.is_empty() && hello.session_id == *id } else { hello.psk }
+    }
+}
+
+/// Tells the server's name to the server, and to the verification if there is one.
+fn address(ssl: &mut Ssl, name: &ServerName, verifies: bool) -> Result<(), openssl::error::ErrorStack> {
+    let text: Cow<'_, str> = name.0.to_str();
+    match &name.0 {
+        pki_types::ServerName::IpAddress(address) if verifies => {
+            ssl.param_mut().set_ip(std::net::IpAddr::from(*address))?;
+        }
+        pki_types::ServerName::DnsName(_) => {
+            ssl.set_hostname(&text)?;
+            if verifies {
+                ssl.param_mut().set_host(&text)?;
+            }
+        }
+        _ => {}
+    }
+    ssl.set_connect_state();
+    Ok(())
+}
+
+/// Appends what is left of the next record to `plaintext`.
+fn read_record(stream: &mut SslStream<Memory>, plaintext: &mut Vec<u8>) -> Result<(), Error> {
+    let start = plaintext.len();
+    plaintext.resize(start + MAX_PLAINTEXT, 0);
+    let read = stream.ssl_read(&mut plaintext[start..]);
+    plaintext.truncate(start + *read.as_ref().unwrap_or(&0));
+    read.map(drop)
+}
+
+const TLS13: u16 = 0x0304;
+
+/// Largest plaintext of a record (RFC 8446, section 5.1).
+const MAX_PLAINTEXT: usize = 1 << 14;

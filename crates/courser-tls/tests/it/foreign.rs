@@ -1,0 +1,231 @@
+//! The foreign engine against `openssl s_server`, which tells what it saw of each connection, and against bytes that no
+//! honest server sends.
+
+mod peer;
+
+use std::sync::Arc;
+
+use courser_testkit::{Folder, TestCa};
+use courser_tls::FailureKind;
+use courser_tls::client::{ClientConnection, ClientTerms, Engine, Offer, Offered, Purse, Resume, Trust};
+use courser_tls::identity::Identity;
+use courser_tls::names;
+use peer::{Exchange, SServer, exchange, name};
+
+const OLD: [&str; 2] = ["-cipher", "ALL:COMPLEMENTOFALL:@SECLEVEL=0"];
+
+#[test]
+fn each_version_is_spoken_alone() {
+    let Some(server) = SServer::start(&OLD) else { return };
+    for (version, shown) in [(0x0301, "TLSv1"), (0x0302, "TLSv1.1"), (0x0303, "TLSv1.2"), (0x0304, "TLSv1.3")]
+    {
+        let offer = Offer { versions: vec![version], ..Offer::default() };
+        let got = full(&server, &offer);
+        assert_eq!(got.facts.version, version);
+        assert!(got.page.contains(&format!("Protocol  : {shown}\n")), "{}", got.page);
+    }
+}
+
+#[test]
+fn versions_in_between_are_left_out() {
+    let Some(server) = SServer::start(&[&OLD[..], &["-no_tls1_3", "-no_tls1_2"]].concat()) else { return };
+    let offer = Offer { versions: vec![0x0304, 0x0303, 0x0301], ..Offer::default() };
+    assert_eq!(full(&server, &offer).facts.version, 0x0301, "TLS 1.1, which the server has, was not offered");
+}
+
+#[test]
+fn each_key_exchange_of_the_old_world_is_done_as_asked() {
+    let Some(server) = SServer::start(&OLD) else { return };
+    for (suite, group) in [
+        ("AES128-SHA", None),
+        ("AES256-GCM-SHA384", None),
+        ("DHE-RSA-AES128-SHA", None),
+        ("DHE-RSA-AES256-GCM-SHA384", None),
+        ("ECDHE-RSA-AES128-SHA", Some(0x0018)),
+        ("ECDHE-RSA-AES256-SHA384", Some(0x0018)),
+    ] {
+        let code = names::suite_code(suite).unwrap();
+        let offer =
+            Offer { versions: vec![0x0303], suites: vec![code], groups: vec![0x0018], ..Offer::default() };
+        let got = full(&server, &offer);
+        assert_eq!((got.facts.suite, got.facts.group), (code, group), "{suite}");
+        assert_eq!(got.facts.scheme.is_some(), suite.contains("DHE"), "who has an ephemeral key signs it");
+        assert!(got.page.contains(&format!("Cipher    : {suite}\n")), "{}", got.page);
+    }
+}
+
+#[test]
+fn a_certificate_of_1024_bits_does() {
+    let Some(server) = SServer::with_small_rsa(&OLD) else { return };
+    let got = full(&server, &Offer { versions: vec![0x0301], ..Offer::default() });
+    assert_eq!(got.certificates.len(), 1);
+    assert_eq!(got.facts.scheme, None, "TLS 1.0 has none");
+}
+
+#[test]
+fn sessions_are_resumed_as_asked_and_no_other_way() {
+    use Offered::{Psk, SessionId, Ticket};
+    let ids_only = [&OLD[..], &["-no_ticket"]].concat();
+    let (Some(tickets), Some(ids)) = (SServer::start(&OLD), SServer::start(&ids_only)) else { return };
+    for (server, version, resume, expected) in [
+        (&tickets, 0x0303, Resume::Ticket, Some(Ticket)),
+        (&tickets, 0x0301, Resume::Ticket, Some(Ticket)),
+        (&tickets, 0x0304, Resume::Ticket, Some(Psk)),
+        (&tickets, 0x0303, Resume::SessionId, Some(SessionId)),
+        (&ids, 0x0303, Resume::SessionId, Some(SessionId)),
+        (&ids, 0x0301, Resume::SessionId, Some(SessionId)),
+        (&ids, 0x0303, Resume::Ticket, None),
+        (&tickets, 0x0304, Resume::SessionId, None),
+        (&tickets, 0x0303, Resume::Never, None),
+        (&tickets, 0x0304, Resume::Never, None),
+    ] {
+        let terms = terms(&Offer { versions: vec![version], resume, ..Offer::default() });
+        let mut purse = exchange(server, &terms, Purse::default()).unwrap().purse;
+        for _ in 0..3 {
+            let got = exchange(server, &terms, purse).unwrap();
+            let case = format!("{version:04x} {resume:?} {expected:?}");
+            assert_eq!((got.facts.offered, got.facts.resumed), (expected, expected.is_some()), "{case}");
+            let word = if expected.is_some() { "Reused, TLSv1" } else { "New, TLSv1" };
+            assert!(got.page.contains(word), "{case}: {}", got.page);
+            assert_eq!(got.facts.scheme.is_some(), expected.is_none() && version == 0x0303, "{case}");
+            purse = got.purse;
+        }
+    }
+}
+
+#[test]
+fn a_purse_keeps_as_many_tickets_as_it_may_and_uses_each_once() {
+    let Some(server) = SServer::start(&["-num_tickets", "4"]) else { return };
+    let offer = Offer { versions: vec![0x0304], resume: Resume::Ticket, tickets_kept: 3, ..Offer::default() };
+    let terms = terms(&offer);
+    let first = exchange(&server, &terms, Purse::default()).unwrap();
+    assert_eq!((first.tickets, first.purse.tickets()), (4, 3));
+    let connection = ClientConnection::new(&terms, &name("localhost"), first.purse).unwrap();
+    assert_eq!(connection.into_purse().tickets(), 2);
+}
+
+#[test]
+fn a_session_is_for_its_own_terms_and_its_own_server() {
+    let Some(server) = SServer::start(&[]) else { return };
+    let offer = Offer { resume: Resume::Ticket, tickets_kept: 9, ..Offer::default() };
+    let (one, other) = (terms(&offer), terms(&offer));
+    let purse = exchange(&server, &one, Purse::default()).unwrap().purse;
+    let got = exchange(&server, &other, purse).unwrap();
+    assert_eq!((got.facts.offered, got.facts.resumed), (None, false));
+    let elsewhere = ClientConnection::new(&other, &name("127.0.0.1"), got.purse).unwrap();
+    assert_eq!(elsewhere.into_purse().tickets(), 4, "two of each terms, none taken");
+}
+
+#[test]
+fn another_hello_is_sent_when_it_is_asked_for() {
+    let Some(server) = SServer::start(&["-groups", "P-384"]) else { return };
+    let offer = Offer { versions: vec![0x0304], groups: vec![0x001d, 0x0018], ..Offer::default() };
+    let facts = full(&server, &offer).facts;
+    assert_eq!((facts.retried, facts.group), (true, Some(0x0018)));
+    let offer = Offer { groups: vec![0x0018, 0x001d], ..offer };
+    let facts = full(&server, &offer).facts;
+    assert_eq!((facts.retried, facts.group), (false, Some(0x0018)));
+}
+
+#[test]
+fn protocols_are_offered_and_schemes_are_what_was_asked_for() {
+    let Some(server) = SServer::start(&["-alpn", "h2,http/1.1"]) else { return };
+    let alpn = vec![b"spdy/3".to_vec(), b"http/1.1".to_vec()];
+    for version in [0x0303, 0x0304] {
+        let offer =
+            Offer { versions: vec![version], alpn: alpn.clone(), schemes: vec![0x0805], ..Offer::default() };
+        let facts = full(&server, &offer).facts;
+        assert_eq!((facts.alpn.as_deref(), facts.scheme), (Some(&b"http/1.1"[..]), Some(0x0805)));
+    }
+}
+
+#[test]
+fn a_client_certificate_is_shown_when_it_is_asked_for() {
+    let folder = Folder::new();
+    let Some(files) = peer::self_signed(&folder, "rsa:2048", "/CN=client.test") else { return };
+    let Some(server) = SServer::start(&["-Verify", "1", "-verify_return_error", "-CAfile", &files[0]]) else {
+        return;
+    };
+    let identity = Some(Arc::new(Identity::load(files[0].as_ref(), files[1].as_ref()).unwrap()));
+    for version in [0x0303, 0x0304] {
+        let offer = Offer { versions: vec![version], identity: identity.clone(), ..Offer::default() };
+        let page = full(&server, &offer).page;
+        assert!(page.contains("CN=client.test"), "the server shows whom it saw: {page}");
+        let without = Offer { identity: None, ..offer };
+        assert!(exchange(&server, &terms(&without), Purse::default()).is_err());
+    }
+}
+
+#[test]
+fn certificates_are_believed_only_with_their_root_and_their_name() {
+    let Some(server) = SServer::start(&[]) else { return };
+    let verifying = |root: Vec<u8>| terms(&Offer { trust: Trust::Roots(vec![root]), ..Offer::default() });
+    let right = verifying(server.root.clone());
+    assert!(exchange(&server, &right, Purse::default()).is_ok());
+    let wrong = verifying(TestCa::new().root().to_vec());
+    let failure = exchange(&server, &wrong, Purse::default()).map(drop).unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Certificate, "{failure}");
+    let failure =
+        peer::exchange_as("elsewhere.test", &server, &right, Purse::default()).map(drop).unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Certificate, "{failure}");
+    assert!(peer::exchange_as("127.0.0.1", &server, &right, Purse::default()).is_ok());
+}
+
+#[test]
+fn a_refusal_keeps_its_name_and_a_failed_connection_stays_failed() {
+    let Some(server) = SServer::start(&["-tls1_3"]) else { return };
+    let offer = Offer { versions: vec![0x0303], ..Offer::default() };
+    let failure = exchange(&server, &terms(&offer), Purse::default()).map(drop).unwrap_err();
+    assert_eq!((failure.kind, failure.alert()), (FailureKind::AlertReceived, Some("ProtocolVersion")));
+}
+
+#[test]
+fn plain_http_is_not_tls() {
+    let mut connection = connection(&terms(&Offer::default()), Purse::default());
+    let mut answer = *b"HTTP/1.1 400 Bad Request\r\n\r\n";
+    for _ in 0..2 {
+        let failure = connection.process(&mut answer, &mut Vec::new(), &mut Vec::new()).unwrap_err();
+        assert_eq!(failure.kind, FailureKind::NotTls);
+        assert!(failure.detail.contains("HTTP/1.1 400 Bad Request"), "{failure}");
+    }
+}
+
+#[test]
+fn a_full_handshake_behind_a_promise_to_resume_is_named() {
+    let Some(server) = SServer::start(&[]) else { return };
+    let offer =
+        Offer { versions: vec![0x0303], suites: vec![0xc02f], resume: Resume::Ticket, ..Offer::default() };
+    let terms = terms(&offer);
+    let purse = exchange(&server, &terms, Purse::default()).unwrap().purse;
+    let mut connection = connection(&terms, purse);
+    let mut hello = Vec::new();
+    connection.process(&mut [], &mut Vec::new(), &mut hello).unwrap();
+    let mut flight = peer::promise_and_full_handshake(&hello, 0xc02f);
+    let failure = connection.process(&mut flight, &mut Vec::new(), &mut Vec::new()).unwrap_err();
+    assert_eq!(failure.kind, FailureKind::FalseResumption, "{failure}");
+}
+
+#[test]
+fn what_the_library_cannot_do_is_named() {
+    let refused = |offer: Offer| ClientTerms::new(Engine::Foreign, &offer).map(drop).unwrap_err().to_string();
+    assert!(refused(Offer { early_data: true, ..Offer::default() }).contains("early data"));
+    assert!(refused(Offer { suites: vec![0x1301, 0x0003], ..Offer::default() }).contains("0x0003"));
+    assert!(refused(Offer { groups: vec![0x001d, 0x6399], ..Offer::default() }).contains("0x6399"));
+    assert!(refused(Offer { schemes: vec![0x0403, 0xfefe], ..Offer::default() }).contains("0xfefe"));
+    assert!(refused(Offer { versions: vec![0x0300], ..Offer::default() }).contains("0x0300"));
+    assert!(refused(Offer { versions: vec![], ..Offer::default() }).contains("version"));
+}
+
+fn full(server: &SServer, offer: &Offer) -> Exchange {
+    let got = exchange(server, &terms(offer), Purse::default()).unwrap();
+    assert!(!got.facts.resumed);
+    got
+}
+
+fn terms(offer: &Offer) -> ClientTerms {
+    ClientTerms::new(Engine::Foreign, offer).unwrap()
+}
+
+fn connection(terms: &ClientTerms, purse: Purse) -> ClientConnection {
+    ClientConnection::new(terms, &name("localhost"), purse).unwrap()
+}
