@@ -5,6 +5,12 @@
 
 pub mod counts;
 pub mod histogram;
+pub mod interval;
+mod resample;
+#[cfg(test)]
+mod simulate;
+mod special;
 
 pub use counts::Counts;
 pub use histogram::Histogram;
+pub use interval::Interval;
