@@ -27,8 +27,13 @@ impl Default for Histogram {
 impl Histogram {
     /// Counts one duration; one beyond an hour counts as an hour.
     pub fn record(&mut self, duration: Duration) {
+        self.record_many(duration, 1);
+    }
+
+    /// Counts one duration `times` times.
+    pub fn record_many(&mut self, duration: Duration, times: u64) {
         let nanoseconds = u64::try_from(duration.as_nanos()).unwrap_or(LONGEST).clamp(1, LONGEST);
-        self.inner.record(nanoseconds).expect("the range grows up to an hour");
+        self.inner.record_n(nanoseconds, times).expect("the range grows up to an hour");
     }
 
     /// How many durations there are.

@@ -7,6 +7,7 @@ pub mod counts;
 pub mod histogram;
 pub mod interval;
 mod resample;
+pub mod rule;
 #[cfg(test)]
 mod simulate;
 mod special;
@@ -14,3 +15,4 @@ mod special;
 pub use counts::Counts;
 pub use histogram::Histogram;
 pub use interval::Interval;
+pub use rule::{Limit, Observation, Outcome, Rule, RuleError};
