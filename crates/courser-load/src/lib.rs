@@ -20,4 +20,7 @@ pub mod names;
 pub mod offered;
 pub mod tally;
 
+pub mod machine;
+pub mod usage;
+
 mod clock;

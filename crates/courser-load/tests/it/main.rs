@@ -4,3 +4,4 @@
 
 mod answers;
 mod exercise;
+mod usage;
