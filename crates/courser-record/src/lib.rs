@@ -41,7 +41,7 @@ pub use interval::{Interval, Phase};
 pub use machine::Machine;
 pub use merge::{MergeError, merge};
 pub use read::{Problem, ReadError};
-pub use record::{FORMAT, Record, SCHEMA, Source, Tool, VERSION};
+pub use record::{FORMAT, Found, Record, SCHEMA, Source, Tool, VERSION};
 pub use run::{Finding, Run, Severity, Verdict, Window};
 pub use totals::{FAILURE_SAMPLES, FailureSample, Handshake, Negotiated, Outcomes, Totals};
 pub use usage::{

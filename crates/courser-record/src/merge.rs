@@ -123,6 +123,7 @@ fn difference(path: &str, left: &Value, right: &Value) -> Option<(String, String
 fn shell(first: &Record, sources: &[Source]) -> Record {
     let mut merged = first.clone();
     merged.runs.clear();
+    merged.found.clear(); // each generator saw its own part only
     merged.experiment.load.share = None;
     let cut: Vec<_> = sources
         .iter()

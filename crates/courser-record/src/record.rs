@@ -37,6 +37,9 @@ pub struct Record {
     pub experiment: Experiment,
     /// What came out: one run of a plain load, one per trial of a search.
     pub runs: Vec<Run>,
+    /// What a search found, one for each rule; empty when none was asked.
+    #[serde(default)]
+    pub found: Vec<Found>,
     /// The records that this one was merged from; empty when it was measured as it is.
     #[serde(default)]
     pub sources: Vec<Source>,
@@ -55,6 +58,7 @@ impl Record {
             machine,
             experiment,
             runs: Vec::new(),
+            found: Vec::new(),
             sources: Vec::new(),
         }
     }
@@ -75,6 +79,22 @@ pub struct Tool {
     pub version: String,
     /// The commit that it was built from; null when unknown.
     pub commit: Option<String>,
+}
+
+/// What a search found for a rule.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Found {
+    /// The rule, as it was given.
+    pub rule: String,
+    /// The highest rate that satisfies it, arrivals a second; null when none did or none was too high.
+    pub rate: Option<f64>,
+    /// Lower end of its 95 % interval.
+    pub rate_low: Option<f64>,
+    /// Upper end of its 95 % interval.
+    pub rate_high: Option<f64>,
+    /// What else has to be said: never exceeded, nothing satisfied it, generator-bound above a rate.
+    pub note: Option<String>,
 }
 
 /// One generator's record, of those that were merged: all but its figures, which are in the sums.

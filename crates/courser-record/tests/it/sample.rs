@@ -42,6 +42,13 @@ pub(crate) fn record(asked: u64, random: &mut Random, share: Option<Share>, star
     record.command_line = ["courser-bench", "load", "https://example.net/"].map(str::to_owned).to_vec();
     record.cut = random.some("Ctrl-C".into());
     record.runs.push(run(random, start_unix_us));
+    record.found.push(Found {
+        rule: "avg<100ms,loss<0.1%".into(),
+        rate: random.some(1980.5),
+        rate_low: random.some(1930.0),
+        rate_high: random.some(2031.0),
+        note: random.some("generator-bound above 2031/s".into()),
+    });
     record
 }
 

@@ -1,0 +1,131 @@
+//! What it cost: the server, the generator, the wire.
+
+use courser_record::{GeneratorUsage, HandshakeBytes, RequestBytes, Run, ServerUsage, WireCost};
+
+use crate::figure::{self, exact};
+use crate::layout::{Page, Tone};
+
+/// How many of the server's threads are shown.
+const SHOWN: usize = 8;
+
+pub(super) fn show(page: &mut Page, run: &Run) {
+    if let Some(usage) = &run.server {
+        server(page, usage);
+    }
+    if !run.generators.is_empty() {
+        page.heading("generator");
+        run.generators.iter().for_each(|usage| generator(page, usage));
+    }
+    if let Some(cost) = &run.wire {
+        wire(page, cost);
+    }
+}
+
+fn server(page: &mut Page, usage: &ServerUsage) {
+    page.heading("server");
+    let (user, system) = (usage.user_us_per_connection, usage.system_us_per_connection);
+    let both = user.zip(system).map(|(user, system)| user + system);
+    let kernel = figure::share(usage.system_us, usage.user_us.saturating_add(usage.system_us));
+    let text = format!(
+        "{} of processor time per connection ({}): {} user, {} system; the kernel's share {}; its cores idle {}; read within \
+         {} of the window",
+        figure::time(both),
+        figure::count(usage.connections),
+        figure::time(user),
+        figure::time(system),
+        figure::percent(kernel),
+        figure::percent(usage.idle),
+        figure::duration(usage.alignment_error_us),
+    );
+    page.paragraph(Tone::Plain, "  ", &text);
+    if let Some(text) = memory(usage) {
+        page.paragraph(Tone::Plain, "  ", &text);
+    }
+    threads(page, usage);
+}
+
+fn memory(usage: &ServerUsage) -> Option<String> {
+    let memory = usage.memory_bytes.map(|bytes| format!("memory {}", figure::bytes(Some(exact(bytes)))));
+    let idle = usage.idle_memory.map(|idle| {
+        let each = figure::bytes(idle.bytes_per_connection());
+        format!("{each} per idle connection ({})", figure::count(idle.connections))
+    });
+    let parts: Vec<_> = [memory, idle].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+fn threads(page: &mut Page, usage: &ServerUsage) {
+    let mut rows = vec![["thread", "user", "system"].map(str::to_owned).to_vec()];
+    rows.extend(usage.threads.iter().take(SHOWN).map(|thread| {
+        let name = format!("{} ({})", thread.name, thread.tid);
+        vec![name, figure::duration(thread.user_us), figure::duration(thread.system_us)]
+    }));
+    if rows.len() > 1 {
+        page.table(&rows);
+    }
+    if let more @ 1.. = usage.threads.len().saturating_sub(SHOWN) {
+        page.line(Tone::Plain, &format!("  and {more} more"));
+    }
+}
+
+fn generator(page: &mut Page, usage: &GeneratorUsage) {
+    let busiest = usage.cores.iter().filter_map(|core| Some((core.busy?, core.cpu)));
+    let busiest = busiest.max_by(|left, right| left.0.total_cmp(&right.0));
+    let lag = usage.threads.iter().filter_map(|thread| thread.schedule_lag_p99_us).max_by(f64::total_cmp);
+    let waited = usage.threads.iter().fold(0_u64, |sum, thread| sum.saturating_add(thread.run_queue_wait_us));
+    let busiest = busiest.map_or(figure::UNKNOWN.to_owned(), |(busy, cpu)| {
+        format!("{} (core {cpu})", figure::percent(Some(busy)))
+    });
+    let text = format!(
+        "busiest core {busiest}, schedule lag p99 {}, waited {} for a core, {} of its own per handshake ({}), at most {} \
+         open",
+        figure::time(lag),
+        figure::duration(waited),
+        figure::time(usage.cpu_us_per_handshake()),
+        figure::count(usage.handshakes),
+        figure::count(usage.max_in_flight),
+    );
+    let label = usage.source.as_ref().map_or_else(|| "  ".to_owned(), |source| format!("  {source}: "));
+    page.paragraph(Tone::Plain, &label, &text);
+}
+
+fn wire(page: &mut Page, cost: &WireCost) {
+    page.heading("wire");
+    for (name, bytes) in [("full handshake", &cost.full), ("resumed handshake", &cost.resumed)] {
+        if bytes.handshakes > 0 {
+            page.paragraph(Tone::Plain, &format!("  {name:<18}"), &handshake(bytes));
+        }
+    }
+    if cost.requests.requests > 0 {
+        page.paragraph(Tone::Plain, &format!("  {:<18}", "request"), &request(&cost.requests));
+    }
+}
+
+fn handshake(bytes: &HandshakeBytes) -> String {
+    let each = |sum: u64| figure::bytes(figure::share(sum, bytes.handshakes));
+    let segments = |sum: u64| exact(sum) / exact(bytes.handshakes);
+    format!(
+        "{} out in {:.1} segments, {} back in {:.1} segments ({})",
+        each(bytes.out_bytes),
+        segments(bytes.out_segments),
+        each(bytes.in_bytes),
+        segments(bytes.in_segments),
+        figure::count(bytes.handshakes),
+    )
+}
+
+fn request(bytes: &RequestBytes) -> String {
+    let each = |sum: u64| figure::bytes(figure::share(sum, bytes.requests));
+    let more =
+        |wire: u64, payload: u64| figure::percent(figure::share(wire.saturating_sub(payload), payload));
+    format!(
+        "{} out as {} (+{}), {} back as {} (+{}) ({})",
+        each(bytes.out_payload_bytes),
+        each(bytes.out_wire_bytes),
+        more(bytes.out_wire_bytes, bytes.out_payload_bytes),
+        each(bytes.in_payload_bytes),
+        each(bytes.in_wire_bytes),
+        more(bytes.in_wire_bytes, bytes.in_payload_bytes),
+        figure::count(bytes.requests),
+    )
+}

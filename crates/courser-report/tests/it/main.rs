@@ -1,0 +1,169 @@
+//! Reports as a person last approved of them. Set `UPDATE_SNAPSHOTS=1` to write them anew.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+use std::time::Duration;
+use std::{env, fs};
+
+use courser_record::times::{self, Moment};
+use courser_record::{Found, Record, Run, Share, Verdict, merge};
+use courser_report::text::{self, Style};
+use courser_stats::Histogram;
+
+#[test]
+fn a_withheld_closed_loop() {
+    hold("withheld", &plain(&golden()));
+}
+
+#[test]
+fn a_valid_run_at_a_rate() {
+    hold("valid", &plain(&valid()));
+}
+
+#[test]
+fn a_search_in_a_narrow_terminal() {
+    let mut record = valid();
+    let runs = [(500.0, true), (1000.0, false), (750.0, true)]
+        .map(|(rate, valid)| trial(&record.runs[0], rate, valid));
+    record.runs = runs.to_vec();
+    record.found = vec![
+        found("avg<100ms,loss<0.1%", Some(750.0), None),
+        found(
+            "p99<100ms,loss<0.1%",
+            None,
+            Some("never exceeded up to 1000/s: the search has to see failure above it"),
+        ),
+    ];
+    hold("search", &text::render(&record, Style { colour: false, width: 72 }));
+}
+
+#[test]
+fn generators_that_were_merged() {
+    let part = |k: u32| {
+        let mut part = valid();
+        part.machine.name = format!("generator-{k}");
+        part.experiment.load.share = Some(Share { k, n: 3 });
+        part.runs[0].offered_rate = Some(2000.0 / 3.0);
+        part
+    };
+    hold("merged", &plain(&merge(vec![part(1), part(2)]).unwrap()));
+}
+
+#[test]
+fn seconds_stand_below_each_other() {
+    let record = golden();
+    let lines: String = record.runs[0].intervals.iter().map(|second| text::line(second) + "\n").collect();
+    hold("seconds", &lines);
+}
+
+#[test]
+fn colours_come_only_when_they_are_asked_for() {
+    let record = golden();
+    let coloured = text::render(&record, Style { colour: true, ..Style::default() });
+    assert!(coloured.starts_with("\x1b[1;31mWITHHELD"), "{coloured}");
+    let mut stripped = String::new();
+    for part in coloured.split('\x1b') {
+        stripped.push_str(
+            part.strip_prefix('[').and_then(|code| code.split_once('m')).map_or(part, |(_, text)| text),
+        );
+    }
+    assert_eq!(stripped, plain(&record));
+}
+
+#[test]
+fn a_percentile_without_its_samples_is_a_dash() {
+    let report = plain(&golden());
+    let row = report.lines().find(|line| line.contains("response, intended start")).unwrap();
+    assert!(
+        row.contains(" 360 ") && row.matches(" -").count() == 2,
+        "360 samples support p90 and not p99: {row}"
+    );
+}
+
+#[test]
+fn a_record_with_nothing_in_it_is_told() {
+    let mut record = golden();
+    (record.runs, record.cut) = (Vec::new(), None);
+    assert!(plain(&record).starts_with("WITHHELD  nothing was measured\n"));
+}
+
+/// What fuzzing made of records: the largest numbers, nothing at all, names out of nowhere.
+#[test]
+fn any_record_has_a_report() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/record");
+    let texts = fs::read_dir(corpus).unwrap().map(|entry| fs::read(entry.unwrap().path()).unwrap());
+    let reports: Vec<_> = texts.filter_map(|text| Some(plain(&Record::from_json(text).ok()?))).collect();
+    assert!(reports.len() > 3, "{}", reports.len());
+    assert!(reports.iter().all(|report| report.starts_with("VALID") || report.starts_with("WITHHELD")));
+}
+
+/// The first record of all, a closed loop; the tests of courser-record keep it.
+fn golden() -> Record {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../courser-record/tests/fixtures/record-v1.json");
+    Record::read(&path).unwrap()
+}
+
+/// As if it had been 2000 sessions a second, and the generator had kept up.
+fn valid() -> Record {
+    let mut record = golden();
+    record.cut = None;
+    record.experiment.load.kind = courser_record::LoadKind::Sessions;
+    record.experiment.load.rate = Some(2000.0);
+    let run = &mut record.runs[0];
+    run.offered_rate = Some(2000.0);
+    run.verdict = Verdict::valid();
+    run.findings.truncate(1);
+    run.totals.failures = Default::default();
+    run.totals.failure_samples.clear();
+    run.totals.times = [
+        (times::RESPONSE_INTENDED, 900, 12),
+        (times::RESPONSE_ACTUAL, 880, 11),
+        (times::SCHEDULE_LAG, 3, 1),
+        (times::name(Moment::Connect, false), 60, 1),
+        (times::name(Moment::Handshake, false), 600, 4),
+        ("zero_rtt_refused", 100, 1), // a name of a later program
+    ]
+    .map(|(name, least, step)| (name.to_owned(), spread(least, step)))
+    .into_iter()
+    .collect();
+    record
+}
+
+/// Ten thousand durations from `least` microseconds on, the longer the rarer.
+fn spread(least: u64, step: u64) -> Histogram {
+    let mut histogram = Histogram::default();
+    (1..=10_000).for_each(|n| histogram.record(Duration::from_micros(least + step * (10_000 / n))));
+    histogram
+}
+
+fn found(rule: &str, rate: Option<f64>, note: Option<&str>) -> Found {
+    let (rate_low, rate_high) = (rate.map(|rate| rate * 0.975), rate.map(|rate| rate * 1.025));
+    Found { rule: rule.to_owned(), rate, rate_low, rate_high, note: note.map(str::to_owned) }
+}
+
+fn trial(run: &Run, rate: f64, valid: bool) -> Run {
+    let verdict =
+        if valid { Verdict::valid() } else { Verdict::withheld("client-bound: core 1 was 93 % busy") };
+    let mut run = Run { label: format!("{rate:.0}/s"), offered_rate: Some(rate), verdict, ..run.clone() };
+    run.totals.times.retain(|name, _| name == times::RESPONSE_INTENDED);
+    run
+}
+
+fn plain(record: &Record) -> String {
+    text::render(record, Style::default())
+}
+
+/// Holds a report to the one that was kept.
+fn hold(name: &str, shown: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(format!("{name}.txt"));
+    if env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        fs::write(&path, shown).unwrap();
+    }
+    let kept = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        kept == shown,
+        "{name} is out of date; look at the difference, then run `UPDATE_SNAPSHOTS=1 cargo test -p courser-report`\n\
+         --- now:\n{shown}\n--- kept:\n{kept}"
+    );
+}
