@@ -3,6 +3,7 @@
 //! Pure: no clock, no socket, no runtime; randomness comes as a seed. So the judgement itself can be tried on
 //! simulated samples whose truth is known.
 
+pub mod compare;
 pub mod counts;
 pub mod histogram;
 pub mod interval;
@@ -12,6 +13,7 @@ pub mod rule;
 mod simulate;
 mod special;
 
+pub use compare::{Comparison, Plan, Target, Verdict};
 pub use counts::Counts;
 pub use histogram::Histogram;
 pub use interval::Interval;

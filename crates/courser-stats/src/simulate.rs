@@ -33,3 +33,41 @@ pub(crate) fn normal(rng: &mut Rng) -> f64 {
 pub(crate) fn exponential(rng: &mut Rng) -> f64 {
     -(1.0 - rng.f64()).ln()
 }
+
+/// What changes slowly while blocks are measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Drift {
+    None,
+    /// A tenth more after eighty blocks.
+    Linear,
+    /// 1 % up or down with each block.
+    Walk,
+    /// Every thirty blocks or so another level, up to 15 % away.
+    Steps,
+}
+
+/// Values of blocks in time order, around 1, without end: lognormal noise, drift, and bursts of one to three blocks that
+/// are 20 to 70 % higher (they begin in 2 of 100).
+pub(crate) fn blocks(seed: u64, drift: Drift, noise: f64) -> impl Iterator<Item = f64> {
+    let mut rng = Rng::with_seed(seed);
+    let (mut level, mut burst) = (0.0, (0, 0.0));
+    std::iter::repeat_with(move || {
+        level = next_level(level, drift, &mut rng);
+        if burst.0 == 0 && rng.f64() < 0.02 {
+            burst = (rng.u32(1..=3), (1.2 + 0.5 * rng.f64()).ln());
+        }
+        let extra = if burst.0 > 0 { burst.1 } else { 0.0 };
+        burst.0 = burst.0.saturating_sub(1);
+        (level + extra + noise * normal(&mut rng)).exp()
+    })
+}
+
+fn next_level(level: f64, drift: Drift, rng: &mut Rng) -> f64 {
+    match drift {
+        Drift::None => 0.0,
+        Drift::Linear => level + 0.1 / 80.0,
+        Drift::Walk => level + 0.01 * normal(rng),
+        Drift::Steps if rng.f64() < 1.0 / 30.0 => 0.3 * (rng.f64() - 0.5),
+        Drift::Steps => level,
+    }
+}
