@@ -14,6 +14,7 @@ mod key_schedule;
 pub mod names;
 mod pem;
 mod plan;
+pub mod primitives;
 mod random;
 mod records;
 mod selfsigned;
