@@ -9,6 +9,7 @@ pub mod histogram;
 pub mod interval;
 mod resample;
 pub mod rule;
+pub mod search;
 #[cfg(test)]
 mod simulate;
 mod special;
@@ -18,3 +19,4 @@ pub use counts::Counts;
 pub use histogram::Histogram;
 pub use interval::Interval;
 pub use rule::{Limit, Observation, Outcome, Rule, RuleError};
+pub use search::{Finding, Scope, Search, Step, Trial};

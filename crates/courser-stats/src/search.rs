@@ -1,0 +1,290 @@
+//! The highest rate that satisfies a rule, for several rules at once: a machine that says which trial is next.
+//!
+//! **Method.** The rate at which a rule ceases to hold (its knee) is estimated as psychophysics estimates a threshold:
+//! each trial either keeps or breaks the rule, with a probability that climbs with the rate, and that a hiccup can turn
+//! round in a few of a hundred trials. What the trials say of the knee and of how steep the climb is is kept as a
+//! probability of each (QUEST: Watson and Pelli, Perception and Psychophysics 33, 1983; the psi method: Kontsevich and
+//! Tyler, Vision Research 39, 1999), and the next trial goes where the knee is as likely above as below: bisection, which
+//! forgives a trial that lied. Each trial answers all rules, as in MLRsearch (draft-ietf-bmwg-mlrsearch). Short trials
+//! find the neighbourhood, climbing from below so that no server is buried; longer ones narrow it; at the end a long one
+//! at the lower end of the interval has to hold with all the samples that the rule needs.
+//!
+//! **Interval.** The middle 95 % of that probability, its lower end moved by what a trial cannot see: an overload of a
+//! share e fills a queue by e seconds each second, so that a mean below T says nothing of overloads under T over half the
+//! trial.
+//!
+//! **Limits.** One knee: a rule that holds again beyond it (a server that sheds load well) is followed to one of its
+//! knees. A server slower by the hour has no knee to find; the interval is that of the time of the search. Between
+//! trials the caller waits until the server has worked off what the last one left.
+
+use std::time::Duration;
+
+use crate::{Interval, Observation, Outcome, Rule};
+
+mod belief;
+mod quest;
+#[cfg(test)]
+mod tests;
+
+use belief::Kind;
+use quest::Quest;
+
+/// Where to search, how precisely, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scope {
+    /// Lowest rate that is tried, per second.
+    pub from: f64,
+    /// Highest rate that is tried, per second.
+    pub to: f64,
+    /// Half the width of the interval, as a share: 0.03 is 3 % either way.
+    pub precision: f64,
+    /// Time of trials, warm-up included, after which the search ends with what is known.
+    pub budget: Duration,
+}
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Step {
+    /// Offer this rate, and report what was seen in `measure`.
+    Trial(Trial),
+    /// The search is over: [`Search::findings`].
+    Done,
+}
+
+/// One trial.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trial {
+    /// To offer, per second.
+    pub rate: f64,
+    /// For how long before what is seen counts.
+    pub warm_up: Duration,
+    /// For how long it counts.
+    pub measure: Duration,
+    /// Whether this one is to confirm a rate.
+    pub confirm: bool,
+}
+
+impl Trial {
+    /// How long it takes.
+    pub fn length(&self) -> Duration {
+        self.warm_up + self.measure
+    }
+}
+
+/// What was found for one rule.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// The rule.
+    pub rule: Rule,
+    /// Its highest rate, or why there is none.
+    pub finding: Finding,
+}
+
+/// The highest rate that satisfies a rule, or why that is not known. Rates are per second.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Finding {
+    /// It was found: the rule was broken above it.
+    Maximum {
+        /// Best estimate.
+        rate: f64,
+        /// 95 % interval of the knee.
+        interval: Interval,
+        /// Whether the interval is as narrow as was asked for; when not, the budget ended first.
+        precise: bool,
+        /// Whether a long trial confirmed a rate.
+        confirmation: Confirmation,
+    },
+    /// The rule held up to the highest rate that was tried: a search has to see failure above a maximum.
+    NeverExceeded {
+        /// The highest rate that held.
+        at: f64,
+    },
+    /// The rule was broken at the lowest rate already.
+    BelowRange {
+        /// The lowest rate that was tried.
+        from: f64,
+    },
+    /// The generator could not offer what it would have taken to break the rule.
+    GeneratorBound {
+        /// The highest rate that held; zero when none did.
+        above: f64,
+        /// The caller's words.
+        reason: String,
+    },
+    /// The budget ended before anything was known but bounds.
+    Unknown {
+        /// Where the knee is with 95 % probability.
+        interval: Interval,
+    },
+}
+
+/// What the long trial at the end said.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Confirmation {
+    /// The rule holds at this rate, with all the samples that it needs.
+    At(f64),
+    /// The samples did not suffice; so many more attempts are needed.
+    Missing {
+        /// The rate that was tried.
+        rate: f64,
+        /// Attempts beyond those of the trial.
+        more: u64,
+    },
+    /// The budget ended before a trial of this kind held.
+    None,
+}
+
+/// Why a search cannot begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScopeError {
+    /// There is no rule.
+    NoRule,
+    /// `from` is above zero and below `to`, and `to` is at most a million times as high.
+    Range,
+    /// The precision is between 0.5 % and 30 %.
+    Precision,
+}
+
+/// A search that is under way.
+#[derive(Clone, Debug)]
+pub struct Search {
+    scope: Scope,
+    quests: Vec<Quest>,
+    spent: Duration,
+    trials: usize,
+    /// The lowest rate that the generator could not make, with the reason.
+    ceiling: Option<(f64, String)>,
+    refused: u32,
+    step: Step,
+}
+
+/// Trials after which a search ends whatever the budget: many times what any simulation took.
+const MOST_TRIALS: usize = 200;
+
+/// Trials that the generator may fail before the search ends.
+const MOST_REFUSED: u32 = 3;
+
+impl Scope {
+    /// Between two rates, at 3 % either way, in under five minutes.
+    pub fn new(from: f64, to: f64) -> Self {
+        Self { from, to, precision: 0.03, budget: Duration::from_secs(290) }
+    }
+
+    fn check(&self) -> Result<(), ScopeError> {
+        let range = self.from > 0.0 && self.to > self.from && self.to <= self.from * 1e6;
+        if !range {
+            return Err(ScopeError::Range);
+        }
+        (0.005..=0.3).contains(&self.precision).then_some(()).ok_or(ScopeError::Precision)
+    }
+}
+
+impl Search {
+    /// A search that has seen nothing.
+    pub fn new(rules: Vec<Rule>, scope: Scope) -> Result<Self, ScopeError> {
+        scope.check()?;
+        if rules.is_empty() {
+            return Err(ScopeError::NoRule);
+        }
+        let quests = rules.into_iter().map(|rule| Quest::new(rule, &scope)).collect();
+        let step = Step::Done;
+        let mut search =
+            Self { scope, quests, spent: Duration::ZERO, trials: 0, ceiling: None, refused: 0, step };
+        search.advance();
+        Ok(search)
+    }
+
+    /// What to do next; the same until something is reported.
+    pub fn step(&self) -> Step {
+        self.step
+    }
+
+    /// Takes what the trial of [`Self::step`] saw.
+    pub fn report(&mut self, observation: &Observation<'_>) {
+        let Step::Trial(trial) = self.step else { return };
+        for quest in &mut self.quests {
+            quest.take(&trial, observation);
+        }
+        self.count(&trial);
+    }
+
+    /// Takes that the generator could not make the trial's rate, and why. The search goes on below; after three such
+    /// trials it ends.
+    pub fn report_invalid(&mut self, reason: impl Into<String>) {
+        let Step::Trial(trial) = self.step else { return };
+        self.refused += 1;
+        if self.ceiling.as_ref().is_none_or(|(rate, _)| trial.rate < *rate) {
+            self.ceiling = Some((trial.rate, reason.into()));
+        }
+        self.count(&trial);
+    }
+
+    /// What is known, rule by rule, in the order given: at any time, for good once the step is [`Step::Done`].
+    pub fn findings(&self) -> Vec<Found> {
+        self.quests
+            .iter()
+            .map(|quest| Found { rule: quest.rule().clone(), finding: quest.finding(self.ceiling.as_ref()) })
+            .collect()
+    }
+
+    /// Time of trials so far, warm-up included.
+    pub fn time_spent(&self) -> Duration {
+        self.spent
+    }
+
+    /// About how much more there is to come; zero when it is over.
+    pub fn time_left(&self) -> Duration {
+        let Step::Trial(next) = self.step else { return Duration::ZERO };
+        let open: Duration = self.open().map(Quest::time_left).sum();
+        open.max(next.length()).min(self.scope.budget.saturating_sub(self.spent))
+    }
+
+    fn count(&mut self, trial: &Trial) {
+        self.spent += trial.length();
+        self.trials += 1;
+        self.advance();
+    }
+
+    fn advance(&mut self) {
+        let over = self.trials >= MOST_TRIALS || self.refused >= MOST_REFUSED;
+        let next = if over { None } else { self.next_trial() };
+        let left = self.scope.budget.saturating_sub(self.spent);
+        self.step = next.filter(|trial| trial.length() <= left).map_or(Step::Done, Step::Trial);
+    }
+
+    /// The trial that the rule with the most to learn asks for.
+    fn next_trial(&self) -> Option<Trial> {
+        let left = self.scope.budget.saturating_sub(self.spent);
+        let neediest = self.open().max_by(|one, other| one.need().total_cmp(&other.need()))?;
+        // Below what the generator failed at, by what its own limit varies.
+        let highest = self.ceiling.as_ref().map_or(self.scope.to, |(rate, _)| rate * 0.95);
+        (highest >= self.scope.from).then(|| neediest.trial(highest, left))
+    }
+
+    fn open(&self) -> impl Iterator<Item = &Quest> {
+        self.quests.iter().filter(|quest| !quest.is_settled(self.ceiling.as_ref()))
+    }
+}
+
+impl std::fmt::Display for ScopeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::NoRule => "a search needs a rule, such as avg<100ms,loss<0.1%",
+            Self::Range => {
+                "a search goes from a rate above zero to a higher one, at most a million times as high"
+            }
+            Self::Precision => "a precision lies between 0.5 % and 30 %",
+        })
+    }
+}
+
+impl std::error::Error for ScopeError {}
+
+/// Whether a rule was found kept with all the samples that it needs.
+fn confirms(outcome: &Outcome, rate: f64) -> Confirmation {
+    match outcome {
+        Outcome::Holds => Confirmation::At(rate),
+        Outcome::Undecided { more, .. } => Confirmation::Missing { rate, more: *more },
+        Outcome::Fails { .. } => Confirmation::None,
+    }
+}

@@ -1,0 +1,141 @@
+//! Where a rule's knee is, as a probability over rates and steepnesses.
+
+use crate::interval::length;
+
+/// How long a trial was, which decides how much it is believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Seconds: a queue has hardly had time to build up, and a hiccup weighs much.
+    Short,
+    /// Long enough to narrow the interval.
+    Long,
+}
+
+impl Kind {
+    /// How often a trial comes out as chance will have it, whatever the rate.
+    fn lapse(self) -> f64 {
+        match self {
+            Self::Short => 0.1,
+            Self::Long => 0.04,
+        }
+    }
+
+    /// Steepness that the trial's shortness adds, as a share of the rate.
+    fn blur(self) -> f64 {
+        match self {
+            Self::Short => 0.03,
+            Self::Long => 0.0,
+        }
+    }
+}
+
+/// How much the rate has to change for failure to go from 27 % to 73 %: shares of the rate. Real servers break within
+/// a percent or two.
+const STEEPNESS: [f64; 5] = [0.001, 0.004, 0.01, 0.02, 0.04];
+
+/// How far beyond the range the knee may be: those cells stand for all beyond.
+const BEYOND: f64 = 0.3;
+
+/// Probability over the logarithm of the knee (rows) and the steepness (columns).
+#[derive(Clone, Debug)]
+pub(super) struct Belief {
+    /// Logarithm of the first row's rate, and the distance between rows.
+    first: f64,
+    step: f64,
+    cells: Vec<[f64; STEEPNESS.len()]>,
+}
+
+impl Belief {
+    /// No rate of the range more likely than another, on a logarithmic scale, with a resolution that suits `precision`.
+    pub(super) fn new(from: f64, to: f64, precision: f64) -> Self {
+        let step = precision / 6.0;
+        let first = from.ln() - BEYOND;
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "at most some ten thousand"
+        )]
+        let rows = ((to.ln() + BEYOND - first) / step).ceil() as usize;
+        let cell = 1.0 / length(rows * STEEPNESS.len());
+        Self { first, step, cells: vec![[cell; STEEPNESS.len()]; rows] }
+    }
+
+    /// Learns from a trial at `rate` that speaks for failure as strongly as `leaning` (0 to 1).
+    pub(super) fn learn(&mut self, rate: f64, leaning: f64, kind: Kind) {
+        let at = rate.ln();
+        let scales = STEEPNESS.map(|steepness| steepness.hypot(kind.blur()));
+        let mut sum = 0.0;
+        for (row, cells) in self.cells.iter_mut().enumerate() {
+            let knee = self.first + length(row) * self.step;
+            for (cell, scale) in cells.iter_mut().zip(scales) {
+                let fails = failure((at - knee) / scale, kind.lapse());
+                *cell *= leaning * fails + (1.0 - leaning) * (1.0 - fails);
+                sum += *cell;
+            }
+        }
+        self.cells.iter_mut().flatten().for_each(|cell| *cell /= sum);
+    }
+
+    /// The rate that the knee is below with this probability.
+    pub(super) fn quantile(&self, probability: f64) -> f64 {
+        let mut sum = 0.0;
+        for (row, cells) in self.cells.iter().enumerate() {
+            let mass: f64 = cells.iter().sum();
+            if sum + mass >= probability && mass > 0.0 {
+                // A row stands for the rates half a step around it.
+                let within = (probability - sum) / mass - 0.5;
+                return (self.first + (length(row) + within) * self.step).exp();
+            }
+            sum += mass;
+        }
+        (self.first + length(self.cells.len()) * self.step).exp()
+    }
+
+    /// The probability that the knee is below a rate.
+    pub(super) fn below(&self, rate: f64) -> f64 {
+        let rows = (rate.ln() - self.first) / self.step;
+        self.cells
+            .iter()
+            .enumerate()
+            .take_while(|(row, _)| length(*row) <= rows)
+            .map(|(_, cells)| cells.iter().sum::<f64>())
+            .sum()
+    }
+}
+
+/// How likely a trial fails at a distance (in steepnesses) above the knee.
+fn failure(distance: f64, lapse: f64) -> f64 {
+    lapse / 2.0 + (1.0 - lapse) / (1.0 + (-distance).exp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_converges_on_a_knee_and_recovers_from_a_lie() {
+        let mut belief = Belief::new(100.0, 100_000.0, 0.03);
+        for trial in 0..30 {
+            let rate = belief.quantile(0.5);
+            let failed = (rate > 4321.0) != (trial == 2); // the third trial lies
+            belief.learn(rate, if failed { 1.0 } else { 0.0 }, Kind::Long);
+        }
+        assert!((belief.quantile(0.5) / 4321.0 - 1.0).abs() < 0.01, "{}", belief.quantile(0.5));
+        assert!(belief.quantile(0.025) <= 4321.0 && belief.quantile(0.975) >= 4321.0);
+    }
+
+    #[test]
+    fn what_says_nothing_changes_nothing() {
+        let mut belief = Belief::new(100.0, 1000.0, 0.03);
+        let before = belief.quantile(0.3);
+        belief.learn(300.0, 0.5, Kind::Long);
+        assert!((belief.quantile(0.3) / before - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn probabilities_and_quantiles_are_inverse() {
+        let mut belief = Belief::new(10.0, 1000.0, 0.03);
+        belief.learn(80.0, 1.0, Kind::Long);
+        assert!((belief.below(belief.quantile(0.4)) - 0.4).abs() < 0.02);
+    }
+}
