@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn what_is_not_there_is_left_out() {
         let nowhere = Machine::read_under(Path::new("/nonexistent"));
-        assert_eq!((nowhere.cpu_model.as_str(), nowhere.virtualisation), ("", None));
+        assert_eq!((nowhere.cpu_model.as_str(), &nowhere.virtualisation), ("", &None));
         assert!(nowhere.sysctls.is_empty() && nowhere.facts.is_empty(), "{nowhere:?}");
     }
 

@@ -13,10 +13,10 @@ pub mod origin;
 pub mod process;
 pub mod rival;
 pub mod tools;
-pub mod usage;
 
 pub use ca::{Issued, KeyType, Leaf, Pair, TestCa};
 pub use courser::Courser;
+pub use courser_load::usage;
 pub use folder::Folder;
 pub use origin::{Behaviour, Origin, body};
 pub use process::{Finished, PATIENCE, Process, Signal};

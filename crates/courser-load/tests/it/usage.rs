@@ -11,7 +11,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-use courser_load::usage::{Cores, Held, OwnThread, Server, Usage, UsageError};
+use courser_load::usage::{Cores, Held, OwnThread, Server, ThreadUsage, Usage, UsageError};
 use courser_net::cpu;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
@@ -71,7 +71,7 @@ fn threads_are_told_apart_by_name() {
     for thread in &usage.threads[..2] {
         assert_near(thread.cpu(), WORK);
     }
-    let threads: Duration = usage.threads.iter().map(|thread| thread.cpu()).sum();
+    let threads: Duration = usage.threads.iter().map(ThreadUsage::cpu).sum();
     assert_near(threads, usage.user + usage.system);
 }
 
