@@ -125,11 +125,9 @@ impl Connection {
 
     /// A failure of the library. In a resumption the server has nothing to say between its hello and its Finished.
     fn failure(&self, error: Error) -> Failure {
-        let mut failure = Failure::from(error.clone());
-        if self.is_resumed() && self.tls.is_handshaking() && begins_full_handshake(&error) {
-            failure.kind = FailureKind::FalseResumption;
-        }
-        failure
+        let is_false = self.is_resumed() && self.tls.is_handshaking() && begins_full_handshake(&error);
+        let Failure { kind, detail } = Failure::from(error);
+        Failure { kind: if is_false { FailureKind::FalseResumption } else { kind }, detail }
     }
 
     fn fail(&mut self, failure: Failure) -> Failure {
@@ -277,5 +275,24 @@ fn begins_full_handshake(error: &Error) -> bool {
             *got_type == ContentType::Handshake && expect_types[..] == [ContentType::ChangeCipherSpec]
         }
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_in_place_of_finished_begins_a_full_handshake() {
+        let got = |expected, got_type| {
+            begins_full_handshake(&Error::InappropriateHandshakeMessage {
+                expect_types: vec![expected],
+                got_type,
+            })
+        };
+        assert!(got(HandshakeType::Finished, HandshakeType::Certificate));
+        assert!(got(HandshakeType::Finished, HandshakeType::CertificateRequest));
+        assert!(got(HandshakeType::NewSessionTicket, HandshakeType::Certificate));
+        assert!(!got(HandshakeType::Finished, HandshakeType::KeyUpdate));
     }
 }

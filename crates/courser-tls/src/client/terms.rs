@@ -215,3 +215,24 @@ impl ResolvesClientCert for OwnCertificate {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verified(engine: Engine, trust: Trust) -> Vec<u32> {
+        let terms = LibraryTerms::new(engine, &Offer { trust, ..Offer::default() }).expect("it can do that");
+        assert!(engine == Engine::Real || !terms.verifies_next(false), "there is nothing to verify");
+        (0..2500).filter(|_| terms.verifies_next(true)).collect()
+    }
+
+    #[test]
+    fn the_lean_engine_verifies_one_full_handshake_of_a_thousand() {
+        let own = crate::self_signed(&["root.example".to_owned()]).expect("a key can be made");
+        let roots = Trust::Roots(own.certified.cert.iter().map(|der| der.to_vec()).collect());
+        assert_eq!(verified(Engine::Lean, roots.clone()), [0, 1000, 2000]);
+        assert!(verified(Engine::Lean, Trust::Nobody).is_empty());
+        assert_eq!(verified(Engine::Real, roots).len(), 2500);
+        assert_eq!(verified(Engine::Real, Trust::Nobody).len(), 2500);
+    }
+}

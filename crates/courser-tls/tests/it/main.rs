@@ -1,9 +1,13 @@
-//! The server's end of TLS against bytes that no client sends.
+//! Both ends of TLS against each other, against OpenSSL, and against bytes that nobody honest sends.
 
+mod client;
 mod exercise;
 #[cfg(feature = "foreign")]
 mod foreign;
 mod fragments;
+mod lies;
+mod s_server;
+mod server;
 
 use std::fs;
 use std::path::Path;

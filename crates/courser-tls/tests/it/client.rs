@@ -1,0 +1,306 @@
+//! The client's end against the terminator's own, in memory: what is offered, agreed, kept and resumed.
+
+use courser_testkit::{Folder, KeyType, Leaf, TestCa};
+use courser_tls::client::{
+    ClientConnection, ClientFacts, ClientTerms, Engine, Offer, Offered, Purse, Resume, ServerName, Trust,
+};
+use courser_tls::{Facts, Failure, FailureKind, Identity, SessionOffer, Sessions, State, TermsError};
+
+use crate::server::{Pair, Server, TICKETS, sessions};
+
+const ENGINES: [Engine; 2] = [Engine::Lean, Engine::Real];
+const TLS12: u16 = 0x0303;
+const TLS13: u16 = 0x0304;
+const P256: u16 = 0x0017;
+const X25519: u16 = 0x001d;
+
+#[test]
+fn each_engine_agrees_on_each_version_and_group() {
+    let cases = [(TLS12, P256), (TLS12, 0x0018), (TLS12, X25519)];
+    let cases = cases.into_iter().chain([(TLS13, P256), (TLS13, 0x0018), (TLS13, X25519), (TLS13, 0x11ec)]);
+    for (version, group) in cases {
+        let server = Server::new(version, group, SessionOffer::Tickets);
+        for engine in ENGINES {
+            let offer = Offer { alpn: vec![b"http/1.1".to_vec()], ..offer(version, group, Resume::Never) };
+            let (facts, seen, purse) = meet(&server, &terms(engine, &offer), Purse::default());
+            assert_eq!((facts.version, facts.group), (version, Some(group)), "{engine}");
+            assert_eq!((facts.scheme, facts.alpn.as_deref()), (Some(0x0403), Some(&b"http/1.1"[..])));
+            assert_eq!((facts.offered, facts.resumed, facts.retried), (None, false, false));
+            assert_eq!((seen.version, seen.suite, seen.group), (facts.version, facts.suite, facts.group));
+            assert!(purse.is_empty(), "nothing is kept where nothing is resumed");
+        }
+    }
+}
+
+#[test]
+fn sessions_are_resumed_as_asked_and_as_often() {
+    let cases = [
+        (TLS12, Resume::SessionId, SessionOffer::SessionId, Offered::SessionId),
+        (TLS12, Resume::Ticket, SessionOffer::Tickets, Offered::Ticket),
+        (TLS13, Resume::Ticket, SessionOffer::Tickets, Offered::Psk),
+    ];
+    for (version, resume, session, expected) in cases {
+        let server = Server::new(version, P256, session);
+        for engine in ENGINES {
+            let terms = terms(engine, &offer(version, P256, resume));
+            let (facts, seen, mut purse) = meet(&server, &terms, Purse::default());
+            assert_eq!((facts.offered, facts.resumed, seen.resumed), (None, false, false));
+            for _ in 0..3 {
+                let (facts, seen, kept) = meet(&server, &terms, purse);
+                assert_eq!((facts.offered, facts.resumed, seen.resumed), (Some(expected), true, true));
+                assert_eq!((facts.scheme, facts.group), (None, (version == TLS13).then_some(P256)));
+                purse = kept;
+            }
+            purse.forget();
+            let (facts, seen, _) = meet(&server, &terms, purse);
+            assert_eq!((facts.offered, facts.resumed, seen.resumed, seen.miss), (None, false, false, None));
+        }
+    }
+}
+
+#[test]
+fn each_connection_takes_one_ticket_and_no_more_are_kept_than_asked() {
+    let server = Server::new(TLS13, P256, SessionOffer::Tickets);
+    for kept in 0..=6 {
+        let offer = Offer { tickets_kept: kept, ..offer(TLS13, P256, Resume::Ticket) };
+        let terms = terms(Engine::Lean, &offer);
+        let mut purse = Purse::default();
+        for _ in 0..5 {
+            let expected = (purse.tickets().saturating_sub(1) + TICKETS).min(kept);
+            purse = meet(&server, &terms, purse).2;
+            assert_eq!(purse.tickets(), expected);
+        }
+        assert_eq!(purse.is_empty(), kept == 0);
+    }
+}
+
+#[test]
+fn a_connection_that_comes_to_nothing_costs_its_ticket() {
+    let server = Server::new(TLS13, P256, SessionOffer::Tickets);
+    let terms = terms(Engine::Lean, &offer(TLS13, P256, Resume::Ticket));
+    let mut purse = meet(&server, &terms, Purse::default()).2;
+    for left in [1, 0] {
+        purse = ClientConnection::new(&terms, &name("server.example"), purse).expect("it fits").into_purse();
+        assert_eq!(purse.tickets(), left);
+    }
+}
+
+#[test]
+fn a_session_is_only_offered_where_it_came_from() {
+    for version in [TLS12, TLS13] {
+        let server = Server::new(version, P256, SessionOffer::Tickets);
+        let offer = offer(version, P256, Resume::Ticket);
+        let (ours, others) = (terms(Engine::Lean, &offer), terms(Engine::Lean, &offer));
+        let offered = |terms: &ClientTerms, server_name| {
+            let purse = meet(&server, &ours, Purse::default()).2;
+            meet_as(server_name, &server, terms, purse).0.offered
+        };
+        assert_eq!(offered(&others, "server.example"), None, "other terms");
+        assert_eq!(offered(&ours, "other.example"), None, "another server");
+        assert!(offered(&ours.clone(), "server.example").is_some(), "a clone of the terms");
+    }
+}
+
+#[test]
+fn a_session_without_a_ticket_is_not_resumed_by_its_id_instead() {
+    let sessions = Sessions { ticketer: None, ..sessions() };
+    let identity = courser_tls::self_signed(&["server.example".to_owned()]).expect("a key can be made");
+    let server = Server::with(TLS12, P256, SessionOffer::SessionId, identity, &sessions);
+    let terms = terms(Engine::Real, &offer(TLS12, P256, Resume::Ticket));
+    let purse = meet(&server, &terms, Purse::default()).2;
+    assert!(!purse.is_empty(), "the server gave a session ID");
+    let (facts, seen, _) = meet(&server, &terms, purse);
+    assert_eq!((facts.offered, facts.resumed, seen.resumed, seen.miss), (None, false, false, None));
+}
+
+#[test]
+fn a_second_hello_is_told_with_and_without_resumption() {
+    let server = Server::new(TLS13, P256, SessionOffer::Tickets);
+    for engine in ENGINES {
+        let mut offer = offer(TLS13, X25519, Resume::Ticket);
+        offer.groups.push(P256);
+        let terms = terms(engine, &offer);
+        let (facts, _, purse) = meet(&server, &terms, Purse::default());
+        assert_eq!((facts.retried, facts.resumed, facts.group), (true, false, Some(P256)));
+        let (facts, _, _) = meet(&server, &terms, purse);
+        assert_eq!((facts.retried, facts.resumed, facts.group), (true, true, Some(P256)));
+    }
+}
+
+#[test]
+fn the_servers_bytes_may_come_one_at_a_time() {
+    for version in [TLS12, TLS13] {
+        let server = Server::new(version, X25519, SessionOffer::Tickets);
+        for engine in ENGINES {
+            let terms = terms(engine, &offer(version, X25519, Resume::Ticket));
+            let whole = meet(&server, &terms, Purse::default()).0;
+            let mut pair = begin("server.example", &server, &terms, Purse::default());
+            settle_by_bytes(&mut pair);
+            assert_eq!(pair.client.facts(), Some(whole));
+            talk(&mut pair);
+        }
+    }
+}
+
+#[test]
+fn the_real_engine_wants_a_certificate_that_it_can_trace() {
+    let ca = TestCa::with_intermediate();
+    for version in [TLS12, TLS13] {
+        let server = certified(&ca, version);
+        let trusting = |root: &TestCa| trusting(Engine::Real, version, root);
+        assert!(attempt(&server, &trusting(&ca), "server.example").is_ok());
+        let others = attempt(&server, &trusting(&TestCa::new()), "server.example");
+        assert_eq!(kind(others), Some(FailureKind::Certificate), "another authority");
+        let misnamed = attempt(&server, &trusting(&ca), "other.example");
+        assert_eq!(kind(misnamed), Some(FailureKind::Certificate), "another name");
+    }
+}
+
+#[test]
+fn the_lean_engine_checks_a_sample() {
+    let server = certified(&TestCa::new(), TLS13);
+    let terms = trusting(Engine::Lean, TLS13, &TestCa::new());
+    let refused: Vec<_> =
+        (0..10).filter(|_| kind(attempt(&server, &terms, "server.example")).is_some()).collect();
+    assert_eq!(refused, [0], "the first");
+    let clone = kind(attempt(&server, &terms.clone(), "server.example"));
+    assert_eq!(clone, Some(FailureKind::Certificate), "each thread begins with a check");
+}
+
+#[test]
+fn the_lean_engine_accepts_what_it_should_when_it_checks() {
+    let ca = TestCa::new();
+    for version in [TLS12, TLS13] {
+        let server = certified(&ca, version);
+        assert!(attempt(&server, &trusting(Engine::Lean, version, &ca), "server.example").is_ok());
+    }
+}
+
+#[test]
+fn an_engine_says_what_it_cannot_do() {
+    let base = offer(TLS13, P256, Resume::Never);
+    let refusal = |engine, offer: Offer| ClientTerms::new(engine, &offer).err();
+    for engine in ENGINES {
+        let unknown = Offer { suites: vec![0x0035], ..base.clone() };
+        assert_eq!(refusal(engine, unknown), Some(TermsError::UnknownSuite(0x0035)));
+        let unknown = Offer { groups: vec![0x0100], ..base.clone() };
+        assert_eq!(refusal(engine, unknown), Some(TermsError::UnknownGroup(0x0100)));
+        let unknown = Offer { schemes: vec![0x0201], ..base.clone() };
+        assert_eq!(refusal(engine, unknown), Some(TermsError::UnknownScheme(0x0201)));
+        let unknown = Offer { versions: vec![0x0301], ..base.clone() };
+        assert_eq!(refusal(engine, unknown), Some(TermsError::UnknownVersion(0x0301)));
+        assert_eq!(refusal(engine, Offer { versions: vec![], ..base.clone() }), Some(TermsError::NoVersion));
+        let by_id = Offer { resume: Resume::SessionId, ..base.clone() };
+        assert!(matches!(refusal(engine, by_id), Some(TermsError::Unable(_))));
+        let no_root = Offer { trust: Trust::Roots(vec![vec![1, 2, 3]]), ..base.clone() };
+        assert!(matches!(refusal(engine, no_root), Some(TermsError::BadRoot(_))));
+        let misfit = Offer { suites: vec![0xc02b], ..base.clone() };
+        assert!(matches!(refusal(engine, misfit), Some(TermsError::Inconsistent(_))));
+    }
+}
+
+#[test]
+fn nothing_is_sent_before_the_handshake_is_done() {
+    let terms = terms(Engine::Lean, &offer(TLS13, P256, Resume::Never));
+    let mut client =
+        ClientConnection::new(&terms, &name("server.example"), Purse::default()).expect("it fits");
+    let mut outgoing = Vec::new();
+    assert!(client.send(b"x", &mut [], &mut outgoing).is_err() && outgoing.is_empty());
+    assert!(client.send_close_notify(&mut [], &mut outgoing).is_err() && outgoing.is_empty());
+    assert_eq!(client.send_early(b"x", &mut outgoing), None);
+    assert_eq!(client.facts(), None);
+}
+
+fn offer(version: u16, group: u16, resume: Resume) -> Offer {
+    Offer { versions: vec![version], groups: vec![group], resume, ..Offer::default() }
+}
+
+fn terms(engine: Engine, offer: &Offer) -> ClientTerms {
+    ClientTerms::new(engine, offer).expect("the engine can do it")
+}
+
+fn trusting(engine: Engine, version: u16, ca: &TestCa) -> ClientTerms {
+    let trust = Trust::Roots(vec![ca.root().to_vec()]);
+    terms(engine, &Offer { trust, ..offer(version, P256, Resume::Never) })
+}
+
+fn certified(ca: &TestCa, version: u16) -> Server {
+    let folder = Folder::new();
+    let issued = ca.issue(&Leaf::new(KeyType::EcdsaP256).names(["server.example"]));
+    let file = issued.write_combined(&folder, "server");
+    let identity = Identity::load(&file, &file).expect("a good certificate");
+    Server::with(version, P256, SessionOffer::Tickets, identity, &sessions())
+}
+
+fn name(text: &str) -> ServerName {
+    ServerName::parse(text).expect("a name")
+}
+
+fn begin(server_name: &str, server: &Server, terms: &ClientTerms, purse: Purse) -> Pair {
+    let client = ClientConnection::new(terms, &name(server_name), purse).expect("the terms fit");
+    Pair::new(client, server.connection())
+}
+
+/// A whole connection with data in both directions: what each end says of it, and what the client keeps.
+fn meet(server: &Server, terms: &ClientTerms, purse: Purse) -> (ClientFacts, Facts, Purse) {
+    meet_as("server.example", server, terms, purse)
+}
+
+fn meet_as(
+    server_name: &str,
+    server: &Server,
+    terms: &ClientTerms,
+    purse: Purse,
+) -> (ClientFacts, Facts, Purse) {
+    let mut pair = begin(server_name, server, terms, purse);
+    settle(&mut pair).expect("two good ends");
+    talk(&mut pair);
+    let facts = pair.client.facts().expect("the handshake is done");
+    let seen = pair.server.finish_handshake().expect("the handshake is done");
+    (facts, seen, pair.client.into_purse())
+}
+
+fn attempt(server: &Server, terms: &ClientTerms, server_name: &str) -> Result<(), Failure> {
+    let client = ClientConnection::new(terms, &name(server_name), Purse::default())?;
+    settle(&mut Pair::new(client, server.connection()))
+}
+
+fn kind(result: Result<(), Failure>) -> Option<FailureKind> {
+    result.err().map(|failure| failure.kind)
+}
+
+/// Turns until nothing is under way: the handshake is done and the tickets are delivered.
+fn settle(pair: &mut Pair) -> Result<(), Failure> {
+    loop {
+        pair.client_turn()?;
+        if pair.to_server.is_empty() {
+            return Ok(());
+        }
+        pair.server_turn()?;
+    }
+}
+
+/// As [`settle`], with the server's bytes handed on one at a time.
+fn settle_by_bytes(pair: &mut Pair) {
+    pair.client_turn().expect("nothing has gone wrong yet");
+    while !pair.to_server.is_empty() {
+        pair.server_turn().expect("a good client");
+        for byte in std::mem::take(&mut pair.to_client) {
+            pair.to_client.push(byte);
+            pair.client_turn().expect("a good server");
+        }
+    }
+}
+
+/// Data in both directions, and the end of the client's.
+fn talk(pair: &mut Pair) {
+    assert_eq!(pair.state, State::Open);
+    pair.client.send(b"ping", &mut pair.to_client, &mut pair.to_server).expect("it is open");
+    pair.client.send_close_notify(&mut pair.to_client, &mut pair.to_server).expect("it is open");
+    pair.server_turn().expect("a good client");
+    pair.server.send(b"pong", &mut pair.to_server, &mut pair.to_client).expect("it is open");
+    pair.server.send_close_notify(&mut pair.to_server, &mut pair.to_client).expect("it is open");
+    pair.client_turn().expect("a good server");
+    assert_eq!((&pair.server_read[..], &pair.client_read[..]), (&b"ping"[..], &b"pong"[..]));
+    assert_eq!(pair.state, State::PeerClosed);
+}
