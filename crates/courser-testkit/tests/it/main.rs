@@ -2,6 +2,7 @@
 
 mod architecture;
 mod ca;
+mod liar;
 mod origin;
 mod process;
 mod rival;

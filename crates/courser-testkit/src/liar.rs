@@ -1,0 +1,251 @@
+//! Servers that do one thing wrong, each in a known way: what an instrument says of them can be held against the truth.
+//!
+//! Real TLS servers on loopback: TLS 1.2 and 1.3, resumption by session ID, ticket and PSK, `GET /?s=20k` answered with
+//! that object ([`body`](crate::body)), keep-alive. A thread per connection, so that one that sleeps delays no other.
+
+mod connection;
+mod double;
+mod http;
+mod terms;
+
+use std::{
+    collections::HashMap,
+    io,
+    net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use rustls::pki_types::CertificateDer;
+use socket2::{Domain, Socket, Type};
+
+use crate::{KeyType, Leaf, TestCa};
+
+/// By how much [`Fault::Late`] and [`Fault::LateEach`] are late.
+pub const LATENESS: Duration = Duration::from_millis(40);
+/// How long [`Fault::Stalls`] stalls.
+pub const STALL: Duration = Duration::from_secs(1);
+
+/// The one thing that a server does wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// Nothing: the honest server to compare with.
+    None,
+    /// The first answer of each connection comes [`LATENESS`] later.
+    Late,
+    /// Every answer comes [`LATENESS`] later.
+    LateEach,
+    /// Every 2000th connection is closed after the ClientHello without a word: 0.05 %.
+    Drops,
+    /// It gives no tickets, remembers no sessions and resumes none.
+    NeverResumes,
+    /// A session that is offered is said to be resumed, and then the certificate is sent as in a full handshake, where
+    /// the handshake ends. TLS 1.2 alone; connections that offer none are served honestly.
+    FalseResumption,
+    /// The connection is reset as soon as the handshake is complete.
+    ResetAfterFinished,
+    /// It knows only a group that the client lists without a key share for it, and so asks for another share
+    /// (HelloRetryRequest). A client without such a group is served honestly. TLS 1.3 alone.
+    HelloRetry,
+    /// Every tenth connection has to wait for [`STALL`] before its handshake.
+    Stalls,
+    /// Answers are half as long as they should be, and say so.
+    ShortBody,
+    /// One byte in the middle of every answer is wrong.
+    WrongByte,
+    /// The connection ends, without close_notify, after half of the first answer.
+    Truncates,
+    /// It answers a ClientHello as a plain HTTP server would.
+    PlainHttp,
+    /// It accepts, reads and never answers.
+    Silent,
+}
+
+impl Fault {
+    /// Every fault, [`Fault::None`] first.
+    pub const ALL: [Self; 14] = [
+        Self::None,
+        Self::Late,
+        Self::LateEach,
+        Self::Drops,
+        Self::NeverResumes,
+        Self::FalseResumption,
+        Self::ResetAfterFinished,
+        Self::HelloRetry,
+        Self::Stalls,
+        Self::ShortBody,
+        Self::WrongByte,
+        Self::Truncates,
+        Self::PlainHttp,
+        Self::Silent,
+    ];
+
+    /// Whether the connection of this number, counted from 1, is one of those that are treated badly as a whole.
+    fn picks(self, number: u64) -> bool {
+        match self {
+            Self::Drops => number.is_multiple_of(2000),
+            Self::Stalls => number.is_multiple_of(10),
+            _ => true,
+        }
+    }
+}
+
+/// What a liar has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Connections accepted.
+    pub accepted: u64,
+    /// Handshakes completed.
+    pub handshakes: u64,
+    /// Those among them that resumed a session.
+    pub resumed: u64,
+    /// Answers sent, whole or as much of them as the fault leaves.
+    pub answered: u64,
+    /// How often it has done its one wrong thing: once per answer if that is in the answer, else once per connection.
+    pub lies: u64,
+}
+
+/// A running server; dropping it closes its socket and every connection.
+#[derive(Debug)]
+pub struct Liar {
+    address: SocketAddr,
+    root: CertificateDer<'static>,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Liar {
+    /// Starts one on a free port of 127.0.0.1, with an ECDSA certificate for `localhost`.
+    ///
+    /// # Panics
+    /// When no port can be bound.
+    #[must_use]
+    pub fn start(fault: Fault) -> Self {
+        Self::with_key(fault, KeyType::EcdsaP256)
+    }
+
+    /// As [`Liar::start`], with a certificate of this kind.
+    ///
+    /// # Panics
+    /// When no port can be bound.
+    #[must_use]
+    pub fn with_key(fault: Fault, key: KeyType) -> Self {
+        let ca = TestCa::new();
+        let terms = terms::Terms::new(fault, &ca.issue(&Leaf::new(key)));
+        let listener = listen().expect("loopback has a free port");
+        let address = listener.local_addr().expect("a listening socket has an address");
+        let shared = Arc::new(Shared {
+            fault,
+            terms,
+            stopped: AtomicBool::new(false),
+            open: Mutex::default(),
+            accepted: AtomicU64::new(0),
+            handshakes: AtomicU64::new(0),
+            resumed: AtomicU64::new(0),
+            answered: AtomicU64::new(0),
+            lies: AtomicU64::new(0),
+        });
+        let served = Arc::clone(&shared);
+        let thread = thread::spawn(move || served.accept(&listener));
+        Self { address, root: ca.root(), shared, thread: Some(thread) }
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The certificate to trust.
+    #[must_use]
+    pub fn root(&self) -> CertificateDer<'static> {
+        self.root.clone()
+    }
+
+    /// What it has done so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let read = |counter: &AtomicU64| counter.load(Ordering::SeqCst);
+        Counts {
+            accepted: read(&self.shared.accepted),
+            handshakes: read(&self.shared.handshakes),
+            resumed: read(&self.shared.resumed),
+            answered: read(&self.shared.answered),
+            lies: read(&self.shared.lies),
+        }
+    }
+}
+
+impl Drop for Liar {
+    fn drop(&mut self) {
+        self.shared.stopped.store(true, Ordering::SeqCst);
+        // Ends the wait in `accept`.
+        let _ = TcpStream::connect(self.address);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        for socket in self.shared.open().values() {
+            let _ = socket.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+/// The standard library's queue of 128 connections overflows under load, and who then waits for another try is late by a
+/// second: a lie that was not asked for.
+fn listen() -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM.cloexec(), None)?;
+    socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into())?;
+    socket.listen(4096)?;
+    Ok(socket.into())
+}
+
+#[derive(Debug)]
+struct Shared {
+    fault: Fault,
+    terms: terms::Terms,
+    stopped: AtomicBool,
+    /// Connections by their number, to be closed at the end.
+    open: Mutex<HashMap<u64, TcpStream>>,
+    accepted: AtomicU64,
+    handshakes: AtomicU64,
+    resumed: AtomicU64,
+    answered: AtomicU64,
+    lies: AtomicU64,
+}
+
+impl Shared {
+    fn accept(self: Arc<Self>, listener: &TcpListener) {
+        for socket in listener.incoming() {
+            if self.stopped.load(Ordering::SeqCst) {
+                return;
+            }
+            // Where descriptors run out, the client in the queue waits for one.
+            let Ok(socket) = socket else { continue };
+            let number = self.accepted.fetch_add(1, Ordering::SeqCst) + 1;
+            let shared = Arc::clone(&self);
+            thread::spawn(move || {
+                // How a connection ends is for the client to see.
+                let _ = shared.serve(socket, number);
+                shared.open().remove(&number);
+            });
+        }
+    }
+
+    fn serve(&self, socket: TcpStream, number: u64) -> io::Result<()> {
+        self.open().insert(number, socket.try_clone()?);
+        socket.set_nodelay(true)?;
+        connection::serve(self, socket, number)
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<u64, TcpStream>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lied(&self) {
+        self.lies.fetch_add(1, Ordering::SeqCst);
+    }
+}

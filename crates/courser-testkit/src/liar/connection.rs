@@ -1,0 +1,173 @@
+//! The life of a connection to a liar.
+
+use std::{
+    io::{self, Read, Write},
+    net::{Shutdown, TcpStream},
+    sync::atomic::Ordering,
+    thread,
+    time::Duration,
+};
+
+use courser_wire::{
+    hello::ClientHello,
+    record::{Assembly, assemble},
+};
+use rustls::{HandshakeKind, ServerConnection};
+use socket2::SockRef;
+
+use super::{Fault, LATENESS, STALL, Shared, double, http};
+
+/// A ClientHello longer than this is refused.
+const HELLO_LIMIT: usize = 64 * 1024;
+
+pub(super) fn serve(shared: &Shared, mut socket: TcpStream, number: u64) -> io::Result<()> {
+    match shared.fault {
+        Fault::Silent => {
+            shared.lied();
+            return read_to_end(&mut socket);
+        }
+        Fault::Stalls if shared.fault.picks(number) => {
+            shared.lied();
+            thread::sleep(STALL);
+        }
+        _ => {}
+    }
+    let received = read_hello(&mut socket)?;
+    if before_handshake(shared, &mut socket, &received, number)? {
+        return read_to_end(&mut socket);
+    }
+    let mut tls = handshake(shared, &mut socket, &received)?;
+    if shared.fault == Fault::ResetAfterFinished {
+        shared.lied();
+        // With it the close sends RST.
+        return SockRef::from(&socket).set_linger(Some(Duration::ZERO));
+    }
+    answer_all(shared, &mut tls, &mut socket)
+}
+
+/// What needs no handshake; true if that was all.
+fn before_handshake(
+    shared: &Shared,
+    socket: &mut TcpStream,
+    received: &[u8],
+    number: u64,
+) -> io::Result<bool> {
+    match shared.fault {
+        Fault::Drops if shared.fault.picks(number) => {}
+        Fault::PlainHttp => socket.write_all(http::PLAIN)?,
+        Fault::FalseResumption => match double::greeting(&shared.terms, &hello(received, double::Offer::of)?)
+        {
+            Some(greeting) => {
+                shared.lied();
+                socket.write_all(&greeting)?;
+                // The client has the last word: an alert.
+                return Ok(true);
+            }
+            None => return Ok(false),
+        },
+        _ => return Ok(false),
+    }
+    shared.lied();
+    socket.shutdown(Shutdown::Write)?;
+    Ok(true)
+}
+
+fn handshake(shared: &Shared, socket: &mut TcpStream, received: &[u8]) -> io::Result<ServerConnection> {
+    let config = match shared.fault {
+        Fault::HelloRetry => {
+            let wanted = hello(received, |hello| shared.terms.without_share(hello))?;
+            if wanted.is_some() {
+                shared.lied();
+            }
+            wanted.unwrap_or_else(|| shared.terms.honest())
+        }
+        _ => shared.terms.honest(),
+    };
+    if shared.fault == Fault::NeverResumes {
+        shared.lied();
+    }
+    let mut tls = ServerConnection::new(config).expect("the configuration is complete");
+    tls.read_tls(&mut &received[..])?;
+    let processed = tls.process_new_packets();
+    // Before the client has it: the next connection may come as soon as it has the session.
+    if let Some(suite) = tls.negotiated_cipher_suite() {
+        shared.terms.agreed_on(u16::from(suite.suite()));
+    }
+    // Alerts and answers alike.
+    while tls.wants_write() {
+        tls.write_tls(socket)?;
+    }
+    processed.map_err(io::Error::other)?;
+    while tls.is_handshaking() || tls.wants_write() {
+        tls.complete_io(socket)?;
+    }
+    shared.handshakes.fetch_add(1, Ordering::SeqCst);
+    if tls.handshake_kind() == Some(HandshakeKind::Resumed) {
+        shared.resumed.fetch_add(1, Ordering::SeqCst);
+    }
+    Ok(tls)
+}
+
+fn answer_all(shared: &Shared, tls: &mut ServerConnection, socket: &mut TcpStream) -> io::Result<()> {
+    let mut received = Vec::new();
+    let mut answered = 0;
+    while let Some(request) = http::next_request(&mut rustls::Stream::new(tls, socket), &mut received)? {
+        let late = match shared.fault {
+            Fault::Late => answered == 0,
+            Fault::LateEach => true,
+            _ => false,
+        };
+        if late {
+            thread::sleep(LATENESS);
+        }
+        let (bytes, lie) = http::answer(shared.fault, &request);
+        if late || lie {
+            shared.lied();
+        }
+        // Counted before it is sent: whoever has the answer finds it counted.
+        shared.answered.fetch_add(1, Ordering::SeqCst);
+        rustls::Stream::new(tls, socket).write_all(&bytes)?;
+        answered += 1;
+        if shared.fault == Fault::Truncates {
+            return end(socket);
+        }
+        if request.close {
+            break;
+        }
+    }
+    tls.send_close_notify();
+    tls.write_tls(socket)?;
+    end(socket)
+}
+
+/// Ends our side, and waits for the client's, so that the kernel sends no RST in place of what it has not delivered.
+fn end(socket: &mut TcpStream) -> io::Result<()> {
+    socket.shutdown(Shutdown::Write)?;
+    read_to_end(socket)
+}
+
+/// The bytes up to the end of the ClientHello, and what came with them.
+fn read_hello(socket: &mut TcpStream) -> io::Result<Vec<u8>> {
+    let mut received = Vec::new();
+    let mut buffer = [0; 4096];
+    while received.is_empty() || matches!(assemble(&received, HELLO_LIMIT), Ok(Assembly::Incomplete)) {
+        match socket.read(&mut buffer)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => received.extend_from_slice(&buffer[..count]),
+        }
+    }
+    Ok(received)
+}
+
+/// What `of` makes of the ClientHello in `received`.
+fn hello<T>(received: &[u8], of: impl FnOnce(&ClientHello<'_>) -> T) -> io::Result<T> {
+    let invalid = || io::Error::from(io::ErrorKind::InvalidData);
+    let Ok(Assembly::Complete(body)) = assemble(received, HELLO_LIMIT) else { return Err(invalid()) };
+    Ok(of(&ClientHello::parse(&body).map_err(|_| invalid())?))
+}
+
+fn read_to_end(socket: &mut TcpStream) -> io::Result<()> {
+    let mut buffer = [0; 4096];
+    while socket.read(&mut buffer)? > 0 {}
+    Ok(())
+}
