@@ -21,6 +21,7 @@ pub mod offered;
 pub mod tally;
 
 pub mod machine;
+pub mod overheads;
 pub mod primitives;
 pub mod usage;
 

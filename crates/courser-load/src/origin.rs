@@ -39,7 +39,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
-use courser_net::{Address, Socket, limits};
+pub use courser_net::Address;
+use courser_net::{Socket, limits};
 use tokio::sync::watch;
 
 use worker::Worker;

@@ -26,7 +26,7 @@ mod terms;
 pub use failure::{Failure, FailureKind};
 pub use identity::{Identity, IdentityError, KeyKind};
 pub use plan::{HandshakePlan, SessionOffer};
-pub use selfsigned::self_signed;
+pub use selfsigned::{self_signed, self_signed_rsa};
 pub use records::{Progress, RECORD_OVERHEAD, State};
 pub use server::{Facts, ServerConnection};
 pub use sessions::Sessions;

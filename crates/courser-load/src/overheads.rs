@@ -1,0 +1,293 @@
+//! What the protocol costs inside one process: both ends of TLS in memory, no network and no kernel in between.
+//!
+//! The experiment of SSLeay's `ssltest` (1997), with today's protocol: N connections, each of which sends B bytes that
+//! come back, so that they are encrypted and decrypted twice; once with full handshakes alone, once resuming. The server
+//! is the terminator's own end (session tickets, two per TLS 1.3 handshake), the client does all the work of a real one
+//! and verifies the handshake's signature, though no chain. Key exchange is X25519.
+//!
+//! It differs from the original in two ways. The ends are told apart: each has its own processor time. And a resumed
+//! connection's figure holds resumed connections alone, where the original's second column was one full handshake and
+//! N-1 resumed ones: that is `(full + (N-1) resumed) / N` of ours.
+//!
+//! A connection that does not do what its figure says (resume or not, the suite, the bytes) fails the whole.
+
+mod batch;
+mod lane;
+
+use std::fmt;
+use std::time::Duration;
+
+use courser_stats::{Interval, interval};
+use courser_tls::{Failure, IdentityError, TermsError, names};
+
+use batch::Spent;
+use lane::Lane;
+
+/// What to measure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How many bytes each connection sends there and back; a row for each.
+    pub bytes: Vec<usize>,
+    /// Connections per figure, at least one.
+    pub number: u32,
+    /// Suites by name, IANA's or OpenSSL's; empty for the usual ones: all of TLS 1.3, and those of TLS 1.2 with forward
+    /// secrecy and AES-128-GCM or ChaCha20-Poly1305.
+    pub suites: Vec<String>,
+}
+
+/// A suite that can be measured.
+struct Suite {
+    code: u16,
+    /// The keys that can sign with it.
+    keys: &'static [Key],
+    /// Whether it is measured when nobody asks for it.
+    is_usual: bool,
+}
+
+const SUITES: [Suite; 9] = [
+    Suite { code: 0x1301, keys: &[Key::EcdsaP256, Key::Rsa2048], is_usual: true },
+    Suite { code: 0x1302, keys: &[Key::EcdsaP256, Key::Rsa2048], is_usual: true },
+    Suite { code: 0x1303, keys: &[Key::EcdsaP256, Key::Rsa2048], is_usual: true },
+    Suite { code: 0xc02b, keys: &[Key::EcdsaP256], is_usual: true },
+    Suite { code: 0xc02c, keys: &[Key::EcdsaP256], is_usual: false },
+    Suite { code: 0xcca9, keys: &[Key::EcdsaP256], is_usual: true },
+    Suite { code: 0xc02f, keys: &[Key::Rsa2048], is_usual: true },
+    Suite { code: 0xc030, keys: &[Key::Rsa2048], is_usual: false },
+    Suite { code: 0xcca8, keys: &[Key::Rsa2048], is_usual: true },
+];
+
+/// The server's key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Key {
+    /// ECDSA on P-256.
+    EcdsaP256,
+    /// RSA with a modulus of 2048 bits.
+    Rsa2048,
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::EcdsaP256 => "P-256",
+            Self::Rsa2048 => "RSA-2048",
+        })
+    }
+}
+
+/// What connections of one kind cost.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Suite.
+    pub suite: &'static str,
+    /// The server's key.
+    pub key: Key,
+    /// Bytes sent there and back.
+    pub bytes: usize,
+    /// A connection with a full handshake.
+    pub full: Cost,
+    /// A connection that resumes.
+    pub resumed: Cost,
+}
+
+/// Processor time of one connection, from nothing to freed memory: the mean of all.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// The client's, microseconds.
+    pub client_us: f64,
+    /// The server's, microseconds.
+    pub server_us: f64,
+    /// 95 % interval of their sum; none of too few connections.
+    pub interval: Option<Interval>,
+}
+
+impl Cost {
+    /// Both ends, microseconds.
+    pub fn total_us(&self) -> f64 {
+        self.client_us + self.server_us
+    }
+
+    fn of(batches: &[Spent]) -> Self {
+        let connections: u32 = batches.iter().map(|spent| spent.connections).sum();
+        let each = |total: Duration| total.as_secs_f64() * 1e6 / f64::from(connections);
+        let series: Vec<f64> = batches.iter().map(Spent::us_each).collect();
+        Self {
+            client_us: each(batches.iter().map(|spent| spent.client).sum()),
+            server_us: each(batches.iter().map(|spent| spent.server).sum()),
+            interval: interval::mean(&series, 1),
+        }
+    }
+}
+
+/// Measures each suite with each key that it can have and each number of bytes. `progress` is called with how many
+/// figures are done, and of how many, before the first and after each.
+///
+/// # Errors
+/// A suite that cannot be had, or a connection that did not do what was asked.
+pub fn measure(options: &Options, mut progress: impl FnMut(usize, usize)) -> Result<Vec<Row>, Error> {
+    let suites = chosen(&options.suites)?;
+    let kinds: Vec<(u16, Key)> =
+        suites.into_iter().flat_map(|suite| suite.keys.iter().map(|&key| (suite.code, key))).collect();
+    let total = kinds.len() * options.bytes.len() * 2;
+    let mut done = 0;
+    progress(done, total);
+    let mut rows = Vec::new();
+    for (suite, key) in kinds {
+        let lane = Lane::new(suite, key)?;
+        for &bytes in &options.bytes {
+            let mut cost = |resume| {
+                let batches = lane.run(resume, bytes, options.number);
+                done += 1;
+                progress(done, total);
+                batches.map(|batches| Cost::of(&batches)).map_err(|trouble| trouble.of(suite, key))
+            };
+            let (full, resumed) = (cost(false)?, cost(true)?);
+            rows.push(Row { suite: name(suite), key, bytes, full, resumed });
+        }
+    }
+    Ok(rows)
+}
+
+/// The suites of these names; the usual ones without.
+fn chosen(wanted: &[String]) -> Result<Vec<&'static Suite>, Error> {
+    if wanted.is_empty() {
+        return Ok(SUITES.iter().filter(|suite| suite.is_usual).collect());
+    }
+    let find = |wanted: &String| {
+        let code = names::suite_code(wanted);
+        let known = SUITES.iter().find(|suite| Some(suite.code) == code);
+        known.ok_or_else(|| Error::Suite(wanted.clone()))
+    };
+    wanted.iter().map(find).collect()
+}
+
+fn name(suite: u16) -> &'static str {
+    names::suite(suite).unwrap_or("unknown")
+}
+
+/// What is wrong with a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// An end failed.
+    Failed(Failure),
+    /// It resumed, or did not, against what was asked; or the ends do not agree on that.
+    Resumption {
+        /// Whether it was to resume.
+        asked: bool,
+    },
+    /// Another suite was negotiated, by code point.
+    Suite(u16),
+    /// What came back is not what was sent.
+    Echo,
+}
+
+impl Trouble {
+    fn of(self, suite: u16, key: Key) -> Error {
+        Error::Connection { suite: name(suite), key, trouble: self }
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(failure) => write!(f, "{failure}"),
+            Self::Resumption { asked: true } => {
+                f.write_str("a connection was to resume and made a full handshake")
+            }
+            Self::Resumption { asked: false } => {
+                f.write_str("a connection was to make a full handshake and resumed")
+            }
+            Self::Suite(suite) => write!(f, "{} was negotiated", name(*suite)),
+            Self::Echo => f.write_str("what came back is not what was sent"),
+        }
+    }
+}
+
+/// Why there are no figures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// A suite that cannot be measured here, or is not known at all.
+    Suite(String),
+    /// The server has no key.
+    Key(IdentityError),
+    /// A library does not take a suite.
+    Terms(TermsError),
+    /// A connection went wrong.
+    Connection {
+        /// Suite that was asked for.
+        suite: &'static str,
+        /// The server's key.
+        key: Key,
+        /// What went wrong.
+        trouble: Trouble,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Suite(wanted) => {
+                let known: Vec<_> = SUITES.iter().map(|suite| name(suite.code)).collect();
+                write!(f, "{wanted} cannot be measured in one process; choose from {}", known.join(", "))
+            }
+            Self::Key(error) => write!(f, "cannot make the server's key: {error}"),
+            Self::Terms(error) => write!(f, "cannot set up TLS: {error}"),
+            Self::Connection { suite, key, trouble } => write!(f, "{suite} with {key}: {trouble}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(suites: &[&str]) -> Options {
+        let suites = suites.iter().map(|&name| name.to_owned()).collect();
+        Options { bytes: vec![1, 40_000], number: 9, suites }
+    }
+
+    #[test]
+    fn every_usual_suite_gives_its_rows() {
+        let mut steps = Vec::new();
+        let rows = measure(&options(&[]), |done, total| steps.push((done, total))).unwrap();
+        assert_eq!(rows.len(), (3 * 2 + 4) * 2);
+        assert_eq!(steps, (0..=40).map(|done| (done, 40)).collect::<Vec<_>>());
+        let costs = rows.iter().flat_map(|row| [row.full, row.resumed]);
+        assert!(costs.clone().all(|cost| cost.client_us > 0.0 && cost.server_us > 0.0), "{rows:#?}");
+        assert_eq!(
+            (rows[0].suite, rows[0].key, rows[0].bytes),
+            ("TLS_AES_128_GCM_SHA256", Key::EcdsaP256, 1)
+        );
+        assert!(rows.iter().any(|row| row.key == Key::Rsa2048 && row.suite.starts_with("TLS_ECDHE_RSA_")));
+    }
+
+    #[test]
+    fn suites_go_by_either_name() {
+        let rows = measure(&options(&["ECDHE-RSA-AES256-GCM-SHA384"]), |_, _| {}).unwrap();
+        assert_eq!(rows[0].suite, "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384");
+        assert_eq!((rows.len(), rows[0].key), (2, Key::Rsa2048));
+    }
+
+    #[test]
+    fn a_suite_that_cannot_be_had_is_named() {
+        for wanted in ["AES128-SHA", "TLS_ROT13"] {
+            let error = measure(&options(&["TLS_AES_128_GCM_SHA256", wanted]), |_, _| {}).unwrap_err();
+            assert_eq!(error, Error::Suite(wanted.to_owned()));
+            assert!(error.to_string().contains("choose from TLS_AES_128_GCM_SHA256, "), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_cost_is_the_mean_of_all_connections() {
+        let spent = |connections, client, server| Spent {
+            connections,
+            client: Duration::from_micros(client),
+            server: Duration::from_micros(server),
+        };
+        let cost = Cost::of(&[spent(8, 80, 160), spent(2, 30, 60)]);
+        assert_eq!((cost.client_us, cost.server_us, cost.total_us()), (11.0, 22.0, 33.0));
+        assert_eq!(cost.interval, None);
+        assert!(Cost::of(&[spent(8, 80, 160); 8]).interval.unwrap().contains(30.0));
+    }
+}

@@ -1,0 +1,118 @@
+//! Both ends set up for one suite and one key, and the connections between them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use courser_session::{PolicyHash, Secret, TicketSettings, Ticketer, UnixSeconds};
+use courser_tls::client::{ClientConnection, ClientTerms, Engine, Offer, Purse, Resume, ServerName, Trust};
+use courser_tls::{
+    Failure, HandshakePlan, Identity, ServerConnection, SessionOffer, Sessions, SuiteOrder, Terms, Version,
+};
+
+use super::batch::{Batch, Spent};
+use super::{Error, Key, Trouble};
+
+/// X25519.
+const GROUP: u16 = 0x001d;
+
+/// TLS 1.3 tickets after a handshake, as the terminator's default and OpenSSL's.
+const TICKETS: usize = 2;
+
+/// Connections that take their turns together. So many that reading the clock does not show, so few that what they
+/// touch stays in the processor's second-level cache.
+const BATCH: u32 = 8;
+
+/// Who both ends think the server is.
+const NAME: &str = "server.example";
+
+pub(super) struct Lane {
+    suite: u16,
+    server: Terms,
+    identity: Arc<Identity>,
+    /// That never resumes, and that does.
+    clients: [ClientTerms; 2],
+    name: ServerName,
+}
+
+impl Lane {
+    pub(super) fn new(suite: u16, key: Key) -> Result<Self, Error> {
+        let version = if suite >> 8 == 0x13 { Version::Tls13 } else { Version::Tls12 };
+        let server = Terms::new(&[version], &[suite], &[GROUP], &[], TICKETS, &sessions());
+        let names = [NAME.to_owned()];
+        let identity = match key {
+            Key::EcdsaP256 => courser_tls::self_signed(&names),
+            Key::Rsa2048 => courser_tls::self_signed_rsa(&names),
+        };
+        let client =
+            |resume| ClientTerms::new(Engine::Real, &offer(version, suite, resume)).map_err(Error::Terms);
+        Ok(Self {
+            suite,
+            server: server.map_err(Error::Terms)?,
+            identity: Arc::new(identity.map_err(Error::Key)?),
+            clients: [client(Resume::Never)?, client(Resume::Ticket)?],
+            name: ServerName::parse(NAME).expect("it is a name"),
+        })
+    }
+
+    /// What `number` connections cost, in batches; before them, as many as a batch has make full handshakes that do not
+    /// count. `bytes` go there and back on each.
+    pub(super) fn run(&self, resume: bool, bytes: usize, number: u32) -> Result<Vec<Spent>, Trouble> {
+        let content: Vec<u8> = (0..bytes).map(|index| (index % 251).to_le_bytes()[0]).collect();
+        let mut purses: Vec<Purse> = (0..BATCH.min(number)).map(|_| Purse::default()).collect();
+        self.batch(&mut purses, resume, false, &content)?;
+        let mut batches = Vec::new();
+        let mut left = number;
+        while left > 0 {
+            purses.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+            let spent = self.batch(&mut purses, resume, resume, &content)?;
+            left -= spent.connections;
+            batches.push(spent);
+        }
+        Ok(batches)
+    }
+
+    /// One connection for each purse. `resume`: whether clients would; `resumes`: whether they have to.
+    fn batch(
+        &self,
+        purses: &mut Vec<Purse>,
+        resume: bool,
+        resumes: bool,
+        content: &[u8],
+    ) -> Result<Spent, Trouble> {
+        let terms = &self.clients[usize::from(resume)];
+        let client = |purse| ClientConnection::new(terms, &self.name, purse);
+        let mut batch =
+            Batch::new(std::mem::take(purses), client, || self.accept()).map_err(Trouble::Failed)?;
+        batch.handshake().and_then(|()| batch.echo(content)).map_err(Trouble::Failed)?;
+        batch.check(self.suite, resumes, content)?;
+        let (spent, kept) = batch.end();
+        *purses = kept;
+        Ok(spent)
+    }
+
+    fn accept(&self) -> Result<ServerConnection, Failure> {
+        let policy = PolicyHash::builder("overheads", NAME).finish();
+        let plan = HandshakePlan::new(Arc::clone(&self.identity), policy, SessionOffer::Tickets);
+        ServerConnection::new(&self.server, GROUP, SuiteOrder::Configured, plan)
+    }
+}
+
+fn offer(version: Version, suite: u16, resume: Resume) -> Offer {
+    Offer {
+        versions: vec![if version == Version::Tls13 { 0x0304 } else { 0x0303 }],
+        suites: vec![suite],
+        groups: vec![GROUP],
+        resume,
+        tickets_kept: TICKETS,
+        trust: Trust::Nobody,
+        ..Offer::default()
+    }
+}
+
+/// Tickets under a key that is no secret: they never leave the process.
+fn sessions() -> Sessions {
+    let lifetime = Duration::from_secs(2 * 3600);
+    let settings = TicketSettings::new(Duration::from_secs(8 * 3600), lifetime, UnixSeconds(0));
+    let ticketer = Ticketer::new(&Secret::from_bytes([7; 32]), settings.expect("these are in range"));
+    Sessions { cache: None, ticketer: Some(Arc::new(ticketer)), lifetime }
+}
