@@ -4,6 +4,8 @@
 pub mod http;
 pub mod origin;
 
+pub mod inspect;
+
 pub mod choice;
 pub mod plan;
 pub mod schedule;

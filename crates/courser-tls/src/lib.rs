@@ -6,6 +6,7 @@
 //! but reading certificate files, and decides no policy: which certificate, group and order of suites a handshake
 //! uses is the caller's choice, handed over in a [`HandshakePlan`].
 
+pub mod certificate;
 pub mod client;
 pub mod failure;
 pub mod flight;

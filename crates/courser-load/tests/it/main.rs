@@ -4,4 +4,5 @@
 
 mod answers;
 mod exercise;
+mod inspect;
 mod usage;

@@ -76,9 +76,11 @@ impl Connection {
             return Err(self.fail(failure::not_tls(received)));
         }
         self.stream.get_mut().receive(received);
+        let was_open = self.facts.is_some();
         let (state, sessions) = sessions::collect(|| self.advance(plaintext));
         self.stream.get_mut().drain_into(outgoing);
-        self.keep(sessions);
+        let renewed = if was_open { None } else { self.renewed_session() };
+        self.keep(sessions.into_iter().chain(renewed));
         match state {
             Ok(state) => Ok(Progress { consumed: received.len(), state }),
             Err(error) => Err(self.fail_by(&error)),
@@ -167,8 +169,16 @@ impl Connection {
         }
     }
 
+    /// The session with the new ticket that has come with a resumption up to TLS 1.2. OpenSSL does not hand that one over
+    /// by itself, and will not offer the one before again.
+    fn renewed_session(&self) -> Option<SslSession> {
+        let facts = self.facts.as_ref()?;
+        let is_renewed = facts.resumed && facts.version < TLS13 && self.flight.said().tickets > 0;
+        self.stream.ssl().session().filter(|_| is_renewed).map(ToOwned::to_owned)
+    }
+
     /// Puts what the server has given for the next connection where it is asked for.
-    fn keep(&mut self, sessions: Vec<SslSession>) {
+    fn keep(&mut self, sessions: impl Iterator<Item = SslSession>) {
         let Some(facts) = &self.facts else { return };
         let old = facts.version < TLS13;
         for session in sessions {

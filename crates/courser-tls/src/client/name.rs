@@ -18,6 +18,14 @@ impl ServerName {
         let name = pki_types::ServerName::try_from(text.to_owned());
         name.map(Self).map_err(|_| NameError { text: text.to_owned() })
     }
+
+    /// The DNS name, if it is one.
+    pub fn dns(&self) -> Option<&str> {
+        match &self.0 {
+            pki_types::ServerName::DnsName(name) => Some(name.as_ref()),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for ServerName {

@@ -1,6 +1,8 @@
 //! The foreign engine against `openssl s_server`, which tells what it saw of each connection, and against bytes that no
 //! honest server sends.
 
+#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
 mod peer;
 
 use std::sync::Arc;

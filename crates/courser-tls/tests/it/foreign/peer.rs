@@ -63,7 +63,7 @@ pub(super) struct Exchange {
     pub(super) purse: Purse,
 }
 
-/// Asks for the page. What comes in is handed on a few bytes at a time, so that every record is met in pieces.
+/// Asks for the page. What comes in is handed on in small pieces, so that every record is met in pieces.
 pub(super) fn exchange(server: &SServer, terms: &ClientTerms, purse: Purse) -> Result<Exchange, Failure> {
     exchange_as("localhost", server, terms, purse)
 }
@@ -89,7 +89,7 @@ pub(super) fn exchange_as(
         // A server that has given up may be gone; what it said before is still to be read.
         let _ = socket.write_all(&outgoing);
         outgoing.clear();
-        let mut bytes = [0; 7];
+        let mut bytes = [0; 61];
         let count = socket.read(&mut bytes).unwrap_or(0);
         if count == 0 {
             break;

@@ -1,0 +1,112 @@
+//! One real connection with an engine: handshake, a request, what comes of it.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use courser_tls::State;
+use courser_tls::client::{ClientConnection, ClientFacts, ClientTerms, Purse};
+
+use super::prober::Prober;
+
+/// What a connection came to.
+pub(super) struct Dialogue {
+    pub(super) facts: ClientFacts,
+    pub(super) tickets: u32,
+    pub(super) certificates: Vec<Vec<u8>>,
+    pub(super) purse: Purse,
+}
+
+/// Shakes hands, sends a request (as early data, if the terms have it and the session allows it), and listens until
+/// something has come back: by then the server's tickets have come too. None if the handshake fails.
+pub(super) fn hold(prober: &mut Prober, terms: &ClientTerms, purse: Purse) -> Option<Dialogue> {
+    let socket = prober.connect().ok()?;
+    let connection = ClientConnection::new(terms, &prober.name, purse).ok()?;
+    let request = format!("GET / HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", prober.host);
+    let mut talk =
+        Talk { socket, connection, state: State::Handshaking, received: Vec::new(), outgoing: Vec::new() };
+    let is_early = talk.connection.send_early(request.as_bytes(), &mut talk.outgoing).is_some();
+    talk.shake_hands()?;
+    let facts = talk.connection.facts()?;
+    if !is_early || facts.early_data == Some(false) {
+        talk.say(request.as_bytes());
+    }
+    talk.listen();
+    let tickets = talk.connection.tickets_received();
+    let certificates = talk.connection.peer_certificates();
+    Some(Dialogue { facts, tickets, certificates, purse: talk.connection.into_purse() })
+}
+
+/// A connection and what it has not done with yet.
+struct Talk {
+    socket: TcpStream,
+    connection: ClientConnection,
+    state: State,
+    received: Vec<u8>,
+    outgoing: Vec<u8>,
+}
+
+impl Talk {
+    fn shake_hands(&mut self) -> Option<()> {
+        self.process()?;
+        while self.state == State::Handshaking {
+            self.receive()?;
+            self.process()?;
+        }
+        Some(())
+    }
+
+    /// A server that answers nothing to a request that it does not understand is waited for a moment only.
+    fn listen(&mut self) {
+        let _ = self.socket.set_read_timeout(Some(MOMENT));
+        while self.state == State::Open && self.receive().is_some() {
+            match self.process() {
+                Some(0) => {}
+                _ => break,
+            }
+        }
+        let _ = self.connection.send_close_notify(&mut self.received, &mut self.outgoing);
+        let _ = self.transmit();
+    }
+
+    fn say(&mut self, plaintext: &[u8]) {
+        let _ = self.connection.send(plaintext, &mut self.received, &mut self.outgoing);
+        let _ = self.transmit();
+    }
+
+    /// Bytes of plaintext that have come out; none when it has failed.
+    fn process(&mut self) -> Option<usize> {
+        let mut plaintext = Vec::new();
+        let progress = self.connection.process(&mut self.received, &mut plaintext, &mut self.outgoing);
+        let sent = self.transmit();
+        let progress = progress.ok()?;
+        self.received.drain(..progress.consumed);
+        self.state = progress.state;
+        sent.map(|()| plaintext.len())
+    }
+
+    fn receive(&mut self) -> Option<()> {
+        let mut buffer = [0; 4096];
+        loop {
+            match self.socket.read(&mut buffer) {
+                Ok(0) => return None,
+                Ok(count) => {
+                    self.received.extend_from_slice(&buffer[..count]);
+                    return Some(());
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
+    fn transmit(&mut self) -> Option<()> {
+        let sent = self.socket.write_all(&self.outgoing).ok();
+        self.outgoing.clear();
+        sent
+    }
+}
+
+/// How long after a handshake and a request something is waited for. Tickets of servers that send them with their first
+/// answer only are missed if it takes longer.
+const MOMENT: Duration = Duration::from_secs(1);
