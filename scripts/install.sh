@@ -11,7 +11,7 @@ needed=(cc:gcc pkg-config:pkg-config)
 judges=(
   openssl:openssl curl:curl gnutls-cli:gnutls-bin python3:python3 jsonschema:python3-jsonschema
   taskset:util-linux
-  nginx:nginx haproxy:haproxy hitch:hitch stunnel4:stunnel4
+  nginx:nginx haproxy:haproxy hitch:hitch stunnel4:stunnel4 wrk:wrk
 )
 # Further clients, large: taken when the distribution has them, and no word is lost if not.
 extras=(node:nodejs go:golang-go)

@@ -19,6 +19,8 @@ use crate::http::framing::Framing;
 
 /// The longest body that is kept to be sent back.
 const ECHO_LIMIT: usize = 16 << 20;
+/// Reads after a refusal, at most: who then goes on sending does not listen.
+const DRAINED: usize = 64;
 /// Answers to pipelined requests are collected up to about this size.
 const COLLECTED: usize = 64 << 10;
 
@@ -215,8 +217,16 @@ impl Connection {
         let shape =
             Shape { size: 0, status: refused.status(), chunked: false, head_only: false, persistence };
         let answer = Answer::with_content(shape, "text/plain", refused.advice().as_bytes(), None);
+        count(&self.state.counters.refused);
         self.send(&answer, persistence).await?;
-        Err(io::ErrorKind::InvalidData.into())
+        // Bytes that nobody has read when the socket is closed would turn the answer into a reset.
+        for _ in 0..DRAINED {
+            self.taken = self.received.len();
+            if self.read().await? == 0 {
+                break;
+            }
+        }
+        Ok(())
     }
 
     async fn echo(&mut self) -> io::Result<()> {

@@ -5,4 +5,5 @@
 mod answers;
 mod exercise;
 mod inspect;
+mod origin;
 mod usage;
