@@ -262,6 +262,23 @@ mod tests {
         assert_eq!(decode(b""), None);
     }
 
+    proptest::proptest! {
+        /// A header as it should be, so that the library comes to see the counts.
+        #[test]
+        fn any_counts_are_read_or_refused(counts: Vec<u8>, high in 2..=1_u64 << 42) {
+            let mut v2 = of([]).to_v2();
+            v2.truncate(HEADER);
+            v2[4..8].copy_from_slice(&u32::try_from(counts.len()).unwrap().to_be_bytes());
+            v2[24..32].copy_from_slice(&high.to_be_bytes());
+            v2.extend(&counts);
+            if let Some(histogram) = decode(&v2) {
+                let again = decode(&histogram.to_v2()).unwrap();
+                proptest::prop_assert_eq!(Summary::from(&again), Summary::from(&histogram));
+                Histogram::default().merge(&histogram);
+            }
+        }
+    }
+
     #[test]
     fn counts_that_cannot_be_added_up_are_refused() {
         let read = |text: &str| counts::deserialize::<u32, _>(&mut serde_json::Deserializer::from_str(text));
