@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use courser_tls::SessionOffer;
 use courser_tls::client::{ClientConnection, ClientTerms, Engine, Offer, Purse, Resume, ServerName, Trust};
-use rustix::time::{ClockId, clock_gettime};
+use nix::time::{ClockId, clock_gettime};
 use server::{Pair, Server};
 
 const BATCH: usize = 50;
@@ -59,8 +59,8 @@ fn main() {
     for case in CASES.iter().filter(|case| case.name.contains(&part)) {
         let mut rounds = case.rounds(rounds);
         rounds.sort_unstable();
-        let at = |part: f64| micros(rounds[(rounds.len() as f64 * part) as usize]);
-        println!("{:32} {:8.2} {:8.2} {:8.2}", case.name, at(0.5), at(0.25), at(0.75));
+        let at = |quarter: usize| micros(rounds[rounds.len() * quarter / 4]);
+        println!("{:32} {:8.2} {:8.2} {:8.2}", case.name, at(2), at(1), at(3));
     }
 }
 
@@ -70,8 +70,8 @@ fn micros(batch: Duration) -> f64 {
 
 /// Processor time of this thread: others on the machine are not on it.
 fn cpu_time() -> Duration {
-    let now = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::try_from(now).expect("time has passed since the thread began")
+    let now = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("it is a clock");
+    now.into()
 }
 
 impl Case {

@@ -15,6 +15,7 @@ mod library;
 mod name;
 mod offer;
 mod purse;
+mod suite;
 mod terms;
 mod verifier;
 

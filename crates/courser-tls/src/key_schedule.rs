@@ -4,51 +4,57 @@
 //! scratch for each; here the two halves of the key are hashed once per key, and an expansion is two compressions.
 //! The test holds it to the library's own, byte for byte.
 
-use hmac::{Hmac, KeyInit, Mac};
+use std::iter::once;
+use std::sync::LazyLock;
+
 use rustls::crypto::hmac::Tag;
 use rustls::crypto::tls13::{Hkdf, HkdfExpander, OkmBlock, OutputLengthError};
-use sha2::Sha256;
+use zeroize::Zeroize;
 
-/// Length of the hash, bytes.
-const HASH: usize = 32;
+use crate::mac::{HASH, Key};
 
 /// HKDF-SHA-256.
 #[derive(Debug)]
 pub(crate) struct HkdfSha256;
 
 impl Hkdf for HkdfSha256 {
+    /// Without a salt this is the early secret of every handshake that resumes nothing (RFC 8446, section 7.1).
     fn extract_from_zero_ikm(&self, salt: Option<&[u8]>) -> Box<dyn HkdfExpander> {
-        self.extract_from_secret(salt, &[0; HASH])
+        static EARLY: LazyLock<Key> = LazyLock::new(|| extract(&[0; HASH], &[0; HASH]));
+        Box::new(Expander(match salt {
+            None => EARLY.clone(),
+            Some(salt) => extract(salt, &[0; HASH]),
+        }))
     }
 
     fn extract_from_secret(&self, salt: Option<&[u8]>, secret: &[u8]) -> Box<dyn HkdfExpander> {
-        let prk = keyed(salt.unwrap_or(&[0; HASH])).chain_update(secret).finalize().into_bytes();
-        Box::new(Expander(keyed(&prk)))
+        Box::new(Expander(extract(salt.unwrap_or(&[0; HASH]), secret)))
     }
 
     fn expander_for_okm(&self, okm: &OkmBlock) -> Box<dyn HkdfExpander> {
-        Box::new(Expander(keyed(okm.as_ref())))
+        Box::new(Expander(Key::new(okm.as_ref())))
     }
 
     fn hmac_sign(&self, key: &OkmBlock, message: &[u8]) -> Tag {
-        Tag::new(&keyed(key.as_ref()).chain_update(message).finalize().into_bytes())
+        Tag::new(&Key::new(key.as_ref()).sign([message]))
     }
 }
 
-fn keyed(key: &[u8]) -> Hmac<Sha256> {
-    Hmac::new_from_slice(key).expect("HMAC takes keys of any length")
+/// A pseudorandom key (RFC 5869, section 2.2).
+fn extract(salt: &[u8], secret: &[u8]) -> Key {
+    let mut pseudorandom = Key::new(salt).sign([secret]);
+    let key = Key::new(&pseudorandom);
+    pseudorandom.zeroize();
+    key
 }
 
 /// A pseudorandom key, as HMAC holds it.
-struct Expander(Hmac<Sha256>);
+struct Expander(Key);
 
 impl Expander {
     /// T(counter), from the block before it (RFC 5869, section 2.3).
     fn block(&self, previous: &[u8], info: &[&[u8]], counter: u8) -> [u8; HASH] {
-        let mut mac = self.0.clone();
-        mac.update(previous);
-        info.iter().for_each(|part| mac.update(part));
-        mac.chain_update([counter]).finalize().into_bytes().into()
+        self.0.sign(once(previous).chain(info.iter().copied()).chain(once(&[counter][..])))
     }
 }
 

@@ -12,6 +12,7 @@ pub mod failure;
 pub mod flight;
 pub mod identity;
 mod key_schedule;
+mod mac;
 pub mod names;
 mod pem;
 mod plan;

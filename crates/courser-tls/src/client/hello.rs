@@ -39,7 +39,7 @@ mod tests {
     fn hello(extensions: &[u8]) -> Vec<u8> {
         let mut hello = vec![0; FIXED];
         hello.extend([2, 7, 7, 0, 2, 0x13, 1, 1, 0]);
-        hello.extend((extensions.len() as u16).to_be_bytes());
+        hello.extend([0, u8::try_from(extensions.len()).expect("short")]);
         hello.extend(extensions);
         hello
     }

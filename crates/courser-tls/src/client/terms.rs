@@ -11,10 +11,11 @@ use rustls::{ClientConfig, SignatureScheme, SupportedCipherSuite, SupportedProto
 use super::group;
 use super::offer::{Engine, Offer, Resume, Trust};
 use super::purse::{CurrentPurse, TermsId};
+use super::suite;
 use super::verifier::Verifier;
 use crate::identity::Identity;
 use crate::random::Stocked;
-use crate::terms::{TermsError, with_our_hkdf};
+use crate::terms::TermsError;
 
 /// The lean engine verifies one full handshake of so many, where it is given roots.
 const SAMPLE: u32 = 1000;
@@ -157,14 +158,14 @@ fn provider(engine: Engine, offer: &Offer) -> Result<CryptoProvider, TermsError>
         Engine::Lean => CryptoProvider {
             cipher_suites: suites
                 .iter()
-                .map(|&code| suite(code).map(with_our_hkdf))
+                .map(|&code| library_suite(code).map(suite::lean))
                 .collect::<Result<_, _>>()?,
             kx_groups: self::groups(&groups, group::lean)?,
             secure_random: &Stocked,
             ..library
         },
         _ => CryptoProvider {
-            cipher_suites: suites.iter().map(|&code| suite(code)).collect::<Result<_, _>>()?,
+            cipher_suites: suites.iter().map(|&code| library_suite(code)).collect::<Result<_, _>>()?,
             kx_groups: self::groups(&groups, group::real)?,
             ..library
         },
@@ -189,7 +190,7 @@ fn default_suites(versions: &[u16]) -> Vec<u16> {
     codes
 }
 
-fn suite(code: u16) -> Result<SupportedCipherSuite, TermsError> {
+fn library_suite(code: u16) -> Result<SupportedCipherSuite, TermsError> {
     let known = aws_lc_rs::ALL_CIPHER_SUITES.iter().find(|suite| u16::from(suite.suite()) == code);
     known.copied().ok_or(TermsError::UnknownSuite(code))
 }

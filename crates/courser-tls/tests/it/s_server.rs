@@ -132,7 +132,7 @@ fn the_certificates_of_the_server_are_told_and_traced() {
         for engine in ENGINES {
             let offer = Offer { versions: vec![version], trust: trust.clone(), ..Offer::default() };
             let got = exchange(&server, &terms(engine, &offer), Purse::default());
-            assert_eq!(got.certificates, [server.leaf.clone()]);
+            assert_eq!(got.certificates, std::slice::from_ref(&server.leaf));
         }
     }
 }
