@@ -1,8 +1,9 @@
-//! What a server says in the clear: its first flight up to the point where encryption begins, whoever speaks TLS with it.
+//! What a server says in the clear: its first flight up to the point where encryption begins, whoever speaks TLS
+//! with it.
 //!
-//! A TLS 1.3 server shows its ServerHello or HelloRetryRequest (RFC 8446, section 4.1); an older one everything up to its
-//! ChangeCipherSpec (RFC 5246, section 7.3). It checks nothing that a TLS library checks, keeps no keys, and may be handed
-//! any bytes: what makes no sense ends the reading.
+//! A TLS 1.3 server shows its ServerHello or HelloRetryRequest (RFC 8446, section 4.1); an older one everything up to
+//! its ChangeCipherSpec (RFC 5246, section 7.3). It checks nothing that a TLS library checks, keeps no keys, and may
+//! be handed any bytes: what makes no sense ends the reading.
 
 mod cursor;
 mod message;

@@ -9,8 +9,8 @@ pub(super) struct Question<'a> {
     pub(super) version: u16,
     pub(super) suites: &'a [u16],
     pub(super) groups: &'a [u16],
-    /// Groups with a key share, in TLS 1.3: of those in [`SHARES`]. With none the server has to ask for one, and so tells
-    /// which group it wants.
+    /// Groups with a key share, in TLS 1.3: of those in [`SHARES`]. With none the server has to ask for one, and so
+    /// tells which group it wants.
     pub(super) shares: &'a [u16],
     pub(super) schemes: &'a [u16],
 }

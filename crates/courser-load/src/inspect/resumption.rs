@@ -58,8 +58,8 @@ pub(super) fn protocols(prober: &mut Prober, versions: &[Negotiated], protocols:
     taken
 }
 
-/// Tries each kind of resumption `attempts` times, each time with what the connection before has brought; and counts the
-/// tickets after a full TLS 1.3 handshake.
+/// Tries each kind of resumption `attempts` times, each time with what the connection before has brought; and counts
+/// the tickets after a full TLS 1.3 handshake.
 pub(super) fn try_all(
     prober: &mut Prober,
     versions: &[Negotiated],

@@ -169,8 +169,8 @@ impl Connection {
         }
     }
 
-    /// The session with the new ticket that has come with a resumption up to TLS 1.2. OpenSSL does not hand that one over
-    /// by itself, and will not offer the one before again.
+    /// The session with the new ticket that has come with a resumption up to TLS 1.2. OpenSSL does not hand that one
+    /// over by itself, and will not offer the one before again.
     fn renewed_session(&self) -> Option<SslSession> {
         let facts = self.facts.as_ref()?;
         let is_renewed = facts.resumed && facts.version < TLS13 && self.flight.said().tickets > 0;

@@ -1,5 +1,6 @@
-//! The cipher suites that have a name here: all that OpenSSL 3 can be built with (`openssl ciphers -V -stdname`), but for
-//! pre-shared keys and SRP, which no public server offers; and those that older libraries had and a scan should name.
+//! The cipher suites that have a name here: all that OpenSSL 3 can be built with (`openssl ciphers -V -stdname`), but
+//! for pre-shared keys and SRP, which no public server offers; and those that older libraries had and a scan should
+//! name.
 
 /// Code point, name in IANA's registry, OpenSSL's name; in ascending order.
 #[rustfmt::skip]

@@ -7,11 +7,12 @@ mod peer;
 
 use std::sync::Arc;
 
+use crate::server::{Pair, Server};
 use courser_testkit::{Folder, TestCa};
-use courser_tls::FailureKind;
 use courser_tls::client::{ClientConnection, ClientTerms, Engine, Offer, Offered, Purse, Resume, Trust};
 use courser_tls::identity::Identity;
 use courser_tls::names;
+use courser_tls::{FailureKind, SessionOffer, State};
 use peer::{Exchange, SServer, exchange, name};
 
 const OLD: [&str; 2] = ["-cipher", "ALL:COMPLEMENTOFALL:@SECLEVEL=0"];
@@ -92,6 +93,23 @@ fn sessions_are_resumed_as_asked_and_no_other_way() {
             assert_eq!(got.facts.scheme.is_some(), expected.is_none() && version == 0x0303, "{case}");
             purse = got.purse;
         }
+    }
+}
+
+#[test]
+fn a_ticket_that_comes_with_a_resumption_takes_the_place_of_the_one_before() {
+    // OpenSSL's server renews no ticket that will do; the terminator renews each.
+    let server = Server::new(0x0303, 0x001d, SessionOffer::Tickets);
+    let terms = terms(&Offer { versions: vec![0x0303], resume: Resume::Ticket, ..Offer::default() });
+    let mut purse = Purse::default();
+    for turn in 0..4 {
+        let mut pair = Pair::new(connection(&terms, purse), server.connection());
+        while pair.state != State::Open {
+            pair.client_turn().unwrap();
+            pair.server_turn().unwrap();
+        }
+        assert_eq!(pair.client.facts().unwrap().resumed, turn > 0, "connection {turn}");
+        purse = pair.client.into_purse();
     }
 }
 

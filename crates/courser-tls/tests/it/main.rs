@@ -2,6 +2,7 @@
 
 mod client;
 mod exercise;
+mod flight;
 #[cfg(feature = "foreign")]
 mod foreign;
 mod fragments;

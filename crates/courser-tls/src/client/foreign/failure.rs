@@ -54,6 +54,6 @@ const BAD_SIGNATURE: i32 = 123;
 const CERTIFICATE_VERIFY_FAILED: i32 = 134;
 const UNEXPECTED_MESSAGE: i32 = 244;
 
-/// What the server chose or has is not what was offered or is not taken: protocol and version, cipher, type and curve of
-/// the signature, sizes of keys and digests, renegotiation that is not secure.
+/// What the server chose or has is not what was offered or is not taken: protocol and version, cipher, type and curve
+/// of the signature, sizes of keys and digests, renegotiation that is not secure.
 const INCOMPATIBLE: [i32; 12] = [258, 266, 396, 261, 370, 378, 383, 394, 397, 398, 399, 338];

@@ -36,8 +36,8 @@ impl Pouch {
         self.tickets.len()
     }
 
-    /// Lets `ssl` offer a session of the server of this `name`: the newest ticket, which is used up by that, or else the
-    /// old session. Gives its ID and by what it is named.
+    /// Lets `ssl` offer a session of the server of this `name`: the newest ticket, which is used up by that, or else
+    /// the old session. Gives its ID and by what it is named.
     pub(super) fn offer(
         &mut self,
         ssl: &mut Ssl,
