@@ -6,8 +6,11 @@
 //! probability of each (QUEST: Watson and Pelli, Perception and Psychophysics 33, 1983; the psi method: Kontsevich and
 //! Tyler, Vision Research 39, 1999), and the next trial goes where the knee is as likely above as below: bisection, which
 //! forgives a trial that lied. Each trial answers all rules, as in MLRsearch (draft-ietf-bmwg-mlrsearch). Short trials
-//! find the neighbourhood, climbing from below so that no server is buried; longer ones narrow it; at the end a long one
-//! at the lower end of the interval has to hold with all the samples that the rule needs.
+//! find the neighbourhood, climbing from below so that no server is buried; longer ones narrow it; and a long one
+//! within the interval has to hold with all the samples that the rule needs: at its lower end, if none has before.
+//!
+//! **Knee.** The rate at which one in five trials breaks the rule. What breaks a rule on time are rare and long
+//! excursions of a queue: where the mean over all time is just at the limit, most trials of seconds still hold.
 //!
 //! **Interval.** The middle 95 % of that probability, its lower end moved by what a trial cannot see: an overload of a
 //! share e fills a queue by e seconds each second, so that a mean below T says nothing of overloads under T over half the
@@ -19,14 +22,13 @@
 
 use std::time::Duration;
 
-use crate::{Interval, Observation, Outcome, Rule};
+use crate::{Interval, Observation, Rule};
 
 mod belief;
 mod quest;
 #[cfg(test)]
 mod tests;
 
-use belief::Kind;
 use quest::Quest;
 
 /// Where to search, how precisely, and for how long.
@@ -91,7 +93,7 @@ pub enum Finding {
         interval: Interval,
         /// Whether the interval is as narrow as was asked for; when not, the budget ended first.
         precise: bool,
-        /// Whether a long trial confirmed a rate.
+        /// Whether a long trial confirmed a rate of the interval.
         confirmation: Confirmation,
     },
     /// The rule held up to the highest rate that was tried: a search has to see failure above a maximum.
@@ -101,7 +103,7 @@ pub enum Finding {
     },
     /// The rule was broken at the lowest rate already.
     BelowRange {
-        /// The lowest rate that was tried.
+        /// The lowest rate that may be tried.
         from: f64,
     },
     /// The generator could not offer what it would have taken to break the rule.
@@ -118,10 +120,10 @@ pub enum Finding {
     },
 }
 
-/// What the long trial at the end said.
+/// What a long trial within the interval said.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Confirmation {
-    /// The rule holds at this rate, with all the samples that it needs.
+    /// The rule held at this rate, the highest one, with all the samples that it needs.
     At(f64),
     /// The samples did not suffice; so many more attempts are needed.
     Missing {
@@ -164,6 +166,9 @@ const MOST_TRIALS: usize = 200;
 /// Trials that the generator may fail before the search ends.
 const MOST_REFUSED: u32 = 3;
 
+/// Where trials go on after one that the generator failed: below by what its own limit varies.
+const SPARED: f64 = 0.95;
+
 impl Scope {
     /// Between two rates, at 3 % either way, in under five minutes.
     pub fn new(from: f64, to: f64) -> Self {
@@ -186,7 +191,7 @@ impl Search {
         if rules.is_empty() {
             return Err(ScopeError::NoRule);
         }
-        let quests = rules.into_iter().map(|rule| Quest::new(rule, &scope)).collect();
+        let quests = rules.into_iter().map(|rule| Quest::new(rule, scope)).collect();
         let step = Step::Done;
         let mut search =
             Self { scope, quests, spent: Duration::ZERO, trials: 0, ceiling: None, refused: 0, step };
@@ -256,8 +261,7 @@ impl Search {
     fn next_trial(&self) -> Option<Trial> {
         let left = self.scope.budget.saturating_sub(self.spent);
         let neediest = self.open().max_by(|one, other| one.need().total_cmp(&other.need()))?;
-        // Below what the generator failed at, by what its own limit varies.
-        let highest = self.ceiling.as_ref().map_or(self.scope.to, |(rate, _)| rate * 0.95);
+        let highest = self.ceiling.as_ref().map_or(self.scope.to, |(rate, _)| rate * SPARED);
         (highest >= self.scope.from).then(|| neediest.trial(highest, left))
     }
 
@@ -279,12 +283,3 @@ impl std::fmt::Display for ScopeError {
 }
 
 impl std::error::Error for ScopeError {}
-
-/// Whether a rule was found kept with all the samples that it needs.
-fn confirms(outcome: &Outcome, rate: f64) -> Confirmation {
-    match outcome {
-        Outcome::Holds => Confirmation::At(rate),
-        Outcome::Undecided { more, .. } => Confirmation::Missing { rate, more: *more },
-        Outcome::Fails { .. } => Confirmation::None,
-    }
-}

@@ -2,20 +2,21 @@
 
 use std::time::Duration;
 
-use super::{Confirmation, Finding, Kind, Scope, Trial, confirms};
-use crate::search::belief::Belief;
-use crate::{Interval, Observation, Rule};
+use super::belief::{Belief, Kind};
+use super::{Confirmation, Finding, Scope, Trial};
+use crate::interval::float;
+use crate::{Interval, Observation, Outcome, Rule};
 
 /// Lengths of trials, seconds: warm-up, and what counts.
 const SHORT: (f64, f64) = (1.0, 2.0);
-const LONG: (f64, f64) = (3.0, 7.0);
+const LONG: (f64, f64) = (3.0, 9.0);
 const CONFIRM: (f64, f64) = (4.0, 16.0);
 
 /// Longest that one trial counts for the samples that its rule needs, seconds.
 const LONGEST: f64 = 60.0;
 
-/// Above this width (upper over lower end) of the interval short trials do.
-const WIDE: f64 = 1.2;
+/// While the middle 80 % are wider than this (upper over lower end), short trials do.
+const WIDE: f64 = 1.3;
 
 /// How much higher than the highest rate that held a trial may be, so that no server is buried.
 const CLIMB: f64 = 3.0;
@@ -27,20 +28,21 @@ const SURE: f64 = 0.95;
 #[derive(Clone, Debug)]
 pub(super) struct Quest {
     rule: Rule,
+    scope: Scope,
     belief: Belief,
-    from: f64,
-    to: f64,
-    precision: f64,
+    /// The highest rate that a trial spoke for, zero before there is one; and whether any spoke against a rate.
     held: f64,
     broken: bool,
     confirmation: Confirmation,
 }
 
+/// What the generator could not make, and why.
+pub(super) type Ceiling<'s> = Option<&'s (f64, String)>;
+
 impl Quest {
-    pub(super) fn new(rule: Rule, scope: &Scope) -> Self {
-        let belief = Belief::new(scope.from, scope.to, scope.precision);
-        let (from, to, precision) = (scope.from, scope.to, scope.precision);
-        Self { rule, belief, from, to, precision, held: 0.0, broken: false, confirmation: Confirmation::None }
+    pub(super) fn new(rule: Rule, scope: Scope) -> Self {
+        let belief = Belief::new(scope.from, scope.to, scope.precision, unseen(&rule) / 2.0);
+        Self { rule, scope, belief, held: 0.0, broken: false, confirmation: Confirmation::None }
     }
 
     pub(super) fn rule(&self) -> &Rule {
@@ -50,27 +52,26 @@ impl Quest {
     /// Learns from a trial, whichever rule it was made for.
     pub(super) fn take(&mut self, trial: &Trial, observation: &Observation<'_>) {
         let leaning = self.rule.leaning(observation);
-        let kind = if trial.measure.as_secs_f64() < LONG.1 { Kind::Short } else { Kind::Long };
+        let kind = if trial.warm_up.as_secs_f64() < LONG.0 { Kind::Short } else { Kind::Long };
         self.belief.learn(trial.rate, leaning, kind);
         if leaning > 0.5 {
             self.broken = true;
         } else {
             self.held = self.held.max(trial.rate);
         }
-        if trial.confirm && trial.rate >= self.interval().low * 0.999 {
-            self.confirm(trial, observation);
+        if kind == Kind::Long {
+            self.confirm(trial, &self.rule.check(observation));
         }
     }
 
     /// Whether trials have nothing more to say, given what the generator cannot make.
-    pub(super) fn is_settled(&self, ceiling: Option<&(f64, String)>) -> bool {
-        let confirmed = self.is_precise() && self.confirmation != Confirmation::None;
-        confirmed || self.is_outside(ceiling)
+    pub(super) fn is_settled(&self, ceiling: Ceiling<'_>) -> bool {
+        self.is_precise() && self.is_confirmed() || self.is_outside(ceiling)
     }
 
     /// How far the interval is from what was asked for; the rule with the most comes first.
     pub(super) fn need(&self) -> f64 {
-        self.interval().either_way() / self.precision
+        self.interval().either_way() / self.scope.precision
     }
 
     /// The trial that teaches most, at `highest` at most, in what is `left` of the budget.
@@ -78,96 +79,109 @@ impl Quest {
         if self.is_precise() {
             return self.confirming(highest, left);
         }
-        let climb = if self.held > 0.0 { self.held * CLIMB } else { self.from };
-        let rate = self.belief.quantile(0.5).min(climb).clamp(self.from, highest.max(self.from));
-        let narrow = self.belief.quantile(0.975) < WIDE * self.belief.quantile(0.025);
+        let climb = if self.held > 0.0 { self.held * CLIMB } else { self.scope.from };
+        let rate = self.belief.quantile(0.5).min(climb).clamp(self.scope.from, highest);
+        let narrow = self.belief.quantile(0.9) < WIDE * self.belief.quantile(0.1);
         let (warm_up, measure) = if narrow { LONG } else { SHORT };
         // A third of what a confirmation needs is the least that leans to one side.
-        let samples = measure.max(self.samples() / 3.0 / rate).min(LONGEST);
-        trial(rate, warm_up, samples, false, left)
+        let measure = measure.max(self.samples() / 3.0 / rate).min(LONGEST);
+        trial(rate, (warm_up, measure), false, left)
     }
 
+    /// About how long it takes from here, had the other rules nothing to teach.
     pub(super) fn time_left(&self) -> Duration {
-        // A trial that always told the truth would halve the interval; real ones take half as many again.
-        let halvings = self.need().max(1.0).log2();
-        let trials = 1.5 * halvings;
-        let long = trials.min(6.0) * (LONG.0 + LONG.1);
-        let short = (trials - 6.0).max(0.0) * (SHORT.0 + SHORT.1);
-        let confirm = CONFIRM.0 + CONFIRM.1.max(self.samples() / self.belief.quantile(0.5)).min(LONGEST);
-        Duration::from_secs_f64(long + short + confirm)
+        // A trial that always told the truth would halve the interval; real ones take twice as many.
+        let trials = 2.0 * self.need().max(1.0).log2();
+        let narrowing = trials.min(8.0) * (LONG.0 + LONG.1) + (trials - 8.0).max(0.0) * (SHORT.0 + SHORT.1);
+        let confirming = CONFIRM.0 + CONFIRM.1.max(self.samples() / self.belief.quantile(0.5)).min(LONGEST);
+        Duration::from_secs_f64(if self.is_confirmed() { narrowing } else { narrowing + confirming })
     }
 
-    pub(super) fn finding(&self, ceiling: Option<&(f64, String)>) -> Finding {
+    pub(super) fn finding(&self, ceiling: Ceiling<'_>) -> Finding {
         let interval = self.interval();
-        if let Some((limit, reason)) = ceiling.filter(|(limit, _)| !self.broken || interval.high > *limit) {
-            let above = self.held.min(*limit);
-            return Finding::GeneratorBound { above, reason: reason.clone() };
-        }
-        if self.is_above() || !self.broken {
-            return Finding::NeverExceeded { at: self.held };
+        if let Some((_, reason)) = ceiling.filter(|(rate, _)| !self.broken || interval.high > *rate) {
+            return Finding::GeneratorBound { above: self.held, reason: reason.clone() };
         }
         if self.is_below() {
-            return Finding::BelowRange { from: self.from };
+            return Finding::BelowRange { from: self.scope.from };
+        }
+        if !self.broken || self.is_above() {
+            return Finding::NeverExceeded { at: self.held };
         }
         if interval.high > 2.0 * interval.low {
             return Finding::Unknown { interval };
         }
         let rate = f64::midpoint(interval.low, interval.high);
-        let (precise, confirmation) = (self.is_precise(), self.confirmation);
-        Finding::Maximum { rate, interval, precise, confirmation }
+        let confirmation = if self.is_confirmed() { self.confirmation } else { Confirmation::None };
+        Finding::Maximum { rate, interval, precise: self.is_precise(), confirmation }
     }
 
-    /// The middle 95 %, its lower end moved by the overload that long trials cannot see.
+    /// The middle 95 %, its lower end moved by what of an unseen overload the belief has not allowed for.
     fn interval(&self) -> Interval {
-        let low = self.belief.quantile(0.025) * (1.0 - self.unseen());
+        let low = self.belief.quantile(0.025) * (1.0 - unseen(&self.rule) / 2.0);
         Interval { low, high: self.belief.quantile(0.975) }
     }
 
-    fn unseen(&self) -> f64 {
-        self.rule
-            .hidden_queue()
-            .map_or(0.0, |(delay, part)| (delay.as_secs_f64() / (LONG.0 + LONG.1 * part)).min(0.5))
-    }
-
     fn is_precise(&self) -> bool {
-        self.interval().either_way() <= self.precision
+        self.interval().either_way() <= self.scope.precision
     }
 
-    fn is_outside(&self, ceiling: Option<&(f64, String)>) -> bool {
-        let bound = ceiling.is_some_and(|(rate, _)| self.belief.below(*rate * 0.95) < 1.0 - SURE);
+    /// Whether a rate that is not below the interval was confirmed, or could not be for want of samples.
+    fn is_confirmed(&self) -> bool {
+        match self.confirmation {
+            Confirmation::At(rate) | Confirmation::Missing { rate, .. } => {
+                rate >= self.interval().low * 0.999
+            }
+            Confirmation::None => false,
+        }
+    }
+
+    fn is_outside(&self, ceiling: Ceiling<'_>) -> bool {
+        let bound = ceiling.is_some_and(|(rate, _)| self.belief.below(*rate * super::SPARED) < 1.0 - SURE);
         bound || self.is_above() || self.is_below()
     }
 
     fn is_above(&self) -> bool {
-        self.belief.below(self.to) < 1.0 - SURE
+        self.belief.below(self.scope.to) < 1.0 - SURE
     }
 
     fn is_below(&self) -> bool {
-        self.belief.below(self.from) > SURE
+        self.belief.below(self.scope.from) > SURE
     }
 
     /// A long trial where the rule holds if the interval is right.
     fn confirming(&self, highest: f64, left: Duration) -> Trial {
-        let rate = self.interval().low.clamp(self.from, highest.max(self.from));
-        let needed = CONFIRM.1.max(1.1 * self.samples() / rate).min(LONGEST);
-        trial(rate, CONFIRM.0, needed, true, left)
+        let rate = self.interval().low.clamp(self.scope.from, highest);
+        let measure = CONFIRM.1.max(1.1 * self.samples() / rate).min(LONGEST);
+        trial(rate, (CONFIRM.0, measure), true, left)
     }
 
-    fn confirm(&mut self, trial: &Trial, observation: &Observation<'_>) {
-        let said = confirms(&self.rule.check(observation), trial.rate);
-        if said != Confirmation::None {
-            self.confirmation = said;
+    /// Keeps the highest rate that held with all its samples; that samples were missing only of the trial meant to
+    /// have them.
+    fn confirm(&mut self, trial: &Trial, outcome: &Outcome) {
+        let before = if let Confirmation::At(rate) = self.confirmation { rate } else { 0.0 };
+        match outcome {
+            Outcome::Holds if trial.rate > before => self.confirmation = Confirmation::At(trial.rate),
+            Outcome::Undecided { more, .. } if trial.confirm => {
+                self.confirmation = Confirmation::Missing { rate: trial.rate, more: *more };
+            }
+            Outcome::Holds | Outcome::Undecided { .. } | Outcome::Fails { .. } => {}
         }
     }
 
-    #[allow(clippy::cast_precision_loss, reason = "at most some millions")]
     fn samples(&self) -> f64 {
-        self.rule.samples_to_confirm() as f64
+        float(self.rule.samples_to_confirm())
     }
 }
 
-/// A trial, shortened to what is left of the budget where that leaves it of use.
-fn trial(rate: f64, warm_up: f64, measure: f64, confirm: bool, left: Duration) -> Trial {
+/// Overload that a long trial cannot see, as a share.
+fn unseen(rule: &Rule) -> f64 {
+    let share = |(delay, part): (Duration, f64)| delay.as_secs_f64() / (LONG.0 + LONG.1 * part);
+    rule.hidden_queue().map_or(0.0, share).min(0.5)
+}
+
+/// A trial of these seconds (warm-up, and what counts), shortened to what is left of the budget while that is of use.
+fn trial(rate: f64, (warm_up, measure): (f64, f64), confirm: bool, left: Duration) -> Trial {
     let left = (left.as_secs_f64() - warm_up).max(SHORT.1);
     Trial {
         rate,
