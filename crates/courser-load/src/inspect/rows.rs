@@ -42,6 +42,35 @@ impl Inspection {
     }
 }
 
+impl Negotiated {
+    /// Name of the version, or its code point as `0x0304`.
+    pub fn version_name(&self) -> String {
+        version(self.version)
+    }
+
+    /// Names of the suites, or their code points, in the same order.
+    pub fn suite_names(&self) -> Vec<String> {
+        self.suites.iter().map(|code| suite(*code)).collect()
+    }
+
+    /// Names of the groups, or their code points, in the same order.
+    pub fn group_names(&self) -> Vec<String> {
+        self.groups.iter().map(|code| group(*code)).collect()
+    }
+}
+
+impl Resumption {
+    /// Name of the version, or its code point.
+    pub fn version_name(&self) -> String {
+        version(self.version)
+    }
+
+    /// `session ID`, `ticket` or `PSK`.
+    pub fn kind_name(&self) -> &'static str {
+        kind(self.by)
+    }
+}
+
 fn of_version(found: &Negotiated) -> Vec<Row> {
     let name = version(found.version);
     let mut rows = vec![row(format!("{name} suites"), list(&found.suites, |code| suite(*code)))];
