@@ -1,5 +1,10 @@
 //! Servers that break off, lie, or are none: each is named by what it is.
 
+mod exercise;
+
+use std::fs;
+use std::path::Path;
+
 use courser_tls::client::{ClientConnection, ClientTerms, Engine, Offer, Purse, Resume, ServerName};
 use courser_tls::{Failure, FailureKind, SessionOffer};
 
@@ -68,6 +73,16 @@ fn a_certificate_where_nothing_was_promised_is_no_lie() {
     let certificate = message(11, &[0, 0, 3, 0, 0, 0]);
     let failure = hear(&mut client, &certificate, certificate.len()).expect_err("no hello");
     assert_eq!(failure.kind, FailureKind::Protocol);
+}
+
+#[test]
+fn the_corpus_of_the_fuzz_target_breaks_nothing() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/client");
+    let files: Vec<_> = fs::read_dir(corpus).expect("the corpus is committed").collect();
+    assert!(files.len() > 10, "the corpus is there");
+    for file in files {
+        exercise::client(&fs::read(file.expect("a file").path()).expect("readable"));
+    }
 }
 
 /// A ServerHello that repeats the client's session ID, and then a certificate.
