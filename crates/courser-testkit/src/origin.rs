@@ -22,7 +22,7 @@ use tokio::{
     sync::Notify,
 };
 
-pub use http::body;
+pub use courser_load::http::body;
 
 /// What an origin does with each connection.
 #[derive(Clone, Debug, PartialEq, Eq)]

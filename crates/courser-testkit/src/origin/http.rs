@@ -2,21 +2,15 @@
 
 use std::{io, sync::LazyLock};
 
+use courser_load::http::body;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// A multiple of 26, so that the alphabet goes on from one block to the next.
 const BLOCK: usize = 26 * 2520;
-static ALPHABET: LazyLock<Vec<u8>> = LazyLock::new(|| (b'a'..=b'z').cycle().take(BLOCK).collect());
+static ALPHABET: LazyLock<Vec<u8>> = LazyLock::new(|| body(BLOCK));
 
 /// A request's head larger than this is refused.
 const HEAD_LIMIT: usize = 64 * 1024;
-
-/// The object of `size` bytes that the origin serves: the alphabet again and again, so that a byte that is lost,
-/// doubled or out of its place shows.
-#[must_use]
-pub fn body(size: usize) -> Vec<u8> {
-    ALPHABET.iter().copied().cycle().take(size).collect()
-}
 
 /// Answers requests until the peer or a request's `Connection: close` ends it.
 pub(super) async fn serve(
