@@ -2,7 +2,7 @@
 //!
 //! They are what TLS is made of, with the inputs that TLS gives them: a CertificateVerify is signed, a record's header is
 //! authenticated beside its content. Keys are made, and set up, before: only the operation itself is repeated. Keys are
-//! thrown away and nonces repeat, so nothing here protects anything. There is no clock here and no opinion.
+//! published or thrown away and nonces repeat, so nothing here protects anything. There is no clock here and no opinion.
 
 mod cipher;
 mod digest;
@@ -80,7 +80,7 @@ impl Primitive {
         Self { name, family, bytes, prepare: Box::new(prepare) }
     }
 
-    /// Makes keys and buffers; an RSA key of 4096 bits takes a second or so.
+    /// Makes keys and buffers.
     ///
     /// # Panics
     /// When the library has no randomness or no memory.
@@ -107,7 +107,7 @@ impl Operation {
 const SIZES: [usize; 6] = [8, 64, 256, 1024, 8192, 16_384];
 
 /// Why preparing cannot fail but for a machine that could not speak TLS either.
-const PREPARED: &str = "the library has randomness, and takes keys that it made itself";
+const PREPARED: &str = "the library has randomness, and takes good keys";
 
 #[cfg(test)]
 mod tests {

@@ -1,11 +1,7 @@
 //! Signatures as TLS 1.3 makes them: RSA as RSASSA-PSS with SHA-256, ECDSA with the hash of the curve's size (RFC 8446,
 //! section 4.2.3), ML-DSA (draft-ietf-tls-mldsa).
 
-use std::cell::OnceCell;
-use std::rc::Rc;
-
 use aws_lc_rs::rand::SystemRandom;
-use aws_lc_rs::rsa::KeySize;
 use aws_lc_rs::signature::{
     ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA256_ASN1_SIGNING, ECDSA_P384_SHA384_ASN1,
     ECDSA_P384_SHA384_ASN1_SIGNING, ED25519, EcdsaKeyPair, EcdsaSigningAlgorithm, Ed25519KeyPair, KeyPair,
@@ -25,16 +21,19 @@ const ROOM: usize = 4096;
 /// A kind of key, and what its signatures are verified with.
 #[derive(Clone, Copy)]
 enum Kind {
-    Rsa(KeySize),
+    /// RSAPrivateKey, DER (RFC 8017, appendix A.1.2).
+    Rsa(&'static [u8]),
     Ecdsa(&'static EcdsaSigningAlgorithm, &'static dyn VerificationAlgorithm),
     Ed25519,
     MlDsa(&'static PqdsaSigningAlgorithm, &'static dyn VerificationAlgorithm),
 }
 
+/// RSA keys are the same for everybody, as in `openssl speed`: a fresh one of 4096 bits takes longer to make than to
+/// measure.
 const KINDS: [(&str, Kind); 8] = [
-    ("RSA-2048", Kind::Rsa(KeySize::Rsa2048)),
-    ("RSA-3072", Kind::Rsa(KeySize::Rsa3072)),
-    ("RSA-4096", Kind::Rsa(KeySize::Rsa4096)),
+    ("RSA-2048", Kind::Rsa(include_bytes!("keys/rsa-2048.der"))),
+    ("RSA-3072", Kind::Rsa(include_bytes!("keys/rsa-3072.der"))),
+    ("RSA-4096", Kind::Rsa(include_bytes!("keys/rsa-4096.der"))),
     ("ECDSA P-256", Kind::Ecdsa(&ECDSA_P256_SHA256_ASN1_SIGNING, &ECDSA_P256_SHA256_ASN1)),
     ("ECDSA P-384", Kind::Ecdsa(&ECDSA_P384_SHA384_ASN1_SIGNING, &ECDSA_P384_SHA384_ASN1)),
     ("Ed25519", Kind::Ed25519),
@@ -42,25 +41,18 @@ const KINDS: [(&str, Kind); 8] = [
     ("ML-DSA-65", Kind::MlDsa(&ML_DSA_65_SIGNING, &ML_DSA_65)),
 ];
 
-/// Both operations of each kind of key, which they share: making one takes longer than measuring it.
 pub(super) fn all() -> Vec<Primitive> {
     KINDS.iter().flat_map(|&(name, kind)| both(name, kind)).collect()
 }
 
 fn both(name: &'static str, kind: Kind) -> [Primitive; 2] {
-    let shared = Rc::new(OnceCell::new());
-    let same = Rc::clone(&shared);
     [
-        Primitive::new(name, Family::Sign, None, move || sign(key(&shared, kind))),
-        Primitive::new(name, Family::Verify, None, move || verify(&key(&same, kind))),
+        Primitive::new(name, Family::Sign, None, move || sign(Key::new(kind))),
+        Primitive::new(name, Family::Verify, None, move || verify(&Key::new(kind))),
     ]
 }
 
-fn key(shared: &OnceCell<Rc<Key>>, kind: Kind) -> Rc<Key> {
-    Rc::clone(shared.get_or_init(|| Rc::new(Key::new(kind))))
-}
-
-fn sign(key: Rc<Key>) -> Run {
+fn sign(key: Key) -> Run {
     let mut signature = [0; ROOM];
     Box::new(move || key.sign(&mut signature).is_some())
 }
@@ -83,7 +75,7 @@ enum Key {
 impl Key {
     fn new(kind: Kind) -> Self {
         match kind {
-            Kind::Rsa(size) => Self::Rsa(RsaKeyPair::generate(size).expect(PREPARED)),
+            Kind::Rsa(key) => Self::Rsa(RsaKeyPair::from_der(key).expect(PREPARED)),
             Kind::Ecdsa(algorithm, verification) => {
                 Self::Ecdsa(EcdsaKeyPair::generate(algorithm).expect(PREPARED), verification)
             }
