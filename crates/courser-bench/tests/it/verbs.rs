@@ -1,0 +1,131 @@
+//! Verbs that load nothing: `primitives`, `overheads`, `origin`, `inspect`.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::Command;
+
+use courser_testkit::{Fault, Finished, Liar, Process, Signal, free_port};
+use serde_json::Value;
+
+fn bench(arguments: &[&str]) -> Process {
+    Process::start(Command::new(env!("CARGO_BIN_EXE_courser-bench")).args(arguments))
+}
+
+fn finished(arguments: &[&str]) -> Finished {
+    bench(arguments).finish()
+}
+
+/// The JSON that a verb prints.
+fn document(arguments: &[&str]) -> Value {
+    let run = finished(arguments);
+    assert!(run.status.success(), "{run:?}");
+    serde_json::from_str(&run.stdout).unwrap()
+}
+
+#[test]
+fn primitives_prints_every_figure() {
+    let document = document(&["primitives", "--time", "1ms", "--json"]);
+    let figures = document["figures"].as_array().unwrap();
+    assert!(figures.len() > 80, "{}", figures.len());
+    assert!(figures.iter().all(|figure| figure["per_second"].as_f64().unwrap() > 0.0), "{figures:#?}");
+    assert!(document["machine"]["crypto"]["aws-lc-rs"].as_str().unwrap().starts_with("AWS-LC "));
+}
+
+#[test]
+fn primitives_prints_a_table_under_the_librarys_version() {
+    let run = finished(&["primitives", "--time", "1ms"]);
+    assert!(run.status.success() && run.stdout.starts_with("AWS-LC "), "{run:?}");
+    for name in
+        ["RSA-4096", "ECDSA P-256", "X25519MLKEM768 server", "ChaCha20-Poly1305 open", "HKDF-SHA-256 extract"]
+    {
+        assert!(run.stdout.lines().any(|line| line.trim_start().starts_with(name)), "{name}: {run:?}");
+    }
+    assert_eq!(run.stderr, "", "no progress where nobody watches");
+}
+
+#[test]
+fn overheads_has_a_row_for_each_suite_key_and_size() {
+    let arguments = ["overheads", "--bytes", "1,20k", "--number", "4", "--json", "--suites"];
+    let document =
+        document(&[&arguments[..], &["TLS_AES_128_GCM_SHA256,ECDHE-RSA-AES128-GCM-SHA256"]].concat());
+    let rows = document["rows"].as_array().unwrap();
+    let text = |row: &Value| format!("{} {} {}", row["suite"], row["key"], row["bytes"]);
+    let rows: Vec<String> = rows.iter().map(text).collect();
+    let expected = [
+        r#""TLS_AES_128_GCM_SHA256" "P-256" 1"#,
+        r#""TLS_AES_128_GCM_SHA256" "P-256" 20480"#,
+        r#""TLS_AES_128_GCM_SHA256" "RSA-2048" 1"#,
+        r#""TLS_AES_128_GCM_SHA256" "RSA-2048" 20480"#,
+        r#""TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256" "RSA-2048" 1"#,
+        r#""TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256" "RSA-2048" 20480"#,
+    ];
+    assert_eq!(rows, expected);
+}
+
+#[test]
+fn overheads_names_what_it_cannot_measure() {
+    let run = finished(&["overheads", "--suites", "AES128-SHA"]);
+    assert_eq!(run.status.code(), Some(2));
+    assert!(run.stderr.starts_with("error: AES128-SHA cannot be measured in one process"), "{run:?}");
+}
+
+#[test]
+fn origin_serves_until_it_is_told_to_stop() {
+    let mut origin = bench(&["origin", "--listen", "127.0.0.1:0", "--threads", "2"]);
+    let lines = origin.wait_stdout("its threads", |lines| (lines.len() > 1).then(|| lines.to_vec()));
+    let address: SocketAddr = lines[0].strip_prefix("listening on http://").unwrap().parse().unwrap();
+    assert_eq!(lines[1].split(' ').count(), 3, "{lines:?}");
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(b"GET /?s=3 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    origin.signal(Signal::SIGTERM);
+    assert!(origin.wait().success());
+    let last = "accepted 1 connections, answered 1 requests, refused 0 connections";
+    assert_eq!(origin.stdout().last().unwrap(), last);
+}
+
+#[test]
+fn origin_says_why_it_cannot_listen() {
+    let run = finished(&["origin", "--listen", "8000"]);
+    assert_eq!(run.status.code(), Some(2), "{run:?}");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let run = finished(&["origin", "--listen", &taken.local_addr().unwrap().to_string()]);
+    assert_eq!(run.status.code(), Some(1), "{run:?}");
+    assert!(run.stderr.contains("cannot listen on 127.0.0.1:"), "{run:?}");
+}
+
+#[test]
+fn inspect_tells_what_each_endpoint_negotiates() {
+    let server = Liar::start(Fault::None);
+    let address = server.address().to_string();
+    let run = finished(&["inspect", &address]);
+    assert!(run.status.success() && run.stdout.starts_with(&format!("{address} (")), "{run:?}");
+    assert!(
+        run.stdout.lines().any(|line| line.contains("versions") && line.ends_with("TLSv1.3, TLSv1.2")),
+        "{run:?}"
+    );
+    let document = document(&["inspect", "--json", &address]);
+    let endpoint = &document["endpoints"][0];
+    assert_eq!(
+        (&endpoint["versions"][0]["version"], &endpoint["versions"][1]["version"]),
+        (&"TLSv1.3".into(), &"TLSv1.2".into())
+    );
+    let suites = endpoint["versions"][0]["suites"].as_array().unwrap();
+    assert!(suites.contains(&"TLS_AES_128_GCM_SHA256".into()), "{endpoint:#}");
+    let resumptions = endpoint["resumptions"].as_array().unwrap();
+    assert!(
+        resumptions.iter().any(|tried| tried["by"] == "PSK" && tried["resumed"] == tried["attempts"]),
+        "{endpoint:#}"
+    );
+}
+
+#[test]
+fn inspect_tells_an_endpoint_without_tls_and_one_that_is_not_there() {
+    let plain = Liar::start(Fault::PlainHttp);
+    let run = finished(&["inspect", &plain.address().to_string()]);
+    assert_eq!(run.status.code(), Some(5), "{run:?}");
+    let run = finished(&["inspect", &format!("127.0.0.1:{}", free_port())]);
+    assert_eq!(run.status.code(), Some(4), "{run:?}");
+}
