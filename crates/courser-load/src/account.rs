@@ -75,6 +75,7 @@ impl Worker {
         shaken: &Shaken,
         channel: &Channel,
     ) -> bool {
+        visit.handshake_bytes.set((shaken.bytes_out, shaken.bytes_in));
         let Some(facts) = channel.tls().and_then(|tls| tls.facts()) else { return false };
         let negotiated = Negotiated::new(facts, shaken.offered);
         let resumed = negotiated.resumed != Session::None;
@@ -87,13 +88,10 @@ impl Worker {
         self.tally(visit.intended, |tally| {
             tally.negotiated.add(negotiated, 1);
             tally.offered.add(shaken.offered, 1);
-            let (times, wire) = tally.of(resumed);
+            let times = tally.of(resumed).0;
             times.connect.record(connected - visit.started);
             times.server_hello.record(shaken.server_hello - visit.started);
             times.handshake.record(shaken.done - visit.started);
-            wire.handshakes += 1;
-            wire.handshake_out += shaken.bytes_out;
-            wire.handshake_in += shaken.bytes_in;
         });
         resumed
     }
@@ -112,6 +110,7 @@ impl Worker {
 
     /// An answer has come, and it is the right one.
     pub(crate) fn answered(&self, visit: &Visit, answered: Answered) {
+        visit.transactions.set(visit.transactions.get() + 1);
         let now = self.now();
         let (intended, actual) =
             if answered.first { (visit.intended, visit.started) } else { (answered.asked, answered.asked) };
@@ -125,6 +124,12 @@ impl Worker {
             tally.respond(now - intended, now - actual);
         });
         self.succeed(now - intended);
+    }
+
+    /// A thread that was to wake at `due` has woken now.
+    pub(crate) fn beat(&self, due: Duration) {
+        let late = self.now().saturating_sub(due);
+        self.tally(due, |tally| tally.beat.record(late));
     }
 
     /// A client has gone away in the middle, as it was meant to.
@@ -152,8 +157,10 @@ impl Worker {
             {
                 tally.tickets.add(tls.tickets_received(), 1);
             }
+            tally.payload_out += channel.payload_out;
+            tally.payload_in += channel.payload_in;
             if visit.sampled {
-                sample(tally.of(visit.resumed()).1, channel);
+                sample(tally.of(visit.resumed()).1, visit, channel);
             }
         });
     }
@@ -211,13 +218,17 @@ impl Tally {
     }
 }
 
-fn sample(wire: &mut Wire, channel: &Channel) {
+fn sample(wire: &mut Wire, visit: &Visit, channel: &Channel) {
     let Ok(tcp) = channel.stream().tcp_info() else { return };
-    wire.sampled += 1;
+    let (handshake_out, handshake_in) = visit.handshake_bytes.get();
+    wire.connections += 1;
+    wire.handshake_out += handshake_out;
+    wire.handshake_in += handshake_in;
+    wire.transactions += visit.transactions.get();
     wire.payload_out += channel.payload_out;
     wire.payload_in += channel.payload_in;
-    wire.bytes_out += channel.bytes_out;
-    wire.bytes_in += channel.bytes_in;
+    wire.bytes_out += channel.bytes_out.saturating_sub(handshake_out);
+    wire.bytes_in += channel.bytes_in.saturating_sub(handshake_in);
     wire.segments_out += u64::from(tcp.segments_out);
     wire.segments_in += u64::from(tcp.segments_in);
     wire.retransmitted += u64::from(tcp.retransmitted);

@@ -51,6 +51,8 @@ pub(crate) struct Channel {
     stream: Stream,
     tls: Option<ClientConnection>,
     handshaking: bool,
+    /// The server has said close_notify.
+    pub(crate) goodbye: bool,
     /// Records that are not complete yet.
     received: Vec<u8>,
     /// Bytes for the server that have not been written.
@@ -70,6 +72,7 @@ impl Channel {
             stream,
             handshaking: tls.is_some(),
             tls,
+            goodbye: false,
             received: Vec::new(),
             outgoing: Vec::new(),
             plaintext: Vec::new(),
@@ -204,7 +207,8 @@ impl Channel {
                     .map_err(|failure| Failed::tls(&failure))?;
                 self.received.drain(..progress.consumed);
                 self.handshaking = progress.state == State::Handshaking;
-                if progress.state == State::PeerClosed { Came::CloseNotify } else { Came::Bytes }
+                self.goodbye |= progress.state == State::PeerClosed;
+                if self.goodbye { Came::CloseNotify } else { Came::Bytes }
             }
             None => {
                 self.plaintext.append(&mut self.received);

@@ -38,6 +38,10 @@ pub(crate) struct Visit {
     pub(crate) sampled: bool,
     /// When the running transaction began.
     pub(crate) begun: Cell<Duration>,
+    /// TLS bytes of its handshake, out and in.
+    pub(crate) handshake_bytes: Cell<(u64, u64)>,
+    /// Transactions that succeeded after it.
+    pub(crate) transactions: Cell<u64>,
     step: Cell<Step>,
     /// Whether the first transaction is accounted for.
     answered: Cell<bool>,
@@ -120,6 +124,8 @@ impl Visit {
             scheduled: intended.is_some(),
             started,
             sampled: worker.samples(),
+            handshake_bytes: Cell::default(),
+            transactions: Cell::default(),
             step: Cell::default(),
             answered: Cell::default(),
             resumed: Cell::default(),
@@ -278,7 +284,6 @@ async fn read_to_end(
     channel: &mut Channel,
     confirms: bool,
 ) -> Result<Ending, Failed> {
-    let mut ending = Ending::Fin;
     let mut first = confirms;
     loop {
         let came = channel.receive(visit.step.get()).await?;
@@ -287,9 +292,9 @@ async fn read_to_end(
             visit.answered.set(true);
         }
         match came {
-            Came::Bytes => channel.plaintext.clear(),
-            Came::CloseNotify => ending = Ending::CloseNotify,
-            Came::End => return Ok(ending),
+            Came::Bytes | Came::CloseNotify => channel.plaintext.clear(),
+            Came::End if channel.goodbye => return Ok(Ending::CloseNotify),
+            Came::End => return Ok(Ending::Fin),
         }
     }
 }

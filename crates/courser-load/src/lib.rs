@@ -3,6 +3,7 @@
 
 pub mod http;
 pub mod origin;
+pub mod responder;
 
 pub mod inspect;
 
@@ -13,9 +14,9 @@ pub mod schedule;
 pub mod run;
 mod worker;
 
-mod connection;
-mod channel;
 mod account;
+mod channel;
+mod connection;
 
 pub mod failure;
 pub mod names;
@@ -28,3 +29,16 @@ pub mod primitives;
 pub mod usage;
 
 mod clock;
+
+/// CPUs that this process may use.
+pub fn allowed_cpus() -> Vec<usize> {
+    usage::Server::from_pid(std::process::id()).ok().and_then(|own| own.cpus()).unwrap_or_default()
+}
+
+/// Keeps the calling thread, and those that it starts, on one CPU.
+///
+/// # Errors
+/// When it may not use that CPU.
+pub fn pin(cpu: usize) -> std::io::Result<()> {
+    courser_net::cpu::pin(cpu)
+}

@@ -64,6 +64,12 @@ impl Share {
         Self { index: self.index + self.of * index, of: self.of * of }
     }
 
+    /// This part's share of a rate.
+    #[allow(clippy::cast_precision_loss, reason = "nobody runs 2^53 generators")]
+    pub fn of_rate(self, rate: f64) -> f64 {
+        rate / self.of as f64
+    }
+
     fn takes(self, arrival: u64) -> bool {
         arrival % self.of == self.index
     }

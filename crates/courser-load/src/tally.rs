@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use courser_stats::{Counts, Histogram};
 use courser_tls::client::ClientFacts;
+use courser_tls::names;
 
 use crate::failure::{Class, Failed};
 use crate::offered::Session;
@@ -50,6 +51,32 @@ impl Negotiated {
     }
 }
 
+impl Negotiated {
+    /// Name of the version, or its number.
+    pub fn version_name(&self) -> String {
+        named(names::version, self.version)
+    }
+
+    /// Name of the suite, or its number.
+    pub fn suite_name(&self) -> String {
+        named(names::suite, self.suite)
+    }
+
+    /// Name of the group, or its number.
+    pub fn group_name(&self) -> Option<String> {
+        self.group.map(|code| named(names::group, code))
+    }
+
+    /// Name of the signature scheme, or its number.
+    pub fn scheme_name(&self) -> Option<String> {
+        self.scheme.map(|code| named(names::scheme, code))
+    }
+}
+
+fn named(name: impl Fn(u16) -> Option<&'static str>, code: u16) -> String {
+    name(code).map_or_else(|| format!("0x{code:04x}"), Into::into)
+}
+
 /// How the server ended a connection that had done what it was for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ending {
@@ -91,40 +118,40 @@ impl Times {
     }
 }
 
-/// Bytes and segments of connections, added up.
+/// Bytes and segments of the connections that were looked at closely, added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wire {
-    /// Handshakes in it.
-    pub handshakes: u64,
+    /// Connections in it.
+    pub connections: u64,
     /// TLS bytes up to the end of the handshake, to the server.
     pub handshake_out: u64,
     /// TLS bytes up to the end of the handshake, from the server.
     pub handshake_in: u64,
-    /// Connections in the figures below: those looked at closely, from connect to the end of the exchange.
-    pub sampled: u64,
+    /// Transactions after it.
+    pub transactions: u64,
     /// Plaintext of them, to the server.
     pub payload_out: u64,
     /// Plaintext of them, from the server.
     pub payload_in: u64,
-    /// TCP payload of them, to the server.
+    /// TCP payload after the handshake, to the server.
     pub bytes_out: u64,
-    /// TCP payload of them, from the server.
+    /// TCP payload after the handshake, from the server.
     pub bytes_in: u64,
-    /// TCP segments, to the server, those without payload included.
+    /// TCP segments of the whole connections, to the server, those without payload included.
     pub segments_out: u64,
-    /// TCP segments, from the server.
+    /// TCP segments of the whole connections, from the server.
     pub segments_in: u64,
-    /// Segments sent again.
+    /// Segments sent again by us.
     pub retransmitted: u64,
 }
 
 impl Wire {
     /// Adds another sum.
     pub fn merge(&mut self, other: &Self) {
-        self.handshakes += other.handshakes;
+        self.connections += other.connections;
         self.handshake_out += other.handshake_out;
         self.handshake_in += other.handshake_in;
-        self.sampled += other.sampled;
+        self.transactions += other.transactions;
         self.payload_out += other.payload_out;
         self.payload_in += other.payload_in;
         self.bytes_out += other.bytes_out;
@@ -174,8 +201,14 @@ pub struct Tally {
     pub wire_full: Wire,
     /// On the wire, for resumed handshakes.
     pub wire_resumed: Wire,
+    /// Plaintext sent.
+    pub payload_out: u64,
+    /// Plaintext received.
+    pub payload_in: u64,
     /// ClientHellos that did not offer what was asked, in words: the experiment is wrong.
     pub wrong_offers: u64,
+    /// How late the generator's threads woke from short sleeps: whether they got their processor.
+    pub beat: Histogram,
 }
 
 impl Tally {
@@ -212,7 +245,10 @@ impl Tally {
         self.lag.merge(&other.lag);
         self.wire_full.merge(&other.wire_full);
         self.wire_resumed.merge(&other.wire_resumed);
+        self.payload_out += other.payload_out;
+        self.payload_in += other.payload_in;
         self.wrong_offers += other.wrong_offers;
+        self.beat.merge(&other.beat);
     }
 }
 

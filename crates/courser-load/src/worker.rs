@@ -173,6 +173,7 @@ impl Worker {
 async fn drive(worker: Rc<Worker>, intervals: Sender<(u64, Interval)>) -> io::Result<()> {
     let mut timer = Timer::new()?;
     spawn_local(keep_seconds(Rc::clone(&worker), intervals));
+    spawn_local(beat(Rc::clone(&worker)));
     match worker.plan.model.clone() {
         Model::Sessions(offered) => arrivals(&worker, &mut timer, &offered, session).await?,
         Model::Connections(offered) => arrivals(&worker, &mut timer, &offered, connection).await?,
@@ -280,6 +281,17 @@ async fn drain(worker: &Worker) {
         }
     };
     let _ = tokio::time::timeout(worker.plan.phases.drain, all_gone).await;
+}
+
+/// Sleeps, and notes how late it wakes: by then the thread either was busy, which its processor time tells, or did not
+/// get its processor.
+async fn beat(worker: Rc<Worker>) {
+    const PERIOD: Duration = Duration::from_millis(10);
+    loop {
+        let due = worker.now() + PERIOD;
+        tokio::time::sleep(PERIOD).await;
+        worker.beat(due);
+    }
 }
 
 /// Hands the counts over at the end of each second.

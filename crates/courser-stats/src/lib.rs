@@ -7,16 +7,20 @@ pub mod compare;
 pub mod counts;
 pub mod histogram;
 pub mod interval;
+pub mod modes;
 mod resample;
 pub mod rule;
 pub mod search;
 #[cfg(test)]
 mod simulate;
 mod special;
+pub mod steady;
 
 pub use compare::{Comparison, Plan, Target, Verdict};
 pub use counts::Counts;
 pub use histogram::Histogram;
 pub use interval::Interval;
+pub use modes::{Mode, Shift, Timer};
 pub use rule::{Limit, Observation, Outcome, Rule, RuleError};
 pub use search::{Finding, Scope, Search, Step, Trial};
+pub use steady::{Steadiness, steadiness};

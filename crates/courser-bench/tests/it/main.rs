@@ -1,1 +1,5 @@
 //! The program, judged from outside.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod verbs;

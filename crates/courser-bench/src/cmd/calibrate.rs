@@ -1,0 +1,241 @@
+//! `calibrate`: what this generator can do on this machine, against a server of our own in another process.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use clap::Parser;
+use courser_load::plan::{Exchange, Model, Plan};
+use courser_load::usage::Held;
+use serde_json::{Value, json};
+
+use crate::cli::{CalibrateArgs, Cli, Command as Verb, CommonArgs};
+use crate::deliver::print;
+use crate::exit::{Ended, Failure};
+use crate::findings::share;
+use crate::measure::{self, Interrupt};
+use crate::reading::{Reader, Reading};
+use crate::setup::{self, Intent};
+use crate::url::Url;
+use crate::watch::Watch;
+
+/// Connections at a time in a closed loop: enough that the server always has one to work on.
+const CLIENTS: u64 = 8;
+
+/// Connections a second for the schedule error: a light load, so that the generator's core is idle between them.
+const LIGHT: f64 = 500.0;
+
+/// Idle connections that are held: so many that what the process needs for itself does not show.
+const HELD: u64 = 4000;
+
+/// What is measured: its name, flags for TLS, connections per session.
+const CASES: [(&str, &[&str], u32); 5] = [
+    ("TLS 1.3 full, P-256, lean", &["--tls", "1.3", "--groups", "P-256"], 1),
+    ("TLS 1.3 full, X25519, lean", &["--tls", "1.3", "--groups", "X25519"], 1),
+    ("TLS 1.3 full, X25519, real", &["--tls", "1.3", "--groups", "X25519", "--engine", "real"], 1),
+    ("TLS 1.2 resumed by ticket, lean", &["--tls", "1.2"], 0),
+    ("TLS 1.3 resumed, P-256, lean", &["--tls", "1.3", "--groups", "P-256"], 0),
+];
+
+pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<Ended, Failure> {
+    let bench = Bench::start(args)?;
+    let mut rows = Vec::new();
+    for (number, (name, flags, reuse)) in CASES.iter().enumerate() {
+        eprintln!("{}/{}: {name}", number + 1, CASES.len() + 2);
+        rows.push(bench.handshakes(name, flags, *reuse)?);
+    }
+    eprintln!("{}/{}: schedule", CASES.len() + 1, CASES.len() + 2);
+    let schedule = bench.schedule()?;
+    eprintln!("{}/{}: memory", CASES.len() + 2, CASES.len() + 2);
+    let memory = bench.memory()?;
+    if args.json {
+        print(&format!("{:#}\n", document(&rows, &schedule, &memory)));
+    } else {
+        print(&table(&bench, &rows, &schedule, memory.as_ref()));
+    }
+    Ok(if bench.interrupt.came() { Ended::Cut } else { Ended::Well })
+}
+
+/// The server, and where everybody runs.
+struct Bench {
+    child: Child,
+    url: Url,
+    time: Duration,
+    /// CPUs of the generator and of the server, where there are two.
+    cpus: Option<(usize, usize)>,
+    interrupt: Interrupt,
+}
+
+/// Handshakes of one kind.
+struct Row {
+    name: String,
+    /// Processor time of the generator's thread by handshake, microseconds.
+    generator_us: f64,
+    /// Processor time of the server by handshake, microseconds.
+    server_us: f64,
+    handshakes: u64,
+    busy: f64,
+}
+
+impl Row {
+    /// What a core that does nothing else could make.
+    fn per_core(&self) -> f64 {
+        1e6 / self.generator_us
+    }
+}
+
+/// How late connections started under a light load.
+struct Schedule {
+    p50: Option<Duration>,
+    p99: Option<Duration>,
+    count: u64,
+}
+
+/// What the generator holds for idle connections.
+struct Memory {
+    connections: u64,
+    bytes_each: f64,
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        // It ends with its standard input.
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
+}
+
+impl Bench {
+    fn start(args: &CalibrateArgs) -> Result<Self, Failure> {
+        let cpus = courser_load::allowed_cpus();
+        let cpus = (cpus.len() > 1).then(|| (cpus[0], cpus[1]));
+        let program = std::env::current_exe().map_err(|why| Failure::system("finding this program", why))?;
+        let mut command = Command::new(program);
+        command.arg("respond").stdin(Stdio::piped()).stdout(Stdio::piped());
+        if let Some((_, server)) = cpus {
+            command.args(["--cpu", &server.to_string()]);
+        }
+        let mut child = command.spawn().map_err(|why| Failure::system("starting the server", why))?;
+        let mut address = String::new();
+        let output = child.stdout.take().ok_or_else(|| Failure::System("the server has no output".into()))?;
+        BufReader::new(output).read_line(&mut address).map_err(|why| Failure::system("the server", why))?;
+        let url = address.trim().parse().map_err(Failure::System)?;
+        Ok(Self { child, url, time: args.time, cpus, interrupt: Interrupt::install()? })
+    }
+
+    /// The flags that a user would give.
+    fn common(&self, flags: &[&str]) -> Result<CommonArgs, Failure> {
+        let url = self.url.to_string();
+        let time = format!("{}ms", self.time.as_millis());
+        let pid = self.child.id().to_string();
+        let cpu = self.cpus.map(|(generator, _)| generator.to_string());
+        let mut line =
+            vec!["courser-bench", "handshake", &url, "--duration", &time, "--quiet", "--server-pid", &pid];
+        line.extend(cpu.iter().flat_map(|cpu| ["--cpus", cpu]));
+        line.extend(flags);
+        match Cli::try_parse_from(line).map_err(Failure::usage)?.command {
+            Verb::Handshake(args) => Ok(args.common),
+            _ => Err(Failure::System("the flags of a handshake are of another verb".into())),
+        }
+    }
+
+    fn run(&self, flags: &[&str], intent: Intent) -> Result<(Plan, measure::Outcome), Failure> {
+        let common = self.common(flags)?;
+        let plan = setup::plan(&self.url, intent, &common)?;
+        let (reader, _) = Reader::new(&common.server)?;
+        let (outcome, _) =
+            measure::run(&plan, None, reader, &self.interrupt, &mut Watch::new(&common.output))?;
+        Ok((plan, outcome))
+    }
+
+    fn handshakes(&self, name: &str, flags: &[&str], reuse: u32) -> Result<Row, Failure> {
+        let intent = Intent { model: Model::Closed(CLIENTS), reuse, exchange: Exchange::Handshake };
+        let (plan, outcome) = self.run(flags, intent)?;
+        let run = crate::keep::runs(name, &plan, &outcome, &Default::default()).pop();
+        let run = run.ok_or_else(|| Failure::System("nothing was measured".into()))?;
+        let window = Duration::from_micros(run.totals.window_us);
+        let handshakes = run.totals.handshakes();
+        let busy = run.generators[0].threads.first().and_then(|thread| thread.busy).unwrap_or(0.0);
+        let [before, after] =
+            outcome.windows[0].samples.as_ref().ok_or_else(|| Failure::System("cut".into()))?;
+        let server = before.server.as_ref().zip(after.server.as_ref());
+        let server = server.map(|(first, last)| last.since(first)).map(|usage| usage.user + usage.system);
+        let each = |time: Duration| time.as_secs_f64() * 1e6 / share(handshakes, 1).max(1.0);
+        Ok(Row {
+            name: name.to_owned(),
+            generator_us: each(window.mul_f64(busy)),
+            server_us: server.map_or(f64::NAN, each),
+            handshakes,
+            busy,
+        })
+    }
+
+    fn schedule(&self) -> Result<Schedule, Failure> {
+        let common = self.common(&[])?;
+        let model = Model::Connections(setup::steady(LIGHT, &common.run));
+        let (_, outcome) = self.run(&[], Intent { model, reuse: 1, exchange: Exchange::Handshake })?;
+        let lag = &outcome.windows[0].tally.lag;
+        let at = |fraction| lag.quantile(fraction).filter(|_| lag.supports(fraction));
+        Ok(Schedule { p50: at(0.5), p99: at(0.99), count: lag.count() })
+    }
+
+    fn memory(&self) -> Result<Option<Memory>, Failure> {
+        let flags = ["--warm-up", "0", "--ramp-up", "0"];
+        let bytes = |reading: &Reading| Some(reading.own.as_ref()?.held.map(Held::bytes)?);
+        let before = bytes(&Reader::new(&self.common(&flags)?.server)?.0.read());
+        let exchange = Exchange::Hold { first: None };
+        let (_, outcome) = self.run(&flags, Intent { model: Model::Closed(HELD), reuse: 1, exchange })?;
+        let counted = &outcome.windows[0];
+        let connections = counted.tally.succeeded - counted.tally.failed().min(counted.tally.succeeded);
+        let after = counted.samples.as_ref().and_then(|[_, after]| bytes(after));
+        let more = before.zip(after).map(|(before, after)| after.saturating_sub(before));
+        Ok(more.map(|more| Memory { connections, bytes_each: share(more, connections) }))
+    }
+}
+
+fn table(bench: &Bench, rows: &[Row], schedule: &Schedule, memory: Option<&Memory>) -> String {
+    let map = bench.cpus.map_or_else(
+        || "generator and server share one CPU: these figures are of both".to_owned(),
+        |(generator, server)| format!("generator on CPU {generator}, server on CPU {server}"),
+    );
+    let mut text = format!("{map}; network included\n\n");
+    text += &format!(
+        "{:<34} {:>12} {:>12} {:>12} {:>11}\n",
+        "handshakes", "generator us", "per core/s", "server us", "count"
+    );
+    for row in rows {
+        let (us, per_core) = (row.generator_us, row.per_core());
+        text += &format!(
+            "{:<34} {us:>12.1} {per_core:>12.0} {:>12.1} {:>11}\n",
+            row.name, row.server_us, row.handshakes
+        );
+    }
+    let time = |time: Option<Duration>| {
+        time.map_or("-".into(), |time| format!("{:.0} us", time.as_secs_f64() * 1e6))
+    };
+    let (p50, p99) = (time(schedule.p50), time(schedule.p99));
+    text += &format!("\nschedule error at {LIGHT:.0}/s: p50 {p50}, p99 {p99} of {} starts\n", schedule.count);
+    if let Some(memory) = memory {
+        let (each, connections) = (memory.bytes_each / 1024.0, memory.connections);
+        text += &format!("memory per idle client connection: {each:.1} KiB of {connections}\n");
+    }
+    text
+}
+
+fn document(rows: &[Row], schedule: &Schedule, memory: &Option<Memory>) -> Value {
+    let us = |time: Option<Duration>| time.map(|time| time.as_secs_f64() * 1e6);
+    let rows: Vec<Value> = rows
+        .iter()
+        .map(|row| {
+            json!({
+                "name": row.name, "generator_us": row.generator_us, "per_core_per_second": row.per_core(),
+                "server_us": row.server_us, "handshakes": row.handshakes, "generator_busy": row.busy,
+            })
+        })
+        .collect();
+    json!({
+        "format": "courser-calibration", "version": 1, "handshakes": rows,
+        "schedule_error": {"rate": LIGHT, "p50_us": us(schedule.p50), "p99_us": us(schedule.p99), "count": schedule.count},
+        "idle_memory": memory.as_ref().map(|memory| json!({"connections": memory.connections, "bytes_each": memory.bytes_each})),
+    })
+}

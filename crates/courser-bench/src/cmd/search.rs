@@ -1,0 +1,128 @@
+//! `search`: the highest rate that satisfies rules.
+
+use std::time::Duration;
+
+use courser_load::plan::{Model, Phases, Plan};
+use courser_load::tally::Tally;
+use courser_record::{Found, LoadKind, Run};
+use courser_stats::search::{Confirmation, Finding, Scope, Search, Step, Trial};
+use courser_stats::{Observation, Rule};
+
+use crate::cli::SearchArgs;
+use crate::deliver;
+use crate::exit::{Ended, Failure};
+use crate::experiment::Asked;
+use crate::session::Session;
+use crate::setup::{self, Intent};
+
+pub(crate) fn search(args: &SearchArgs) -> Result<Ended, Failure> {
+    let rules = args
+        .rules
+        .iter()
+        .map(|rule| rule.parse())
+        .collect::<Result<Vec<Rule>, _>>()
+        .map_err(Failure::usage)?;
+    let scope = Scope { budget: args.budget, ..Scope::new(args.from, args.to) };
+    let mut search = Search::new(rules, scope).map_err(Failure::usage)?;
+    let reuse = args.reuse.reuse;
+    if reuse == 0 {
+        return Err(Failure::usage("a search offers sessions: --reuse 1 or more"));
+    }
+    let model = Model::Sessions(setup::steady(args.from, &args.common.run));
+    let exchange = setup::exchange(&args.url, &args.request)?;
+    let plan = setup::plan(&args.url, Intent { model, reuse, exchange }, &args.common)?;
+    let mut session = Session::open(&args.url, &args.common, reuse, &plan)?;
+    let runs = trials(&mut search, &mut session, &plan, args)?;
+    let request = Some(&args.request);
+    let (kind, rules) = (LoadKind::Sessions, args.rules.clone());
+    let asked = Asked { command: "search", kind, reuse, rate_to: Some(args.to), rules, request };
+    let mut record = session.record(&plan, asked, runs);
+    record.found = search.findings().iter().map(found).collect();
+    let ended = deliver::deliver(&record, &args.common.output)?;
+    let none = |found: &courser_stats::search::Found| matches!(found.finding, Finding::BelowRange { .. });
+    Ok(if ended == Ended::Well && search.findings().iter().any(none) { Ended::NoRate } else { ended })
+}
+
+fn trials(
+    search: &mut Search,
+    session: &mut Session<'_>,
+    plan: &Plan,
+    args: &SearchArgs,
+) -> Result<Vec<Run>, Failure> {
+    let mut runs = Vec::new();
+    while let Step::Trial(trial) = search.step() {
+        let label = format!("trial {} at {:.0}/s", runs.len() + 1, trial.rate);
+        session.watch.time_left(search.time_left());
+        let (outcome, run) = session.run(&label, &of_trial(plan, &trial, args))?;
+        if outcome.cut {
+            runs.extend(run);
+            break;
+        }
+        for (run, counted) in run.into_iter().zip(&outcome.windows) {
+            match &run.verdict.withheld {
+                Some(reason) => search.report_invalid(reason.clone()),
+                None => search.report(&observation(&run, &counted.tally)),
+            }
+            runs.push(run);
+        }
+    }
+    Ok(runs)
+}
+
+/// The plan of a trial: the rate climbs over the warm-up, and what is seen after it counts.
+fn of_trial(plan: &Plan, trial: &Trial, args: &SearchArgs) -> Plan {
+    let mut run = args.common.run.clone();
+    run.duration = trial.measure;
+    let phases = Phases { warm_up: Duration::ZERO, ramp: trial.warm_up, ..plan.phases };
+    Plan { model: Model::Sessions(setup::steady(trial.rate, &run)), phases, ..plan.clone() }
+}
+
+fn observation<'c>(run: &Run, tally: &'c Tally) -> Observation<'c> {
+    let per_second = |count| run.totals.per_second(count).unwrap_or(0.0);
+    Observation {
+        attempted: tally.attempted,
+        succeeded: tally.succeeded,
+        failed: tally.failed(),
+        offered: per_second(tally.attempted),
+        achieved: per_second(tally.succeeded),
+        response: &tally.response_intended,
+    }
+}
+
+fn found(found: &courser_stats::search::Found) -> Found {
+    let mut told =
+        Found { rule: found.rule.to_string(), rate: None, rate_low: None, rate_high: None, note: None };
+    match &found.finding {
+        Finding::Maximum { rate, interval, precise, confirmation } => {
+            told.rate = Some(*rate);
+            (told.rate_low, told.rate_high) = (Some(interval.low), Some(interval.high));
+            let width =
+                if *precise { "" } else { "the time was up before the interval was as narrow as asked; " };
+            told.note = Some(format!("{width}{}", confirmed(confirmation)));
+        }
+        Finding::NeverExceeded { at } => {
+            told.note = Some(format!(
+                "never exceeded: it holds at {at:.0}/s; a search has to see failure above (--to)"
+            ));
+        }
+        Finding::BelowRange { from } => told.note = Some(format!("broken at {from:.0}/s already (--from)")),
+        Finding::GeneratorBound { above, reason } => {
+            told.note = Some(format!("the generator was the limit above {above:.0}/s: {reason}"));
+        }
+        Finding::Unknown { interval } => {
+            (told.rate_low, told.rate_high) = (Some(interval.low), Some(interval.high));
+            told.note = Some("the time was up before more was known (--budget)".into());
+        }
+    }
+    told
+}
+
+fn confirmed(confirmation: &Confirmation) -> String {
+    match confirmation {
+        Confirmation::At(rate) => format!("confirmed at {rate:.0}/s"),
+        Confirmation::Missing { rate, more } => {
+            format!("at {rate:.0}/s {more} more samples would confirm it")
+        }
+        Confirmation::None => "not confirmed by a long trial".into(),
+    }
+}

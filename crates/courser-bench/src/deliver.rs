@@ -1,0 +1,62 @@
+//! The end of a verb that measured: the record is kept, then printed, and its verdict becomes the exit code.
+
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::time::SystemTime;
+
+use courser_record::{Experiment, Record, Run};
+use courser_report::text::{self, Style};
+
+use crate::cli::OutputArgs;
+use crate::exit::{Ended, Failure, colour};
+use crate::keep;
+
+/// Columns of a table when nobody says how wide the terminal is.
+const WIDTH: usize = 110;
+
+/// A record of these runs. `cut`: what ended it before its time.
+pub(crate) fn record(experiment: Experiment, runs: Vec<Run>, cut: bool) -> Record {
+    let created = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let mut record = Record::new(keep::tool(), created, keep::machine(), experiment);
+    record.command_line = std::env::args().collect();
+    record.cut = cut.then(|| "Ctrl-C".to_owned());
+    record.runs = runs;
+    record
+}
+
+/// Keeps and prints.
+pub(crate) fn deliver(record: &Record, output: &OutputArgs) -> Result<Ended, Failure> {
+    if let Some(path) = &output.record {
+        write(record, path)?;
+    }
+    if output.json {
+        print(&format!("{}\n", record.to_json().trim_end()));
+    } else if !output.ndjson {
+        print(&text::render(record, style()));
+    }
+    if let Some(path) = &output.record {
+        eprintln!("record: {}", path.display());
+    }
+    Ok(match (&record.cut, record.is_valid()) {
+        (Some(_), _) => Ended::Cut,
+        (None, true) => Ended::Well,
+        (None, false) => Ended::Withheld,
+    })
+}
+
+/// Writes a record where nothing of an earlier one is lost if that fails.
+pub(crate) fn write(record: &Record, path: &Path) -> Result<(), Failure> {
+    record.write(path).map_err(|why| Failure::System(why.to_string()))
+}
+
+/// Prints to standard output; whoever has closed it wants no more.
+pub(crate) fn print(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+pub(crate) fn style() -> Style {
+    let stdout = std::io::stdout();
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let width = columns.filter(|_| stdout.is_terminal()).unwrap_or(WIDTH);
+    Style { colour: colour(&stdout), width }
+}

@@ -1,0 +1,65 @@
+//! How the program ends: exit codes, and how a failure is told. The codes are documented in `--help`.
+
+use std::fmt;
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+/// Ends with something to tell the caller beyond success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// All is well.
+    Well = 0,
+    /// The verdict is withheld.
+    Withheld = 3,
+    /// Ctrl-C.
+    Cut = 6,
+    /// No rate satisfies a rule.
+    NoRate = 7,
+}
+
+impl From<Ended> for ExitCode {
+    fn from(ended: Ended) -> Self {
+        Self::from(ended as u8)
+    }
+}
+
+/// Why nothing could be done.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The system refused something: exit code 1.
+    System(String),
+    /// The command line asks for what cannot be had: exit code 2.
+    Usage(String),
+    /// The target cannot be reached: exit code 4.
+    Unreachable(String),
+    /// No TLS with the target: exit code 5.
+    NoTls(String),
+}
+
+impl Failure {
+    /// A refusal of the system, with what was being done.
+    pub(crate) fn system(doing: impl fmt::Display, error: impl fmt::Display) -> Self {
+        Self::System(format!("{doing}: {error}"))
+    }
+
+    pub(crate) fn usage(why: impl fmt::Display) -> Self {
+        Self::Usage(why.to_string())
+    }
+
+    /// Prints the failure on standard error and gives its exit code.
+    pub(crate) fn report(self) -> ExitCode {
+        let (code, message) = match self {
+            Self::System(message) => (1, message),
+            Self::Usage(message) => (2, message),
+            Self::Unreachable(message) => (4, message),
+            Self::NoTls(message) => (5, message),
+        };
+        eprintln!("error: {message}");
+        ExitCode::from(code)
+    }
+}
+
+/// Colour only on terminals, and not where NO_COLOR is set (no-color.org).
+pub(crate) fn colour(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}

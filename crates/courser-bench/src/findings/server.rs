@@ -1,0 +1,203 @@
+//! What the server did that the figures alone would hide: named by what it is.
+
+use courser_load::failure::{Class, Step};
+use courser_load::offered::Session;
+use courser_load::plan::{Close, Exchange, Model};
+use courser_load::tally::Ending;
+use courser_record::{Finding, Severity};
+use courser_stats::modes::{self, Mode, Shift, Timer};
+
+use super::{Evidence, percent, share};
+use crate::keep::counts;
+
+/// Less than this share of the resumptions that were offered is worth a word.
+const MOST_RESUMED: f64 = 0.99;
+
+pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    found.extend(failures(evidence));
+    found.extend(false_resumption(evidence));
+    found.extend(resets(evidence));
+    found.extend(no_tickets(evidence));
+    found.extend(not_resumed(evidence));
+    found.extend(retried(evidence));
+    found.extend(delays(evidence));
+    found.extend(endings(evidence));
+    found.extend(closed_loop(evidence));
+    found.extend(loopback(evidence));
+    found
+}
+
+/// Every class of failure that is the server's, with its share.
+fn failures(evidence: &Evidence<'_>) -> Option<Finding> {
+    let tally = &evidence.counted.tally;
+    let theirs = tally.failures.iter().filter(|(class, _)| !class.is_ours());
+    let named: Vec<String> = theirs.clone().map(|(class, count)| format!("{class} {count}")).collect();
+    let count: u64 = theirs.map(|(_, count)| count).sum();
+    (count > 0).then(|| {
+        let lost = percent(share(count, tally.attempted));
+        let text = format!("loss: {lost} of {} attempts failed ({})", tally.attempted, named.join(", "));
+        Finding::new("loss", Severity::Warning, text, "a rule with loss<… says how much is allowed")
+    })
+}
+
+fn false_resumption(evidence: &Evidence<'_>) -> Option<Finding> {
+    let count = evidence.counted.tally.failures.get(&Class::FalseResumption);
+    (count > 0).then(|| {
+        let text = format!(
+            "false resumption: {count} times the server said that it resumes and did a full handshake"
+        );
+        Finding::new(
+            "false-resumption",
+            Severity::Warning,
+            text,
+            "the server breaks the protocol; report it there",
+        )
+    })
+}
+
+fn resets(evidence: &Evidence<'_>) -> Option<Finding> {
+    let tally = &evidence.counted.tally;
+    let count = tally.failures.get(&Class::Reset(Step::Confirmation))
+        + tally.failures.get(&Class::Reset(Step::Answer));
+    (count > 0).then(|| {
+        let text = format!("{count} connections were reset after the client's Finished");
+        let advice = "the handshake looked done to the client: the server gave up behind it (its backend, its limits, its \
+                      own check of the Finished)";
+        Finding::new("reset-after-finished", Severity::Warning, text, advice)
+    })
+}
+
+/// The clients would have resumed, had they been given anything to resume with.
+fn no_tickets(evidence: &Evidence<'_>) -> Option<Finding> {
+    let tally = &evidence.counted.tally;
+    let (handshakes, without) = (tally.negotiated.total(), tally.offered.get(&Session::None));
+    let expected = match evidence.reuse {
+        1 => return None,
+        0 => 0.05, // clients that are new in the window
+        reuse => 1.0 / f64::from(reuse),
+    };
+    let excess = share(without, handshakes) - expected;
+    let is_given = handshakes > 0 && excess < 0.02;
+    (handshakes > 0 && !is_given).then(|| {
+        let nothing = tally.offered.total() == without;
+        let (id, what) = if nothing {
+            ("no-sessions", "the server gave no session or ticket: every handshake was full".to_owned())
+        } else {
+            let text = format!(
+                "{} of the handshakes were full for want of a session or ticket",
+                percent(share(without, handshakes))
+            );
+            ("few-sessions", text)
+        };
+        let advice =
+            "look at the server's tickets and session cache; or ask with --reuse 1 for full handshakes";
+        Finding::new(id, Severity::Warning, what, advice)
+    })
+}
+
+/// Sessions were offered, and not taken.
+fn not_resumed(evidence: &Evidence<'_>) -> Option<Finding> {
+    let tally = &evidence.counted.tally;
+    let offered = tally.offered.total() - tally.offered.get(&Session::None);
+    let resumed = counts(tally, |negotiated| negotiated.resumed != Session::None);
+    let taken = share(resumed, offered);
+    (offered > 0 && taken < MOST_RESUMED).then(|| {
+        let text = format!("resumption: {offered} sessions were offered, {} of them resumed", percent(taken));
+        let id = if resumed == 0 { "resumption-refused" } else { "resumption-partial" };
+        let advice = "the server's cache is too small or not shared between its workers, its ticket keys differ or change, \
+                      or it takes each ticket once";
+        Finding::new(id, Severity::Warning, text, advice)
+    })
+}
+
+fn retried(evidence: &Evidence<'_>) -> Option<Finding> {
+    let tally = &evidence.counted.tally;
+    let retried = counts(tally, |negotiated| negotiated.retried);
+    (retried > 0).then(|| {
+        let text = format!(
+            "HelloRetryRequest: {} of the handshakes took another round trip",
+            percent(share(retried, tally.negotiated.total()))
+        );
+        let advice =
+            "the server wants another group than the one with the key share: offer its first (--groups)";
+        Finding::new("hello-retry-request", Severity::Warning, text, advice)
+    })
+}
+
+/// Delays that are nobody's work, but a timer's: a hill apart from the rest, or the same for every answer.
+fn delays(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let tally = &evidence.counted.tally;
+    let mut found: Vec<Finding> = modes::modes(&tally.response_actual).iter().map(hill).collect();
+    let times = if tally.full.last_byte.count() > 0 { &tally.full } else { &tally.resumed };
+    found.extend(modes::shift(&times.last_byte, &times.handshake).as_ref().and_then(shift));
+    found
+}
+
+fn hill(mode: &Mode) -> Finding {
+    let (share, centre) = (percent(mode.share), mode.centre);
+    let text =
+        format!("delay: {share} of the answers took about {centre:.0?}, apart from the rest: {}", mode.timer);
+    let advice = format!("{}; or a server that stops for that long", mode.timer.advice());
+    Finding::new(delay_id(mode.timer), Severity::Warning, text, advice)
+}
+
+fn shift(shift: &Shift) -> Option<Finding> {
+    let timer = shift.timer?;
+    let text = format!("delay: every answer comes {:.0?} after its handshake: {timer}", shift.by);
+    let advice = format!("{}; or a server that sleeps", timer.advice());
+    Some(Finding::new(delay_id(timer), Severity::Warning, text, advice))
+}
+
+fn delay_id(timer: Timer) -> &'static str {
+    match timer {
+        Timer::DelayedAck => "delay-40ms",
+        Timer::Retransmission => "delay-200ms",
+        Timer::Syn => "stall-1s",
+        Timer::SecondSyn => "stall-3s",
+    }
+}
+
+fn endings(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let endings = &evidence.counted.tally.endings;
+    let rude = |ending, id: &str, what: &str, advice: &str| {
+        let count = endings.get(&ending);
+        let tls = evidence.plan.target.security.is_some();
+        (count > 0 && tls).then(|| {
+            let text = format!("{} of the connections ended {what}", percent(share(count, endings.total())));
+            Finding::new(id, Severity::Note, text, advice)
+        })
+    };
+    let reset = rude(
+        Ending::Reset,
+        "reset-at-end",
+        "in a reset after the answer",
+        "RFC 9411 counts that as a failure",
+    );
+    let bare = rude(
+        Ending::Fin,
+        "no-close-notify",
+        "without close_notify",
+        "a client cannot tell the end from a cut (RFC 8446, section 6.1)",
+    );
+    reset.into_iter().chain(bare.filter(|_| evidence.plan.close == Close::CloseNotify)).collect()
+}
+
+fn closed_loop(evidence: &Evidence<'_>) -> Option<Finding> {
+    matches!(evidence.plan.model, Model::Closed(_)).then(|| {
+        let held = matches!(evidence.plan.exchange, Exchange::Hold { .. });
+        let text = "closed loop: the rate is the server's answer to this many clients, and response times are those of a \
+                    saturated server";
+        let advice = "use --rate for what users would wait";
+        (!held).then(|| Finding::new("closed-loop", Severity::Note, text, advice))
+    })?
+}
+
+fn loopback(evidence: &Evidence<'_>) -> Option<Finding> {
+    let local = evidence.plan.target.addresses.iter().all(|address| address.ip().is_loopback());
+    local.then(|| {
+        let text = "loopback: a sender pays for the receiver's network stack";
+        let advice = "compare with the direct path (http:// to the origin), and programs with each other, not with networks";
+        Finding::new("loopback", Severity::Note, text, advice)
+    })
+}

@@ -1,0 +1,65 @@
+//! What is read beside the load, at both ends of each window: the server, the origin, ourselves, the cores.
+
+use courser_load::usage::{Cores, Server, UsageSample};
+
+use crate::cli::ServerArgs;
+use crate::exit::Failure;
+
+/// Whoever is read.
+pub(crate) struct Reader {
+    server: Option<Server>,
+    own: Option<Server>,
+}
+
+/// One reading. What could not be read is missing.
+pub(crate) struct Reading {
+    pub(crate) server: Option<UsageSample>,
+    pub(crate) own: Option<UsageSample>,
+    pub(crate) cores: Option<Cores>,
+    /// Why the server could not be read, if it was to be.
+    pub(crate) trouble: Option<String>,
+}
+
+/// What is known of the server before the run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Watched {
+    /// Its control group.
+    pub(crate) cgroup: Option<String>,
+    /// CPUs that it may use.
+    pub(crate) cpus: Vec<usize>,
+    /// CPUs that the origin may use.
+    pub(crate) origin_cpus: Vec<usize>,
+}
+
+impl Reader {
+    /// Finds the processes.
+    pub(crate) fn new(args: &ServerArgs) -> Result<(Self, Watched), Failure> {
+        let server = match (&args.server_pid, &args.server_cgroup) {
+            (Some(pid), _) => Some(Server::from_pid(*pid).map_err(Failure::usage)?),
+            (None, Some(path)) => Some(Server::from_cgroup(path).map_err(Failure::usage)?),
+            (None, None) => None,
+        };
+        let origin = args.origin_pid.map(Server::from_pid).transpose().map_err(Failure::usage)?;
+        let own = Server::from_pid(std::process::id()).ok();
+        let cpus = |server: &Option<Server>| server.as_ref().and_then(Server::cpus).unwrap_or_default();
+        let watched = Watched {
+            cgroup: args.server_cgroup.as_ref().map(|path| path.display().to_string()),
+            cpus: args.server_cpus.as_ref().map_or_else(|| cpus(&server), |cpus| cpus.0.clone()),
+            origin_cpus: cpus(&origin),
+        };
+        Ok((Self { server, own }, watched))
+    }
+
+    /// Reads all of them.
+    pub(crate) fn read(&mut self) -> Reading {
+        let server = self.server.as_mut().map(Server::sample);
+        let trouble = server.as_ref().and_then(|sample| sample.as_ref().err()).map(ToString::to_string);
+        let sample = |server: &mut Option<Server>| server.as_mut().and_then(|server| server.sample().ok());
+        Reading {
+            server: server.and_then(Result::ok),
+            own: sample(&mut self.own),
+            cores: Cores::read().ok(),
+            trouble,
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Whom to load, as it is written: `https://host:port/path`, `host:port`.
+
+use std::fmt;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::str::FromStr;
+
+use http::Uri;
+
+/// What is spoken on the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scheme {
+    /// HTTP over TLS.
+    Https,
+    /// HTTP in clear.
+    Http,
+    /// Bytes over TLS.
+    Tls,
+    /// Bytes in clear.
+    Tcp,
+}
+
+/// A target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Url {
+    pub(crate) scheme: Scheme,
+    /// Without brackets.
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    /// Path and query; `/` when there is none.
+    pub(crate) path: String,
+    text: String,
+}
+
+impl Url {
+    pub(crate) fn is_secure(&self) -> bool {
+        matches!(self.scheme, Scheme::Https | Scheme::Tls)
+    }
+
+    /// Host and port as the `Host` field of a request has them (RFC 9110, section 7.2).
+    pub(crate) fn host_field(&self) -> String {
+        let usual = if self.scheme == Scheme::Http { 80 } else { 443 };
+        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        if self.port == usual { host } else { format!("{host}:{}", self.port) }
+    }
+
+    /// Looks the host up, once, before the run.
+    pub(crate) fn addresses(&self) -> Result<Vec<SocketAddr>, String> {
+        let found = (self.host.as_str(), self.port).to_socket_addrs();
+        let found: Vec<_> = found.map_err(|why| format!("{}: {why}", self.host))?.collect();
+        // One address family: the others lead to the same machine, with other costs.
+        let family = found.first().ok_or_else(|| format!("{}: no address", self.host))?.is_ipv4();
+        Ok(found.into_iter().filter(|address| address.is_ipv4() == family).collect())
+    }
+}
+
+impl FromStr for Url {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bad = |why: String| format!("{why}; write https://host:port/path or host:port");
+        let whole = if text.contains("://") { text.to_owned() } else { format!("tls://{text}") };
+        let uri: Uri = whole.parse().map_err(|why| bad(format!("{why}")))?;
+        let scheme = match uri.scheme_str() {
+            Some("https") => Scheme::Https,
+            Some("http") => Scheme::Http,
+            Some("tls") => Scheme::Tls,
+            Some("tcp") => Scheme::Tcp,
+            other => return Err(bad(format!("{:?} is no scheme of ours", other.unwrap_or_default()))),
+        };
+        let host = uri.host().filter(|host| !host.is_empty()).ok_or_else(|| bad("no host".into()))?;
+        let usual = if scheme == Scheme::Http { 80 } else { 443 };
+        let path = uri.path_and_query().map_or("/", |path| path.as_str());
+        Ok(Self {
+            scheme,
+            host: host.trim_start_matches('[').trim_end_matches(']').to_owned(),
+            port: uri.port_u16().unwrap_or(usual),
+            path: if path.is_empty() { "/".into() } else { path.to_owned() },
+            text: text.to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usual_forms_are_read() {
+        let url: Url = "https://[::1]:8443/?s=20k".parse().expect("a URL");
+        assert_eq!((url.host.as_str(), url.port, url.path.as_str()), ("::1", 8443, "/?s=20k"));
+        assert_eq!(url.host_field(), "[::1]:8443");
+        let url: Url = "example.org:443".parse().expect("an endpoint");
+        assert_eq!((url.scheme, url.host_field().as_str()), (Scheme::Tls, "example.org"));
+        assert_eq!("http://h".parse::<Url>().expect("a URL").port, 80);
+    }
+
+    #[test]
+    fn what_is_no_target_is_refused() {
+        for text in ["ftp://host/", "https://", "", "https://host:99999/"] {
+            assert!(text.parse::<Url>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! A run as it is watched: a line a second, a bar with the time left, or a line of JSON a second.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, SystemTime};
+
+use courser_load::plan::Plan;
+use courser_load::tally::Interval as Counted;
+use courser_report::text;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::cli::OutputArgs;
+use crate::keep;
+
+/// Shows seconds as they pass.
+pub(crate) struct Watch {
+    quiet: bool,
+    ndjson: bool,
+    label: String,
+    /// Of runs to come.
+    left: Option<Duration>,
+    bar: ProgressBar,
+    plan: Option<Plan>,
+    started: SystemTime,
+}
+
+impl Watch {
+    /// As the flags say. The bar and the lines go to standard error; lines of JSON to standard output.
+    pub(crate) fn new(output: &OutputArgs) -> Self {
+        Self {
+            quiet: output.quiet || output.ndjson,
+            ndjson: output.ndjson,
+            label: String::new(),
+            left: None,
+            bar: ProgressBar::hidden(),
+            plan: None,
+            started: SystemTime::now(),
+        }
+    }
+
+    /// Names the next run.
+    pub(crate) fn label(&mut self, label: impl Into<String>) {
+        self.label = label.into();
+    }
+
+    /// Says how much is to come after the next run.
+    pub(crate) fn time_left(&mut self, left: Duration) {
+        self.left = Some(left);
+    }
+
+    pub(crate) fn begin(&mut self, plan: &Plan) {
+        self.started = SystemTime::now();
+        let whole = plan.steady_end();
+        let show = !self.quiet && std::io::stderr().is_terminal();
+        let target = if show { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        self.bar = ProgressBar::with_draw_target(Some(whole.as_secs().max(1)), target);
+        let style = ProgressStyle::with_template("{bar:40} {pos}/{len} s, {eta} left {msg}");
+        self.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        let left = self.left.map(|left| format!(", all trials about {} s", left.as_secs()));
+        self.bar.set_message(format!("({}{})", self.label, left.unwrap_or_default()));
+        self.plan = Some(plan.clone());
+    }
+
+    pub(crate) fn second(&mut self, number: usize, counted: &Counted) {
+        let Some(plan) = &self.plan else { return };
+        let interval = keep::interval(number, counted, plan, self.started);
+        self.bar.set_position(number as u64 + 1);
+        if self.ndjson {
+            // Whoever has closed the pipe wants no more of it.
+            let _ = writeln!(std::io::stdout(), "{}", interval.to_ndjson(&self.label));
+        } else if !self.quiet {
+            self.print(&text::line(&interval));
+        }
+    }
+
+    fn print(&self, line: &str) {
+        if self.bar.is_hidden() {
+            eprintln!("{line}");
+        } else {
+            self.bar.println(line);
+        }
+    }
+
+    pub(crate) fn end(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
