@@ -29,7 +29,7 @@ mod quest;
 #[cfg(test)]
 mod tests;
 
-use quest::Quest;
+use quest::{Ceiling, Quest};
 
 /// Where to search, how precisely, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -154,8 +154,9 @@ pub struct Search {
     quests: Vec<Quest>,
     spent: Duration,
     trials: usize,
-    /// The lowest rate that the generator could not make, with the reason.
-    ceiling: Option<(f64, String)>,
+    /// The highest rate that the generator made.
+    made: f64,
+    ceiling: Option<Ceiling>,
     refused: u32,
     step: Step,
 }
@@ -163,11 +164,8 @@ pub struct Search {
 /// Trials after which a search ends whatever the budget: many times what any simulation took.
 const MOST_TRIALS: usize = 200;
 
-/// Trials that the generator may fail before the search ends.
+/// Trials that the generator may fail before no higher rate is asked of it than it has made.
 const MOST_REFUSED: u32 = 3;
-
-/// Where trials go on after one that the generator failed: below by what its own limit varies.
-const SPARED: f64 = 0.95;
 
 impl Scope {
     /// Between two rates, at 3 % either way, in under five minutes.
@@ -193,8 +191,8 @@ impl Search {
         }
         let quests = rules.into_iter().map(|rule| Quest::new(rule, scope)).collect();
         let step = Step::Done;
-        let mut search =
-            Self { scope, quests, spent: Duration::ZERO, trials: 0, ceiling: None, refused: 0, step };
+        let spent = Duration::ZERO;
+        let mut search = Self { scope, quests, spent, trials: 0, made: 0.0, ceiling: None, refused: 0, step };
         search.advance();
         Ok(search)
     }
@@ -210,17 +208,19 @@ impl Search {
         for quest in &mut self.quests {
             quest.take(&trial, observation);
         }
+        self.made = self.made.max(trial.rate);
         self.count(&trial);
     }
 
-    /// Takes that the generator could not make the trial's rate, and why. The search goes on below; after three such
-    /// trials it ends.
+    /// Takes that the generator could not make the trial's rate, and why. The search goes on below; after a few such
+    /// trials not above what was made before, and after twice as many it ends.
     pub fn report_invalid(&mut self, reason: impl Into<String>) {
         let Step::Trial(trial) = self.step else { return };
         self.refused += 1;
-        if self.ceiling.as_ref().is_none_or(|(rate, _)| trial.rate < *rate) {
-            self.ceiling = Some((trial.rate, reason.into()));
-        }
+        let refused = self.ceiling.as_ref().map_or(trial.rate, |ceiling| ceiling.refused.min(trial.rate));
+        let made = self.made.min(refused);
+        let allowed = if self.refused < MOST_REFUSED { (made * refused).sqrt() } else { made };
+        self.ceiling = Some(Ceiling { refused, allowed: allowed.min(refused * 0.95), reason: reason.into() });
         self.count(&trial);
     }
 
@@ -251,7 +251,7 @@ impl Search {
     }
 
     fn advance(&mut self) {
-        let over = self.trials >= MOST_TRIALS || self.refused >= MOST_REFUSED;
+        let over = self.trials >= MOST_TRIALS || self.refused >= 2 * MOST_REFUSED;
         let next = if over { None } else { self.next_trial() };
         let left = self.scope.budget.saturating_sub(self.spent);
         self.step = next.filter(|trial| trial.length() <= left).map_or(Step::Done, Step::Trial);
@@ -261,7 +261,7 @@ impl Search {
     fn next_trial(&self) -> Option<Trial> {
         let left = self.scope.budget.saturating_sub(self.spent);
         let neediest = self.open().max_by(|one, other| one.need().total_cmp(&other.need()))?;
-        let highest = self.ceiling.as_ref().map_or(self.scope.to, |(rate, _)| rate * SPARED);
+        let highest = self.ceiling.as_ref().map_or(self.scope.to, |ceiling| ceiling.allowed);
         (highest >= self.scope.from).then(|| neediest.trial(highest, left))
     }
 

@@ -103,6 +103,12 @@ impl Belief {
         (self.first + length(self.cells.len()) * self.step).exp()
     }
 
+    /// How far above the knee trials are blind even where it is steep: the logarithm of the rate there over the knee's.
+    pub(super) fn blind(&self) -> f64 {
+        let blind = STEEPNESS.map(|steepness| (self.least_shift - ONE_IN_FIVE * steepness).max(0.0));
+        self.cells.iter().flat_map(|cells| cells.iter().zip(blind)).map(|(cell, blind)| cell * blind).sum()
+    }
+
     /// The probability that the knee is below a rate.
     pub(super) fn below(&self, rate: f64) -> f64 {
         let rows = (rate.ln() - self.first) / self.step;

@@ -18,6 +18,9 @@ const LONGEST: f64 = 60.0;
 /// While the middle 80 % are wider than this (upper over lower end), short trials do.
 const WIDE: f64 = 1.3;
 
+/// How much farther one end of the interval may be than the other.
+const LOPSIDED: f64 = 2.0;
+
 /// How much higher than the highest rate that held a trial may be, so that no server is buried.
 const CLIMB: f64 = 3.0;
 
@@ -29,6 +32,7 @@ const SURE: f64 = 0.95;
 pub(super) struct Quest {
     rule: Rule,
     scope: Scope,
+    unseen: f64,
     belief: Belief,
     /// The highest rate that a trial spoke for, zero before there is one; and whether any spoke against a rate.
     held: f64,
@@ -36,13 +40,21 @@ pub(super) struct Quest {
     confirmation: Confirmation,
 }
 
-/// What the generator could not make, and why.
-pub(super) type Ceiling<'s> = Option<&'s (f64, String)>;
+/// What the generator cannot make.
+#[derive(Clone, Debug)]
+pub(super) struct Ceiling {
+    /// The lowest rate that it failed at.
+    pub(super) refused: f64,
+    /// The highest rate that is worth a trial.
+    pub(super) allowed: f64,
+    pub(super) reason: String,
+}
 
 impl Quest {
     pub(super) fn new(rule: Rule, scope: Scope) -> Self {
-        let belief = Belief::new(scope.from, scope.to, scope.precision, unseen(&rule) / 2.0);
-        Self { rule, scope, belief, held: 0.0, broken: false, confirmation: Confirmation::None }
+        let unseen = unseen(&rule);
+        let belief = Belief::new(scope.from, scope.to, scope.precision, unseen / 2.0);
+        Self { rule, unseen, scope, belief, held: 0.0, broken: false, confirmation: Confirmation::None }
     }
 
     pub(super) fn rule(&self) -> &Rule {
@@ -65,27 +77,41 @@ impl Quest {
     }
 
     /// Whether trials have nothing more to say, given what the generator cannot make.
-    pub(super) fn is_settled(&self, ceiling: Ceiling<'_>) -> bool {
-        self.is_precise() && self.is_confirmed() || self.is_outside(ceiling)
+    pub(super) fn is_settled(&self, ceiling: Option<&Ceiling>) -> bool {
+        self.is_narrow() && self.is_confirmed() || self.is_outside(ceiling)
     }
 
-    /// How far the interval is from what was asked for; the rule with the most comes first.
+    /// How far from what was asked for trials can still bring it, 1 and less being there; the rule with the most comes
+    /// first.
     pub(super) fn need(&self) -> f64 {
-        self.interval().either_way() / self.scope.precision
+        self.believed().either_way()
+            / (self.scope.precision - self.unseen / 4.0).max(self.scope.precision / 2.0)
     }
 
     /// The trial that teaches most, at `highest` at most, in what is `left` of the budget.
     pub(super) fn trial(&self, highest: f64, left: Duration) -> Trial {
-        if self.is_precise() {
+        if self.is_narrow() {
             return self.confirming(highest, left);
         }
         let climb = if self.held > 0.0 { self.held * CLIMB } else { self.scope.from };
-        let rate = self.belief.quantile(0.5).min(climb).clamp(self.scope.from, highest);
         let narrow = self.belief.quantile(0.9) < WIDE * self.belief.quantile(0.1);
+        let rate = if narrow { self.between() } else { self.belief.quantile(0.5) };
+        let rate = (rate * self.belief.blind().exp()).min(climb).clamp(self.scope.from, highest);
         let (warm_up, measure) = if narrow { LONG } else { SHORT };
         // A third of what a confirmation needs is the least that leans to one side.
         let measure = measure.max(self.samples() / 3.0 / rate).min(LONGEST);
         trial(rate, (warm_up, measure), false, left)
+    }
+
+    /// Where the knee is as likely above as below; but where one end of the interval is far off for want of trials
+    /// beyond, as far on that side as the other end is.
+    fn between(&self) -> f64 {
+        let (middle, ends) = (self.belief.quantile(0.5), self.believed());
+        let (down, up) = (middle / ends.low, ends.high / middle);
+        if up.ln() > LOPSIDED * down.ln() {
+            return middle * down;
+        }
+        if down.ln() > LOPSIDED * up.ln() { middle / up } else { middle }
     }
 
     /// About how long it takes from here, had the other rules nothing to teach.
@@ -97,10 +123,10 @@ impl Quest {
         Duration::from_secs_f64(if self.is_confirmed() { narrowing } else { narrowing + confirming })
     }
 
-    pub(super) fn finding(&self, ceiling: Ceiling<'_>) -> Finding {
+    pub(super) fn finding(&self, ceiling: Option<&Ceiling>) -> Finding {
         let interval = self.interval();
-        if let Some((_, reason)) = ceiling.filter(|(rate, _)| !self.broken || interval.high > *rate) {
-            return Finding::GeneratorBound { above: self.held, reason: reason.clone() };
+        if let Some(ceiling) = ceiling.filter(|ceiling| !self.broken || interval.high > ceiling.refused) {
+            return Finding::GeneratorBound { above: self.held, reason: ceiling.reason.clone() };
         }
         if self.is_below() {
             return Finding::BelowRange { from: self.scope.from };
@@ -118,8 +144,16 @@ impl Quest {
 
     /// The middle 95 %, its lower end moved by what of an unseen overload the belief has not allowed for.
     fn interval(&self) -> Interval {
-        let low = self.belief.quantile(0.025) * (1.0 - unseen(&self.rule) / 2.0);
-        Interval { low, high: self.belief.quantile(0.975) }
+        let believed = self.believed();
+        Interval { low: believed.low * (1.0 - self.unseen / 2.0), ..believed }
+    }
+
+    fn believed(&self) -> Interval {
+        Interval { low: self.belief.quantile(0.025), high: self.belief.quantile(0.975) }
+    }
+
+    fn is_narrow(&self) -> bool {
+        self.need() <= 1.0
     }
 
     fn is_precise(&self) -> bool {
@@ -136,8 +170,8 @@ impl Quest {
         }
     }
 
-    fn is_outside(&self, ceiling: Ceiling<'_>) -> bool {
-        let bound = ceiling.is_some_and(|(rate, _)| self.belief.below(*rate * super::SPARED) < 1.0 - SURE);
+    fn is_outside(&self, ceiling: Option<&Ceiling>) -> bool {
+        let bound = ceiling.is_some_and(|ceiling| self.belief.below(ceiling.allowed) < 1.0 - SURE);
         bound || self.is_above() || self.is_below()
     }
 

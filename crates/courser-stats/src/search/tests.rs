@@ -105,8 +105,8 @@ struct Tally {
 
 impl Tally {
     fn count(&mut self, finding: &Finding, truth: f64) {
-        let Finding::Maximum { interval, precise, confirmation, .. } = finding else { panic!("{finding:?}") };
         self.all += 1.0;
+        let Finding::Maximum { interval, precise, confirmation, .. } = finding else { return };
         self.right += f64::from(interval.contains(truth));
         self.precise += f64::from(*precise);
         self.confirmed += f64::from(matches!(confirmation, Confirmation::At(_)));
@@ -115,7 +115,7 @@ impl Tally {
 }
 
 #[test]
-fn of_two_hundred_searches_nine_of_ten_intervals_contain_the_knee() {
+fn of_two_hundred_intervals_nine_of_ten_contain_the_knee() {
     let tally = searched(0..100, 300.0);
     assert!(tally.right / tally.all >= 0.9, "{} of {}", tally.right, tally.all);
     assert!(tally.confirmed / tally.all >= 0.8, "{} of {}", tally.confirmed, tally.all);
