@@ -15,6 +15,10 @@ use courser_tls::client::{ClientConnection, ClientTerms, Engine, Offer, Purse, R
 use nix::time::{ClockId, clock_gettime};
 use server::{Pair, Server};
 
+/// That of courser-bench.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const BATCH: usize = 50;
 
 struct Case {

@@ -1,9 +1,11 @@
-//! Key exchange groups that cost the client nothing, and protect nothing.
+//! Key exchange groups that cost the client nothing, or little, and protect nothing.
 //!
 //! The private scalar is 1. Our share is then the group's generator, a constant, and the shared secret is the server's
 //! own share, which everybody sees: no arithmetic for us, and the same as always for the server, which cannot tell.
 //! X25519 has no such scalar on paper, since it sets a high bit (RFC 7748, section 5), but nobody checks how a share
 //! came about: the server multiplies the base point 9 that it is given by its own scalar and gets its own share again.
+
+mod hybrid;
 
 use rustls::crypto::{ActiveKeyExchange, SharedSecret, SupportedKxGroup, aws_lc_rs};
 use rustls::ffdhe_groups::FfdheGroup;
@@ -16,6 +18,9 @@ const UNCOMPRESSED: u8 = 4;
 
 /// The lean engine's group for a code point: ours, or the library's where we have none.
 pub(super) fn lean(code: u16) -> Result<&'static dyn SupportedKxGroup, TermsError> {
+    if code == u16::from(hybrid::Hybrid.name()) {
+        return Ok(&hybrid::Hybrid);
+    }
     let ours = FREE.iter().find(|group| u16::from(group.name) == code);
     ours.map_or_else(|| real(code), |group| Ok(group))
 }
@@ -38,9 +43,11 @@ struct Free {
 
 static FREE: [Free; 3] = [
     Free { name: NamedGroup::secp256r1, generator: &P256, is_point: true },
-    Free { name: NamedGroup::X25519, generator: &X25519, is_point: false },
+    X25519_ALONE,
     Free { name: NamedGroup::secp384r1, generator: &P384, is_point: true },
 ];
+
+const X25519_ALONE: Free = Free { name: NamedGroup::X25519, generator: &X25519, is_point: false };
 
 impl Free {
     /// The secret in the server's share.

@@ -70,7 +70,8 @@ pub struct Offer {
     pub versions: Vec<u16>,
     /// Cipher suites.
     pub suites: Vec<u16>,
-    /// Key exchange groups; the first one gets the key share.
+    /// Key exchange groups; the first one gets the key share. (X25519MLKEM768 has that of X25519 as a part of its own,
+    /// which is sent as a second one where X25519 is offered too; browsers do the same.)
     pub groups: Vec<u16>,
     /// Signature schemes.
     pub schemes: Vec<u16>,

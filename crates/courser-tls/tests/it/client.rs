@@ -128,6 +128,17 @@ fn a_second_hello_is_told_with_and_without_resumption() {
 }
 
 #[test]
+fn the_part_of_a_hybrid_group_does_without_a_second_hello() {
+    let server = Server::new(TLS13, X25519, SessionOffer::Tickets);
+    for engine in ENGINES {
+        let mut offer = offer(TLS13, 0x11ec, Resume::Never);
+        offer.groups.push(X25519);
+        let (facts, _, _) = meet(&server, &terms(engine, &offer), Purse::default());
+        assert_eq!((facts.retried, facts.group), (false, Some(X25519)), "{engine}");
+    }
+}
+
+#[test]
 fn the_servers_bytes_may_come_one_at_a_time() {
     for version in [TLS12, TLS13] {
         let server = Server::new(version, X25519, SessionOffer::Tickets);
