@@ -16,6 +16,11 @@
 //! share e fills a queue by e seconds each second, so that a mean below T says nothing of overloads under T over half the
 //! trial.
 //!
+//! **What to expect**, from 300 simulated servers each (a queue with exponential times, 0.5 % of noise and a hiccup in one
+//! of fifty trials), of two rules at once and 3 % either way: capacities from 1,500/s take 166 s on average, 96 % of the
+//! intervals are as narrow as asked for, 99 % contain the knee. From 300/s, where a queue's own chance decides within
+//! seconds, 230 s, 63 % and 91 %.
+//!
 //! **Limits.** One knee: a rule that holds again beyond it (a server that sheds load well) is followed to one of its
 //! knees. A server slower by the hour has no knee to find; the interval is that of the time of the search. Between
 //! trials the caller waits until the server has worked off what the last one left.
