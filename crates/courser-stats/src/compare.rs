@@ -7,19 +7,19 @@
 //!
 //! **Interval.** The median of all pairwise means of the quads' numbers (Hodges and Lehmann, 1963), and the interval
 //! from the exact distribution of Wilcoxon's signed ranks (Hollander, Wolfe and Chicken, Nonparametric Statistical
-//! Methods, section 3.3). A few quads hit by a burst hardly move it; against normal noise it gives away 5 %.
-//! Bootstrap intervals for the mean were tried and rejected: in 2,000 simulations of 24 equal quads with 2.5 % of noise,
-//! bursts and drift, intervals of 95 % covered 90 % (percentile), 84 % (BCa), 89 % (studentised) and 95.7 % (these ranks),
-//! and of a true 3 % they found 66 to 68 % where these ranks found 97 %.
+//! Methods, section 3.3). A few quads hit by a burst hardly move it; against normal noise it gives away 5 %. Bootstrap
+//! intervals for the mean were tried and rejected: in 2,000 simulations of 24 equal quads with 2.5 % of noise, bursts
+//! and drift, intervals of 95 % covered 90 % (percentile), 84 % (BCa), 89 % (studentised) and 95.7 % (these ranks), and
+//! of a true 3 % they found 66 to 68 % where these ranks found 97 %.
 //!
 //! **Asking while it runs.** Looking after every quad and stopping at the first difference would find one between equal
-//! targets in a quarter of all cases. So the error of 5 % is shared out over the planned looks ([`Plan`], alpha spending after
-//! Lan and DeMets, Biometrika 70, 1983). The intervals of all looks hold at once (repeated confidence intervals:
-//! Jennison and Turnbull, 1989).
+//! targets in a quarter of all cases. So the error of 5 % is shared out over the planned looks ([`Plan`], alpha
+//! spending after Lan and DeMets, Biometrika 70, 1983). The intervals of all looks hold at once (repeated confidence
+//! intervals: Jennison and Turnbull, 1989).
 //!
-//! **Limits.** The targets' ratio must be the same in all quads but for noise; what one block leaves behind for the next
-//! (a warm cache of the machine, heat) is not separated from the target. A quad with a block that could not be measured
-//! is void: whoever voids must not look at the target.
+//! **Limits.** The targets' ratio must be the same in all quads but for noise; what one block leaves behind for the
+//! next (a warm cache of the machine, heat) is not separated from the target. A quad with a block that could not be
+//! measured is void: whoever voids must not look at the target.
 
 use fastrand::Rng;
 

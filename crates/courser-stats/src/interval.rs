@@ -93,8 +93,9 @@ pub fn count(seen: u64) -> Interval {
 /// Blocks: moving, circular (Politis and Romano, 1992), as long as the lag-one correlation asks for (Carlstein, Annals
 /// of Statistics 14, 1986). Studentised because percentile intervals of short series are too narrow (Davison and
 /// Hinkley, Bootstrap Methods, 1997, section 5.2). `None` of fewer than eight values: no interval from those deserves
-/// its name. Limits: a series that drifts has no mean to estimate. With a correlation of 0.5 from one value to the next,
-/// the interval from thirty values covers the mean in some 93 % of simulations; with fewer or more dependent ones, less.
+/// its name. Limits: a series that drifts has no mean to estimate. With a correlation of 0.5 from one value to the
+/// next, the interval from thirty values covers the mean in some 93 % of simulations; with fewer or more dependent
+/// ones, less.
 pub fn mean(series: &[f64], seed: u64) -> Option<Interval> {
     (series.len() >= resample::FEWEST).then(|| resample::mean(series, seed))
 }

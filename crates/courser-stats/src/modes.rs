@@ -2,9 +2,9 @@
 //! 200 ms, 1 s or 3 s is not a slow server.
 //!
 //! Method: for each known timer, the samples between its time (less 2 %, for coarse clocks) and its time plus what the
-//! bulk takes, at most a quarter of the timer, are counted; they are a hill when they are ten at least, and ten times as
-//! dense as the stretches of equal width on both sides. It is a look for shapes that are known, not a test: that a hill
-//! is there is certain, that the timer is its cause is likely.
+//! bulk takes, at most a quarter of the timer, are counted; they are a hill when they are ten at least, and ten times
+//! as dense as the stretches of equal width on both sides. It is a look for shapes that are known, not a test: that a
+//! hill is there is certain, that the timer is its cause is likely.
 //!
 //! Limits: hills below 0.001 % of the samples are not told, nor those on the slope of the bulk.
 

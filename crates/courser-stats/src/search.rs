@@ -4,22 +4,22 @@
 //! each trial either keeps or breaks the rule, with a probability that climbs with the rate, and that a hiccup can turn
 //! round in a few of a hundred trials. What the trials say of the knee and of how steep the climb is is kept as a
 //! probability of each (QUEST: Watson and Pelli, Perception and Psychophysics 33, 1983; the psi method: Kontsevich and
-//! Tyler, Vision Research 39, 1999), and the next trial goes where the knee is as likely above as below: bisection, which
-//! forgives a trial that lied. Each trial answers all rules, as in MLRsearch (draft-ietf-bmwg-mlrsearch). Short trials
-//! find the neighbourhood, climbing from below so that no server is buried; longer ones narrow it; and a long one
-//! within the interval has to hold with all the samples that the rule needs: at its lower end, if none has before.
+//! Tyler, Vision Research 39, 1999), and the next trial goes where the knee is as likely above as below: bisection,
+//! which forgives a trial that lied. Each trial answers all rules, as in MLRsearch (draft-ietf-bmwg-mlrsearch). Short
+//! trials find the neighbourhood, climbing from below so that no server is buried; longer ones narrow it; and a long
+//! one within the interval has to hold with all the samples that the rule needs: at its lower end, if none has before.
 //!
 //! **Knee.** The rate at which one in five trials breaks the rule. What breaks a rule on time are rare and long
 //! excursions of a queue: where the mean over all time is just at the limit, most trials of seconds still hold.
 //!
 //! **Interval.** The middle 95 % of that probability, its lower end moved by what a trial cannot see: an overload of a
-//! share e fills a queue by e seconds each second, so that a mean below T says nothing of overloads under T over half the
-//! trial.
+//! share e fills a queue by e seconds each second, so that a mean below T says nothing of overloads under T over half
+//! the trial.
 //!
-//! **What to expect**, from 300 simulated servers each (a queue with exponential times, 0.5 % of noise and a hiccup in one
-//! of fifty trials), of two rules at once and 3 % either way: capacities from 1,500/s take 166 s on average, 96 % of the
-//! intervals are as narrow as asked for, 99 % contain the knee. From 300/s, where a queue's own chance decides within
-//! seconds, 230 s, 63 % and 91 %.
+//! **What to expect**, from 300 simulated servers each (a queue with exponential times, 0.5 % of noise and a hiccup in
+//! one of fifty trials), of two rules at once and 3 % either way: capacities from 1,500/s take 166 s on average, 96 %
+//! of the intervals are as narrow as asked for, 99 % contain the knee. From 300/s, where a queue's own chance decides
+//! within seconds, 230 s, 63 % and 91 %.
 //!
 //! **Limits.** One knee: a rule that holds again beyond it (a server that sheds load well) is followed to one of its
 //! knees. A server slower by the hour has no knee to find; the interval is that of the time of the search. Between

@@ -46,8 +46,8 @@ pub(crate) enum Drift {
     Steps,
 }
 
-/// Values of blocks in time order, around 1, without end: lognormal noise, drift, and bursts of one to three blocks that
-/// are 20 to 70 % higher (they begin in 2 of 100).
+/// Values of blocks in time order, around 1, without end: lognormal noise, drift, and bursts of one to three blocks
+/// that are 20 to 70 % higher (they begin in 2 of 100).
 pub(crate) fn blocks(seed: u64, drift: Drift, noise: f64) -> impl Iterator<Item = f64> {
     let mut rng = Rng::with_seed(seed);
     let (mut level, mut burst) = (0.0, (0, 0.0));

@@ -2,10 +2,10 @@
 //! of a ramp means nothing.
 //!
 //! Four questions, in this order: are there enough values; is the rate that was asked for made (RFC 9411, section 7: a
-//! constant rate deviates by less than 5 %); is there a trend (Mann and Kendall's test on the means of ten stretches, so
-//! that seconds that resemble the one before do not make one; and Theil and Sen's slope, since a trend too small to
-//! matter is none); and does it swing (CyberFlood's rule: over the last three samples, highest less lowest is at most
-//! 3 % of their mean; here each sample is a third of the series, so that the noise of single seconds does not decide).
+//! constant rate deviates by less than 5 %); is there a trend (Mann and Kendall's test on the means of ten stretches,
+//! so that seconds that resemble the one before do not make one; and Theil and Sen's slope, since a trend too small to
+//! matter is none); and does it swing (CyberFlood's rule: over the last three samples, highest less lowest is at most 3
+//! % of their mean; here each sample is a third of the series, so that the noise of single seconds does not decide).
 //!
 //! Limits: with ten stretches a trend that turns round half-way is no trend, but swings.
 
