@@ -300,6 +300,8 @@ pub(crate) struct Books {
     windows: Vec<(Duration, Duration)>,
     pub(crate) tallies: Vec<Tally>,
     pub(crate) interval: Interval,
+    /// Its number.
+    pub(crate) second: u64,
     /// Attempts that are meant to start in the second after the running one are counted when that runs.
     pub(crate) in_flight: u64,
     pub(crate) most_in_flight: u64,
@@ -316,6 +318,7 @@ impl Books {
             windows,
             tallies,
             interval: Interval::default(),
+            second: 0,
             in_flight: 0,
             most_in_flight: 0,
             handshakes: 0,
@@ -327,6 +330,19 @@ impl Books {
     pub(crate) fn at(&mut self, intended: Duration) -> Option<&mut Tally> {
         let window = self.windows.iter().position(|&(from, to)| (from..to).contains(&intended))?;
         self.tallies.get_mut(window)
+    }
+
+    /// The running second is over: its number and its counts.
+    pub(crate) fn next_second(&mut self) -> (u64, Interval) {
+        let interval = std::mem::take(&mut self.interval);
+        self.second += 1;
+        (self.second - 1, Interval { in_flight: self.in_flight, ..interval })
+    }
+
+    /// What came after the last whole second, unless nothing did.
+    pub(crate) fn last_second(&mut self) -> Option<(u64, Interval)> {
+        let Interval { attempted, succeeded, failed, connections, full, resumed, .. } = self.interval;
+        (attempted + succeeded + failed + connections + full + resumed > 0).then(|| self.next_second())
     }
 
     pub(crate) fn opened(&mut self) {

@@ -56,10 +56,14 @@ impl Task {
         }
         let runtime = runtime()?;
         let worker = Rc::new(Worker::new(&self));
-        runtime.block_on(drive(Rc::clone(&worker), self.intervals))?;
+        runtime.block_on(drive(Rc::clone(&worker), self.intervals.clone()))?;
         // Whoever has not ended by now accounts for itself as it is dropped.
         drop(runtime);
-        Ok(worker.books.replace(Books::new(Vec::new())))
+        let mut books = worker.books.replace(Books::new(Vec::new()));
+        if let Some(last) = books.last_second() {
+            let _ = self.intervals.send(last);
+        }
+        Ok(books)
     }
 }
 
@@ -139,6 +143,11 @@ impl Worker {
             .security
             .as_ref()
             .map_or(Ok(Session::None), |tls| tls.check.offer(hello, has_session))
+    }
+
+    /// Whether the first request goes out with the ClientHello where the session allows it.
+    pub(crate) fn sends_early(&self) -> bool {
+        self.plan.target.security.as_ref().is_some_and(|tls| tls.early_data)
     }
 
     pub(crate) fn hold(&self) {
@@ -297,16 +306,12 @@ async fn beat(worker: Rc<Worker>) {
 /// Hands the counts over at the end of each second.
 async fn keep_seconds(worker: Rc<Worker>, intervals: Sender<(u64, Interval)>) {
     const SECOND: Duration = Duration::from_secs(1);
-    let mut second = 0;
     loop {
+        let second = worker.books.borrow().second;
         let end = SECOND * u32::try_from(second + 1).unwrap_or(u32::MAX);
         tokio::time::sleep(end.saturating_sub(worker.now())).await;
-        let in_flight = worker.books.borrow().in_flight;
-        let mut interval = std::mem::take(&mut worker.books.borrow_mut().interval);
-        interval.in_flight = in_flight;
-        if intervals.send((second, interval)).is_err() {
+        if intervals.send(worker.books.borrow_mut().next_second()).is_err() {
             return; // nobody looks any more
         }
-        second += 1;
     }
 }
