@@ -122,7 +122,7 @@ fn run(
         },
         totals: totals(plan, counted, at(window.from)),
         intervals: Vec::new(),
-        server: server(counted, watched, connections),
+        server: server(counted, watched, connections, [at(window.from), at(window.to)]),
         generators: vec![generator(plan, outcome, counted)],
         wire: wire(&counted.tally),
         findings: Vec::new(),
@@ -245,7 +245,12 @@ fn connections_ended(outcome: &Outcome<Reading>, counted: &Counted<Reading>) -> 
     }
 }
 
-fn server(counted: &Counted<Reading>, watched: &Watched, connections: u64) -> Option<ServerUsage> {
+fn server(
+    counted: &Counted<Reading>,
+    watched: &Watched,
+    connections: u64,
+    ends_us: [u64; 2],
+) -> Option<ServerUsage> {
     let [before, after] = counted.samples.as_ref()?;
     let (first, last) = (before.server.as_ref()?, after.server.as_ref()?);
     let usage = last.since(first);
@@ -258,11 +263,17 @@ fn server(counted: &Counted<Reading>, watched: &Watched, connections: u64) -> Op
         idle: mean(idle.iter().map(|(_, share)| 1.0 - share.busy)),
         threads: usage.threads.iter().map(server_thread).collect(),
         memory_bytes: last.held.map(courser_load::usage::Held::bytes),
-        alignment_error_us: micros(usage.error),
+        alignment_error_us: micros(usage.error) + off(first, ends_us[0]) + off(last, ends_us[1]),
         ..ServerUsage::default()
     };
     server.divide(connections);
     Some(server)
+}
+
+/// How far a reading was from the moment that it was meant for, microseconds: the sampler sleeps until then, and wakes
+/// when it is given a processor.
+fn off(sample: &UsageSample, meant_us: u64) -> u64 {
+    micros(sample.at.unix).abs_diff(meant_us)
 }
 
 fn server_thread(thread: &courser_load::usage::ThreadUsage) -> ServerThread {
