@@ -138,7 +138,8 @@ pub struct WireCost {
     pub requests: RequestBytes,
 }
 
-/// What handshakes put on the wire: TLS records, without the headers of TCP and IP.
+/// What handshakes put on the wire, in TLS records without the headers of TCP and IP; and the segments of their whole
+/// connections, from connect to close, requests included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HandshakeBytes {
@@ -148,9 +149,9 @@ pub struct HandshakeBytes {
     pub out_bytes: u64,
     /// Bytes from the server.
     pub in_bytes: u64,
-    /// TCP segments from the client, those of the connection's start and end included.
+    /// TCP segments from the client, of whole connections.
     pub out_segments: u64,
-    /// TCP segments from the server.
+    /// TCP segments from the server, of whole connections.
     pub in_segments: u64,
 }
 

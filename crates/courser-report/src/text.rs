@@ -2,28 +2,31 @@
 
 mod asked;
 mod cost;
+mod findings;
+mod found;
 mod outcome;
 mod runs;
 mod times;
 
-use courser_record::{Finding, Interval, Record, Run, Severity};
+use courser_record::{Interval, Record, Run};
 
 pub use crate::layout::Style;
 
 use crate::figure;
 use crate::layout::{Page, Tone};
 
-/// A record for a terminal: whether it may be believed, what was asked, what came out. Of a record with several runs
-/// each has a line.
+/// A record for a terminal: whether it may be believed, what was found, what was asked, what came out. Of a record with
+/// several runs each has a line.
 pub fn render(record: &Record, style: Style) -> String {
     let mut page = Page::new(style);
     headline(&mut page, record);
+    found::show(&mut page, record);
     asked::show(&mut page, record);
     match record.runs.as_slice() {
         [run] => one(&mut page, record, run),
         runs => runs::show(&mut page, record, runs),
     }
-    findings(&mut page, &record.runs);
+    findings::show(&mut page, &record.runs);
     page.finish()
 }
 
@@ -52,10 +55,8 @@ fn headline(page: &mut Page, record: &Record) {
     if record.runs.is_empty() {
         page.line(Tone::Bad, "WITHHELD  nothing was measured");
     }
-    for run in record.runs.iter().filter(|run| !run.verdict.valid) {
-        let reason = run.verdict.withheld.as_deref().unwrap_or("no reason given");
-        let label = if record.runs.len() > 1 { format!("{}: ", run.label) } else { String::new() };
-        page.paragraph(Tone::Bad, "WITHHELD  ", &format!("{label}{reason}"));
+    if let Some(text) = withheld(&record.runs) {
+        page.paragraph(Tone::Bad, "WITHHELD  ", &text);
     }
     if let Some(cut) = &record.cut {
         page.paragraph(
@@ -72,43 +73,13 @@ fn one(page: &mut Page, record: &Record, run: &Run) {
     cost::show(page, run);
 }
 
-/// What matters most first; what several runs say is said once.
-fn findings(page: &mut Page, runs: &[Run]) {
-    let mut all: Vec<(&Finding, Vec<&str>)> = Vec::new();
-    for (run, finding) in runs.iter().flat_map(|run| run.findings.iter().map(move |finding| (run, finding))) {
-        match all.iter_mut().find(|(known, _)| *known == finding) {
-            Some((_, labels)) => labels.push(&run.label),
-            None => all.push((finding, vec![&run.label])),
-        }
-    }
-    if all.is_empty() {
-        return;
-    }
-    all.sort_by_key(|(finding, _)| std::cmp::Reverse(finding.severity));
-    page.heading("findings");
-    for (finding, labels) in all {
-        one_finding(page, finding, if runs.len() > 1 { &labels } else { &[] });
-    }
-}
-
-fn one_finding(page: &mut Page, finding: &Finding, labels: &[&str]) {
-    let runs = (!labels.is_empty()).then(|| labels.join(", "));
-    let of: String = [runs.as_deref(), finding.source.as_deref()]
-        .into_iter()
-        .flatten()
-        .map(|of| format!("{of}: "))
-        .collect();
-    let label = format!("  {:<9}", finding.severity.to_string());
-    page.paragraph(tone(finding.severity), &label, &format!("{of}{} [{}]", finding.text, finding.id));
-    if !finding.advice.is_empty() {
-        page.paragraph(Tone::Plain, "           ", &finding.advice);
-    }
-}
-
-fn tone(severity: Severity) -> Tone {
-    match severity {
-        Severity::Note => Tone::Plain,
-        Severity::Warning => Tone::Warning,
-        Severity::Invalid => Tone::Bad,
-    }
+/// Why, of a single run; of several how many, and the first one's reason.
+fn withheld(runs: &[Run]) -> Option<String> {
+    let withheld: Vec<_> = runs.iter().filter(|run| !run.verdict.valid).collect();
+    let first = withheld.first()?;
+    let reason = first.verdict.withheld.as_deref().unwrap_or("no reason given");
+    Some(match runs.len() {
+        1 => reason.to_owned(),
+        all => format!("{} of {all} runs, the first is {}: {reason}", withheld.len(), first.label),
+    })
 }

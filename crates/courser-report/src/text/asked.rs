@@ -46,13 +46,22 @@ fn load(load: &LoadModel) -> String {
         connections
             .map(|count| format!("{}{count} connections", if load.rate.is_some() { "at most " } else { "" })),
         load.keepalive.then(|| "keep-alive".to_owned()),
-        load.requests_per_connection.map(|requests| format!("{requests} requests per connection")),
+        load.requests_per_connection.and_then(|requests| requested(load.kind, requests)),
         load.abandon_after_us
             .filter(|_| load.kind == LoadKind::Abandon)
             .map(|us| format!("left alone after {}", figure::duration(us))),
         load.share.map(|share| format!("share {share} of it")),
     ];
     joined(parts)
+}
+
+fn requested(kind: LoadKind, requests: u64) -> Option<String> {
+    match (requests, kind) {
+        (0, LoadKind::Handshake | LoadKind::Abandon) => None,
+        (0, _) => Some("handshake only".to_owned()),
+        (1, _) => Some("1 request per connection".to_owned()),
+        _ => Some(format!("{} requests per connection", figure::count(requests))),
+    }
 }
 
 fn phases(phases: &Phases) -> String {

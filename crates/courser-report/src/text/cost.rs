@@ -23,49 +23,75 @@ pub(super) fn show(page: &mut Page, run: &Run) {
 
 fn server(page: &mut Page, usage: &ServerUsage) {
     page.heading("server");
-    let (user, system) = (usage.user_us_per_connection, usage.system_us_per_connection);
-    let both = user.zip(system).map(|(user, system)| user + system);
-    let kernel = figure::share(usage.system_us, usage.user_us.saturating_add(usage.system_us));
-    let text = format!(
-        "{} of processor time per connection ({}): {} user, {} system; the kernel's share {}; its cores idle {}; read within \
-         {} of the window",
-        figure::time(both),
-        figure::count(usage.connections),
-        figure::time(user),
-        figure::time(system),
-        figure::percent(kernel),
-        figure::percent(usage.idle),
-        figure::duration(usage.alignment_error_us),
-    );
-    page.paragraph(Tone::Plain, "  ", &text);
     if let Some(text) = memory(usage) {
         page.paragraph(Tone::Plain, "  ", &text);
     }
+    page.paragraph(Tone::Plain, "  ", &processor(usage));
     threads(page, usage);
 }
 
+/// Where nothing ended in the window there is nothing to divide by.
+fn processor(usage: &ServerUsage) -> String {
+    let (user, system) = (usage.user_us_per_connection, usage.system_us_per_connection);
+    let both = user.zip(system).map(|(user, system)| user + system);
+    let kernel = figure::share(usage.system_us, usage.user_us.saturating_add(usage.system_us));
+    let spent = match usage.connections {
+        0 => format!(
+            "{} of processor time, and no connection that ended",
+            figure::duration(usage.user_us.saturating_add(usage.system_us))
+        ),
+        connections => format!(
+            "{} of processor time per connection ({}): {} user, {} system",
+            figure::time(both),
+            figure::count(connections),
+            figure::time(user),
+            figure::time(system),
+        ),
+    };
+    format!(
+        "{spent}; the kernel's share {}; its cores idle {}; read within {} of the window",
+        figure::percent(kernel),
+        figure::percent(usage.idle),
+        figure::duration(usage.alignment_error_us),
+    )
+}
+
 fn memory(usage: &ServerUsage) -> Option<String> {
-    let memory = usage.memory_bytes.map(|bytes| format!("memory {}", figure::bytes(Some(exact(bytes)))));
-    let idle = usage.idle_memory.map(|idle| {
-        let each = figure::bytes(idle.bytes_per_connection());
-        format!("{each} per idle connection ({})", figure::count(idle.connections))
-    });
-    let parts: Vec<_> = [memory, idle].into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| parts.join(", "))
+    let whole = |bytes: u64| figure::bytes(Some(exact(bytes)));
+    let Some(idle) = usage.idle_memory else {
+        return usage.memory_bytes.map(|bytes| format!("{} of memory", whole(bytes)));
+    };
+    let each = figure::bytes(idle.bytes_per_connection());
+    Some(format!(
+        "{each} of memory per idle connection ({}): {} without them, {} with them",
+        figure::count(idle.connections),
+        whole(idle.before_bytes),
+        whole(idle.with_bytes)
+    ))
 }
 
 fn threads(page: &mut Page, usage: &ServerUsage) {
     let mut rows = vec![["thread", "user", "system"].map(str::to_owned).to_vec()];
-    rows.extend(usage.threads.iter().take(SHOWN).map(|thread| {
+    let (busy, idle): (Vec<_>, Vec<_>) =
+        usage.threads.iter().partition(|thread| thread.user_us > 0 || thread.system_us > 0);
+    rows.extend(busy.iter().take(SHOWN).map(|thread| {
         let name = format!("{} ({})", thread.name, thread.tid);
         vec![name, figure::duration(thread.user_us), figure::duration(thread.system_us)]
     }));
     if rows.len() > 1 {
         page.table(&rows);
     }
-    if let more @ 1.. = usage.threads.len().saturating_sub(SHOWN) {
-        page.line(Tone::Plain, &format!("  and {more} more"));
+    if let more @ 1.. = busy.len().saturating_sub(SHOWN) {
+        page.line(Tone::Plain, &further(more, "less busy"));
     }
+    if !idle.is_empty() {
+        page.line(Tone::Plain, &further(idle.len(), "idle"));
+    }
+}
+
+fn further(threads: usize, how: &str) -> String {
+    let noun = if threads == 1 { "thread" } else { "threads" };
+    format!("  {threads} further {noun}, {how}")
 }
 
 fn generator(page: &mut Page, usage: &GeneratorUsage) {
@@ -105,12 +131,12 @@ fn handshake(bytes: &HandshakeBytes) -> String {
     let each = |sum: u64| figure::bytes(figure::share(sum, bytes.handshakes));
     let segments = |sum: u64| exact(sum) / exact(bytes.handshakes);
     format!(
-        "{} out in {:.1} segments, {} back in {:.1} segments ({})",
+        "{} out, {} back ({}); of the whole connection {:.1} segments out, {:.1} back",
         each(bytes.out_bytes),
-        segments(bytes.out_segments),
         each(bytes.in_bytes),
-        segments(bytes.in_segments),
         figure::count(bytes.handshakes),
+        segments(bytes.out_segments),
+        segments(bytes.in_segments),
     )
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use courser_record::{Outcomes, Record, Resumption, Run, Totals};
+use courser_record::{LoadKind, Outcomes, Record, Resumption, Run, Totals};
 use courser_stats::Counts;
 
 use crate::figure;
@@ -15,7 +15,7 @@ pub(super) fn show(page: &mut Page, record: &Record, run: &Run) {
     if record.experiment.tls.is_some() {
         negotiated(page, record, &run.totals);
     }
-    rates(page, run);
+    rates(page, record.experiment.load.kind, run);
     failures(page, run);
 }
 
@@ -79,16 +79,20 @@ fn listed(counts: &Counts<String>) -> String {
     if listed.is_empty() { figure::UNKNOWN.to_owned() } else { listed.join(", ") }
 }
 
-fn rates(page: &mut Page, run: &Run) {
+fn rates(page: &mut Page, kind: LoadKind, run: &Run) {
     let totals = &run.totals;
     page.heading(&format!("rates over {}", figure::duration(totals.window_us)));
     let heads = ["", "attempted", "", "succeeded", "", "failed", ""].map(str::to_owned).to_vec();
-    let connections = outcomes("connections", totals, &totals.connections);
-    page.table(&[heads, connections, outcomes("requests", totals, &totals.requests)]);
-    let offered = run.offered_rate.map(|rate| format!("offered {} arrivals", figure::rate(Some(rate))));
+    let mut rows = vec![heads, outcomes("connections", totals, &totals.connections)];
+    if totals.requests.attempted > 0 {
+        rows.push(outcomes("requests", totals, &totals.requests));
+    }
+    page.table(&rows);
+    let offered =
+        run.offered_rate.map(|rate| format!("offered: {} {}", arrivals(kind), figure::rate(Some(rate))));
     let sessions = (totals.sessions > 0).then(|| {
         format!(
-            "sessions {} ({})",
+            "sessions begun {} ({})",
             figure::rate(totals.per_second(totals.sessions)),
             figure::count(totals.sessions)
         )
@@ -97,7 +101,15 @@ fn rates(page: &mut Page, run: &Run) {
     let goodput =
         format!("goodput {}/s in, {}/s out", bytes(totals.received_bytes), bytes(totals.sent_bytes));
     let rest: Vec<_> = [offered, sessions, Some(goodput)].into_iter().flatten().collect();
-    page.paragraph(Tone::Plain, "  ", &rest.join(", "));
+    page.paragraph(Tone::Plain, "  ", &rest.join("; "));
+}
+
+/// What it is that arrives at the offered rate.
+pub(super) fn arrivals(kind: LoadKind) -> &'static str {
+    match kind {
+        LoadKind::Sessions | LoadKind::Staircase => "sessions",
+        LoadKind::ConstantRate | LoadKind::Closed | LoadKind::Handshake | LoadKind::Abandon => "connections",
+    }
 }
 
 /// Each rate with the count behind it; of failures the share too.

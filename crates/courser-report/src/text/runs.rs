@@ -1,32 +1,27 @@
-//! Many runs, a line for each: the steps of a staircase, the trials of a search and what it found.
+//! Many runs, a line for each: the steps of a staircase, the trials of a search.
 
-use courser_record::{Found, Record, Run, Summary, times};
+use courser_record::{GeneratorUsage, LoadKind, Record, Run, Summary, times};
 
-use crate::figure;
+use super::outcome::arrivals;
+use crate::figure::{self, exact};
 use crate::layout::{Page, Tone};
 
+/// Columns of the longest bar.
+const BAR: u64 = 40;
+
 pub(super) fn show(page: &mut Page, record: &Record, runs: &[Run]) {
-    if !record.found.is_empty() {
-        page.heading("found");
-        record.found.iter().for_each(|found| page.paragraph(Tone::Plain, "  ", &told(found)));
-    }
     if runs.is_empty() {
         return;
     }
     page.heading("runs");
-    let heads = ["run", "offered", "succeeded", "count", "failed", "mean", "p99", "full", "verdict"];
+    let heads =
+        ["run", "offered", "attempted", "succeeded", "failed", "mean", "p99", "server", "busy", "verdict"];
     let rows = std::iter::once(heads.map(str::to_owned).to_vec()).chain(runs.iter().map(row));
     page.table(&rows.collect::<Vec<_>>());
-    page.paragraph(Tone::Plain, "  ", time_named(record));
-}
-
-fn told(found: &Found) -> String {
-    let interval = found.rate_low.zip(found.rate_high).map(|(low, high)| {
-        format!(" (95 % interval {} to {})", figure::rate(Some(low)), figure::rate(Some(high)))
-    });
-    let note = found.note.as_ref().map(|note| format!("; {note}"));
-    let rate = found.rate.map_or_else(|| "no rate".to_owned(), |rate| figure::rate(Some(rate)));
-    format!("{}: {rate}{}{}", found.rule, interval.unwrap_or_default(), note.unwrap_or_default())
+    page.paragraph(Tone::Plain, "  ", &legend(record));
+    if record.experiment.load.kind == LoadKind::Staircase {
+        chart(page, record, runs);
+    }
 }
 
 fn row(run: &Run) -> Vec<String> {
@@ -35,24 +30,65 @@ fn row(run: &Run) -> Vec<String> {
     let response =
         totals.times.get(times::RESPONSE_INTENDED).or_else(|| totals.times.get(times::RESPONSE_ACTUAL));
     let response = response.map(Summary::from).unwrap_or_default();
-    let full = totals.negotiated.iter().filter(|kind| kind.handshake == courser_record::Handshake::Full);
-    let full = full.fold(0_u64, |sum, kind| sum.saturating_add(kind.count));
+    let server = run.server.as_ref();
+    let server =
+        server.and_then(|server| Some(server.user_us_per_connection? + server.system_us_per_connection?));
     vec![
         run.label.clone(),
         figure::rate(run.offered_rate),
+        figure::count(connections.attempted),
         figure::rate(totals.per_second(connections.succeeded)),
-        figure::count(connections.succeeded),
         figure::percent(figure::share(connections.failed, connections.attempted)),
         figure::time(response.mean_us),
         figure::time(response.p99_us),
-        figure::percent(figure::share(full, totals.handshakes())),
+        figure::time(server),
+        figure::percent(busiest(&run.generators)),
         if run.verdict.valid { "valid" } else { "withheld" }.to_owned(),
     ]
 }
 
-fn time_named(record: &Record) -> &'static str {
-    match record.experiment.load.rate {
-        Some(_) => "connections; response times from the intended start",
-        None => "connections; closed loop: service time under saturation, not what users would wait",
+/// The thread of a generator that had least left.
+fn busiest(generators: &[GeneratorUsage]) -> Option<f64> {
+    let threads = generators.iter().flat_map(|generator| &generator.threads);
+    threads.filter_map(|thread| thread.busy).max_by(f64::total_cmp)
+}
+
+fn legend(record: &Record) -> String {
+    let load = &record.experiment.load;
+    let response = match load.rate {
+        Some(_) => "response times from the intended start",
+        None => "closed loop: service time under saturation, not what users would wait",
+    };
+    format!(
+        "offered: {}; attempted, succeeded, failed: connections; {response}; server: its processor time per connection; \
+         busy: the generator's busiest thread",
+        arrivals(load.kind)
+    )
+}
+
+/// What was achieved of what was offered: a mark of a bar is so many connections a second, a dot one that is missing.
+fn chart(page: &mut Page, record: &Record, runs: &[Run]) {
+    let each = record.experiment.tls.as_ref().map_or(1, |tls| tls.reuse.max(1));
+    let rates = |run: &Run| {
+        let achieved = run.totals.per_second(run.totals.connections.succeeded)?;
+        Some((run.offered_rate? * f64::from(each), achieved))
+    };
+    let rates: Vec<(f64, f64)> = runs.iter().filter_map(rates).collect();
+    let most = rates.iter().map(|(offered, achieved)| offered.max(*achieved)).fold(0.0, f64::max);
+    if most <= 0.0 || rates.len() < runs.len() {
+        return;
     }
+    page.heading("connections achieved of those offered");
+    let row = |&(offered, achieved): &(f64, f64)| {
+        let of = format!("{} of {}", figure::rate(Some(achieved)), figure::rate(Some(offered)));
+        format!("{of:>24}  {}", bar(achieved / most, offered / most))
+    };
+    rates.iter().for_each(|rate| page.line(Tone::Plain, &row(rate)));
+}
+
+/// Shares of the longest bar.
+fn bar(achieved: f64, offered: f64) -> String {
+    let marks = |share: f64| (1..=BAR).filter(|mark| exact(*mark) <= share * exact(BAR) + 0.5).count();
+    let (full, all) = (marks(achieved), marks(offered));
+    format!("{}{}", "#".repeat(full), ".".repeat(all.saturating_sub(full)))
 }

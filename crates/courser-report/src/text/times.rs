@@ -11,11 +11,13 @@ pub(super) fn show(page: &mut Page, record: &Record, totals: &Totals) {
     }
     page.heading("times");
     if record.experiment.load.rate.is_none() {
-        page.paragraph(
-            Tone::Warning,
-            "  ",
-            "closed loop: service time under saturation, not what users would wait",
-        );
+        let idle = record.experiment.command == "idle";
+        let what = if idle {
+            "all connections were opened at once: not what users would wait"
+        } else {
+            "closed loop: service time under saturation, not what users would wait"
+        };
+        page.paragraph(Tone::Warning, "  ", what);
     }
     let mut rows =
         vec![["", "count", "mean", "p50", "p90", "p99", "p99.9", "max"].map(str::to_owned).to_vec()];

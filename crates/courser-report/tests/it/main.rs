@@ -7,7 +7,10 @@ use std::time::Duration;
 use std::{env, fs};
 
 use courser_record::times::{self, Moment};
-use courser_record::{Found, Record, Run, Share, Verdict, merge};
+use courser_record::{
+    Finding, Found, IdleMemory, LoadKind, Outcomes, Record, Run, ServerThread, Severity, Share, Verdict,
+    merge,
+};
 use courser_report::text::{self, Style};
 use courser_stats::Histogram;
 
@@ -36,6 +39,41 @@ fn a_search_in_a_narrow_terminal() {
         ),
     ];
     hold("search", &text::render(&record, Style { colour: false, width: 72 }));
+}
+
+#[test]
+fn a_staircase_that_stops_keeping_up() {
+    let mut record = valid();
+    record.experiment.load.kind = LoadKind::Staircase;
+    (record.experiment.load.rate, record.experiment.load.rate_to) = (Some(15.0), Some(60.0));
+    let step = |(rate, succeeded): (f64, u64)| {
+        let mut run = trial(&record.runs[0], rate, rate < 50.0);
+        run.totals.connections.succeeded = succeeded;
+        let late = format!("client-bound: connections started {rate:.1} ms late (99th percentile)");
+        run.findings.push(Finding::new("schedule-lag", Severity::Invalid, late, "give it a core of its own"));
+        run
+    };
+    let runs = [(15.0, 180), (30.0, 360), (45.0, 390), (60.0, 390)].map(step);
+    record.runs = runs.to_vec();
+    hold("staircase", &plain(&record));
+}
+
+#[test]
+fn idle_connections_and_what_they_hold() {
+    let mut record = golden();
+    (record.cut, record.experiment.command) = (None, "idle".to_owned());
+    (record.experiment.load.keepalive, record.experiment.load.requests_per_connection) = (false, Some(0));
+    let run = &mut record.runs[0];
+    run.verdict = Verdict::valid();
+    run.totals.requests = Outcomes::default();
+    run.findings.clear();
+    let server = run.server.as_mut().unwrap();
+    server.divide(0);
+    server.idle_memory = Some(IdleMemory { connections: 5000, before_bytes: 10 << 20, with_bytes: 60 << 20 });
+    let thread =
+        |tid: u32, user_us: u64| ServerThread { tid, name: "worker".to_owned(), user_us, system_us: 0 };
+    server.threads = (0..9).map(|tid| thread(tid, 9000)).chain([thread(9, 0), thread(10, 0)]).collect();
+    hold("idle", &plain(&record));
 }
 
 #[test]
@@ -108,7 +146,7 @@ fn golden() -> Record {
 fn valid() -> Record {
     let mut record = golden();
     record.cut = None;
-    record.experiment.load.kind = courser_record::LoadKind::Sessions;
+    record.experiment.load.kind = LoadKind::Sessions;
     record.experiment.load.rate = Some(2000.0);
     let run = &mut record.runs[0];
     run.offered_rate = Some(2000.0);

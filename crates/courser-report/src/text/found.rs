@@ -1,0 +1,31 @@
+//! What the whole was for, before anything else: the rates of a search, the memory of idle connections.
+
+use courser_record::{Found, IdleMemory, Record};
+
+use crate::figure;
+use crate::layout::{Page, Tone};
+
+pub(super) fn show(page: &mut Page, record: &Record) {
+    let servers = record.runs.iter().filter_map(|run| run.server.as_ref());
+    let idle = servers.filter_map(|server| server.idle_memory.as_ref()).map(held);
+    let lines: Vec<String> = record.found.iter().map(told).chain(idle).collect();
+    if lines.is_empty() {
+        return;
+    }
+    page.heading("found");
+    lines.iter().for_each(|line| page.paragraph(Tone::Plain, "  ", line));
+}
+
+fn told(found: &Found) -> String {
+    let interval = found.rate_low.zip(found.rate_high).map(|(low, high)| {
+        format!(" (95 % interval {} to {})", figure::rate(Some(low)), figure::rate(Some(high)))
+    });
+    let note = found.note.as_ref().map(|note| format!("; {note}"));
+    let rate = found.rate.map_or_else(|| "no rate".to_owned(), |rate| figure::rate(Some(rate)));
+    format!("{}: {rate}{}{}", found.rule, interval.unwrap_or_default(), note.unwrap_or_default())
+}
+
+fn held(idle: &IdleMemory) -> String {
+    let each = figure::bytes(idle.bytes_per_connection());
+    format!("{each} of the server's memory per idle connection ({})", figure::count(idle.connections))
+}
