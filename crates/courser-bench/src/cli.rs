@@ -120,7 +120,7 @@ pub(crate) struct HandshakeArgs {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) abandon: Option<Duration>,
     #[command(flatten)]
-    pub(crate) reuse: ReuseArgs<1>,
+    pub(crate) reuse: ReuseOnceArgs,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }
@@ -142,7 +142,7 @@ pub(crate) struct LoadArgs {
     #[arg(short, long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) connections: Option<u64>,
     #[command(flatten)]
-    pub(crate) reuse: ReuseArgs<4>,
+    pub(crate) reuse: ReuseArgs,
     #[command(flatten)]
     pub(crate) request: RequestArgs,
     #[command(flatten)]
@@ -165,7 +165,7 @@ pub(crate) struct RampArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) steps: u32,
     #[command(flatten)]
-    pub(crate) reuse: ReuseArgs<4>,
+    pub(crate) reuse: ReuseArgs,
     #[command(flatten)]
     pub(crate) request: RequestArgs,
     #[command(flatten)]
@@ -191,7 +191,7 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "TIME", default_value = "290s", value_parser = duration)]
     pub(crate) budget: Duration,
     #[command(flatten)]
-    pub(crate) reuse: ReuseArgs<4>,
+    pub(crate) reuse: ReuseArgs,
     #[command(flatten)]
     pub(crate) request: RequestArgs,
     #[command(flatten)]
@@ -316,9 +316,18 @@ pub(crate) struct ShowArgs {
 
 /// How often a TLS session is used.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct ReuseArgs<const DEFAULT: u32> {
+pub(crate) struct ReuseArgs {
     /// Connections per TLS session: 1 never resumes, 0 always does (one full handshake per client, ever)
-    #[arg(long, value_name = "COUNT", default_value_t = DEFAULT, help_heading = "TLS")]
+    #[arg(long, value_name = "COUNT", default_value_t = 4, help_heading = "TLS")]
+    pub(crate) reuse: u32,
+}
+
+/// As [`ReuseArgs`], with another default. One struct cannot have both: clap keeps a default in a static, and those of
+/// a generic function are shared by all its types.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ReuseOnceArgs {
+    /// Connections per TLS session: 1 never resumes, 0 always does (one full handshake per client, ever)
+    #[arg(long, value_name = "COUNT", default_value_t = 1, help_heading = "TLS")]
     pub(crate) reuse: u32,
 }
 
