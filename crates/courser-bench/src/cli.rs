@@ -15,7 +15,7 @@ Exit codes:
   0  done; where something was measured, the run is valid
   1  the system refused something (a file, a thread, a socket of our own)
   2  the command line is wrong, or names something that cannot be had
-  3  measured, but the verdict is withheld: the generator was the limit, or the experiment was not the one asked for
+  3  measured, but the verdict is withheld: the generator was the limit, or what was asked for did not happen
   4  the target cannot be reached
   5  the target does not speak TLS, or there is nothing in common with it, or its certificate is refused
   6  cut short by Ctrl-C; what there is was printed and kept
@@ -40,7 +40,7 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  courser-bench handshake 127.0.0.1:8443 -c 200 --duration 10s")]
     Handshake(Box<HandshakeArgs>),
     /// Sessions that arrive at a rate (or, with -c, a closed loop), each with requests
-    #[command(after_help = LOAD_EXAMPLES)]
+    #[command(after_help = LOAD_EXAMPLES, override_usage = LOAD_USAGE)]
     Load(Box<LoadArgs>),
     /// A staircase of rates: where does it stop keeping up?
     #[command(
@@ -79,6 +79,10 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  courser-bench show run.json")]
     Show(ShowArgs),
 }
+
+/// The one that is made of the flags is wider than a page.
+const LOAD_USAGE: &str =
+    "courser-bench load [OPTIONS] <--rate <PER_SECOND>|--connection-rate <PER_SECOND>|-c <COUNT>> <URL>";
 
 const LOAD_EXAMPLES: &str = "\
 Examples:
@@ -404,7 +408,7 @@ pub(crate) struct TlsArgs {
     /// TLS 1.3 tickets that a client keeps
     #[arg(long, value_name = "COUNT", default_value_t = 2)]
     pub(crate) tickets: usize,
-    /// Announce early data where the session allows it
+    /// Send the first request as early data where the session allows it (TLS 1.3)
     #[arg(long)]
     pub(crate) early_data: bool,
     /// Server names, in turn; the host of the URL without

@@ -51,6 +51,8 @@ pub(crate) struct Channel {
     stream: Stream,
     tls: Option<ClientConnection>,
     handshaking: bool,
+    /// Early data was sent.
+    early: bool,
     /// The server has said close_notify.
     pub(crate) goodbye: bool,
     /// Records that are not complete yet.
@@ -72,6 +74,7 @@ impl Channel {
             stream,
             handshaking: tls.is_some(),
             tls,
+            early: false,
             goodbye: false,
             received: Vec::new(),
             outgoing: Vec::new(),
@@ -88,6 +91,19 @@ impl Channel {
     pub(crate) fn hello(&mut self) -> Result<&[u8], Failed> {
         self.process()?;
         Ok(&self.outgoing)
+    }
+
+    /// Puts plaintext behind the ClientHello as early data, if the session allows it and takes all of it.
+    pub(crate) fn send_early(&mut self, plaintext: &[u8]) {
+        self.lend_outgoing();
+        let Some(tls) = &mut self.tls else { return };
+        self.early = tls.send_early(plaintext, &mut self.outgoing) == Some(plaintext.len());
+    }
+
+    /// Whether what was sent early has arrived: the server says so in its handshake (RFC 8446, section 4.2.10).
+    pub(crate) fn early_arrived(&mut self) -> bool {
+        let sent = std::mem::take(&mut self.early);
+        sent && self.tls.as_ref().and_then(|tls| tls.facts()?.early_data) == Some(true)
     }
 
     pub(crate) fn is_handshaking(&self) -> bool {

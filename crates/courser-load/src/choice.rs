@@ -86,7 +86,7 @@ impl Choice {
             EngineChoice::Foreign => Engine::Foreign,
         };
         let terms = ClientTerms::new(engine, &offer).map_err(|why| BadChoice(why.to_string()))?;
-        Ok(Security { terms, names: Arc::new(self.names()?), check })
+        Ok(Security { terms, early_data: self.early_data, names: Arc::new(self.names()?), check })
     }
 
     fn offer(&self) -> Result<Offer, BadChoice> {

@@ -210,6 +210,11 @@ async fn send_hello(
     visit.at(Step::Hello);
     let hello = channel.hello()?;
     let offered = worker.check(hello, has_session).map_err(|why| Failed::new(Class::WrongOffer, why))?;
+    if worker.sends_early()
+        && let Exchange::Http { request, count, .. } = &worker.plan.exchange
+    {
+        channel.send_early(request.bytes(then(*count, 1)));
+    }
     channel.flush(Then::Wait, Step::Hello).await?;
     Ok(offered)
 }
@@ -309,18 +314,22 @@ async fn requests(
 ) -> Result<(), Failed> {
     let mut answer = Answer::new(expect, request.method());
     for number in 1.. {
-        let last = count == Some(number);
-        let then = if last { http::Then::Close } else { http::Then::KeepAlive };
         if number > 1 {
             answer.restart();
             worker.attempt_again(visit);
         }
+        let then = then(count, number);
         within(worker, visit, ask(worker, visit, channel, request.bytes(then), &mut answer)).await?;
-        if last || answer.closes() || worker.is_over() {
+        if then == http::Then::Close || answer.closes() || worker.is_over() {
             break;
         }
     }
     Ok(())
+}
+
+/// The last request of a connection asks the server to close it.
+fn then(count: Option<u32>, number: u32) -> http::Then {
+    if count == Some(number) { http::Then::Close } else { http::Then::KeepAlive }
 }
 
 /// One request and its answer: one transaction.
@@ -335,7 +344,9 @@ async fn ask(
     let asked = worker.now();
     visit.at(Step::Answer);
     visit.answered.set(false);
-    channel.send(request)?;
+    if !channel.early_arrived() {
+        channel.send(request)?;
+    }
     channel.flush(Then::Wait, Step::Answer).await?;
     let mut heard = None;
     let mut first_byte = None;

@@ -50,6 +50,8 @@ pub struct Target {
 pub struct Security {
     /// What is offered.
     pub terms: ClientTerms,
+    /// Whether the first request is sent as early data where the session allows it (RFC 8446, section 2.3).
+    pub early_data: bool,
     /// Server names.
     pub names: Arc<Names>,
     /// What a ClientHello must offer; checked on every connection.

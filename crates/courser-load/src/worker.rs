@@ -194,7 +194,8 @@ async fn drive(worker: Rc<Worker>, intervals: Sender<(u64, Interval)>) -> io::Re
     Ok(())
 }
 
-/// Calls `arrive` with each intended start in our share, at that time or as soon after it as can be.
+/// Calls `arrive` with each intended start in our share, at that time or as soon after it as can be. What has not
+/// arrived by the end of the drain is given up: a rate far beyond what can be made has an end, too.
 async fn arrivals<F: Future<Output = ()> + 'static>(
     worker: &Rc<Worker>,
     timer: &mut Timer,
@@ -203,13 +204,14 @@ async fn arrivals<F: Future<Output = ()> + 'static>(
 ) -> io::Result<()> {
     let plan = &worker.plan;
     let share = plan.share.part(worker.clients.get(), plan.threads.len() as u64);
+    let last_call = plan.steady_end() + plan.phases.drain;
     for intended in Schedule::new(&plan.pieces(), offered.arrivals, share) {
         if worker.now() < intended {
             timer.until(worker.start + intended).await?;
         } else {
             yield_now().await; // behind: those that have arrived get their turn all the same
         }
-        if worker.control.stop.load(Ordering::Relaxed) {
+        if worker.control.stop.load(Ordering::Relaxed) || worker.now() > last_call {
             break;
         }
         if worker.is_full() {

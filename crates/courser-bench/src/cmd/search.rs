@@ -50,24 +50,31 @@ fn trials(
     args: &SearchArgs,
 ) -> Result<Vec<Run>, Failure> {
     let mut runs = Vec::new();
+    let mut refused = 0;
     while let Step::Trial(trial) = search.step() {
         let label = format!("trial {} at {:.0}/s", runs.len() + 1, trial.rate);
         session.watch.time_left(search.time_left());
         let (outcome, run) = session.run(&label, &of_trial(plan, &trial, args))?;
-        if outcome.cut {
-            runs.extend(run);
-            break;
-        }
-        for (run, counted) in run.into_iter().zip(&outcome.windows) {
-            match &run.verdict.withheld {
-                Some(reason) => search.report_invalid(reason.clone()),
-                None => search.report(&observation(&run, &counted.tally)),
+        let (Some(run), Some(counted)) = (run.into_iter().next(), outcome.windows.first()) else { break };
+        let withheld = run.verdict.withheld.clone();
+        runs.push(run);
+        let Some(run) = runs.last().filter(|_| !outcome.cut) else { break };
+        match withheld {
+            None => search.report(&observation(run, &counted.tally)),
+            // A neighbour on the machine spoils a trial now and then; the same trial again tells that from a limit.
+            Some(_) if refused < AGAIN => {
+                refused += 1;
+                continue;
             }
-            runs.push(run);
+            Some(reason) => search.report_invalid(reason),
         }
+        refused = 0;
     }
     Ok(runs)
 }
+
+/// How often a trial that the generator could not make is tried again.
+const AGAIN: u32 = 2;
 
 /// The plan of a trial: the rate climbs over the warm-up, and what is seen after it counts.
 fn of_trial(plan: &Plan, trial: &Trial, args: &SearchArgs) -> Plan {

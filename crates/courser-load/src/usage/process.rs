@@ -8,7 +8,7 @@ use std::ops::Add;
 use std::time::Duration;
 
 use nix::time::ClockId;
-use nix::unistd::Pid;
+use nix::unistd::{Pid, SysconfVar, sysconf};
 
 use super::Times;
 
@@ -147,7 +147,8 @@ impl Stat {
 
 /// Ticks of `/proc` (sysconf(3), _SC_CLK_TCK): 10 ms on every architecture of today.
 fn ticks(count: u64) -> Duration {
-    let nanoseconds = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+    let per_second = sysconf(SysconfVar::CLK_TCK).ok().flatten().and_then(|ticks| u64::try_from(ticks).ok());
+    let nanoseconds = 1_000_000_000 / per_second.filter(|ticks| *ticks > 0).unwrap_or(100);
     Duration::from_nanos(count.saturating_mul(nanoseconds))
 }
 
