@@ -15,11 +15,11 @@ mod batch;
 mod lane;
 
 use std::fmt;
-use std::time::Duration;
 
 use courser_stats::{Interval, interval};
 use courser_tls::{Failure, IdentityError, TermsError, names};
 
+use crate::primitives::median;
 use batch::Spent;
 use lane::Lane;
 
@@ -89,7 +89,8 @@ pub struct Row {
     pub resumed: Cost,
 }
 
-/// Processor time of one connection, from nothing to freed memory: the mean of all.
+/// Processor time of one connection, from nothing to freed memory: the median over batches of a few connections, so that
+/// a moment in which the machine was somewhere else does not count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
     /// The client's, microseconds.
@@ -107,13 +108,11 @@ impl Cost {
     }
 
     fn of(batches: &[Spent]) -> Self {
-        let connections: u32 = batches.iter().map(|spent| spent.connections).sum();
-        let each = |total: Duration| total.as_secs_f64() * 1e6 / f64::from(connections);
-        let series: Vec<f64> = batches.iter().map(Spent::us_each).collect();
+        let each = |of: fn(&Spent) -> f64| batches.iter().map(of).collect::<Vec<f64>>();
         Self {
-            client_us: each(batches.iter().map(|spent| spent.client).sum()),
-            server_us: each(batches.iter().map(|spent| spent.server).sum()),
-            interval: interval::mean(&series, 1),
+            client_us: median(&each(Spent::client_us)),
+            server_us: median(&each(Spent::server_us)),
+            interval: interval::median(&each(|spent| spent.client_us() + spent.server_us()), 1),
         }
     }
 }
@@ -240,6 +239,8 @@ impl std::error::Error for Error {}
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn options(suites: &[&str]) -> Options {
@@ -279,13 +280,13 @@ mod tests {
     }
 
     #[test]
-    fn a_cost_is_the_mean_of_all_connections() {
+    fn a_cost_is_the_median_of_batches() {
         let spent = |connections, client, server| Spent {
             connections,
             client: Duration::from_micros(client),
             server: Duration::from_micros(server),
         };
-        let cost = Cost::of(&[spent(8, 80, 160), spent(2, 30, 60)]);
+        let cost = Cost::of(&[spent(8, 80, 160), spent(8, 88, 176), spent(2, 3000, 6000)]);
         assert_eq!((cost.client_us, cost.server_us, cost.total_us()), (11.0, 22.0, 33.0));
         assert_eq!(cost.interval, None);
         assert!(Cost::of(&[spent(8, 80, 160); 8]).interval.unwrap().contains(30.0));

@@ -44,7 +44,8 @@ fn table(rows: &[Row], number: u32, machine: &Machine, style: Style) -> String {
     above(&mut page, machine);
     let about = format!(
         "Microseconds of processor time per connection, full / resumed, by bytes sent there and back; \
-         {} connections a figure, key exchange X25519, no network. Divide by 1000 for seconds per 1000 connections.",
+         {} connections a figure, key exchange X25519, no network. Medians; divide by 1000 for seconds per 1000 \
+         connections.",
         count(number.into())
     );
     page.paragraph(Tone::Plain, "", &about);
@@ -154,7 +155,7 @@ Example CPU 3000, 2 cores, Linux 6.1.0
 instructions for cryptography: aes sha_ni
 
 Microseconds of processor time per connection, full / resumed, by bytes sent there and back; 1,000 connections
-a figure, key exchange X25519, no network. Divide by 1000 for seconds per 1000 connections.
+a figure, key exchange X25519, no network. Medians; divide by 1000 for seconds per 1000 connections.
 
 Both ends
                                                           1 B     100 KiB

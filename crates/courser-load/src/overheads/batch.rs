@@ -23,9 +23,14 @@ pub(super) struct Spent {
 }
 
 impl Spent {
-    /// Both ends of one connection, microseconds.
-    pub(super) fn us_each(&self) -> f64 {
-        (self.client + self.server).as_secs_f64() * 1e6 / f64::from(self.connections)
+    /// The client's end of one connection, microseconds.
+    pub(super) fn client_us(&self) -> f64 {
+        self.client.as_secs_f64() * 1e6 / f64::from(self.connections)
+    }
+
+    /// The server's.
+    pub(super) fn server_us(&self) -> f64 {
+        self.server.as_secs_f64() * 1e6 / f64::from(self.connections)
     }
 }
 

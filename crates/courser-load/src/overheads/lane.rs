@@ -116,3 +116,22 @@ fn sessions() -> Sessions {
     let ticketer = Ticketer::new(&Secret::from_bytes([7; 32]), settings.expect("these are in range"));
     Sessions { cache: None, ticketer: Some(Arc::new(ticketer)), lifetime }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_that_does_the_other_thing_fails_the_figure() {
+        for suite in [0x1301, 0xc02b] {
+            let lane = Lane::new(suite, Key::EcdsaP256).unwrap();
+            let mut purses = vec![Purse::default()];
+            let first = lane.batch(&mut purses, true, true, b"there and back");
+            assert_eq!(first, Err(Trouble::Resumption { asked: true }), "there is nothing to resume yet");
+            let mut purses = vec![Purse::default()];
+            lane.batch(&mut purses, true, false, b"there and back").unwrap();
+            let second = lane.batch(&mut purses, true, false, b"there and back");
+            assert_eq!(second, Err(Trouble::Resumption { asked: false }));
+        }
+    }
+}
