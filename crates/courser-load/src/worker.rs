@@ -86,6 +86,8 @@ pub(crate) struct Worker {
     random: RefCell<fastrand::Rng>,
     /// Clients between two connections.
     resting: RefCell<VecDeque<Client>>,
+    /// Arrivals whose task has not had its first turn: they are in nobody's books yet.
+    coming: Cell<u64>,
     over: Cell<bool>,
     idle: Notify,
 }
@@ -109,6 +111,7 @@ impl Worker {
             clients: Cell::new(index),
             random: RefCell::new(fastrand::Rng::with_seed(plan.seed ^ index)),
             resting: RefCell::default(),
+            coming: Cell::new(0),
             over: Cell::new(false),
             idle: Notify::new(),
         }
@@ -195,7 +198,8 @@ async fn drive(worker: Rc<Worker>, intervals: Sender<(u64, Interval)>) -> io::Re
 }
 
 /// Calls `arrive` with each intended start in our share, at that time or as soon after it as can be. What has not
-/// arrived by the end of the drain is given up: a rate far beyond what can be made has an end, too.
+/// arrived by the end of the drain is given up: a rate far beyond what can be made has an end, too. What is due at the
+/// very end of the steady phase is of no window.
 async fn arrivals<F: Future<Output = ()> + 'static>(
     worker: &Rc<Worker>,
     timer: &mut Timer,
@@ -204,8 +208,9 @@ async fn arrivals<F: Future<Output = ()> + 'static>(
 ) -> io::Result<()> {
     let plan = &worker.plan;
     let share = plan.share.part(worker.clients.get(), plan.threads.len() as u64);
-    let last_call = plan.steady_end() + plan.phases.drain;
-    for intended in Schedule::new(&plan.pieces(), offered.arrivals, share) {
+    let (end, last_call) = (plan.steady_end(), plan.steady_end() + plan.phases.drain);
+    let schedule = Schedule::new(&plan.pieces(), offered.arrivals, share);
+    for intended in schedule.take_while(|intended| *intended < end) {
         if worker.now() < intended {
             timer.until(worker.start + intended).await?;
         } else {
@@ -217,7 +222,13 @@ async fn arrivals<F: Future<Output = ()> + 'static>(
         if worker.is_full() {
             worker.turn_away(intended);
         } else {
-            spawn_local(arrive(Rc::clone(worker), intended));
+            worker.coming.set(worker.coming.get() + 1);
+            let begin = arrive(Rc::clone(worker), intended);
+            let begun = Rc::clone(worker);
+            spawn_local(async move {
+                begun.coming.set(begun.coming.get() - 1);
+                begin.await;
+            });
         }
     }
     Ok(())
@@ -287,7 +298,7 @@ async fn drain(worker: &Worker) {
         return;
     }
     let all_gone = async {
-        while worker.books.borrow().in_flight > 0 {
+        while worker.coming.get() > 0 || worker.books.borrow().in_flight > 0 {
             worker.idle.notified().await;
         }
     };
