@@ -24,17 +24,15 @@ pub(crate) fn record(experiment: Experiment, runs: Vec<Run>, cut: bool) -> Recor
     record
 }
 
-/// Keeps and prints.
+/// Keeps and prints; what cannot be kept is printed all the same.
 pub(crate) fn deliver(record: &Record, output: &OutputArgs) -> Result<Ended, Failure> {
-    if let Some(path) = &output.record {
-        write(record, path)?;
-    }
+    let kept = output.record.as_deref().map(|path| write(record, path).map(|()| path)).transpose();
     if output.json {
         print(&format!("{}\n", record.to_json().trim_end()));
     } else if !output.ndjson {
         print(&text::render(record, style()));
     }
-    if let Some(path) = &output.record {
+    if let Some(path) = kept? {
         eprintln!("record: {}", path.display());
     }
     Ok(match (&record.cut, record.is_valid()) {
