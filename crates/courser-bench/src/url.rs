@@ -68,6 +68,9 @@ impl FromStr for Url {
             other => return Err(bad(format!("{:?} is no scheme of ours", other.unwrap_or_default()))),
         };
         let host = uri.host().filter(|host| !host.is_empty()).ok_or_else(|| bad("no host".into()))?;
+        if uri.port_u16().is_none() && has_port(&uri) {
+            return Err(bad("invalid port".into()));
+        }
         let usual = if scheme == Scheme::Http { 80 } else { 443 };
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
         Ok(Self {
@@ -78,6 +81,12 @@ impl FromStr for Url {
             text: text.to_owned(),
         })
     }
+}
+
+/// Whether something is written after the host; the parser takes what is no port, 99999, for none.
+fn has_port(uri: &Uri) -> bool {
+    let authority = uri.authority().map_or("", |authority| authority.as_str());
+    authority.rsplit_once(':').is_some_and(|(_, port)| !port.is_empty() && !port.contains(']'))
 }
 
 impl fmt::Display for Url {
