@@ -4,4 +4,5 @@
 
 mod counts;
 mod help;
+mod together;
 mod verbs;
