@@ -113,6 +113,7 @@ fn nginx(listen: SocketAddr, version: &str, memory: Memory, folder: &Folder) -> 
     };
     let text = format!(
         "daemon off; worker_processes 1; pid {folder}/pid; error_log stderr crit;
+user root; # there may be no other one, in a namespace
 events {{ worker_connections 512; }}
 http {{
   client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;

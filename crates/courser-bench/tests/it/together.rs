@@ -69,7 +69,7 @@ fn in_a_namespace(test: &str) {
         unshare.args(["--net", "--map-root-user", "sh", "-c", script, "sh"]);
         unshare
     };
-    let tried = "ip link set lo up && ip link add a type veth peer name b && exec unshare --net true";
+    let tried = "ip link set lo up && ip link add g1 type veth peer name g2 && exec unshare --net true";
     if !unshare(tried).output().is_ok_and(|output| output.status.success()) {
         return println!("skipped: no network namespaces can be made here (unshare, ip)");
     }
@@ -109,11 +109,11 @@ fn machine(number: u32) -> Process {
     machine.wait_stdout("its network", |lines| (!lines.is_empty()).then_some(()));
     let (pid, net) = (machine.pid(), format!("10.77.{number}"));
     sh(&format!(
-        "ip link add g{number} type veth peer name up netns {pid}
+        "ip link add g{number} type veth peer name eth0 netns {pid}
          ip addr add {net}.1/24 dev g{number}
          ip link set g{number} up
-         nsenter --net --target {pid} sh -ec 'ip addr add {net}.2/24 dev up
-           ip link set up up; ip route add default via {net}.1'"
+         nsenter --net --target {pid} sh -ec 'ip addr add {net}.2/24 dev eth0
+           ip link set eth0 up; ip route add default via {net}.1'"
     ));
     machine
 }
