@@ -197,7 +197,7 @@ impl Channel {
 
     /// Gives back buffers that hold nothing.
     fn settle(&mut self) {
-        for buffer in [&mut self.received, &mut self.plaintext] {
+        for buffer in [&mut self.received, &mut self.plaintext, &mut self.outgoing] {
             if buffer.is_empty() && buffer.capacity() > 0 {
                 self.buffers.give(std::mem::take(buffer));
             }
