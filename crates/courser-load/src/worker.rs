@@ -328,3 +328,59 @@ async fn keep_seconds(worker: Rc<Worker>, intervals: Sender<(u64, Interval)>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+    use crate::failure::Class;
+    use crate::plan::{Close, Phases, Sockets, Target};
+    use crate::schedule::{Arrivals, Piece, Share};
+
+    /// Two arrivals, 50 and 100 ms after the start, the last one at the very end; nobody listens.
+    fn two_arrivals() -> Plan {
+        let second = Duration::from_secs(1);
+        let steps = vec![Piece::even(20.0, second / 10)];
+        Plan {
+            target: Target { addresses: vec![([127, 0, 0, 1], 1).into()], security: None },
+            model: Model::Connections(Offered { steps, arrivals: Arrivals::Even }),
+            reuse: Reuse::Times(1),
+            exchange: Exchange::Handshake,
+            close: Close::Fin,
+            sockets: Sockets::default(),
+            phases: Phases {
+                warm_up: Duration::ZERO,
+                ramp: Duration::ZERO,
+                steady: second,
+                drain: 60 * second,
+                connect_timeout: 60 * second,
+                timeout: 60 * second,
+                in_flight: 10,
+            },
+            threads: vec![None],
+            share: Share::WHOLE,
+            seed: 1,
+        }
+    }
+
+    /// What a thread has in its books that begins so long after the start of its run.
+    fn begun_late(late: Duration) -> Books {
+        let (plan, index, control) = (Arc::new(two_arrivals()), 0, Arc::default());
+        let task = Task { plan, index, start: clock::now() - late, control, intervals: channel().0 };
+        task.run().unwrap()
+    }
+
+    #[test]
+    fn an_arrival_that_is_late_is_made_even_if_it_is_the_last_one() {
+        let books = begun_late(Duration::from_millis(500));
+        assert_eq!(books.tallies[0].connections, 1);
+        assert_eq!(books.tallies[0].failures.get(&Class::Refused), 1, "{:?}", books.tallies[0].failures);
+    }
+
+    #[test]
+    fn nobody_arrives_when_the_drain_is_over() {
+        let books = begun_late(Duration::from_secs(62));
+        assert_eq!((books.tallies[0].connections, books.failures), (0, 0));
+    }
+}
