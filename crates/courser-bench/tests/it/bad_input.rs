@@ -39,7 +39,7 @@ fn a_certificate_of_somebody_else() {
     // What it was refused for is the certificate: without it the same client is content.
     let trusting =
         [&["load", &url, "-c", "1", "--engine", "real", "--duration", "1s"], &AT_ONCE[..]].concat();
-    let judged = Judged::of(finished(&trusting));
+    let judged = Judged::of(&finished(&trusting));
     assert!(judged.classes().is_empty() && judged.total("/requests/succeeded") > 0, "{:#}", judged.run());
 }
 
@@ -150,7 +150,7 @@ fn a_rate_that_cannot_be_made_is_no_result() {
     let url = url(liar.address());
     // The liar has a thread for each connection: not too many of them.
     let much = ["--rate", "100k", "--threads", "1", "--in-flight", "50", "--duration", "1s", "--drain", "2s"];
-    let judged = Judged::of(finished(&[&["load", &url], &AT_ONCE[..], &much].concat()));
+    let judged = Judged::of(&finished(&[&["load", &url], &AT_ONCE[..], &much].concat()));
     assert!(judged.is_withheld(), "{:#}", judged.run()["findings"]);
     assert!(judged.text("rate-not-offered").contains("of the arrivals that were planned"));
     assert!(judged.advice("rate-not-offered").contains("a lower rate"));
@@ -171,7 +171,7 @@ fn ports_that_run_out_are_named_as_what_they_are() {
         eprintln!("skipped: no network of our own: {}", run.stderr);
         return;
     }
-    let judged = Judged::of(run);
+    let judged = Judged::of(&run);
     assert!(judged.is_withheld() && judged.failed_as("no-local-port") > 0, "{:#}", judged.run());
     assert!(judged.text("no-local-port").starts_with("no-local-port: "));
     let advice = judged.advice("no-local-port");

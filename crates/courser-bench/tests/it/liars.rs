@@ -218,7 +218,7 @@ fn a_generator_held_to_a_tenth_of_its_core_withholds_its_verdict() {
         // The probe is through: the run begins.
         process.wait_stderr_line(&url);
         hold(&mut process);
-        let judged = Judged::of(process.finish());
+        let judged = Judged::of(&process.finish());
         assert!(judged.is_withheld(), "{model:?}: {:#}", judged.run()["findings"]);
         let starved = judged.ids().iter().any(|id| STARVED.contains(id));
         assert!(starved, "{model:?}: {:#}", judged.run()["findings"]);

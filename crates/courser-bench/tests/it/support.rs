@@ -37,7 +37,7 @@ pub(crate) fn judge(verb: &str, liar: &Liar, arguments: &[&str]) -> Judged {
 pub(crate) fn judge_at(verb: &str, address: SocketAddr, arguments: &[&str]) -> Judged {
     let url = url(address);
     let time: &[&str] = if arguments.contains(&"--duration") { &[] } else { &["--duration", "1s"] };
-    Judged::of(finished(&[&[verb, &url, "--quiet"], time, &AT_ONCE, arguments].concat()))
+    Judged::of(&finished(&[&[verb, &url, "--quiet"], time, &AT_ONCE, arguments].concat()))
 }
 
 /// A run that has ended, and its record.
@@ -49,7 +49,7 @@ pub(crate) struct Judged {
 
 impl Judged {
     /// Reads the record that the run printed.
-    pub(crate) fn of(run: Finished) -> Self {
+    pub(crate) fn of(run: &Finished) -> Self {
         let record = serde_json::from_str(&run.stdout).unwrap_or_else(|why| panic!("{why}: {run:?}"));
         Self { code: run.status.code(), record }
     }
