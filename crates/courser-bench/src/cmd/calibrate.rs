@@ -26,7 +26,10 @@ const CLIENTS: u64 = 8;
 const LIGHT: f64 = 500.0;
 
 /// Idle connections that are held: so many that what the process needs for itself does not show.
-const HELD: u64 = 4000;
+const HELD: u64 = 2000;
+
+/// How long they may take to open, at least.
+const OPENING: Duration = Duration::from_secs(6);
 
 /// What is measured: its name, flags for TLS, connections per session.
 const CASES: [(&str, &[&str], u32); 5] = [
@@ -124,9 +127,9 @@ impl Bench {
     }
 
     /// The flags that a user would give.
-    fn common(&self, flags: &[&str]) -> Result<CommonArgs, Failure> {
+    fn common(&self, time: Duration, flags: &[&str]) -> Result<CommonArgs, Failure> {
         let url = self.url.to_string();
-        let time = format!("{}ms", self.time.as_millis());
+        let time = format!("{}ms", time.as_millis());
         let pid = self.child.id().to_string();
         let cpu = self.cpus.map(|(generator, _)| generator.to_string());
         let mut line =
@@ -139,9 +142,8 @@ impl Bench {
         }
     }
 
-    fn run(&self, flags: &[&str], intent: Intent) -> Result<(Plan, measure::Outcome), Failure> {
-        let common = self.common(flags)?;
-        let plan = setup::plan(&self.url, intent, &common)?;
+    fn run(&self, common: &CommonArgs, intent: Intent) -> Result<(Plan, measure::Outcome), Failure> {
+        let plan = setup::plan(&self.url, intent, common)?;
         let (reader, _) = Reader::new(&common.server)?;
         let (outcome, _) =
             measure::run(&plan, None, reader, &self.interrupt, &mut Watch::new(&common.output))?;
@@ -150,7 +152,7 @@ impl Bench {
 
     fn handshakes(&self, name: &str, flags: &[&str], reuse: u32) -> Result<Row, Failure> {
         let intent = Intent { model: Model::Closed(CLIENTS), reuse, exchange: Exchange::Handshake };
-        let (plan, outcome) = self.run(flags, intent)?;
+        let (plan, outcome) = self.run(&self.common(self.time, flags)?, intent)?;
         let run = crate::keep::runs(name, &plan, &outcome, &Default::default()).pop();
         let run = run.ok_or_else(|| Failure::System("nothing was measured".into()))?;
         let window = Duration::from_micros(run.totals.window_us);
@@ -171,9 +173,9 @@ impl Bench {
     }
 
     fn schedule(&self) -> Result<Schedule, Failure> {
-        let common = self.common(&[])?;
+        let common = self.common(self.time, &[])?;
         let model = Model::Connections(setup::steady(LIGHT, &common.run));
-        let (_, outcome) = self.run(&[], Intent { model, reuse: 1, exchange: Exchange::Handshake })?;
+        let (_, outcome) = self.run(&common, Intent { model, reuse: 1, exchange: Exchange::Handshake })?;
         let lag = &outcome.windows[0].tally.lag;
         let at = |fraction| lag.quantile(fraction).filter(|_| lag.supports(fraction));
         Ok(Schedule { p50: at(0.5), p99: at(0.99), count: lag.count() })
@@ -182,9 +184,10 @@ impl Bench {
     fn memory(&self) -> Result<Option<Memory>, Failure> {
         let flags = ["--warm-up", "0", "--ramp-up", "0"];
         let bytes = |reading: &Reading| Some(reading.own.as_ref()?.held.map(Held::bytes)?);
-        let before = bytes(&Reader::new(&self.common(&flags)?.server)?.0.read());
+        let common = self.common(self.time.max(OPENING), &flags)?;
+        let before = bytes(&Reader::new(&common.server)?.0.read());
         let exchange = Exchange::Hold { first: None };
-        let (_, outcome) = self.run(&flags, Intent { model: Model::Closed(HELD), reuse: 1, exchange })?;
+        let (_, outcome) = self.run(&common, Intent { model: Model::Closed(HELD), reuse: 1, exchange })?;
         let counted = &outcome.windows[0];
         let connections = counted.tally.succeeded - counted.tally.failed().min(counted.tally.succeeded);
         let after = counted.samples.as_ref().and_then(|[_, after]| bytes(after));
