@@ -1,5 +1,6 @@
 //! One run from start to end: the threads, the seconds as they pass, what was sampled beside them, the outcome.
 
+use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -100,14 +101,24 @@ impl<S: Send + 'static> Run<S> {
         };
         let spawn = |index| {
             let task = task(index);
-            thread::Builder::new().name(thread_name(index)).spawn(move || task.run())
+            let (sampling, sampled) = channel::<Infallible>();
+            let thread = thread::Builder::new().name(thread_name(index)).spawn(move || {
+                let books = task.run();
+                // The processor time of a thread that has ended cannot be read.
+                let _ = sampled.recv();
+                books
+            })?;
+            Ok((thread, sampling))
         };
         let threads = (0..plan.threads.len()).map(spawn).collect::<io::Result<Vec<_>>>()?;
+        let (threads, sampling): (Vec<_>, Vec<_>) = threads.into_iter().unzip();
         let windows = plan.windows();
         let stop = Stop(Arc::clone(&control));
-        let sampler = thread::Builder::new()
-            .name("load-sampler".into())
-            .spawn(move || sample_windows(&windows, start, &stop, sample))?;
+        let sampler = thread::Builder::new().name("load-sampler".into()).spawn(move || {
+            let samples = sample_windows(&windows, start, &stop, sample);
+            drop(sampling);
+            samples
+        })?;
         let (pending, intervals) = (Vec::new(), Vec::new());
         Ok(Self { plan, start, control, threads, seconds, pending, intervals, sampler })
     }

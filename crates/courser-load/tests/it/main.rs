@@ -6,4 +6,5 @@ mod answers;
 mod exercise;
 mod inspect;
 mod origin;
+mod runs;
 mod usage;
