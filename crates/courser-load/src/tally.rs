@@ -350,3 +350,20 @@ impl Books {
         self.most_in_flight = self.most_in_flight.max(self.in_flight);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_after_the_last_whole_second_is_told_once() {
+        let mut books = Books::new(Vec::new());
+        books.interval.attempted = 2;
+        assert_eq!(books.next_second().0, 0);
+        assert!(books.last_second().is_none(), "nothing came after it");
+        books.interval.full = 1;
+        let (number, last) = books.last_second().expect("a handshake of the drain");
+        assert_eq!((number, last.full, last.attempted), (1, 1, 0));
+        assert!(books.last_second().is_none());
+    }
+}
