@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use courser_tls::client::ClientConnection;
+
 use crate::channel::Channel;
 use crate::connection::{Shaken, Visit};
 use crate::failure::{Class, Failed};
@@ -76,7 +78,7 @@ impl Worker {
         channel: &Channel,
     ) -> bool {
         visit.handshake_bytes.set((shaken.bytes_out, shaken.bytes_in));
-        let Some(facts) = channel.tls().and_then(|tls| tls.facts()) else { return false };
+        let Some(facts) = channel.tls().and_then(ClientConnection::facts) else { return false };
         let negotiated = Negotiated::new(facts, shaken.offered);
         let resumed = negotiated.resumed != Session::None;
         {
@@ -88,6 +90,8 @@ impl Worker {
         self.tally(visit.intended, |tally| {
             tally.negotiated.add(negotiated, 1);
             tally.offered.add(shaken.offered, 1);
+            tally.returned += u64::from(visit.returns);
+            tally.returned_empty += u64::from(visit.returns && shaken.offered == Session::None);
             let times = tally.of(resumed).0;
             times.connect.record(connected - visit.started);
             times.server_hello.record(shaken.server_hello - visit.started);

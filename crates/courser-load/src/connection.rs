@@ -34,6 +34,8 @@ pub(crate) struct Visit {
     pub(crate) scheduled: bool,
     /// When it started.
     pub(crate) started: Duration,
+    /// Whether its client has been there before.
+    pub(crate) returns: bool,
     /// Whether its segments are counted.
     pub(crate) sampled: bool,
     /// When the running transaction began.
@@ -61,7 +63,7 @@ pub(crate) struct Shaken {
 /// Connects, does what a connection is for, closes, and accounts for it. `intended`: when it was meant to start, if
 /// that was fixed in advance.
 pub(crate) async fn visit(worker: &Worker, client: &mut Client, intended: Option<Duration>) {
-    let visit = Visit::new(worker, intended);
+    let visit = Visit::new(worker, intended, client.used > 0);
     worker.attempt(&visit);
     let account = Account { worker, visit: &visit };
     let mut slot = None;
@@ -115,7 +117,7 @@ async fn steps(
 }
 
 impl Visit {
-    fn new(worker: &Worker, intended: Option<Duration>) -> Self {
+    fn new(worker: &Worker, intended: Option<Duration>, returns: bool) -> Self {
         let started = worker.now();
         let begun = intended.unwrap_or(started);
         Self {
@@ -123,6 +125,7 @@ impl Visit {
             begun: Cell::new(begun),
             scheduled: intended.is_some(),
             started,
+            returns,
             sampled: worker.samples(),
             handshake_bytes: Cell::default(),
             transactions: Cell::default(),

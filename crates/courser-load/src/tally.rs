@@ -183,6 +183,10 @@ pub struct Tally {
     pub negotiated: Counts<Negotiated>,
     /// What was offered to resume with.
     pub offered: Counts<Session>,
+    /// Handshakes of clients that had been there before.
+    pub returned: u64,
+    /// Those of them with nothing to resume with.
+    pub returned_empty: u64,
     /// Tickets received per handshake.
     pub tickets: Counts<u32>,
     /// How servers ended connections.
@@ -236,6 +240,8 @@ impl Tally {
         self.failure_samples.truncate(KEPT_FAILURES);
         self.negotiated.merge(other.negotiated);
         self.offered.merge(other.offered);
+        self.returned += other.returned;
+        self.returned_empty += other.returned_empty;
         self.tickets.merge(other.tickets);
         self.endings.merge(other.endings);
         self.full.merge(&other.full);

@@ -13,6 +13,9 @@ use crate::keep::counts;
 /// Less than this share of the resumptions that were offered is worth a word.
 const MOST_RESUMED: f64 = 0.99;
 
+/// Up to this share of the clients that come back may do so before they have a session.
+const FEWEST_EMPTY: f64 = 0.02;
+
 pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     found.extend(failures(evidence));
@@ -71,23 +74,12 @@ fn resets(evidence: &Evidence<'_>) -> Option<Finding> {
 /// The clients would have resumed, had they been given anything to resume with.
 fn no_tickets(evidence: &Evidence<'_>) -> Option<Finding> {
     let tally = &evidence.counted.tally;
-    let (handshakes, without) = (tally.negotiated.total(), tally.offered.get(&Session::None));
-    let expected = match evidence.reuse {
-        1 => return None,
-        0 => 0.05, // clients that are new in the window
-        reuse => 1.0 / f64::from(reuse),
-    };
-    let excess = share(without, handshakes) - expected;
-    let is_given = handshakes > 0 && excess < 0.02;
-    (handshakes > 0 && !is_given).then(|| {
-        let nothing = tally.offered.total() == without;
-        let (id, what) = if nothing {
+    let without = share(tally.returned_empty, tally.returned);
+    (evidence.reuse != 1 && without > FEWEST_EMPTY).then(|| {
+        let (id, what) = if tally.returned_empty == tally.returned {
             ("no-sessions", "the server gave no session or ticket: every handshake was full".to_owned())
         } else {
-            let text = format!(
-                "{} of the handshakes were full for want of a session or ticket",
-                percent(share(without, handshakes))
-            );
+            let text = format!("{} of the clients that came back had no session or ticket", percent(without));
             ("few-sessions", text)
         };
         let advice =
