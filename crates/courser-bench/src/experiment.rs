@@ -95,7 +95,8 @@ fn load(plan: &Plan, asked: &Asked<'_>, common: &CommonArgs) -> LoadModel {
     let per_connection = match &plan.exchange {
         Exchange::Http { count, .. } => count.map(u64::from),
         Exchange::Echo { count, .. } => Some(u64::from(*count)),
-        Exchange::Handshake | Exchange::Abandon { .. } | Exchange::Hold { .. } => Some(0),
+        Exchange::Hold { first: Some(_) } => Some(1),
+        Exchange::Handshake | Exchange::Abandon { .. } | Exchange::Hold { first: None } => Some(0),
     };
     LoadModel {
         kind: asked.kind,
@@ -159,6 +160,9 @@ fn request(url: &Url, plan: &Plan, args: Option<&RequestArgs>) -> Option<Request
             };
             let body = args.and_then(|args| args.post).unwrap_or(0);
             (request.method().name(), url.path.clone(), body, expected)
+        }
+        Exchange::Hold { first: Some((request, _)) } => {
+            (request.method().name(), url.path.clone(), 0, Expected::default())
         }
         Exchange::Echo { bytes, .. } => ("ECHO", String::new(), *bytes, Expected::default()),
         _ => return None,

@@ -193,7 +193,7 @@ fn threads(run: &RunArgs) -> Vec<Option<usize>> {
 /// A plan of one connection: what `plan` does once, to see that it can be done.
 pub(crate) fn probe(plan: &Plan) -> Plan {
     const MOMENT: Duration = Duration::from_millis(99);
-    let once = Offered { steps: vec![Piece::even(20.0, MOMENT)], arrivals: Arrivals::Even };
+    let once = Offered { steps: vec![Piece::even(10.0, MOMENT)], arrivals: Arrivals::Even };
     let exchange = match &plan.exchange {
         Exchange::Http { request, expect, .. } => {
             Exchange::Http { request: Arc::clone(request), expect: Arc::clone(expect), count: Some(1) }

@@ -8,6 +8,7 @@ use crate::channel::Channel;
 use crate::connection::{Shaken, Visit};
 use crate::failure::{Class, Failed};
 use crate::offered::Session;
+use crate::plan::Model;
 use crate::tally::{Ending, Negotiated, Tally, Times, Wire};
 use crate::worker::Worker;
 
@@ -39,7 +40,9 @@ impl Worker {
     /// An arrival that could not even be tried.
     pub(crate) fn turn_away(&self, intended: Duration) {
         let failed = Failed::new(Class::InFlightLimit, "as many connections open as were allowed");
+        let sessions = u64::from(matches!(self.plan.model, Model::Sessions(_)));
         self.tally(intended, |tally| {
+            tally.sessions += sessions;
             tally.connections += 1;
             tally.attempted += 1;
             tally.fail(&failed);

@@ -141,14 +141,14 @@ fn codes(
     names: &[String],
     what: &str,
     code: impl Fn(&str) -> Option<u16>,
-    known: impl Iterator<Item = (u16, &'static str)> + Clone,
+    known: impl Iterator<Item = (u16, &'static str)>,
 ) -> Result<Vec<u16>, BadChoice> {
-    let find = |name: &String| code(name).ok_or_else(|| unknown(name, what, known.clone()));
+    let known: Vec<&str> = known.map(|(_, name)| name).collect();
+    let find = |name: &String| code(name).ok_or_else(|| unknown(name, what, &known));
     names.iter().map(find).collect()
 }
 
-fn unknown(name: &str, what: &str, known: impl Iterator<Item = (u16, &'static str)>) -> BadChoice {
-    let known: Vec<&str> = known.map(|(_, name)| name).collect();
+fn unknown(name: &str, what: &str, known: &[&str]) -> BadChoice {
     let distance = |one: &&&str| strsim::damerau_levenshtein(&one.to_lowercase(), &name.to_lowercase());
     let nearest = known.iter().min_by_key(distance).copied().unwrap_or_default();
     BadChoice(format!("{what} {name:?} is not known; the nearest that is: {nearest}"))

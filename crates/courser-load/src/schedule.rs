@@ -97,8 +97,8 @@ pub struct Schedule {
 
 impl Schedule {
     /// The share's arrivals in these pieces, one after the other.
-    pub fn new(pieces: &[Piece], arrivals: Arrivals, share: Share) -> Self {
-        let mut pieces = pieces.to_vec().into_iter();
+    pub fn new(pieces: Vec<Piece>, arrivals: Arrivals, share: Share) -> Self {
+        let mut pieces = pieces.into_iter();
         let random = match arrivals {
             Arrivals::Even => None,
             Arrivals::Poisson(seed) => Some(fastrand::Rng::with_seed(seed)),
@@ -114,7 +114,8 @@ impl Schedule {
             random,
             share,
         };
-        schedule.position = schedule.gap();
+        // Half a gap before the first and after the last of an even schedule: a window has as many as its rate says.
+        schedule.position = if schedule.random.is_some() { schedule.gap() } else { 0.5 };
         schedule
     }
 
@@ -161,14 +162,14 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn times(pieces: &[Piece], arrivals: Arrivals, share: Share) -> Vec<Duration> {
-        Schedule::new(pieces, arrivals, share).collect()
+        Schedule::new(pieces.to_vec(), arrivals, share).collect()
     }
 
     #[test]
     fn an_even_schedule_is_a_metronome() {
         let times = times(&[Piece::even(1000.0, 2 * SECOND)], Arrivals::Even, Share::WHOLE);
         assert_eq!(times.len(), 2000);
-        assert!(times.iter().zip(1..).all(|(time, n)| time.as_micros().abs_diff(n * 1000) <= 1));
+        assert!(times.iter().zip(0..).all(|(time, n)| time.as_micros().abs_diff(n * 1000 + 500) <= 1));
     }
 
     #[test]

@@ -209,7 +209,7 @@ async fn arrivals<F: Future<Output = ()> + 'static>(
     let plan = &worker.plan;
     let share = plan.share.part(worker.clients.get(), plan.threads.len() as u64);
     let (end, last_call) = (plan.steady_end(), plan.steady_end() + plan.phases.drain);
-    let schedule = Schedule::new(&plan.pieces(), offered.arrivals, share);
+    let schedule = Schedule::new(plan.pieces(), offered.arrivals, share);
     for intended in schedule.take_while(|intended| *intended < end) {
         if worker.now() < intended {
             timer.until(worker.start + intended).await?;

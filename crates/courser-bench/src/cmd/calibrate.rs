@@ -183,7 +183,7 @@ impl Bench {
 
     fn memory(&self) -> Result<Option<Memory>, Failure> {
         let flags = ["--warm-up", "0", "--ramp-up", "0"];
-        let bytes = |reading: &Reading| Some(reading.own.as_ref()?.held.map(Held::bytes)?);
+        let bytes = |reading: &Reading| reading.own.as_ref()?.held.map(Held::bytes);
         let common = self.common(self.time.max(OPENING), &flags)?;
         let before = bytes(&Reader::new(&common.server)?.0.read());
         let exchange = Exchange::Hold { first: None };
@@ -192,7 +192,9 @@ impl Bench {
         let connections = counted.tally.succeeded - counted.tally.failed().min(counted.tally.succeeded);
         let after = counted.samples.as_ref().and_then(|[_, after]| bytes(after));
         let more = before.zip(after).map(|(before, after)| after.saturating_sub(before));
-        Ok(more.map(|more| Memory { connections, bytes_each: share(more, connections) }))
+        Ok(more
+            .filter(|_| connections > 0)
+            .map(|more| Memory { connections, bytes_each: share(more, connections) }))
     }
 }
 

@@ -14,10 +14,10 @@ use crate::counts::{Judge, Memory, Program};
 const INSIDE: &str = "COURSER_TEST_IN_NAMESPACE";
 
 /// Sessions of the whole schedule: 50 a second, the first after 20 ms, the last before the end.
-const SESSIONS: u64 = 99;
+const SESSIONS: u64 = 100;
 const RATE: &str = "50";
 const SCHEDULE: [&str; 9] =
-    ["--reuse", "2", "--duration", "1990ms", "--warm-up", "0", "--ramp-up", "0", "--quiet"];
+    ["--reuse", "2", "--duration", "2s", "--warm-up", "0", "--ramp-up", "0", "--quiet"];
 
 fn bench() -> Command {
     Command::new(env!("CARGO_BIN_EXE_courser-bench"))
