@@ -22,10 +22,9 @@ pub(crate) fn client(input: &[u8]) {
     let [size, choice, bytes @ ..] = input else { return };
     let (mut client, hello) = begin(*choice);
     let mut bytes = bytes.to_vec();
-    if choice & 16 != 0 && hello.get(43) == Some(&32) {
-        if let Some(echo) = bytes.get_mut(SESSION_ID) {
-            echo.copy_from_slice(&hello[SESSION_ID]);
-        }
+    let echo = bytes.get_mut(SESSION_ID).filter(|_| choice & 16 != 0 && hello.get(43) == Some(&32));
+    if let Some(echo) = echo {
+        echo.copy_from_slice(&hello[SESSION_ID]);
     }
     let (mut received, mut plaintext, mut outgoing) = (Vec::new(), Vec::new(), Vec::new());
     for piece in bytes.chunks(usize::from(*size).max(1)) {
