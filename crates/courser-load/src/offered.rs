@@ -68,11 +68,25 @@ impl Check {
         }
     }
 
-    fn lists(&self, hello: &ClientHello<'_>) -> Result<(), String> {
-        let versions = versions(hello);
-        if !self.versions.is_empty() && !same_set(&versions, &self.versions) {
-            return Err(format!("versions {versions:04x?} offered, {:04x?} asked", self.versions));
+    /// Before TLS 1.3 a ClientHello names the highest version and means all below it (RFC 5246, appendix E.1).
+    fn versions(&self, hello: &ClientHello<'_>) -> Result<(), String> {
+        let highest = self.versions.iter().max();
+        let (offered, is_asked) = match hello.supported_versions {
+            Some(versions) => {
+                let offered: Vec<u16> = versions.without_grease().collect();
+                let same = same_set(&offered, &self.versions);
+                (offered, same)
+            }
+            None => (vec![hello.legacy_version], highest == Some(&hello.legacy_version)),
+        };
+        if self.versions.is_empty() || is_asked {
+            return Ok(());
         }
+        Err(format!("versions {offered:04x?} offered, {:04x?} asked", self.versions))
+    }
+
+    fn lists(&self, hello: &ClientHello<'_>) -> Result<(), String> {
+        self.versions(hello)?;
         let schemes = hello.signature_schemes.map(|schemes| schemes.without_grease().collect::<Vec<_>>());
         let lists = [
             ("cipher suites", suites(hello), &self.suites),
@@ -86,12 +100,6 @@ impl Check {
         }
         Ok(())
     }
-}
-
-fn versions(hello: &ClientHello<'_>) -> Vec<u16> {
-    hello
-        .supported_versions
-        .map_or(vec![hello.legacy_version], |versions| versions.without_grease().collect())
 }
 
 /// Without the signalling values, which are no suites (RFC 5746, RFC 7507).
@@ -113,5 +121,61 @@ fn session(hello: &ClientHello<'_>) -> Session {
         Session::Id
     } else {
         Session::None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use courser_tls::client::{ClientConnection, ClientTerms, Engine, Offer, Purse, ServerName};
+
+    use super::*;
+
+    /// The ClientHello of a new client of the lean engine.
+    fn hello(offer: &Offer) -> Vec<u8> {
+        let terms = ClientTerms::new(Engine::Lean, offer).expect("the engine has it");
+        let name = ServerName::parse("server.example").expect("a name");
+        let mut client = ClientConnection::new(&terms, &name, Purse::default()).expect("a client");
+        let mut hello = Vec::new();
+        client.process(&mut [], &mut Vec::new(), &mut hello).expect("a ClientHello");
+        hello
+    }
+
+    fn offer() -> Offer {
+        Offer { versions: vec![0x0304], suites: vec![0x1301], groups: vec![0x0017], ..Offer::default() }
+    }
+
+    fn check() -> Check {
+        let offer = offer();
+        Check { versions: offer.versions, suites: offer.suites, groups: offer.groups, ..Check::default() }
+    }
+
+    #[test]
+    fn what_is_offered_as_asked_passes() {
+        assert_eq!(check().offer(&hello(&offer()), false), Ok(Session::None));
+        let old = Offer { versions: vec![0x0303], suites: vec![0xc02b], ..offer() };
+        let asked = Check { versions: vec![0x0303], ..Check::default() };
+        assert_eq!(asked.offer(&hello(&old), false), Ok(Session::None));
+    }
+
+    #[test]
+    fn each_list_is_held_to_what_was_asked() {
+        let hello = hello(&offer());
+        let wrong = [
+            (Check { versions: vec![0x0303, 0x0304], ..check() }, "versions [0304]"),
+            (Check { suites: vec![0x1302], ..check() }, "cipher suites [1301]"),
+            (Check { groups: vec![0x001d, 0x0017], ..check() }, "groups [0017]"),
+            (Check { schemes: vec![0x0403], ..check() }, "signature schemes"),
+        ];
+        for (asked, said) in wrong {
+            let why = asked.offer(&hello, false).expect_err("it offers something else");
+            assert!(why.starts_with(said), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_session_that_is_kept_has_to_be_offered() {
+        let asked = Check { may_resume: true, ..check() };
+        assert!(asked.offer(&hello(&offer()), true).is_err());
+        assert!(check().offer(b"GET / HTTP/1.1\r\n\r\n", false).is_err());
     }
 }
