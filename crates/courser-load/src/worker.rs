@@ -2,11 +2,14 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::io;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
+use std::task::Poll;
 use std::time::Duration;
 
 use courser_net::{ConnectError, Connector, Stream, Timer, cpu};
@@ -86,8 +89,6 @@ pub(crate) struct Worker {
     random: RefCell<fastrand::Rng>,
     /// Clients between two connections.
     resting: RefCell<VecDeque<Client>>,
-    /// Arrivals whose task has not had its first turn: they are in nobody's books yet.
-    coming: Cell<u64>,
     over: Cell<bool>,
     idle: Notify,
 }
@@ -111,7 +112,6 @@ impl Worker {
             clients: Cell::new(index),
             random: RefCell::new(fastrand::Rng::with_seed(plan.seed ^ index)),
             resting: RefCell::default(),
-            coming: Cell::new(0),
             over: Cell::new(false),
             idle: Notify::new(),
         }
@@ -222,16 +222,18 @@ async fn arrivals<F: Future<Output = ()> + 'static>(
         if worker.is_full() {
             worker.turn_away(intended);
         } else {
-            worker.coming.set(worker.coming.get() + 1);
-            let begin = arrive(Rc::clone(worker), intended);
-            let begun = Rc::clone(worker);
-            spawn_local(async move {
-                begun.coming.set(begun.coming.get() - 1);
-                begin.await;
-            });
+            begin(Box::pin(arrive(Rc::clone(worker), intended))).await;
         }
     }
     Ok(())
+}
+
+/// Starts a connection here and now, up to its first wait: as a task it would begin behind all those that are ready, and
+/// be late by as much as a slow server has answered at once.
+async fn begin(mut arrival: Pin<Box<impl Future<Output = ()> + 'static>>) {
+    if poll_fn(|cx| Poll::Ready(arrival.as_mut().poll(cx))).await.is_pending() {
+        spawn_local(arrival);
+    }
 }
 
 /// A client that comes, makes its connections one after the other, and is gone.
@@ -298,7 +300,7 @@ async fn drain(worker: &Worker) {
         return;
     }
     let all_gone = async {
-        while worker.coming.get() > 0 || worker.books.borrow().in_flight > 0 {
+        while worker.books.borrow().in_flight > 0 {
             worker.idle.notified().await;
         }
     };

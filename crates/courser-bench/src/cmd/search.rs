@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use courser_load::plan::{Model, Phases, Plan};
 use courser_load::tally::Tally;
-use courser_record::{Found, LoadKind, Run};
+use courser_record::{Finding as Note, Found, LoadKind, Run, Severity};
 use courser_stats::search::{Confirmation, Finding, Scope, Search, Step, Trial};
 use courser_stats::{Observation, Rule};
 
@@ -50,31 +50,40 @@ fn trials(
     args: &SearchArgs,
 ) -> Result<Vec<Run>, Failure> {
     let mut runs = Vec::new();
-    let mut refused = 0;
+    let mut spoilt = Vec::new();
     while let Step::Trial(trial) = search.step() {
         let label = format!("trial {} at {:.0}/s", runs.len() + 1, trial.rate);
         session.watch.time_left(search.time_left());
         let (outcome, run) = session.run(&label, &of_trial(plan, &trial, args))?;
-        let (Some(run), Some(counted)) = (run.into_iter().next(), outcome.windows.first()) else { break };
-        let withheld = run.verdict.withheld.clone();
-        runs.push(run);
-        let Some(run) = runs.last().filter(|_| !outcome.cut) else { break };
+        let (Some(mut run), Some(counted)) = (run.into_iter().next(), outcome.windows.first()) else { break };
+        let withheld = run.verdict.withheld.clone().filter(|_| !outcome.cut);
+        // A neighbour on the machine spoils a trial now and then; the same trial again tells that from a limit.
+        if let Some(reason) = withheld.clone().filter(|_| spoilt.len() < AGAIN) {
+            spoilt.push(reason);
+            continue;
+        }
+        run.findings.extend(spoilt.drain(..).map(tried_again));
         match withheld {
-            None => search.report(&observation(run, &counted.tally)),
-            // A neighbour on the machine spoils a trial now and then; the same trial again tells that from a limit.
-            Some(_) if refused < AGAIN => {
-                refused += 1;
-                continue;
-            }
+            _ if outcome.cut => {}
+            None => search.report(&observation(&run, &counted.tally)),
             Some(reason) => search.report_invalid(reason),
         }
-        refused = 0;
+        runs.push(run);
+        if outcome.cut {
+            break;
+        }
     }
     Ok(runs)
 }
 
+fn tried_again(reason: String) -> Note {
+    let advice =
+        "the trial before this one was not used; one that fails three times ends the search above its rate";
+    Note::new("tried-again", Severity::Note, reason, advice)
+}
+
 /// How often a trial that the generator could not make is tried again.
-const AGAIN: u32 = 2;
+const AGAIN: usize = 2;
 
 /// The plan of a trial: the rate climbs over the warm-up, and what is seen after it counts.
 fn of_trial(plan: &Plan, trial: &Trial, args: &SearchArgs) -> Plan {
