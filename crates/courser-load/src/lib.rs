@@ -17,6 +17,7 @@ mod worker;
 mod account;
 mod channel;
 mod connection;
+mod exchange;
 
 pub mod failure;
 pub mod names;
