@@ -42,15 +42,17 @@ const CASES: [(&str, &[&str], u32); 5] = [
 
 pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<Ended, Failure> {
     let bench = Bench::start(args)?;
+    let steps = CASES.len() + 2;
+    // First, while the process holds nothing from other runs.
+    eprintln!("1/{steps}: memory");
+    let memory = bench.memory()?;
     let mut rows = Vec::new();
     for (number, (name, flags, reuse)) in CASES.iter().enumerate() {
-        eprintln!("{}/{}: {name}", number + 1, CASES.len() + 2);
+        eprintln!("{}/{steps}: {name}", number + 2);
         rows.push(bench.handshakes(name, flags, *reuse)?);
     }
-    eprintln!("{}/{}: schedule", CASES.len() + 1, CASES.len() + 2);
+    eprintln!("{steps}/{steps}: schedule");
     let schedule = bench.schedule()?;
-    eprintln!("{}/{}: memory", CASES.len() + 2, CASES.len() + 2);
-    let memory = bench.memory()?;
     if args.json {
         print(&format!("{:#}\n", document(&rows, &schedule, &memory)));
     } else {
