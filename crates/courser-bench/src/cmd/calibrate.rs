@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use courser_load::plan::{Exchange, Model, Plan};
-use courser_load::usage::Held;
+use courser_load::usage::{Held, UsageSample};
 use serde_json::{Value, json};
 
 use crate::cli::{CalibrateArgs, Cli, Command as Verb, CommonArgs};
@@ -14,7 +14,7 @@ use crate::deliver::print;
 use crate::exit::{Ended, Failure};
 use crate::findings::share;
 use crate::measure::{self, Interrupt};
-use crate::reading::{Reader, Reading};
+use crate::reading::Reader;
 use crate::setup::{self, Intent};
 use crate::url::Url;
 use crate::watch::Watch;
@@ -25,8 +25,8 @@ const CLIENTS: u64 = 8;
 /// Connections a second for the schedule error: a light load, so that the generator's core is idle between them.
 const LIGHT: f64 = 500.0;
 
-/// Idle connections that are held: so many that what the process needs for itself does not show.
-const HELD: u64 = 2000;
+/// Idle connections that are held.
+const HELD: u64 = 4000;
 
 /// How long they may take to open, at least.
 const OPENING: Duration = Duration::from_secs(6);
@@ -183,20 +183,29 @@ impl Bench {
         Ok(Schedule { p50: at(0.5), p99: at(0.99), count: lag.count() })
     }
 
+    /// The difference between many and few: what the process holds for itself is in both.
     fn memory(&self) -> Result<Option<Memory>, Failure> {
-        let flags = ["--warm-up", "0", "--ramp-up", "0"];
-        let bytes = |reading: &Reading| reading.own.as_ref()?.held.map(Held::bytes);
-        let common = self.common(self.time.max(OPENING), &flags)?;
-        let before = bytes(&Reader::new(&common.server)?.0.read());
+        let (few, many) = (self.held(HELD / 10)?, self.held(HELD)?);
+        Ok(few.zip(many).map(|((few, less), (many, more))| {
+            let connections = many.saturating_sub(few);
+            Memory { connections, bytes_each: share(more.saturating_sub(less), connections) }
+        }))
+    }
+
+    /// How many connections were held, and the generator's memory with them.
+    fn held(&self, clients: u64) -> Result<Option<(u64, u64)>, Failure> {
+        let common = self.common(self.time.max(OPENING), &["--warm-up", "0", "--ramp-up", "0"])?;
         let exchange = Exchange::Hold { first: None };
-        let (_, outcome) = self.run(&common, Intent { model: Model::Closed(HELD), reuse: 1, exchange })?;
+        let (_, outcome) = self.run(&common, Intent { model: Model::Closed(clients), reuse: 1, exchange })?;
         let counted = &outcome.windows[0];
-        let connections = counted.tally.succeeded - counted.tally.failed().min(counted.tally.succeeded);
-        let after = counted.samples.as_ref().and_then(|[_, after]| bytes(after));
-        let more = before.zip(after).map(|(before, after)| after.saturating_sub(before));
-        Ok(more
-            .filter(|_| connections > 0)
-            .map(|more| Memory { connections, bytes_each: share(more, connections) }))
+        let connections = counted.tally.succeeded.saturating_sub(counted.tally.failed());
+        let reading = counted.samples.as_ref().map(|[_, after]| after);
+        // The server is a child of ours: what is read of us has it in it.
+        let bytes = reading.and_then(|reading| {
+            let held = |sample: &Option<UsageSample>| sample.as_ref()?.held.map(Held::bytes);
+            Some(held(&reading.own)?.saturating_sub(held(&reading.server)?))
+        });
+        Ok(bytes.filter(|_| connections > 0).map(|bytes| (connections, bytes)))
     }
 }
 
