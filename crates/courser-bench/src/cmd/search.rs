@@ -118,7 +118,7 @@ fn found(found: &courser_stats::search::Found) -> Found {
         }
         Finding::NeverExceeded { at } => {
             told.note = Some(format!(
-                "never exceeded: it holds at {at:.0}/s; a search has to see failure above (--to)"
+                "never exceeded: it holds at {at:.0}/s; a search has to see failure above (more --budget, or a higher --to)"
             ));
         }
         Finding::BelowRange { from } => told.note = Some(format!("broken at {from:.0}/s already (--from)")),
