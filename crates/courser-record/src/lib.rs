@@ -13,12 +13,15 @@
 //! fields that are new. A change of meaning, a field that is gone, a new required field or a new value of an
 //! enumeration is a new version, which older programs refuse by name.
 //!
+//! A [`Lab`] is the record of a suite: cases on several targets, in blocks that took turns ([`lab::LAB_SCHEMA`]).
+//!
 //! No clock and no socket: the time of a record comes from the caller. Files are touched by [`Record::read`] and
 //! [`Record::write`] only.
 
 pub mod encode;
 pub mod experiment;
 pub mod interval;
+pub mod lab;
 pub mod machine;
 pub mod merge;
 pub mod read;
@@ -38,6 +41,7 @@ pub use experiment::{
     Sockets, Target, TlsOffer, Verification,
 };
 pub use interval::{Interval, Phase};
+pub use lab::Lab;
 pub use machine::Machine;
 pub use merge::{MergeError, merge};
 pub use read::{Problem, ReadError};

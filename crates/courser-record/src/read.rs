@@ -6,8 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
+use crate::lab::{LAB_FORMAT, LAB_VERSION, Lab};
 use crate::record::{FORMAT, Record, VERSION};
 
 impl Record {
@@ -16,9 +18,7 @@ impl Record {
     /// # Errors
     /// When there is no such file, or nothing in it that this program understands; the error names the file.
     pub fn read(path: &Path) -> Result<Self, ReadError> {
-        let named = |problem| ReadError { path: Some(path.to_owned()), problem };
-        let text = fs::read(path).map_err(|error| named(Problem::Io(error)))?;
-        parse(&text).map_err(named)
+        read(path, &RUN)
     }
 
     /// Reads the text of a record, of this version or an older one.
@@ -26,21 +26,62 @@ impl Record {
     /// # Errors
     /// When it is none.
     pub fn from_json(text: impl AsRef<[u8]>) -> Result<Self, ReadError> {
-        parse(text.as_ref()).map_err(|problem| ReadError { path: None, problem })
+        parse(text.as_ref(), &RUN).map_err(|problem| ReadError { path: None, problem })
     }
 }
 
+impl Lab {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// When there is no such file, or no record of a suite in it; the error names the file.
+    pub fn read(path: &Path) -> Result<Self, ReadError> {
+        read(path, &LAB)
+    }
+
+    /// Reads the text of a suite's record.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn from_json(text: impl AsRef<[u8]>) -> Result<Self, ReadError> {
+        parse(text.as_ref(), &LAB).map_err(|problem| ReadError { path: None, problem })
+    }
+}
+
+/// A format that is read.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Format {
+    name: &'static str,
+    version: u32,
+    /// What makes and reads it.
+    verbs: &'static str,
+}
+
+const RUN: Format = Format { name: FORMAT, version: VERSION, verbs: "load, search, ramp, show, merge" };
+const LAB: Format = Format { name: LAB_FORMAT, version: LAB_VERSION, verbs: "run, report, compare" };
+
+fn read<T: DeserializeOwned>(path: &Path, format: &'static Format) -> Result<T, ReadError> {
+    let named = |problem| ReadError { path: Some(path.to_owned()), problem };
+    let text = fs::read(path).map_err(|error| named(Problem::Io(error)))?;
+    parse(&text, format).map_err(named)
+}
+
 /// Format and version come first: a record of a newer version is told as that, not as fields that are missing.
-fn parse(text: &[u8]) -> Result<Record, Problem> {
+fn parse<T: DeserializeOwned>(text: &[u8], format: &'static Format) -> Result<T, Problem> {
     let head: Head = serde_json::from_slice(text).map_err(|error| match error.classify() {
-        Category::Data => Problem::Foreign,
+        Category::Data => Problem::Foreign(format),
         _ => Problem::of(&error),
     })?;
-    match (head.format.as_str(), head.version) {
-        (FORMAT, VERSION) => serde_json::from_slice(text).map_err(|error| Problem::of(&error)),
-        (FORMAT, version) => Err(Problem::Version(version)),
-        _ => Err(Problem::Foreign),
+    if head.format != format.name {
+        let other = [&RUN, &LAB].into_iter().find(|other| other.name == head.format);
+        return Err(
+            other.map_or(Problem::Foreign(format), |found| Problem::OtherKind { found, wanted: format })
+        );
     }
+    if head.version != format.version {
+        return Err(Problem::Version { found: head.version, format });
+    }
+    serde_json::from_slice(text).map_err(|error| Problem::of(&error))
 }
 
 /// What every version has.
@@ -81,9 +122,21 @@ pub enum Problem {
         reason: String,
     },
     /// It is JSON, but of something else.
-    Foreign,
+    Foreign(&'static Format),
+    /// It is a record, but of the other kind.
+    OtherKind {
+        /// What it is.
+        found: &'static Format,
+        /// What it should be.
+        wanted: &'static Format,
+    },
     /// It is a record of a version that this program does not know.
-    Version(u32),
+    Version {
+        /// Its version.
+        found: u32,
+        /// Its format.
+        format: &'static Format,
+    },
     /// It says it is a record of this version, and is not.
     Malformed {
         /// Line.
@@ -132,17 +185,23 @@ impl fmt::Display for Problem {
             Self::NotJson { line, column, reason } => {
                 write!(f, "not JSON at line {line}, column {column}: {reason}")
             }
-            Self::Foreign => {
-                write!(f, "not a record: it does not say \"format\": \"{FORMAT}\" and its version")
+            Self::Foreign(format) => {
+                write!(f, "not a record: it does not say \"format\": \"{}\" and its version", format.name)
             }
-            Self::Version(version) => write!(
+            Self::OtherKind { found, wanted } => write!(
                 f,
-                "a record of version {version}, and this program reads up to version {VERSION}: use the courser-bench \
-                 that wrote it, or a newer one"
+                "a {} (of: {}), and not a {}, which is what this reads (of: {})",
+                found.name, found.verbs, wanted.name, wanted.verbs
+            ),
+            Self::Version { found, format } => write!(
+                f,
+                "a record of version {found}, and this program reads up to version {}: use the courser-bench that wrote \
+                 it, or a newer one",
+                format.version
             ),
             Self::Malformed { line, column, reason } => write!(
                 f,
-                "not a record of version {VERSION} at line {line}, column {column}: {reason}; was it edited by hand?"
+                "not a record of its version at line {line}, column {column}: {reason}; was it edited by hand?"
             ),
         }
     }
@@ -187,10 +246,18 @@ mod tests {
     }
 
     #[test]
+    fn the_other_kind_of_record_is_named() {
+        let told = Lab::from_json(r#"{"format": "courser-record", "version": 1}"#)
+            .expect_err("it is none")
+            .to_string();
+        assert!(told.starts_with("a courser-record (of: load,"), "{told}");
+    }
+
+    #[test]
     fn a_field_that_is_missing_is_named() {
         let told = told("{\"format\": \"courser-record\", \"version\": 1}");
         assert!(
-            told.starts_with("not a record of version 1 at line 1, column 42: missing field `tool`"),
+            told.starts_with("not a record of its version at line 1, column 42: missing field `tool`"),
             "{told}"
         );
     }

@@ -3,9 +3,11 @@
 use std::path::Path;
 use std::{env, fs};
 
+use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
+use crate::lab::{LAB_FORMAT, LAB_VERSION, Lab};
 use crate::record::{FORMAT, Record, VERSION};
 
 /// Set it to 1 to write the schema anew.
@@ -13,8 +15,17 @@ const UPDATE: &str = "UPDATE_SNAPSHOTS";
 
 #[test]
 fn the_committed_schema_is_that_of_the_types() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema/record-v1.schema.json");
-    let made = format!("{:#}\n", schema());
+    check("record-v1", &schema::<Record>("A record of courser-bench", FORMAT, VERSION));
+}
+
+#[test]
+fn the_committed_schema_of_suites_is_that_of_the_types() {
+    check("lab-v1", &schema::<Lab>("A suite's record of courser-bench", LAB_FORMAT, LAB_VERSION));
+}
+
+fn check(name: &str, schema: &Value) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("schema/{name}.schema.json"));
+    let made = format!("{schema:#}\n");
     if env::var_os(UPDATE).is_some() {
         fs::write(&path, &made).unwrap();
     }
@@ -23,12 +34,12 @@ fn the_committed_schema_is_that_of_the_types() {
 }
 
 /// What a reader takes: optional fields may be missing, and further ones are allowed.
-fn schema() -> Value {
+fn schema<T: JsonSchema>(title: &str, format: &str, version: u32) -> Value {
     let generator = SchemaSettings::draft2020_12().into_generator();
-    let mut schema = generator.into_root_schema_for::<Record>().to_value();
-    schema["title"] = json!("A record of courser-bench");
-    schema["properties"]["format"]["const"] = json!(FORMAT);
-    schema["properties"]["version"]["const"] = json!(VERSION);
+    let mut schema = generator.into_root_schema_for::<T>().to_value();
+    schema["title"] = json!(title);
+    schema["properties"]["format"]["const"] = json!(format);
+    schema["properties"]["version"]["const"] = json!(version);
     plain(&mut schema);
     schema
 }

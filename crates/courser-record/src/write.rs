@@ -5,32 +5,61 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
+use crate::lab::Lab;
 use crate::record::Record;
 
 impl Record {
     /// The text of a record: JSON for people to read as well, with a newline at its end.
     pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("plain fields are always JSON");
-        text.push('\n');
-        text
+        json(self)
     }
 
-    /// Writes the file at `path`. Whoever reads meanwhile sees the previous file or this one, and after a failure the
-    /// previous one is still there: the text goes into a new file beside it, to the disk, and then takes the name.
-    /// What is no regular file (a pipe, a terminal) is written to as it is.
+    /// Writes the file at `path`; see [`write_text`].
     ///
     /// # Errors
     /// When it cannot be written; the error names the file and what to do.
     pub fn write(&self, path: &Path) -> Result<(), WriteError> {
-        let text = self.to_json();
-        let failed = |error| WriteError { path: path.to_owned(), error };
-        // A link keeps pointing where it did.
-        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        match fs::metadata(&target) {
-            Ok(there) if there.is_dir() => Err(failed(io::ErrorKind::IsADirectory.into())),
-            Ok(there) if !there.is_file() => pour(&target, &text).map_err(failed),
-            _ => replace(&target, &text).map_err(failed),
-        }
+        write_text(path, &self.to_json())
+    }
+}
+
+impl Lab {
+    /// The text of a suite's record.
+    pub fn to_json(&self) -> String {
+        json(self)
+    }
+
+    /// Writes the file at `path`; see [`write_text`].
+    ///
+    /// # Errors
+    /// When it cannot be written; the error names the file and what to do.
+    pub fn write(&self, path: &Path) -> Result<(), WriteError> {
+        write_text(path, &self.to_json())
+    }
+}
+
+fn json(record: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(record).expect("plain fields are always JSON");
+    text.push('\n');
+    text
+}
+
+/// Writes a file. Whoever reads meanwhile sees the previous file or this one, and after a failure the previous one is
+/// still there: the text goes into a new file beside it, to the disk, and then takes the name. What is no regular file
+/// (a pipe, a terminal) is written to as it is.
+///
+/// # Errors
+/// When it cannot be written; the error names the file and what to do.
+pub fn write_text(path: &Path, text: &str) -> Result<(), WriteError> {
+    let failed = |error| WriteError { path: path.to_owned(), error };
+    // A link keeps pointing where it did.
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    match fs::metadata(&target) {
+        Ok(there) if there.is_dir() => Err(failed(io::ErrorKind::IsADirectory.into())),
+        Ok(there) if !there.is_file() => pour(&target, text).map_err(failed),
+        _ => replace(&target, text).map_err(failed),
     }
 }
 
@@ -72,7 +101,7 @@ fn folder(path: &Path) -> &Path {
     }
 }
 
-/// Why a record is not on the disk.
+/// Why a file is not on the disk.
 #[derive(Debug)]
 pub struct WriteError {
     /// Where it should be.
@@ -83,7 +112,7 @@ pub struct WriteError {
 
 impl fmt::Display for WriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot write the record {}: {}; {}", self.path.display(), self.error, self.advice())
+        write!(f, "cannot write {}: {}; {}", self.path.display(), self.error, self.advice())
     }
 }
 
@@ -117,10 +146,7 @@ mod tests {
     fn an_error_says_what_to_do() {
         let told =
             |kind: io::ErrorKind| WriteError { path: "out/a.json".into(), error: kind.into() }.to_string();
-        assert!(
-            told(io::ErrorKind::StorageFull)
-                .starts_with("cannot write the record out/a.json: no storage space")
-        );
+        assert!(told(io::ErrorKind::StorageFull).starts_with("cannot write out/a.json: no storage space"));
         assert!(told(io::ErrorKind::StorageFull).ends_with("is as it was"));
         assert!(told(io::ErrorKind::PermissionDenied).ends_with("name a folder that you may write to"));
         assert!(told(io::ErrorKind::NotFound).ends_with("make its folder first"));

@@ -5,9 +5,11 @@
 
 pub mod compare;
 pub mod counts;
+pub mod fit;
 pub mod histogram;
 pub mod interval;
 pub mod modes;
+pub mod paired;
 mod resample;
 pub mod rule;
 pub mod search;
@@ -15,12 +17,16 @@ pub mod search;
 mod simulate;
 mod special;
 pub mod steady;
+pub mod unpaired;
 
 pub use compare::{Comparison, Plan, Target, Verdict};
 pub use counts::Counts;
+pub use fit::{Fit, Prediction, fit};
 pub use histogram::Histogram;
 pub use interval::Interval;
 pub use modes::{Mode, Shift, Timer};
+pub use paired::{Paired, holm, paired, paired_at};
 pub use rule::{Limit, Observation, Outcome, Rule, RuleError};
 pub use search::{Finding, Scope, Search, Step, Trial};
 pub use steady::{Steadiness, steadiness};
+pub use unpaired::{Unpaired, unpaired};

@@ -1,0 +1,79 @@
+//! A row of an experiment: what is asked of every target alike.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// A row of an experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Case {
+    /// Its name within the suite, kebab-case: `tls13-ecdsa`.
+    pub id: String,
+    /// Its heading.
+    pub title: String,
+    /// Modern or historic.
+    pub lane: Lane,
+    /// Where it stands in the experiment: dimension to value, for instance `key` to `RSA-2048`, `object` to `4 KB`.
+    pub dimensions: BTreeMap<String, String>,
+    /// What is measured.
+    pub measure: Measure,
+    /// What is asked of every target, in words: the neutral specification and the load.
+    pub asked: Vec<String>,
+    /// The least that the cryptography of one connection takes on this machine; null when it is not known.
+    pub limit: Option<Limit>,
+}
+
+/// Whether a case is of today or as published.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Lane {
+    /// TLS 1.2 and 1.3 with what is used today.
+    #[default]
+    Modern,
+    /// As it was published.
+    Historic,
+}
+
+/// What is measured in a block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// A closed loop: one stretch, as fast as it goes.
+    #[default]
+    Saturation,
+    /// A staircase of offered rates: one stretch for each step, after a short saturation that says how high it goes.
+    Staircase,
+    /// A constant offered rate: one stretch.
+    Rate,
+    /// Connections that stay open, requests as fast as it goes: one stretch. TPS are requests.
+    KeepAlive,
+    /// What different clients get: stretches by the kind of client, in [`super::Stretch::label`].
+    Clients,
+    /// No network: figures of a library, in [`super::Stretch::figures`].
+    InProcess,
+}
+
+/// The least that a connection can take: the bare cryptographic operations that it needs, timed on this machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Limit {
+    /// Processor time of a core per connection.
+    pub us_per_connection: f64,
+    /// What it is made of.
+    pub parts: Vec<LimitPart>,
+}
+
+/// One kind of operation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LimitPart {
+    /// Its name, as `primitives` prints it.
+    pub name: String,
+    /// How many of it a connection needs, on average.
+    pub times: f64,
+    /// Processor time of one.
+    pub us: f64,
+}
