@@ -3,6 +3,7 @@
 
 pub mod http;
 pub mod origin;
+pub mod relay;
 pub mod responder;
 
 pub mod inspect;

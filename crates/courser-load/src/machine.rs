@@ -2,13 +2,15 @@
 //! `/sys`; what cannot be read is left out.
 
 mod files;
+mod network;
 mod ports;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use courser_net::cpu::Cpus;
 use rustix::process::{Resource, getrlimit};
+use rustix::time::{ClockId, clock_getres};
 
 use files::Files;
 pub use ports::{Ports, Reuse};
@@ -38,23 +40,32 @@ pub struct Machine {
 }
 
 /// Settings that decide how many connections there can be, how fast, and how they are queued.
-const SYSCTLS: [&str; 17] = [
+const SYSCTLS: [&str; 26] = [
+    "fs.file-max",
+    "fs.nr_open",
     "net.core.netdev_budget",
     "net.core.netdev_max_backlog",
     "net.core.rmem_max",
     "net.core.somaxconn",
     "net.core.wmem_max",
+    "net.ipv4.conf.all.rp_filter",
+    "net.ipv4.conf.default.rp_filter",
     "net.ipv4.ip_local_port_range",
     "net.ipv4.ip_local_reserved_ports",
     "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_ecn",
     "net.ipv4.tcp_fastopen",
     "net.ipv4.tcp_fin_timeout",
+    "net.ipv4.tcp_max_orphans",
     "net.ipv4.tcp_max_syn_backlog",
     "net.ipv4.tcp_max_tw_buckets",
+    "net.ipv4.tcp_sack",
+    "net.ipv4.tcp_slow_start_after_idle",
     "net.ipv4.tcp_syncookies",
     "net.ipv4.tcp_timestamps",
     "net.ipv4.tcp_tw_reuse",
     "net.ipv4.tcp_tw_reuse_delay",
+    "net.ipv4.tcp_window_scaling",
     "net.netfilter.nf_conntrack_max",
 ];
 
@@ -81,6 +92,7 @@ impl Machine {
         let mut machine = Self::read_under(Path::new("/"));
         machine.cores = u32::try_from(cpus.order.len()).unwrap_or(u32::MAX);
         machine.open_files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        machine.facts.extend(ticks().map(|hertz| ("ticks of the scheduler, Hz".to_owned(), hertz)));
         machine.facts.extend(cpus.quota.map(|quota| ("processor quota".to_owned(), format!("{quota:.2}"))));
         machine
     }
@@ -119,7 +131,7 @@ fn virtualisation(files: &Files, cpu: &BTreeMap<String, String>) -> Option<Strin
     Some(if guest { name().unwrap_or_else(|| "unnamed hypervisor".to_owned()) } else { "none".to_owned() })
 }
 
-fn facts(files: &Files, cpu: &BTreeMap<String, String>) -> [(&'static str, Option<String>); 14] {
+fn facts(files: &Files, cpu: &BTreeMap<String, String>) -> [(&'static str, Option<String>); 17] {
     const CPU: &str = "sys/devices/system/cpu";
     let of_cpu = |file: &str| files.line(&format!("{CPU}/{file}"));
     [
@@ -127,7 +139,7 @@ fn facts(files: &Files, cpu: &BTreeMap<String, String>) -> [(&'static str, Optio
         ("processors isolated", of_cpu("isolated").filter(|list| !list.is_empty())),
         ("physical cores of a socket", cpu.get("cpu cores").cloned()),
         ("simultaneous multithreading", of_cpu("smt/control")),
-        ("siblings of processor 0", of_cpu("cpu0/topology/thread_siblings_list")),
+        ("processors that share a core", siblings(files)),
         ("frequency, MHz", cpu.get("cpu MHz").cloned()),
         ("frequency governor", of_cpu("cpu0/cpufreq/scaling_governor")),
         ("frequency driver", of_cpu("cpu0/cpufreq/scaling_driver")),
@@ -136,7 +148,10 @@ fn facts(files: &Files, cpu: &BTreeMap<String, String>) -> [(&'static str, Optio
         ("transparent huge pages", files.chosen("sys/kernel/mm/transparent_hugepage/enabled")),
         ("clock source", files.line("sys/devices/system/clocksource/clocksource0/current_clocksource")),
         ("connection tracking", conntrack(files)),
-        ("ticks of the scheduler, Hz", ticks(files)),
+        ("container", container(files)),
+        ("network drivers", network::drivers(files)),
+        ("interrupts of network cards", network::interrupts(files)),
+        ("receive packet steering", network::spreading(files)),
     ]
 }
 
@@ -154,11 +169,30 @@ fn conntrack(files: &Files) -> Option<String> {
     Some(count.map_or_else(|| "not loaded".to_owned(), |count| format!("loaded, {count} connections")))
 }
 
-/// How finely the kernel samples who runs; in the kernel's build settings, if they lie where distributions put them.
-fn ticks(files: &Files) -> Option<String> {
-    let release = files.sysctl("kernel.osrelease")?;
-    let settings = files.text(&format!("boot/config-{release}"))?;
-    settings.lines().find_map(|line| line.strip_prefix("CONFIG_HZ=")).map(str::to_owned)
+/// Which logical processors are threads of one core: each core's, as "0,2 1,3"; "none" where each has its own.
+fn siblings(files: &Files) -> Option<String> {
+    const CPU: &str = "sys/devices/system/cpu";
+    let list = |name: &String| files.line(&format!("{CPU}/{name}/topology/thread_siblings_list"));
+    let lists: BTreeSet<String> = files.names(CPU).iter().filter_map(list).collect();
+    let shared: Vec<String> = lists.iter().filter(|list| list.contains([',', '-'])).cloned().collect();
+    (!lists.is_empty()).then(|| if shared.is_empty() { "none".to_owned() } else { shared.join(" ") })
+}
+
+/// Whether this is a container, by the marks that the usual ones leave. Its own network has its own settings there, and
+/// those of the whole machine (cards, interrupts, some of net.core) may be hidden.
+fn container(files: &Files) -> Option<String> {
+    let marks = [(".dockerenv", "docker"), ("run/.containerenv", "podman"), ("dev/lxd", "lxd")];
+    let found = marks.into_iter().find(|(mark, _)| files.exists(mark));
+    found.map(|(mark, name)| format!("{name} (by /{mark})"))
+}
+
+/// How often the kernel's clock ticks, and the scheduler with it: the step of the coarse clock is one tick, also where
+/// the kernel's build settings are not to be read.
+fn ticks() -> Option<String> {
+    let tick = clock_getres(ClockId::MonotonicCoarse);
+    // A kernel that only imitates Linux may give the step of its fine clock.
+    (tick.tv_sec == 0 && (500_000..=10_000_000).contains(&tick.tv_nsec))
+        .then(|| (1_000_000_000 / tick.tv_nsec).to_string())
 }
 
 #[cfg(test)]
@@ -179,6 +213,28 @@ mod tests {
         let nowhere = Machine::read_under(Path::new("/nonexistent"));
         assert_eq!((nowhere.cpu_model.as_str(), &nowhere.virtualisation), ("", &None));
         assert!(nowhere.sysctls.is_empty() && nowhere.facts.is_empty(), "{nowhere:?}");
+    }
+
+    #[test]
+    fn processors_that_share_a_core_are_told_once() {
+        let told = |lists: &[&str]| {
+            let root = courser_testkit::Folder::new();
+            for (cpu, list) in lists.iter().enumerate() {
+                let folder = root.path().join(format!("sys/devices/system/cpu/cpu{cpu}/topology"));
+                std::fs::create_dir_all(&folder).unwrap();
+                std::fs::write(folder.join("thread_siblings_list"), list).unwrap();
+            }
+            siblings(&Files::new(root.path()))
+        };
+        assert_eq!(told(&["0,2\n", "1,3\n", "0,2\n", "1,3\n"]).unwrap(), "0,2 1,3");
+        assert_eq!(told(&["0\n", "1\n"]).unwrap(), "none");
+        assert_eq!(told(&[]), None);
+    }
+
+    #[test]
+    fn the_kernel_ticks_a_usual_number_of_times() {
+        let hertz = ticks().unwrap();
+        assert!(["100", "250", "300", "1000"].contains(&hertz.as_str()), "{hertz}");
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! The experiment of SSLeay's `ssltest` (1997), with today's protocol: N connections, each of which sends B bytes that
 //! come back, so that they are encrypted and decrypted twice; once with full handshakes alone, once resuming. The server
 //! is the terminator's own end (session tickets, two per TLS 1.3 handshake), the client does all the work of a real one
-//! and verifies the handshake's signature, though no chain. Key exchange is X25519.
+//! and verifies the handshake's signature, though no chain. Key exchange is X25519. Or both ends are the system's
+//! OpenSSL: then somebody else's figures stand beside ours, and what is retired can be measured once more.
 //!
 //! It differs from the original in two ways. The ends are told apart: each has its own processor time. And a resumed
 //! connection's figure holds resumed connections alone, where the original's second column was one full handshake and
@@ -13,6 +14,7 @@
 
 mod batch;
 mod lane;
+mod server;
 
 use std::fmt;
 
@@ -23,9 +25,21 @@ use crate::primitives::median;
 use batch::Spent;
 use lane::Lane;
 
+/// Whose both ends are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Library {
+    /// The terminator's own.
+    #[default]
+    Own,
+    /// The system's OpenSSL, that most other terminators use. It has what is retired, too.
+    OpenSsl,
+}
+
 /// What to measure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
+    /// With which library.
+    pub library: Library,
     /// How many bytes each connection sends there and back; a row for each.
     pub bytes: Vec<usize>,
     /// Connections per figure, at least one.
@@ -33,11 +47,15 @@ pub struct Options {
     /// Suites by name, IANA's or OpenSSL's; empty for the usual ones: all of TLS 1.3, and those of TLS 1.2 with forward
     /// secrecy and AES-128-GCM or ChaCha20-Poly1305.
     pub suites: Vec<String>,
+    /// Keys of the server; empty for all that a suite is measured with.
+    pub keys: Vec<Key>,
 }
 
 /// A suite that can be measured.
 struct Suite {
     code: u16,
+    /// By its code point.
+    version: u16,
     /// The keys that can sign with it.
     keys: &'static [Key],
     /// Whether it is measured when nobody asks for it.
@@ -45,15 +63,21 @@ struct Suite {
 }
 
 const SUITES: [Suite; 9] = [
-    Suite { code: 0x1301, keys: &[Key::EcdsaP256, Key::Rsa2048], is_usual: true },
-    Suite { code: 0x1302, keys: &[Key::EcdsaP256, Key::Rsa2048], is_usual: true },
-    Suite { code: 0x1303, keys: &[Key::EcdsaP256, Key::Rsa2048], is_usual: true },
-    Suite { code: 0xc02b, keys: &[Key::EcdsaP256], is_usual: true },
-    Suite { code: 0xc02c, keys: &[Key::EcdsaP256], is_usual: false },
-    Suite { code: 0xcca9, keys: &[Key::EcdsaP256], is_usual: true },
-    Suite { code: 0xc02f, keys: &[Key::Rsa2048], is_usual: true },
-    Suite { code: 0xc030, keys: &[Key::Rsa2048], is_usual: false },
-    Suite { code: 0xcca8, keys: &[Key::Rsa2048], is_usual: true },
+    Suite { code: 0x1301, version: 0x0304, keys: &[Key::EcdsaP256, Key::Rsa2048], is_usual: true },
+    Suite { code: 0x1302, version: 0x0304, keys: &[Key::EcdsaP256, Key::Rsa2048], is_usual: true },
+    Suite { code: 0x1303, version: 0x0304, keys: &[Key::EcdsaP256, Key::Rsa2048], is_usual: true },
+    Suite { code: 0xc02b, version: 0x0303, keys: &[Key::EcdsaP256], is_usual: true },
+    Suite { code: 0xc02c, version: 0x0303, keys: &[Key::EcdsaP256], is_usual: false },
+    Suite { code: 0xcca9, version: 0x0303, keys: &[Key::EcdsaP256], is_usual: true },
+    Suite { code: 0xc02f, version: 0x0303, keys: &[Key::Rsa2048], is_usual: true },
+    Suite { code: 0xc030, version: 0x0303, keys: &[Key::Rsa2048], is_usual: false },
+    Suite { code: 0xcca8, version: 0x0303, keys: &[Key::Rsa2048], is_usual: true },
+];
+
+/// What OpenSSL still has of the tables of 1997, or next to them: the client encrypts to the server's key, TLS 1.0.
+const RETIRED: [Suite; 2] = [
+    Suite { code: 0x0001, version: 0x0301, keys: &[Key::Rsa512, Key::Rsa1024], is_usual: true },
+    Suite { code: 0x002f, version: 0x0301, keys: &[Key::Rsa512, Key::Rsa1024], is_usual: true },
 ];
 
 /// The server's key.
@@ -63,6 +87,10 @@ pub enum Key {
     EcdsaP256,
     /// RSA with a modulus of 2048 bits.
     Rsa2048,
+    /// 1024 bits: OpenSSL alone.
+    Rsa1024,
+    /// 512 bits: OpenSSL alone.
+    Rsa512,
 }
 
 impl fmt::Display for Key {
@@ -70,6 +98,8 @@ impl fmt::Display for Key {
         f.write_str(match self {
             Self::EcdsaP256 => "P-256",
             Self::Rsa2048 => "RSA-2048",
+            Self::Rsa1024 => "RSA-1024",
+            Self::Rsa512 => "RSA-512",
         })
     }
 }
@@ -123,15 +153,16 @@ impl Cost {
 /// # Errors
 /// A suite that cannot be had, or a connection that did not do what was asked.
 pub fn measure(options: &Options, mut progress: impl FnMut(usize, usize)) -> Result<Vec<Row>, Error> {
-    let suites = chosen(&options.suites)?;
-    let kinds: Vec<(u16, Key)> =
-        suites.into_iter().flat_map(|suite| suite.keys.iter().map(|&key| (suite.code, key))).collect();
+    let suites = chosen(options)?;
+    let keys = |suite: &'static Suite| suite.keys.iter().map(move |&key| (suite, key));
+    let is_asked = |(_, key): &(&Suite, Key)| options.keys.is_empty() || options.keys.contains(key);
+    let kinds: Vec<(&Suite, Key)> = suites.into_iter().flat_map(keys).filter(is_asked).collect();
     let total = kinds.len() * options.bytes.len() * 2;
     let mut done = 0;
     progress(done, total);
     let mut rows = Vec::new();
-    for (suite, key) in kinds {
-        let lane = Lane::new(suite, key)?;
+    for (&Suite { code: suite, version, .. }, key) in kinds {
+        let lane = Lane::new(options.library, version, suite, key)?;
         for &bytes in &options.bytes {
             let mut cost = |resume| {
                 let batches = lane.run(resume, bytes, options.number);
@@ -146,17 +177,27 @@ pub fn measure(options: &Options, mut progress: impl FnMut(usize, usize)) -> Res
     Ok(rows)
 }
 
-/// The suites of these names; the usual ones without.
-fn chosen(wanted: &[String]) -> Result<Vec<&'static Suite>, Error> {
-    if wanted.is_empty() {
-        return Ok(SUITES.iter().filter(|suite| suite.is_usual).collect());
+/// The suites that are measured when nobody asks for others, each with the keys that it is measured with.
+pub fn usual(library: Library) -> impl Iterator<Item = (&'static str, &'static [Key])> {
+    known(library).filter(|suite| suite.is_usual).map(|suite| (name(suite.code), suite.keys))
+}
+
+fn known(library: Library) -> impl Iterator<Item = &'static Suite> {
+    let retired: &[Suite] = if library == Library::OpenSsl { &RETIRED } else { &[] };
+    SUITES.iter().chain(retired)
+}
+
+/// The suites that are asked for by name; the usual ones without.
+fn chosen(options: &Options) -> Result<Vec<&'static Suite>, Error> {
+    let known = || known(options.library);
+    if options.suites.is_empty() {
+        return Ok(known().filter(|suite| suite.is_usual).collect());
     }
     let find = |wanted: &String| {
         let code = names::suite_code(wanted);
-        let known = SUITES.iter().find(|suite| Some(suite.code) == code);
-        known.ok_or_else(|| Error::Suite(wanted.clone()))
+        known().find(|suite| Some(suite.code) == code).ok_or_else(|| Error::Suite(wanted.clone()))
     };
-    wanted.iter().map(find).collect()
+    options.suites.iter().map(find).collect()
 }
 
 fn name(suite: u16) -> &'static str {
@@ -239,13 +280,15 @@ impl std::error::Error for Error {}
 
 #[cfg(test)]
 mod tests {
+    #[cfg(feature = "foreign")]
+    use std::collections::HashSet;
     use std::time::Duration;
 
     use super::*;
 
     fn options(suites: &[&str]) -> Options {
         let suites = suites.iter().map(|&name| name.to_owned()).collect();
-        Options { bytes: vec![1, 40_000], number: 9, suites }
+        Options { library: Library::Own, bytes: vec![1, 40_000], number: 9, suites, keys: Vec::new() }
     }
 
     #[test]
@@ -261,6 +304,15 @@ mod tests {
             ("TLS_AES_128_GCM_SHA256", Key::EcdsaP256, 1)
         );
         assert!(rows.iter().any(|row| row.key == Key::Rsa2048 && row.suite.starts_with("TLS_ECDHE_RSA_")));
+    }
+
+    #[cfg(feature = "foreign")]
+    #[test]
+    fn openssl_resumes_what_was_retired_and_what_is_of_today() {
+        let rows = measure(&Options { library: Library::OpenSsl, ..options(&[]) }, |_, _| {}).unwrap();
+        assert_eq!(rows.len(), (3 * 2 + 4 + 2 * 2) * 2);
+        let oldest = rows.iter().filter(|row| row.suite == "TLS_RSA_WITH_NULL_MD5");
+        assert_eq!(oldest.map(|row| row.key).collect::<HashSet<_>>(), [Key::Rsa512, Key::Rsa1024].into());
     }
 
     #[test]
@@ -288,7 +340,7 @@ mod tests {
         };
         let cost = Cost::of(&[spent(8, 80, 160), spent(8, 88, 176), spent(2, 3000, 6000)]);
         assert_eq!((cost.client_us, cost.server_us, cost.total_us()), (11.0, 22.0, 33.0));
-        assert_eq!(cost.interval, None);
+        assert_eq!(Cost::of(&[spent(8, 80, 160); 2]).interval, None);
         assert!(Cost::of(&[spent(8, 80, 160); 8]).interval.unwrap().contains(30.0));
     }
 }

@@ -62,6 +62,17 @@ pub fn measure(time: Duration, mut progress: impl FnMut(usize, usize)) -> Result
     measured.collect()
 }
 
+/// Measures one operation for about `time`; `None` when there is none of this name, family and size.
+pub fn measure_one(
+    name: &str,
+    family: Family,
+    bytes: Option<usize>,
+    time: Duration,
+) -> Option<Result<Figure, Broken>> {
+    let is_it = |one: &Primitive| one.name == name && one.family == family && one.bytes == bytes;
+    courser_tls::primitives::all().into_iter().find(is_it).map(|primitive| figure(primitive, time / ROUNDS))
+}
+
 fn figure(primitive: Primitive, round: Duration) -> Result<Figure, Broken> {
     let (name, family, bytes) = (primitive.name, primitive.family, primitive.bytes);
     let mut batches = Batches { operation: primitive.prepare(), good: true };
@@ -161,6 +172,14 @@ mod tests {
             assert!(figure.interval.low <= figure.us && figure.us <= figure.interval.high, "{figure:?}");
             assert!((figure.per_second * figure.us - 1e6).abs() < 1.0, "{figure:?}");
         }
+    }
+
+    #[test]
+    fn one_operation_can_be_had_alone() {
+        let one = |name, bytes| measure_one(name, Family::Digest, bytes, Duration::ZERO);
+        let figure = one("SHA-256", Some(1024)).unwrap().unwrap();
+        assert_eq!((figure.name, figure.bytes), ("SHA-256", Some(1024)));
+        assert_eq!((one("SHA-256", Some(1025)), one("MD5", Some(1024))), (None, None));
     }
 
     #[test]

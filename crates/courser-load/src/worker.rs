@@ -189,7 +189,11 @@ async fn drive(worker: Rc<Worker>, intervals: Sender<(u64, Interval)>) -> io::Re
     match worker.plan.model.clone() {
         Model::Sessions(offered) => arrivals(&worker, &mut timer, &offered, session).await?,
         Model::Connections(offered) => arrivals(&worker, &mut timer, &offered, connection).await?,
-        Model::Closed(clients) => closed(&worker, clients),
+        Model::Closed(clients) => {
+            // Threads are up before the run starts, by as long as it is to wait for others.
+            timer.until(worker.start).await?;
+            closed(&worker, clients);
+        }
     }
     wait_for(&worker, &mut timer, worker.plan.steady_end()).await?;
     worker.over.set(true);

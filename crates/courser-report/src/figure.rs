@@ -16,6 +16,19 @@ pub fn count(count: u64) -> String {
     grouped
 }
 
+/// A number without a unit, its thousands apart: `0.0123`, `12.5`, `1,980`, `-`.
+pub fn number(value: Option<f64>) -> String {
+    value.map_or(UNKNOWN.to_owned(), |value| match value {
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "within what f64 counts exactly"
+        )]
+        value if (999.5..1e15).contains(&value) => count(value.round() as u64),
+        value => significant(value),
+    })
+}
+
 /// A rate per second: `1980/s`.
 pub fn rate(rate: Option<f64>) -> String {
     rate.map_or(UNKNOWN.to_owned(), |rate| format!("{}/s", significant(rate)))
@@ -87,6 +100,10 @@ mod tests {
         assert_eq!([64.0, 1200.0, 3.2e7].map(|size| bytes(Some(size))), ["64 B", "1.17 KiB", "30.5 MiB"]);
         assert_eq!([0.125, 0.0005, 1.0].map(|part| percent(Some(part))), ["12.5 %", "0.050 %", "100 %"]);
         assert_eq!(rate(Some(1980.4)), "1980/s");
+        assert_eq!(
+            [0.0123, 12.5, 999.7, 12_345.6].map(|value| number(Some(value))),
+            ["0.012", "12.5", "1,000", "12,346"]
+        );
         assert_eq!([rate(None), time(None), bytes(None), percent(share(1, 0))], [UNKNOWN; 4]);
     }
 }

@@ -127,7 +127,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 }
 
 /// Without what a terminal would obey.
-fn harmless(text: &str) -> String {
+pub(crate) fn harmless(text: &str) -> String {
     text.chars().map(|char| if char.is_control() { char::REPLACEMENT_CHARACTER } else { char }).collect()
 }
 

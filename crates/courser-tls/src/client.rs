@@ -19,6 +19,8 @@ mod suite;
 mod terms;
 mod verifier;
 
+#[cfg(feature = "foreign")]
+pub use foreign::{ForeignKey, ForeignServer, ForeignServerTerms};
 pub use name::{NameError, ServerName};
 pub use offer::{Engine, Offer, Resume, Trust};
 pub use purse::Purse;

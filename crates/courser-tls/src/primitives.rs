@@ -134,7 +134,7 @@ mod tests {
         let count = |family| all.iter().filter(|one| one.family == family).count();
         assert_eq!((count(Family::Sign), count(Family::Verify)), (8, 8));
         assert_eq!(count(Family::Cipher), 3 * 2 * SIZES.len());
-        assert_eq!(count(Family::Digest), 5 * SIZES.len());
+        assert_eq!(count(Family::Digest), 6 * SIZES.len());
         let names: HashSet<_> = all.iter().map(|one| one.name).collect();
         let some =
             ["RSA-2048", "ECDSA P-256", "X25519 agree", "ML-KEM-768 decapsulate", "HKDF-SHA-256 expand"];

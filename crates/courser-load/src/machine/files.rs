@@ -28,6 +28,25 @@ impl Files {
         self.line(&format!("proc/sys/{}", name.replace('.', "/")))
     }
 
+    /// Names in a folder, in order; none without folder.
+    pub(super) fn names(&self, path: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.root.join(path)).into_iter().flatten().flatten();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    /// The name of what a link leads to.
+    pub(super) fn link(&self, path: &str) -> Option<String> {
+        let target = fs::read_link(self.root.join(path)).ok()?;
+        Some(target.file_name()?.to_string_lossy().into_owned())
+    }
+
+    pub(super) fn exists(&self, path: &str) -> bool {
+        self.root.join(path).exists()
+    }
+
     /// A file of choices, with the one that holds in brackets.
     pub(super) fn chosen(&self, path: &str) -> Option<String> {
         let text = self.text(path)?;

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use courser_tls::Failure;
 use courser_tls::client::{ClientConnection, Purse};
-use courser_tls::{Failure, ServerConnection};
 
 use super::Trouble;
+use super::server::Server;
 use crate::clock::thread_time;
 
 /// Sent at a time: the largest record (RFC 8446, section 5.1).
@@ -43,7 +44,7 @@ pub(super) struct Batch {
 /// Two ends, and what is under way between them.
 struct Pair {
     client: ClientConnection,
-    server: ServerConnection,
+    server: Server,
     to_client: Vec<u8>,
     to_server: Vec<u8>,
     /// What has come back.
@@ -57,7 +58,7 @@ impl Batch {
     pub(super) fn new(
         purses: Vec<Purse>,
         connect: impl Fn(Purse) -> Result<ClientConnection, Failure>,
-        accept: impl Fn() -> Result<ServerConnection, Failure>,
+        accept: impl Fn() -> Result<Server, Failure>,
     ) -> Result<Self, Failure> {
         let (mut client, mut server) = (Duration::ZERO, Duration::ZERO);
         let count = purses.len();
@@ -116,7 +117,7 @@ impl Batch {
 }
 
 impl Pair {
-    fn new(client: ClientConnection, server: ServerConnection) -> Self {
+    fn new(client: ClientConnection, server: Server) -> Self {
         let room = || Vec::with_capacity(ROOM);
         Self { client, server, to_client: room(), to_server: room(), returned: Vec::new(), read: room() }
     }
@@ -132,9 +133,7 @@ impl Pair {
     }
 
     fn server_reads(&mut self) -> Result<(), Failure> {
-        let progress = self.server.process(&mut self.to_server, &mut self.read, &mut self.to_client)?;
-        self.to_server.drain(..progress.consumed);
-        Ok(())
+        self.server.process(&mut self.to_server, &mut self.read, &mut self.to_client)
     }
 
     fn server_answers(&mut self) -> Result<(), Failure> {
@@ -146,9 +145,9 @@ impl Pair {
 
     fn check(&mut self, suite: u16, resumes: bool, content: &[u8]) -> Result<(), Trouble> {
         let wrong = Trouble::Resumption { asked: resumes };
-        let (client, server) = (self.client.facts(), self.server.finish_handshake());
+        let (client, server) = (self.client.facts(), self.server.resumed());
         let (Some(client), Some(server)) = (client, server) else { return Err(wrong) };
-        if (client.resumed, server.resumed) != (resumes, resumes) {
+        if (client.resumed, server) != (resumes, resumes) {
             return Err(wrong);
         }
         if client.suite != suite {

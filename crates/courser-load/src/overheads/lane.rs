@@ -5,15 +5,22 @@ use std::time::Duration;
 
 use courser_session::{PolicyHash, Secret, TicketSettings, Ticketer, UnixSeconds};
 use courser_tls::client::{ClientConnection, ClientTerms, Engine, Offer, Purse, Resume, ServerName, Trust};
+#[cfg(feature = "foreign")]
+use courser_tls::client::{ForeignKey, ForeignServer, ForeignServerTerms};
 use courser_tls::{
-    Failure, HandshakePlan, Identity, ServerConnection, SessionOffer, Sessions, SuiteOrder, Terms, Version,
+    Failure, HandshakePlan, Identity, ServerConnection, SessionOffer, Sessions, SuiteOrder, Terms,
+    TermsError, Version,
 };
 
 use super::batch::{Batch, Spent};
-use super::{Error, Key, Trouble};
+use super::server::Server;
+use super::{Error, Key, Library, Trouble};
 
 /// X25519.
 const GROUP: u16 = 0x001d;
+
+/// The curve of [`Key::EcdsaP256`].
+const P256: u16 = 0x0017;
 
 /// TLS 1.3 tickets after a handshake, as the terminator's default and OpenSSL's.
 const TICKETS: usize = 2;
@@ -25,30 +32,35 @@ const BATCH: u32 = 8;
 /// Who both ends think the server is.
 const NAME: &str = "server.example";
 
+/// Code point of the version whose tickets serve once.
+const TLS13: u16 = 0x0304;
+
+/// What servers are made from.
+enum Opposite {
+    Own(Terms, Arc<Identity>),
+    #[cfg(feature = "foreign")]
+    Foreign(ForeignServerTerms),
+}
+
 pub(super) struct Lane {
     suite: u16,
-    server: Terms,
-    identity: Arc<Identity>,
+    opposite: Opposite,
     /// That never resumes, and that does.
     clients: [ClientTerms; 2],
     name: ServerName,
 }
 
 impl Lane {
-    pub(super) fn new(suite: u16, key: Key) -> Result<Self, Error> {
-        let version = if suite >> 8 == 0x13 { Version::Tls13 } else { Version::Tls12 };
-        let server = Terms::new(&[version], &[suite], &[GROUP], &[], TICKETS, &sessions());
-        let names = [NAME.to_owned()];
-        let identity = match key {
-            Key::EcdsaP256 => courser_tls::self_signed(&names),
-            Key::Rsa2048 => courser_tls::self_signed_rsa(&names),
+    pub(super) fn new(library: Library, version: u16, suite: u16, key: Key) -> Result<Self, Error> {
+        let (engine, opposite) = match library {
+            Library::Own => (Engine::Real, own(version, suite, key)?),
+            Library::OpenSsl => (Engine::Foreign, foreign(version, suite, key)?),
         };
         let client =
-            |resume| ClientTerms::new(Engine::Real, &offer(version, suite, resume)).map_err(Error::Terms);
+            |resume| ClientTerms::new(engine, &offer(engine, version, suite, resume)).map_err(Error::Terms);
         Ok(Self {
             suite,
-            server: server.map_err(Error::Terms)?,
-            identity: Arc::new(identity.map_err(Error::Key)?),
+            opposite,
             clients: [client(Resume::Never)?, client(Resume::Ticket)?],
             name: ServerName::parse(NAME).expect("it is a name"),
         })
@@ -90,18 +102,56 @@ impl Lane {
         Ok(spent)
     }
 
-    fn accept(&self) -> Result<ServerConnection, Failure> {
+    fn accept(&self) -> Result<Server, Failure> {
+        let (terms, identity) = match &self.opposite {
+            Opposite::Own(terms, identity) => (terms, identity),
+            #[cfg(feature = "foreign")]
+            Opposite::Foreign(terms) => return ForeignServer::new(terms).map(Server::Foreign),
+        };
         let policy = PolicyHash::builder("overheads", NAME).finish();
-        let plan = HandshakePlan::new(Arc::clone(&self.identity), policy, SessionOffer::Tickets);
-        ServerConnection::new(&self.server, GROUP, SuiteOrder::Configured, plan)
+        let plan = HandshakePlan::new(Arc::clone(identity), policy, SessionOffer::Tickets);
+        let server = ServerConnection::new(terms, GROUP, SuiteOrder::Configured, plan);
+        server.map(|server| Server::Own(Box::new(server)))
     }
 }
 
-fn offer(version: Version, suite: u16, resume: Resume) -> Offer {
+fn own(version: u16, suite: u16, key: Key) -> Result<Opposite, Error> {
+    let names = [NAME.to_owned()];
+    let identity = match key {
+        Key::EcdsaP256 => courser_tls::self_signed(&names),
+        Key::Rsa2048 => courser_tls::self_signed_rsa(&names),
+        Key::Rsa512 | Key::Rsa1024 => {
+            return Err(Error::Terms(TermsError::Unable("the library takes no RSA key under 2048 bits")));
+        }
+    };
+    let version = if version == TLS13 { Version::Tls13 } else { Version::Tls12 };
+    let terms =
+        Terms::new(&[version], &[suite], &[GROUP], &[], TICKETS, &sessions()).map_err(Error::Terms)?;
+    Ok(Opposite::Own(terms, Arc::new(identity.map_err(Error::Key)?)))
+}
+
+#[cfg(feature = "foreign")]
+fn foreign(version: u16, suite: u16, key: Key) -> Result<Opposite, Error> {
+    let key = match key {
+        Key::EcdsaP256 => ForeignKey::P256,
+        Key::Rsa512 => ForeignKey::Rsa(512),
+        Key::Rsa1024 => ForeignKey::Rsa(1024),
+        Key::Rsa2048 => ForeignKey::Rsa(2048),
+    };
+    ForeignServerTerms::new(version, suite, key).map(Opposite::Foreign).map_err(Error::Terms)
+}
+
+#[cfg(not(feature = "foreign"))]
+fn foreign(_: u16, _: u16, _: Key) -> Result<Opposite, Error> {
+    Err(Error::Terms(TermsError::Unable("this build has no OpenSSL (the feature foreign)")))
+}
+
+/// OpenSSL takes an ECDSA key only on a curve that was offered (RFC 8422, section 5.1).
+fn offer(engine: Engine, version: u16, suite: u16, resume: Resume) -> Offer {
     Offer {
-        versions: vec![if version == Version::Tls13 { 0x0304 } else { 0x0303 }],
+        versions: vec![version],
         suites: vec![suite],
-        groups: vec![GROUP],
+        groups: if engine == Engine::Foreign { vec![GROUP, P256] } else { vec![GROUP] },
         resume,
         tickets_kept: TICKETS,
         trust: Trust::Nobody,
@@ -124,7 +174,8 @@ mod tests {
     #[test]
     fn a_connection_that_does_the_other_thing_fails_the_figure() {
         for suite in [0x1301, 0xc02b] {
-            let lane = Lane::new(suite, Key::EcdsaP256).unwrap();
+            let version = if suite == 0x1301 { TLS13 } else { 0x0303 };
+            let lane = Lane::new(Library::Own, version, suite, Key::EcdsaP256).unwrap();
             let mut purses = vec![Purse::default()];
             let first = lane.batch(&mut purses, true, true, b"there and back");
             assert_eq!(first, Err(Trouble::Resumption { asked: true }), "there is nothing to resume yet");

@@ -6,5 +6,6 @@ mod answers;
 mod exercise;
 mod inspect;
 mod origin;
+mod relay;
 mod runs;
 mod usage;

@@ -2,6 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod browser;
+mod labs;
+mod pages;
+mod standing;
+
 use std::path::Path;
 use std::time::Duration;
 use std::{env, fs};
@@ -206,7 +211,8 @@ fn plain(record: &Record) -> String {
 
 /// Holds a report to the one that was kept.
 fn hold(name: &str, shown: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(format!("{name}.txt"));
+    let file = if name.contains('.') { name.to_owned() } else { format!("{name}.txt") };
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(file);
     if env::var_os("UPDATE_SNAPSHOTS").is_some() {
         fs::write(&path, shown).unwrap();
     }

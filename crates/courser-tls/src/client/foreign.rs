@@ -10,9 +10,11 @@
 mod failure;
 mod memory;
 mod scheme;
+mod server;
 mod sessions;
 mod terms;
 
+pub use server::{ForeignKey, ForeignServer, ForeignServerTerms};
 pub(super) use sessions::Pouch;
 pub(super) use terms::Terms;
 

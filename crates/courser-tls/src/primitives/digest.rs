@@ -3,7 +3,7 @@
 
 use std::hint::black_box;
 
-use aws_lc_rs::digest::{self, SHA256, SHA384, SHA512};
+use aws_lc_rs::digest::{self, SHA1_FOR_LEGACY_USE_ONLY, SHA256, SHA384, SHA512};
 use aws_lc_rs::hkdf::{self, HKDF_SHA256, HKDF_SHA384, KeyType, Prk, Salt};
 use aws_lc_rs::hmac::{self, HMAC_SHA256, HMAC_SHA384};
 
@@ -14,7 +14,14 @@ const INFO: [u8; 53] = [5; 53];
 
 pub(super) fn all() -> Vec<Primitive> {
     let mut all = Vec::new();
-    for (name, algorithm) in [("SHA-256", &SHA256), ("SHA-384", &SHA384), ("SHA-512", &SHA512)] {
+    // SHA-1 is there to be laid beside what was published when it was new.
+    let hashes = [
+        ("SHA-1", &SHA1_FOR_LEGACY_USE_ONLY),
+        ("SHA-256", &SHA256),
+        ("SHA-384", &SHA384),
+        ("SHA-512", &SHA512),
+    ];
+    for (name, algorithm) in hashes {
         all.extend(sized(name, move |bytes| hash(algorithm, bytes)));
     }
     for (name, algorithm) in [("HMAC-SHA-256", HMAC_SHA256), ("HMAC-SHA-384", HMAC_SHA384)] {

@@ -167,7 +167,7 @@ fn prefixed(name: &[u8]) -> impl Iterator<Item = u8> {
     std::iter::once(length).chain(name.iter().take(length.into()).copied())
 }
 
-fn at_level_0(list: &str) -> String {
+pub(super) fn at_level_0(list: &str) -> String {
     format!("{list}:@SECLEVEL=0")
 }
 
@@ -178,7 +178,7 @@ impl From<ErrorStack> for TermsError {
 }
 
 /// Code point, OpenSSL's version, and the option that leaves it out.
-const VERSIONS: [(u16, SslVersion, SslOptions); 4] = [
+pub(super) const VERSIONS: [(u16, SslVersion, SslOptions); 4] = [
     (0x0301, SslVersion::TLS1, SslOptions::NO_TLSV1),
     (0x0302, SslVersion::TLS1_1, SslOptions::NO_TLSV1_1),
     (0x0303, SslVersion::TLS1_2, SslOptions::NO_TLSV1_2),

@@ -1,0 +1,232 @@
+//! One record of a suite against another: before and after a change, or one platform and the next.
+
+use std::fmt::Write;
+
+use courser_record::Lab;
+use courser_record::lab::{Measure, Value};
+use courser_stats::{Unpaired, unpaired};
+
+use crate::layout::harmless;
+use crate::standing::{self, Wanted};
+use crate::words;
+
+/// What is compared, the first that both records have: processor time does not depend on the generator.
+const COMPARED: [Value; 3] = [Value::Cpu, Value::Tps, Value::MaxTpsAvg100ms];
+
+/// Two records against each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Against {
+    /// What a reader has to know first: other machines, other variants.
+    pub warnings: Vec<String>,
+    /// A line for each case, target and figure that both have.
+    pub lines: Vec<Line>,
+    /// Cases and targets that only one of them has, with figures.
+    pub missing: Vec<String>,
+}
+
+/// One figure in both records.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// The case.
+    pub case: String,
+    /// The target.
+    pub target: String,
+    /// The figure.
+    pub value: Value,
+    /// In the first record: the median of its blocks.
+    pub before: f64,
+    /// In the second.
+    pub after: f64,
+    /// What the blocks support; `None` of too few.
+    pub compared: Option<Unpaired>,
+}
+
+impl Line {
+    /// How much worse the second is: 0.03 is 3 % more time, or 3 % fewer transactions. Negative where it is better.
+    pub fn worse(&self) -> f64 {
+        let ratio = self.compared.map_or(self.after / self.before, |compared| compared.ratio);
+        if standing::is_cost(self.value) { ratio - 1.0 } else { 1.0 - ratio }
+    }
+
+    /// Whether the second is worse by more than `limit`, beyond what chance explains.
+    pub fn is_worse_than(&self, limit: f64) -> bool {
+        self.worse() > limit && self.compared.is_some_and(|compared| compared.is_different())
+    }
+
+    /// Whether a change of `limit` would have been lost in the noise.
+    pub fn is_blind_to(&self, limit: f64) -> bool {
+        self.compared.is_none_or(|compared| {
+            let half = (compared.interval.high / compared.interval.low).sqrt() - 1.0;
+            half > limit
+        })
+    }
+
+    /// The change in words: `3.1 % worse (1.0 to 5.2)`, `no change seen (-2 to 3 %)`.
+    pub fn change(&self) -> String {
+        let Some(compared) = self.compared else {
+            return format!("{} {}, one block: no interval", percent(self.worse().abs()), side(self.worse()));
+        };
+        let cost = standing::is_cost(self.value);
+        let signed = |ratio: f64| if cost { ratio - 1.0 } else { 1.0 - ratio };
+        let mut ends = [signed(compared.interval.low), signed(compared.interval.high)];
+        ends.sort_by(f64::total_cmp);
+        if !compared.is_different() {
+            return format!("no change seen ({} to {})", signed_percent(ends[0]), signed_percent(ends[1]));
+        }
+        let [near, far] = if self.worse() < 0.0 { [-ends[1], -ends[0]] } else { ends };
+        format!(
+            "{} {} ({} to {})",
+            percent(self.worse().abs()),
+            side(self.worse()),
+            percent(near),
+            percent(far)
+        )
+    }
+}
+
+fn side(worse: f64) -> &'static str {
+    if worse > 0.0 { "worse" } else { "better" }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+fn signed_percent(share: f64) -> String {
+    format!("{:+.1} %", share * 100.0)
+}
+
+/// Compares two records, figure by figure.
+pub fn against(before: &Lab, after: &Lab) -> Against {
+    let (mut lines, mut missing) = (Vec::new(), Vec::new());
+    for cell in &before.cells {
+        let line = COMPARED.iter().find_map(|value| line(before, after, &cell.case, &cell.target, *value));
+        match line {
+            Some(line) => lines.push(line),
+            None if !cell.blocks.is_empty() => missing.push(format!("{} of {}", cell.case, cell.target)),
+            None => {}
+        }
+    }
+    Against { warnings: warnings(before, after), lines, missing }
+}
+
+fn line(before: &Lab, after: &Lab, case: &str, target: &str, value: Value) -> Option<Line> {
+    let staircase = before.case(case)?.measure == Measure::Staircase;
+    if staircase != (value == Value::MaxTpsAvg100ms) {
+        return None;
+    }
+    let wanted: Wanted = value.into();
+    let series = |lab: &Lab| -> Option<Vec<f64>> {
+        let cell = lab.cell(case, target)?;
+        let values: Vec<f64> = standing::by_round(lab, cell, &wanted).into_values().collect();
+        (!values.is_empty()).then_some(values)
+    };
+    let (a, b) = (series(before)?, series(after)?);
+    Some(Line {
+        case: case.to_owned(),
+        target: target.to_owned(),
+        value,
+        before: median(&a),
+        after: median(&b),
+        compared: unpaired(&a, &b),
+    })
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    if sorted.len() % 2 == 1 { sorted[middle] } else { f64::midpoint(sorted[middle - 1], sorted[middle]) }
+}
+
+/// What makes two records hard to compare.
+fn warnings(before: &Lab, after: &Lab) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let told =
+        |lab: &Lab| format!("{}, {} cores, {}", lab.machine.cpu_model, lab.machine.cores, lab.machine.kernel);
+    if told(before) != told(after) || before.machine.name != after.machine.name {
+        let (one, other) = (told(before), told(after));
+        let names = (&before.machine.name, &after.machine.name);
+        warnings.push(format!("of different machines: {} ({one}) and {} ({other})", names.0, names.1));
+    }
+    if before.suite.name != after.suite.name {
+        warnings.push(format!("of different suites: {} and {}", before.suite.name, after.suite.name));
+    }
+    if before.quick != after.quick {
+        warnings.push("one is of the quick variant, whose blocks are shorter".to_owned());
+    }
+    for target in &before.targets {
+        let other = after.targets.iter().find(|other| other.name == target.name);
+        if let Some(other) = other.filter(|other| other.version != target.version) {
+            warnings.push(format!(
+                "{} is {} in one, {} in the other",
+                target.name, target.version, other.version
+            ));
+        }
+    }
+    warnings
+}
+
+/// A Markdown table of the lines, the warnings above it: for a comment on a change.
+pub fn markdown(against: &Against, names: [&str; 2]) -> String {
+    let mut text = String::new();
+    for warning in &against.warnings {
+        let _ = writeln!(text, "**Warning:** {}\n", safe(warning));
+    }
+    let [before, after] = names.map(safe);
+    let _ = writeln!(text, "| case | target | figure | {before} | {after} | change |");
+    let _ = writeln!(text, "|---|---|---|---:|---:|---|");
+    for line in &against.lines {
+        let cells = [
+            safe(&line.case),
+            safe(&line.target),
+            words::value(line.value).to_owned(),
+            words::amount(line.value, line.before),
+            words::amount(line.value, line.after),
+            line.change(),
+        ];
+        let _ = writeln!(text, "| {} |", cells.join(" | "));
+    }
+    if !against.missing.is_empty() {
+        let _ = writeln!(text, "\nIn one of the records only: {}.", safe(&against.missing.join(", ")));
+    }
+    text
+}
+
+/// A Markdown table of several records against a baseline: the loss of each in percent.
+pub fn losses(baseline: (&str, &Lab), others: &[(&str, &Lab)]) -> String {
+    let compared: Vec<(&str, Against)> =
+        others.iter().map(|(name, lab)| (*name, against(baseline.1, lab))).collect();
+    let mut text = String::new();
+    for (name, against) in &compared {
+        for warning in &against.warnings {
+            let _ = writeln!(text, "**Note:** {}: {}\n", safe(name), safe(warning));
+        }
+    }
+    let heads: Vec<String> = compared.iter().map(|(name, _)| format!("{}: loss", safe(name))).collect();
+    let _ = writeln!(text, "| case | target | figure | {} | {} |", safe(baseline.0), heads.join(" | "));
+    let _ = writeln!(text, "|---|---|---|---:|{}", "---:|".repeat(heads.len()));
+    let Some((_, first)) = compared.first() else { return text };
+    for line in &first.lines {
+        let of = |(_, against): &(&str, Against)| {
+            let same = |other: &&Line| other.case == line.case && other.target == line.target;
+            against.lines.iter().find(same).map_or("-".to_owned(), |line| signed_percent(line.worse()))
+        };
+        let cells: Vec<String> = compared.iter().map(of).collect();
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} |",
+            safe(&line.case),
+            safe(&line.target),
+            words::value(line.value),
+            words::amount(line.value, line.before),
+            cells.join(" | ")
+        );
+    }
+    text
+}
+
+/// Text that cannot break a table.
+fn safe(text: &str) -> String {
+    harmless(text).replace('|', "\\|").replace('\n', " ").replace('<', "&lt;")
+}

@@ -1,0 +1,213 @@
+//! The tables of a suite, laid out as they were published: what stands in which row and column.
+
+mod axis;
+mod published;
+
+use std::collections::BTreeMap;
+
+use courser_record::Lab;
+use courser_record::lab::{Case, Table, Value};
+
+use crate::standing::{self, Told, Wanted};
+use crate::words;
+
+pub use published::{Apart, beside};
+
+/// A table that is ready to be drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Grid {
+    /// Its heading.
+    pub title: String,
+    /// What rows are.
+    pub corner: String,
+    /// Heads of the columns.
+    pub columns: Vec<String>,
+    /// Ours.
+    pub rows: Vec<Row>,
+    /// Those that were published, under the same columns; empty when they have none in common.
+    pub published: Vec<(String, Vec<String>)>,
+    /// Who published them, when, on what, in which unit.
+    pub source: Option<String>,
+    /// Published figures that have no column in common with ours.
+    pub apart: Option<Apart>,
+    /// What stands in a cell, where that is not in the heads.
+    pub shows: Option<String>,
+    /// Why figures are missing: what a cell's note points to, counted from 1.
+    pub notes: Vec<String>,
+}
+
+/// A row of ours.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// What it is about.
+    pub label: String,
+    /// For each column what stands in it, one for each value of the table; nothing where nothing was asked.
+    pub cells: Vec<Vec<Slot>>,
+}
+
+/// What stands in a row and a column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slot {
+    /// Case and target.
+    pub case: String,
+    /// See `case`.
+    pub target: String,
+    /// What is shown.
+    pub wanted: Wanted,
+    /// What there is.
+    pub told: Told,
+    /// Number of the note that says why there is no figure.
+    pub note: Option<usize>,
+}
+
+impl Slot {
+    /// The figure, or the word for why there is none.
+    pub fn text(&self) -> String {
+        words::told(self.wanted.value, &self.told)
+    }
+
+    /// How far the figure may be off.
+    pub fn spread(&self) -> Option<String> {
+        let value = match self.told {
+            Told::Withheld { .. } => Value::TpsOfCpu,
+            _ => self.wanted.value,
+        };
+        words::spread(value, self.told.estimate()?)
+    }
+}
+
+/// The tables of a suite that have rows of ours: the quick variant leaves cases out.
+pub fn grids(lab: &Lab) -> Vec<Grid> {
+    lab.suite.tables.iter().map(|table| grid(lab, table)).filter(|grid| !grid.rows.is_empty()).collect()
+}
+
+/// A table of a suite, with the published figures under the same columns.
+pub fn grid(lab: &Lab, table: &Table) -> Grid {
+    let axes = axis::Axes::new(lab, table);
+    let entries = entries(lab, table);
+    let mut grid = Grid {
+        title: table.title.clone(),
+        corner: axes.rows.name().to_owned(),
+        columns: Vec::new(),
+        rows: Vec::new(),
+        published: Vec::new(),
+        source: None,
+        apart: None,
+        shows: axes.shows(table),
+        notes: Vec::new(),
+    };
+    for entry in &entries {
+        grid.put(lab, entry, axes.row(lab, entry), axes.column(lab, entry));
+    }
+    for row in &mut grid.rows {
+        row.cells.resize(grid.columns.len(), Vec::new());
+    }
+    beside(&mut grid, table);
+    grid
+}
+
+/// What is shown of a case and a target.
+pub(crate) struct Entry<'a> {
+    pub(crate) case: &'a Case,
+    pub(crate) target: &'a str,
+    pub(crate) wanted: Wanted,
+}
+
+/// All entries of a table, case by case.
+fn entries<'a>(lab: &'a Lab, table: &Table) -> Vec<Entry<'a>> {
+    let cases = selected(lab, &table.filter);
+    let figures: Vec<String> = cases.iter().flat_map(|case| standing::figures(lab, &case.id)).collect();
+    let figures = standing::distinct(figures.iter());
+    let of_case = |case: &'a Case| {
+        let asked = asked(lab, table, case, &figures);
+        let wanted = table.filter.get("target");
+        let is_wanted =
+            move |name: &str| wanted.is_none_or(|names| names.iter().any(|wanted| wanted == name));
+        let asked_of = move |name: &str| is_wanted(name) && lab.cell(&case.id, name).is_some();
+        let targets = standing::targets(lab).into_iter().filter(move |target| asked_of(target));
+        let entry = move |target: &'a str, wanted: &Wanted| Entry { case, target, wanted: wanted.clone() };
+        targets.flat_map(move |target| asked.iter().map(|wanted| entry(target, wanted)).collect::<Vec<_>>())
+    };
+    cases.into_iter().flat_map(of_case).collect()
+}
+
+/// What a table asks of a case, in its order; of a case without figures those that others have.
+fn asked(lab: &Lab, table: &Table, case: &Case, figures: &[String]) -> Vec<Wanted> {
+    let known = standing::wanted(lab, &case.id);
+    let of_value = |value: &Value| {
+        let found: Vec<Wanted> = known.iter().filter(|wanted| wanted.value == *value).cloned().collect();
+        let named = |name: &String| Wanted { figure: Some(name.clone()), ..Value::Figure.into() };
+        match (found.is_empty(), value) {
+            (false, _) => found,
+            (true, Value::Figure) if !figures.is_empty() => figures.iter().map(named).collect(),
+            (true, value) => vec![Wanted::from(*value)],
+        }
+    };
+    table.values.iter().flat_map(of_value).collect()
+}
+
+/// The cases that a filter lets through. Which targets are shown of them is not asked here.
+pub(crate) fn selected<'a>(lab: &'a Lab, filter: &BTreeMap<String, Vec<String>>) -> Vec<&'a Case> {
+    let passes = |case: &&Case| {
+        filter.iter().all(|(name, allowed)| {
+            name == "target"
+                || allowed.is_empty()
+                || axis::of_case(case, name).is_some_and(|value| allowed.contains(&value))
+        })
+    };
+    lab.cases.iter().filter(passes).collect()
+}
+
+/// A row as plain text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// What it is about.
+    pub label: String,
+    /// One for each column: `8,005 / 84.9 us`, `cannot [1]`, nothing.
+    pub cells: Vec<String>,
+}
+
+impl Grid {
+    /// Our rows as plain text, without intervals.
+    pub fn lines(&self) -> Vec<Line> {
+        let slot = |slot: &Slot| match slot.note {
+            Some(note) => format!("{} [{note}]", slot.text()),
+            None => slot.text(),
+        };
+        let cell = |slots: &Vec<Slot>| slots.iter().map(slot).collect::<Vec<_>>().join(" / ");
+        let line = |row: &Row| Line { label: row.label.clone(), cells: row.cells.iter().map(cell).collect() };
+        self.rows.iter().map(line).collect()
+    }
+
+    fn put(&mut self, lab: &Lab, entry: &Entry<'_>, row: String, column: String) {
+        let column = index_or_push(&mut self.columns, column);
+        let row = match self.rows.iter().position(|known| known.label == row) {
+            Some(row) => row,
+            None => {
+                self.rows.push(Row { label: row, cells: Vec::new() });
+                self.rows.len() - 1
+            }
+        };
+        let told = standing::told_of(lab, &entry.case.id, entry.target, &entry.wanted);
+        let note = told.reason().map(|reason| format!("{}: {reason}", told.word()));
+        let note = note.map(|note| index_or_push(&mut self.notes, note) + 1);
+        let cells = &mut self.rows[row].cells;
+        if cells.len() <= column {
+            cells.resize(column + 1, Vec::new());
+        }
+        // One word is enough where none of the figures is there for the same reason.
+        let repeats = |slot: &Slot| told.estimate().is_none() && slot.told == told;
+        if cells[column].iter().any(repeats) {
+            return;
+        }
+        let (case, target) = (entry.case.id.clone(), entry.target.to_owned());
+        cells[column].push(Slot { case, target, wanted: entry.wanted.clone(), told, note });
+    }
+}
+
+fn index_or_push(names: &mut Vec<String>, name: String) -> usize {
+    names.iter().position(|known| *known == name).unwrap_or_else(|| {
+        names.push(name);
+        names.len() - 1
+    })
+}

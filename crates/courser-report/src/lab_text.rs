@@ -1,0 +1,86 @@
+//! A suite for a terminal: the verdict, case by case, the tables.
+
+use courser_record::lab::CellState;
+use courser_record::{Lab, Severity};
+
+use crate::grid::{Grid, grids};
+use crate::layout::{Page, Style, Tone};
+use crate::standing::rankings;
+use crate::words;
+
+/// These records, suite after suite in the order given.
+pub fn render(labs: &[Lab], style: Style) -> String {
+    let mut page = Page::new(style);
+    for warning in words::across(labs) {
+        page.paragraph(Tone::Warning, "MIND  ", &warning);
+    }
+    for lab in labs {
+        suite(&mut page, lab);
+    }
+    page.finish()
+}
+
+fn suite(page: &mut Page, lab: &Lab) {
+    page.heading(&lab.suite.title);
+    let verdict = words::verdict(lab);
+    verdict.sentences.iter().for_each(|sentence| page.paragraph(Tone::Good, "  ", sentence));
+    verdict.cautions.iter().for_each(|caution| page.paragraph(Tone::Warning, "  ", caution));
+    page.paragraph(Tone::Plain, "  ", &words::origin(lab));
+    orders(page, lab);
+    for finding in words::findings(lab).iter().filter(|finding| finding.severity > Severity::Note) {
+        page.paragraph(Tone::Warning, "  ", &format!("{}: {}", finding.about, finding.said()));
+    }
+    for grid in &grids(lab) {
+        table(page, grid);
+    }
+    missing(page, lab);
+}
+
+fn orders(page: &mut Page, lab: &Lab) {
+    let rankings = rankings(lab);
+    if rankings.is_empty() {
+        return;
+    }
+    page.heading("Case by case");
+    let common = words::common(lab);
+    if !common.is_empty() {
+        page.paragraph(Tone::Plain, "  all cases: ", &common);
+    }
+    for ranking in &rankings {
+        page.paragraph(
+            Tone::Plain,
+            "  ",
+            &format!("{}: {}", words::ranked(lab, ranking), words::order(lab, ranking)),
+        );
+    }
+}
+
+fn table(page: &mut Page, grid: &Grid) {
+    page.heading(&grid.title);
+    if let Some(shows) = &grid.shows {
+        page.paragraph(Tone::Plain, "  ", &format!("in each cell: {shows}"));
+    }
+    let head = std::iter::once(grid.corner.clone()).chain(grid.columns.iter().cloned());
+    let mut rows = vec![head.collect::<Vec<_>>()];
+    rows.extend(grid.lines().into_iter().map(|line| std::iter::once(line.label).chain(line.cells).collect()));
+    let published = grid.published.iter();
+    rows.extend(published.map(|(label, cells)| {
+        std::iter::once(format!("{label} (published)")).chain(cells.iter().cloned()).collect()
+    }));
+    page.table(&rows);
+    if let Some(source) = grid.source.as_ref().filter(|_| grid.apart.is_none()) {
+        page.paragraph(Tone::Plain, "  published: ", source);
+    }
+    for (index, note) in grid.notes.iter().enumerate() {
+        page.paragraph(Tone::Plain, &format!("  [{}] ", index + 1), note);
+    }
+}
+
+fn missing(page: &mut Page, lab: &Lab) {
+    let cells = |state: CellState| lab.cells.iter().filter(move |cell| cell.state == state);
+    for (state, word) in [(CellState::Failed, "failed"), (CellState::Cannot, "cannot")] {
+        for (who, why) in words::grouped(lab, cells(state)) {
+            page.paragraph(Tone::Warning, &format!("  {word}: "), &format!("{who}: {why}"));
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! What a suite's blocks say: of each cell a figure with its interval, of each case who is ahead and how sure that is.
+//!
+//! Pure. Nothing is ranked by a rate that says nothing about the target: where rates are withheld, processor time per
+//! transaction takes their place, and it is said so.
+
+mod blocks;
+mod estimate;
+mod order;
+mod stairs;
+
+use courser_record::Lab;
+use courser_record::lab::{Cell, CellState, Measure, Value};
+
+pub use estimate::{Estimate, Kind, Spread};
+pub(crate) use order::is_cost;
+pub use order::{Absent, Basis, Outcome, Pair, Place, Ranking, by_round, ranking, rankings};
+pub use stairs::Rule;
+
+pub(crate) use blocks::steps;
+pub(crate) use estimate::median;
+
+use blocks::Read;
+
+/// A figure that is asked for: a value, of in-process results the name of one, of different clients the kind of one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Wanted {
+    /// What is asked for.
+    pub value: Value,
+    /// [`courser_record::lab::Figure::name`]; only with [`Value::Figure`].
+    pub figure: Option<String>,
+    /// [`courser_record::lab::Stretch::label`], of [`Measure::Clients`]; all of them together without.
+    pub client: Option<String>,
+}
+
+impl From<Value> for Wanted {
+    fn from(value: Value) -> Self {
+        Self { value, figure: None, client: None }
+    }
+}
+
+/// What a cell says about it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Told {
+    /// A figure.
+    Value(Estimate),
+    /// There is one, but it says nothing about the target.
+    Withheld {
+        /// Why.
+        reason: String,
+        /// What the target's cores could do by their processor time; of rates only.
+        computed: Option<Estimate>,
+    },
+    /// The target cannot do this.
+    Cannot(String),
+    /// It should have, and did not.
+    Failed(String),
+    /// Not measured, or not yet.
+    Pending,
+    /// It was measured, and this is not among what is known.
+    Unknown,
+}
+
+impl Told {
+    /// The figure, withheld or not: what was computed stands for what is withheld.
+    pub fn estimate(&self) -> Option<&Estimate> {
+        match self {
+            Self::Value(estimate) => Some(estimate),
+            Self::Withheld { computed, .. } => computed.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// A word for it: `value`, `withheld`, `cannot`, `failed`, `pending`, `unknown`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Value(_) => "value",
+            Self::Withheld { .. } => "withheld",
+            Self::Cannot(_) => "cannot",
+            Self::Failed(_) => "failed",
+            Self::Pending => "pending",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Why there is no figure.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Withheld { reason, .. } | Self::Cannot(reason) | Self::Failed(reason) => Some(reason),
+            _ => None,
+        }
+    }
+}
+
+/// What a cell says about a figure: the median of its blocks. With the figure of fewer than half of its blocks it is
+/// withheld: blocks are spoilt more often where a target is fast.
+pub fn told(lab: &Lab, cell: &Cell, wanted: &Wanted) -> Told {
+    let reason = || cell.reason.clone().unwrap_or_else(|| "no reason given".to_owned());
+    match cell.state {
+        CellState::Cannot => Told::Cannot(reason()),
+        CellState::Failed => Told::Failed(reason()),
+        CellState::Pending if cell.blocks.is_empty() => Told::Pending,
+        CellState::Pending | CellState::Done => measured(lab, cell, wanted),
+    }
+}
+
+/// The same by names; [`Told::Pending`] where nothing was asked of this target.
+pub fn told_of(lab: &Lab, case: &str, target: &str, wanted: &Wanted) -> Told {
+    lab.cell(case, target).map_or(Told::Pending, |cell| told(lab, cell, wanted))
+}
+
+fn measured(lab: &Lab, cell: &Cell, wanted: &Wanted) -> Told {
+    let reads: Vec<Read> = cell.blocks.iter().map(|block| blocks::read(lab, cell, block, wanted)).collect();
+    let known = reads.iter().filter(|read| matches!(read, Read::Value { .. })).count();
+    let withheld = reads.iter().find_map(|read| match read {
+        Read::Withheld(reason) => Some(reason.clone()),
+        _ => None,
+    });
+    match withheld {
+        Some(reason) if known * 2 < reads.len() => {
+            Told::Withheld { reason, computed: computed(lab, cell, wanted) }
+        }
+        _ => estimate::of(&reads, lab.seed).map_or(Told::Unknown, Told::Value),
+    }
+}
+
+/// Transactions a second that the cores could make, in place of a rate that is withheld. Nothing stands for a rate under
+/// a rule: processor time does not say when clients begin to wait.
+fn computed(lab: &Lab, cell: &Cell, wanted: &Wanted) -> Option<Estimate> {
+    let of_cpu = Wanted { value: Value::TpsOfCpu, ..wanted.clone() };
+    let is_plain = matches!(wanted.value, Value::Tps | Value::MaxTps);
+    is_plain.then(|| measured(lab, cell, &of_cpu).estimate().cloned()).flatten()
+}
+
+/// The figures that a case has, in the order of a report.
+pub fn values(measure: Measure) -> &'static [Value] {
+    use Value::{
+        Cpu, Figure, Handshakes, KernelShare, LimitShare, MaxTps, MaxTpsAvg100ms, MaxTpsAvg500ms, MaxTpsLoss,
+        MaxTpsRule, Mean, Memory, P50, P99, Resumed, Throughput, Tps, TpsOfCpu,
+    };
+    match measure {
+        Measure::Saturation | Measure::Rate | Measure::KeepAlive | Measure::Clients => &[
+            Tps,
+            TpsOfCpu,
+            Handshakes,
+            Cpu,
+            KernelShare,
+            LimitShare,
+            Mean,
+            P50,
+            P99,
+            Throughput,
+            Memory,
+            Resumed,
+        ],
+        Measure::Staircase => &[
+            MaxTps,
+            MaxTpsAvg100ms,
+            MaxTpsAvg500ms,
+            MaxTpsLoss,
+            MaxTpsRule,
+            Tps,
+            TpsOfCpu,
+            Cpu,
+            KernelShare,
+            LimitShare,
+            Mean,
+            P50,
+            P99,
+            Memory,
+            Resumed,
+        ],
+        Measure::InProcess => &[Figure],
+    }
+}
+
+/// Everything that may be asked of a cell: [`values`], one for each figure and kind of client that its case has.
+pub fn wanted(lab: &Lab, case: &str) -> Vec<Wanted> {
+    let Some(measure) = lab.case(case).map(|case| case.measure) else { return Vec::new() };
+    let all = values(measure).iter().copied().map(Wanted::from);
+    match measure {
+        Measure::InProcess => {
+            let named = |figure| Wanted { figure: Some(figure), ..Value::Figure.into() };
+            figures(lab, case).into_iter().map(named).collect()
+        }
+        Measure::Clients => {
+            let clients = clients(lab, case);
+            let each = |wanted: Wanted| {
+                let of = move |client: &String| Wanted { client: Some(client.clone()), ..wanted.clone() };
+                clients.iter().map(of).collect::<Vec<_>>()
+            };
+            all.flat_map(each).collect()
+        }
+        _ => all.collect(),
+    }
+}
+
+/// All targets by name, in the order of a report: also those that could not even be started.
+pub fn targets(lab: &Lab) -> Vec<&str> {
+    let mut names: Vec<&str> = lab.targets.iter().map(|target| target.name.as_str()).collect();
+    for cell in &lab.cells {
+        if !names.contains(&cell.target.as_str()) {
+            names.push(&cell.target);
+        }
+    }
+    names
+}
+
+/// The cells of a case, in the order of [`targets`].
+pub fn cells<'a>(lab: &'a Lab, case: &str) -> Vec<&'a Cell> {
+    targets(lab).into_iter().filter_map(|target| lab.cell(case, target)).collect()
+}
+
+/// Names of the in-process figures of a case, in the order in which they first appear.
+pub fn figures(lab: &Lab, case: &str) -> Vec<String> {
+    distinct(stretches(lab, case).flat_map(|stretch| &stretch.figures).map(|figure| &figure.name))
+}
+
+/// The kinds of client of a case, in the order in which they first appear.
+pub fn clients(lab: &Lab, case: &str) -> Vec<String> {
+    distinct(stretches(lab, case).map(|stretch| &stretch.label))
+}
+
+fn stretches<'a>(lab: &'a Lab, case: &'a str) -> impl Iterator<Item = &'a courser_record::lab::Stretch> {
+    let cells = lab.cells.iter().filter(move |cell| cell.case == case);
+    cells.flat_map(|cell| &cell.blocks).flat_map(|block| &block.stretches)
+}
+
+/// Each once, the first first.
+pub(crate) fn distinct<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let mut seen: Vec<String> = Vec::new();
+    for name in names {
+        if !seen.contains(name) {
+            seen.push(name.clone());
+        }
+    }
+    seen
+}

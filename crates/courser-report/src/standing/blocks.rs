@@ -1,0 +1,208 @@
+//! What one block says.
+
+use courser_record::Lab;
+use courser_record::lab::{Block, Case, Cell, Measure, Stretch, Value};
+
+use super::estimate::{Kind, Spread};
+use super::{Wanted, stairs};
+use crate::figure::exact;
+
+/// What a block says about a figure.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Read {
+    /// This.
+    Value { value: f64, kind: Kind, spread: Option<Spread> },
+    /// There is one, but it says nothing about the target.
+    Withheld(String),
+    /// It is not known.
+    Absent,
+}
+
+impl Read {
+    /// A measured value, where it is known and a number.
+    pub(super) fn measured(value: Option<f64>) -> Self {
+        Self::of_kind(value, Kind::Measured)
+    }
+
+    pub(super) fn of_kind(value: Option<f64>, kind: Kind) -> Self {
+        let finite = value.filter(|value| value.is_finite());
+        finite.map_or(Self::Absent, |value| Self::Value { value, kind, spread: None })
+    }
+
+    pub(super) fn known(&self) -> Option<(f64, Kind)> {
+        match self {
+            Self::Value { value, kind, .. } => Some((*value, *kind)),
+            _ => None,
+        }
+    }
+}
+
+/// What a block says about a figure.
+pub(super) fn read(lab: &Lab, cell: &Cell, block: &Block, wanted: &Wanted) -> Read {
+    let Some(case) = lab.case(&cell.case) else { return Read::Absent };
+    if let Some(rule) = stairs::Rule::of(wanted.value) {
+        return stairs::highest(block, rule);
+    }
+    match wanted.value {
+        Value::Figure => figure(block, wanted.figure.as_deref()),
+        Value::Mean | Value::P50 | Value::P99 => response(case, block, wanted),
+        Value::Tps | Value::Handshakes | Value::Throughput => rate(case, cell, block, wanted),
+        value => spent(lab, case, &Sum::of(&chosen(case, block, wanted)), value),
+    }
+}
+
+/// The steps of a staircase, without the short saturation before them.
+pub(crate) fn steps(block: &Block) -> Vec<&Stretch> {
+    let mut steps: Vec<_> = block.stretches.iter().filter(|stretch| stretch.offered_tps.is_some()).collect();
+    steps.sort_by(|a, b| a.offered_tps.unwrap_or(0.0).total_cmp(&b.offered_tps.unwrap_or(0.0)));
+    steps
+}
+
+/// The stretches that a figure is about: of clients those of one kind, of a staircase the saturation before it.
+fn chosen<'a>(case: &Case, block: &'a Block, wanted: &Wanted) -> Vec<&'a Stretch> {
+    let is_it = |stretch: &&Stretch| match case.measure {
+        Measure::Clients => wanted.client.as_ref().is_none_or(|client| *client == stretch.label),
+        Measure::Staircase => stretch.offered_tps.is_none(),
+        _ => true,
+    };
+    let chosen: Vec<_> = block.stretches.iter().filter(is_it).collect();
+    let all_steps = chosen.is_empty() && case.measure == Measure::Staircase;
+    if all_steps { block.stretches.iter().collect() } else { chosen }
+}
+
+fn figure(block: &Block, name: Option<&str>) -> Read {
+    let figures = block.stretches.iter().flat_map(|stretch| &stretch.figures);
+    let Some(figure) = figures.into_iter().find(|figure| Some(figure.name.as_str()) == name) else {
+        return Read::Absent;
+    };
+    let spread = figure.low.zip(figure.high).map(|(low, high)| Spread { low, high, is_interval: true });
+    Read::Value { value: figure.value, kind: Kind::Measured, spread }
+}
+
+/// Response times: of a staircase those of the highest step that keeps the rule.
+fn response(case: &Case, block: &Block, wanted: &Wanted) -> Read {
+    let chosen = match case.measure {
+        Measure::Staircase => stairs::best(block).into_iter().collect(),
+        _ => chosen(case, block, wanted),
+    };
+    if let Some(reason) = withheld(&chosen) {
+        return Read::Withheld(reason);
+    }
+    let summary = match chosen.as_slice() {
+        [] => return Read::Absent,
+        [one] => *one.response.summary(),
+        several => {
+            let mut all = courser_stats::Histogram::default();
+            several.iter().for_each(|stretch| all.merge(&stretch.response.unpack()));
+            (&all).into()
+        }
+    };
+    Read::measured(match wanted.value {
+        Value::Mean => summary.mean_us,
+        Value::P50 => summary.p50_us,
+        _ => summary.p99_us,
+    })
+}
+
+fn rate(case: &Case, cell: &Cell, block: &Block, wanted: &Wanted) -> Read {
+    let chosen = chosen(case, block, wanted);
+    if let Some(reason) = withheld(&chosen) {
+        return Read::Withheld(reason);
+    }
+    let sum = Sum::of(&chosen);
+    let body = cell.verified.as_ref().and_then(|verified| verified.body_bytes);
+    Read::measured(match wanted.value {
+        Value::Tps => sum.per_second(sum.succeeded),
+        Value::Handshakes => sum.per_second(sum.full),
+        _ => body.and_then(|body| Some(sum.per_second(sum.succeeded)? * exact(body))),
+    })
+}
+
+fn withheld(stretches: &[&Stretch]) -> Option<String> {
+    stretches.iter().find_map(|stretch| stretch.withheld.clone())
+}
+
+/// What holds whether or not the generator kept up.
+fn spent(lab: &Lab, case: &Case, sum: &Sum, value: Value) -> Read {
+    let per_connection = sum.cpu_us.and_then(|cpu| quotient(cpu, sum.paid_for(case.measure)));
+    match value {
+        Value::Cpu => Read::measured(per_connection),
+        Value::TpsOfCpu => {
+            let each = sum.cpu_us.and_then(|cpu| quotient(cpu, exact(sum.succeeded)));
+            Read::of_kind(each.and_then(|us| quotient(cores(lab, case) * 1e6, us)), Kind::Computed)
+        }
+        Value::KernelShare => {
+            Read::measured(sum.system_us.zip(sum.cpu_us).and_then(|(system, cpu)| quotient(system, cpu)))
+        }
+        Value::LimitShare => {
+            let least = case.limit.as_ref().map(|limit| limit.us_per_connection);
+            Read::measured(least.zip(per_connection).and_then(|(least, spent)| quotient(least, spent)))
+        }
+        Value::Memory => Read::measured(sum.memory_bytes.map(exact)),
+        Value::Resumed => Read::measured(quotient(exact(sum.resumed), exact(sum.full + sum.resumed))),
+        _ => Read::Absent,
+    }
+}
+
+/// Cores that a target has in a case: what its dimension `cores` begins with, else those of the core map.
+fn cores(lab: &Lab, case: &Case) -> f64 {
+    let digits = |text: &String| text.split(|char: char| !char.is_ascii_digit()).next()?.parse().ok();
+    let asked: Option<u32> = case.dimensions.get("cores").and_then(digits);
+    let is_target = |role: &String| role == "target";
+    let mapped = lab.cores.iter().filter(|core| core.roles.iter().any(is_target)).count();
+    asked.filter(|cores| *cores > 0).map_or_else(|| exact(mapped.max(1) as u64), f64::from)
+}
+
+fn quotient(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
+/// Several stretches taken together.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Sum {
+    pub(crate) window_us: u64,
+    pub(crate) succeeded: u64,
+    pub(crate) connections: u64,
+    pub(crate) full: u64,
+    pub(crate) resumed: u64,
+    /// User and kernel together; `None` where one of the stretches does not know.
+    pub(crate) cpu_us: Option<f64>,
+    pub(crate) system_us: Option<f64>,
+    pub(crate) memory_bytes: Option<u64>,
+}
+
+impl Sum {
+    pub(crate) fn of(stretches: &[&Stretch]) -> Self {
+        let total = |of: fn(&Stretch) -> u64| {
+            stretches.iter().fold(0_u64, |sum, stretch| sum.saturating_add(of(stretch)))
+        };
+        let known = |of: fn(&Stretch) -> Option<u64>| {
+            let all: Option<Vec<u64>> = stretches.iter().map(|stretch| of(stretch)).collect();
+            all.filter(|all| !all.is_empty()).map(|all| all.into_iter().map(exact).sum::<f64>())
+        };
+        let (user, system) = (known(|stretch| stretch.user_us), known(|stretch| stretch.system_us));
+        Self {
+            window_us: total(|stretch| stretch.window_us),
+            succeeded: total(|stretch| stretch.succeeded),
+            connections: total(|stretch| stretch.connections),
+            full: total(|stretch| stretch.full),
+            resumed: total(|stretch| stretch.resumed),
+            cpu_us: user.zip(system).map(|(user, system)| user + system),
+            system_us: system,
+            memory_bytes: stretches.last().and_then(|stretch| stretch.memory_bytes),
+        }
+    }
+
+    fn per_second(&self, count: u64) -> Option<f64> {
+        quotient(exact(count) * 1e6, exact(self.window_us))
+    }
+
+    /// What processor time is counted by: connections, or transactions where connections stay open.
+    pub(crate) fn paid_for(&self, measure: Measure) -> f64 {
+        exact(if measure == Measure::KeepAlive || self.connections == 0 {
+            self.succeeded
+        } else {
+            self.connections
+        })
+    }
+}

@@ -1,0 +1,89 @@
+//! A figure and how sure it is.
+
+use courser_stats::interval;
+
+use super::blocks::Read;
+
+/// What blocks say together: their median.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Estimate {
+    /// The median of the blocks, in the unit of [`crate::words::unit`].
+    pub value: f64,
+    /// How far it may be off; `None` of a single block.
+    pub spread: Option<Spread>,
+    /// Blocks that it rests on.
+    pub blocks: usize,
+    /// Blocks that were measured.
+    pub of: usize,
+    /// What kind of figure it is.
+    pub kind: Kind,
+}
+
+/// How far a figure may be off.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Whether it is a 95 % interval; of too few blocks for one it is what they range over.
+    pub is_interval: bool,
+}
+
+/// What kind of figure it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// It was measured.
+    Measured,
+    /// It was computed from processor time: shown with `≈`.
+    Computed,
+    /// The true one is at least as high: nothing was seen to fail above it. Shown with `≥`.
+    AtLeast,
+}
+
+impl Kind {
+    /// What stands in front of the figure.
+    pub fn mark(self) -> &'static str {
+        match self {
+            Self::Measured => "",
+            Self::Computed => "≈ ",
+            Self::AtLeast => "≥ ",
+        }
+    }
+}
+
+/// `None` where no block has a value.
+pub(super) fn of(reads: &[Read], seed: u64) -> Option<Estimate> {
+    let known: Vec<_> = reads.iter().filter_map(Read::known).collect();
+    let values: Vec<f64> = known.iter().map(|(value, _)| *value).collect();
+    let kind = known.iter().map(|(_, kind)| *kind).max()?;
+    let own = match reads {
+        [Read::Value { spread, .. }] => *spread,
+        _ => None,
+    };
+    let spread = own.or_else(|| spread(&values, seed));
+    Some(Estimate { value: median(&values), spread, blocks: values.len(), of: reads.len(), kind })
+}
+
+fn spread(values: &[f64], seed: u64) -> Option<Spread> {
+    let range = || Spread {
+        low: values.iter().copied().fold(f64::INFINITY, f64::min),
+        high: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        is_interval: false,
+    };
+    match interval::median(values, seed) {
+        Some(found) => Some(Spread { low: found.low, high: found.high, is_interval: true }),
+        None => (values.len() > 1).then(range),
+    }
+}
+
+/// The median of some values; 0 of none.
+pub(crate) fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    match sorted.len() {
+        0 => 0.0,
+        odd if odd % 2 == 1 => sorted[odd / 2],
+        even => f64::midpoint(sorted[even / 2 - 1], sorted[even / 2]),
+    }
+}

@@ -1,0 +1,259 @@
+//! Who is ahead in a case, and how sure that is.
+
+use std::collections::BTreeMap;
+
+use courser_record::Lab;
+use courser_record::lab::{Case, Cell, CellState, Measure, Value};
+use courser_stats::{holm, paired_at};
+
+use super::blocks::{self, Read};
+use super::estimate::Estimate;
+use super::{Told, Wanted, cells, clients, distinct, told};
+use crate::figure::exact;
+
+/// The error that all comparisons of a ranking share.
+const ERROR: f64 = 0.05;
+
+/// The order of the targets of a lane in a case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ranking {
+    /// [`Case::id`].
+    pub case: String,
+    /// The kind of client; `None` where all are alike.
+    pub client: Option<String>,
+    /// Stock or tuned; empty where targets have no lanes.
+    pub lane: String,
+    /// What it goes by.
+    pub basis: Basis,
+    /// Those that have a figure, the best first.
+    pub places: Vec<Place>,
+    /// Every two of them, the better ones first.
+    pub pairs: Vec<Pair>,
+    /// Those that have none.
+    pub absent: Vec<Absent>,
+}
+
+impl Ranking {
+    /// What was found between two, whichever is ahead.
+    pub fn pair(&self, one: &str, other: &str) -> Option<&Pair> {
+        let is_it = |pair: &&Pair| {
+            (pair.ahead == one && pair.behind == other) || (pair.ahead == other && pair.behind == one)
+        };
+        self.pairs.iter().find(is_it)
+    }
+}
+
+/// What a ranking goes by.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Basis {
+    /// A rate, or processor time.
+    pub value: Value,
+    /// Why it is not the rate; `None` where it is, or where the rate was given.
+    pub instead_of_rate: Option<String>,
+}
+
+/// A target and its figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    /// [`courser_record::lab::TargetNotes::name`].
+    pub target: String,
+    /// The figure.
+    pub estimate: Estimate,
+}
+
+/// A target without a figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Absent {
+    /// Its name.
+    pub target: String,
+    /// What there is instead.
+    pub told: Told,
+}
+
+/// Two targets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pair {
+    /// The one that is ahead, or looks like it.
+    pub ahead: String,
+    /// The other.
+    pub behind: String,
+    /// What the rounds support, corrected for there being several comparisons (Holm).
+    pub outcome: Outcome,
+}
+
+/// What the rounds support.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Outcome {
+    /// They differ: the first is better by this factor, above 1.
+    Ahead {
+        /// Best estimate.
+        factor: f64,
+        /// Lower end of its interval.
+        low: f64,
+        /// Upper end.
+        high: f64,
+    },
+    /// No difference was seen, which is not the same as there being none.
+    NotSeen {
+        /// The relative difference that rounds like these show in nine of ten cases: 0.04 is 4 %.
+        smallest_visible: f64,
+    },
+    /// Too few rounds have both.
+    TooFew {
+        /// How many have.
+        rounds: usize,
+    },
+}
+
+/// All rankings: case by case those of each lane, of different clients one for each. What a figure is in itself (results
+/// without a network, cases of a single target) is not ranked.
+pub fn rankings(lab: &Lab) -> Vec<Ranking> {
+    let of = |case: &Case| {
+        let clients = match case.measure {
+            Measure::Clients => clients(lab, &case.id).into_iter().map(Some).collect(),
+            _ => vec![None],
+        };
+        let each = |client: Option<String>| {
+            lanes(lab).into_iter().map(move |lane| (client.clone(), lane)).collect::<Vec<_>>()
+        };
+        let all = clients.into_iter().flat_map(each);
+        all.filter_map(|(client, lane)| ranking(lab, case, client, &lane)).collect::<Vec<_>>()
+    };
+    lab.cases.iter().filter(|case| case.measure != Measure::InProcess).flat_map(of).collect()
+}
+
+/// The ranking of a case in a lane, for a kind of client; `None` where there are not two to compare.
+pub fn ranking(lab: &Lab, case: &Case, client: Option<String>, lane: &str) -> Option<Ranking> {
+    let cells = comparable(lab, case, lane);
+    let basis = basis(lab, case, client.as_deref(), &cells);
+    let wanted = Wanted { client: client.clone(), ..basis.value.into() };
+    let (mut places, mut absent) = (Vec::new(), Vec::new());
+    for cell in cells {
+        match told(lab, cell, &wanted) {
+            Told::Value(estimate) => places.push((cell, estimate)),
+            told => absent.push(Absent { target: cell.target.clone(), told }),
+        }
+    }
+    if places.len() + absent.len() < 2 {
+        return None;
+    }
+    let better = |a: f64, b: f64| if is_cost(basis.value) { a.total_cmp(&b) } else { b.total_cmp(&a) };
+    places.sort_by(|a, b| better(a.1.value, b.1.value));
+    let pairs = pairs(lab, &places.iter().map(|(cell, _)| *cell).collect::<Vec<_>>(), &wanted);
+    let place = |(cell, estimate): (&Cell, Estimate)| Place { target: cell.target.clone(), estimate };
+    let places = places.into_iter().map(place).collect();
+    Some(Ranking { case: case.id.clone(), client, lane: lane.to_owned(), basis, places, pairs, absent })
+}
+
+/// Whether less of it is better.
+pub(crate) fn is_cost(value: Value) -> bool {
+    matches!(value, Value::Cpu | Value::Mean | Value::P50 | Value::P99 | Value::Memory)
+}
+
+/// The lanes of a suite; one without a name where no target has one.
+fn lanes(lab: &Lab) -> Vec<String> {
+    let mut lanes = distinct(lab.targets.iter().map(|target| &target.lane).filter(|lane| !lane.is_empty()));
+    // What is meant to be fast leads.
+    lanes.sort_by_key(|lane| lane == "stock");
+    if lanes.is_empty() { vec![String::new()] } else { lanes }
+}
+
+/// Those of a lane, in the order of a report; one that is not ours to start has none and is in all. The way without a
+/// terminator is a yardstick where the others speak TLS, and nobody's rival.
+fn comparable<'a>(lab: &'a Lab, case: &Case, lane: &str) -> Vec<&'a Cell> {
+    let lane_of =
+        |name: &str| lab.targets.iter().find(|target| target.name == name).map_or("", |target| &target.lane);
+    let in_lane = |cell: &&Cell| matches!(lane_of(&cell.target), own if own.is_empty() || own == lane);
+    let cells: Vec<&Cell> = cells(lab, &case.id).into_iter().filter(in_lane).collect();
+    let is_clear = |cell: &Cell| cell.verified.as_ref().is_some_and(|seen| seen.version == "clear");
+    let is_tls = |cell: &Cell| cell.verified.as_ref().is_some_and(|seen| seen.version != "clear");
+    let mixed = cells.iter().any(|cell| is_clear(cell)) && cells.iter().any(|cell| is_tls(cell));
+    cells.into_iter().filter(|cell| !(mixed && is_clear(cell))).collect()
+}
+
+/// A rate where every target has one that holds; else processor time, if that is known of all that were measured.
+fn basis(lab: &Lab, case: &Case, client: Option<&str>, cells: &[&Cell]) -> Basis {
+    let rate = match case.measure {
+        Measure::Staircase => Value::MaxTpsAvg100ms,
+        Measure::Rate => return Basis { value: Value::Cpu, instead_of_rate: None },
+        _ => Value::Tps,
+    };
+    let wanted = |value: Value| Wanted { client: client.map(str::to_owned), ..value.into() };
+    let done = || cells.iter().filter(|cell| cell.state == CellState::Done || !cell.blocks.is_empty());
+    let withheld = done().find_map(|cell| match told(lab, cell, &wanted(rate)) {
+        Told::Withheld { reason, .. } => Some(format!("of {}: {reason}", cell.target)),
+        _ => None,
+    });
+    let has_cpu = |cell: &&&Cell| matches!(told(lab, cell, &wanted(Value::Cpu)), Told::Value(_));
+    let usable = done().filter(has_cpu).count() > 1;
+    match withheld.filter(|_| usable) {
+        Some(reason) => Basis { value: Value::Cpu, instead_of_rate: Some(reason) },
+        None => Basis { value: rate, instead_of_rate: None },
+    }
+}
+
+/// Every two: the first of them is the better one, by the medians.
+fn pairs(lab: &Lab, cells: &[&Cell], wanted: &Wanted) -> Vec<Pair> {
+    let series: Vec<_> = cells.iter().map(|cell| by_round(lab, cell, wanted)).collect();
+    let both = |first: usize, second: usize| {
+        let (a, b) = joined(&series[first], &series[second]);
+        if is_cost(wanted.value) { (a, b) } else { (b, a) }
+    };
+    let ends: Vec<_> = (0..cells.len()).flat_map(|i| (i + 1..cells.len()).map(move |j| (i, j))).collect();
+    let rounds: Vec<_> = ends.iter().map(|(first, second)| both(*first, *second)).collect();
+    let outcomes = outcomes(&rounds);
+    let pair = |((first, second), (outcome, turned)): (&(usize, usize), (Outcome, bool))| {
+        let (ahead, behind) = if turned { (second, first) } else { (first, second) };
+        Pair { ahead: cells[*ahead].target.clone(), behind: cells[*behind].target.clone(), outcome }
+    };
+    ends.iter().zip(outcomes).map(pair).collect()
+}
+
+/// What each comparison supports, and whether it is the other way round than the medians.
+fn outcomes(rounds: &[(Vec<f64>, Vec<f64>)]) -> Vec<(Outcome, bool)> {
+    let p: Vec<f64> = rounds.iter().map(|(a, b)| paired_at(a, b, ERROR).map_or(1.0, |seen| seen.p)).collect();
+    let usable = rounds.iter().filter(|(a, b)| paired_at(a, b, ERROR).is_some()).count();
+    let corrected = holm(&p);
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));
+    let found = corrected.iter().filter(|p| **p <= ERROR).count();
+    let outcome = |index: usize| {
+        let rank = order.iter().position(|other| *other == index).unwrap_or(0).min(found);
+        // Holm's step: so many hypotheses were left when this one was looked at.
+        let error = ERROR / exact(usable.saturating_sub(rank).max(1) as u64);
+        judged(&rounds[index], error, corrected[index] <= ERROR)
+    };
+    (0..rounds.len()).map(outcome).collect()
+}
+
+fn judged((a, b): &(Vec<f64>, Vec<f64>), error: f64, is_different: bool) -> (Outcome, bool) {
+    let Some(seen) = paired_at(a, b, error) else { return (Outcome::TooFew { rounds: a.len() }, false) };
+    if !is_different {
+        return (Outcome::NotSeen { smallest_visible: seen.smallest_visible }, false);
+    }
+    let (low, high) = (seen.interval.low, seen.interval.high);
+    if seen.ratio >= 1.0 {
+        (Outcome::Ahead { factor: seen.ratio, low, high }, false)
+    } else {
+        (Outcome::Ahead { factor: 1.0 / seen.ratio, low: 1.0 / high, high: 1.0 / low }, true)
+    }
+}
+
+/// The value of each round: the geometric mean where a round has several blocks.
+pub fn by_round(lab: &Lab, cell: &Cell, wanted: &Wanted) -> BTreeMap<u32, f64> {
+    let mut logs: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for block in &cell.blocks {
+        if let Read::Value { value, .. } = blocks::read(lab, cell, block, wanted)
+            && value > 0.0
+        {
+            logs.entry(block.round).or_default().push(value.ln());
+        }
+    }
+    let mean = |logs: Vec<f64>| (logs.iter().sum::<f64>() / exact(logs.len() as u64)).exp();
+    logs.into_iter().map(|(round, logs)| (round, mean(logs))).collect()
+}
+
+/// The rounds that both have.
+fn joined(a: &BTreeMap<u32, f64>, b: &BTreeMap<u32, f64>) -> (Vec<f64>, Vec<f64>) {
+    a.iter().filter_map(|(round, a)| Some((*a, *b.get(round)?))).unzip()
+}

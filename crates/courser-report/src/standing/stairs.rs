@@ -1,0 +1,99 @@
+//! How high a staircase goes under a rule.
+
+use courser_record::lab::{Block, Stretch, Value};
+
+use super::blocks::{Read, steps};
+use super::estimate::Kind;
+use crate::figure::{count, exact};
+
+/// What a step has to keep.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rule {
+    /// Average response time below this, microseconds.
+    pub mean_us: Option<f64>,
+    /// Share of transactions that failed below this.
+    pub loss: Option<f64>,
+}
+
+impl Rule {
+    /// That of Vincent Bernat's comparison of 2011: an average under 100 ms, a loss under 0.1 %.
+    pub const BERNAT: Self = Self { mean_us: Some(100_000.0), loss: Some(0.001) };
+
+    /// The rule behind a value; `None` where there is no staircase in it.
+    pub fn of(value: Value) -> Option<Self> {
+        Some(match value {
+            Value::MaxTps => Self { mean_us: None, loss: None },
+            Value::MaxTpsAvg100ms => Self { mean_us: Some(100_000.0), loss: None },
+            Value::MaxTpsAvg500ms => Self { mean_us: Some(500_000.0), loss: None },
+            Value::MaxTpsLoss => Self { mean_us: None, loss: Some(0.0001) },
+            Value::MaxTpsRule => Self::BERNAT,
+            _ => return None,
+        })
+    }
+
+    fn holds(&self, step: &Stretch) -> bool {
+        let mean = step.response.summary().mean_us;
+        let quick = self.mean_us.is_none_or(|limit| mean.is_some_and(|mean| mean < limit));
+        let loss = exact(step.failed) / exact(step.attempted.max(1));
+        quick && self.loss.is_none_or(|limit| loss < limit) && step.succeeded > 0
+    }
+
+    /// Transactions that a limit on losses needs before it can be found kept: three over the limit.
+    fn needs(&self) -> u64 {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "30,000 at most")]
+        self.loss.map_or(0, |limit| (3.0 / limit).ceil() as u64)
+    }
+}
+
+/// The highest rate of successes under a rule. At least that where nothing was seen to break it higher up.
+pub(super) fn highest(block: &Block, rule: Rule) -> Read {
+    let steps = steps(block);
+    let usable: Vec<&Stretch> = steps.iter().copied().filter(|step| step.withheld.is_none()).collect();
+    let Some(best) = highest_of(&usable, rule) else {
+        let reason = steps.iter().find_map(|step| step.withheld.clone());
+        return match reason {
+            Some(reason) if usable.is_empty() => Read::Withheld(reason),
+            _ => Read::measured((!usable.is_empty()).then_some(0.0)),
+        };
+    };
+    let seen = seen_up_to(&usable, best);
+    if seen < rule.needs() {
+        let needs = count(rule.needs());
+        return Read::Withheld(format!(
+            "a loss limit needs {needs} transactions to be found kept, and there were {}",
+            count(seen)
+        ));
+    }
+    let exceeded = usable.iter().any(|step| step.offered_tps > best.offered_tps && gives_way(step, rule));
+    let kind = if exceeded || falls_short(best) { Kind::Measured } else { Kind::AtLeast };
+    Read::of_kind(Some(rate(best)), kind)
+}
+
+/// The highest step that keeps the rule of 2011, else the lowest of all.
+pub(super) fn best(block: &Block) -> Option<&Stretch> {
+    let steps = steps(block);
+    highest_of(&steps, Rule::BERNAT).or_else(|| steps.first().copied())
+}
+
+fn highest_of<'a>(steps: &[&'a Stretch], rule: Rule) -> Option<&'a Stretch> {
+    let kept = steps.iter().copied().filter(|step| rule.holds(step));
+    kept.max_by(|a, b| rate(a).total_cmp(&rate(b)))
+}
+
+fn seen_up_to(steps: &[&Stretch], best: &Stretch) -> u64 {
+    let below = steps.iter().filter(|step| step.offered_tps <= best.offered_tps);
+    below.fold(0_u64, |sum, step| sum.saturating_add(step.attempted))
+}
+
+fn gives_way(step: &Stretch, rule: Rule) -> bool {
+    !rule.holds(step) || falls_short(step)
+}
+
+/// As RFC 9411, section 7, judges a rate: more than 5 % below what was offered.
+fn falls_short(step: &Stretch) -> bool {
+    step.offered_tps.is_some_and(|offered| rate(step) < 0.95 * offered)
+}
+
+fn rate(step: &Stretch) -> f64 {
+    exact(step.succeeded) * 1e6 / exact(step.window_us.max(1))
+}

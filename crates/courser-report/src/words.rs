@@ -1,0 +1,223 @@
+//! What figures are called, and what is said about them. The only place: page, text, Markdown and CSV say the same.
+
+mod findings;
+mod order;
+mod verdict;
+
+use courser_record::Lab;
+use courser_record::lab::{Case, Lane, Stretch, Value};
+
+use crate::figure;
+use crate::standing::{Estimate, Kind, Told, Wanted};
+
+pub use findings::{Concern, findings, grouped};
+pub use order::order;
+pub use verdict::{Verdict, verdict};
+
+/// What a figure is called, at the head of a column.
+pub fn name(wanted: &Wanted) -> String {
+    let name = wanted.figure.as_deref().unwrap_or_else(|| value(wanted.value));
+    match wanted.client.as_deref() {
+        Some(client) if !client.is_empty() => format!("{name}, {client}"),
+        _ => name.to_owned(),
+    }
+}
+
+/// What a kind of figure is called.
+pub fn value(value: Value) -> &'static str {
+    match value {
+        Value::Tps => "transactions/s",
+        Value::TpsOfCpu => "transactions/s by CPU",
+        Value::Handshakes => "full handshakes/s",
+        Value::Cpu => "CPU per connection",
+        Value::KernelShare => "kernel's share",
+        Value::LimitShare => "bare cryptography's share",
+        // As the figures of 2011 were called.
+        Value::MaxTps => "maximum",
+        Value::MaxTpsAvg100ms => "average < 100 ms",
+        Value::MaxTpsAvg500ms => "average < 500 ms",
+        Value::MaxTpsLoss => "loss < 0.01 %",
+        Value::MaxTpsRule => "loss < 0.1 %, average < 100 ms",
+        Value::Mean => "mean response",
+        Value::P50 => "median response",
+        Value::P99 => "p99 response",
+        Value::Throughput => "throughput",
+        Value::Memory => "memory",
+        Value::Resumed => "resumed",
+        Value::Figure => "figure",
+    }
+}
+
+/// What a figure is counted in, as CSV and axes say it.
+pub fn unit(lab: &Lab, wanted: &Wanted) -> String {
+    match wanted.value {
+        Value::Cpu | Value::Mean | Value::P50 | Value::P99 => "us".to_owned(),
+        Value::KernelShare | Value::LimitShare | Value::Resumed => "share".to_owned(),
+        Value::Throughput => "bytes/s".to_owned(),
+        Value::Memory => "bytes".to_owned(),
+        Value::Figure => figure_unit(lab, wanted.figure.as_deref()).unwrap_or_default(),
+        _ => "1/s".to_owned(),
+    }
+}
+
+fn figure_unit(lab: &Lab, name: Option<&str>) -> Option<String> {
+    let blocks = lab.cells.iter().flat_map(|cell| &cell.blocks);
+    let stretches: Vec<&Stretch> = blocks.flat_map(|block| &block.stretches).collect();
+    let mut figures = stretches.into_iter().flat_map(|stretch| &stretch.figures);
+    figures.find(|figure| Some(figure.name.as_str()) == name).map(|figure| figure.unit.clone())
+}
+
+/// A figure as people read it; its unit is in its column's name where it has none here.
+pub fn amount(value: Value, amount: f64) -> String {
+    match value {
+        Value::Cpu | Value::Mean | Value::P50 | Value::P99 => figure::time(Some(amount)),
+        Value::KernelShare | Value::LimitShare | Value::Resumed => figure::percent(Some(amount)),
+        Value::Throughput => format!("{}/s", figure::bytes(Some(amount))),
+        Value::Memory => figure::bytes(Some(amount)),
+        _ => figure::number(Some(amount)),
+    }
+}
+
+/// The figure of an estimate, with the mark of its kind: `1,980`, `≈ 1,980`, `≥ 1,980`.
+pub fn estimate(value: Value, estimate: &Estimate) -> String {
+    format!("{}{}", estimate.kind.mark(), amount(value, estimate.value))
+}
+
+/// How far it may be off: `1,950 to 2,010`; in brackets of another kind where it is only what blocks range over.
+pub fn spread(value: Value, estimate: &Estimate) -> Option<String> {
+    let spread = estimate.spread?;
+    let ends = format!("{} to {}", amount(value, spread.low), amount(value, spread.high));
+    Some(if spread.is_interval { ends } else { format!("range {ends}") })
+}
+
+/// What stands in a cell: the figure, or the word for why there is none.
+pub fn told(value: Value, told: &Told) -> String {
+    match told {
+        Told::Value(found) => estimate(value, found),
+        Told::Withheld { computed: Some(computed), .. } => estimate(Value::TpsOfCpu, computed),
+        Told::Pending => "not measured".to_owned(),
+        Told::Unknown => figure::UNKNOWN.to_owned(),
+        other => other.word().to_owned(),
+    }
+}
+
+/// What a target is called in a report.
+pub fn target<'a>(lab: &'a Lab, name: &'a str) -> &'a str {
+    let found = lab.targets.iter().find(|target| target.name == name);
+    found.map(|target| target.title.as_str()).filter(|title| !title.is_empty()).unwrap_or(name)
+}
+
+/// What a case is called in a report of its suite.
+pub fn case(lab: &Lab, id: &str) -> String {
+    let cases: Vec<&Case> = lab.cases.iter().collect();
+    lab.case(id).map_or_else(|| id.to_owned(), |case| short(&cases, case))
+}
+
+/// What a case is called among these: its title without the parts that all of them have.
+pub fn short(cases: &[&Case], case: &Case) -> String {
+    let kept = |case: &Case| {
+        let is_common = |part: &&str| cases.iter().all(|other| parts(other).any(|known| known == *part));
+        parts(case).filter(|part| !is_common(part)).collect::<Vec<_>>().join(", ")
+    };
+    let (own, title) = (kept(case), if case.title.is_empty() { &case.id } else { &case.title });
+    let is_ambiguous = || cases.iter().filter(|other| kept(other) == own).count() > 1;
+    if own.is_empty() || is_ambiguous() { title.clone() } else { own }
+}
+
+/// What all cases of a suite have in common; empty when nothing, or when there is one.
+pub fn common(lab: &Lab) -> String {
+    let [first, _, ..] = lab.cases.as_slice() else { return String::new() };
+    let is_common = |part: &&str| lab.cases.iter().all(|case| parts(case).any(|known| known == *part));
+    parts(first).filter(is_common).collect::<Vec<_>>().join(", ")
+}
+
+fn parts(case: &Case) -> impl Iterator<Item = &str> {
+    case.title.split(", ")
+}
+
+/// What kind of figure it is, in a word.
+pub fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Measured => "measured",
+        Kind::Computed => "computed",
+        Kind::AtLeast => "at least",
+    }
+}
+
+/// Of today, or as published.
+pub fn lane(lane: Lane) -> &'static str {
+    match lane {
+        Lane::Modern => "modern",
+        Lane::Historic => "historic",
+    }
+}
+
+/// What the marks of a table mean.
+pub const MARKS: &str = "Figures are medians over blocks that took turns; in brackets their 95 % interval, or, of too \
+    few blocks for one, what they range over. ≈: computed from processor time, since the rate is withheld. ≥: nothing was \
+    seen to fail above it.";
+
+/// Several names as a sentence has them: `a, b and c`; `a, b; c, d` where there are commas in them.
+pub(crate) fn list(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        several if several.iter().any(|name| name.contains(',')) => several.join("; "),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// A count and its noun: `1 case`, `3 cases`.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// How sure an order is.
+pub const HOW_SURE: &str = "Two targets are compared by the ratio of their figures in the same round; factors have 95 % \
+    intervals, corrected for all comparisons of a case (Holm). The smallest visible difference is the one that such rounds \
+    would have shown in nine of ten cases.";
+
+/// What the physical limit is.
+pub const LIMIT: &str = "Bare cryptography: what the signatures, key exchanges and ciphers of a connection take by \
+    themselves, timed on this machine, and their share of what the target spent: no terminator can do with less.";
+
+/// Which machine and when: `Intel Xeon, 2 cores (vm-1), 2026-11-22T02:00:00Z, courser-bench 0.1.0`.
+pub fn origin(lab: &Lab) -> String {
+    let (machine, tool) = (&lab.machine, &lab.tool);
+    let cores = counted(machine.cores as usize, "core");
+    let quick = if lab.quick { ", quick variant" } else { "" };
+    format!(
+        "{}, {cores} ({}), {}, {} {}{quick}",
+        machine.cpu_model, machine.name, lab.created, tool.name, tool.version
+    )
+}
+
+/// What has to be said of several records together.
+pub fn across(labs: &[Lab]) -> Vec<String> {
+    let machines = crate::standing::distinct(labs.iter().map(|lab| &lab.machine.name));
+    let versions = crate::standing::distinct(labs.iter().map(|lab| &lab.tool.version));
+    let mut said = Vec::new();
+    if machines.len() > 1 {
+        said.push(format!(
+            "these records are of different machines ({}): figures of one cannot be laid beside those of another without \
+             the machine being the reason of the difference.",
+            list(&machines)
+        ));
+    }
+    if versions.len() > 1 {
+        said.push(format!(
+            "these records were made by different versions of the instrument ({}).",
+            list(&versions)
+        ));
+    }
+    said
+}
+
+/// What a ranking is of: the case, the kind of client, the lane.
+pub fn ranked(lab: &Lab, ranking: &crate::standing::Ranking) -> String {
+    let client = ranking.client.as_deref().filter(|client| !client.is_empty());
+    let lane =
+        Some(ranking.lane.as_str()).filter(|lane| !lane.is_empty()).map(|lane| format!("{lane} settings"));
+    let parts = [Some(case(lab, &ranking.case)), client.map(str::to_owned), lane];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,83 @@
+//! The order of a case, in a sentence.
+
+use courser_record::Lab;
+use courser_record::lab::Value;
+
+use crate::standing::{Outcome, Pair, Ranking};
+use crate::{figure, words};
+
+/// `courser is ahead of haproxy by a factor of 1.80 (1.60 to 2.00); no difference seen between …`, and what it goes by.
+pub fn order(lab: &Lab, ranking: &Ranking) -> String {
+    let steps: Vec<String> = neighbours(ranking).map(|pair| step(lab, pair)).collect();
+    match (steps.is_empty(), ranking.places.first()) {
+        (false, _) => format!("{}.{}", steps.join("; "), basis(ranking)),
+        (true, Some(only)) => format!("only {} has a figure.", words::target(lab, &only.target)),
+        (true, None) => "nothing to compare.".to_owned(),
+    }
+}
+
+/// Each with the next.
+fn neighbours(ranking: &Ranking) -> impl Iterator<Item = &Pair> {
+    ranking.places.windows(2).filter_map(|two| ranking.pair(&two[0].target, &two[1].target))
+}
+
+fn step(lab: &Lab, pair: &Pair) -> String {
+    let (ahead, behind) = (words::target(lab, &pair.ahead), words::target(lab, &pair.behind));
+    match pair.outcome {
+        Outcome::Ahead { .. } => format!("{ahead} is ahead of {behind} {}", by(pair.outcome)),
+        Outcome::NotSeen { smallest_visible } => format!(
+            "no difference seen between {ahead} and {behind}; the smallest visible one was {}",
+            visible(smallest_visible)
+        ),
+        Outcome::TooFew { rounds } => {
+            format!(
+                "nothing can be told between {ahead} and {behind} from {}",
+                words::counted(rounds, "round")
+            )
+        }
+    }
+}
+
+/// A difference that would have been seen: in percent, and as a factor where that says more.
+pub(super) fn visible(difference: f64) -> String {
+    if difference > 1.0 {
+        format!("a factor of {:.1}", 1.0 + difference)
+    } else {
+        figure::percent(Some(difference))
+    }
+}
+
+/// `by a factor of 1.80 (1.60 to 2.00)`; small differences in percent.
+pub(super) fn by(outcome: Outcome) -> String {
+    let Outcome::Ahead { factor, low, high } = outcome else { return String::new() };
+    if factor < 1.2 {
+        let percent = |factor: f64| format!("{:.1}", (factor - 1.0) * 100.0);
+        return format!("by {} % ({} to {} %)", percent(factor), percent(low), percent(high));
+    }
+    format!("by a factor of {} ({} to {})", times(factor), times(low), times(high))
+}
+
+fn times(factor: f64) -> String {
+    figure::number(Some((factor * 1000.0).round() / 1000.0))
+}
+
+/// `1.62 to 1.80`, or `1.62` where both read alike.
+pub(super) fn range(low: f64, high: f64) -> String {
+    let (low, high) = (times(low), times(high));
+    if low == high { low } else { format!("{low} to {high}") }
+}
+
+fn basis(ranking: &Ranking) -> String {
+    match (&ranking.basis.instead_of_rate, ranking.basis.value) {
+        (Some(reason), _) => {
+            // The rest of it is in the notes of the tables.
+            let reason = reason.split("; ").next().unwrap_or_default();
+            format!(" By processor time per connection, since a rate is withheld ({reason}).")
+        }
+        (None, Value::Cpu) => " By processor time per connection: all had the same rate.".to_owned(),
+        (None, Value::MaxTpsAvg100ms) => {
+            " By the highest rate with an average response below 100 ms.".to_owned()
+        }
+        (None, value) => format!(" By {}.", words::value(value)),
+    }
+}

@@ -1,0 +1,204 @@
+//! The headline of a suite: who, by how much, how sure, and what could not be told.
+
+use std::collections::BTreeMap;
+
+use courser_record::Lab;
+use courser_record::lab::{CellState, Lane, Measure};
+
+use super::order;
+use crate::standing::{Outcome, Ranking, rankings};
+use crate::words;
+
+/// A suite in plain words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Who is ahead, by how much, how sure: one sentence for each lane, that of today first.
+    pub sentences: Vec<String>,
+    /// What a reader has to have in mind.
+    pub cautions: Vec<String>,
+}
+
+/// The verdict of a suite.
+pub fn verdict(lab: &Lab) -> Verdict {
+    let rankings = rankings(lab);
+    let mut sentences: Vec<String> = groups(lab, &rankings).iter().map(|group| group.sentence(lab)).collect();
+    if sentences.is_empty() {
+        sentences.push(nothing(lab));
+    }
+    Verdict { sentences, cautions: cautions(lab, &rankings) }
+}
+
+fn nothing(lab: &Lab) -> String {
+    let measured = lab.cells.iter().filter(|cell| cell.state == CellState::Done).count();
+    let in_process = lab.cases.iter().all(|case| case.measure == Measure::InProcess);
+    match measured {
+        0 => "Nothing was measured.".to_owned(),
+        _ if in_process => {
+            "Figures of libraries without a network: nobody is ahead of anybody; the tables say what each takes."
+                .to_owned()
+        }
+        _ => "There are not two targets to compare; the tables say what was measured.".to_owned(),
+    }
+}
+
+/// The rankings of a lane of cases and a lane of targets.
+struct Group<'a> {
+    cases: Lane,
+    targets: String,
+    rankings: Vec<&'a Ranking>,
+}
+
+fn groups<'a>(lab: &Lab, rankings: &'a [Ranking]) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    for ranking in rankings {
+        let cases = lab.case(&ranking.case).map_or(Lane::Modern, |case| case.lane);
+        match groups.iter_mut().find(|group| group.cases == cases && group.targets == ranking.lane) {
+            Some(group) => group.rankings.push(ranking),
+            None => groups.push(Group { cases, targets: ranking.lane.clone(), rankings: vec![ranking] }),
+        }
+    }
+    groups.sort_by_key(|group| (group.cases, group.targets == "stock"));
+    groups
+}
+
+impl Group<'_> {
+    fn sentence(&self, lab: &Lab) -> String {
+        let label = match self.targets.as_str() {
+            "" => format!("{} cases", words::lane(self.cases)),
+            lane => format!("{} cases, {lane} settings", words::lane(self.cases)),
+        };
+        let text = match self.rankings.as_slice() {
+            [one] => format!("{}: {}", words::case(lab, &one.case), order(lab, one)),
+            several => self.summary(lab, several),
+        };
+        format!("{}: {text}", capital(&label))
+    }
+
+    fn summary(&self, lab: &Lab, rankings: &[&Ranking]) -> String {
+        let (mut first, mut level, mut untold) =
+            (BTreeMap::<&str, Vec<Outcome>>::new(), Vec::new(), Vec::new());
+        for ranking in rankings {
+            match leader(ranking) {
+                Leader::Ahead(target, outcome) => first.entry(target).or_default().push(outcome),
+                Leader::Level(smallest) => level.push(smallest),
+                Leader::Untold => untold.push(ranked_case(lab, ranking)),
+            }
+        }
+        let mut first: Vec<_> = first.into_iter().collect();
+        first.sort_by_key(|(_, won)| std::cmp::Reverse(won.len()));
+        let all = rankings.len();
+        let mut parts: Vec<String> =
+            first.iter().map(|(target, won)| ahead(words::target(lab, target), won, all)).collect();
+        parts.extend(levelled(&level, all));
+        if !untold.is_empty() {
+            parts.push(format!(
+                "nothing can be told in {} of {all} ({})",
+                untold.len(),
+                words::list(&untold)
+            ));
+        }
+        format!("{}.", parts.join("; "))
+    }
+}
+
+enum Leader<'a> {
+    Ahead(&'a str, Outcome),
+    /// The first two could not be told apart; this was the smallest visible difference.
+    Level(f64),
+    Untold,
+}
+
+fn leader(ranking: &Ranking) -> Leader<'_> {
+    let [first, second, ..] = ranking.places.as_slice() else { return Leader::Untold };
+    match ranking.pair(&first.target, &second.target) {
+        Some(pair) => match pair.outcome {
+            Outcome::Ahead { .. } => Leader::Ahead(&pair.ahead, pair.outcome),
+            Outcome::NotSeen { smallest_visible } => Leader::Level(smallest_visible),
+            Outcome::TooFew { .. } => Leader::Untold,
+        },
+        None => Leader::Untold,
+    }
+}
+
+fn ahead(target: &str, won: &[Outcome], all: usize) -> String {
+    let factors: Vec<f64> = won
+        .iter()
+        .filter_map(|outcome| match outcome {
+            Outcome::Ahead { factor, .. } => Some(*factor),
+            _ => None,
+        })
+        .collect();
+    let (low, high) = ends(&factors);
+    match won {
+        [one] => format!("{target} is first in 1 of {all}, ahead of the next {}", order::by(*one)),
+        _ => format!(
+            "{target} is first in {} of {all}, ahead of the next by a factor of {}",
+            won.len(),
+            order::range(low, high)
+        ),
+    }
+}
+
+fn levelled(level: &[f64], all: usize) -> Option<String> {
+    let (_, worst) = ends(level);
+    (!level.is_empty()).then(|| {
+        format!(
+            "no difference seen between the first two in {} of {all} (one of {} would have been visible)",
+            level.len(),
+            order::visible(worst)
+        )
+    })
+}
+
+fn ends(values: &[f64]) -> (f64, f64) {
+    values
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)))
+}
+
+fn ranked_case(lab: &Lab, ranking: &Ranking) -> String {
+    match ranking.client.as_deref() {
+        Some(client) if !client.is_empty() => format!("{}, {client}", words::case(lab, &ranking.case)),
+        _ => words::case(lab, &ranking.case),
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}
+
+fn cautions(lab: &Lab, rankings: &[Ranking]) -> Vec<String> {
+    let mut said = Vec::new();
+    if let Some(cut) = &lab.cut {
+        said.push(format!("Cut short ({cut}): the figures are of what there was until then."));
+    }
+    if lab.quick {
+        said.push(
+            "The quick variant: fewer and shorter blocks, so small differences stay unseen.".to_owned(),
+        );
+    }
+    let withheld = rankings.iter().filter(|ranking| ranking.basis.instead_of_rate.is_some()).count();
+    if withheld > 0 {
+        let all = words::counted(rankings.len(), "comparison");
+        said.push(format!(
+            "Rates are withheld in {withheld} of {all}: those go by processor time per connection."
+        ));
+    }
+    let cells = |state| lab.cells.iter().filter(|cell| cell.state == state).count();
+    let counts = [
+        (CellState::Cannot, "cannot be done by its target"),
+        (CellState::Failed, "failed"),
+        (CellState::Pending, "not measured to its end"),
+    ];
+    let told: Vec<String> = counts
+        .iter()
+        .map(|(state, what)| (cells(*state), what))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    if !told.is_empty() {
+        said.push(format!("Of {}: {}.", words::counted(lab.cells.len(), "cell"), told.join(", ")));
+    }
+    said
+}

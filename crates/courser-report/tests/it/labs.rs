@@ -1,0 +1,507 @@
+//! Records of suites that never ran: every kind of figure, plot and absence, and text as a hostile server would choose it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use courser_record::lab::{
+    Block, Case, Cell, CellState, Chart, ChartKind, CoreRole, Drift, Figure, File, LAB_FORMAT, LAB_VERSION,
+    Lane, LeftOut, Limit, LimitPart, Measure, Profile, Published, PublishedRow, Second, Stretch, SuiteNotes,
+    Symbol, Table, TargetNotes, Tuning, Value, Verified,
+};
+use courser_record::record::Tool;
+use courser_record::{Finding, Lab, Machine, Severity};
+use courser_stats::Histogram;
+
+/// Text as a server or a configuration file may have it.
+pub(crate) const HOSTILE: &str = "<script>alert(1)</script> | =1+1 \"quoted\" & \u{1b}[2J 'it'";
+
+/// Staircases, saturation, clients, a rate: three terminators, one of them stock, one that cannot, one that failed.
+pub(crate) fn capacity() -> Lab {
+    let targets = ["courser", "haproxy", "nginx", "nginx:stock"];
+    let cases = vec![
+        case(
+            "tls13-ecdsa",
+            "TLS 1.3, ECDSA P-256",
+            Lane::Modern,
+            Measure::Saturation,
+            &[("key", "P-256"), ("object", "1 KB")],
+        ),
+        case(
+            "tls13-rsa",
+            "TLS 1.3, RSA-2048",
+            Lane::Modern,
+            Measure::Saturation,
+            &[("key", "RSA-2048"), ("object", "1 KB")],
+        ),
+        case(
+            "big",
+            "TLS 1.3, ECDSA P-256, 64 KB",
+            Lane::Modern,
+            Measure::Saturation,
+            &[("key", "P-256"), ("object", "64 KB")],
+        ),
+        case(
+            "stairs",
+            "Staircase, ECDSA P-256",
+            Lane::Modern,
+            Measure::Staircase,
+            &[("key", "P-256"), ("object", "1 KB")],
+        ),
+        case("clients", "Clients of two kinds", Lane::Modern, Measure::Clients, &[]),
+        case(
+            "rsa1024",
+            "RSA-1024, as published",
+            Lane::Historic,
+            Measure::Saturation,
+            &[("key", "RSA-1024"), ("object", "1 KB")],
+        ),
+    ];
+    let speed = |target: &str| match target {
+        "courser" => 1.0,
+        "haproxy" => 1.62,
+        "nginx" => 1.621,
+        _ => 2.4,
+    };
+    let cells =
+        cases.iter().flat_map(|case| targets.map(|target| cell(case, target, speed(target)))).collect();
+    let mut lab = lab("capacity", "Capacity: transactions before clients wait", cases, cells);
+    lab.targets = targets.map(target).to_vec();
+    lab.suite.tables = tables();
+    lab.suite.charts = charts();
+    lab.suite.left_out =
+        vec![LeftOut { row: "RC4-MD5".to_owned(), reason: "RC4 is prohibited in TLS (RFC 7465)".to_owned() }];
+    spoil(&mut lab);
+    lab
+}
+
+/// Figures of libraries without a network.
+pub(crate) fn primitives() -> Lab {
+    let algorithm = |name: &str, lane| case(name, name, lane, Measure::InProcess, &[("kind", "throughput")]);
+    let cases = vec![algorithm("aes-128-gcm", Lane::Modern), algorithm("md2", Lane::Historic)];
+    let figure = |name: &str, value: f64| Figure {
+        name: name.to_owned(),
+        unit: "1000 bytes/s".to_owned(),
+        value,
+        low: Some(value * 0.98),
+        high: Some(value * 1.02),
+    };
+    let measured = |target: &str, factor: f64| Cell {
+        case: "aes-128-gcm".to_owned(),
+        target: target.to_owned(),
+        state: CellState::Done,
+        blocks: vec![Block {
+            stretches: vec![Stretch {
+                figures: vec![figure("8", 91_000.0 * factor), figure("1024", 2_400_000.0 * factor)],
+                ..Stretch::default()
+            }],
+            ..Block::default()
+        }],
+        ..Cell::default()
+    };
+    let cannot = |target: &str| Cell {
+        case: "md2".to_owned(),
+        target: target.to_owned(),
+        state: CellState::Cannot,
+        reason: Some("the library does not have it".to_owned()),
+        ..Cell::default()
+    };
+    let cells =
+        vec![measured("aws-lc-rs", 1.0), measured("openssl", 0.8), cannot("aws-lc-rs"), cannot("openssl")];
+    let mut lab = lab("primitives", "Primitives: what the library does", cases, cells);
+    lab.targets = ["aws-lc-rs", "openssl"].map(target).to_vec();
+    lab.suite.tables = vec![Table {
+        id: "throughput".to_owned(),
+        title: "Throughput in 1000s of bytes per second".to_owned(),
+        rows: "case".to_owned(),
+        columns: "value".to_owned(),
+        values: vec![Value::Figure],
+        published: Some(published(
+            "SSLeay 0.8, 1997",
+            &["8", "64", "1024"],
+            &[("md2", &["131.02", "368.41", "549.21"])],
+        )),
+        ..Table::default()
+    }];
+    lab
+}
+
+/// As large as a long night makes them: many cells with all their histograms, seconds and files.
+pub(crate) fn large() -> Lab {
+    let mut lab = capacity();
+    let (cases, cells) = (lab.cases.clone(), lab.cells.clone());
+    for copy in 0..12 {
+        let renamed = |id: &str| format!("{id}-{copy}");
+        lab.cases.extend(cases.iter().map(|case| Case {
+            id: renamed(&case.id),
+            title: renamed(&case.title),
+            ..case.clone()
+        }));
+        let files = vec![File {
+            name: "server.conf".to_owned(),
+            text: format!("# {copy}\n{}", "worker 1;\n".repeat(200)),
+        }];
+        lab.cells.extend(cells.iter().map(|cell| Cell {
+            case: renamed(&cell.case),
+            files: files.clone(),
+            ..cell.clone()
+        }));
+    }
+    lab
+}
+
+fn lab(name: &str, title: &str, cases: Vec<Case>, cells: Vec<Cell>) -> Lab {
+    Lab {
+        format: LAB_FORMAT.to_owned(),
+        version: LAB_VERSION,
+        tool: Tool { name: "courser-bench".to_owned(), version: "0.1.0".to_owned(), commit: None },
+        created: "2026-11-22T02:00:00Z".to_owned(),
+        command_line: ["courser-bench", "run", name, "--quick", "--seed", "7"].map(str::to_owned).to_vec(),
+        cut: None,
+        elapsed_us: 500_000_000,
+        machine: Machine {
+            name: "bench-1".to_owned(),
+            cpu_model: "Example Processor 3.0 GHz".to_owned(),
+            cores: 2,
+            kernel: "Linux 6.12".to_owned(),
+            memory_bytes: 8 << 30,
+            open_files: 1_048_576,
+            virtualisation: Some("kvm".to_owned()),
+            crypto: BTreeMap::from([("aws-lc".to_owned(), "1.70".to_owned())]),
+            sysctls: BTreeMap::from([("net.core.somaxconn".to_owned(), "4096".to_owned())]),
+            facts: BTreeMap::from([("clock source".to_owned(), "tsc".to_owned())]),
+        },
+        tuning: vec![
+            Tuning {
+                name: "net.core.somaxconn".to_owned(),
+                here: Some("4096".to_owned()),
+                published: Some("131072".to_owned()),
+                source: Some("Tempesta, 2018".to_owned()),
+                differs: true,
+                why: "a burst of connections longer than this is refused".to_owned(),
+                command: Some("sysctl -w net.core.somaxconn=131072".to_owned()),
+            },
+            Tuning { name: "timer frequency".to_owned(), here: Some("250".to_owned()), why: "sets how finely time is shared".to_owned(), ..Tuning::default() },
+        ],
+        cores: vec![
+            CoreRole { cpu: 0, roles: vec!["generator".to_owned(), "origin".to_owned()] },
+            CoreRole { cpu: 1, roles: vec!["target".to_owned()] },
+        ],
+        cores_note: "Generator and origin share a core, so rates are withheld sooner than with more cores.".to_owned(),
+        suite: SuiteNotes {
+            name: name.to_owned(),
+            title: title.to_owned(),
+            source: "Vincent Bernat, 2011, on an HP DL380 G7".to_owned(),
+            question: "How many transactions a second before clients wait?".to_owned(),
+            analysis: "Latency explodes before throughput does, so the maximum flatters.\n\nWhat separates the programs \
+                today is what surrounds the signature."
+                .to_owned(),
+            ..SuiteNotes::default()
+        },
+        seed: 7,
+        quick: true,
+        rtt_us: None,
+        targets: Vec::new(),
+        cases,
+        cells,
+        findings: vec![Finding::new(
+            "loopback",
+            Severity::Note,
+            "On loopback a sender pays the receiver's network stack.",
+            "compare with the direct path",
+        )],
+    }
+}
+
+/// What went wrong: one cannot, one died, one is withheld, one is hostile.
+fn spoil(lab: &mut Lab) {
+    for cell in &mut lab.cells {
+        match (cell.case.as_str(), cell.target.as_str()) {
+            ("rsa1024", "courser") => {
+                absent(cell, CellState::Cannot, "aws-lc-rs takes no RSA key under 2048 bits");
+            }
+            ("rsa1024", "haproxy") => absent(cell, CellState::Failed, HOSTILE),
+            ("rsa1024", "nginx:stock") => absent(cell, CellState::Pending, ""),
+            ("big", _) => withhold(cell),
+            ("tls13-ecdsa", "haproxy") => cell.findings.push(Finding::new(
+                "steal",
+                Severity::Warning,
+                "12 % of a core went to other guests of this machine",
+                "run it again at a quieter time",
+            )),
+            _ => {}
+        }
+    }
+}
+
+fn absent(cell: &mut Cell, state: CellState, reason: &str) {
+    (cell.state, cell.reason) = (state, (!reason.is_empty()).then(|| reason.to_owned()));
+    cell.blocks.clear();
+}
+
+fn withhold(cell: &mut Cell) {
+    for stretch in cell.blocks.iter_mut().flat_map(|block| &mut block.stretches) {
+        stretch.withheld = Some("client-bound: core 0 was 97 % busy".to_owned());
+    }
+}
+
+fn case(id: &str, title: &str, lane: Lane, measure: Measure, dimensions: &[(&str, &str)]) -> Case {
+    let part = LimitPart { name: "ECDSA P-256 sign".to_owned(), times: 0.25, us: 48.0 };
+    Case {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        lane,
+        dimensions: dimensions
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect(),
+        measure,
+        asked: vec![title.to_owned(), "four connections per session".to_owned()],
+        limit: (measure == Measure::Saturation).then(|| Limit { us_per_connection: 31.0, parts: vec![part] }),
+    }
+}
+
+fn target(name: &str) -> TargetNotes {
+    let (title, lane) = match name.split_once(':') {
+        Some((program, lane)) => (format!("{program} ({lane})"), lane),
+        None => (name.to_owned(), "tuned"),
+    };
+    TargetNotes {
+        name: name.to_owned(),
+        title,
+        program: format!("/usr/sbin/{name}"),
+        version: "1.2.3".to_owned(),
+        tls_library: (name != "nginx").then(|| "OpenSSL 3.0.15".to_owned()),
+        lane: lane.to_owned(),
+        note: "one thread per core".to_owned(),
+    }
+}
+
+/// Blocks of a terminator that takes `slow` times what the fastest takes, with a little noise that is no chance.
+fn cell(case: &Case, target: &str, slow: f64) -> Cell {
+    let mut cell = Cell {
+        case: case.id.clone(),
+        target: target.to_owned(),
+        state: CellState::Done,
+        command: vec![format!("/usr/sbin/{target}"), "-f".to_owned(), "server.conf".to_owned()],
+        files: vec![File { name: "server.conf".to_owned(), text: format!("# {HOSTILE}\nworkers 1\n") }],
+        verified: Some(Verified {
+            version: "TLS 1.3".to_owned(),
+            suite: "TLS_AES_128_GCM_SHA256".to_owned(),
+            group: Some("X25519".to_owned()),
+            key: Some("P-256".to_owned()),
+            again: Some("resumed by PSK".to_owned()),
+            body_bytes: Some(1024),
+            ..Verified::default()
+        }),
+        ..Cell::default()
+    };
+    let rounds = if case.measure == Measure::Staircase { 1 } else { 6 };
+    cell.blocks =
+        (0..rounds).map(|round| block(case, slow * (1.0 + 0.004 * wobble(target, round)), round)).collect();
+    cell.profile = (case.id == "tls13-rsa").then(profile);
+    cell
+}
+
+/// Between -1 and 1, another for each target and round.
+fn wobble(target: &str, round: u32) -> f64 {
+    let start = round.wrapping_mul(0x9e37_79b9);
+    let mixed = target.bytes().fold(start, |mixed, byte| (mixed ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    f64::from((mixed >> 16) % 201) / 100.0 - 1.0
+}
+
+fn block(case: &Case, slow: f64, round: u32) -> Block {
+    let stretches = match case.measure {
+        Measure::Staircase => (0..=9).map(|step| step_of_stairs(step, slow)).collect(),
+        Measure::Clients => vec![
+            stretch("modern client", 9000.0 / slow, 300.0 * slow, 70.0 * slow, 2_000_000),
+            stretch("old client", 4000.0 / slow, 700.0 * slow, 160.0 * slow, 2_000_000),
+        ],
+        _ => vec![stretch("", 8000.0 / slow, 400.0 * slow, 85.0 * slow, 2_000_000)],
+    };
+    let drift = Drift { steal: Some(0.001), switches: Some(900), speed: Some(410.0) };
+    Block { round, start_unix_us: 1_795_000_000_000_000 + u64::from(round) * 30_000_000, stretches, drift }
+}
+
+/// Saturation first, then more and more until it gives way.
+fn step_of_stairs(step: u32, slow: f64) -> Stretch {
+    let capacity = 6000.0 / slow;
+    if step == 0 {
+        return stretch("saturation", capacity, 900.0, 120.0 * slow, 2_000_000);
+    }
+    let offered = capacity * f64::from(step) / 7.0;
+    let late = (offered / capacity).powi(12) * 60_000.0;
+    let mut stretch =
+        stretch(&format!("step {step}"), offered.min(capacity), 700.0 + late, 120.0 * slow, 3_000_000);
+    stretch.offered_tps = Some(offered);
+    stretch.attempted = whole(offered * 3.0);
+    stretch.failed = stretch.attempted - stretch.succeeded;
+    for (index, second) in (0..).zip(&mut stretch.seconds) {
+        second.at = u64::from(step - 1) * 3 + index;
+        second.attempted = whole(offered);
+        second.failed = second.attempted.saturating_sub(second.succeeded);
+    }
+    stretch
+}
+
+fn stretch(label: &str, tps: f64, response_us: f64, cpu_us: f64, window_us: u64) -> Stretch {
+    #[allow(clippy::cast_precision_loss, reason = "seconds")]
+    let seconds = window_us as f64 / 1e6;
+    let succeeded = whole(tps * seconds);
+    let second = |at| Second {
+        at,
+        attempted: whole(tps),
+        succeeded: whole(tps),
+        failed: 0,
+        mean_us: Some(response_us),
+    };
+    let mut response = Histogram::default();
+    for index in 1..=succeeded.min(2000) {
+        response.record(Duration::from_micros(whole(response_us * 0.7) + 300 * (2000 / index)));
+    }
+    Stretch {
+        label: label.to_owned(),
+        window_us,
+        attempted: succeeded,
+        succeeded,
+        connections: succeeded,
+        full: succeeded / 4,
+        resumed: succeeded - succeeded / 4,
+        response: (&response).into(),
+        user_us: Some(whole(cpu_us * tps * seconds * 0.6)),
+        system_us: Some(whole(cpu_us * tps * seconds * 0.4)),
+        memory_bytes: Some(40 << 20),
+        target_idle: Some(0.01),
+        generator_busy: Some(0.7),
+        seconds: (0..window_us / 1_000_000).map(second).collect(),
+        ..Stretch::default()
+    }
+}
+
+fn whole(value: f64) -> u64 {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small and positive")]
+    let whole = value.round() as u64;
+    whole
+}
+
+fn profile() -> Profile {
+    let classes =
+        [("crypto", 500), ("tls", 120), ("kernel", 300), ("proxy", 50), ("memory", 25), ("other", 5)];
+    Profile {
+        samples: 1000,
+        hertz: 999,
+        classes: classes.map(|(name, count)| (name.to_owned(), count)).into_iter().collect(),
+        symbols: vec![Symbol {
+            name: "bn_mul_mont".to_owned(),
+            object: "libcrypto.so.3".to_owned(),
+            class: "crypto".to_owned(),
+            count: 400,
+        }],
+        folded:
+            "main;accept;SSL_do_handshake;bn_mul_mont 400\nmain;accept;SSL_do_handshake;<b>&;malloc 145\n\
+            main;relay;[kernel] 300\nmain;relay;memcpy 155\nnot a stack\n"
+                .to_owned(),
+    }
+}
+
+fn published(source: &str, columns: &[&str], rows: &[(&str, &[&str])]) -> Published {
+    let row = |(label, cells): &(&str, &[&str])| PublishedRow {
+        label: (*label).to_owned(),
+        cells: cells.iter().map(|cell| (*cell).to_owned()).collect(),
+    };
+    Published {
+        source: source.to_owned(),
+        unit: "TPS".to_owned(),
+        columns: columns.iter().map(|column| (*column).to_owned()).collect(),
+        rows: rows.iter().map(row).collect(),
+    }
+}
+
+fn filter(name: &str, values: &[&str]) -> BTreeMap<String, Vec<String>> {
+    BTreeMap::from([(name.to_owned(), values.iter().map(|value| (*value).to_owned()).collect())])
+}
+
+fn tables() -> Vec<Table> {
+    let table = |id: &str, title: &str, rows: &str, columns: &str, values: &[Value]| Table {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        rows: rows.to_owned(),
+        columns: columns.to_owned(),
+        values: values.to_vec(),
+        ..Table::default()
+    };
+    use Value::{Cpu, KernelShare, LimitShare, MaxTps, MaxTpsAvg100ms, MaxTpsAvg500ms, MaxTpsLoss, P99, Tps};
+    vec![
+        Table {
+            filter: filter("measure", &["staircase"]),
+            published: Some(published(
+                "Bernat 2011",
+                &["maximum", "average < 100 ms", "average < 500 ms", "loss < 0.01 %"],
+                &[("stud, 1 core, 32 bit", &["788", "766", "776", "783"])],
+            )),
+            ..table(
+                "four-figures",
+                "Four figures of the staircase",
+                "target",
+                "value",
+                &[MaxTps, MaxTpsAvg100ms, MaxTpsAvg500ms, MaxTpsLoss],
+            )
+        },
+        Table {
+            filter: filter("measure", &["saturation"]),
+            ..table("modern", "At saturation", "target", "case", &[Tps, Cpu, KernelShare, LimitShare])
+        },
+        Table {
+            filter: filter("lane", &["historic"]),
+            published: Some(published(
+                "Bernat 2011",
+                &["nginx 1.0.5", "stud 0.1"],
+                &[("control", &["1799", "9000"])],
+            )),
+            ..table("contexts", "As published", "key", "target", &[Tps])
+        },
+        Table {
+            filter: filter("measure", &["clients"]),
+            ..table("clients", "What clients get", "target", "client", &[Tps, P99])
+        },
+        Table {
+            published: Some(published("elsewhere", &["something else"], &[("a finding", &["in words"])])),
+            filter: filter("key", &["P-256"]),
+            ..table("objects", "By object", "target", "object", &[Cpu])
+        },
+    ]
+}
+
+fn charts() -> Vec<Chart> {
+    let chart = |title: &str, kind, value, x: Option<&str>, filter| Chart {
+        title: title.to_owned(),
+        kind,
+        x: x.map(str::to_owned),
+        value,
+        filter,
+    };
+    let (stairs, saturation) = (filter("measure", &["staircase"]), filter("measure", &["saturation"]));
+    vec![
+        chart(
+            "Processor time per connection",
+            ChartKind::Bars,
+            Value::Cpu,
+            None,
+            filter("lane", &["modern"]),
+        ),
+        chart("Transactions a second", ChartKind::Bars, Value::Tps, None, saturation.clone()),
+        chart("By object", ChartKind::Curve, Value::Cpu, Some("object"), saturation.clone()),
+        chart("Staircase", ChartKind::Staircase, Value::Tps, None, stairs.clone()),
+        chart("Response time against offered load", ChartKind::Latency, Value::Mean, None, stairs),
+        chart("Where processor time goes", ChartKind::Cpu, Value::Cpu, None, saturation.clone()),
+        chart("Response times by percentile", ChartKind::Percentiles, Value::P99, None, saturation),
+    ]
+}
+
+/// As if a stretch had been so much of its length.
+pub(crate) fn seconds_of(stretch: &mut Stretch, part: f64) {
+    #[allow(clippy::cast_precision_loss, reason = "a few seconds, a few thousand transactions")]
+    let less = |count: u64| whole(count as f64 * part);
+    stretch.window_us = less(stretch.window_us);
+    (stretch.attempted, stretch.succeeded) = (less(stretch.attempted), less(stretch.succeeded));
+    stretch.failed = stretch.attempted.saturating_sub(stretch.succeeded);
+}

@@ -1,0 +1,103 @@
+//! Who is ahead: what a ranking may say, and what it must not.
+
+use courser_record::Lab;
+use courser_record::lab::Value;
+use courser_report::standing::{Kind, Outcome, Ranking, Told, rankings, told_of};
+
+use crate::labs::{capacity, seconds_of};
+
+#[test]
+fn a_clear_difference_is_told_and_a_small_one_is_not() {
+    let lab = capacity();
+    let ranking = ranking_of(&lab, "tls13-ecdsa");
+    let names: Vec<&str> = ranking.places.iter().map(|place| place.target.as_str()).collect();
+    assert_eq!(names[0], "courser", "{names:?}");
+    assert!(!names.contains(&"nginx:stock"), "stock settings are a lane of their own");
+    match ranking.pair("haproxy", "courser").unwrap().outcome {
+        Outcome::Ahead { factor, low, high } => {
+            assert!(low < 1.62 && 1.62 < high && high - low < 0.05, "{factor}");
+        }
+        other => panic!("{other:?}"),
+    }
+    let close = ranking.pair("haproxy", "nginx").unwrap().outcome;
+    assert!(matches!(close, Outcome::NotSeen { smallest_visible } if smallest_visible > 0.001), "{close:?}");
+}
+
+#[test]
+fn withheld_rates_rank_nobody() {
+    let lab = capacity();
+    let ranking = ranking_of(&lab, "big");
+    assert_eq!(ranking.basis.value, Value::Cpu);
+    assert!(ranking.basis.instead_of_rate.as_ref().unwrap().contains("client-bound"));
+    assert_eq!(ranking.places[0].target, "courser", "less processor time is better");
+    let Told::Withheld { computed: Some(computed), .. } = told_of(&lab, "big", "courser", &Value::Tps.into())
+    else {
+        panic!("the rate is withheld");
+    };
+    assert_eq!(computed.kind, Kind::Computed);
+}
+
+#[test]
+fn a_rate_of_half_of_the_blocks_is_a_rate_and_of_fewer_is_none() {
+    let mut lab = capacity();
+    let cell =
+        lab.cells.iter_mut().find(|cell| cell.case == "tls13-ecdsa" && cell.target == "courser").unwrap();
+    let spoil = |index: usize, cell: &mut courser_record::lab::Cell| {
+        cell.blocks[index].stretches[0].withheld = Some("client-bound".to_owned());
+    };
+    (0..3).for_each(|index| spoil(index, cell));
+    let seen = told_of(&lab, "tls13-ecdsa", "courser", &Value::Tps.into());
+    assert!(matches!(&seen, Told::Value(found) if (found.blocks, found.of) == (3, 6)), "{seen:?}");
+    let cell =
+        lab.cells.iter_mut().find(|cell| cell.case == "tls13-ecdsa" && cell.target == "courser").unwrap();
+    spoil(3, cell);
+    let seen = told_of(&lab, "tls13-ecdsa", "courser", &Value::Tps.into());
+    assert!(matches!(seen, Told::Withheld { .. }), "{seen:?}");
+}
+
+#[test]
+fn one_round_tells_nothing() {
+    let lab = capacity();
+    let ranking = ranking_of(&lab, "stairs");
+    assert!(ranking.pairs.iter().all(|pair| matches!(pair.outcome, Outcome::TooFew { rounds: 1 })));
+}
+
+#[test]
+fn a_staircase_that_never_gave_way_says_at_least() {
+    let mut lab = capacity();
+    let told = told_of(&lab, "stairs", "courser", &Value::MaxTps.into());
+    assert!(matches!(&told, Told::Value(found) if found.kind == Kind::Measured), "{told:?}");
+    let cell = lab.cells.iter_mut().find(|cell| cell.case == "stairs" && cell.target == "courser").unwrap();
+    cell.blocks[0].stretches.truncate(5);
+    let told = told_of(&lab, "stairs", "courser", &Value::MaxTps.into());
+    assert!(matches!(&told, Told::Value(found) if found.kind == Kind::AtLeast), "{told:?}");
+}
+
+#[test]
+fn a_loss_limit_that_too_few_transactions_support_is_withheld() {
+    let mut lab = capacity();
+    for stretch in
+        lab.cells.iter_mut().flat_map(|cell| &mut cell.blocks).flat_map(|block| &mut block.stretches)
+    {
+        seconds_of(stretch, 0.05);
+    }
+    let told = told_of(&lab, "stairs", "courser", &Value::MaxTpsLoss.into());
+    assert!(
+        matches!(&told, Told::Withheld { reason, computed: None } if reason.contains("30,000")),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn no_ranking_rests_on_the_way_without_a_terminator() {
+    let mut lab = capacity();
+    for cell in lab.cells.iter_mut().filter(|cell| cell.target == "nginx") {
+        cell.verified.as_mut().unwrap().version = "clear".to_owned();
+    }
+    let ranking = ranking_of(&lab, "tls13-ecdsa");
+    assert!(ranking.places.iter().all(|place| place.target != "nginx"), "{ranking:?}");
+}
+
+fn ranking_of(lab: &Lab, case: &str) -> Ranking {
+    rankings(lab).into_iter().find(|ranking| ranking.case == case).unwrap()
+}
