@@ -1,7 +1,7 @@
 # The commands a newcomer needs; `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench lint doc install
+.PHONY: help demo test bench report lint doc install
 
 # The committed Cargo.lock is part of what is tested.
 CARGO_FLAGS ?= --locked
@@ -17,6 +17,9 @@ test: install lint ## install what the tests judge with, lint, run all tests
 
 bench: install ## processor time per connection next to nginx, HAProxy, hitch, stunnel; ARGS="--case 1 --rounds 1"
 	cargo bench $(CARGO_FLAGS) -p courser --bench cpu_per_connection -- $(ARGS)
+
+report: install ## the quick variant of every suite on this machine: a page, and its path (half an hour; OUT, SUITES, ARGS)
+	@scripts/report.sh
 
 lint: ## format check, clippy without warnings, dependency rules if cargo-deny is installed
 	cargo fmt --all --check

@@ -12,9 +12,10 @@ judges=(
   openssl:openssl curl:curl gnutls-cli:gnutls-bin python3:python3 jsonschema:python3-jsonschema
   taskset:util-linux
   nginx:nginx haproxy:haproxy hitch:hitch stunnel4:stunnel4 wrk:wrk
+  chromium:chromium
 )
-# Further clients, large: taken when the distribution has them, and no word is lost if not.
-extras=(node:nodejs go:golang-go)
+# Further clients and rivals, large: taken when the distribution has them, and no word is lost if not.
+extras=(node:nodejs go:golang-go caddy:caddy)
 
 policy=/usr/sbin/policy-rc.d
 policy_is_ours=no

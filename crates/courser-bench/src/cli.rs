@@ -1,10 +1,22 @@
 //! The command line: verbs, their flags, their help.
 
+mod around;
+mod lab;
+mod plan;
+mod report;
+mod target;
+
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(crate) use around::{RelayArgs, TuneArgs};
+pub(crate) use lab::{BenchArgs, CompareArgs, RunSuiteArgs};
+pub(crate) use plan::PlanArgs;
+pub(crate) use report::ReportArgs;
+pub(crate) use target::{KeepArgs, StartArgs, TargetsArgs};
 
 use crate::units::{cpu_list, duration, share, size};
 use crate::url::Url;
@@ -20,6 +32,7 @@ Exit codes:
   5  the target does not speak TLS, or there is nothing in common with it, or its certificate is refused
   6  cut short by Ctrl-C; what there is was printed and kept
   7  no rate satisfies the rule
+  8  worse than --fail-above allows
 
 Load goes where you send it. Send it to your own machines only.";
 
@@ -66,12 +79,41 @@ pub(crate) enum Command {
         after_help = "Example:\n  courser-bench origin --listen 127.0.0.1:8000\n  curl 'http://127.0.0.1:8000/?s=20k&d=5ms'"
     )]
     Origin(OriginArgs),
+    /// Which terminators are installed here, and how to install the others
+    #[command(after_help = "Example:\n  courser-bench targets --json")]
+    Targets(TargetsArgs),
+    /// Start a terminator on a free port, until standard input ends or Ctrl-C
+    #[command(after_help = target::START_EXAMPLES)]
+    Start(StartArgs),
+    /// What ends targets when we end
+    #[command(hide = true)]
+    Keep(KeepArgs),
     /// What this generator can do on this machine
     #[command(after_help = "Example:\n  courser-bench calibrate")]
     Calibrate(CalibrateArgs),
+    /// How many cores a load needs, and what other choices would change
+    #[command(after_help = plan::PLAN_EXAMPLES)]
+    Plan(PlanArgs),
+    /// How this machine is tuned, beside what published experiments set; changes nothing
+    #[command(after_help = "Example:\n  courser-bench tune --show")]
+    Tune(TuneArgs),
+    /// A round trip between generator and target: passes everything on half of it later
+    #[command(
+        after_help = "Example:\n  courser-bench relay --listen 127.0.0.1:9443 --to 127.0.0.1:8443 --rtt 40ms"
+    )]
+    Relay(RelayArgs),
     /// The server that `calibrate` starts
     #[command(hide = true)]
     Respond(RespondArgs),
+    /// A published experiment, on the terminators of this machine side by side
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(Box<RunSuiteArgs>),
+    /// Records of suites as a page, Markdown, CSV, plots, or text
+    #[command(after_help = "Example:\n  courser-bench report capacity.json primitives.json -o report.html")]
+    Report(ReportArgs),
+    /// Two terminators until the difference is known; or records of suites, before and after
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare(Box<CompareArgs>),
     /// Merge the records of generators that ran together, exactly
     #[command(after_help = "Example:\n  courser-bench merge a.json b.json --record both.json")]
     Merge(MergeArgs),
@@ -90,6 +132,22 @@ Examples:
     courser-bench load https://127.0.0.1:8443/ --rate 2000 --reuse 4 --duration 60s
   1000 connections at a time that stay open, as many requests as it takes:
     courser-bench load https://127.0.0.1:8443/ -c 1000 --keepalive";
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  Interleaved blocks, until the difference is known or the time is up:
+    courser-bench compare courser haproxy --case tls13-ecdsa
+  For continuous integration: a Markdown table, and exit code 8 when anything got worse by more than 3 %:
+    courser-bench compare before.json after.json --fail-above 3%
+  Platforms, as the loss against the first in percent:
+    courser-bench compare --baseline bare-metal.json kvm.json xen.json";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  Under ten minutes; ends with a record and a page:
+    courser-bench run capacity --quick
+  One that is already running somewhere, next to a local one:
+    courser-bench run handshake-flood --targets courser --target external=https://10.0.0.9";
 
 /// Arguments of `inspect`.
 #[derive(Debug, Args)]

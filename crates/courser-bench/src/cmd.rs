@@ -1,14 +1,23 @@
 //! The verbs, one file each.
 
 pub(crate) mod calibrate;
+pub(crate) mod compare;
 pub(crate) mod handshake;
 pub(crate) mod idle;
 pub(crate) mod inspect;
+pub(crate) mod keep;
 pub(crate) mod load;
 pub(crate) mod origin;
 pub(crate) mod overheads;
+pub(crate) mod plan;
 pub(crate) mod primitives;
 pub(crate) mod ramp;
 pub(crate) mod records;
+pub(crate) mod relay;
+pub(crate) mod report;
 pub(crate) mod respond;
+pub(crate) mod run;
 pub(crate) mod search;
+pub(crate) mod start;
+pub(crate) mod targets;
+pub(crate) mod tune;

@@ -15,6 +15,8 @@ pub(crate) enum Ended {
     Cut = 6,
     /// No rate satisfies a rule.
     NoRate = 7,
+    /// Something got worse by more than was allowed.
+    Worse = 8,
 }
 
 impl From<Ended> for ExitCode {
@@ -46,6 +48,12 @@ impl Failure {
         Self::Usage(why.to_string())
     }
 
+    /// What is wrong.
+    pub(crate) fn told(&self) -> &str {
+        let (Self::System(told) | Self::Usage(told) | Self::Unreachable(told) | Self::NoTls(told)) = self;
+        told
+    }
+
     /// Prints the failure on standard error and gives its exit code.
     pub(crate) fn report(self) -> ExitCode {
         let (code, message) = match self {
@@ -54,7 +62,7 @@ impl Failure {
             Self::Unreachable(message) => (4, message),
             Self::NoTls(message) => (5, message),
         };
-        eprintln!("error: {message}");
+        tell!("error: {message}");
         ExitCode::from(code)
     }
 }

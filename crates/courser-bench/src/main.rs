@@ -4,6 +4,14 @@
 //! asked), `setup.rs` (the plan), `measure.rs` (the run), `reading.rs` (what was read beside it), `keep.rs` (the record),
 //! `findings.rs` (what it supports).
 
+/// Says something on standard error. Whoever has closed it wants no more, and is no reason to stop.
+macro_rules! tell {
+    ($($part:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($part)*);
+    }};
+}
+
 mod cli;
 mod exit;
 mod units;
@@ -11,14 +19,24 @@ mod url;
 
 mod cmd;
 
+mod comparing;
 mod deliver;
 mod experiment;
 mod findings;
+mod in_process;
 mod keep;
+mod lab;
+mod limit;
 mod measure;
+mod planner;
+mod profile;
 mod reading;
 mod session;
 mod setup;
+mod suite;
+mod target;
+mod tuning;
+mod verify;
 mod watch;
 
 use std::process::ExitCode;
@@ -46,8 +64,17 @@ fn run(command: Command) -> Result<Ended, Failure> {
         Command::Overheads(args) => cmd::overheads::overheads(&args),
         Command::Primitives(args) => cmd::primitives::primitives(&args),
         Command::Origin(args) => cmd::origin::origin(&args),
+        Command::Targets(args) => cmd::targets::targets(&args),
+        Command::Start(args) => cmd::start::start(&args),
+        Command::Keep(args) => cmd::keep::keep(&args),
         Command::Calibrate(args) => cmd::calibrate::calibrate(&args),
+        Command::Plan(args) => cmd::plan::plan(&args),
+        Command::Tune(args) => cmd::tune::tune(&args),
+        Command::Relay(args) => cmd::relay::relay(&args),
         Command::Respond(args) => cmd::respond::respond(&args),
+        Command::Run(args) => cmd::run::run(&args),
+        Command::Report(args) => cmd::report::report(&args),
+        Command::Compare(args) => cmd::compare::compare(&args),
         Command::Merge(args) => cmd::records::merge(&args),
         Command::Show(args) => cmd::records::show(&args),
     }

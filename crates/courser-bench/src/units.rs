@@ -16,6 +16,20 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A share as percent: `3%`, `0.5 %`, `3`.
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim_end_matches('%').trim();
+    match number.parse::<f64>() {
+        Ok(percent) if percent >= 0.0 && percent.is_finite() => Ok(percent / 100.0),
+        _ => Err("a limit is a percentage, like 3%".into()),
+    }
+}
+
+/// A share in words.
+pub(crate) fn told_percent(share: f64) -> String {
+    format!("{} %", share * 100.0)
+}
+
 /// A size in bytes: `1024`, `20k` (times 1024), `1m`.
 pub(crate) fn size(text: &str) -> Result<usize, String> {
     let lower = text.to_ascii_lowercase();

@@ -74,7 +74,7 @@ impl Watch {
 
     fn print(&self, line: &str) {
         if self.bar.is_hidden() {
-            eprintln!("{line}");
+            tell!("{line}");
         } else {
             self.bar.println(line);
         }

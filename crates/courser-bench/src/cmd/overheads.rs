@@ -1,6 +1,6 @@
 //! `overheads`: both ends of TLS in this process, full handshakes against resumed ones.
 
-use courser_load::overheads::{self, Cost, Error, Options, Row};
+use courser_load::overheads::{self, Cost, Error, Library, Options, Row};
 use courser_record::Machine;
 use courser_report::figure::{UNKNOWN, count, percent};
 use courser_report::layout::{Page, Style, Tone};
@@ -14,7 +14,13 @@ use crate::keep;
 
 /// Measures, and prints tables or JSON.
 pub(crate) fn overheads(args: &OverheadsArgs) -> Result<Ended, Failure> {
-    let options = Options { bytes: sizes(&args.bytes), number: args.number, suites: args.suites.clone() };
+    let options = Options {
+        library: Library::Own,
+        bytes: sizes(&args.bytes),
+        number: args.number,
+        suites: args.suites.clone(),
+        keys: Vec::new(),
+    };
     let bar = bar("overheads");
     let measured = overheads::measure(&options, |done, total| step(&bar, done, total));
     bar.finish_and_clear();

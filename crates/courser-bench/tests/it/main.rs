@@ -3,9 +3,16 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bad_input;
+mod compare;
 mod counts;
 mod help;
 mod liars;
+mod mini;
+mod plan;
+mod relay;
+mod resume;
+mod suites;
 mod support;
+mod targets;
 mod together;
 mod verbs;

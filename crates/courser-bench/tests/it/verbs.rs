@@ -1,10 +1,10 @@
-//! Verbs that load nothing: `primitives`, `overheads`, `origin`, `inspect`.
+//! Verbs that load nothing: `primitives`, `overheads`, `origin`, `inspect`, `report`.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
 
-use courser_testkit::{Fault, Finished, Liar, Process, Signal, free_port};
+use courser_testkit::{Fault, Finished, Folder, Liar, Process, Signal, free_port};
 use serde_json::Value;
 
 fn bench(arguments: &[&str]) -> Process {
@@ -128,4 +128,39 @@ fn inspect_tells_an_endpoint_without_tls_and_one_that_is_not_there() {
     assert_eq!(run.status.code(), Some(5), "{run:?}");
     let run = finished(&["inspect", &format!("127.0.0.1:{}", free_port())]);
     assert_eq!(run.status.code(), Some(4), "{run:?}");
+}
+
+/// A record of a suite that the report's own tests keep.
+const SUITE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../courser-report/tests/snapshots/primitives.json");
+
+#[test]
+fn report_draws_the_same_page_from_the_same_record() {
+    let folder = Folder::new();
+    let path = |name: &str| folder.join(name).display().to_string();
+    let (first, second, csv, plots) = (path("a.html"), path("b.html"), path("a.csv"), path("plots"));
+    let run = finished(&["report", SUITE, "-o", &first, "--csv", &csv, "--svg", &plots]);
+    assert!(run.status.success() && run.stdout.is_empty() && run.stderr.contains(&first), "{run:?}");
+    assert!(finished(&["report", SUITE, "--output", &second]).status.success());
+    let page = std::fs::read_to_string(&first).unwrap();
+    assert_eq!(page, std::fs::read_to_string(&second).unwrap());
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("Primitives"), "{page}");
+    assert!(std::fs::read_to_string(&csv).unwrap().contains("primitives,aes-128-gcm,openssl,"));
+    let text = finished(&["report", SUITE]);
+    assert!(text.stdout.contains("aes-128-gcm"), "{text:?}");
+}
+
+#[test]
+fn report_says_what_it_cannot_read_and_what_can() {
+    let run_record = concat!(env!("CARGO_MANIFEST_DIR"), "/../courser-record/tests/fixtures/record-v1.json");
+    let other = finished(&["report", run_record]);
+    assert_eq!(other.status.code(), Some(2), "{other:?}");
+    assert!(other.stderr.contains("`courser-bench show "), "{other:?}");
+    let folder = Folder::new();
+    let newer = folder.write(
+        "newer.json",
+        std::fs::read_to_string(SUITE).unwrap().replace("\"version\": 1", "\"version\": 2"),
+    );
+    let newer = finished(&["report", &newer.display().to_string()]);
+    assert_eq!(newer.status.code(), Some(2), "{newer:?}");
+    assert!(newer.stderr.contains("a record of version 2"), "{newer:?}");
 }

@@ -1,0 +1,93 @@
+//! `compare`: two targets until the difference is known, or records of suites against each other.
+
+use std::path::Path;
+
+use courser_record::Lab;
+use courser_report::against;
+
+use crate::cli::CompareArgs;
+use crate::deliver;
+use crate::exit::{Ended, Failure};
+use crate::{comparing, units};
+
+pub(crate) fn compare(args: &CompareArgs) -> Result<Ended, Failure> {
+    if let Some(baseline) = &args.baseline {
+        return platforms(baseline, args);
+    }
+    let [a, b] = args.what.as_slice() else {
+        return Err(Failure::usage(
+            "compare takes two targets or two records; with --baseline any number of records",
+        ));
+    };
+    match (is_record(a), is_record(b)) {
+        (true, true) => records(Path::new(a), Path::new(b), args),
+        (false, false) => targets(a, b, args),
+        _ => Err(Failure::usage(format!("{a} and {b}: one is a record and the other is none"))),
+    }
+}
+
+fn is_record(text: &str) -> bool {
+    Path::new(text).extension().is_some_and(|extension| extension == "json")
+}
+
+fn targets(a: &str, b: &str, args: &CompareArgs) -> Result<Ended, Failure> {
+    let (state, ended) = comparing::compare(args, [a, b])?;
+    if args.json {
+        deliver::print(&state.lab.to_json());
+    } else {
+        let verdicts = state.lab.findings.iter().filter(|finding| finding.id.starts_with("comparison"));
+        for verdict in verdicts {
+            deliver::print(&format!("{}\n", verdict.text));
+        }
+    }
+    state.kept()?;
+    tell!("record: {}", state.path().display());
+    Ok(ended)
+}
+
+fn read(path: &Path) -> Result<Lab, Failure> {
+    Lab::read(path).map_err(Failure::usage)
+}
+
+/// Before and after, as a Markdown table; the exit code says whether anything is worse than allowed.
+fn records(before: &Path, after: &Path, args: &CompareArgs) -> Result<Ended, Failure> {
+    let against = against::against(&read(before)?, &read(after)?);
+    for warning in &against.warnings {
+        tell!("warning: {warning}");
+    }
+    deliver::print(&against::markdown(&against, [&name(before), &name(after)]));
+    let Some(limit) = args.fail_above else { return Ok(Ended::Well) };
+    let worse: Vec<_> = against.lines.iter().filter(|line| line.is_worse_than(limit)).collect();
+    let blind = against.lines.iter().filter(|line| line.is_blind_to(limit)).count();
+    if blind > 0 {
+        tell!(
+            "warning: {blind} of {} figures vary too much to show a change of {}: more --rounds in both records",
+            against.lines.len(),
+            units::told_percent(limit)
+        );
+    }
+    for line in &worse {
+        tell!("worse: {} of {}: {}", line.case, line.target, line.change());
+    }
+    if against.lines.is_empty() {
+        return Err(Failure::usage("the two records have no case and target in common"));
+    }
+    Ok(if worse.is_empty() { Ended::Well } else { Ended::Worse })
+}
+
+/// Several records against one, as losses in percent.
+fn platforms(baseline: &Path, args: &CompareArgs) -> Result<Ended, Failure> {
+    if args.what.is_empty() {
+        return Err(Failure::usage("--baseline needs records to compare with it"));
+    }
+    let first = read(baseline)?;
+    let others = args.what.iter().map(|path| read(Path::new(path))).collect::<Result<Vec<_>, _>>()?;
+    let names: Vec<String> = args.what.iter().map(|path| name(Path::new(path))).collect();
+    let others: Vec<(&str, &Lab)> = names.iter().map(String::as_str).zip(&others).collect();
+    deliver::print(&against::losses((&name(baseline), &first), &others));
+    Ok(Ended::Well)
+}
+
+fn name(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}

@@ -1,0 +1,82 @@
+//! `report`: records of suites as a page, Markdown, CSV, plots or text.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use courser_record::{Lab, Problem, write};
+use courser_report::{chart, csv, html, lab_text, markdown};
+
+use crate::cli::ReportArgs;
+use crate::deliver;
+use crate::exit::{Ended, Failure};
+
+/// Writes what was asked for, and names it; text to standard output where nothing was.
+pub(crate) fn report(args: &ReportArgs) -> Result<Ended, Failure> {
+    let labs = args.files.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
+    save(args.output.as_deref(), || html::render(&labs))?;
+    save(args.markdown.as_deref(), || markdown::render(&labs))?;
+    save(args.csv.as_deref(), || csv::render(&labs))?;
+    if let Some(folder) = &args.svg {
+        plots(folder, &labs)?;
+    }
+    if args.json {
+        deliver::print(&json(&labs));
+    } else if [&args.output, &args.markdown, &args.csv, &args.svg].iter().all(|path| path.is_none()) {
+        deliver::print(&lab_text::render(&labs, deliver::style()));
+    }
+    Ok(Ended::Well)
+}
+
+/// What is of the other kind has its own verb.
+fn read(path: &Path) -> Result<Lab, Failure> {
+    Lab::read(path).map_err(|error| match error.problem {
+        Problem::OtherKind { .. } => {
+            Failure::usage(format!("{error}; `courser-bench show {}` prints it", path.display()))
+        }
+        _ => Failure::usage(error),
+    })
+}
+
+fn save(path: Option<&Path>, text: impl FnOnce() -> String) -> Result<(), Failure> {
+    let Some(path) = path else { return Ok(()) };
+    write::write_text(path, &text()).map_err(|why| Failure::System(why.to_string()))?;
+    tell!("{}", path.display());
+    Ok(())
+}
+
+/// Every plot of every suite, numbered in the order of the page; suites of the same name are numbered too.
+fn plots(folder: &Path, labs: &[Lab]) -> Result<(), Failure> {
+    fs::create_dir_all(folder).map_err(|error| Failure::system(folder.display(), error))?;
+    for (index, lab) in labs.iter().enumerate() {
+        let again = labs[..index].iter().filter(|other| other.suite.name == lab.suite.name).count();
+        let prefix =
+            if again == 0 { lab.suite.name.clone() } else { format!("{}-{}", lab.suite.name, again + 1) };
+        for (number, (title, svg)) in drawn(lab).into_iter().enumerate() {
+            save(Some(&file_name(folder, &prefix, number + 1, &title)), || svg)?;
+        }
+    }
+    Ok(())
+}
+
+/// Headings and files.
+fn drawn(lab: &Lab) -> Vec<(String, String)> {
+    let drawings = lab.suite.charts.iter().flat_map(|chart| chart::drawings(lab, chart));
+    let mut all: Vec<_> = drawings.map(|drawing| (drawing.title.clone(), drawing.file())).collect();
+    all.extend(chart::flames(lab).into_iter().map(|(title, svg)| (format!("flame graph {title}"), svg)));
+    all
+}
+
+/// `capacity-01-staircase-courser.svg`: a name that no record can choose.
+fn file_name(folder: &Path, suite: &str, number: usize, title: &str) -> PathBuf {
+    let plain = |text: &str| {
+        let words = text.split(|char: char| !char.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        words.collect::<Vec<_>>().join("-").to_lowercase()
+    };
+    let name: String = format!("{}-{number:02}-{}", plain(suite), plain(title)).chars().take(100).collect();
+    folder.join(format!("{name}.svg"))
+}
+
+fn json(labs: &[Lab]) -> String {
+    let all: Vec<String> = labs.iter().map(|lab| lab.to_json().trim_end().to_owned()).collect();
+    format!("[{}]\n", all.join(",\n"))
+}

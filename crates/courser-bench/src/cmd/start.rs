@@ -1,0 +1,148 @@
+//! `start`: one terminator, set up as a suite would, for as long as somebody wants it.
+
+use std::env;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::cli::StartArgs;
+use crate::deliver::print;
+use crate::exit::{Ended, Failure};
+use crate::target::{self, Definition, NotStarted, Running, TargetLane, Tls, Wanted, catalogue};
+
+/// How often it is looked whether the target still runs.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Starts a target, tells where it is, and ends it when standard input ends or we are told to.
+pub(crate) fn start(args: &StartArgs) -> Result<Ended, Failure> {
+    let definition = definition(&args.target)?;
+    let over = over()?;
+    let folder = Folder::new(args.folder.as_deref());
+    let origin = origin(args, &folder.path)?;
+    let backends = origin.as_ref().map_or(args.backend.clone(), |(addresses, _)| addresses.clone());
+    let wanted = wanted(args, backends, &folder.path)?;
+    let mut running = target::start(&definition, &wanted).map_err(|why| failure(&why))?;
+    print(&greeting(&running, origin.as_ref().map(|(_, running)| running), args));
+    while over.recv_timeout(LOOK).is_err() {
+        if let Some(why) = running.ended() {
+            return Err(Failure::Unreachable(why));
+        }
+    }
+    Ok(Ended::Well)
+}
+
+/// One that is built in, or a file.
+fn definition(name: &str) -> Result<Definition, Failure> {
+    let built_in = catalogue().iter().find(|one| one.name == name).cloned();
+    let names = || catalogue().iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ");
+    match built_in {
+        Some(found) => Ok(found),
+        None if Path::new(name).exists() => Definition::read(Path::new(name)).map_err(Failure::Usage),
+        None => Err(Failure::usage(format!("{name} is no target and no file; there are: {}", names()))),
+    }
+}
+
+fn failure(why: &NotStarted) -> Failure {
+    match why {
+        NotStarted::Missing(_) | NotStarted::Cannot(_) => Failure::Usage(why.to_string()),
+        NotStarted::Failed(_) => Failure::System(why.to_string()),
+    }
+}
+
+fn origin(args: &StartArgs, folder: &Path) -> Result<Option<(Vec<std::net::SocketAddr>, Running)>, Failure> {
+    if !args.backend.is_empty() {
+        return Ok(None);
+    }
+    target::origin(1, &[], &folder.join("origin")).map(Some).map_err(Failure::System)
+}
+
+fn wanted(args: &StartArgs, backends: Vec<std::net::SocketAddr>, folder: &Path) -> Result<Wanted, Failure> {
+    Ok(Wanted {
+        tls: tls(args, folder)?,
+        lane: if args.stock { TargetLane::Stock } else { TargetLane::Tuned },
+        workers: args.workers as usize,
+        cpus: args.cpus.as_ref().map(|cpus| cpus.0.clone()).unwrap_or_default(),
+        backends,
+        backend_tls: args.backend_tls,
+        http: true,
+        backlog: 4096,
+        folder: folder.to_owned(),
+    })
+}
+
+fn tls(args: &StartArgs, folder: &Path) -> Result<Option<Tls>, Failure> {
+    if args.versions.iter().any(|version| version == "clear") {
+        return Ok(None);
+    }
+    let keys = folder.join("certificates");
+    let certificates = args.key.iter().map(|&kind| target::certificate(kind, &keys));
+    Ok(Some(Tls {
+        versions: args.versions.clone(),
+        suites: args.suites.clone(),
+        groups: args.groups.clone(),
+        certificates: certificates.collect::<Result<Vec<_>, _>>().map_err(Failure::System)?,
+        tickets: !args.no_tickets,
+        session_cache: Some(args.session_cache).filter(|&entries| entries > 0),
+    }))
+}
+
+/// A line for each fact, its name first, so that programs can read it too.
+fn greeting(running: &Running, origin: Option<&Running>, args: &StartArgs) -> String {
+    let clear = args.versions.iter().any(|version| version == "clear");
+    let mut lines = vec![
+        format!("listening on {}://{}", if clear { "http" } else { "https" }, running.address),
+        format!("pid {}", running.pid),
+    ];
+    lines.extend(running.keeper().map(|pid| format!("keeper {pid}")));
+    lines.extend(origin.map(|origin| format!("origin http://{} pid {}", origin.address, origin.pid)));
+    let library = running.library.as_deref().unwrap_or_default();
+    lines.push(
+        format!("program {} {} {library}", running.program.display(), running.version).trim_end().to_owned(),
+    );
+    lines.push(format!("command {}", running.command.join(" ")));
+    lines.extend(running.files.iter().map(|file| format!("file {} {} bytes", file.name, file.text.len())));
+    lines.extend(running.remarks.iter().map(|remark| format!("remark {remark}")));
+    lines.join("\n") + "\n"
+}
+
+/// Told once it is time to end.
+fn over() -> Result<Receiver<()>, Failure> {
+    let (sender, over) = channel();
+    let signals = Signals::new([SIGTERM, SIGINT]);
+    let mut signals = signals.map_err(|why| Failure::system("taking over Ctrl-C", why))?;
+    let other: Sender<()> = sender.clone();
+    thread::spawn(move || signals.forever().next().map(|_| other.send(())));
+    thread::spawn(move || {
+        let _ = io::stdin().read_to_end(&mut Vec::new());
+        let _ = sender.send(());
+    });
+    Ok(over)
+}
+
+/// The folder of a start; one of our own making is removed in the end.
+struct Folder {
+    path: PathBuf,
+    ours: bool,
+}
+
+impl Folder {
+    fn new(asked: Option<&Path>) -> Self {
+        let made = || env::temp_dir().join(format!("courser-bench-{}", std::process::id()));
+        Self { path: asked.map_or_else(made, Path::to_owned), ours: asked.is_none() }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if self.ours {
+            // What is left of it is in the folder of temporary files.
+            let _ = fs::remove_dir_all(&self.path);
+        }
+    }
+}

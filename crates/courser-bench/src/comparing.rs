@@ -1,0 +1,200 @@
+//! Two targets in one case: blocks that take turns until a difference is known or the time is up.
+
+use std::time::{Duration, Instant};
+
+use courser_load::allowed_cpus;
+use courser_record::lab::{CellState, Stretch};
+use courser_record::{Finding, Severity};
+use courser_stats::compare::{Comparison, Plan, Target, Verdict, order};
+
+use crate::cli::CompareArgs;
+use crate::exit::{Ended, Failure};
+use crate::lab::cores::CoreMap;
+use crate::lab::prepare::{Bench, Ready};
+use crate::lab::state::{About, State};
+use crate::lab::{self, Progress};
+use crate::measure::Interrupt;
+use crate::suite::{CaseSpec, Suite};
+
+/// What a block takes beside its own length: warm-up, drain, reading.
+const AROUND: Duration = Duration::from_millis(600);
+
+/// Fewest quads of a comparison that can find anything.
+const FEWEST_QUADS: u32 = 6;
+
+/// The suite whose cases `compare` knows by their names alone.
+const CASES: &str = "compare";
+
+/// Compares two targets, as often as asked, and keeps the record.
+pub(crate) fn compare(args: &CompareArgs, names: [&str; 2]) -> Result<(State, Ended), Failure> {
+    let suite = suite(args)?;
+    let [a, b] = names.map(str::to_owned);
+    let b = if a == b { format!("{b}@again") } else { b };
+    let interrupt = Interrupt::install()?;
+    let mut bench = Bench::new(&args.bench, &[a.clone(), b.clone()], &suite.targets, interrupt.clone())?;
+    let about = About { suite: &suite, seed: args.bench.seed, quick: false, rtt: args.bench.rtt };
+    let mut state = State::new(args.record_path(), &about)?;
+    bench.describe(&mut state);
+    let spec = &suite.cases[0];
+    let map = CoreMap::new(&allowed_cpus(), spec.cores, bench.by_hand()).map_err(Failure::usage)?;
+    let mut ready = bench.prepare(spec, &map, &mut state);
+    let Ok([first, second]) = <&mut [Ready; 2]>::try_from(ready.as_mut_slice()) else {
+        let why = state
+            .lab
+            .cells
+            .iter()
+            .find_map(|cell| cell.reason.as_ref().map(|why| format!("{}: {why}", cell.target)));
+        state.finish(interrupt.came());
+        return Err(Failure::usage(why.unwrap_or_else(|| "two targets are needed".into())));
+    };
+    let mut both = Both { spec, bench: &bench, ready: [first, second], round: 0 };
+    let mut different = 0;
+    for number in 0..args.times {
+        let seed = args.bench.seed.wrapping_add(u64::from(number));
+        let verdict = both.once(args, seed, &mut state);
+        let told = told(&verdict, [&a, &b]);
+        // A single verdict is printed in the end.
+        if args.times > 1 {
+            tell!("{} of {}: {told}", number + 1, args.times);
+        }
+        different += u32::from(matches!(verdict, Verdict::Different { .. }));
+        state.lab.findings.push(Finding::new("comparison", Severity::Note, told, ""));
+        if interrupt.came() || both.has_failed(&state) {
+            break;
+        }
+    }
+    if args.times > 1 {
+        let told = format!("of {} comparisons, {different} called {a} and {b} different", args.times);
+        tell!("{told}");
+        state.lab.findings.push(Finding::new("comparisons", Severity::Note, told, ""));
+    }
+    let failed = both.has_failed(&state);
+    both.done(&mut state);
+    state.finish(interrupt.came());
+    let ended = if interrupt.came() {
+        Ended::Cut
+    } else if failed {
+        Ended::Withheld
+    } else {
+        Ended::Well
+    };
+    Ok((state, ended))
+}
+
+/// The suite with the one case that is compared.
+fn suite(args: &CompareArgs) -> Result<Suite, Failure> {
+    let (name, case) = args.case.split_once('/').unwrap_or((CASES, &args.case));
+    let mut suite = Suite::find(name, false)?;
+    let known: Vec<String> = suite.cases.iter().map(|case| case.id.clone()).collect();
+    suite.cases.retain(|known| known.id == case);
+    if suite.cases.is_empty() {
+        let why = format!(
+            "{name} has no case {case:?}; it has {}; one of another suite is SUITE/CASE",
+            known.join(", ")
+        );
+        return Err(Failure::usage(why));
+    }
+    if let Some(length) = args.bench.seconds {
+        suite.cases[0].length = length;
+    }
+    Ok(suite)
+}
+
+/// The two, while they run.
+struct Both<'a, 'b> {
+    spec: &'a CaseSpec,
+    bench: &'a Bench<'b>,
+    ready: [&'a mut Ready; 2],
+    /// Blocks so far over two: the pairs of a quad are rounds of the record.
+    round: u32,
+}
+
+impl Both<'_, '_> {
+    /// One comparison.
+    fn once(&mut self, args: &CompareArgs, seed: u64, state: &mut State) -> Verdict {
+        let began = Instant::now();
+        let mut comparison = Comparison::new(Plan::new(quads(args.time, self.spec.length)));
+        let mut progress = Progress::new(args.time, args.quiet);
+        for (block, target) in order(seed).enumerate() {
+            let over = began.elapsed() >= args.time && block % 4 == 0;
+            if comparison.is_finished() || over || self.bench.interrupt().came() || self.has_failed(state) {
+                break;
+            }
+            let index = usize::from(target == Target::B);
+            progress.at(began.elapsed(), &self.ready[index].name);
+            let value = self.block(index, state);
+            comparison.push(target, value);
+            self.round += u32::from(block % 2 == 1);
+        }
+        progress.end();
+        comparison.verdict()
+    }
+
+    /// Processor time per transaction, of one that is not ours transactions a second; NaN where neither is known.
+    fn block(&mut self, index: usize, state: &mut State) -> f64 {
+        let ready = &mut *self.ready[index];
+        let name = ready.name.clone();
+        let before = state.cell(&self.spec.id, &name).blocks.len();
+        lab::block(self.spec, ready, self.bench, state, self.round);
+        let cell = state.cell(&self.spec.id, &name);
+        let stretch = cell.blocks.get(before).and_then(|block| block.stretches.first());
+        stretch.and_then(value).unwrap_or(f64::NAN)
+    }
+
+    fn has_failed(&self, state: &State) -> bool {
+        state.lab.cells.iter().any(|cell| cell.state == CellState::Failed)
+    }
+
+    fn done(&self, state: &mut State) {
+        for cell in &mut state.lab.cells {
+            if cell.state == CellState::Pending && !cell.blocks.is_empty() {
+                cell.state = CellState::Done;
+            }
+        }
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "counts and times of seconds")]
+fn value(stretch: &Stretch) -> Option<f64> {
+    let cost = stretch.user_us.zip(stretch.system_us).map(|(user, system)| (user + system) as f64);
+    match cost {
+        Some(cost) if stretch.succeeded > 0 => Some(cost / stretch.succeeded as f64),
+        Some(_) => None,
+        // Of one whose processes are elsewhere, time for each: less is better here too.
+        None if stretch.withheld.is_none() && stretch.succeeded > 0 => {
+            Some(stretch.window_us as f64 / stretch.succeeded as f64)
+        }
+        None => None,
+    }
+}
+
+/// As many quads as there is time for.
+fn quads(time: Duration, block: Duration) -> usize {
+    let quad = (block + AROUND) * 4;
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a small number, and not negative"
+    )]
+    let fit = (time.as_secs_f64() / quad.as_secs_f64()) as u32;
+    usize::try_from(fit.max(FEWEST_QUADS)).unwrap_or(Plan::MOST).min(Plan::MOST)
+}
+
+/// A verdict in words.
+fn told(verdict: &Verdict, [a, b]: [&String; 2]) -> String {
+    match verdict {
+        Verdict::Different { ratio, interval } => format!(
+            "{b} takes {ratio:.3} ({:.3} to {:.3}) times the time of {a} per transaction",
+            interval.low, interval.high
+        ),
+        Verdict::NoDifferenceSeen { interval, smallest_visible } => format!(
+            "no difference seen between {a} and {b} ({:.3} to {:.3} times); the smallest visible one was {:.1} %",
+            interval.low,
+            interval.high,
+            smallest_visible * 100.0
+        ),
+        Verdict::TooFew { quads, needed } => {
+            format!("nothing can be said yet: {quads} quads of blocks, and {needed} are needed (--time)")
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! One turn of a cell: the load, under the eyes of whoever reads processor times beside it.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use courser_load::plan::{Exchange, Plan};
+use courser_record::Run;
+use courser_record::lab::{Block, Drift, Measure, Stretch};
+
+use super::command::{self, Load, Prepared, Whom};
+use super::cores::CoreMap;
+use super::stretch::stretch;
+use crate::exit::Failure;
+use crate::findings::{self, Evidence};
+use crate::keep;
+use crate::measure::{self, Interrupt};
+use crate::reading::{Reader, Reading};
+use crate::suite::{CaseSpec, Requests};
+use crate::watch::Watch;
+
+/// A staircase begins at this part of what a closed loop reached, and ends beyond it: a limit has to be exceeded to be
+/// seen.
+const STAIRCASE: [f64; 2] = [0.3, 1.4];
+
+/// How long the closed loop before a staircase lasts.
+const FEELER: Duration = Duration::from_millis(1200);
+
+/// What a block needs to know.
+pub(crate) struct Turn<'a> {
+    pub(crate) spec: &'a CaseSpec,
+    pub(crate) whom: &'a Whom,
+    pub(crate) cores: &'a CoreMap,
+    pub(crate) seed: u64,
+    pub(crate) round: u32,
+    pub(crate) interrupt: &'a Interrupt,
+    /// Sessions a second that a closed loop reached, of an earlier block of this cell.
+    pub(crate) reached: Option<f64>,
+}
+
+/// What came of a turn.
+pub(crate) struct Turned {
+    pub(crate) block: Block,
+    /// Sessions a second that a closed loop reached.
+    pub(crate) reached: Option<f64>,
+    /// Whether Ctrl-C cut it short: then it does not count.
+    pub(crate) cut: bool,
+}
+
+impl Turn<'_> {
+    /// Measures a block.
+    ///
+    /// # Errors
+    /// When the load cannot be made at all.
+    pub(crate) fn take(&self) -> Result<Turned, Failure> {
+        let speed = speed(self.cores.target.first().copied());
+        let start_unix_us = keep::unix_us(SystemTime::now());
+        let (seen, reached) = match self.spec.measure {
+            Measure::Clients => (self.clients()?, None),
+            Measure::Staircase => self.staircase()?,
+            Measure::Rate => (self.load(&Load::Sessions(self.spec.rate.unwrap_or(100.0)), "", &[])?, None),
+            _ => (self.load(&Load::Closed(self.spec.clients), "", &[])?, None),
+        };
+        let drift = Drift { steal: seen.steal, switches: None, speed };
+        let block = Block { round: self.round, start_unix_us, stretches: seen.stretches, drift };
+        Ok(Turned { block, reached, cut: seen.cut })
+    }
+
+    /// A closed loop says how high it goes, unless an earlier block has; then the steps.
+    fn staircase(&self) -> Result<(Seen, Option<f64>), Failure> {
+        let reached = match self.reached {
+            Some(reached) => reached,
+            None => {
+                let feeler = self.run(&Load::Closed(self.spec.clients), FEELER, "feeler", &[])?;
+                let succeeded: u64 = feeler.stretches.iter().map(|stretch| stretch.connections).sum();
+                #[allow(clippy::cast_precision_loss, reason = "counts of a second")]
+                let rate = succeeded as f64 / FEELER.as_secs_f64();
+                (rate / f64::from(self.spec.reuse.max(1))).max(5.0)
+            }
+        };
+        let load = Load::Staircase {
+            from: reached * STAIRCASE[0],
+            to: reached * STAIRCASE[1],
+            steps: self.spec.steps,
+        };
+        let seen = self.run(&load, self.spec.length * self.spec.steps, "", &[])?;
+        Ok((seen, Some(reached)))
+    }
+
+    /// A stretch for each kind of client.
+    fn clients(&self) -> Result<Seen, Failure> {
+        let mut all = Seen::default();
+        for (name, arguments) in crate::suite::clients(self.spec) {
+            let seen = self.load(&Load::Closed(self.spec.clients), name, &arguments)?;
+            all.stretches.extend(seen.stretches);
+            all.cut |= seen.cut;
+            all.steal = [all.steal, seen.steal].into_iter().flatten().reduce(f64::max);
+        }
+        Ok(all)
+    }
+
+    fn load(&self, load: &Load, label: &str, client: &[String]) -> Result<Seen, Failure> {
+        self.run(load, self.spec.length, label, client)
+    }
+
+    fn run(&self, load: &Load, length: Duration, label: &str, client: &[String]) -> Result<Seen, Failure> {
+        let arguments = command::arguments(self.spec, self.whom, load, length, self.cores, self.seed, client);
+        let prepared = command::prepare(&arguments)?;
+        let (runs, cut) = measure_runs(&prepared, label, self.interrupt)?;
+        let per_arrival = per_arrival(&prepared.plan, self.spec);
+        let steal = runs.iter().flat_map(|run| run.generators.iter().flat_map(|generator| &generator.cores));
+        let steal = steal.filter_map(|core| core.steal).reduce(f64::max);
+        let several = runs.len() > 1;
+        let name = |run: &Run| if several { run.label.clone() } else { label.to_owned() };
+        let stretches: Vec<Stretch> = runs.iter().map(|run| stretch(&name(run), run, per_arrival)).collect();
+        Ok(Seen { stretches, cut, steal })
+    }
+}
+
+/// What loads showed.
+#[derive(Default)]
+struct Seen {
+    stretches: Vec<Stretch>,
+    cut: bool,
+    steal: Option<f64>,
+}
+
+/// Transactions that a session of the schedule makes.
+fn per_arrival(plan: &Plan, spec: &CaseSpec) -> f64 {
+    let requests = match (&plan.exchange, spec.requests) {
+        (Exchange::Http { .. }, Requests::Exactly(count)) => count,
+        _ => 1,
+    };
+    f64::from(spec.reuse.max(1)) * f64::from(requests)
+}
+
+/// Runs a plan, and judges each of its windows.
+pub(crate) fn measure_runs(
+    prepared: &Prepared,
+    label: &str,
+    interrupt: &Interrupt,
+) -> Result<(Vec<Run>, bool), Failure> {
+    let (reader, watched) = Reader::new(&prepared.common.server)?;
+    let mut silent =
+        Watch::new(&crate::cli::OutputArgs { record: None, json: false, ndjson: false, quiet: true });
+    let plan = &prepared.plan;
+    let (outcome, _): (measure::Outcome, Reader) = measure::run(plan, None, reader, interrupt, &mut silent)?;
+    let mut runs = keep::runs(label, plan, &outcome, &watched);
+    for (run, counted) in runs.iter_mut().zip(&outcome.windows) {
+        let counted: &courser_load::run::Counted<Reading> = counted;
+        let evidence =
+            Evidence { plan, counted, run, watched: &watched, reuse: prepared.reuse, cut: outcome.cut };
+        (run.findings, run.verdict) = findings::judge(&evidence);
+    }
+    Ok((runs, outcome.cut))
+}
+
+/// How fast a processor is just now: rounds of a fixed computation per microsecond, the best of a few.
+fn speed(cpu: Option<usize>) -> Option<f64> {
+    const ROUNDS: u32 = 200_000;
+
+    let cpu = cpu?;
+    let once = move || {
+        courser_load::pin(cpu).ok()?;
+        let fastest = (0..5).map(|_| {
+            let started = Instant::now();
+            let mut state = 1_u64;
+            for _ in 0..ROUNDS {
+                // Xorshift (Marsaglia, 2003): dependent steps that nothing can skip.
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+            }
+            std::hint::black_box(state);
+            started.elapsed()
+        });
+        fastest.min()
+    };
+    let fastest = std::thread::spawn(once).join().ok()??;
+    Some(f64::from(ROUNDS) / (fastest.as_secs_f64() * 1e6))
+}

@@ -1,0 +1,114 @@
+//! Which core is whose: target, generator and origin apart where the machine has them.
+
+use courser_record::lab::CoreRole;
+
+use crate::cli::Cpus;
+
+/// The processors of one case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CoreMap {
+    pub(crate) target: Vec<usize>,
+    pub(crate) generator: Vec<usize>,
+    pub(crate) origin: Vec<usize>,
+}
+
+/// What was asked for by hand.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ByHand {
+    pub(crate) target: Option<Cpus>,
+    pub(crate) generator: Option<Cpus>,
+    pub(crate) origin: Option<Cpus>,
+}
+
+impl CoreMap {
+    /// The last cores for the target, of the others one for the origin if there are two, the rest for the generator.
+    ///
+    /// # Errors
+    /// When nothing is left for the generator.
+    pub(crate) fn new(allowed: &[usize], wanted: usize, by_hand: &ByHand) -> Result<Self, String> {
+        let named = |cpus: &Option<Cpus>| cpus.as_ref().map(|cpus| cpus.0.clone());
+        let target = match named(&by_hand.target) {
+            Some(cpus) if cpus.len() < wanted => {
+                return Err(format!("needs {wanted} cores for the target; it was given {}", cpus.len()));
+            }
+            Some(cpus) => cpus.into_iter().take(wanted).collect(),
+            None if allowed.len() <= wanted => {
+                return Err(format!(
+                    "needs {wanted} cores for the target and one for generator and origin; this machine has {}",
+                    allowed.len()
+                ));
+            }
+            None => allowed[allowed.len() - wanted..].to_vec(),
+        };
+        let rest: Vec<usize> = allowed.iter().copied().filter(|cpu| !target.contains(cpu)).collect();
+        let (origin, generator) = match rest.as_slice() {
+            [] => return Err("nothing is left for the generator".into()),
+            [one] => (vec![*one], vec![*one]),
+            [first, others @ ..] => (vec![*first], others.to_vec()),
+        };
+        Ok(Self {
+            target,
+            generator: named(&by_hand.generator).unwrap_or(generator),
+            origin: named(&by_hand.origin).unwrap_or(origin),
+        })
+    }
+
+    /// The map as a record has it.
+    pub(crate) fn roles(&self, allowed: &[usize]) -> Vec<CoreRole> {
+        let of = |cpu: &usize| {
+            let roles = [("target", &self.target), ("generator", &self.generator), ("origin", &self.origin)];
+            let here = roles.into_iter().filter(|(_, cpus)| cpus.contains(cpu));
+            let mut roles: Vec<String> = here.map(|(role, _)| role.to_owned()).collect();
+            roles.push("system".into());
+            CoreRole { cpu: u32::try_from(*cpu).unwrap_or(u32::MAX), roles }
+        };
+        allowed.iter().map(of).collect()
+    }
+
+    /// What the map means for the figures.
+    pub(crate) fn note(&self) -> String {
+        let shared = self.generator.iter().any(|cpu| self.origin.contains(cpu));
+        let beside = if shared {
+            "Generator and origin share a core: together they can make less than a fast target can take, and then its \
+             rate is withheld and computed from its processor time instead. "
+        } else {
+            ""
+        };
+        format!(
+            "{beside}All are on one machine, over loopback: whoever sends pays for the receiver's half of the kernel's \
+             network stack as well, so kernel time is higher than across a network, and nothing is said about network \
+             cards. Interrupts and the system may run on any of these cores."
+        )
+    }
+}
+
+/// A list of cores as flags take it.
+pub(crate) fn list(cpus: &[usize]) -> String {
+    cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_cores_are_a_target_and_the_rest() {
+        let map = CoreMap::new(&[0, 1], 1, &ByHand::default()).unwrap();
+        assert_eq!((map.target, map.generator, map.origin), (vec![1], vec![0], vec![0]));
+        assert!(CoreMap::new(&[0, 1], 2, &ByHand::default()).unwrap_err().contains("this machine has 2"));
+    }
+
+    #[test]
+    fn more_cores_keep_the_origin_apart() {
+        let map = CoreMap::new(&[0, 1, 2, 3, 4, 5], 2, &ByHand::default()).unwrap();
+        assert_eq!((map.target, map.generator, map.origin), (vec![4, 5], vec![1, 2, 3], vec![0]));
+    }
+
+    #[test]
+    fn what_is_named_by_hand_holds() {
+        let by_hand = ByHand { target: Some(Cpus(vec![0])), ..ByHand::default() };
+        let map = CoreMap::new(&[0, 1, 2], 1, &by_hand).unwrap();
+        assert_eq!((map.target, map.origin, map.generator), (vec![0], vec![1], vec![2]));
+        assert!(CoreMap::new(&[0, 1, 2], 2, &by_hand).is_err());
+    }
+}

@@ -1,0 +1,83 @@
+//! From a run of the engine to a stretch of a block: what a suite's record keeps of it.
+
+use courser_record::lab::{Second, Stretch};
+use courser_record::times::{self, Moment};
+use courser_record::{Handshake, Interval, Phase, Run, Totals};
+use courser_stats::Histogram;
+
+/// Findings that hold for every block of every suite, and are said once of all of them.
+const SAID: [&str; 2] = ["closed-loop", "loopback"];
+
+/// What a run comes to. `per_arrival`: transactions that each arrival of its schedule stands for.
+pub(crate) fn stretch(label: &str, run: &Run, per_arrival: f64) -> Stretch {
+    let totals = &run.totals;
+    let asks = totals.requests.attempted > 0;
+    let transactions = if asks { &totals.requests } else { &totals.connections };
+    let server = run.server.as_ref();
+    let generator = run.generators.first();
+    let busiest =
+        generator.map(|generator| generator.cores.iter().filter_map(|core| core.busy).fold(0.0, f64::max));
+    let lag = generator.and_then(|generator| {
+        generator.threads.iter().filter_map(|thread| thread.schedule_lag_p99_us).reduce(f64::max)
+    });
+    Stretch {
+        label: label.to_owned(),
+        window_us: totals.window_us,
+        offered_tps: run.offered_rate.map(|rate| rate * per_arrival),
+        attempted: transactions.attempted,
+        succeeded: transactions.succeeded,
+        failed: transactions.failed,
+        connections: totals.connections.succeeded,
+        full: handshakes(totals, true),
+        resumed: handshakes(totals, false),
+        failures: totals.failures.iter().map(|(class, count)| (class.clone(), *count)).collect(),
+        response: (&response(totals)).into(),
+        full_handshake: (&handshake(totals, false)).into(),
+        resumed_handshake: (&handshake(totals, true)).into(),
+        user_us: server.map(|server| server.user_us),
+        system_us: server.map(|server| server.system_us),
+        memory_bytes: server.and_then(|server| server.memory_bytes),
+        target_idle: server.and_then(|server| server.idle),
+        generator_busy: busiest,
+        lag_p99_us: lag,
+        withheld: run.verdict.withheld.clone(),
+        findings: run
+            .findings
+            .iter()
+            .filter(|finding| !SAID.contains(&finding.id.as_str()))
+            .cloned()
+            .collect(),
+        seconds: run
+            .intervals
+            .iter()
+            .filter(|interval| interval.phase == Phase::Steady)
+            .map(second)
+            .collect(),
+        figures: Vec::new(),
+    }
+}
+
+fn handshakes(totals: &Totals, full: bool) -> u64 {
+    let ours = totals.negotiated.iter().filter(|kind| (kind.handshake == Handshake::Full) == full);
+    ours.map(|kind| kind.count).sum()
+}
+
+/// From the intended start where there is one; the whole handshake where nothing is asked.
+fn response(totals: &Totals) -> Histogram {
+    let known = [times::RESPONSE_INTENDED, times::RESPONSE_ACTUAL];
+    known.iter().find_map(|name| totals.times.get(*name)).cloned().unwrap_or_default()
+}
+
+fn handshake(totals: &Totals, resumed: bool) -> Histogram {
+    totals.times.get(times::name(Moment::Handshake, resumed)).cloned().unwrap_or_default()
+}
+
+fn second(interval: &Interval) -> Second {
+    Second {
+        at: interval.second,
+        attempted: interval.attempted,
+        succeeded: interval.succeeded,
+        failed: interval.failed,
+        mean_us: interval.response.summary().mean_us,
+    }
+}

@@ -1,0 +1,72 @@
+//! How many cores a load needs: a cost model, fitted to short runs on this machine, judged by mixes it has not seen.
+//!
+//! It predicts the target's processor time, and from that cores at a utilisation. It says nothing of waiting times, of
+//! memory, or of what a network card adds; and it holds for the machine that it was measured on.
+
+mod answer;
+mod design;
+mod model;
+mod sentence;
+mod trial;
+
+use crate::cli::PlanArgs;
+use crate::exit::Failure;
+use crate::target::{self, Definition, KeyKind};
+
+pub(crate) use answer::{Cores, words};
+pub(crate) use model::{Check, Fitted, Model};
+pub(crate) use sentence::Question;
+
+/// A question, and all that is known about its answer.
+pub(crate) struct Planned {
+    pub(crate) question: Question,
+    pub(crate) model: Model,
+    pub(crate) fitted: Fitted,
+    pub(crate) cores: Cores,
+    /// What other choices would change.
+    pub(crate) others: Vec<Cores>,
+}
+
+/// Answers the question, from a model that was kept, or by measuring one; none when that was cut short.
+///
+/// # Errors
+/// When the question is not understood, or nothing can be measured.
+pub(crate) fn plan(args: &PlanArgs) -> Result<Option<Planned>, Failure> {
+    let question: Question = args.question.parse().map_err(Failure::usage)?;
+    let model = match &args.model {
+        Some(path) => Some(Model::read(path).map_err(Failure::usage)?),
+        None => measured(args, question.key)?,
+    };
+    let Some(model) = model else { return Ok(None) };
+    let fitted = model.fitted().map_err(Failure::System)?;
+    let (cores, others) = answer::answer(&question, &model, &fitted).map_err(Failure::usage)?;
+    Ok(Some(Planned { question, model, fitted, cores, others }))
+}
+
+/// Measures a model, and keeps it where that was asked for.
+fn measured(args: &PlanArgs, key: KeyKind) -> Result<Option<Model>, Failure> {
+    let mut keys = vec![KeyKind::P256, KeyKind::Rsa(2048)];
+    if !keys.contains(&key) {
+        keys.push(key);
+    }
+    let trial = trial::Trial {
+        target: definition(&args.target)?,
+        keys,
+        seed: args.seed,
+        time: args.time,
+        rounds: usize::from(args.rounds),
+        quiet: args.quiet,
+    };
+    let model = trial.measure()?;
+    if let (Some(model), Some(path)) = (&model, &args.record) {
+        model.write(path).map_err(Failure::System)?;
+    }
+    Ok(model)
+}
+
+fn definition(name: &str) -> Result<&'static Definition, Failure> {
+    let found = target::catalogue().iter().find(|definition| definition.name == name);
+    found.ok_or_else(|| {
+        Failure::usage(format!("no target is called {name:?}; `courser-bench targets` lists them"))
+    })
+}

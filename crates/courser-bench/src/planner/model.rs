@@ -1,0 +1,380 @@
+//! What a target spends on each part of a mix: fitted to runs whose mixes differ.
+//!
+//! A connection has a full handshake or a resumed one; what it costs by itself (TCP, the way to the backend) is in
+//! either and cannot be told apart. To that come its requests and its bytes:
+//! `CPU = full(key, version) + resumed(version) + requests + megabytes`, each times its count.
+//!
+//! A model file holds the runs, not the coefficients: those follow from them.
+
+use std::fmt;
+use std::path::Path;
+
+use courser_record::{Handshake, Machine, Tool};
+use courser_stats::{Fit, Prediction, fit};
+use serde::{Deserialize, Serialize};
+
+use crate::target::KeyKind;
+
+/// What [`Model::format`] says.
+pub(crate) const FORMAT: &str = "courser-plan";
+/// The version that this program writes, and the newest that it reads.
+pub(crate) const VERSION: u32 = 1;
+
+/// A version of TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Version {
+    #[serde(rename = "1.2")]
+    Tls12,
+    #[serde(rename = "1.3")]
+    Tls13,
+}
+
+impl Version {
+    /// As `--tls` takes it.
+    pub(crate) fn flag(self) -> &'static str {
+        match self {
+            Self::Tls12 => "1.2",
+            Self::Tls13 => "1.3",
+        }
+    }
+
+    pub(crate) fn other(self) -> Self {
+        match self {
+            Self::Tls12 => Self::Tls13,
+            Self::Tls13 => Self::Tls12,
+        }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TLS {}", self.flag())
+    }
+}
+
+/// Everything that a plan rests on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Model {
+    /// Always `courser-plan`.
+    pub(crate) format: String,
+    /// Version of this format: 1.
+    pub(crate) version: u32,
+    pub(crate) tool: Tool,
+    /// When it was measured, RFC 3339, UTC.
+    pub(crate) created: String,
+    pub(crate) machine: Machine,
+    /// Name and version of the target.
+    pub(crate) target: String,
+    /// Seed of all randomness.
+    pub(crate) seed: u64,
+    /// What the core map means.
+    pub(crate) cores_note: String,
+    /// In the order of time.
+    pub(crate) runs: Vec<Mixed>,
+}
+
+/// A run: what was served, and what it took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Mixed {
+    /// What was asked, in words.
+    pub(crate) asked: String,
+    /// Whether the fit must not see it: it is there to be predicted.
+    pub(crate) unseen: bool,
+    pub(crate) mix: Mix,
+    /// Length of the window.
+    pub(crate) window_us: u64,
+    /// Processor time of the target in user mode, over the window.
+    pub(crate) user_us: u64,
+    /// The same in the kernel.
+    pub(crate) system_us: u64,
+    /// Connections that failed.
+    pub(crate) failed: u64,
+}
+
+impl Mixed {
+    fn cpu_us(&self) -> f64 {
+        float(self.user_us + self.system_us)
+    }
+}
+
+/// What is served, in counts: of a run, or of a second.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Mix {
+    /// The server's key: `RSA-2048`.
+    pub(crate) key: String,
+    pub(crate) tls: Version,
+    /// Connections with a full handshake.
+    pub(crate) full: f64,
+    /// Connections that resumed a session.
+    pub(crate) resumed: f64,
+    pub(crate) requests: f64,
+    /// Millions of bytes of answers.
+    pub(crate) megabytes: f64,
+}
+
+impl Mix {
+    /// What a run served.
+    pub(crate) fn of(key: KeyKind, tls: Version, object: usize, totals: &courser_record::Totals) -> Self {
+        let count = |full: bool| {
+            let ours = totals.negotiated.iter().filter(|kind| (kind.handshake == Handshake::Full) == full);
+            float(ours.map(|kind| kind.count).sum())
+        };
+        let requests = totals.requests.succeeded;
+        let (full, resumed) = (count(true), count(false));
+        let megabytes = float(requests.saturating_mul(object as u64)) / 1e6;
+        Self { key: key.to_string(), tls, full, resumed, requests: float(requests), megabytes }
+    }
+}
+
+/// A model that was fitted.
+pub(crate) struct Fitted {
+    /// Kinds of full handshakes that were measured.
+    kinds: Vec<(String, Version)>,
+    fit: Fit,
+}
+
+/// A run that the fit has not seen: what it predicts, and what was measured, microseconds of processor time.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Check {
+    pub(crate) asked: String,
+    pub(crate) predicted: f64,
+    pub(crate) measured: f64,
+}
+
+impl Check {
+    /// How far off the prediction was: 0.05 is 5 % too much.
+    pub(crate) fn error(&self) -> f64 {
+        self.predicted / self.measured - 1.0
+    }
+}
+
+impl Model {
+    /// Fits the runs that may be seen.
+    ///
+    /// # Errors
+    /// When they are too few.
+    pub(crate) fn fitted(&self) -> Result<Fitted, String> {
+        let runs: Vec<&Mixed> = self.runs.iter().filter(|run| !run.unseen).collect();
+        let mut kinds: Vec<(String, Version)> = Vec::new();
+        for run in runs.iter().filter(|run| run.mix.full > 0.0) {
+            let kind = (run.mix.key.clone(), run.mix.tls);
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+        let rows: Vec<Vec<f64>> = runs.iter().map(|run| row(&kinds, &run.mix)).collect();
+        let totals: Vec<f64> = runs.iter().map(|run| run.cpu_us()).collect();
+        let columns = kinds.len() + COSTS.len();
+        fit(&rows, &totals, self.seed)
+            .map(|fit| Fitted { kinds, fit })
+            .ok_or_else(|| format!("{} runs are too few for {columns} costs", runs.len()))
+    }
+
+    /// How well the fit predicts what it has not seen: all runs of a mix together.
+    pub(crate) fn checks(&self, fitted: &Fitted) -> Vec<Check> {
+        let mut checks: Vec<Check> = Vec::new();
+        for run in self.runs.iter().filter(|run| run.unseen) {
+            let Some(predicted) = fitted.predict(&run.mix) else { continue };
+            match checks.iter_mut().find(|check| check.asked == run.asked) {
+                Some(check) => {
+                    check.predicted += predicted.value;
+                    check.measured += run.cpu_us();
+                }
+                None => checks.push(Check {
+                    asked: run.asked.clone(),
+                    predicted: predicted.value,
+                    measured: run.cpu_us(),
+                }),
+            }
+        }
+        checks
+    }
+
+    /// Keys that were measured.
+    pub(crate) fn keys(&self) -> Vec<&str> {
+        let mut keys: Vec<&str> = self.runs.iter().map(|run| run.mix.key.as_str()).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+
+    /// Reads one that was kept.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is no model that this program knows.
+    pub(crate) fn read(path: &Path) -> Result<Self, String> {
+        let wrong = |why: &dyn fmt::Display| format!("{}: {why}", path.display());
+        let text = std::fs::read_to_string(path).map_err(|why| wrong(&why))?;
+        let value: serde_json::Value = serde_json::from_str(&text).map_err(|why| wrong(&why))?;
+        if value["format"] != FORMAT {
+            return Err(wrong(&"it is no model of `plan`: make one with `plan … --record FILE`"));
+        }
+        if value["version"].as_u64().is_none_or(|version| version > u64::from(VERSION)) {
+            return Err(wrong(&"it was written by a newer program: use that one"));
+        }
+        serde_json::from_value(value).map_err(|why| wrong(&why))
+    }
+
+    /// Keeps it: whole, or not at all.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn write(&self, path: &Path) -> Result<(), String> {
+        let text = serde_json::to_string_pretty(self).expect("a document of plain values");
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(".part");
+        let wrong = |why: std::io::Error| format!("{}: {why}", path.display());
+        std::fs::write(&beside, text + "\n").map_err(wrong)?;
+        std::fs::rename(&beside, path).map_err(wrong)
+    }
+}
+
+/// Costs beside full handshakes, in the order of the columns after those.
+const COSTS: [&str; 4] = ["resumed, TLS 1.2", "resumed, TLS 1.3", "request", "MB"];
+
+fn row(kinds: &[(String, Version)], mix: &Mix) -> Vec<f64> {
+    let is = |kind: &(String, Version)| kind.0 == mix.key && kind.1 == mix.tls;
+    let full = kinds.iter().map(|kind| if is(kind) { mix.full } else { 0.0 });
+    let resumed = |version: Version| if mix.tls == version { mix.resumed } else { 0.0 };
+    full.chain([resumed(Version::Tls12), resumed(Version::Tls13), mix.requests, mix.megabytes]).collect()
+}
+
+impl Fitted {
+    /// Processor time of a mix, microseconds; none for a key that was not measured.
+    pub(crate) fn predict(&self, mix: &Mix) -> Option<Prediction> {
+        let known = mix.full == 0.0 || self.kinds.contains(&(mix.key.clone(), mix.tls));
+        known.then(|| self.fit.predict(&row(&self.kinds, mix)))
+    }
+
+    /// What each part costs, microseconds.
+    pub(crate) fn costs(&self) -> Vec<(String, Prediction)> {
+        let full = self.kinds.iter().map(|(key, version)| format!("full, {version}, {key}"));
+        let names: Vec<String> = full.chain(COSTS.map(str::to_owned)).collect();
+        let count = names.len();
+        let single = |at: usize| -> Vec<f64> {
+            (0..count).map(|column| if column == at { 1.0 } else { 0.0 }).collect()
+        };
+        let cost = |(at, name)| (name, self.fit.predict(&single(at)));
+        names.into_iter().enumerate().map(cost).collect()
+    }
+
+    /// How far off it is for the runs that it has seen.
+    pub(crate) fn error(&self) -> f64 {
+        self.fit.error()
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "counts and times of minutes")]
+pub(crate) fn float(count: u64) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// What a target of paper spends: microseconds of a full handshake by key and version, of a resumed one by version,
+    /// of a request and of a megabyte.
+    fn truth(mix: &Mix) -> f64 {
+        let full = match (mix.key.as_str(), mix.tls) {
+            ("P-256", Version::Tls12) => 300.0,
+            ("P-256", Version::Tls13) => 280.0,
+            (_, Version::Tls12) => 1100.0,
+            (_, Version::Tls13) => 1000.0,
+        };
+        let resumed = if mix.tls == Version::Tls12 { 100.0 } else { 200.0 };
+        full * mix.full + resumed * mix.resumed + 20.0 * mix.requests + 500.0 * mix.megabytes
+    }
+
+    /// A model of such a target, with 2 % of noise.
+    pub(in crate::planner) fn model() -> Model {
+        let mut rng = fastrand::Rng::with_seed(5);
+        let mut runs = Vec::new();
+        for point in super::super::design::points(&[KeyKind::P256, KeyKind::Rsa(2048)], 3) {
+            let sessions = 600.0;
+            let connections = sessions * f64::from(point.reuse);
+            let requests = connections * f64::from(point.requests);
+            #[allow(clippy::cast_precision_loss, reason = "a size")]
+            let megabytes = requests * point.object as f64 / 1e6;
+            let mix = Mix {
+                key: point.key.to_string(),
+                tls: point.tls,
+                full: sessions,
+                resumed: connections - sessions,
+                requests,
+                megabytes,
+            };
+            #[allow(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "positive, of seconds"
+            )]
+            let cpu_us = (truth(&mix) * (0.98 + 0.04 * rng.f64())) as u64;
+            runs.push(Mixed {
+                asked: point.to_string(),
+                unseen: point.unseen,
+                mix,
+                window_us: 2_000_000,
+                user_us: cpu_us / 2,
+                system_us: cpu_us - cpu_us / 2,
+                failed: 0,
+            });
+        }
+        Model {
+            format: FORMAT.into(),
+            version: VERSION,
+            tool: crate::keep::tool(),
+            created: "2026-01-31T12:00:00Z".into(),
+            machine: Machine { cpu_model: "Example CPU 3000".into(), cores: 2, ..Machine::default() },
+            target: "courser 0.1.0".into(),
+            seed: 3,
+            cores_note: String::new(),
+            runs,
+        }
+    }
+
+    #[test]
+    fn the_parts_are_told_apart_and_unseen_mixes_predicted() {
+        let model = model();
+        let fitted = model.fitted().unwrap();
+        let cost = |name: &str| {
+            let costs = fitted.costs();
+            costs.into_iter().find(|(known, _)| known == name).unwrap().1.value
+        };
+        assert!((cost("full, TLS 1.3, RSA-2048") / 1000.0 - 1.0).abs() < 0.1, "{:?}", fitted.costs());
+        assert!((cost("resumed, TLS 1.2") / 100.0 - 1.0).abs() < 0.1, "{:?}", fitted.costs());
+        let checks = model.checks(&fitted);
+        assert_eq!(checks.len(), 3);
+        assert!(checks.iter().all(|check| check.error().abs() < 0.1), "{checks:?}");
+    }
+
+    #[test]
+    fn a_key_that_was_not_measured_has_no_prediction() {
+        let fitted = model().fitted().unwrap();
+        let mut mix = model().runs[0].mix.clone();
+        mix.key = "RSA-4096".into();
+        assert_eq!(fitted.predict(&mix), None);
+        mix.full = 0.0;
+        assert!(fitted.predict(&mix).is_some(), "resumed connections need no key");
+    }
+
+    #[test]
+    fn a_model_is_read_as_it_was_written_and_others_are_refused() {
+        let folder = courser_testkit::Folder::new();
+        let path = folder.path().join("model.json");
+        model().write(&path).unwrap();
+        assert_eq!(Model::read(&path).unwrap(), model());
+        let newer = std::fs::read_to_string(&path).unwrap().replacen("\"version\": 1", "\"version\": 2", 1);
+        std::fs::write(&path, newer).unwrap();
+        assert!(Model::read(&path).unwrap_err().contains("newer program"));
+        std::fs::write(&path, "{}").unwrap();
+        assert!(Model::read(&path).unwrap_err().contains("no model"));
+    }
+
+    #[test]
+    fn two_runs_fit_nothing() {
+        let mut model = model();
+        model.runs.truncate(2);
+        assert!(model.fitted().is_err_and(|why| why.contains("too few")));
+    }
+}

@@ -1,0 +1,232 @@
+//! Makes the runs of a design: one target for each key, about equally busy, its processor time under observation.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use courser_load::allowed_cpus;
+use courser_record::Run;
+use fastrand::Rng;
+
+use super::design::{Point, points};
+use super::model::{FORMAT, Mix, Mixed, Model, VERSION, float};
+use crate::exit::Failure;
+use crate::keep;
+use crate::lab::cores::{ByHand, CoreMap, list};
+use crate::lab::scratch::Scratch;
+use crate::lab::{block, command};
+use crate::measure::Interrupt;
+use crate::target::{self, Definition, KeyKind, Running, TargetLane, Tls, Wanted};
+
+/// Connections at a time while a point's full load is looked for.
+const CLIENTS: u32 = 16;
+/// How long that takes, at most.
+const FEELER: Duration = Duration::from_millis(700);
+/// How long caches may warm up, and the load may climb, at most.
+const WARM_UP: Duration = Duration::from_millis(300);
+/// The part of the target's core that is then asked for, alike in all runs: an event costs more where few come together.
+const LOAD: f64 = 0.4;
+/// Of what the generator reached no more than this is offered: beyond it the schedule is late.
+const OFFERED: f64 = 0.75;
+/// Connections that may wait to be accepted.
+const BACKLOG: u32 = 4096;
+
+/// What is to be measured.
+pub(crate) struct Trial<'a> {
+    pub(crate) target: &'a Definition,
+    pub(crate) keys: Vec<KeyKind>,
+    pub(crate) seed: u64,
+    /// Length of a run.
+    pub(crate) time: Duration,
+    /// How often each run is made: far apart, so that what the machine does for a while is not one run's alone.
+    pub(crate) rounds: usize,
+    pub(crate) quiet: bool,
+}
+
+/// Targets that run, and how they are reached.
+struct Ready {
+    cores: CoreMap,
+    origin_pid: u32,
+    targets: Vec<(KeyKind, Running)>,
+    interrupt: Interrupt,
+    seed: u64,
+}
+
+impl Trial<'_> {
+    /// Makes all runs, a few seconds each. None when Ctrl-C came: some of the costs are no model.
+    ///
+    /// # Errors
+    /// When a target does not start or cannot be measured.
+    pub(crate) fn measure(&self) -> Result<Option<Model>, Failure> {
+        let interrupt = Interrupt::install()?;
+        let cores = CoreMap::new(&allowed_cpus(), 1, &ByHand::default()).map_err(Failure::System)?;
+        // Dropped last: what runs writes there.
+        let scratch = Scratch::new()?;
+        let folder = |name: &str| scratch.path().join(name);
+        let (backends, origin) =
+            target::origin(1, &cores.origin, &folder("origin")).map_err(Failure::System)?;
+        let start = |key: &KeyKind| {
+            let wanted = self.wanted(*key, &cores, &backends, folder(&key.to_string()), &folder("keys"))?;
+            let running = target::start(self.target, &wanted);
+            Ok((*key, running.map_err(|why| Failure::System(why.to_string()))?))
+        };
+        let targets = self.keys.iter().map(start).collect::<Result<Vec<_>, Failure>>()?;
+        let mut ready = Ready { cores, origin_pid: origin.pid, targets, interrupt, seed: self.seed };
+        let points = points(&self.keys, self.seed);
+        let mut rates: Vec<Option<f64>> = vec![None; points.len()];
+        let mut order: Vec<usize> = (0..points.len()).collect();
+        let mut rng = Rng::with_seed(self.seed);
+        let mut runs = Vec::new();
+        for _ in 0..self.rounds {
+            for index in &order {
+                let number = runs.len() + 1;
+                let all = points.len() * self.rounds;
+                self.tell(&format!("{number} of {all}: {}", points[*index]));
+                match ready.run(&points[*index], self.time, &mut rates[*index])? {
+                    Some(run) => runs.push(run),
+                    None => return Ok(None),
+                }
+            }
+            rng.shuffle(&mut order);
+        }
+        Ok(Some(self.model(&ready, runs)))
+    }
+
+    fn tell(&self, line: &str) {
+        if !self.quiet {
+            tell!("{line}");
+        }
+    }
+
+    fn wanted(
+        &self,
+        key: KeyKind,
+        cores: &CoreMap,
+        backends: &[SocketAddr],
+        folder: PathBuf,
+        keys: &Path,
+    ) -> Result<Wanted, Failure> {
+        let certificate = target::certificate(key, keys).map_err(Failure::System)?;
+        Ok(Wanted {
+            tls: Some(Tls {
+                versions: vec!["1.2".into(), "1.3".into()],
+                suites: Vec::new(),
+                groups: vec!["X25519".into()],
+                certificates: vec![certificate],
+                tickets: true,
+                session_cache: None,
+            }),
+            lane: TargetLane::Tuned,
+            workers: 1,
+            cpus: cores.target.clone(),
+            backends: backends.to_vec(),
+            backend_tls: false,
+            http: true,
+            backlog: BACKLOG,
+            folder,
+        })
+    }
+
+    fn model(&self, ready: &Ready, runs: Vec<Mixed>) -> Model {
+        let version = ready.targets.first().map_or("", |(_, running)| &running.version);
+        Model {
+            format: FORMAT.into(),
+            version: VERSION,
+            tool: keep::tool(),
+            created: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+            machine: keep::machine(),
+            target: format!("{} {version}", self.target.name).trim().to_owned(),
+            seed: self.seed,
+            cores_note: ready.cores.note(),
+            runs,
+        }
+    }
+}
+
+impl Ready {
+    /// A short closed loop says what a connection costs, the first time; then so many that the target's core is about as
+    /// busy in all runs.
+    fn run(
+        &mut self,
+        point: &Point,
+        time: Duration,
+        known: &mut Option<f64>,
+    ) -> Result<Option<Mixed>, Failure> {
+        let warm_up = format!("{}ms", WARM_UP.min(time).as_millis());
+        let flags = |words: [&str; 6]| words.map(str::to_owned);
+        if known.is_none() {
+            let clients = CLIENTS.to_string();
+            let closed = flags(["--connections", &clients, "--warm-up", &warm_up, "--ramp-up", "0"]);
+            let Some(full) = self.load(point, &closed, FEELER.min(time))? else { return Ok(None) };
+            *known = Some(rate(&full, point));
+        }
+        let rate = format!("{:.2}", known.unwrap_or(1.0));
+        let open = flags(["--rate", &rate, "--warm-up", &warm_up, "--ramp-up", &warm_up]);
+        let Some(run) = self.load(point, &open, time)? else { return Ok(None) };
+        let server = run.server.as_ref().ok_or_else(unobserved)?;
+        if server.user_us + server.system_us == 0 || run.totals.connections.succeeded == 0 {
+            return Err(Failure::System(format!("{point}: nothing came of it; give it a longer --time")));
+        }
+        Ok(Some(Mixed {
+            asked: point.to_string(),
+            unseen: point.unseen,
+            mix: Mix::of(point.key, point.tls, point.object, &run.totals),
+            window_us: run.totals.window_us,
+            user_us: server.user_us,
+            system_us: server.system_us,
+            failed: run.totals.connections.failed,
+        }))
+    }
+
+    fn load(&mut self, point: &Point, model: &[String], time: Duration) -> Result<Option<Run>, Failure> {
+        let arguments = self.arguments(point, model, time)?;
+        let prepared = command::prepare(&arguments)?;
+        let measured = block::measure_runs(&prepared, "", &self.interrupt);
+        // A target that died says more than the connections that it cut.
+        let ended = self.targets.iter_mut().find_map(|(_, running)| running.ended());
+        if let Some(why) = ended {
+            return Err(Failure::System(format!("the target ended before its load did: {why}")));
+        }
+        let (runs, cut) = measured?;
+        if cut {
+            return Ok(None);
+        }
+        runs.into_iter().next().map(Some).ok_or_else(|| Failure::System("a run without a window".into()))
+    }
+
+    fn arguments(&self, point: &Point, model: &[String], time: Duration) -> Result<Vec<String>, Failure> {
+        let found = self.targets.iter().find(|(key, _)| *key == point.key);
+        let (_, running) = found.ok_or_else(|| Failure::System(format!("no target for {}", point.key)))?;
+        let words = format!(
+            "load https://{}/?s={object} --expect-length {object} --reuse {} --requests {} --tls {} --sni {} --groups X25519,P-256 \
+             --duration {}ms --drain 2s --timeout 4s --cpus {} --seed {} --in-flight 6000 \
+             --server-pid {} --server-cpus {} --origin-pid {}",
+            running.address,
+            point.reuse,
+            point.requests,
+            point.tls.flag(),
+            command::SERVER_NAME,
+            time.as_millis(),
+            list(&self.cores.generator),
+            self.seed,
+            running.pid,
+            list(&self.cores.target),
+            self.origin_pid,
+            object = point.object,
+        );
+        Ok(words.split_whitespace().map(str::to_owned).chain(model.iter().cloned()).collect())
+    }
+}
+
+/// Sessions a second that take [`LOAD`] of the target's core, as far as the generator can make them.
+fn rate(full: &Run, point: &Point) -> f64 {
+    let connections = float(full.totals.connections.succeeded.max(1));
+    let reached = connections * 1e6 / float(full.totals.window_us.max(1));
+    let spent = full.server.as_ref().map(|server| float(server.user_us + server.system_us) / connections);
+    let possible = spent.filter(|us| *us > 0.0).map_or(reached, |us| 1e6 / us);
+    ((LOAD * possible).min(OFFERED * reached) / f64::from(point.reuse)).max(1.0)
+}
+
+fn unobserved() -> Failure {
+    Failure::System("the target's processor time cannot be read: a plan needs /proc of its processes".into())
+}

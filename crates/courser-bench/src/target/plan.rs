@@ -1,0 +1,216 @@
+//! What is to be run for a specification: programs, their files, where they listen. Also whether a target can do it at
+//! all.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use courser_record::lab::File;
+
+use super::definition::Definition;
+use super::installed::Installed;
+use super::keeper::KeptCommand;
+use super::template::{Context, Place, holds, render};
+use super::{KeyKind, NotStarted, Tls, Wanted};
+
+/// Everything that is needed to start a target.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    /// What is to be run: one program, or two of a chain, the one in front first.
+    pub(super) commands: Vec<KeptCommand>,
+    /// Where each listens.
+    pub(super) addresses: Vec<SocketAddr>,
+    /// The files that were written for them.
+    pub(super) files: Vec<File>,
+    /// The program in front.
+    pub(super) installed: Installed,
+    /// What a reader has to know.
+    pub(super) remarks: Vec<String>,
+}
+
+/// Plans a target, and writes its files.
+pub(super) fn plan(definition: &Definition, wanted: &Wanted) -> Result<Plan, NotStarted> {
+    let parts: Vec<&Definition> = definition.parts().collect();
+    let failed = |what: &str, why: &dyn std::fmt::Display| NotStarted::Failed(format!("{what}: {why}"));
+    let addresses = free_addresses(parts.len()).map_err(|why| failed("no free port", &why))?;
+    let mut plan: Option<Plan> = None;
+    for (index, part) in parts.iter().enumerate() {
+        let wanted = of_part(wanted, index, &addresses);
+        let installed = part.installed().map_err(|how| missing(part, &how))?;
+        let planned = plan_part(part, &wanted, addresses[index], installed)?;
+        plan = Some(match plan {
+            None => planned,
+            Some(front) => front.and(planned),
+        });
+    }
+    plan.ok_or_else(|| NotStarted::Failed(format!("{} has no parts", definition.name)))
+}
+
+impl Plan {
+    fn and(mut self, behind: Self) -> Self {
+        self.commands.extend(behind.commands);
+        self.addresses.extend(behind.addresses);
+        self.files.extend(behind.files);
+        self.remarks.extend(behind.remarks);
+        self
+    }
+}
+
+fn missing(part: &Definition, how: &str) -> NotStarted {
+    NotStarted::Missing(format!("{} is not installed: {how}", part.own_name()))
+}
+
+/// Of a chain, only the first part has to do with clients, and only the last with backends.
+fn of_part(wanted: &Wanted, index: usize, addresses: &[SocketAddr]) -> Wanted {
+    let mut own = wanted.clone();
+    if index > 0 {
+        own.tls = None;
+    }
+    if let Some(next) = addresses.get(index + 1) {
+        own.backends = vec![*next];
+        own.backend_tls = false;
+    }
+    own
+}
+
+fn plan_part(
+    part: &Definition,
+    wanted: &Wanted,
+    listen: SocketAddr,
+    installed: Installed,
+) -> Result<Plan, NotStarted> {
+    let folder = wanted.folder.join(part.own_name());
+    let place = Place {
+        folder: folder.display().to_string(),
+        listen,
+        version: installed.version.clone(),
+        library: installed.library.clone().unwrap_or_default(),
+        needed: installed.needed.clone(),
+    };
+    let context = Context::new(wanted, place);
+    check(part, wanted, &context)?;
+    let failed = |why| NotStarted::Failed(format!("{} cannot be set up: {why}", part.own_name()));
+    set_up(part, &context, &folder, listen, installed).map_err(failed)
+}
+
+/// Whether it can do what is wanted.
+pub(super) fn check(part: &Definition, wanted: &Wanted, context: &Context) -> Result<(), NotStarted> {
+    let cannot = |why: &str| NotStarted::Cannot(format!("{} cannot: {why}", part.title));
+    if let Some(why) = wanted.tls.as_ref().and_then(|tls| beyond(part, tls)) {
+        return Err(cannot(&why));
+    }
+    for one in &part.cannot {
+        if holds(&one.when, context).map_err(NotStarted::Failed)? {
+            let why = render(&part.name, &one.reason, context).map_err(NotStarted::Failed)?;
+            return Err(cannot(&why));
+        }
+    }
+    Ok(())
+}
+
+/// What is beyond the limits of a target.
+fn beyond(part: &Definition, tls: &Tls) -> Option<String> {
+    let first = |asked: &[String], limit: &Option<Vec<String>>| {
+        let limit = limit.as_ref()?;
+        asked.iter().find(|one| !limit.contains(one)).cloned()
+    };
+    let least = part.only.least_rsa_bits.unwrap_or(0);
+    let small = tls.certificates.iter().find(|one| matches!(one.kind, KeyKind::Rsa(bits) if bits < least));
+    first(&tls.versions, &part.only.versions)
+        .map(|version| format!("it does not speak TLS {version}"))
+        .or_else(|| {
+            first(&tls.suites, &part.only.suites).map(|suite| format!("it does not have the suite {suite}"))
+        })
+        .or_else(|| {
+            first(&tls.groups, &part.only.groups).map(|group| format!("it does not have the group {group}"))
+        })
+        .or_else(|| {
+            small.map(|one| format!("it takes no RSA key under {least} bits, and {} is asked for", one.kind))
+        })
+}
+
+fn set_up(
+    part: &Definition,
+    context: &Context,
+    folder: &Path,
+    listen: SocketAddr,
+    installed: Installed,
+) -> Result<Plan, String> {
+    make_folder(folder)?;
+    let mut files = Vec::new();
+    for (name, text) in &part.files {
+        let text = render(name, text, context)?;
+        write(&folder.join(name), &text)?;
+        files.push(File { name: format!("{}/{name}", part.own_name()), text });
+    }
+    let filled = |text: &String| render(&part.name, text, context);
+    let arguments = part.arguments.iter().map(filled).collect::<Result<Vec<_>, _>>()?;
+    let environment = part.environment.iter().map(|(name, text)| Ok((name.clone(), filled(text)?)));
+    let environment = environment.collect::<Result<Vec<(String, String)>, String>>()?;
+    let command = KeptCommand {
+        name: part.own_name().to_owned(),
+        command: std::iter::once(installed.program.display().to_string()).chain(arguments).collect(),
+        environment: environment.into_iter().filter(|(_, value)| !value.is_empty()).collect(),
+        log: folder.join("output.log"),
+        folder: folder.to_owned(),
+    };
+    let remarks = remarks(part, context)?;
+    Ok(Plan { commands: vec![command], addresses: vec![listen], files, installed, remarks })
+}
+
+fn remarks(part: &Definition, context: &Context) -> Result<Vec<String>, String> {
+    let mut said = Vec::new();
+    for remark in &part.remark {
+        if holds(&remark.when, context)? {
+            said.push(render(&part.name, &remark.text, context)?);
+        }
+    }
+    Ok(said)
+}
+
+/// Makes a folder that only we may list. Others may pass through it: there are programs that give up being root.
+pub(super) fn make_folder(folder: &Path) -> Result<(), String> {
+    let made = fs::DirBuilder::new().recursive(true).mode(0o711).create(folder);
+    made.map_err(|why| format!("{}: {why}", folder.display()))
+}
+
+/// Writes a file for its owner alone.
+pub(super) fn write(path: &Path, text: &str) -> Result<(), String> {
+    let named = |why: std::io::Error| format!("{}: {why}", path.display());
+    let mut file =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path).map_err(named)?;
+    file.write_all(text.as_bytes()).map_err(named)
+}
+
+/// Free ports of 127.0.0.1, all different.
+///
+/// They are below those that connections get by themselves, if there is room, so that no client takes one before its
+/// server does.
+pub(super) fn free_addresses(count: usize) -> std::io::Result<Vec<SocketAddr>> {
+    let listeners = (0..count).map(|_| free_listener()).collect::<Result<Vec<_>, _>>()?;
+    listeners.iter().map(TcpListener::local_addr).collect()
+}
+
+fn free_listener() -> std::io::Result<TcpListener> {
+    // Runs at the same time begin at different ports, and one run never has a port twice in a row.
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    const FIRST: u32 = 10_000;
+    let room = first_of_clients().saturating_sub(FIRST);
+    for _ in 0..room.min(1000) {
+        let number = std::process::id().wrapping_mul(131).wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        let port = u16::try_from(FIRST + number % room).unwrap_or(0);
+        if let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+            return Ok(listener);
+        }
+    }
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+}
+
+/// The lowest port that connections get by themselves.
+fn first_of_clients() -> u32 {
+    let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    range.split_whitespace().next().and_then(|port| port.parse().ok()).unwrap_or(0)
+}

@@ -1,0 +1,198 @@
+//! `run`: a suite on terminators of this machine, and what it says of those that cannot, do not start, or die.
+
+use std::fs;
+use std::path::Path;
+
+use courser_record::lab::{CellState, Lab, Stretch};
+use courser_testkit::{Courser, KeyType, Process, TestCa};
+
+use crate::mini::{A_SECOND, Mini, SUITE, cell, ended, fake, outcome};
+use crate::support::bench;
+use crate::targets::{find_process, is_installed, kill, of_folder};
+
+/// Blocks were measured, however many connections a busy machine had time for.
+fn is_measured(lab: &Lab, target: &str) {
+    let cell = cell(lab, target);
+    assert_eq!((cell.state, cell.reason.as_deref()), (CellState::Done, None), "{target}");
+    assert!(!cell.blocks.is_empty(), "{target}");
+}
+
+/// The only stretch of a target, in which there was something.
+fn stretch<'a>(lab: &'a Lab, target: &str) -> &'a Stretch {
+    is_measured(lab, target);
+    let stretch = &cell(lab, target).blocks[0].stretches[0];
+    assert!(stretch.succeeded > 0 && stretch.failed == 0, "{target}: {stretch:?}");
+    stretch
+}
+
+#[test]
+fn a_suite_ends_with_a_record_and_a_page_that_can_be_drawn_again() {
+    let Some(mini) = Mini::of(&["nginx", "haproxy"]) else { return };
+    let run = mini.run(&[&A_SECOND[..], &["-o", "page.html"]].concat());
+    ended(&run, 0, &["record: record.json", "page: page.html"]);
+    assert!(run.stdout.contains("A mini suite") && run.stdout.contains("HAProxy"), "{run:?}");
+    let lab = mini.record();
+    assert_eq!((lab.cut.as_deref(), lab.cells.len(), lab.targets.len()), (None, 2, 2));
+    for (target, file) in [("nginx", "nginx.conf"), ("haproxy", "haproxy.cfg")] {
+        assert!(stretch(&lab, target).user_us > Some(0), "{target}");
+        let cell = cell(&lab, target);
+        let verified = cell.verified.as_ref().unwrap();
+        assert_eq!((verified.version.as_str(), verified.body_bytes), ("TLS 1.3", Some(1024)), "{target}");
+        let written = cell.files.iter().find(|written| written.name.ends_with(file));
+        assert!(
+            written.is_some_and(|written| written.text.contains("TLSv1.3")),
+            "{target}: {:?}",
+            cell.files
+        );
+        assert!(!cell.files.iter().any(|file| file.text.contains("PRIVATE KEY")), "{target}");
+        assert!(cell.command.iter().any(|word| word.ends_with(file)), "{target}: {:?}", cell.command);
+    }
+    ended(&mini.finished(&["report", "record.json", "-o", "again.html"]), 0, &[]);
+    let page = |name| fs::read_to_string(mini.join(name)).unwrap();
+    assert!(
+        page("page.html") == page("again.html"),
+        "the page of the run is another than that of its record"
+    );
+    assert_eq!(of_folder(mini.path()), Vec::<String>::new());
+    let left = fs::read_dir(mini.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    let left: Vec<_> = left.filter(|name| name.to_string_lossy().starts_with("courser-bench-")).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_target_that_nobody_knows_is_told_with_the_nearest_and_leaves_no_record() {
+    let mini = Mini::new();
+    let run = mini.run(&["--targets", "nginx,haproxi"]);
+    ended(&run, 2, &["error: ", "\"haproxi\"", "did you mean haproxy?", "haproxi=https://"]);
+    ended(&mini.run(&["--targets", "nginx:fast"]), 2, &["`stock` or `tuned`"]);
+    ended(&mini.run(&["--target", "far=ftp://a/"]), 2, &["far=ftp://a/", "write https://host:port/path"]);
+    ended(&mini.run(&["--case", "nope"]), 2, &["no case like \"nope\"; it has full"]);
+    ended(&mini.finished(&["run", "capacty"]), 2, &["did you mean capacity?"]);
+    assert!(!mini.join("record.json").exists(), "a record of nothing is in the way of the next try");
+}
+
+#[test]
+fn a_target_that_cannot_is_shown_with_its_reason_and_the_others_go_on() {
+    if !is_installed("nginx") || !is_installed("courser") {
+        eprintln!("skipped: nginx or courser is not installed");
+        return;
+    }
+    let mini = Mini::with(&SUITE.replace("P-256", "RSA-1024"));
+    let run = mini.run(&["--targets", "courser,nginx"]);
+    ended(&run, 0, &["cannot: "]);
+    assert!(run.stdout.contains("no RSA key under 2048 bits"), "{run:?}");
+    let lab = mini.record();
+    let (state, reason) = outcome(&lab, "courser");
+    assert!(
+        state == CellState::Cannot && reason.contains("no RSA key under 2048 bits"),
+        "{state:?}: {reason}"
+    );
+    is_measured(&lab, "nginx");
+    assert!(fs::read_to_string(mini.join("record.html")).unwrap().contains("no RSA key under 2048 bits"));
+}
+
+#[test]
+fn targets_that_do_not_start_are_told_and_tried_again() {
+    let Some(mini) = Mini::of(&["hitch", "haproxy", "nginx"]) else { return };
+    fake(mini.path(), "hitch", "echo 'no such setting'; exit 3");
+    fake(mini.path(), "haproxy", "exec sleep 1000");
+    let path = format!("{}:{}", mini.path().display(), std::env::var("PATH").unwrap());
+    let run = Process::start(mini.suite(&[]).env("PATH", path)).finish();
+    ended(&run, 3, &["failed: hitch ended by itself (exit code 3): no such setting"]);
+    let lab = mini.record();
+    let told = [outcome(&lab, "hitch"), outcome(&lab, "haproxy")];
+    assert!(told.iter().all(|(state, _)| *state == CellState::Failed), "{told:?}");
+    assert!(told[0].1.contains("no such setting"), "{told:?}");
+    assert!(told[1].1.contains("nothing accepts connections at 127.0.0.1:"), "{told:?}");
+    is_measured(&lab, "nginx");
+    assert_eq!(of_folder(mini.path()), Vec::<String>::new());
+    // What was the matter is gone now.
+    ended(&mini.run(&["--resume"]), 0, &[]);
+    let again = mini.record();
+    for target in ["hitch", "haproxy"] {
+        is_measured(&again, target);
+    }
+    assert_eq!(cell(&again, "nginx"), cell(&lab, "nginx"));
+}
+
+#[test]
+fn a_target_that_dies_in_the_middle_is_told_and_the_others_go_on() {
+    let Some(mini) = Mini::of(&["nginx", "haproxy"]) else { return };
+    let process = Process::start(&mut mini.suite(&["--rounds", "2", "--seconds", "600ms"]));
+    mini.first_block();
+    // Whoever was first is last in the second round: a turn of each is left.
+    let haproxy = find_process(mini.path(), "/haproxy -db").unwrap();
+    kill(haproxy);
+    let run = process.finish();
+    ended(&run, 3, &["failed: it ended before its load did: haproxy ended by itself (signal 9"]);
+    let lab = mini.record();
+    let (state, reason) = outcome(&lab, "haproxy");
+    assert!(state == CellState::Failed && reason.contains("signal 9"), "{state:?}: {reason}");
+    assert!(cell(&lab, "haproxy").blocks.len() < 2);
+    is_measured(&lab, "nginx");
+    assert_eq!(cell(&lab, "nginx").blocks.len(), 2);
+    assert!(run.stdout.contains("signal 9"), "{run:?}");
+    assert_eq!(of_folder(mini.path()), Vec::<String>::new());
+}
+
+#[test]
+fn a_typo_in_a_suite_is_told_with_line_and_column() {
+    for (right, wrong, place, said) in [
+        ("measure =", "mesure =", "line 11, column 1", "unknown field `mesure`, expected one of `id`"),
+        ("clients = 8", "clientz = 8", "line 16, column 1", "unknown field `clientz`"),
+        ("clients = 8", "clients = \"8\"", "line 16, column 11", "only text is in quotes"),
+        ("clients = 8", "clients = 0", "line 16, column 11", "a number above 0"),
+        ("saturation", "saturate", "line 11, column 11", "expected one of `saturation`"),
+        ("\"1.3\"", "[\"1.3\", \"1.4\"]", "line 13, column 11", "\"1.4\" is no version: write one of 1.0,"),
+        ("P-256", "P-257", "line 14, column 7", "P-257 is no kind of key; write RSA-2048"),
+        ("1 KB", "1 XB", "line 15, column 10", "write `107 B`, `4 KB` or `1 MB`"),
+        ("clients = 8", "engine = \"steam\"", "line 16, column 10", "write one of lean, real, foreign"),
+        ("measure", "seconds = -1\nmeasure", "line 11, column 11", "a number above 0"),
+        ("haproxy", "haproxi", "line 7, column 11", "did you mean haproxy?"),
+        ("[group.case]", "[group.case", "line 12, column 12", "unclosed table"),
+    ] {
+        let mini = Mini::with(&SUITE.replacen(right, wrong, 1));
+        let run = mini.run(&[]);
+        ended(&run, 2, &["error: mini.toml: ", place, said]);
+        assert!(!mini.join("record.json").exists(), "{wrong}");
+    }
+}
+
+#[test]
+fn one_that_is_not_ours_to_start_is_measured_too() {
+    if !is_installed("courser") {
+        eprintln!("skipped: courser is not built");
+        return;
+    }
+    let mini = Mini::new();
+    let origin = bench(&["origin", "--listen", "127.0.0.1:0"]);
+    let backend = origin.wait_stdout("where it listens", |lines| {
+        lines.iter().find_map(|line| line.strip_prefix("listening on http://").map(str::to_owned))
+    });
+    let combined = TestCa::new().localhost(KeyType::EcdsaP256, &mini.folder, "own.pem");
+    let program = Path::new(env!("CARGO_BIN_EXE_courser-bench")).with_file_name("courser");
+    let courser = Courser::setup(program).cert(combined).backend(backend).start();
+    let target = format!("mine=https://{}", courser.address());
+    let run = mini.run(&[&A_SECOND[..], &["--target", &target]].concat());
+    ended(&run, 0, &[]);
+    let lab = mini.record();
+    assert!(lab.targets[0].note.contains(&courser.address().to_string()), "{:?}", lab.targets);
+    assert_eq!(
+        (stretch(&lab, "mine").user_us, cell(&lab, "mine").command.len()),
+        (None, 0),
+        "it is not ours to watch"
+    );
+}
+
+#[test]
+fn a_round_trip_between_generator_and_target_is_in_every_response() {
+    let Some(mini) = Mini::of(&["nginx"]) else { return };
+    ended(&mini.run(&[&A_SECOND[..], &["--rtt", "20ms"]].concat()), 0, &[]);
+    let lab = mini.record();
+    assert_eq!(lab.rtt_us, Some(20_000));
+    let stretch = stretch(&lab, "nginx");
+    let handshake = stretch.full_handshake.mean_us.unwrap();
+    let response = stretch.response.summary().mean_us.unwrap();
+    // Connecting takes one round trip, and the handshake of TLS 1.3 another.
+    assert!(handshake >= 40_000.0 && response >= 20_000.0, "{handshake} and {response}");
+}

@@ -1,0 +1,291 @@
+//! Terminators that are installed here, started for real: set up as asked, and gone whoever is killed.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use courser_testkit::{Folder, PATIENCE};
+use serde_json::Value;
+
+use crate::support::finished;
+
+/// What every terminator can be asked for.
+const ASKED: [&str; 6] = [
+    "--versions=1.2",
+    "--suites=TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
+    "--groups=P-384",
+    "--key=P-256",
+    "--session-cache=1000",
+    "--no-tickets",
+];
+
+/// `courser-bench start`, and what it has told.
+struct Started {
+    child: Child,
+    /// It goes on for as long as this is open; waiting for a child would close its own.
+    input: Option<ChildStdin>,
+    told: Vec<String>,
+    folder: Folder,
+}
+
+impl Started {
+    /// Starts a target; `None` when it is not installed here.
+    fn new(target: &str, arguments: &[&str]) -> Option<Self> {
+        if !is_installed(target) {
+            eprintln!("skipped: {target} is not installed");
+            return None;
+        }
+        let folder = Folder::new();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_courser-bench"))
+            .args(["start", target, "--folder"])
+            .arg(folder.path())
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(fs::File::create(folder.path().join("complaints")).unwrap())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut told: Vec<String> = Vec::new();
+        for line in output.lines().map_while(Result::ok) {
+            told.push(line);
+            if told.last().is_some_and(|line| line.starts_with("command ")) {
+                break;
+            }
+        }
+        let input = child.stdin.take();
+        let started = Self { child, input, told, folder };
+        assert!(started.fact("command").is_some(), "{target} does not start: {}", started.logs());
+        Some(started)
+    }
+
+    /// What is told behind a word.
+    fn fact(&self, word: &str) -> Option<&str> {
+        self.told.iter().find_map(|line| line.strip_prefix(word)?.strip_prefix(' '))
+    }
+
+    fn pid(&self, word: &str) -> u32 {
+        self.fact(word)
+            .and_then(|pid| pid.parse().ok())
+            .unwrap_or_else(|| panic!("no {word}: {:?}", self.told))
+    }
+
+    fn url(&self) -> &str {
+        self.fact("listening on").unwrap()
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.url().rsplit_once('/').unwrap().1.parse().unwrap()
+    }
+
+    /// What the target printed, and what was complained about.
+    fn logs(&self) -> String {
+        let parts = fs::read_dir(self.folder.path()).unwrap().map(|part| part.unwrap().path());
+        let logs =
+            parts.flat_map(|part| [fs::read_to_string(part.join("output.log")), fs::read_to_string(part)]);
+        logs.map(Result::unwrap_or_default).collect()
+    }
+
+    /// An object that came through it from the origin.
+    fn exchange(&self) -> String {
+        // By name: there are terminators that answer nobody else.
+        let url = format!("https://localhost:{}/?s=1000", self.address().port());
+        let mut curl = Command::new("curl");
+        curl.args([
+            "-4sk",
+            "--max-time",
+            "10",
+            "-o",
+            "/dev/null",
+            "-w",
+            "%{http_code} %{size_download}",
+            &url,
+        ]);
+        String::from_utf8(curl.output().unwrap().stdout).unwrap()
+    }
+
+    /// What it negotiates.
+    fn inspect(&self) -> Value {
+        let run = finished(&["inspect", "--json", "--sni", "localhost", &self.address().to_string()]);
+        let page: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|why| panic!("{why}: {run:?}"));
+        page["endpoints"][0].clone()
+    }
+
+    /// Closes its standard input, waits for its end, and looks that nothing is left.
+    fn stop(mut self) {
+        drop(self.input.take());
+        assert!(self.child.wait().unwrap().success());
+        assert_eq!(of_folder(self.folder.path()), Vec::<String>::new());
+    }
+
+    /// Waits until nothing is left that was started in its folder.
+    fn wait_until_nothing_is_left(&self) {
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            if of_folder(self.folder.path()).is_empty() {
+                return;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        panic!("left: {:#?}", of_folder(self.folder.path()));
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(crate) fn is_installed(target: &str) -> bool {
+    static INSTALLED: OnceLock<Vec<String>> = OnceLock::new();
+    let ask = || {
+        let run = finished(&["targets", "--json"]);
+        let page: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|why| panic!("{why}: {run:?}"));
+        let all = page["targets"].as_array().unwrap().iter().filter(|one| one["installed"] == true);
+        all.map(|one| one["name"].as_str().unwrap().to_owned()).collect()
+    };
+    INSTALLED.get_or_init(ask).iter().any(|name| name == target)
+}
+
+pub(crate) fn kill(pid: u32) {
+    assert!(Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap().success());
+}
+
+/// Processes that have something to do with a folder: their arguments name it, or they run in it.
+pub(crate) fn of_folder(folder: &Path) -> Vec<String> {
+    let name = folder.to_str().unwrap();
+    let about = |process: PathBuf| {
+        let arguments = fs::read(process.join("cmdline")).unwrap_or_default();
+        let arguments = String::from_utf8_lossy(&arguments).replace('\0', " ");
+        let runs_in = fs::read_link(process.join("cwd")).unwrap_or_default();
+        let is_ours = arguments.contains(name) || runs_in.starts_with(folder);
+        is_ours.then(|| format!("{}: {arguments}", process.display()))
+    };
+    let all = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
+    all.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().parse::<u32>().is_ok()))
+        .filter_map(about)
+        .collect()
+}
+
+/// One of these processes whose arguments contain this.
+pub(crate) fn find_process(folder: &Path, arguments: &str) -> Option<u32> {
+    let found = of_folder(folder).into_iter().find(|process| process.contains(arguments))?;
+    found.strip_prefix("/proc/")?.split_once(':')?.0.parse().ok()
+}
+
+/// Started with the same words, each negotiates the same, and serves.
+fn serves_as_asked(target: &str, asked: &[&str]) {
+    let Some(started) = Started::new(target, asked) else { return };
+    assert_eq!(started.exchange(), "200 1000", "{target}: {}", started.logs());
+    let found = started.inspect();
+    let [only] = &found["versions"].as_array().unwrap()[..] else { panic!("{target}: {found:#}") };
+    let suite = serde_json::json!(["TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"]);
+    let told = (&only["version"], &only["suites"], &only["groups"]);
+    assert_eq!(told, (&"TLSv1.2".into(), &suite, &serde_json::json!(["P-384"])), "{target}: {found:#}");
+    assert!(!of_folder(started.folder.path()).is_empty(), "{target} cannot be found while it runs");
+    started.stop();
+}
+
+#[test]
+fn terminators_negotiate_what_was_asked_serve_and_leave_nothing() {
+    for target in ["nginx", "nginx-stream", "haproxy", "hitch", "stunnel", "hitch+haproxy"] {
+        serves_as_asked(target, &ASKED);
+        serves_as_asked(target, &[&ASKED[..], &["--stock", "--workers=2"]].concat());
+    }
+    // Go resumes by tickets alone.
+    serves_as_asked("caddy", &ASKED[..4]);
+    serves_as_asked("sozu", &ASKED);
+    serves_as_asked("courser", &ASKED);
+}
+
+#[test]
+fn old_versions_and_short_keys_are_had_where_the_library_allows_them() {
+    let asked = ["--versions=1.0", "--key=RSA-1024", "--suites=TLS_RSA_WITH_AES_128_CBC_SHA"];
+    for target in ["nginx", "nginx-stream", "haproxy", "hitch", "stunnel"] {
+        let Some(started) = Started::new(target, &asked) else { continue };
+        let found = started.inspect();
+        assert_eq!(found["versions"][0]["version"], "TLSv1.0", "{target}: {found:#}");
+        assert_eq!(found["certificates"][0]["key"], "RSA1024", "{target}: {found:#}");
+        started.stop();
+    }
+}
+
+#[test]
+fn backends_can_be_reached_by_tls() {
+    let Some(behind) = Started::new("haproxy", &[]) else { return };
+    let backend = format!("--backend={}", behind.address());
+    for target in ["nginx", "nginx-stream", "haproxy", "caddy"] {
+        let Some(started) = Started::new(target, &["--backend-tls", &backend]) else { continue };
+        assert_eq!(started.exchange(), "200 1000", "{target}: {}", started.logs());
+        started.stop();
+    }
+}
+
+#[test]
+fn what_a_target_cannot_do_is_told_with_the_reason() {
+    let cases: [(&str, &[&str], &str); 4] = [
+        ("courser", &["--key=RSA-1024"], "no RSA key under 2048 bits"),
+        ("hitch", &["--backend=127.0.0.1:1", "--backend=127.0.0.1:2"], "hitch+haproxy"),
+        ("caddy", &["--versions=1.0"], "does not speak TLS 1.0"),
+        ("direct", &[], "without TLS"),
+    ];
+    for (target, arguments, reason) in cases.into_iter().filter(|(target, _, _)| is_installed(target)) {
+        let folder = Folder::new();
+        let place = ["start", target, "--folder", folder.path().to_str().unwrap()];
+        let run = finished(&[&place[..], arguments].concat());
+        assert!(run.status.code() == Some(2) && run.stderr.contains(reason), "{target}: {run:?}");
+    }
+    let run = finished(&["start", "no-such-target"]);
+    assert!(run.status.code() == Some(2) && run.stderr.contains("nginx-stream"), "{run:?}");
+}
+
+#[test]
+fn a_file_of_ones_own_is_a_target_too_and_its_mistakes_have_a_place() {
+    let folder = Folder::new();
+    let own = folder.write("own.toml", "name = 'own'\ntitle = 'Own'\nnote = 'n'\nrole = 'balanser'\n");
+    let run = finished(&["start", own.to_str().unwrap()]);
+    assert!(run.status.code() == Some(2) && run.stderr.contains("line 4, column 8"), "{run:?}");
+    let shell = "name = 'own'\ntitle = 'Own'\nnote = 'n'\narguments = ['-c', 'echo no such thing; exit 3']\n\
+                 [program]\nnames = ['sh']\ninstall = '-'\nversion = { fixed = '1' }\n";
+    let own = folder.write("own.toml", shell);
+    let run = finished(&["start", own.to_str().unwrap()]);
+    let told = "own ended by itself (exit code 3): no such thing";
+    assert!(run.status.code() == Some(1) && run.stderr.contains(told), "{run:?}");
+}
+
+#[test]
+fn nothing_is_left_when_the_bench_is_killed() {
+    for target in ["nginx", "hitch", "hitch+haproxy"] {
+        let Some(mut started) = Started::new(target, &["--workers=2"]) else { continue };
+        started.child.kill().unwrap();
+        started.child.wait().unwrap();
+        started.wait_until_nothing_is_left();
+    }
+}
+
+#[test]
+fn nothing_is_left_when_the_keeper_is_killed() {
+    for target in ["nginx", "hitch", "hitch+haproxy"] {
+        let Some(mut started) = Started::new(target, &["--workers=2"]) else { continue };
+        kill(started.pid("keeper"));
+        assert_eq!(started.child.wait().unwrap().code(), Some(4), "{target}");
+        started.wait_until_nothing_is_left();
+    }
+}
+
+#[test]
+fn nothing_is_left_when_the_first_process_of_a_target_is_killed() {
+    for target in ["nginx", "hitch", "haproxy"] {
+        let Some(mut started) = Started::new(target, &["--workers=2"]) else { continue };
+        kill(started.pid("pid"));
+        assert_eq!(started.child.wait().unwrap().code(), Some(4), "{target}");
+        started.wait_until_nothing_is_left();
+    }
+}
