@@ -29,6 +29,9 @@ pub use session_id::{BadSessionId, SessionId};
 mod state;
 pub use state::State;
 
+mod shared;
+pub use shared::SharedSession;
+
 mod secret;
 pub use secret::{NoRandomness, Secret};
 

@@ -34,6 +34,12 @@ impl PolicyHash {
             .part("virtual host", virtual_host.as_bytes())
     }
 
+    /// A hash that came from elsewhere: it is good for nothing but comparison.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// The hash itself.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
