@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use crate::dns;
 use crate::problem::{Problem, Problems};
-use crate::read;
+use crate::read::{self, Located, located};
 use crate::value::Value;
 
 /// Bytes of a unix socket's address on Linux, less the one that ends a path or begins an abstract name
@@ -146,6 +146,20 @@ pub(crate) fn backend(value: &Value) -> Result<BackendAddress, Problems> {
     }
 }
 
+/// Reads the UDP address of a host of a fleet, or of a multicast group.
+pub(crate) fn datagram(value: &Value) -> Result<SocketAddr, Problems> {
+    let text = read::text(value, "an address")?;
+    let (host, port) = host_and_port(value, text, "8888")?;
+    match ip(host) {
+        _ if port == 0 => Err(Problem::at(&value.origin, "a fleet cannot meet at port 0", None).into()),
+        Some(ip) => Ok(SocketAddr::new(ip, port)),
+        None => {
+            let help = "write for example `10.0.3.20:8888`, or a multicast group: `239.1.1.1:8888`";
+            Err(refuse(value, format!("`{host}` is not an IP address"), help.to_owned()))
+        }
+    }
+}
+
 fn host_and_port<'a>(value: &Value, text: &'a str, example: &str) -> Result<(&'a str, u16), Problems> {
     if text.parse::<Ipv6Addr>().is_ok() {
         let help = format!("an IPv6 address with a port stands in brackets: `[2001:db8::1]:{example}`");
@@ -184,6 +198,16 @@ fn socket_path(value: &Value, path: &str) -> Result<PathBuf, Problems> {
     let path = file_path(value, path)?;
     fits(value, path.as_os_str().len())?;
     Ok(path)
+}
+
+/// A path as a setting, with its place.
+pub(crate) fn located_file(value: &Value) -> Result<Located<PathBuf>, Problems> {
+    located(value, |value| file_path(value, read::text(value, "a file name")?))
+}
+
+/// A path of a unix socket as a setting, with its place.
+pub(crate) fn located_socket(value: &Value) -> Result<Located<PathBuf>, Problems> {
+    located(value, |value| socket_path(value, read::text(value, "a file name")?))
 }
 
 /// A path that is not empty, from the folder of the file it stands in.

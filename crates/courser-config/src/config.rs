@@ -3,11 +3,14 @@
 //! Everything here has already been checked, so the program that takes it needs to check nothing but the
 //! world: whether files exist, addresses can be bound, names resolve.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::address::{BackendAddress, ListenAddress};
+use crate::fleet::{FleetInterface, Network};
 use crate::named::Named;
+use crate::read::Located;
 use crate::source::Origin;
 use crate::tls::{Group, Suite, TlsVersion};
 
@@ -18,6 +21,8 @@ pub struct Config {
     pub process: Process,
     /// Session resumption, shared by all listeners.
     pub sessions: Sessions,
+    /// What several hosts share.
+    pub fleet: Fleet,
     /// At least one.
     pub listeners: Vec<Listener>,
 }
@@ -37,6 +42,8 @@ pub struct Process {
     pub max_connections: Option<usize>,
     /// How long open connections may go on after the program has been told to stop.
     pub drain_timeout: Duration,
+    /// Where the running program can be asked: a unix socket.
+    pub control: Option<Located<PathBuf>>,
 }
 
 /// Session resumption, shared by all listeners.
@@ -52,6 +59,46 @@ pub struct Sessions {
     pub session_ids: bool,
     /// Tickets sent after a full TLS 1.3 handshake, 0 to 16.
     pub tickets_per_handshake: u32,
+    /// Where the cache is kept, sealed, from one start to the next. Only with a fleet key or state.
+    pub file: Option<Located<PathBuf>>,
+    /// URL of an external store, as written. Only with a fleet key or state.
+    pub store: Option<Located<String>>,
+    /// A file with the store's password. Only with a store.
+    pub store_password: Option<Located<PathBuf>>,
+    /// A file with the certificates that the store's has to descend from. Only with a store.
+    pub store_ca: Option<Located<PathBuf>>,
+    /// How long a handshake may wait for the store.
+    pub store_timeout: Duration,
+}
+
+/// What several hosts share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fleet {
+    /// Key files, at most two: the first seals.
+    pub keys: Vec<Located<PathBuf>>,
+    /// Folder of the forward-secret state.
+    pub state: Option<Located<PathBuf>>,
+    /// This host's name in the fleet. `None`: the machine's.
+    pub name: Option<String>,
+    /// Where messages come in. Only with a key or state.
+    pub listen: Option<Located<SocketAddr>>,
+    /// Where messages go by unicast. Empty where `listen` is a multicast group.
+    pub peers: Vec<SocketAddr>,
+    /// By which interface multicast goes. Only where `listen` is a multicast group.
+    pub interface: Option<Located<FleetInterface>>,
+    /// Where messages may come from. Empty: from anywhere by multicast, from `peers` by unicast.
+    pub allow: Vec<Network>,
+    /// Whether other hosts are asked for a session by ID that is not here.
+    pub pull: bool,
+    /// How long a handshake may wait for their answer.
+    pub pull_timeout: Duration,
+}
+
+impl Fleet {
+    /// Whether there is a secret to share anything by.
+    pub fn has_keys(&self) -> bool {
+        !self.keys.is_empty() || self.state.is_some()
+    }
 }
 
 /// Where clients arrive, and what they are offered.

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::draft::{Draft, ListenerDraft};
 use crate::near::nearest;
 use crate::problem::{Problem, Problems};
-use crate::settings::{About, Flag, HOST_ONLY, LISTENER, PROCESS, SESSIONS, SHARED, Scope, Setting};
+use crate::settings::{About, FLEET, Flag, HOST_ONLY, LISTENER, PROCESS, SESSIONS, SHARED, Scope, Setting};
 use crate::value::{Entry, Literal, Table, Value};
 
 /// Reads a file's text into a draft as far as it can be read.
@@ -20,11 +20,16 @@ pub(crate) fn read(text: &str, path: &Path, problems: &mut Problems) -> Draft {
 
 fn read_top(top: &Table, draft: &mut Draft, problems: &mut Problems) {
     apply(PROCESS, top, &mut draft.process, problems);
-    refuse_unknown(top, &[Scope::Process], &["sessions", "listener"], problems);
+    refuse_unknown(top, &[Scope::Process], &["sessions", "fleet", "listener"], problems);
     let sessions = top.get("sessions").and_then(|value| table(value, "[sessions]", problems));
     if let Some(sessions) = sessions {
         apply(SESSIONS, sessions, &mut draft.sessions, problems);
         refuse_unknown(sessions, &[Scope::Sessions], &[], problems);
+    }
+    let fleet = top.get("fleet").and_then(|value| table(value, "[fleet]", problems));
+    if let Some(fleet) = fleet {
+        apply(FLEET, fleet, &mut draft.fleet, problems);
+        refuse_unknown(fleet, &[Scope::Fleet], &[], problems);
     }
     match top.get("listener") {
         Some(value) => draft.listeners = read_listeners(value, problems),

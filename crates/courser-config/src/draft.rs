@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use crate::address::{BackendAddress, ListenAddress, file_path};
-use crate::config::{CertificateFiles, Log, OnTruncation, Process, SendProxy, Sessions, UnknownName};
+use crate::config::{CertificateFiles, Fleet, Log, OnTruncation, Process, SendProxy, Sessions, UnknownName};
 use crate::near::suggest;
 use crate::problem::{Problem, Problems};
 use crate::read::{self, Located, wrong_kind};
-use crate::settings::{HOST_ONLY, LISTENER, PROCESS, SESSIONS, SHARED, with_defaults};
+use crate::settings::{FLEET, HOST_ONLY, LISTENER, PROCESS, SESSIONS, SHARED, with_defaults};
 use crate::source::Origin;
 use crate::tls::{Group, Profile, Suite, TlsVersion};
 use crate::value::{Literal, Table, Value};
@@ -15,6 +15,7 @@ use crate::value::{Literal, Table, Value};
 pub(crate) struct Draft {
     pub(crate) process: Process,
     pub(crate) sessions: Sessions,
+    pub(crate) fleet: Fleet,
     pub(crate) listeners: Vec<ListenerDraft>,
 }
 
@@ -62,6 +63,7 @@ impl Draft {
             strict: false,
             max_connections: None,
             drain_timeout: Duration::ZERO,
+            control: None,
         };
         let sessions = Sessions {
             cache_size: 0,
@@ -69,10 +71,27 @@ impl Draft {
             tickets: false,
             session_ids: false,
             tickets_per_handshake: 0,
+            file: None,
+            store: None,
+            store_password: None,
+            store_ca: None,
+            store_timeout: Duration::ZERO,
+        };
+        let fleet = Fleet {
+            keys: Vec::new(),
+            state: None,
+            name: None,
+            listen: None,
+            peers: Vec::new(),
+            interface: None,
+            allow: Vec::new(),
+            pull: false,
+            pull_timeout: Duration::ZERO,
         };
         Self {
             process: with_defaults(PROCESS, process),
             sessions: with_defaults(SESSIONS, sessions),
+            fleet: with_defaults(FLEET, fleet),
             listeners: Vec::new(),
         }
     }

@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use crate::document::apply;
 use crate::draft::{Draft, ListenerDraft};
 use crate::problem::{Problem, Problems};
-use crate::settings::{About, DefaultValue, Flag, Kind, LISTENER, PROCESS, SESSIONS, SHARED, Scope};
+use crate::settings::{About, DefaultValue, FLEET, Flag, Kind, LISTENER, PROCESS, SESSIONS, SHARED, Scope};
 use crate::source::{Origin, Source};
 use crate::value::{Entry, Literal, Table, Value};
 
@@ -56,6 +56,7 @@ fn heading(scope: Scope) -> &'static str {
     match scope {
         Scope::Process => "Process",
         Scope::Sessions => "Sessions",
+        Scope::Fleet => "Fleet",
         Scope::Listener | Scope::Shared | Scope::Host => "Listener (without --config)",
     }
 }
@@ -93,6 +94,7 @@ pub(crate) fn read(matches: &ArgMatches, problems: &mut Problems) -> Draft {
     };
     apply(PROCESS, &given(matches, Scope::Process), &mut draft.process, problems);
     apply(SESSIONS, &given(matches, Scope::Sessions), &mut draft.sessions, problems);
+    apply(FLEET, &given(matches, Scope::Fleet), &mut draft.fleet, problems);
     draft
 }
 

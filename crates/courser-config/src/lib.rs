@@ -15,6 +15,7 @@ mod dns;
 mod document;
 mod draft;
 mod flags;
+mod fleet;
 mod named;
 mod near;
 mod problem;
@@ -33,10 +34,13 @@ use clap::{ArgMatches, Command};
 
 pub use address::{BackendAddress, ListenAddress};
 pub use config::{
-    CertificateFiles, Config, Host, Listener, Log, OnTruncation, Process, SendProxy, Sessions, UnknownName,
+    CertificateFiles, Config, Fleet, Host, Listener, Log, OnTruncation, Process, SendProxy, Sessions,
+    UnknownName,
 };
+pub use fleet::{FleetInterface, Network};
 pub use named::Named;
 pub use problem::{Problem, Problems, Severity};
+pub use read::Located;
 pub use reference::{defaults_toml, reference_markdown};
 pub use source::Origin;
 pub use tls::{Group, Profile, Suite, TlsVersion};

@@ -11,10 +11,12 @@ use crate::units::{self, Unreadable};
 use crate::value::{Literal, Value};
 
 /// Something and where it was written.
-#[derive(Debug, Clone)]
-pub(crate) struct Located<T> {
-    pub(crate) value: T,
-    pub(crate) origin: Origin,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Located<T> {
+    /// It.
+    pub value: T,
+    /// Where it was written, for [`Problem::at`].
+    pub origin: Origin,
 }
 
 pub(crate) fn boolean(value: &Value) -> Result<bool, Problems> {

@@ -43,6 +43,7 @@ fn title(scope: Scope) -> &'static str {
     match scope {
         Scope::Process => "The process",
         Scope::Sessions => "Sessions: `[sessions]`",
+        Scope::Fleet => "Fleet: `[fleet]`",
         Scope::Listener => "Listeners: `[[listener]]`",
         Scope::Shared => "Listeners and hosts",
         Scope::Host => "Hosts: `[[listener.host]]`",
@@ -51,7 +52,7 @@ fn title(scope: Scope) -> &'static str {
 
 fn overview(scope: Scope) -> String {
     let flags = match scope {
-        Scope::Process | Scope::Sessions => "Flags go over the file.",
+        Scope::Process | Scope::Sessions | Scope::Fleet => "Flags go over the file.",
         Scope::Listener | Scope::Shared => "Flags describe the one listener of a start without a file.",
         Scope::Host => "Hosts need a file.",
     };
@@ -124,6 +125,7 @@ fn heading(scope: Scope) -> &'static str {
     match scope {
         Scope::Process => "",
         Scope::Sessions => "\n[sessions]\n",
+        Scope::Fleet => "\n[fleet]\n",
         Scope::Listener => "\n[[listener]]\n",
         Scope::Shared => "\n# What follows may also stand in a [[listener.host]], for that host alone.\n",
         Scope::Host => {

@@ -3,6 +3,7 @@
 //!
 //! A setting is added here by one entry in the table of its scope, and in the draft it is stored in.
 
+mod fleet;
 mod host;
 mod listener;
 mod process;
@@ -11,6 +12,7 @@ mod sessions;
 use crate::problem::Problems;
 use crate::value::Value;
 
+pub(crate) use fleet::FLEET;
 pub(crate) use host::{HOST_ONLY, SHARED};
 pub(crate) use listener::LISTENER;
 pub(crate) use process::PROCESS;
@@ -77,6 +79,9 @@ pub(crate) enum Kind {
     Size,
     Duration,
     Text,
+    /// A path.
+    File,
+    Url,
     /// One of these names.
     Choice(fn() -> Vec<&'static str>),
     /// Several; flags take them with commas between or one at a time.
@@ -89,6 +94,8 @@ pub(crate) enum Kind {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Item {
     Address,
+    File,
+    Network,
     Text,
     Choice(fn() -> Vec<&'static str>),
 }
@@ -115,8 +122,11 @@ impl Kind {
             Self::Size => "SIZE",
             Self::Duration => "DURATION",
             Self::Text => "NAME",
+            Self::Url => "URL",
+            Self::File | Self::List(Item::File) => "FILE",
             Self::Choice(_) => "CHOICE",
             Self::List(Item::Address) => "ADDRESS",
+            Self::List(Item::Network) => "NETWORK",
             Self::List(_) => "LIST",
             Self::Certificates => "FILE",
         }
@@ -133,8 +143,12 @@ impl Kind {
             }
             Self::Duration => "a duration: a whole number with `ms`, `s`, `m`, `h` or `d`".to_owned(),
             Self::Text => "a string".to_owned(),
+            Self::Url => "a URL".to_owned(),
+            Self::File => "a path, from the folder of the configuration file".to_owned(),
             Self::Choice(names) => format!("one of {}", crate::near::list(names())),
             Self::List(Item::Address) => "a list of addresses".to_owned(),
+            Self::List(Item::File) => "a list of paths, from the folder of the configuration file".to_owned(),
+            Self::List(Item::Network) => "a list of networks, `ADDRESS/PREFIX`".to_owned(),
             Self::List(Item::Text) => "a list of strings".to_owned(),
             Self::List(Item::Choice(names)) => format!("a list of {}", crate::near::list(names())),
             Self::Certificates => {
@@ -149,20 +163,22 @@ impl Kind {
 pub(crate) enum Scope {
     Process,
     Sessions,
+    Fleet,
     Listener,
     Shared,
     Host,
 }
 
 impl Scope {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Process, Self::Sessions, Self::Listener, Self::Shared, Self::Host];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Process, Self::Sessions, Self::Fleet, Self::Listener, Self::Shared, Self::Host];
 
     /// Its settings, in the order in which they are shown and applied.
     pub(crate) fn settings(self) -> Vec<&'static About> {
         match self {
             Self::Process => PROCESS.iter().map(|setting| &setting.about).collect(),
             Self::Sessions => SESSIONS.iter().map(|setting| &setting.about).collect(),
+            Self::Fleet => FLEET.iter().map(|setting| &setting.about).collect(),
             Self::Listener => LISTENER.iter().map(|setting| &setting.about).collect(),
             Self::Shared => SHARED.iter().map(|setting| &setting.about).collect(),
             Self::Host => HOST_ONLY.iter().map(|setting| &setting.about).collect(),
@@ -174,6 +190,7 @@ impl Scope {
         match self {
             Self::Process => "at the top of the file, before the first `[table]`",
             Self::Sessions => "in `[sessions]`",
+            Self::Fleet => "in `[fleet]`",
             Self::Listener => "in a `[[listener]]`",
             Self::Shared => "in a `[[listener]]`, or in a `[[listener.host]]` for that host alone",
             Self::Host => "in a `[[listener.host]]`",
@@ -182,7 +199,7 @@ impl Scope {
 
     /// Whether its flags go over a configuration file; the others describe the one listener of a start without.
     pub(crate) fn overrides_file(self) -> bool {
-        matches!(self, Self::Process | Self::Sessions)
+        matches!(self, Self::Process | Self::Sessions | Self::Fleet)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::Loaded;
 use crate::address::ListenAddress;
-use crate::config::{Config, Host, Listener, Sessions, UnknownName};
+use crate::config::{Config, Fleet, Host, Listener, Sessions, UnknownName};
 use crate::draft::{Draft, HostDraft, ListenerDraft};
 use crate::named::Named;
 use crate::near::list;
@@ -17,6 +17,8 @@ pub(crate) fn validate(draft: Draft, mut problems: Problems) -> Result<Loaded, P
     check_addresses(&draft.listeners, &mut problems);
     check_names(&draft.listeners, &mut problems);
     check_sessions(&draft.sessions, &mut problems);
+    check_store(&draft.sessions, &draft.fleet, &mut problems);
+    check_fleet(&draft.fleet, &mut problems);
     let any_certificate = draft.listeners.iter().any(has_certificate);
     for listener in draft.listeners.iter().filter(|listener| !listener.incomplete) {
         check_listener(listener, any_certificate, &mut problems);
@@ -26,7 +28,7 @@ pub(crate) fn validate(draft: Draft, mut problems: Problems) -> Result<Loaded, P
     if problems.has_errors() {
         return Err(problems);
     }
-    let config = Config { process: draft.process, sessions: draft.sessions, listeners };
+    let config = Config { process: draft.process, sessions: draft.sessions, fleet: draft.fleet, listeners };
     Ok(Loaded { config, warnings: problems })
 }
 
@@ -107,6 +109,83 @@ fn check_sessions(sessions: &Sessions, problems: &mut Problems) {
         warn("without tickets and session IDs no client can resume a session");
     } else if sessions.tickets && sessions.tickets_per_handshake == 0 {
         warn("with `tickets_per_handshake` at 0 no TLS 1.3 client can resume a session");
+    }
+}
+
+/// What leaves the process is sealed, and what it is sealed with has to be known elsewhere.
+fn check_store(sessions: &Sessions, fleet: &Fleet, problems: &mut Problems) {
+    let leaving =
+        [sessions.file.as_ref().map(|file| &file.origin), sessions.store.as_ref().map(|url| &url.origin)];
+    for origin in leaving.into_iter().flatten().filter(|_| !fleet.has_keys()) {
+        problems.push(Problem::at(origin, "there is no key to seal sessions with", Some(MAKE_A_KEY.into())));
+    }
+    let details = [&sessions.store_password, &sessions.store_ca];
+    for detail in details.into_iter().flatten().filter(|_| sessions.store.is_none()) {
+        problems.push(Problem::at(&detail.origin, "there is no session store that this is for", None));
+    }
+}
+
+const MAKE_A_KEY: &str =
+    "make one with `courser fleet keygen --out FILE`, and name it in `fleet.key` (`--fleet-key`)";
+
+fn check_fleet(fleet: &Fleet, problems: &mut Problems) {
+    if let [first, second, ..] = &fleet.keys[..]
+        && first.value == second.value
+    {
+        let problem = Problem::at(&second.origin, "the same key twice", None);
+        problems.push(problem.related(&first.origin, "first here"));
+    }
+    if let Some(third) = fleet.keys.get(2) {
+        let help = "one that seals, and one whose sessions still live";
+        problems.push(Problem::at(&third.origin, "a fleet has at most two keys", Some(help.into())));
+    }
+    let Some(listen) = &fleet.listen else {
+        let lonely = fleet.interface.as_ref().map(|interface| &interface.origin);
+        if let Some(origin) = lonely {
+            let help = "add `fleet.listen` (`--fleet-listen`), for example `239.1.1.1:8888`";
+            problems.push(Problem::at(
+                origin,
+                "there is nothing to listen for by this interface",
+                Some(help.into()),
+            ));
+        }
+        return;
+    };
+    if !fleet.has_keys() {
+        problems.push(Problem::at(
+            &listen.origin,
+            "there is no key to seal messages with",
+            Some(MAKE_A_KEY.into()),
+        ));
+    }
+    let multicast = listen.value.ip().is_multicast();
+    if multicast && !fleet.peers.is_empty() {
+        let message = "messages go either to a multicast group or to peers";
+        problems.push(Problem::at(
+            &listen.origin,
+            message,
+            Some("leave `peer` out, or listen on an address of this host".into()),
+        ));
+    }
+    if !multicast && fleet.peers.is_empty() {
+        let help = "add the other hosts as `peer` (`--fleet-peer`)";
+        problems.push(Problem::at(&listen.origin, "the fleet has no peer", Some(help.into())).as_warning());
+    }
+    if let Some(interface) = fleet.interface.as_ref().filter(|_| !multicast) {
+        let message = "an interface is chosen for multicast alone";
+        problems.push(
+            Problem::at(
+                &interface.origin,
+                message,
+                Some("listen on a multicast group, or leave it out".into()),
+            )
+            .as_warning(),
+        );
+    }
+    if let Some(peer) = fleet.peers.iter().find(|peer| peer.is_ipv4() != listen.value.is_ipv4()) {
+        let message =
+            format!("the peer {peer} cannot be reached from {}: one is IPv4, the other IPv6", listen.value);
+        problems.push(Problem::at(&listen.origin, message, None));
     }
 }
 

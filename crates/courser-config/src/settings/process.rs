@@ -3,7 +3,7 @@
 use super::{About, DefaultValue, Flag, Kind, Setting};
 use crate::config::{Log, Process};
 use crate::named::Named;
-use crate::read;
+use crate::{address, read};
 
 pub(crate) static PROCESS: &[Setting<Process>] = &[
     Setting {
@@ -115,6 +115,23 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
         },
         store: |process, value| {
             process.drain_timeout = read::duration(value, "365d")?;
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "control",
+            flag: Flag::Takes("control"),
+            kind: Kind::File,
+            default: DefaultValue::Derived("none: the running program cannot be asked"),
+            doc: "Unix socket by which the running program can be asked, as `courser fleet status` does. Only its \
+                  owner may use it.",
+            example: "\"/run/courser/control.sock\"",
+            danger: None,
+            elsewhere: &["stats_socket", "admin"],
+        },
+        store: |process, value| {
+            process.control = Some(address::located_socket(value)?);
             Ok(())
         },
     },

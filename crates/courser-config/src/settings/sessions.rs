@@ -1,8 +1,9 @@
 //! Settings of session resumption: `[sessions]`.
 
 use super::{About, DefaultValue, Flag, Kind, Setting};
+use crate::address;
 use crate::config::Sessions;
-use crate::read;
+use crate::read::{self, located};
 
 pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
     Setting {
@@ -92,6 +93,90 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
         },
         store: |sessions, value| {
             sessions.tickets_per_handshake = read::count(value, 0..=16)?;
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "file",
+            flag: Flag::Takes("session-file"),
+            kind: Kind::File,
+            default: DefaultValue::Derived("none: sessions by ID are forgotten when the program ends"),
+            doc: "File that keeps the session cache from one start to the next, sealed with the fleet's key. It \
+                  is written when the program ends in order, and read once at the start.",
+            example: "\"/var/lib/courser/sessions\"",
+            danger: None,
+            elsewhere: &["session_file", "cache_file"],
+        },
+        store: |sessions, value| {
+            sessions.file = Some(address::located_file(value)?);
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "store",
+            flag: Flag::Takes("session-store"),
+            kind: Kind::Url,
+            default: DefaultValue::Derived("none"),
+            doc: "Redis or Valkey that keeps sessions by ID for hosts beyond one network segment, as a URL: \
+                  `redis://` or `rediss://` (TLS) for one server, `redis-sentinel://`, `redis-cluster://` and \
+                  their forms with `rediss` for several. Sessions are sealed with the fleet's key before \
+                  they leave the program.",
+            example: "\"rediss://courser@valkey.internal:6379/0\"",
+            danger: Some("A password in the URL can be read by others: write it to `store_password`."),
+            elsewhere: &["session_store", "redis", "memcached"],
+        },
+        store: |sessions, value| {
+            sessions.store = Some(located(value, |value| Ok(read::text(value, "a URL")?.to_owned()))?);
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "store_password",
+            flag: Flag::Takes("session-store-password"),
+            kind: Kind::File,
+            default: DefaultValue::Derived("none"),
+            doc: "File with the password for `store`. It is refused when others than its owner can read it.",
+            example: "\"store.password\"",
+            danger: None,
+            elsewhere: &["password", "password_file"],
+        },
+        store: |sessions, value| {
+            sessions.store_password = Some(address::located_file(value)?);
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "store_ca",
+            flag: Flag::Takes("session-store-ca"),
+            kind: Kind::File,
+            default: DefaultValue::Derived("the system's"),
+            doc: "PEM file with the authorities that may vouch for the certificate of `store`.",
+            example: "\"store-ca.pem\"",
+            danger: None,
+            elsewhere: &["ca_file"],
+        },
+        store: |sessions, value| {
+            sessions.store_ca = Some(address::located_file(value)?);
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "store_timeout",
+            flag: Flag::Takes("session-store-timeout"),
+            kind: Kind::Duration,
+            default: DefaultValue::Toml("\"20ms\""),
+            doc: "How long a handshake may wait for `store`, at most `1s`. Then it is a full one.",
+            example: "\"50ms\"",
+            danger: Some("A few handshakes wait for this long when the store fails, until it is left alone."),
+            elsewhere: &[],
+        },
+        store: |sessions, value| {
+            sessions.store_timeout = read::duration(value, "1s")?;
             Ok(())
         },
     },

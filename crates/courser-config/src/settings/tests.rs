@@ -16,15 +16,36 @@ fn all() -> Vec<(Scope, &'static About)> {
         .collect()
 }
 
+/// What some settings cannot be without.
+const BESIDES: [(Scope, &str, &str); 3] = [
+    (Scope::Sessions, "store", "redis://beside"),
+    (Scope::Fleet, "key", "beside.key"),
+    (Scope::Fleet, "listen", "10.0.0.9:9"),
+];
+
+/// Whether a line of a file, or a flag, is that of this key.
+fn is_of(line: &str, key: &str) -> bool {
+    line.split(" = ").next() == Some(key)
+}
+
 /// A file with one listener and one host, and this line at its place.
 fn file(scope: Scope, line: &str) -> Config {
     let at = |place: Scope| if place == scope { line } else { "" };
     let backend = if line.starts_with("backend") { "" } else { "backend = 'app:80'" };
     let names = if line.starts_with("names") { "" } else { "names = 'b.example'" };
+    let besides = |place: Scope| {
+        let lines = BESIDES
+            .iter()
+            .filter(|(other, key, ..)| *other == place && !(place == scope && is_of(line, key)));
+        lines.map(|(_, key, value)| format!("{key} = '{value}'\n")).collect::<String>()
+    };
     let text = format!(
-        "{}\n[sessions]\n{}\n[[listener]]\n{backend}\n{}\n{}\n[[listener.host]]\n{names}\n{}\n",
+        "{}\n[sessions]\n{}{}\n[fleet]\n{}{}\n[[listener]]\n{backend}\n{}\n{}\n[[listener.host]]\n{names}\n{}\n",
         at(Scope::Process),
+        besides(Scope::Sessions),
         at(Scope::Sessions),
+        besides(Scope::Fleet),
+        at(Scope::Fleet),
         at(Scope::Listener),
         at(Scope::Shared),
         at(Scope::Host),
@@ -62,7 +83,17 @@ fn word(value: &Value) -> String {
 fn flags(words: &[String]) -> Config {
     let backend = ["--backend".to_owned(), "app:80".to_owned()];
     let backend = if words.contains(&backend[0]) { &[] } else { &backend[..] };
-    let words = ["serve".to_owned()].into_iter().chain(backend.iter().cloned()).chain(words.iter().cloned());
+    let besides = BESIDES.iter().flat_map(|(scope, key, value)| {
+        let about = scope.settings().into_iter().find(|about| about.key == *key).unwrap();
+        let flag = format!("--{}", about.flag.name().unwrap());
+        let given = words.contains(&flag);
+        [flag, (*value).to_owned()].into_iter().filter(move |_| !given)
+    });
+    let words = ["serve".to_owned()]
+        .into_iter()
+        .chain(backend.iter().cloned())
+        .chain(besides)
+        .chain(words.iter().cloned());
     from_matches(&serve_command().get_matches_from(words))
         .unwrap_or_else(|problems| panic!("{problems}"))
         .config
@@ -75,6 +106,14 @@ fn without_places(mut config: Config, origin: &Origin) -> Config {
         "default".clone_into(&mut listener.name);
         listener.default.certificates.iter_mut().for_each(|files| files.origin = origin.clone());
     }
+    let Config { process, sessions, fleet, .. } = &mut config;
+    let files =
+        [&mut process.control, &mut sessions.file, &mut sessions.store_password, &mut sessions.store_ca];
+    files.into_iter().chain([&mut fleet.state]).flatten().for_each(|file| file.origin = origin.clone());
+    fleet.keys.iter_mut().for_each(|file| file.origin = origin.clone());
+    sessions.store.iter_mut().for_each(|url| url.origin = origin.clone());
+    fleet.listen.iter_mut().for_each(|address| address.origin = origin.clone());
+    fleet.interface.iter_mut().for_each(|interface| interface.origin = origin.clone());
     config
 }
 
