@@ -1,4 +1,4 @@
-//! Sockets and CPUs: listening, connecting, non-blocking streams, precise timers, pinning, limits.
+//! Sockets and CPUs: listening, connecting, non-blocking streams, datagrams, precise timers, pinning, limits.
 //!
 //! Moves bytes and asks the kernel; knows no protocol, reads no clock and decides no policy. The only crate that may
 //! contain `unsafe`; each use says why it is sound.
@@ -6,6 +6,7 @@
 pub mod address;
 pub mod connect;
 pub mod cpu;
+pub mod datagram;
 pub mod limits;
 pub mod listen;
 pub mod stream;
@@ -15,6 +16,7 @@ pub mod timer;
 
 pub use address::Address;
 pub use connect::{ConnectError, ConnectErrorKind, Connector};
+pub use datagram::{DatagramSettings, DatagramSocket, Datagrams};
 pub use listen::{Accepted, Listener, Socket};
 pub use stream::{Stream, Then};
 pub use tcp_info::TcpInfo;

@@ -199,8 +199,8 @@ pub(crate) fn register(fd: &OwnedFd, interest: Interest) -> io::Result<AsyncFd<W
         reason = "the safe constructors are deprecated as unsound for other descriptor types"
     )]
     // SAFETY: the number must name the same open descriptor until the `AsyncFd` is dropped. The callers, `Stream`,
-    // `Listener` and `Timer`, keep both in one struct, the queue's field first, which is therefore dropped first; none
-    // hands `fd` out or replaces it.
+    // `Listener`, `Timer` and the endpoints of `Datagrams`, keep both in one struct, the queue's field first, which is
+    // therefore dropped first; none hands `fd` out or replaces it.
     let registered = unsafe { AsyncFd::register_with_interest(watched, interest) };
     registered.map_err(io::Error::from)
 }

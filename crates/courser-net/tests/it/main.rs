@@ -3,11 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
 mod connect;
+mod datagram;
 mod tcp_info;
 mod timer;
 
 /// Runs `future` on a runtime like a worker's.
 fn run<F: Future>(future: F) -> F::Output {
     let mut builder = tokio::runtime::Builder::new_current_thread();
-    builder.enable_io().build().unwrap().block_on(future)
+    builder.enable_io().enable_time().build().unwrap().block_on(future)
 }
