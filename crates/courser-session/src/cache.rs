@@ -3,6 +3,9 @@
 //! May not outlive a session's lifespan, return it under another policy, or hold more than its bytes. May not wait:
 //! a call takes one shard's lock, for the time of a few pointer changes.
 
+mod cursor;
+mod entry;
+mod evicted;
 mod index;
 mod list;
 mod shard;
@@ -13,8 +16,10 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, MutexGuard};
 
-use crate::{Lifespan, Miss, PolicyHash, SessionId, State, UnixSeconds};
-use shard::{Entry, Shard};
+use crate::{Lifespan, Miss, PolicyHash, SessionId, SharedSession, State, UnixSeconds};
+pub use cursor::Cursor;
+use entry::Entry;
+use shard::{Batch, Shard};
 pub use stats::{MissCounts, Stats};
 
 /// How many shards a cache has unless told otherwise: with 64, two of 16 busy workers seldom meet at a lock.
@@ -32,9 +37,9 @@ pub const DEFAULT_SHARDS: usize = 64;
 ///
 /// # What is counted
 /// A session costs its record (112 bytes, links of lists and table included) and its state as allocated (two blocks,
-/// each with 8 bytes of header and rounded up to 16, which is what glibc takes). The table's buckets, 4 bytes each,
-/// come off the capacity beforehand. Not counted are, for each shard, its own 384 bytes and up to 7 KiB of records
-/// in reserve. `examples/memory.rs` compares this with what the process takes: within 1 %.
+/// each with 8 bytes of header and rounded up to 16, which is what glibc takes); a tombstone costs a record. The tables
+/// that find sessions and remember evicted ones, 6 bytes for each bucket, come off the capacity beforehand. Not counted
+/// are, for each shard, its own 512 bytes and up to 7 KiB of records in reserve. `examples/memory.rs` compares this with what the process takes: within 1 %.
 pub struct Cache {
     shards: Box<[Padded]>,
     /// Keyed, so that a peer who chooses IDs cannot aim at one shard or one bucket.
@@ -45,7 +50,7 @@ impl Cache {
     /// A cache of at most `capacity_bytes`, spread over `shards` (see [`DEFAULT_SHARDS`]).
     ///
     /// Shards are made a power of two, and fewer if each would otherwise have under 64 KiB. A capacity of zero
-    /// stores nothing. Memory is taken as sessions come, but for the table (under 2 % of the capacity).
+    /// stores nothing. Memory is taken as sessions come, but for the tables (under 2.5 % of the capacity).
     #[must_use]
     pub fn new(capacity_bytes: usize, shards: usize) -> Self {
         let shards = shard_count(capacity_bytes, shards);
@@ -56,7 +61,8 @@ impl Cache {
     /// Remembers a session, in place of an older one of the same ID.
     ///
     /// A session from elsewhere never replaces one that lives: IDs are visible on the wire, and a peer could
-    /// otherwise break a client's resumption by sending another state under its ID.
+    /// otherwise break a client's resumption by sending another state under its ID. Nor does it come back once it is
+    /// [buried](Self::bury); one from this host does, as it is another session.
     pub fn put(
         &self,
         id: &SessionId,
@@ -67,20 +73,20 @@ impl Cache {
         now: UnixSeconds,
     ) -> Put {
         let (hash, mut shard) = self.shard(id);
-        shard.put(Entry { id: *id, hash, policy, lifespan, state }, origin, now)
+        shard.put(Entry { id: *id, hash, policy, lifespan, origin, state: Some(state) }, now)
     }
 
     /// Looks a session up, and counts that as its use.
     ///
     /// # Errors
-    /// [`Miss::NotFound`], [`Miss::Expired`] (the session is then gone), [`Miss::NotYetValid`] or
-    /// [`Miss::OtherPolicy`] (it stays, for whom it was made).
+    /// [`Miss::NotFound`], [`Miss::Evicted`], [`Miss::Deleted`], [`Miss::Expired`] (the session is then gone),
+    /// [`Miss::NotYetValid`] or [`Miss::OtherPolicy`] (it stays, for whom it was made).
     pub fn get(&self, id: &SessionId, policy: &PolicyHash, now: UnixSeconds) -> Result<Stored, Miss> {
         let (hash, mut shard) = self.shard(id);
         shard.get(hash, id, policy, now)
     }
 
-    /// Like [`get`](Self::get), but removes the session: for single use. Of several calls at once, one succeeds.
+    /// Like [`get`](Self::get), but removes the session. Of several calls at once, one succeeds.
     ///
     /// # Errors
     /// As [`get`](Self::get); on a miss nothing is removed but what has expired.
@@ -94,6 +100,57 @@ impl Cache {
     pub fn remove(&self, id: &SessionId) -> bool {
         let (hash, mut shard) = self.shard(id);
         shard.remove_id(hash, id)
+    }
+
+    /// What [`get`](Self::get) would say, as a look alone: nothing is counted, used or removed. For who decides whether
+    /// to ask other hosts; it is worth asking after [`Miss::NotFound`] and [`Miss::Evicted`] alone.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn peek(&self, id: &SessionId, policy: &PolicyHash, now: UnixSeconds) -> Result<(), Miss> {
+        let (hash, shard) = self.shard(id);
+        shard.peek(hash, id, policy, now)
+    }
+
+    /// Whether [`get`](Self::get) would find the session: see [`peek`](Self::peek).
+    #[must_use]
+    pub fn contains(&self, id: &SessionId, policy: &PolicyHash, now: UnixSeconds) -> bool {
+        self.peek(id, policy, now).is_ok()
+    }
+
+    /// Forgets a session, and refuses it from elsewhere until `until` (at most [`MAX_LIFETIME`](crate::MAX_LIFETIME)
+    /// from now): whatever order messages come in, and whoever repeats one, it does not come back. Says whether there
+    /// was a session. As with [`remove`](Self::remove), its owner has to be known.
+    ///
+    /// Tombstones are entries of the cache, counted in its bytes and limited to 5 % of them: beyond that, the oldest
+    /// goes before its time (and is counted). Choose the end of the longest lifespan that the session can have.
+    pub fn bury(&self, id: &SessionId, until: UnixSeconds, now: UnixSeconds) -> bool {
+        let (hash, mut shard) = self.shard(id);
+        shard.bury(hash, id, until, now)
+    }
+
+    /// Copies sessions that live, for another host or a file: from `cursor` on, as many as have at most `max_bytes`
+    /// encoded (one that is larger comes alone), and where to go on; `None` at the end.
+    ///
+    /// A call looks at 256 entries at most, so it can return few sessions or none and still not be at the end. What
+    /// is put meanwhile may be missing, and what is copied may be copied again when others are removed; what stays is
+    /// never missing, and the end is reached.
+    #[must_use]
+    pub fn export(
+        &self,
+        cursor: Cursor,
+        max_bytes: usize,
+        now: UnixSeconds,
+    ) -> (Vec<SharedSession>, Option<Cursor>) {
+        let (mut batch, mut cursor) = (Batch::new(max_bytes), cursor);
+        while let Some(shard) = self.shards.get(cursor.shard()) {
+            let below = shard.lock().export(cursor.below, &mut batch, now);
+            if below > 0 {
+                return (batch.sessions, Some(Cursor { below, ..cursor }));
+            }
+            cursor = cursor.next_shard();
+        }
+        (batch.sessions, None)
     }
 
     /// Forgets sessions that have expired, and says how many. [`put`](Self::put) does a little of this each time;
@@ -147,6 +204,8 @@ pub enum Put {
     Replaced,
     /// It came from elsewhere, and the session that is here under this ID was kept.
     Kept,
+    /// It came from elsewhere, and was deleted before.
+    Buried,
     /// It was refused: its lifespan is over, or begins in the future.
     NotAlive,
     /// It was refused: it would take more than an eighth of a shard.
@@ -168,6 +227,8 @@ pub struct Stored {
     pub state: State,
     /// Its original lifespan.
     pub lifespan: Lifespan,
+    /// Where it was made.
+    pub origin: Origin,
 }
 
 /// Two cache lines apart: processors fetch lines in pairs.

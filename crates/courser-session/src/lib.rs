@@ -21,7 +21,7 @@ mod miss;
 pub use miss::Miss;
 
 mod cache;
-pub use cache::{Cache, DEFAULT_SHARDS, MissCounts, Origin, Put, Stats, Stored};
+pub use cache::{Cache, Cursor, DEFAULT_SHARDS, MissCounts, Origin, Put, Stats, Stored};
 
 mod session_id;
 pub use session_id::{BadSessionId, SessionId};

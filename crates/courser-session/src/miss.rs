@@ -7,8 +7,21 @@ use std::fmt;
 pub enum Miss {
     /// The client offered nothing to resume. Never returned by this crate: for callers who count every handshake.
     NotOffered,
-    /// The cache has no session with this ID: it never had, or it was evicted, removed or taken.
+    /// The cache has no session with this ID, and nobody else was asked: it never had, or it was removed or taken.
     NotFound,
+    /// The session was here and had to make room: the cache is too small for how long clients stay away. Of IDs that
+    /// were never here, up to one in 65,536 is taken for an evicted one (in shards above 16 MiB, more).
+    Evicted,
+    /// The session was deleted, here or on another host, because a handshake with it ended badly.
+    Deleted,
+    /// The session is not here, and of the peers or the store that were asked nobody has it. Never returned by this
+    /// crate: for callers who ask.
+    NotShared,
+    /// The session is not here, and the peers that were asked did not all answer in time. Never returned by this crate.
+    PullTimeout,
+    /// The session is not here, and the store that was asked did not answer in time, or is known not to. Never returned
+    /// by this crate.
+    StoreTimeout,
     /// The session's lifespan is over.
     Expired,
     /// The session was created further in the future than clocks may differ.
@@ -30,9 +43,14 @@ pub enum Miss {
 
 impl Miss {
     /// Every reason, in the order of their declaration, which is the order of [`MissCounts`](crate::MissCounts).
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 15] = [
         Self::NotOffered,
         Self::NotFound,
+        Self::Evicted,
+        Self::Deleted,
+        Self::NotShared,
+        Self::PullTimeout,
+        Self::StoreTimeout,
         Self::Expired,
         Self::NotYetValid,
         Self::OtherPolicy,
@@ -49,6 +67,11 @@ impl Miss {
         match self {
             Self::NotOffered => "not_offered",
             Self::NotFound => "not_found",
+            Self::Evicted => "evicted",
+            Self::Deleted => "deleted",
+            Self::NotShared => "not_shared",
+            Self::PullTimeout => "pull_timeout",
+            Self::StoreTimeout => "store_timeout",
             Self::Expired => "expired",
             Self::NotYetValid => "not_yet_valid",
             Self::OtherPolicy => "other_policy",
@@ -66,6 +89,11 @@ impl fmt::Display for Miss {
         f.write_str(match self {
             Self::NotOffered => "the client offered no session",
             Self::NotFound => "no session with this ID",
+            Self::Evicted => "the session had to make room for others",
+            Self::Deleted => "the session was deleted",
+            Self::NotShared => "no host and no store has a session with this ID",
+            Self::PullTimeout => "the other hosts did not answer in time",
+            Self::StoreTimeout => "the session store did not answer in time",
             Self::Expired => "the session has expired",
             Self::NotYetValid => "the session was created in the future",
             Self::OtherPolicy => "the session was made under another policy",

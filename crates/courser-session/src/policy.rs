@@ -36,7 +36,7 @@ impl PolicyHash {
 
     /// A hash that came from elsewhere: it is good for nothing but comparison.
     #[must_use]
-    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 

@@ -23,6 +23,11 @@ impl Index {
         self.buckets.len() * size_of::<Slot>()
     }
 
+    /// How many buckets there are: a power of two.
+    pub(super) fn buckets(&self) -> usize {
+        self.buckets.len()
+    }
+
     pub(super) fn find(&self, slab: &Slab, hash: u32, id: &SessionId) -> Option<Slot> {
         let mut slot = self.buckets[self.bucket(hash)];
         while slot != NIL {

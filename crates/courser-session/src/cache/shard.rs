@@ -1,45 +1,30 @@
-//! One shard: a table and three lists over one slab, under one lock. May not lock or wait.
+//! One shard: a table and four lists over one slab, under one lock. May not lock or wait.
 
+mod bury;
+mod export;
+mod order;
+#[cfg(test)]
+mod tests;
+
+use super::entry::{Entry, Segment};
+use super::evicted::Evicted;
 use super::index::Index;
 use super::list::List;
 use super::slab::{NIL, Node, Slab, Slot};
 use super::stats::Stats;
 use super::{Origin, Put, Stored};
-use crate::{Lifespan, Miss, PolicyHash, SessionId, State, UnixSeconds};
-
-/// A session as the cache holds it.
-pub(super) struct Entry {
-    pub(super) id: SessionId,
-    pub(super) hash: u32,
-    pub(super) policy: PolicyHash,
-    pub(super) lifespan: Lifespan,
-    pub(super) state: State,
-}
-
-impl Entry {
-    /// What it takes to hold this session, in bytes.
-    pub(super) fn cost(&self) -> usize {
-        size_of::<Node>().saturating_add(State::heap_bytes(self.state.len()))
-    }
-}
-
-/// Where in the order of eviction a session stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Segment {
-    /// Probation: made elsewhere, not used here yet.
-    Remote,
-    /// Probation: made here and not used yet, or not used for long.
-    Fresh,
-    /// Used.
-    Protected,
-}
+use crate::{Miss, PolicyHash, SessionId, UnixSeconds};
+pub(super) use export::Batch;
 
 pub(super) struct Shard {
     slab: Slab,
     index: Index,
+    evicted: Evicted,
     /// By [`Segment`].
-    lists: [List; 3],
-    /// How many bytes all sessions may cost together.
+    lists: [List; 4],
+    /// How many of the slab's entries are tombstones.
+    tombstones: usize,
+    /// How many bytes all entries may cost together.
     limit: usize,
     /// Where the next look for expired sessions begins.
     hand: Slot,
@@ -48,29 +33,39 @@ pub(super) struct Shard {
 }
 
 impl Shard {
-    /// A shard that takes at most `capacity_bytes`, its table included.
+    /// A shard that takes at most `capacity_bytes`, its tables included.
     pub(super) fn new(capacity_bytes: usize) -> Self {
         // Slots have 32 bits; a session costs more than a byte.
         let capacity_bytes = capacity_bytes.min(u32::MAX as usize);
         let index = Index::new(capacity_bytes);
-        let limit = capacity_bytes.saturating_sub(index.bytes());
-        let lists = [List::new(), List::new(), List::new()];
-        Self { slab: Slab::default(), index, lists, limit, hand: 0, counts: Stats::default() }
+        let evicted = Evicted::new(index.buckets());
+        let limit = capacity_bytes.saturating_sub(index.bytes() + evicted.bytes());
+        Self {
+            slab: Slab::default(),
+            index,
+            evicted,
+            lists: std::array::from_fn(|_| List::new()),
+            tombstones: 0,
+            limit,
+            hand: 0,
+            counts: Stats::default(),
+        }
     }
 
-    pub(super) fn put(&mut self, entry: Entry, origin: Origin, now: UnixSeconds) -> Put {
-        let put = self.try_put(entry, origin, now);
+    pub(super) fn put(&mut self, entry: Entry, now: UnixSeconds) -> Put {
+        let put = self.try_put(entry, now);
         match put {
             Put::Stored => self.counts.stored += 1,
             Put::Replaced => self.counts.replaced += 1,
             Put::Kept => self.counts.kept += 1,
+            Put::Buried => self.counts.refused_buried += 1,
             Put::NotAlive => self.counts.refused_not_alive += 1,
             Put::TooLarge => self.counts.refused_too_large += 1,
         }
         put
     }
 
-    fn try_put(&mut self, entry: Entry, origin: Origin, now: UnixSeconds) -> Put {
+    fn try_put(&mut self, entry: Entry, now: UnixSeconds) -> Put {
         if entry.lifespan.check(now).is_err() {
             return Put::NotAlive;
         }
@@ -79,13 +74,23 @@ impl Shard {
         }
         self.sweep(SWEEP_PER_PUT, now);
         let replaced = match self.find_unexpired(entry.hash, &entry.id, now) {
-            Ok(_) if origin == Origin::Remote => return Put::Kept,
-            Ok(slot) => Some(self.remove(slot).segment),
+            Ok(slot) if entry.origin == Origin::Remote => return self.refusal(slot),
+            Ok(slot) => self.remove(slot).session_segment(),
             Err(_) => None,
         };
+        self.evicted.forget(entry.hash);
         self.make_room(entry.cost());
-        self.insert(entry, replaced.unwrap_or(origin.segment()));
+        let segment = replaced.unwrap_or(entry.origin.segment());
+        self.insert(entry, segment);
         if replaced.is_some() { Put::Replaced } else { Put::Stored }
+    }
+
+    /// Why a session from elsewhere does not replace what is in `slot`.
+    fn refusal(&self, slot: Slot) -> Put {
+        match self.slab[slot].segment {
+            Segment::Buried => Put::Buried,
+            Segment::Remote | Segment::Fresh | Segment::Protected => Put::Kept,
+        }
     }
 
     pub(super) fn get(
@@ -95,10 +100,9 @@ impl Shard {
         policy: &PolicyHash,
         now: UnixSeconds,
     ) -> Result<Stored, Miss> {
-        let slot = self.look_up(hash, id, policy, now)?;
+        let (slot, stored) = self.look_up(hash, id, policy, now)?;
         self.promote(slot);
-        let entry = &self.slab[slot].entry;
-        Ok(Stored { state: entry.state.clone(), lifespan: entry.lifespan })
+        Ok(stored)
     }
 
     pub(super) fn take(
@@ -108,58 +112,76 @@ impl Shard {
         policy: &PolicyHash,
         now: UnixSeconds,
     ) -> Result<Stored, Miss> {
-        let slot = self.look_up(hash, id, policy, now)?;
+        let (slot, stored) = self.look_up(hash, id, policy, now)?;
         self.counts.taken += 1;
-        let Entry { state, lifespan, .. } = self.remove(slot).entry;
-        Ok(Stored { state, lifespan })
+        self.remove(slot);
+        Ok(stored)
+    }
+
+    /// What [`get`](Self::get) would say. Counts, promotes and removes nothing.
+    pub(super) fn peek(
+        &self,
+        hash: u32,
+        id: &SessionId,
+        policy: &PolicyHash,
+        now: UnixSeconds,
+    ) -> Result<(), Miss> {
+        let slot = self.find(hash, id)?;
+        let entry = &self.slab[slot].entry;
+        if entry.is_expired(now) {
+            return Err(Miss::Expired);
+        }
+        entry.resumable(policy, now).map(drop)
     }
 
     pub(super) fn remove_id(&mut self, hash: u32, id: &SessionId) -> bool {
         let Some(slot) = self.index.find(&self.slab, hash, id) else { return false };
+        if self.slab[slot].segment == Segment::Buried {
+            return false;
+        }
         self.remove(slot);
         self.counts.removed += 1;
         true
     }
 
-    /// Looks at up to `count` sessions, beginning where the last call ended, and removes those that have expired.
+    /// Looks at up to `count` entries, beginning where the last call ended, and removes those that have expired. Says
+    /// how many sessions that were.
     pub(super) fn sweep(&mut self, count: usize, now: UnixSeconds) -> usize {
-        let mut removed = 0;
+        let expired_before = self.counts.expired;
         for _ in 0..count.min(self.slab.len()) {
             if self.hand as usize >= self.slab.len() {
                 self.hand = 0;
             }
             let slot = self.hand;
-            if self.slab[slot].entry.lifespan.check(now) == Err(Miss::Expired) {
-                // Another session has moved to this slot: the hand stays.
-                self.remove(slot);
-                removed += 1;
+            if self.slab[slot].entry.is_expired(now) {
+                // Another entry has moved to this slot: the hand stays.
+                self.expire(slot);
             } else {
                 self.hand += 1;
             }
         }
-        self.counts.expired += removed as u64;
-        removed
+        usize::try_from(self.counts.expired - expired_before).expect("at most count")
     }
 
-    /// Makes the next sweep begin at the first session, and says how many there are: as many looks see them all.
+    /// Makes the next sweep begin at the first entry, and says how many there are: as many looks see them all.
     pub(super) fn rewind(&mut self) -> usize {
         self.hand = 0;
         self.slab.len()
     }
 
-    /// Forgets all sessions, and counts them as removed.
+    /// Forgets all sessions and tombstones, and counts the sessions as removed.
     pub(super) fn clear(&mut self) {
-        self.counts.removed += self.slab.len() as u64;
-        let empty = Self::new(self.limit + self.index.bytes());
+        self.counts.removed += (self.slab.len() - self.tombstones) as u64;
+        let empty = Self::new(self.limit + self.tables());
         *self = Self { counts: self.counts.clone(), ..empty };
     }
 
     pub(super) fn stats(&self) -> Stats {
-        let table = self.index.bytes();
         Stats {
-            entries: self.slab.len(),
-            bytes: self.bytes() + table,
-            capacity_bytes: self.limit + table,
+            entries: self.slab.len() - self.tombstones,
+            tombstones: self.tombstones,
+            bytes: self.bytes() + self.tables(),
+            capacity_bytes: self.limit + self.tables(),
             ..self.counts.clone()
         }
     }
@@ -171,72 +193,43 @@ impl Shard {
         id: &SessionId,
         policy: &PolicyHash,
         now: UnixSeconds,
-    ) -> Result<Slot, Miss> {
-        let found = self.find_unexpired(hash, id, now).and_then(|slot| {
-            let entry = &self.slab[slot].entry;
-            entry.lifespan.check(now)?;
-            if entry.policy == *policy { Ok(slot) } else { Err(Miss::OtherPolicy) }
-        });
-        match found {
-            Ok(_) => self.counts.hits += 1,
-            Err(miss) => self.counts.misses.count(miss),
+    ) -> Result<(Slot, Stored), Miss> {
+        let found = self
+            .find_unexpired(hash, id, now)
+            .and_then(|slot| Ok((slot, self.slab[slot].entry.resumable(policy, now)?)));
+        match &found {
+            Ok((_, stored)) => self.counts.count_hit(stored.origin),
+            Err(miss) => self.counts.misses.count(*miss),
         }
         found
     }
 
-    /// Finds a session that has not expired; removes it if it has.
+    /// Finds a session or a tombstone that has not expired; removes it if it has.
     ///
     /// One that is not yet valid was valid when it was put: the clock went back, and may come forward again.
     fn find_unexpired(&mut self, hash: u32, id: &SessionId, now: UnixSeconds) -> Result<Slot, Miss> {
-        let slot = self.index.find(&self.slab, hash, id).ok_or(Miss::NotFound)?;
-        if self.slab[slot].entry.lifespan.check(now) == Err(Miss::Expired) {
-            self.remove(slot);
-            self.counts.expired += 1;
+        let slot = self.find(hash, id)?;
+        if self.slab[slot].entry.is_expired(now) {
+            self.expire(slot);
             return Err(Miss::Expired);
         }
         Ok(slot)
     }
 
-    /// Marks a session as used. What the protected segment then has too much goes back to probation, as the newest
-    /// there: it has been of use, so it gets another chance.
-    fn promote(&mut self, slot: Slot) {
-        if self.slab[slot].segment == Segment::Protected && self.list(Segment::Protected).is_newest(slot) {
-            return;
-        }
-        self.move_to(slot, Segment::Protected);
-        while self.list(Segment::Protected).bytes() > self.share(PROTECTED_PERCENT) {
-            let Some(oldest) = self.list(Segment::Protected).oldest() else { break };
-            self.move_to(oldest, Segment::Fresh);
-        }
+    fn find(&self, hash: u32, id: &SessionId) -> Result<Slot, Miss> {
+        let missing = || if self.evicted.contains(hash) { Miss::Evicted } else { Miss::NotFound };
+        self.index.find(&self.slab, hash, id).ok_or_else(missing)
     }
 
-    fn move_to(&mut self, slot: Slot, segment: Segment) {
-        let old = self.slab[slot].segment;
-        self.lists[old as usize].unlink(&mut self.slab, slot);
-        self.slab[slot].segment = segment;
-        self.lists[segment as usize].push_front(&mut self.slab, slot);
-    }
-
-    fn make_room(&mut self, cost: usize) {
-        while self.bytes() + cost > self.limit {
-            let Some(victim) = self.victim() else { break };
-            match self.remove(victim).segment {
-                Segment::Protected => self.counts.evicted_protected += 1,
-                Segment::Fresh | Segment::Remote => self.counts.evicted_probation += 1,
-            }
+    /// Removes what has expired. The end of a tombstone is not worth a count.
+    fn expire(&mut self, slot: Slot) {
+        if self.remove(slot).session_segment().is_some() {
+            self.counts.expired += 1;
         }
-    }
-
-    fn victim(&self) -> Option<Slot> {
-        let remote_first = self.list(Segment::Remote).bytes() > self.share(REMOTE_PERCENT);
-        let order = match remote_first {
-            true => [Segment::Remote, Segment::Fresh, Segment::Protected],
-            false => [Segment::Fresh, Segment::Remote, Segment::Protected],
-        };
-        order.into_iter().find_map(|segment| self.list(segment).oldest())
     }
 
     fn insert(&mut self, entry: Entry, segment: Segment) {
+        self.tombstones += usize::from(segment == Segment::Buried);
         let slot = self.slab.push(Node { entry, prev: NIL, next: NIL, chain: NIL, segment });
         self.index.insert(&mut self.slab, slot);
         self.lists[segment as usize].push_front(&mut self.slab, slot);
@@ -244,6 +237,7 @@ impl Shard {
 
     fn remove(&mut self, slot: Slot) -> Node {
         let segment = self.slab[slot].segment;
+        self.tombstones -= usize::from(segment == Segment::Buried);
         self.index.unlink(&mut self.slab, slot);
         self.lists[segment as usize].unlink(&mut self.slab, slot);
         let (node, moved_from) = self.slab.swap_remove(slot);
@@ -255,40 +249,22 @@ impl Shard {
         node
     }
 
-    /// What all sessions cost together.
+    /// What all entries cost together.
     fn bytes(&self) -> usize {
         self.lists.iter().map(List::bytes).sum()
+    }
+
+    /// What the tables cost, however many entries there are.
+    fn tables(&self) -> usize {
+        self.index.bytes() + self.evicted.bytes()
     }
 
     fn list(&self, segment: Segment) -> &List {
         &self.lists[segment as usize]
     }
-
-    fn share(&self, percent: usize) -> usize {
-        self.limit / 100 * percent
-    }
 }
 
-impl Origin {
-    fn segment(self) -> Segment {
-        match self {
-            Self::Local => Segment::Fresh,
-            Self::Remote => Segment::Remote,
-        }
-    }
-}
-
-/// How much of a shard the sessions in use may have; the rest is for new ones to prove themselves.
-///
-/// Against a plain LRU, tests/it/cache_scan.rs has 33 points more hits among strangers and 2 fewer when the clients
-/// change. With the usual 80 % that would be 42 more and 11 fewer; with 40 %, 22 more and not one fewer.
-const PROTECTED_PERCENT: usize = 60;
-/// Above how much of a shard sessions from elsewhere give way first: half of what is left for the unused.
-const REMOTE_PERCENT: usize = 20;
 /// A session that takes more than one part in this many of a shard would evict too much for what it saves.
 const MAX_SHARE_OF_ONE: usize = 8;
 /// How many sessions a put checks for expiry. Two, because it adds one: the sweep gains on the growth.
 const SWEEP_PER_PUT: usize = 2;
-
-#[cfg(test)]
-mod tests;

@@ -6,7 +6,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use super::shard::{Entry, Segment};
+use super::entry::{Entry, Segment};
 
 /// Position of a session in the slab; valid until the next removal.
 pub(super) type Slot = u32;
@@ -29,6 +29,11 @@ impl Node {
     /// What the session costs: this record and its state on the heap.
     pub(super) fn cost(&self) -> usize {
         self.entry.cost()
+    }
+
+    /// The segment of a session; `None` for a tombstone.
+    pub(super) fn session_segment(&self) -> Option<Segment> {
+        (self.segment != Segment::Buried).then_some(self.segment)
     }
 }
 

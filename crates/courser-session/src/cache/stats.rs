@@ -1,5 +1,6 @@
 //! What the cache counts. May not name a session.
 
+use super::Origin;
 use crate::Miss;
 
 /// Counters since the start, and what is held now.
@@ -10,12 +11,16 @@ use crate::Miss;
 pub struct Stats {
     /// Sessions held now, expired ones included until they are found.
     pub entries: usize,
+    /// Tombstones of deleted sessions held now, expired ones included until they are found.
+    pub tombstones: usize,
     /// What they and the table cost now, in bytes: see [`Cache`](crate::Cache).
     pub bytes: usize,
     /// What they may cost, in bytes.
     pub capacity_bytes: usize,
     /// Look-ups that found a session.
     pub hits: u64,
+    /// Those of them whose session was made on another host.
+    pub hits_remote: u64,
     /// Look-ups that did not, by reason.
     pub misses: MissCounts,
     /// Puts of a session with a new ID.
@@ -24,6 +29,8 @@ pub struct Stats {
     pub replaced: u64,
     /// Puts from elsewhere that met a session and left it.
     pub kept: u64,
+    /// Puts from elsewhere refused because the session was deleted.
+    pub refused_buried: u64,
     /// Puts refused because the lifespan was over or not begun.
     pub refused_not_alive: u64,
     /// Puts refused because of the state's size.
@@ -38,20 +45,24 @@ pub struct Stats {
     pub evicted_probation: u64,
     /// Sessions in use that made room: if this grows, the cache is too small.
     pub evicted_protected: u64,
+    /// Tombstones that made room before their time: if this grows, a session that was deleted could come back.
+    pub evicted_tombstones: u64,
 }
 
 impl Stats {
     /// Adds those of another shard.
     pub(super) fn add(&mut self, other: &Self) {
-        let Self { entries, bytes, capacity_bytes, hits, misses, stored, replaced, kept, .. } = other;
-        self.entries += entries;
-        self.bytes += bytes;
-        self.capacity_bytes += capacity_bytes;
-        self.hits += hits;
-        self.misses.add(misses);
-        self.stored += stored;
-        self.replaced += replaced;
-        self.kept += kept;
+        self.entries += other.entries;
+        self.tombstones += other.tombstones;
+        self.bytes += other.bytes;
+        self.capacity_bytes += other.capacity_bytes;
+        self.hits += other.hits;
+        self.hits_remote += other.hits_remote;
+        self.misses.add(&other.misses);
+        self.stored += other.stored;
+        self.replaced += other.replaced;
+        self.kept += other.kept;
+        self.refused_buried += other.refused_buried;
         self.refused_not_alive += other.refused_not_alive;
         self.refused_too_large += other.refused_too_large;
         self.expired += other.expired;
@@ -59,6 +70,12 @@ impl Stats {
         self.removed += other.removed;
         self.evicted_probation += other.evicted_probation;
         self.evicted_protected += other.evicted_protected;
+        self.evicted_tombstones += other.evicted_tombstones;
+    }
+
+    pub(super) fn count_hit(&mut self, origin: Origin) {
+        self.hits += 1;
+        self.hits_remote += u64::from(origin == Origin::Remote);
     }
 }
 

@@ -136,3 +136,106 @@ fn misses_are_counted_by_reason() {
     assert_eq!(counted, [(Miss::NotFound, 2), (Miss::Expired, 1), (Miss::OtherPolicy, 1)]);
     assert_eq!(stats.misses.total(), 4);
 }
+
+#[test]
+fn a_look_counts_promotes_and_removes_nothing() {
+    let cache = Cache::new(1 << 20, 4);
+    put(&cache, 1, b"state", Origin::Local);
+    let before = cache.stats();
+    assert!(cache.contains(&session_id(1), &policy("a"), NOW));
+    assert!(!cache.contains(&session_id(1), &policy("b"), NOW));
+    assert_eq!(cache.peek(&session_id(2), &policy("a"), NOW), Err(Miss::NotFound));
+    assert_eq!(cache.peek(&session_id(1), &policy("a"), two_hours(NOW).expires), Err(Miss::Expired));
+    assert_eq!(cache.stats(), before);
+}
+
+#[test]
+fn says_where_a_session_was_made() {
+    let cache = Cache::new(1 << 20, 4);
+    put(&cache, 1, b"ours", Origin::Local);
+    put(&cache, 2, b"theirs", Origin::Remote);
+    assert_eq!(cache.get(&session_id(1), &policy("a"), NOW).unwrap().origin, Origin::Local);
+    for _ in 0..3 {
+        let stored = cache.get(&session_id(2), &policy("a"), NOW).unwrap();
+        assert_eq!(stored.origin, Origin::Remote, "use does not make it ours");
+    }
+    assert_eq!((cache.stats().hits, cache.stats().hits_remote), (4, 3));
+}
+
+#[test]
+fn what_was_deleted_does_not_come_back_from_elsewhere_in_whatever_order() {
+    let cache = Cache::new(1 << 20, 4);
+    let until = two_hours(NOW).expires;
+    assert!(!cache.bury(&session_id(1), until, NOW), "the deletion came first");
+    put(&cache, 2, b"state", Origin::Local);
+    assert!(cache.bury(&session_id(2), until, NOW), "the session came first");
+    for number in [1, 2] {
+        assert_eq!(put(&cache, number, b"replayed", Origin::Remote), Put::Buried);
+        assert_eq!(cache.get(&session_id(number), &policy("a"), NOW).unwrap_err(), Miss::Deleted);
+        assert!(!cache.remove(&session_id(number)), "a tombstone is no session");
+    }
+    let stats = cache.stats();
+    assert_eq!((stats.entries, stats.tombstones, stats.refused_buried, stats.removed), (0, 2, 2, 1));
+}
+
+#[test]
+fn a_session_of_our_own_lifts_a_tombstone() {
+    let cache = Cache::new(1 << 20, 4);
+    cache.bury(&session_id(1), two_hours(NOW).expires, NOW);
+    assert_eq!(put(&cache, 1, b"another", Origin::Local), Put::Stored);
+    assert_eq!(&cache.get(&session_id(1), &policy("a"), NOW).unwrap().state[..], b"another");
+    assert_eq!(cache.stats().tombstones, 0);
+}
+
+#[test]
+fn a_tombstone_stands_until_its_time_and_an_earlier_end_does_not_shorten_it() {
+    let cache = Cache::new(1 << 20, 4);
+    cache.bury(&session_id(1), UnixSeconds(NOW.0 + 100), NOW);
+    cache.bury(&session_id(1), UnixSeconds(NOW.0 + 10), NOW);
+    let put_at = |seconds| {
+        let now = UnixSeconds(NOW.0 + seconds);
+        cache.put(&session_id(1), policy("a"), State::from(&b"x"[..]), two_hours(NOW), Origin::Remote, now)
+    };
+    assert_eq!(put_at(99), Put::Buried);
+    assert_eq!(put_at(100), Put::Stored);
+}
+
+#[test]
+fn a_tombstone_for_ever_is_swept_after_a_week() {
+    let cache = Cache::new(1 << 20, 4);
+    cache.bury(&session_id(1), UnixSeconds(u64::MAX), NOW);
+    let week_later = UnixSeconds(NOW.0 + 7 * 24 * 3600);
+    assert_eq!(cache.sweep(UnixSeconds(week_later.0 - 1)), 0);
+    assert_eq!(cache.stats().tombstones, 1);
+    assert_eq!(cache.sweep(week_later), 0, "no session has expired");
+    assert_eq!((cache.stats().tombstones, cache.stats().expired), (0, 0));
+}
+
+#[test]
+fn a_flood_of_deletions_flushes_no_sessions_and_is_counted() {
+    let cache = Cache::new(64 * 1024, 1);
+    for number in 0..100 {
+        put(&cache, number, b"state", Origin::Local);
+    }
+    for number in 1_000..100_000 {
+        cache.bury(&session_id(number), two_hours(NOW).expires, NOW);
+    }
+    let stats = cache.stats();
+    assert_eq!((stats.entries, stats.evicted_probation), (100, 0));
+    assert!(stats.bytes <= stats.capacity_bytes);
+    assert_eq!(stats.evicted_tombstones + stats.tombstones as u64, 99_000);
+}
+
+#[test]
+fn tells_an_evicted_session_from_one_that_never_was() {
+    let cache = Cache::new(64 * 1024, 1);
+    for number in 0..1_000 {
+        put(&cache, number, b"state", Origin::Local);
+    }
+    let miss = |number| cache.get(&session_id(number), &policy("a"), NOW).unwrap_err();
+    let evicted = 1_000 - cache.stats().entries as u64;
+    let told = (0..evicted).filter(|number| miss(*number) == Miss::Evicted).count();
+    assert!(told > 100, "{told} of {evicted} evictions are remembered");
+    let strangers = (10_000..20_000).filter(|number| miss(*number) == Miss::Evicted).count();
+    assert!(strangers < 10, "{strangers} of 10,000 strangers are taken for evicted");
+}

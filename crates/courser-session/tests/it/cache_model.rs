@@ -16,6 +16,7 @@ enum Op {
     Get { id: u64, policy: usize },
     Take { id: u64, policy: usize },
     Remove { id: u64 },
+    Bury { id: u64, lifetime: u64 },
     Sweep,
     Wait { seconds: u64 },
 }
@@ -30,7 +31,8 @@ fn ops(ids: u64) -> impl Strategy<Value = Vec<Op>> {
         8 => put.prop_map(|(id, policy, state, lifetime, origin)| Op::Put { id, policy, state, lifetime, origin }),
         8 => (id.clone(), policy.clone()).prop_map(|(id, policy)| Op::Get { id, policy }),
         2 => (id.clone(), policy).prop_map(|(id, policy)| Op::Take { id, policy }),
-        1 => id.prop_map(|id| Op::Remove { id }),
+        1 => id.clone().prop_map(|id| Op::Remove { id }),
+        2 => (id, 0..100_u64).prop_map(|(id, lifetime)| Op::Bury { id, lifetime }),
         1 => Just(Op::Sweep),
         2 => (0..30_u64).prop_map(|seconds| Op::Wait { seconds }),
     ];
@@ -56,6 +58,8 @@ proptest! {
 #[derive(Default)]
 struct Model {
     sessions: HashMap<u64, (usize, Vec<u8>, Lifespan)>,
+    /// Until when each ID is buried.
+    buried: HashMap<u64, UnixSeconds>,
     hits: u64,
     misses: u64,
     puts: u64,
@@ -63,6 +67,9 @@ struct Model {
 
 impl Model {
     fn answer(&self, id: u64, policy: usize, now: UnixSeconds) -> Result<(&[u8], Lifespan), Miss> {
+        if let Some(until) = self.buried.get(&id) {
+            return Err(if now < *until { Miss::Deleted } else { Miss::Expired });
+        }
         let (bound_to, state, lifespan) = self.sessions.get(&id).ok_or(Miss::NotFound)?;
         if now >= lifespan.expires {
             return Err(Miss::Expired);
@@ -79,6 +86,7 @@ impl Model {
         match got {
             Ok(stored) => assert_eq!(Ok((&stored.state[..], stored.lifespan)), expected),
             Err(Miss::NotFound) if !exact || expected == Err(Miss::Expired) => {}
+            Err(Miss::Evicted) => assert!(!exact),
             Err(miss) => assert_eq!(Err(*miss), expected),
         }
         match got {
@@ -110,15 +118,24 @@ fn step(cache: &Cache, model: &mut Model, op: Op, now: &mut UnixSeconds, exact: 
                 *now,
             );
             model.puts += 1;
+            let remote = origin == Origin::Remote;
             let lives = model.sessions.get(&id).is_some_and(|(.., lifespan)| *now < lifespan.expires);
-            assert!(put.is_stored() || (put == Put::Kept && lives && origin == Origin::Remote), "{put:?}");
-            assert!(!exact || (put == Put::Kept) == (lives && origin == Origin::Remote), "{put:?}");
+            let buried = model.buried.get(&id).is_some_and(|until| *now < *until);
+            let refused = [(Put::Kept, lives && remote), (Put::Buried, buried && remote)]
+                .into_iter()
+                .find(|(_, so)| *so);
+            let refused = refused.map(|(reason, _)| reason);
+            assert!(put.is_stored() || Some(put) == refused, "{put:?}");
+            assert!(!exact || put.is_stored() == refused.is_none(), "{put:?}");
             if put.is_stored() {
+                model.buried.remove(&id);
                 model.sessions.insert(id, (p, state, lifespan));
             }
         }
         Op::Get { id, policy: p } => {
+            let peeked = cache.peek(&session_id(id), &policy(POLICIES[p]), *now);
             let got = cache.get(&session_id(id), &policy(POLICIES[p]), *now);
+            assert_eq!(peeked.err(), got.as_ref().err().copied(), "a look says what a use will");
             model.judge(id, p, *now, &got, exact);
         }
         Op::Take { id, policy: p } => {
@@ -133,6 +150,14 @@ fn step(cache: &Cache, model: &mut Model, op: Op, now: &mut UnixSeconds, exact: 
             let known = model.sessions.remove(&id).is_some();
             assert!(known || !was_there, "a session that was never put was removed");
         }
+        Op::Bury { id, lifetime } => {
+            let until = now.plus(Duration::from_secs(lifetime));
+            let was_there = cache.bury(&session_id(id), until, *now);
+            let known = model.sessions.remove(&id).is_some();
+            assert!(known || !was_there, "a session that was never put was buried");
+            let stands = model.buried.get(&id).copied().filter(|until| *now < *until);
+            model.buried.insert(id, until.max(stands.unwrap_or(until)));
+        }
         Op::Sweep => drop(cache.sweep(*now)),
         Op::Wait { seconds } => now.0 += seconds,
     }
@@ -142,7 +167,7 @@ fn assert_reconciles(stats: &Stats, model: &Model) {
     assert!(stats.bytes <= stats.capacity_bytes, "{stats:?}");
     assert_eq!(stats.hits, model.hits);
     assert_eq!(stats.misses.total(), model.misses);
-    let refused = stats.kept + stats.refused_not_alive + stats.refused_too_large;
+    let refused = stats.kept + stats.refused_buried + stats.refused_not_alive + stats.refused_too_large;
     assert_eq!(stats.stored + stats.replaced + refused, model.puts);
     let gone =
         stats.expired + stats.taken + stats.removed + stats.evicted_probation + stats.evicted_protected;

@@ -1,6 +1,7 @@
 //! The cache and the ticketer as their callers see them.
 
 mod cache;
+mod cache_export;
 mod cache_model;
 mod cache_scan;
 mod cache_threads;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
+use crate::{Lifespan, State};
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -13,6 +14,7 @@ enum Op {
     Get { id: u8 },
     Take { id: u8 },
     Remove { id: u8 },
+    Bury { id: u8, lifetime: u64 },
     Sweep { count: usize },
     Wait { seconds: u64 },
 }
@@ -24,7 +26,8 @@ fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(id, len, lifetime, remote)| Op::Put { id, len, lifetime, remote }),
         6 => id.clone().prop_map(|id| Op::Get { id }),
         1 => id.clone().prop_map(|id| Op::Take { id }),
-        1 => id.prop_map(|id| Op::Remove { id }),
+        1 => id.clone().prop_map(|id| Op::Remove { id }),
+        2 => (id, 0..50_u64).prop_map(|(id, lifetime)| Op::Bury { id, lifetime }),
         1 => (0..10_usize).prop_map(|count| Op::Sweep { count }),
         1 => (0..20_u64).prop_map(|seconds| Op::Wait { seconds }),
     ]
@@ -51,7 +54,7 @@ proptest! {
 fn slots_that_move_keep_their_links_across_blocks() {
     let mut shard = Shard::new(1 << 20);
     let now = UnixSeconds(1_000);
-    let put = |shard: &mut Shard, id| shard.put(entry(id, 10, 100, now), Origin::Local, now);
+    let put = |shard: &mut Shard, id| shard.put(entry(id, 10, 100, now, Origin::Local), now);
     for id in 0..200 {
         assert_eq!(put(&mut shard, id), Put::Stored);
     }
@@ -66,18 +69,18 @@ fn slots_that_move_keep_their_links_across_blocks() {
 #[test]
 fn the_record_is_as_large_as_documented() {
     assert_eq!(size_of::<Node>(), 112, "correct the documentation of Cache too");
-    assert_eq!(size_of::<super::super::Padded>(), 384, "correct the documentation of Cache too");
+    assert_eq!(size_of::<crate::cache::Padded>(), 512, "correct the documentation of Cache too");
 }
 
 #[test]
 fn an_expired_session_of_the_past_is_swept_by_the_puts_of_others() {
     let mut shard = Shard::new(1 << 20);
     for id in 0..50 {
-        shard.put(entry(id, 10, 5, UnixSeconds(1_000)), Origin::Local, UnixSeconds(1_000));
+        shard.put(entry(id, 10, 5, UnixSeconds(1_000), Origin::Local), UnixSeconds(1_000));
     }
     let later = UnixSeconds(2_000);
     for id in 50..100 {
-        shard.put(entry(id, 10, 100, later), Origin::Local, later);
+        shard.put(entry(id, 10, 100, later, Origin::Local), later);
     }
     assert_eq!(shard.slab.len(), 50, "fifty puts look at a hundred sessions");
     assert_eq!(shard.stats().expired, 50);
@@ -87,11 +90,15 @@ fn apply(shard: &mut Shard, op: &Op, now: &mut UnixSeconds) {
     match *op {
         Op::Put { id, len, lifetime, remote } => {
             let origin = if remote { Origin::Remote } else { Origin::Local };
-            shard.put(entry(id, len, lifetime, *now), origin, *now);
+            shard.put(entry(id, len, lifetime, *now, origin), *now);
         }
         Op::Get { id } => drop(shard.get(hash(id), &session_id(id), &policy(), *now)),
         Op::Take { id } => drop(shard.take(hash(id), &session_id(id), &policy(), *now)),
         Op::Remove { id } => drop(shard.remove_id(hash(id), &session_id(id))),
+        Op::Bury { id, lifetime } => {
+            let until = now.plus(Duration::from_secs(lifetime));
+            shard.bury(hash(id), &session_id(id), until, *now);
+        }
         Op::Sweep { count } => drop(shard.sweep(count, *now)),
         Op::Wait { seconds } => now.0 += seconds,
     }
@@ -99,15 +106,19 @@ fn apply(shard: &mut Shard, op: &Op, now: &mut UnixSeconds) {
 
 fn assert_sound(shard: &Shard) {
     let mut seen = HashSet::new();
-    for segment in [Segment::Remote, Segment::Fresh, Segment::Protected] {
+    for segment in [Segment::Remote, Segment::Fresh, Segment::Protected, Segment::Buried] {
         assert_list_sound(shard, segment, &mut seen);
     }
     assert_eq!(seen.len(), shard.slab.len(), "each session is in one list");
     for slot in seen {
-        let entry = &shard.slab[slot].entry;
+        let Node { entry, segment, .. } = &shard.slab[slot];
+        assert_eq!(entry.state.is_none(), *segment == Segment::Buried, "a tombstone holds no state");
         assert_eq!(shard.index.find(&shard.slab, entry.hash, &entry.id), Some(slot));
     }
     assert!(shard.bytes() <= shard.limit, "{} of {} bytes", shard.bytes(), shard.limit);
+    let buried = shard.list(Segment::Buried).bytes();
+    assert!(buried <= shard.share(5), "{buried} bytes of tombstones");
+    assert_eq!(buried, shard.tombstones * size_of::<Node>());
     assert!(shard.slab.capacity() <= shard.slab.len() + 2 * 32, "what is allocated follows what is held");
     assert_counters_reconcile(&shard.stats());
 }
@@ -134,13 +145,14 @@ fn assert_counters_reconcile(stats: &Stats) {
     assert_eq!(stats.entries as u64, stats.stored - gone, "{stats:?}");
 }
 
-fn entry(id: u8, len: usize, lifetime: u64, now: UnixSeconds) -> Entry {
+fn entry(id: u8, len: usize, lifetime: u64, now: UnixSeconds, origin: Origin) -> Entry {
     Entry {
         id: session_id(id),
         hash: hash(id),
         policy: policy(),
         lifespan: Lifespan::new(now, Duration::from_secs(lifetime)),
-        state: State::from(vec![id; len]),
+        origin,
+        state: Some(State::from(vec![id; len])),
     }
 }
 
