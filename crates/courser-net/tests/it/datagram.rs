@@ -167,7 +167,8 @@ fn a_multicast_group_is_heard_and_its_members_answer_one_another() {
         let second = DatagramSocket::open(&on_interface(group, "segment")).unwrap();
         let stranger = SocketAddr::new(other.parse().unwrap(), group.port());
         let stranger = DatagramSocket::open(&on_interface(stranger, "segment")).unwrap();
-        let elsewhere = DatagramSocket::open(&on_interface(group, "elsewhere")).unwrap();
+        let there = SocketAddr::new(group.ip(), group.port());
+        let elsewhere = DatagramSocket::open(&on_interface(there, "elsewhere")).unwrap();
         assert_eq!(first.payload_limit(&[]), if group.is_ipv4() { 1372 } else { 1352 }, "MTU 1400");
         assert_eq!(first.source().unwrap().port(), group.port());
         assert_ne!(second.source().unwrap().port(), group.port(), "it is taken");
@@ -182,10 +183,11 @@ async fn among_members(
     elsewhere: DatagramSocket,
 ) {
     let (sources, group) = ([first.source().unwrap(), second.source().unwrap()], first.address());
+    let group_there = elsewhere.address();
     let [first, second, stranger, elsewhere] =
         [first, second, stranger, elsewhere].map(|socket| datagrams(socket).0);
     assert!(stranger.send(&[to(group, b"from outside")]).is_empty(), "who sends need not be a member");
-    assert!(elsewhere.send(&[to(group, b"on another interface")]).is_empty());
+    assert!(elsewhere.send(&[to(group_there, b"on another interface")]).is_empty());
     assert!(first.send(&[to(group, b"to all")]).is_empty());
     for member in [&first, &second] {
         let heard = hear(member, 2).await;
@@ -212,7 +214,8 @@ fn a_group_without_a_way_to_it_says_so() {
 fn in_a_namespace(test: &str) {
     let script = "set -e; ip link set lo up
         n=1; for name in segment elsewhere; do
-            ip link add $name type dummy; ip link set $name multicast on mtu 1400 up
+            ip link add $name type veth peer name ${name}-peer
+            ip link set ${name}-peer up; ip link set $name mtu 1400 up
             ip addr add 10.77.$n.1/24 dev $name; ip addr add fd77:$n::1/64 dev $name nodad
             n=$((n + 1))
         done; exec \"$@\"";
@@ -222,7 +225,7 @@ fn in_a_namespace(test: &str) {
         unshare.args(["--net", "--map-root-user", "sh", "-c", command, "sh"]);
         unshare
     };
-    let possible = unshare("ip link add x type dummy").output();
+    let possible = unshare("ip link add near type veth peer name far").output();
     if !possible.is_ok_and(|output| output.status.success()) {
         return println!("skipped: no network namespace can be made here (unshare, ip)");
     }
