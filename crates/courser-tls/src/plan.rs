@@ -8,7 +8,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use courser_session::{Lifespan, Miss, PolicyHash};
+use courser_session::{Lifespan, Miss, Origin, PolicyHash, SessionId, SharedSession};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
@@ -37,6 +37,12 @@ pub struct HandshakePlan {
     pub(crate) lifespan: Option<Lifespan>,
     /// Why an offered session was not resumed.
     pub(crate) miss: Option<Miss>,
+    /// What asking elsewhere for the session came to; it explains that this host has none.
+    elsewhere: Option<Miss>,
+    /// ID of the session that is being resumed, and where it was made.
+    pub(crate) found: Option<(SessionId, Origin)>,
+    /// The session that was made and is kept by its ID.
+    pub(crate) made: Option<SharedSession>,
     /// Scheme that the certificate's key signed with.
     pub(crate) scheme: Option<u16>,
 }
@@ -44,7 +50,29 @@ pub struct HandshakePlan {
 impl HandshakePlan {
     /// A plan before its handshake.
     pub fn new(identity: Arc<Identity>, policy: PolicyHash, offer: SessionOffer) -> Self {
-        Self { identity, policy, offer, lifespan: None, miss: None, scheme: None }
+        Self {
+            identity,
+            policy,
+            offer,
+            lifespan: None,
+            miss: None,
+            elsewhere: None,
+            found: None,
+            made: None,
+            scheme: None,
+        }
+    }
+
+    /// Notes that the session which the client offers by its ID was asked for elsewhere, in vain.
+    pub fn asked_elsewhere(&mut self, miss: Miss) {
+        self.elsewhere = Some(miss);
+    }
+
+    /// Notes why a session is not resumed. That this host has none, or no longer, says less than what those said who
+    /// were asked for it.
+    pub(crate) fn missed(&mut self, miss: Miss) {
+        let asked = self.elsewhere.filter(|_| matches!(miss, Miss::NotFound | Miss::Evicted));
+        self.miss = Some(asked.unwrap_or(miss));
     }
 }
 

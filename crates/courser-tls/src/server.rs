@@ -3,7 +3,7 @@
 use rustls::server::UnbufferedServerConnection;
 use rustls::{HandshakeKind, ProtocolVersion};
 
-use courser_session::Miss;
+use courser_session::{Miss, Origin, SessionId, SharedSession};
 
 use crate::failure::Failure;
 use crate::names;
@@ -20,7 +20,7 @@ pub struct ServerConnection {
 }
 
 /// What a finished handshake agreed on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Facts {
     /// Protocol version, code point.
     pub version: u16,
@@ -36,6 +36,12 @@ pub struct Facts {
     pub resumed: bool,
     /// Why an offered session was not.
     pub miss: Option<Miss>,
+    /// Where the session was made that was resumed by its ID.
+    pub origin: Option<Origin>,
+    /// ID of the session that was made or resumed, where sessions are kept by their ID.
+    pub session_id: Option<SessionId>,
+    /// The session that was made and is kept by its ID. It holds secrets: take it out, and let it go soon.
+    pub made: Option<SharedSession>,
 }
 
 impl Facts {
@@ -95,6 +101,9 @@ impl ServerConnection {
             alpn: self.tls.alpn_protocol().map(<[u8]>::to_vec),
             resumed,
             miss: plan.miss.filter(|_| !resumed),
+            origin: plan.found.map(|(_, origin)| origin),
+            session_id: plan.made.as_ref().map(|made| made.id).or(plan.found.map(|(id, _)| id)),
+            made: plan.made,
         })
     }
 
@@ -134,6 +143,7 @@ impl ServerConnection {
         let resumed = self.resumed();
         if let Some(plan) = self.plan.as_mut().filter(|plan| !resumed && plan.lifespan.is_some()) {
             plan.lifespan = None;
+            plan.found = None;
             plan.miss = Some(Miss::OtherParameters);
         }
     }

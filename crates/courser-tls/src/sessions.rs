@@ -5,7 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use courser_session::{Cache, Lifespan, Miss, Origin, SessionId, Ticketer, UnixSeconds};
+use courser_session::{
+    Cache, Lifespan, Miss, Origin, SessionId, SharedSession, State, Ticketer, UnixSeconds,
+};
 use rustls::server::{ProducesTickets, StoresServerSessions};
 
 use crate::plan::{HandshakePlan, SessionOffer, with_current};
@@ -40,7 +42,7 @@ impl Sessions {
                 Some(state)
             }
             Err(miss) => {
-                plan.miss = Some(miss);
+                plan.missed(miss);
                 None
             }
         }
@@ -58,7 +60,9 @@ impl StoresServerSessions for Sessions {
     fn put(&self, id: Vec<u8>, state: Vec<u8>) -> bool {
         let (Some(cache), Ok(id)) = (&self.cache, SessionId::try_from(&id[..])) else { return false };
         with_current(|plan| {
-            cache.put(&id, plan.policy, state.into(), self.lifespan(plan), Origin::Local, now());
+            let (policy, lifespan, state) = (plan.policy, self.lifespan(plan), State::from(state));
+            let put = cache.put(&id, policy, state.clone(), lifespan, Origin::Local, now());
+            plan.made = put.is_stored().then_some(SharedSession { id, policy, lifespan, state });
         })
         .is_some()
     }
@@ -70,6 +74,7 @@ impl StoresServerSessions for Sessions {
                 return None;
             }
             let found = cache.get(&id, &plan.policy, now());
+            plan.found = found.as_ref().ok().map(|stored| (id, stored.origin));
             Self::found(plan, found.map(|stored| (stored.state.to_vec(), stored.lifespan)))
         })?
     }

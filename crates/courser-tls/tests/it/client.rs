@@ -222,11 +222,11 @@ fn nothing_is_sent_before_the_handshake_is_done() {
     assert_eq!(client.facts(), None);
 }
 
-fn offer(version: u16, group: u16, resume: Resume) -> Offer {
+pub(crate) fn offer(version: u16, group: u16, resume: Resume) -> Offer {
     Offer { versions: vec![version], groups: vec![group], resume, ..Offer::default() }
 }
 
-fn terms(engine: Engine, offer: &Offer) -> ClientTerms {
+pub(crate) fn terms(engine: Engine, offer: &Offer) -> ClientTerms {
     ClientTerms::new(engine, offer).expect("the engine can do it")
 }
 
@@ -243,7 +243,7 @@ fn certified(ca: &TestCa, version: u16) -> Server {
     Server::with(version, P256, SessionOffer::Tickets, identity, &sessions())
 }
 
-fn name(text: &str) -> ServerName {
+pub(crate) fn name(text: &str) -> ServerName {
     ServerName::parse(text).expect("a name")
 }
 
@@ -253,11 +253,11 @@ fn begin(server_name: &str, server: &Server, terms: &ClientTerms, purse: Purse) 
 }
 
 /// A whole connection with data in both directions: what each end says of it, and what the client keeps.
-fn meet(server: &Server, terms: &ClientTerms, purse: Purse) -> (ClientFacts, Facts, Purse) {
+pub(crate) fn meet(server: &Server, terms: &ClientTerms, purse: Purse) -> (ClientFacts, Facts, Purse) {
     meet_as("server.example", server, terms, purse)
 }
 
-fn meet_as(
+pub(crate) fn meet_as(
     server_name: &str,
     server: &Server,
     terms: &ClientTerms,
@@ -281,7 +281,7 @@ fn kind(result: Result<(), Failure>) -> Option<FailureKind> {
 }
 
 /// Turns until nothing is under way: the handshake is done and the tickets are delivered.
-fn settle(pair: &mut Pair) -> Result<(), Failure> {
+pub(crate) fn settle(pair: &mut Pair) -> Result<(), Failure> {
     loop {
         pair.client_turn()?;
         if pair.to_server.is_empty() {

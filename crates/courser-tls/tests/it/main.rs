@@ -9,6 +9,7 @@ mod fragments;
 mod lies;
 mod s_server;
 mod server;
+mod shared;
 
 use std::fs;
 use std::path::Path;

@@ -18,8 +18,8 @@ pub(crate) const TICKETS: usize = 2;
 
 /// A server that speaks one version and one group.
 pub(crate) struct Server {
-    terms: Terms,
-    identity: Arc<Identity>,
+    pub(crate) terms: Terms,
+    pub(crate) identity: Arc<Identity>,
     group: u16,
     offer: SessionOffer,
 }

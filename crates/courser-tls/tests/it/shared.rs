@@ -1,0 +1,104 @@
+//! What a server tells of its sessions, so that others can be told: the one that was made, whose was resumed, and why
+//! none was.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use courser_session::{Cache, Miss, Origin, PolicyHash, SharedSession, UnixSeconds};
+use courser_tls::client::{ClientConnection, ClientTerms, Engine, Purse, Resume};
+use courser_tls::{Facts, HandshakePlan, ServerConnection, SessionOffer, Sessions, SuiteOrder};
+
+use crate::client::{meet, offer, terms};
+use crate::server::{Pair, Server, sessions};
+
+const TLS12: u16 = 0x0303;
+const TLS13: u16 = 0x0304;
+const P256: u16 = 0x0017;
+
+/// A server and its cache.
+struct Host {
+    server: Server,
+    cache: Arc<Cache>,
+}
+
+impl Host {
+    fn new(version: u16, offer: SessionOffer) -> Self {
+        let cache = Arc::new(Cache::new(1 << 20, 1));
+        let sessions = Sessions { cache: Some(Arc::clone(&cache)), ..sessions() };
+        let identity = courser_tls::self_signed(&["server.example".to_owned()]).expect("a key can be made");
+        Self { server: Server::with(version, P256, offer, identity, &sessions), cache }
+    }
+
+    fn by_id() -> Self {
+        Self::new(TLS12, SessionOffer::SessionId)
+    }
+
+    /// What the fleet does with a session.
+    fn takes(&self, session: &SharedSession) {
+        let SharedSession { id, policy, lifespan, state } = session.clone();
+        assert!(self.cache.put(&id, policy, state, lifespan, Origin::Remote, now()).is_stored());
+    }
+}
+
+fn now() -> UnixSeconds {
+    UnixSeconds(SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs())
+}
+
+fn by_id() -> ClientTerms {
+    terms(Engine::Real, &offer(TLS12, P256, Resume::SessionId))
+}
+
+#[test]
+fn a_session_that_was_made_resumes_on_another_host_which_knows_whence_it_is() {
+    let (host, other, terms) = (Host::by_id(), Host::by_id(), by_id());
+    let (_, mut facts, purse) = meet(&host.server, &terms, Purse::default());
+    let made = facts.made.take().expect("it is kept by its ID");
+    assert_eq!((facts.session_id, facts.origin), (Some(made.id), None));
+    other.takes(&made);
+    let (_, there, purse) = meet(&other.server, &terms, purse);
+    assert_eq!((there.resumed, there.origin), (true, Some(Origin::Remote)));
+    assert_eq!(there.session_id, Some(made.id));
+    assert!(there.made.is_none(), "only a full handshake makes one");
+    let (_, here, _) = meet(&host.server, &terms, purse);
+    assert_eq!((here.resumed, here.origin), (true, Some(Origin::Local)));
+}
+
+#[test]
+fn where_tickets_are_taken_there_is_nothing_to_share() {
+    for version in [TLS12, TLS13] {
+        let host = Host::new(version, SessionOffer::Tickets);
+        let terms = terms(Engine::Real, &offer(version, P256, Resume::Ticket));
+        let (_, full, purse) = meet(&host.server, &terms, Purse::default());
+        let (_, resumed, _) = meet(&host.server, &terms, purse);
+        assert!(resumed.resumed);
+        for facts in [full, resumed] {
+            assert!(facts.made.is_none() && facts.session_id.is_none() && facts.origin.is_none());
+        }
+    }
+}
+
+#[test]
+fn what_the_others_said_explains_that_there_is_none_here_and_nothing_else() {
+    let (host, terms) = (Host::by_id(), by_id());
+    for asked in [Miss::NotShared, Miss::PullTimeout, Miss::StoreTimeout] {
+        let purse = meet(&host.server, &terms, Purse::default()).2;
+        assert_eq!(plan_meets(&Host::by_id(), &terms, purse, asked, "test").miss, Some(asked));
+        let purse = meet(&host.server, &terms, Purse::default()).2;
+        assert_eq!(plan_meets(&host, &terms, purse, asked, "another").miss, Some(Miss::OtherPolicy));
+    }
+    let (_, facts, _) = meet(&host.server, &terms, Purse::default());
+    assert_eq!(facts.miss, None, "nothing was offered");
+}
+
+/// Meets a client whose session was asked for elsewhere in vain.
+fn plan_meets(host: &Host, terms: &ClientTerms, purse: Purse, asked: Miss, name: &str) -> Facts {
+    let server_name = crate::client::name("server.example");
+    let client = ClientConnection::new(terms, &server_name, purse).expect("it fits");
+    let policy = PolicyHash::builder("test", name).finish();
+    let mut plan = HandshakePlan::new(Arc::clone(&host.server.identity), policy, SessionOffer::SessionId);
+    plan.asked_elsewhere(asked);
+    let server = ServerConnection::new(&host.server.terms, P256, SuiteOrder::Configured, plan);
+    let mut pair = Pair::new(client, server.expect("the terms fit"));
+    crate::client::settle(&mut pair).expect("two good ends");
+    pair.server.finish_handshake().expect("the handshake is done")
+}
