@@ -10,6 +10,7 @@ use std::{
 
 use serde_json::Value;
 
+use crate::network::Host;
 use crate::{Process, process::pinned};
 
 /// What precedes the address in the line that the program prints for each socket.
@@ -22,6 +23,8 @@ const LISTENING: &str = "listening on ";
 pub struct Setup {
     program: PathBuf,
     arguments: Vec<std::ffi::OsString>,
+    /// What stands before the program: what puts it on another host.
+    prefix: Vec<String>,
     core: Option<usize>,
     sockets: Option<usize>,
     environment: Vec<(String, String)>,
@@ -79,6 +82,13 @@ impl Setup {
         self
     }
 
+    /// Runs on this host.
+    #[must_use]
+    pub fn on_host(mut self, host: &Host) -> Self {
+        self.prefix = host.prefix();
+        self
+    }
+
     /// Sets a variable of its environment.
     #[must_use]
     pub fn env(mut self, name: &str, value: &str) -> Self {
@@ -112,9 +122,14 @@ impl Setup {
     /// Starts it without waiting for anything: for set-ups that it has to refuse.
     #[must_use]
     pub fn launch(&self) -> Process {
-        let mut command = match self.core {
-            Some(core) => pinned(&self.program, core),
-            None => Command::new(&self.program),
+        let mut command = match (self.core, self.prefix.split_first()) {
+            (Some(core), _) => pinned(&self.program, core),
+            (None, None) => Command::new(&self.program),
+            (None, Some((first, rest))) => {
+                let mut command = Command::new(first);
+                command.args(rest).arg(&self.program);
+                command
+            }
         };
         command.arg("serve").args(&self.arguments);
         if self.count("--listen") + self.count("--config") == 0 {
@@ -142,6 +157,7 @@ impl Courser {
         Setup {
             program: program.into(),
             arguments: Vec::new(),
+            prefix: Vec::new(),
             core: None,
             sockets: None,
             environment: Vec::new(),

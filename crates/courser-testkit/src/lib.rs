@@ -10,6 +10,7 @@ pub mod courser;
 pub mod folder;
 pub mod liar;
 pub mod load;
+pub mod network;
 pub mod origin;
 pub mod process;
 pub mod rival;

@@ -5,13 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
+use courser_testkit::network::{self, sh};
 use courser_testkit::{Finished, Folder, Process, require};
 use serde_json::{Map, Value, json};
 
 use crate::counts::{Judge, Memory, Program};
-
-/// Set in the copy of a test that runs in a network namespace of its own.
-const INSIDE: &str = "COURSER_TEST_IN_NAMESPACE";
 
 /// Sessions of the whole schedule: 50 a second for 2 s.
 const SESSIONS: u64 = 100;
@@ -55,32 +53,9 @@ fn read(path: &Path) -> Value {
 
 #[test]
 fn generators_in_networks_of_their_own_add_up() {
-    if std::env::var_os(INSIDE).is_some() {
+    if network::inside("together::generators_in_networks_of_their_own_add_up") {
         add_up();
-    } else {
-        in_a_namespace("together::generators_in_networks_of_their_own_add_up");
     }
-}
-
-/// Runs one test of this program again, in a network that goes away with it.
-fn in_a_namespace(test: &str) {
-    let unshare = |script: &str| {
-        let mut unshare = Command::new("unshare");
-        unshare.args(["--net", "--map-root-user", "sh", "-c", script, "sh"]);
-        unshare
-    };
-    let tried = "ip link set lo up && ip link add g1 type veth peer name g2 && exec unshare --net true";
-    if !unshare(tried).output().is_ok_and(|output| output.status.success()) {
-        return println!("skipped: no network namespaces can be made here (unshare, ip)");
-    }
-    let again = ["--exact", test, "--nocapture"];
-    let program = std::env::current_exe().unwrap();
-    let output =
-        unshare("ip link set lo up && exec \"$@\"").arg(program).args(again).env(INSIDE, "1").output();
-    let output = output.unwrap();
-    let text = [output.stdout, output.stderr].concat();
-    let text = String::from_utf8_lossy(&text);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
 }
 
 fn add_up() {
@@ -116,11 +91,6 @@ fn machine(number: u32) -> Process {
            ip link set eth0 up; ip route add default via {net}.1'"
     ));
     machine
-}
-
-fn sh(script: &str) {
-    let run = Process::start(Command::new("sh").args(["-ec", script])).finish();
-    assert!(run.status.success(), "{script}: {run:?}");
 }
 
 fn is_the_sum(merged: &Value, parts: &[Value; 2]) {

@@ -48,7 +48,7 @@ struct Settings<'a>(&'a Loaded);
 impl std::fmt::Debug for Settings<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let config = &self.0.config;
-        f.debug_list().entry(&config.process).entry(&config.sessions).finish()?;
+        f.debug_list().entry(&config.process).entry(&config.sessions).entry(&config.fleet).finish()?;
         for listener in &config.listeners {
             write!(f, "\nlistener {}: {:?}", listener.name, listener.listen)?;
             write!(

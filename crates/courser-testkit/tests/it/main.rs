@@ -3,6 +3,7 @@
 mod architecture;
 mod ca;
 mod liar;
+mod network;
 mod origin;
 mod process;
 mod rival;
