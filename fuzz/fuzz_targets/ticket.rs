@@ -2,17 +2,18 @@
 
 #![no_main]
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use courser_session::{Lifespan, PolicyHash, Secret, TicketSettings, Ticketer, UnixSeconds};
+use courser_session::{EpochLength, FleetKeys, Lifespan, PolicyHash, Ticketer, UnixSeconds};
 use libfuzzer_sys::fuzz_target;
 
 const NOW: UnixSeconds = UnixSeconds(1_800_000_000);
 
 fuzz_target!(|bytes: &[u8]| {
     let lifetime = Duration::from_secs(7200);
-    let settings = TicketSettings::new(Duration::from_secs(28_800), lifetime, UnixSeconds(0)).expect("in range");
-    let ticketer = Ticketer::new(&Secret::from_bytes([7; 32]), settings);
+    let keys = FleetKeys::alone(EpochLength::DEFAULT, lifetime, NOW).expect("in range");
+    let ticketer = Ticketer::new(Arc::new(keys));
     let policy = PolicyHash::builder("fuzz", "fuzz").finish();
     assert!(ticketer.open(&policy, bytes, NOW).is_err());
     // With the ticket's own head, so that the key is found and the sealed part is reached.

@@ -6,10 +6,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use courser_net::{Address, Listener, Socket, Stream, Then};
-use courser_session::{PolicyHash, Secret, TicketSettings, Ticketer, UnixSeconds};
+use courser_session::{EpochLength, FleetKeys, PolicyHash, Ticketer, UnixSeconds};
 use courser_tls::{
     HandshakePlan, Identity, ServerConnection, SessionOffer, Sessions, State, SuiteOrder, Terms, Version,
 };
@@ -76,11 +76,13 @@ impl Responder {
     }
 }
 
-/// Tickets under a key that is no secret: what they protect is nothing.
+/// Tickets under keys of this process alone.
 fn sessions() -> Sessions {
     let lifetime = Duration::from_secs(2 * 3600);
-    let settings = TicketSettings::new(Duration::from_secs(8 * 3600), lifetime, UnixSeconds(0));
-    let ticketer = Ticketer::new(&Secret::from_bytes([7; 32]), settings.expect("these are in range"));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let keys = FleetKeys::alone(EpochLength::DEFAULT, lifetime, UnixSeconds(now));
+    let ticketer =
+        Ticketer::new(Arc::new(keys.expect("the lifetime is in range, and the system has random bytes")));
     Sessions { cache: None, ticketer: Some(Arc::new(ticketer)), lifetime }
 }
 

@@ -3,10 +3,11 @@
 //! A rough instrument for whoever changes this crate: one run, no intervals. Compare runs on the same quiet machine.
 
 use std::hint::black_box;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use courser_session::{
-    Cache, DEFAULT_SHARDS, Lifespan, Origin, PolicyHash, Secret, SessionId, State, TicketSettings, Ticketer,
+    Cache, DEFAULT_SHARDS, EpochLength, FleetKeys, Lifespan, Origin, PolicyHash, SessionId, State, Ticketer,
     UnixSeconds,
 };
 
@@ -33,17 +34,14 @@ fn cache_calls(threads: u64) {
 }
 
 fn ticket_calls(threads: u64) {
-    let settings =
-        TicketSettings::new(Duration::from_secs(8 * 3600), Duration::from_secs(7200), UnixSeconds(0))
-            .expect("these settings are in range");
-    let ticketer = Ticketer::new(&Secret::from_bytes([1; 32]), settings);
+    let ticketer = Ticketer::new(Arc::new(keys()));
     let (policy, lifespan) = (policy(), lifespan());
     let nonce = |call: u64| std::array::from_fn(|at| call.to_le_bytes()[at % 8]);
     let seal = |call| ticketer.seal(&policy, lifespan, &STATE, nonce(call), NOW).expect("the session lives");
     time("seal", threads, seal);
     let ticket = seal(0);
     time("open", threads, |_| ticketer.open(&policy, &ticket, NOW));
-    time_roll(settings);
+    time_roll();
     let mut forged = ticket.clone();
     forged[40] ^= 1;
     time("open, forged", threads, |_| ticketer.open(&policy, &forged, NOW));
@@ -60,15 +58,18 @@ fn time<T>(what: &str, threads: u64, call: impl Fn(u64) -> T + Sync) {
     println!("{what:>14} {:>8.0}", start.elapsed().as_secs_f64() * 1e9 / CALLS as f64);
 }
 
-/// What the first ticket of an epoch pays for: a key derived for each epoch that tickets may be from.
-fn time_roll(settings: TicketSettings) {
-    let secret = Secret::from_bytes([1; 32]);
+/// What the first call in an epoch pays for.
+fn time_roll() {
+    let keys = keys();
     let start = Instant::now();
-    for _ in 0..1000 {
-        let ticket = Ticketer::new(&secret, settings).seal(&policy(), lifespan(), &STATE, [0; 12], NOW);
-        black_box(ticket);
+    for epoch in 1..=1000 {
+        black_box(keys.advance(NOW.plus(epoch * Duration::from_secs(8 * 3600))));
     }
-    println!("{:>14} {:>8.0}", "roll of 4 keys", start.elapsed().as_secs_f64() * 1e9 / 1e3);
+    println!("{:>14} {:>8.0}", "roll of keys", start.elapsed().as_secs_f64() * 1e9 / 1e3);
+}
+
+fn keys() -> FleetKeys {
+    FleetKeys::alone(EpochLength::DEFAULT, Duration::from_secs(7200), NOW).expect("the lifetime is in range")
 }
 
 fn id(number: u64) -> SessionId {

@@ -33,7 +33,29 @@ mod shared;
 pub use shared::SharedSession;
 
 mod secret;
-pub use secret::{NoRandomness, Secret};
+pub use secret::{NoRandomness, SecretBytes};
+
+mod epoch;
+pub use epoch::{BadEpochLength, EpochLength};
+
+mod fleet_text;
+
+mod fleet_key;
+pub use fleet_key::{BadFleetKey, FleetId, FleetKey};
+
+mod ratchet;
+
+mod fleet_state;
+pub use fleet_state::{BadFleetState, FleetState};
+
+mod keys;
+pub use keys::{BadFleetKeys, ClockStanding, FleetKeys, MessageSecret, NoKey, Source, Standing};
+
+mod seal;
+pub use seal::NONCE_LEN;
 
 mod ticket;
-pub use ticket::{BadTicketSettings, DEFAULT_EPOCH_LENGTH, NONCE_LEN, Opened, TicketSettings, Ticketer};
+pub use ticket::{Opened, Ticketer};
+
+mod vault;
+pub use vault::{SavedCounts, SavedSessions, Vault};

@@ -14,9 +14,7 @@ use courser_net::cpu::Cpus;
 use courser_net::{Address, Socket, limits, systemd};
 use courser_proxy::settings::{Announce, Host, Listener, Names};
 use courser_proxy::{Certificates, Resolver};
-use courser_session::{
-    Cache, DEFAULT_EPOCH_LENGTH, DEFAULT_SHARDS, PolicyHash, Secret, TicketSettings, Ticketer, UnixSeconds,
-};
+use courser_session::{Cache, DEFAULT_SHARDS, EpochLength, FleetKeys, PolicyHash, Ticketer, UnixSeconds};
 use courser_telemetry::Format;
 use courser_telemetry::event::say;
 use courser_tls::{Sessions, Terms, Version};
@@ -102,9 +100,8 @@ fn sessions(config: &Config) -> Result<Sessions, Failure> {
 fn ticketer(config: &Config) -> Result<Ticketer, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::runtime("cannot make ticket keys", error);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let settings = TicketSettings::new(DEFAULT_EPOCH_LENGTH, config.sessions.lifetime, UnixSeconds(now));
-    let secret = Secret::random().map_err(|error| failed(&error))?;
-    Ok(Ticketer::new(&secret, settings.map_err(|error| failed(&error))?))
+    let keys = FleetKeys::alone(EpochLength::DEFAULT, config.sessions.lifetime, UnixSeconds(now));
+    Ok(Ticketer::new(Arc::new(keys.map_err(|error| failed(&error))?)))
 }
 
 fn listener(

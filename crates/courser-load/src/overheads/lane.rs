@@ -1,9 +1,9 @@
 //! Both ends set up for one suite and one key, and the connections between them.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use courser_session::{PolicyHash, Secret, TicketSettings, Ticketer, UnixSeconds};
+use courser_session::{EpochLength, FleetKeys, PolicyHash, Ticketer, UnixSeconds};
 use courser_tls::client::{ClientConnection, ClientTerms, Engine, Offer, Purse, Resume, ServerName, Trust};
 #[cfg(feature = "foreign")]
 use courser_tls::client::{ForeignKey, ForeignServer, ForeignServerTerms};
@@ -159,11 +159,13 @@ fn offer(engine: Engine, version: u16, suite: u16, resume: Resume) -> Offer {
     }
 }
 
-/// Tickets under a key that is no secret: they never leave the process.
+/// Tickets under keys of this process alone.
 fn sessions() -> Sessions {
     let lifetime = Duration::from_secs(2 * 3600);
-    let settings = TicketSettings::new(Duration::from_secs(8 * 3600), lifetime, UnixSeconds(0));
-    let ticketer = Ticketer::new(&Secret::from_bytes([7; 32]), settings.expect("these are in range"));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let keys = FleetKeys::alone(EpochLength::DEFAULT, lifetime, UnixSeconds(now));
+    let ticketer =
+        Ticketer::new(Arc::new(keys.expect("the lifetime is in range, and the system has random bytes")));
     Sessions { cache: None, ticketer: Some(Arc::new(ticketer)), lifetime }
 }
 

@@ -10,9 +10,10 @@ mod ticket;
 mod ticket_format;
 mod ticket_roll;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use courser_session::{Lifespan, PolicyHash, Secret, SessionId, TicketSettings, Ticketer, UnixSeconds};
+use courser_session::{FleetKey, FleetKeys, Lifespan, PolicyHash, SessionId, Source, Ticketer, UnixSeconds};
 
 const NOW: UnixSeconds = UnixSeconds(1_800_000_000);
 const HOUR: Duration = Duration::from_secs(3600);
@@ -31,10 +32,31 @@ fn two_hours(created: UnixSeconds) -> Lifespan {
     Lifespan::new(created, 2 * HOUR)
 }
 
-/// Epochs of an hour from time 0, tickets that live for two hours.
+/// A fleet's key of known bytes.
+fn fleet_key(secret: u8, epoch_seconds: u64, origin: UnixSeconds) -> FleetKey {
+    let secret = format!("{secret:02x}");
+    let lines = [
+        "format = courser-fleet-key-1".to_owned(),
+        format!("fleet = {}", secret.repeat(8)),
+        format!("epoch-seconds = {epoch_seconds}"),
+        format!("origin = {}", origin.0),
+        format!("secret = {}", secret.repeat(32)),
+    ];
+    FleetKey::parse(&lines.join("\n")).expect("this is what a key file says")
+}
+
+/// Epochs of an hour, 1000 of which are over.
+fn hourly(secret: u8) -> FleetKey {
+    fleet_key(secret, 3600, UnixSeconds(NOW.0 - 1000 * 3600))
+}
+
+fn simple(key: FleetKey, lifetime: Duration, now: UnixSeconds) -> FleetKeys {
+    FleetKeys::new(vec![Source::Simple(key)], lifetime, now).expect("key and clock fit")
+}
+
+/// Epochs of an hour, tickets that live for two hours.
 fn ticketer(secret: u8) -> Ticketer {
-    let settings = TicketSettings::new(HOUR, 2 * HOUR, UnixSeconds(0)).expect("these settings are in range");
-    Ticketer::new(&Secret::from_bytes([secret; 32]), settings)
+    Ticketer::new(Arc::new(simple(hourly(secret), 2 * HOUR, NOW)))
 }
 
 /// A small generator, so that a simulation replays from the seed it prints (SplitMix64).

@@ -1,8 +1,6 @@
 //! One ticket, kept: hosts of different releases must open each other's.
 
-use courser_session::{Secret, TicketSettings, Ticketer, UnixSeconds};
-
-use crate::{HOUR, NOW, policy, ticketer, two_hours};
+use crate::{NOW, policy, ticketer, two_hours};
 
 const CAPTURED: &str = include_str!("ticket_v1.hex");
 
@@ -18,9 +16,7 @@ fn the_format_is_what_it_was() {
 fn a_kept_ticket_opens() {
     let text = CAPTURED.trim();
     let bytes = (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap());
-    let settings = TicketSettings::new(HOUR, 2 * HOUR, UnixSeconds(0)).unwrap();
-    let ticketer = Ticketer::new(&Secret::from_bytes([0x42; 32]), settings);
-    let opened = ticketer.open(&policy("example.org"), &bytes.collect::<Vec<_>>(), NOW).unwrap();
+    let opened = ticketer(0x42).open(&policy("example.org"), &bytes.collect::<Vec<_>>(), NOW).unwrap();
     assert_eq!(opened.state, b"state");
     assert_eq!(opened.lifespan, two_hours(NOW));
 }

@@ -7,6 +7,11 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 NOW, NONCE = 1_800_000_000, bytes([7] * 12)
+FLEET, SECRET, EPOCH = b"\x42" * 8, b"\x42" * 32, 1000
+
+
+def derive(secret, label, length):
+    return HKDF(SHA256(), length, b"courser fleet 1" + FLEET, label).derive(secret)
 
 
 def policy(*parts):
@@ -14,8 +19,10 @@ def policy(*parts):
     return hashlib.sha256(fields).digest()
 
 
-epoch = NOW // 3600
-keys = HKDF(SHA256(), 48, b"courser secret 1", b"courser ticket key" + struct.pack(">Q", epoch)).derive(b"\x42" * 32)
+secret = SECRET
+for _ in range(EPOCH):
+    secret = derive(secret, b"next", 32)
+keys = derive(secret, b"ticket key", 48)
 name, key = keys[:16], keys[16:]
 bound_to = policy(
     (b"courser policy, state format", struct.pack(">H", 1)),

@@ -1,9 +1,9 @@
 //! What has to hold for any bytes. The fuzz targets run these functions on what they make up, the tests on the corpus.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use courser_session::{Cache, PolicyHash, Secret, TicketSettings, Ticketer, UnixSeconds};
+use courser_session::{Cache, EpochLength, FleetKeys, PolicyHash, Ticketer, UnixSeconds};
 use courser_tls::{
     HandshakePlan, Identity, ServerConnection, SessionOffer, Sessions, SuiteOrder, Terms, Version,
 };
@@ -19,11 +19,11 @@ fn stage() -> &'static Stage {
     static STAGE: OnceLock<Stage> = OnceLock::new();
     STAGE.get_or_init(|| {
         let lifetime = Duration::from_secs(7200);
-        let settings =
-            TicketSettings::new(Duration::from_secs(28_800), lifetime, UnixSeconds(0)).expect("in range");
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
+        let keys = FleetKeys::alone(EpochLength::DEFAULT, lifetime, UnixSeconds(now)).expect("in range");
         let sessions = Sessions {
             cache: Some(Arc::new(Cache::new(1 << 20, 1))),
-            ticketer: Some(Arc::new(Ticketer::new(&Secret::from_bytes([7; 32]), settings))),
+            ticketer: Some(Arc::new(Ticketer::new(Arc::new(keys)))),
             lifetime,
         };
         let versions = [Version::Tls12, Version::Tls13];

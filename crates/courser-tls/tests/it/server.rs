@@ -1,9 +1,9 @@
 //! A server in memory, for tests and the benchmark of the client.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use courser_session::{Cache, PolicyHash, Secret, TicketSettings, Ticketer, UnixSeconds};
+use courser_session::{Cache, EpochLength, FleetKeys, PolicyHash, Ticketer, UnixSeconds};
 use courser_tls::client::ClientConnection;
 use courser_tls::{
     Failure, HandshakePlan, Identity, ServerConnection, SessionOffer, Sessions, State, SuiteOrder, Terms,
@@ -55,11 +55,11 @@ impl Server {
 /// Session IDs and tickets.
 pub(crate) fn sessions() -> Sessions {
     let lifetime = Duration::from_secs(7200);
-    let settings =
-        TicketSettings::new(Duration::from_secs(28_800), lifetime, UnixSeconds(0)).expect("in range");
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
+    let keys = FleetKeys::alone(EpochLength::DEFAULT, lifetime, UnixSeconds(now)).expect("in range");
     Sessions {
         cache: Some(Arc::new(Cache::new(1 << 20, 1))),
-        ticketer: Some(Arc::new(Ticketer::new(&Secret::from_bytes([7; 32]), settings))),
+        ticketer: Some(Arc::new(Ticketer::new(Arc::new(keys)))),
         lifetime,
     }
 }

@@ -1,0 +1,363 @@
+//! The keys that all hosts of a fleet have at one time without telling each other. May not read a clock, and writes
+//! nothing: it says what has to be written.
+//!
+//! # Two modes, the same keys
+//!
+//! Keys derive from a secret that rolls with every epoch (`ratchet.rs`). In **simple mode** a host has the key file, which
+//! leads to every epoch. In **forward-secret mode** it has a [`FleetState`], which leads forward only. Hosts of both modes
+//! understand each other, so a fleet is converted host by host.
+//!
+//! # Two secrets
+//!
+//! The first secret seals, all open. To re-key a fleet without losing a session: each host in turn from `[old]` to
+//! `[old, new]`; when all have it, each from there to `[new, old]`; and after a session's lifetime to `[new]`.
+//!
+//! # A clock that is wrong
+//!
+//! * Up to [`CLOCK_SKEW`](crate::CLOCK_SKEW) from the others: nothing is lost.
+//! * Further behind or ahead: what this host seals opens nowhere else until its clock is right, which costs full
+//!   handshakes. In simple mode its keys follow the clock back as well as forward.
+//! * In forward-secret mode keys never go back, since what they were is gone. After a clock that was ahead, this host
+//!   goes on with its newest keys until time has caught up ([`ClockStanding::Behind`]); should that be too far
+//!   away, give it the state of another member. When all hosts were ahead alike, they still agree, and lose nothing.
+//! * A clock that leaps more than 366 days ahead at once is not believed in forward-secret mode
+//!   ([`ClockStanding::TooFarAhead`]): the keys stay where they are, and roll on when the clock is right again.
+
+mod live;
+mod ring;
+mod striped;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use zeroize::Zeroizing;
+
+use crate::seal::{KEY_NAME_LEN, NamedKey};
+use crate::{
+    EpochLength, FleetId, FleetKey, FleetState, Lifespan, Miss, NoRandomness, SecretBytes, UnixSeconds,
+};
+use live::{Due, Live};
+pub(crate) use live::{MAX_PAST_EPOCHS, epoch_of, past_epochs};
+pub(crate) use ring::Purpose;
+use ring::Ring;
+use striped::Striped;
+
+/// Where a live secret comes from.
+#[derive(Debug)]
+pub enum Source {
+    /// A key file: simple mode.
+    Simple(FleetKey),
+    /// A state of its own: forward-secret mode.
+    Ratcheted(FleetState),
+}
+
+/// The live secrets of a host: one, or two while its fleet is re-keyed. Shared by all workers behind an `Arc`.
+pub struct FleetKeys {
+    lifetime: Duration,
+    /// What threads read. Never empty.
+    rings: Striped<Vec<Ring>>,
+    /// What the rings are made from. Locked while keys roll alone.
+    live: Mutex<Vec<Live>>,
+}
+
+/// What the key of a sender's messages derives from: the fleet's secret for messages in one epoch.
+#[derive(Debug)]
+pub struct MessageSecret {
+    /// Whose secret.
+    pub fleet: FleetId,
+    /// In which epoch.
+    pub epoch: u64,
+    /// 32 bytes, wiped on drop.
+    pub secret: SecretBytes<32>,
+}
+
+impl FleetKeys {
+    /// The keys of `sources`, of which the first seals and all open.
+    ///
+    /// `lifetime` is how long after its original full handshake a session may be resumed: keys of past epochs are
+    /// kept for as long, and a longer lifespan is cut. Rolls on to `now`, which takes a microsecond for each epoch
+    /// since the key file was made.
+    ///
+    /// # Errors
+    /// [`BadFleetKeys`] says which of them cannot be used, and why.
+    pub fn new(sources: Vec<Source>, lifetime: Duration, now: UnixSeconds) -> Result<Self, BadFleetKeys> {
+        let live = sources.into_iter().map(|source| Live::new(source, lifetime, now));
+        let live = live.collect::<Result<Vec<_>, _>>()?;
+        match live.as_slice() {
+            [] => return Err(BadFleetKeys::None),
+            [_] => {}
+            [one, other] if one.state.fleet == other.state.fleet => {
+                return Err(BadFleetKeys::SameFleet { fleet: one.state.fleet });
+            }
+            [_, _] => {}
+            _ => return Err(BadFleetKeys::TooMany),
+        }
+        let rings = Striped::new(live.iter().map(Ring::of).collect());
+        Ok(Self { lifetime, rings, live: Mutex::new(live) })
+    }
+
+    /// The keys of a host that is in no fleet: a secret of its own, forward-secret, never written.
+    ///
+    /// # Errors
+    /// [`BadFleetKeys`] if the lifetime is out of range, or the system has no random bytes.
+    pub fn alone(length: EpochLength, lifetime: Duration, now: UnixSeconds) -> Result<Self, BadFleetKeys> {
+        let key = FleetKey::generate(length, now).map_err(BadFleetKeys::NoRandomness)?;
+        let state = FleetState::from_key(&key, lifetime, now)?;
+        Self::new(vec![Source::Ratcheted(state)], lifetime, now)
+    }
+
+    /// How long after its original full handshake a session may be resumed.
+    #[must_use]
+    pub fn lifetime(&self) -> Duration {
+        self.lifetime
+    }
+
+    /// The name of the secret that seals.
+    #[must_use]
+    pub fn fleet(&self) -> FleetId {
+        self.rings.read()[0].fleet
+    }
+
+    /// The epoch that the sealing secret is in at `now`.
+    #[must_use]
+    pub fn epoch(&self, now: UnixSeconds) -> u64 {
+        self.with_rings(now, |rings| rings[0].epoch)
+    }
+
+    /// The secret to seal messages with.
+    #[must_use]
+    pub fn sealing(&self, now: UnixSeconds) -> MessageSecret {
+        let this = |rings: &[Ring]| rings[0].message(rings[0].epoch, now);
+        self.with_rings(now, this).expect("a ring has the secret of its own epoch")
+    }
+
+    /// The secret to open a message with that was sealed by `fleet` in `epoch`: this epoch, or the one before or
+    /// after it while clocks may disagree on which it is.
+    ///
+    /// # Errors
+    /// [`NoKey`] if the fleet is not one of ours, or the epoch is another one.
+    pub fn opening(&self, fleet: FleetId, epoch: u64, now: UnixSeconds) -> Result<MessageSecret, NoKey> {
+        self.with_rings(now, |rings| {
+            let ring = rings.iter().find(|ring| ring.fleet == fleet).ok_or(NoKey::OtherFleet)?;
+            ring.message(epoch, now).ok_or(NoKey::UnknownEpoch)
+        })
+    }
+
+    /// Rolls the keys if that is due, wipes what nothing needs any more, and gives the state texts that have to be
+    /// written in place of older ones: in forward-secret mode, once for each change and once at the start.
+    ///
+    /// Call it every second: keys also roll when they are used, but then nobody writes them. A host that dies before
+    /// it wrote loses nothing, since the older state leads to the newer.
+    pub fn advance(&self, now: UnixSeconds) -> Vec<(FleetId, Zeroizing<String>)> {
+        let mut live = self.lock();
+        self.roll(&mut live, now);
+        live.iter_mut().filter_map(Live::take_unwritten).collect()
+    }
+
+    /// The state of every live secret as text: for a host that joins, or to write again what could not be written.
+    #[must_use]
+    pub fn export(&self, now: UnixSeconds) -> Vec<(FleetId, Zeroizing<String>)> {
+        let mut live = self.lock();
+        self.roll(&mut live, now);
+        live.iter().map(|live| (live.state.fleet, live.state.to_text())).collect()
+    }
+
+    /// Where each live secret is, the sealing one first.
+    #[must_use]
+    pub fn standings(&self, now: UnixSeconds) -> Vec<Standing> {
+        let mut live = self.lock();
+        self.roll(&mut live, now);
+        live.iter().map(|live| Standing::of(live, now)).collect()
+    }
+
+    /// Calls `seal` with the key that seals for `purpose`.
+    pub(crate) fn seal_with<T>(
+        &self,
+        purpose: Purpose,
+        now: UnixSeconds,
+        seal: impl FnOnce(&NamedKey) -> T,
+    ) -> T {
+        self.with_rings(now, |rings| seal(rings[0].sealing(purpose)))
+    }
+
+    /// Calls `open` with the key of this name, if it may open at `now`.
+    pub(crate) fn open_with<T>(
+        &self,
+        purpose: Purpose,
+        name: &[u8; KEY_NAME_LEN],
+        now: UnixSeconds,
+        open: impl FnOnce(&NamedKey) -> Result<T, Miss>,
+    ) -> Result<T, Miss> {
+        self.with_rings(now, |rings| {
+            open(rings.iter().find_map(|ring| ring.find(purpose, name, now)).ok_or(Miss::UnknownKey)?)
+        })
+    }
+
+    /// `lifespan`, cut to the lifetime of sessions.
+    pub(crate) fn limit(&self, lifespan: Lifespan) -> Lifespan {
+        lifespan.ending_by(lifespan.created.plus(self.lifetime))
+    }
+
+    /// Calls `read` with rings that are right at `now`.
+    fn with_rings<T>(&self, now: UnixSeconds, read: impl FnOnce(&[Ring]) -> T) -> T {
+        {
+            let rings = self.rings.read();
+            if rings.iter().all(|ring| ring.serves(now)) {
+                return read(&rings);
+            }
+        }
+        read(&self.roll(&mut self.lock(), now))
+    }
+
+    /// Puts new rings in place of the old ones if anything is due, which wipes those. Gives the rings of `now`: `live` is
+    /// locked, so nobody else has rolled them since.
+    #[cold]
+    fn roll(&self, live: &mut [Live], now: UnixSeconds) -> Arc<Vec<Ring>> {
+        let mut changed = false;
+        for live in live.iter_mut() {
+            changed |= live.advance(now);
+        }
+        if changed {
+            return self.rings.replace(live.iter().map(Ring::of).collect());
+        }
+        Arc::clone(&self.rings.read())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Live>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for FleetKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fleets: Vec<_> = self.rings.read().iter().map(|ring| (ring.fleet, ring.epoch)).collect();
+        f.debug_struct("FleetKeys").field("fleets", &fleets).finish_non_exhaustive()
+    }
+}
+
+/// Where a live secret is: for a status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Whose secret.
+    pub fleet: FleetId,
+    /// Whether this host has a state of its own, and not the key file.
+    pub forward_secret: bool,
+    /// The epoch that it is in.
+    pub epoch: u64,
+    /// When that epoch ends.
+    pub rolls_at: UnixSeconds,
+    /// Whether the clock and the keys agree.
+    pub clock: ClockStanding,
+}
+
+/// Whether a clock and the keys of a fleet agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClockStanding {
+    /// They do.
+    Agrees,
+    /// The clock is behind the keys, which do not go back: it was ahead before, or is wrong now.
+    Behind,
+    /// The clock leapt so far ahead that the keys did not follow.
+    TooFarAhead,
+}
+
+impl Standing {
+    fn of(live: &Live, now: UnixSeconds) -> Self {
+        let clock = match live.course().due(now) {
+            Due::Nothing | Due::Forward(_) | Due::Back(_) => ClockStanding::Agrees,
+            Due::Late => ClockStanding::Behind,
+            Due::Refused => ClockStanding::TooFarAhead,
+        };
+        let state = &live.state;
+        Self {
+            fleet: state.fleet,
+            forward_secret: !live.is_simple(),
+            epoch: state.epoch,
+            rolls_at: state.epochs.begins(state.epoch + 1),
+            clock,
+        }
+    }
+}
+
+/// Why there is no secret for a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoKey {
+    /// The message is of another fleet.
+    OtherFleet,
+    /// The message is of our fleet, but of an epoch that no right clock can be in.
+    UnknownEpoch,
+}
+
+/// Why secrets cannot be used, or not together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadFleetKeys {
+    /// There is no secret.
+    None,
+    /// There are more than two.
+    TooMany,
+    /// The two are of one fleet.
+    SameFleet {
+        /// Which.
+        fleet: FleetId,
+    },
+    /// The lifetime of sessions is under a second, or beyond [`MAX_LIFETIME`](crate::MAX_LIFETIME).
+    LifetimeOutOfRange,
+    /// The lifetime of sessions spans more than 256 epochs.
+    TooManyKeys,
+    /// The key file is from the future.
+    OriginAhead {
+        /// Which.
+        fleet: FleetId,
+        /// How far.
+        seconds: u64,
+    },
+    /// The key file is more than a million epochs old.
+    OriginTooOld {
+        /// Which.
+        fleet: FleetId,
+    },
+    /// The clock is more than 366 days ahead of the state.
+    StateTooOld {
+        /// Which.
+        fleet: FleetId,
+    },
+    /// The system gave no random bytes for a secret of our own.
+    NoRandomness(NoRandomness),
+}
+
+impl fmt::Display for BadFleetKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("there is no fleet key"),
+            Self::TooMany => {
+                f.write_str("there are more than two fleet keys: one seals, and one more can open")
+            }
+            Self::SameFleet { fleet } => write!(f, "both keys are of fleet {fleet}: name it once"),
+            Self::LifetimeOutOfRange => {
+                f.write_str("the lifetime of sessions must be between one second and seven days")
+            }
+            Self::TooManyKeys => f.write_str(
+                "the lifetime of sessions must not span more than 256 epochs: make it shorter, or a key with \
+                 longer epochs",
+            ),
+            Self::OriginAhead { fleet, seconds } => write!(
+                f,
+                "the key of fleet {fleet} was made {seconds} seconds in the future: set the clock of this host"
+            ),
+            Self::OriginTooOld { fleet } => write!(
+                f,
+                "the key of fleet {fleet} was made more than a million epochs ago: set the clock of this host, or make \
+                 a new key with `courser fleet keygen`"
+            ),
+            Self::StateTooOld { fleet } => write!(
+                f,
+                "the state of fleet {fleet} is more than a year behind the clock: set the clock of this host, or take \
+                 the state of another member with `courser fleet export`"
+            ),
+            Self::NoRandomness(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for BadFleetKeys {}

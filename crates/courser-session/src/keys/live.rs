@@ -1,0 +1,152 @@
+//! One live secret, and when it rolls. May not read a clock.
+
+use std::cmp::Ordering;
+use std::time::Duration;
+
+use zeroize::Zeroizing;
+
+use super::{BadFleetKeys, Source};
+use crate::epoch::Epochs;
+use crate::{CLOCK_SKEW, FleetId, FleetKey, FleetState, MAX_LIFETIME, UnixSeconds};
+
+/// A secret in use.
+pub(super) struct Live {
+    pub(super) state: FleetState,
+    /// The key file, in simple mode.
+    key: Option<FleetKey>,
+    past_epochs: u64,
+    /// Whether `state` differs from what was last given to be written. Never in simple mode.
+    unwritten: bool,
+}
+
+impl Live {
+    /// The secret of `source` at `now`.
+    pub(super) fn new(source: Source, lifetime: Duration, now: UnixSeconds) -> Result<Self, BadFleetKeys> {
+        match source {
+            Source::Simple(key) => {
+                let state = FleetState::from_key(&key, lifetime, now)?;
+                let past_epochs = past_epochs(&key.epochs, lifetime)?;
+                Ok(Self { state, key: Some(key), past_epochs, unwritten: false })
+            }
+            Source::Ratcheted(state) => {
+                let past_epochs = past_epochs(&state.epochs, lifetime)?;
+                // Written at the start even if nothing rolls, so that a disk that refuses is known before it matters.
+                let mut live = Self { state, key: None, past_epochs, unwritten: true };
+                if live.course().due(now) == Due::Refused {
+                    return Err(BadFleetKeys::StateTooOld { fleet: live.state.fleet });
+                }
+                live.state.keep_past(past_epochs);
+                live.advance(now);
+                Ok(live)
+            }
+        }
+    }
+
+    /// What decides when this secret rolls.
+    pub(super) fn course(&self) -> Course {
+        Course { epochs: self.state.epochs, epoch: self.state.epoch, simple: self.is_simple() }
+    }
+
+    pub(super) fn is_simple(&self) -> bool {
+        self.key.is_some()
+    }
+
+    /// Does what is due at `now`. Says whether anything changed.
+    pub(super) fn advance(&mut self, now: UnixSeconds) -> bool {
+        let rolled = self.roll(now);
+        let changed = self.state.forget_previous(now) || rolled;
+        self.unwritten |= changed && !self.is_simple();
+        changed
+    }
+
+    /// The text that has to be written, if any: once for each change.
+    pub(super) fn take_unwritten(&mut self) -> Option<(FleetId, Zeroizing<String>)> {
+        std::mem::take(&mut self.unwritten).then(|| (self.state.fleet, self.state.to_text()))
+    }
+
+    fn roll(&mut self, now: UnixSeconds) -> bool {
+        match (self.course().due(now), &self.key) {
+            (Due::Nothing | Due::Late | Due::Refused, _) | (Due::Back(_), None) => return false,
+            (Due::Forward(epoch), _) => self.state.roll_to(epoch, self.past_epochs),
+            (Due::Back(epoch), Some(key)) => self.state = FleetState::at(key, epoch, self.past_epochs),
+        }
+        true
+    }
+}
+
+/// When one secret rolls: pure arithmetic on its epoch and the time.
+#[derive(Clone, Copy)]
+pub(super) struct Course {
+    pub(super) epochs: Epochs,
+    pub(super) epoch: u64,
+    pub(super) simple: bool,
+}
+
+/// What the time asks of a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    Nothing,
+    /// Roll on to this epoch.
+    Forward(u64),
+    /// Start again from the key file and go to this epoch: simple mode alone can.
+    Back(u64),
+    /// The clock is behind the keys, and what they were is gone: go on with them until the clock has caught up.
+    Late,
+    /// The clock says that so much time has passed that the clock is not believed.
+    Refused,
+}
+
+impl Course {
+    pub(super) fn due(&self, now: UnixSeconds) -> Due {
+        let epoch = self.epochs.number(now);
+        match epoch.cmp(&self.epoch) {
+            Ordering::Equal => Due::Nothing,
+            Ordering::Greater if self.believes(epoch) => Due::Forward(epoch),
+            Ordering::Greater => Due::Refused,
+            // Threads pass the end of an epoch at slightly different times, and need not roll it back and forth.
+            Ordering::Less if now.plus(CLOCK_SKEW) >= self.epochs.begins(self.epoch) => Due::Nothing,
+            Ordering::Less if self.simple => Due::Back(epoch),
+            Ordering::Less => Due::Late,
+        }
+    }
+
+    /// In simple mode the key file leads back, so that only the work is bounded.
+    fn believes(&self, epoch: u64) -> bool {
+        let leap = self.epochs.begins(epoch).0 - self.epochs.begins(self.epoch).0;
+        leap <= MAX_LEAP.as_secs() || self.simple && epoch <= MAX_EPOCHS_AT_ONCE
+    }
+}
+
+/// How many past epochs' keys a session's lifetime needs: what is sealed in an epoch's last second lives on for a
+/// lifetime.
+pub(crate) fn past_epochs(epochs: &Epochs, lifetime: Duration) -> Result<u64, BadFleetKeys> {
+    if lifetime.as_secs() == 0 || lifetime > MAX_LIFETIME {
+        return Err(BadFleetKeys::LifetimeOutOfRange);
+    }
+    let past = epochs.touched_by(lifetime);
+    if past > MAX_PAST_EPOCHS { Err(BadFleetKeys::TooManyKeys) } else { Ok(past) }
+}
+
+/// The epoch that a key file leads to at `now`, if a file and a clock that are right can say so.
+pub(crate) fn epoch_of(key: &FleetKey, now: UnixSeconds) -> Result<u64, BadFleetKeys> {
+    let Epochs { origin, .. } = key.epochs;
+    if origin > now.plus(MAX_ORIGIN_AHEAD) {
+        return Err(BadFleetKeys::OriginAhead { fleet: key.fleet, seconds: origin.0 - now.0 });
+    }
+    let epoch = key.epochs.number(now);
+    if epoch > MAX_EPOCHS_AT_ONCE { Err(BadFleetKeys::OriginTooOld { fleet: key.fleet }) } else { Ok(epoch) }
+}
+
+/// Bounds the work of rolling keys (about 3 us each) and of finding a key by its name. A week of hourly epochs fits.
+pub(crate) const MAX_PAST_EPOCHS: u64 = 256;
+
+/// A secret that has ratcheted cannot go back, so a clock that is decades ahead must not take it along: this host
+/// would be of no use to its fleet until then. A host that was off for a year is believed; so is every mistake
+/// of a time zone, a month or a leap year. All of a fleet's hosts have to agree on this, so it is not a setting.
+const MAX_LEAP: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// Bounds the work from a key file's origin to now: about two seconds. 900 years at 8 hours each, two at a minute.
+const MAX_EPOCHS_AT_ONCE: u64 = 1_000_000;
+
+/// A key file that was made just now on a host whose clock is ahead.
+const MAX_ORIGIN_AHEAD: Duration = Duration::from_secs(3600);
