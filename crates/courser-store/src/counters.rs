@@ -1,0 +1,185 @@
+//! What became of every question to the store, and the lines that a person reads about it. May not print: the caller
+//! says where a line goes.
+
+use std::fmt::{self, Write as _};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// Lines about refused commands, at most one in so long: a refusal repeats with each handshake.
+const REFUSALS_APART: Duration = Duration::from_secs(60);
+
+/// The counts of all workers of a process, and where its lines go. Shared behind an `Arc`.
+pub struct StoreCounters {
+    counts: [AtomicU64; StoreCounts::NAMES.len()],
+    tell: Box<dyn Fn(&str) + Send + Sync>,
+    began: Instant,
+    /// Milliseconds after `began` before which no refusal is told.
+    next_refusal: AtomicU64,
+}
+
+impl StoreCounters {
+    /// All zero. `tell` gets a line, without its end, when the store is given up, is in use again, or refuses commands;
+    /// it must not wait.
+    pub fn new(tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self {
+            counts: [const { AtomicU64::new(0) }; _],
+            tell: Box::new(tell),
+            began: Instant::now(),
+            next_refusal: AtomicU64::new(0),
+        }
+    }
+
+    /// The counts as they are now.
+    #[must_use]
+    pub fn counts(&self) -> StoreCounts {
+        StoreCounts(self.counts.each_ref().map(|count| count.load(Relaxed)))
+    }
+
+    pub(crate) fn count(&self, what: Count) {
+        self.add(what, 1);
+    }
+
+    /// A worker's breaker has opened. One line for the process, by the first of its workers.
+    pub(crate) fn opened(&self, store: &dyn fmt::Display, why: &dyn fmt::Display) {
+        self.count(Count::Opened);
+        if self.add(Count::OpenNow, 1) == 0 {
+            self.say(format_args!("session store {store}: left alone until it answers in time: {why}"));
+        }
+    }
+
+    /// A worker's breaker has closed after so long. One line for the process, by the last of its workers.
+    pub(crate) fn closed(&self, store: &dyn fmt::Display, after: Duration) {
+        self.count(Count::Closed);
+        self.no_longer_open();
+        if self.get(Count::OpenNow) == 0 {
+            self.say(format_args!("session store {store}: in use again after {:.1} s", after.as_secs_f64()));
+        }
+    }
+
+    /// A worker ends with its breaker open.
+    pub(crate) fn no_longer_open(&self) {
+        self.counts[Count::OpenNow as usize].fetch_sub(1, Relaxed);
+    }
+
+    /// The store answered, with an error.
+    pub(crate) fn refused(&self, store: &dyn fmt::Display, why: &dyn fmt::Display) {
+        self.count(Count::Errors);
+        let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let due = self.next_refusal.load(Relaxed);
+        let apart = u64::try_from(REFUSALS_APART.as_millis()).unwrap_or(u64::MAX);
+        // Of several workers at once, one succeeds.
+        let is_ours =
+            now >= due && self.next_refusal.compare_exchange(due, now + apart, Relaxed, Relaxed).is_ok();
+        if is_ours {
+            self.say(format_args!("session store {store}: {why}; more of these are counted"));
+        }
+    }
+
+    /// Time during which a worker did without the store.
+    pub(crate) fn open_for(&self, time: Duration) {
+        self.add(Count::OpenMillis, u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+    }
+
+    fn add(&self, what: Count, by: u64) -> u64 {
+        self.counts[what as usize].fetch_add(by, Relaxed)
+    }
+
+    fn get(&self, what: Count) -> u64 {
+        self.counts[what as usize].load(Relaxed)
+    }
+
+    fn say(&self, line: fmt::Arguments<'_>) {
+        let mut text = String::new();
+        let _ = text.write_fmt(line);
+        (self.tell)(&text);
+    }
+}
+
+impl fmt::Debug for StoreCounters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.counts().fmt(f)
+    }
+}
+
+/// The counts of one moment; sums over busy workers, so not of one instant.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct StoreCounts([u64; Self::NAMES.len()]);
+
+impl StoreCounts {
+    /// What is counted, as the outside names it, in the order of [`values`](Self::values).
+    pub const NAMES: [&str; 17] = [
+        "gets",
+        "hits",
+        "misses",
+        "timeouts",
+        "lost",
+        "errors",
+        "garbage",
+        "skipped",
+        "puts",
+        "stored",
+        "deletes",
+        "dropped",
+        "connected",
+        "opened",
+        "closed",
+        "open_now",
+        "open_ms",
+    ];
+
+    /// Each count with its name.
+    pub fn values(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        Self::NAMES.into_iter().zip(self.0)
+    }
+
+    /// The count of this name; zero if there is none.
+    #[must_use]
+    pub fn get(&self, name: &str) -> u64 {
+        self.values().find(|&(found, _)| found == name).map_or(0, |(_, count)| count)
+    }
+}
+
+impl fmt::Debug for StoreCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.values()).finish()
+    }
+}
+
+/// Places in [`StoreCounts`], in the order of its names.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Count {
+    /// Questions asked.
+    Gets,
+    /// Those answered with a value.
+    Hits,
+    /// Those answered with "not here".
+    Misses,
+    /// Questions and commands that were not answered in time.
+    Timeouts,
+    /// Those whose connection was lost.
+    Lost,
+    /// Those answered with an error.
+    Errors,
+    /// Those answered with something that is no answer.
+    Garbage,
+    /// Questions not asked, because the store is left alone or not connected.
+    Skipped,
+    /// Sessions given to be stored.
+    Puts,
+    /// Those that the store has acknowledged.
+    Stored,
+    /// Sessions given to be deleted.
+    Deletes,
+    /// Puts and deletes left out: too many or too large, or the store is left alone.
+    Dropped,
+    /// Connections made.
+    Connected,
+    /// How often a worker's breaker has opened.
+    Opened,
+    /// How often one has closed again.
+    Closed,
+    /// Workers whose breaker is open now.
+    OpenNow,
+    /// Milliseconds that workers did without the store, of all workers together.
+    OpenMillis,
+}

@@ -1,0 +1,37 @@
+//! Sessions in Redis or Valkey, for hosts that no common network segment joins: a store that is asked on a local miss,
+//! and told of new sessions, without ever holding up more than a few handshakes for a few milliseconds.
+//!
+//! What is stored is opaque here: values come sealed, under names that say nothing. This crate may not interpret them,
+//! print anything, read a file, or start a thread. It runs on the worker's own single-threaded runtime: a [`Store`] for
+//! each worker, with its own connection. Only this crate names the `redis` library.
+//!
+//! * [`StoreUrl`] says where, [`Target`] how to get in; whoever reads the configuration makes both, and hears what is
+//!   wrong with them.
+//! * [`Store::get`] takes at most the configured time; [`Store::put`] and [`Store::delete`] none at all.
+//! * A store that is slow or dead is left alone by the [`Breaker`] until it answers a probe in time. No client waits for
+//!   a connection, a reconnection or a probe.
+//! * Whatever goes wrong is a [`StoreMiss`] and a count in [`StoreCounters`]: a full handshake, never a failed one.
+
+mod url;
+pub use url::{BadStoreUrl, Host, StoreUrl};
+
+mod target;
+pub use target::{Access, BadTarget, Identity, Target};
+
+mod store;
+pub use store::{DEFAULT_TIMEOUT, MAX_VALUE_LEN, Store, StoreMiss};
+
+mod keeper;
+
+mod link;
+
+mod answer;
+pub use answer::{Answer, read_answer};
+
+mod breaker;
+pub use breaker::Breaker;
+
+mod pauses;
+
+mod counters;
+pub use counters::{StoreCounters, StoreCounts};

@@ -1,0 +1,99 @@
+//! A connection to a store, of whatever kind, and the four commands that are sent on it.
+//!
+//! Clones share the connection: commands of many callers travel together, and answers come in order.
+
+use std::time::Duration;
+
+use redis::aio::{AsyncPushSender, ConnectionLike, MultiplexedConnection};
+use redis::cluster::ClusterClientBuilder;
+use redis::cluster_async::ClusterConnection;
+use redis::cluster_routing::{RoutingInfo, SingleNodeRoutingInfo};
+use redis::{AsyncConnectionConfig, Cmd, ProtocolVersion, PushInfo, PushKind};
+
+use crate::answer::{Answer, Fault, judge};
+
+/// How long a connection may take to be made: several times what a network between continents needs for TCP, TLS and
+/// login. Five attempts and the pauses between them fit into the breaker's window.
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How long a command may take that no client waits for. After that its answer tells only that the store is not well.
+pub(crate) const WRITE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The connection of a worker.
+#[derive(Clone)]
+pub(crate) enum Link {
+    /// To the server that the URL names.
+    One(MultiplexedConnection),
+    /// To the server that a sentinel has named.
+    Named(MultiplexedConnection),
+    /// To the nodes of a cluster, each when it is first needed. It mends itself.
+    Cluster(ClusterConnection),
+}
+
+impl Link {
+    /// Sends a command and waits for its answer, at most for `limit`.
+    pub(crate) async fn ask(&mut self, command: &Cmd, limit: Duration) -> Result<Answer, Fault> {
+        let asked = async {
+            match self {
+                Self::One(link) | Self::Named(link) => link.req_packed_command(command).await,
+                Self::Cluster(link) => link.req_packed_command(command).await,
+            }
+        };
+        tokio::time::timeout(limit, asked).await.map_or(Err(Fault::Timeout), judge)
+    }
+
+    /// Whether there is an answer at all. In a cluster any node may give it: one that is dead is the cluster's affair.
+    pub(crate) async fn ping(&mut self, limit: Duration) -> Result<(), Fault> {
+        let ping = redis::cmd("PING");
+        let answer = match self {
+            Self::Cluster(link) => {
+                let anywhere = RoutingInfo::SingleNode(SingleNodeRoutingInfo::Random);
+                let asked = tokio::time::timeout(limit, link.route_command(ping, anywhere));
+                asked.await.map_or(Err(Fault::Timeout), judge)
+            }
+            Self::One(_) | Self::Named(_) => self.ask(&ping, limit).await,
+        };
+        answer.map(drop)
+    }
+
+    /// Whether another connection has to be made after `fault`.
+    pub(crate) fn is_broken_by(&self, fault: &Fault) -> bool {
+        match (self, fault) {
+            (Self::Cluster(_), _) | (_, Fault::Timeout) => false,
+            // After a failover the old primary is still there: as a replica.
+            (Self::Named(_), Fault::Refused(code)) => matches!(code.as_str(), "READONLY" | "MASTERDOWN"),
+            (_, Fault::Refused(_)) => false,
+            (_, Fault::Lost(_) | Fault::Garbage(_)) => true,
+        }
+    }
+}
+
+/// Settings of a connection to one server. The time that a command may take is ours to watch.
+pub(crate) fn config(broken: impl Fn() + Send + Sync + 'static) -> AsyncConnectionConfig {
+    AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(CONNECT_TIMEOUT))
+        .set_response_timeout(None)
+        .set_push_sender(OnDisconnect(broken))
+}
+
+struct OnDisconnect<F>(F);
+
+impl<F: Fn() + Send + Sync + 'static> AsyncPushSender for OnDisconnect<F> {
+    fn send(&self, info: PushInfo) -> Result<(), redis::aio::SendError> {
+        if info.kind == PushKind::Disconnection {
+            (self.0)();
+        }
+        Ok(())
+    }
+}
+
+/// Settings of the connections to a cluster: one more try after a redirection or a lost connection, and that at once.
+pub(crate) fn cluster_settings(builder: ClusterClientBuilder) -> ClusterClientBuilder {
+    builder
+        .use_protocol(ProtocolVersion::RESP3)
+        .connection_timeout(CONNECT_TIMEOUT)
+        .response_timeout(WRITE_TIMEOUT)
+        .retries(2)
+        .min_retry_wait(1)
+        .max_retry_wait(50)
+}

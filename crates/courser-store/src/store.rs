@@ -1,0 +1,301 @@
+//! The store as a worker uses it: a question with a limit, and commands that nobody waits for.
+
+use std::cell::{Cell, RefCell};
+use std::fmt::{self, Write as _};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use redis::Cmd;
+use tokio::sync::watch;
+use tokio::task::{AbortHandle, spawn_local};
+
+use crate::answer::{Answer, Fault};
+use crate::counters::Count;
+use crate::keeper::{self, Connection};
+use crate::link::WRITE_TIMEOUT;
+use crate::{Breaker, StoreCounters, Target};
+
+/// How long a question may take unless told otherwise: twenty round trips in a data centre, and a fifth of what people
+/// notice.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_millis(20);
+
+/// The largest value that is stored or taken. A session has some hundred bytes, with a chain of client certificates a few
+/// thousand.
+pub const MAX_VALUE_LEN: usize = 64 * 1024;
+
+/// Commands that may be on their way at once: a tenth of a second of a worker that makes 10,000 sessions in a second.
+const MAX_WAITING: usize = 1024;
+
+/// Bytes of values that may be on their way at once.
+const MAX_WAITING_BYTES: usize = 4 << 20;
+
+/// The store of one worker, on the worker's own runtime (a `LocalRuntime` or `LocalSet` of tokio).
+///
+/// Dropping it closes the connection; commands that are on their way have up to a second more.
+pub struct Store {
+    shared: Rc<Shared>,
+    keeper: AbortHandle,
+}
+
+/// What the store has in common with the tasks that work for it.
+pub(crate) struct Shared {
+    pub(crate) target: Arc<Target>,
+    pub(crate) timeout: Duration,
+    pub(crate) counters: Arc<StoreCounters>,
+    pub(crate) breaker: RefCell<Breaker>,
+    /// There only while the store may be used.
+    pub(crate) connection: watch::Sender<Option<Connection>>,
+    waiting: Cell<usize>,
+    waiting_bytes: Cell<usize>,
+}
+
+impl Store {
+    /// Starts connecting, in the background. A question may take `timeout`.
+    ///
+    /// # Panics
+    /// Outside of a runtime for tasks that stay on their thread.
+    #[must_use]
+    pub fn new(target: Arc<Target>, timeout: Duration, counters: Arc<StoreCounters>) -> Self {
+        let shared = Rc::new(Shared {
+            target,
+            timeout,
+            counters,
+            breaker: RefCell::default(),
+            connection: watch::Sender::new(None),
+            waiting: Cell::new(0),
+            waiting_bytes: Cell::new(0),
+        });
+        let keeper = spawn_local(keeper::keep(Rc::clone(&shared))).abort_handle();
+        Self { shared, keeper }
+    }
+
+    /// Whether a question would be asked now: for callers that have something better to do otherwise.
+    #[must_use]
+    pub fn is_available(&self) -> bool {
+        self.shared.connection.borrow().is_some()
+    }
+
+    /// Asks for the value under `name`, for as long as the timeout; `None` if there is none. May be given up by being
+    /// dropped.
+    ///
+    /// # Errors
+    /// [`StoreMiss`]: at once when the store is left alone or not connected.
+    pub async fn get(&self, name: &[u8; 32]) -> Result<Option<Vec<u8>>, StoreMiss> {
+        let counters = &self.shared.counters;
+        let Some(mut connection) = self.shared.connection.borrow().clone() else {
+            counters.count(Count::Skipped);
+            return Err(StoreMiss::Unavailable);
+        };
+        counters.count(Count::Gets);
+        let answer = connection.link.ask(redis::cmd("GET").arg(key(name)), self.shared.timeout).await;
+        let answer = match answer {
+            Ok(Answer::Done) => Err(Fault::Garbage("an answer of another type")),
+            answer => answer,
+        };
+        self.shared.note(&connection, &answer);
+        match answer {
+            Ok(Answer::Found(value)) => {
+                counters.count(Count::Hits);
+                Ok(Some(value))
+            }
+            Ok(Answer::Missing | Answer::Done) => {
+                counters.count(Count::Misses);
+                Ok(None)
+            }
+            Err(fault) => Err(StoreMiss::from(&fault)),
+        }
+    }
+
+    /// Stores `value` under `name`, in place of an older one, until `lifetime` is over. Never waits, and may not succeed:
+    /// what is too large, or too much at once, or meets a store that is left alone, is left out and counted.
+    pub fn put(&self, name: &[u8; 32], value: &[u8], lifetime: Duration) {
+        self.shared.counters.count(Count::Puts);
+        let millis = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX).min(MAX_LIFETIME_MILLIS);
+        if value.len() > MAX_VALUE_LEN || millis == 0 {
+            self.shared.counters.count(Count::Dropped);
+            return;
+        }
+        let mut command = redis::cmd("SET");
+        command.arg(key(name)).arg(value).arg("PX").arg(millis);
+        self.send(command, value.len(), Some(Count::Stored));
+    }
+
+    /// Forgets what is under `name`. Never waits, and may not succeed, as [`put`](Self::put).
+    pub fn delete(&self, name: &[u8; 32]) {
+        self.shared.counters.count(Count::Deletes);
+        let mut command = redis::cmd("DEL");
+        command.arg(key(name));
+        self.send(command, 0, None);
+    }
+
+    fn send(&self, command: Cmd, bytes: usize, done: Option<Count>) {
+        let shared = &self.shared;
+        let full =
+            shared.waiting.get() >= MAX_WAITING || shared.waiting_bytes.get() + bytes > MAX_WAITING_BYTES;
+        if full || !shared.breaker.borrow().is_closed() {
+            shared.counters.count(Count::Dropped);
+            return;
+        }
+        let turn = Turn::new(Rc::clone(shared), bytes);
+        spawn_local(async move {
+            match turn.shared.carry(&command).await {
+                Some(true) => done.into_iter().for_each(|done| turn.shared.counters.count(done)),
+                Some(false) => {}
+                None => turn.shared.counters.count(Count::Dropped),
+            }
+        });
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.keeper.abort();
+        self.shared.connection.send_replace(None);
+        self.shared.account();
+        if !self.shared.breaker.borrow().is_closed() {
+            self.shared.counters.no_longer_open();
+        }
+    }
+}
+
+impl Shared {
+    /// Sends a command when there is a connection; whether it was done, or `None` if none came.
+    async fn carry(&self, command: &Cmd) -> Option<bool> {
+        let mut connections = self.connection.subscribe();
+        let connected = connections.wait_for(Option::is_some);
+        let connection = tokio::time::timeout(WRITE_TIMEOUT, connected).await.ok()?.ok()?.clone();
+        let mut connection = connection?;
+        let answer = connection.link.ask(command, WRITE_TIMEOUT).await;
+        self.note(&connection, &answer);
+        Some(matches!(answer, Ok(Answer::Done)))
+    }
+
+    /// Counts the time without the store.
+    pub(crate) fn account(&self) {
+        let open = self.breaker.borrow_mut().open_since_asked(Instant::now());
+        self.counters.open_for(open);
+    }
+
+    /// Counts what became of a question or command, and draws the consequences.
+    pub(crate) fn note(&self, connection: &Connection, answer: &Result<Answer, Fault>) {
+        match answer {
+            Ok(_) => self.breaker.borrow_mut().succeeded(),
+            Err(fault) => {
+                if connection.link.is_broken_by(fault) {
+                    connection.broken.notify_one();
+                }
+                if self.failed(fault) {
+                    connection.broken.notify_one();
+                }
+            }
+        }
+    }
+
+    /// Counts a fault; true when the store is left alone from now on.
+    pub(crate) fn failed(&self, fault: &Fault) -> bool {
+        let url = self.target.url();
+        match fault {
+            Fault::Timeout => self.counters.count(Count::Timeouts),
+            Fault::Lost(_) => self.counters.count(Count::Lost),
+            Fault::Garbage(_) => self.counters.count(Count::Garbage),
+            Fault::Refused(_) => self.counters.refused(url, fault),
+        }
+        if !fault.is_failure() {
+            self.breaker.borrow_mut().succeeded();
+            return false;
+        }
+        self.broke(fault)
+    }
+
+    /// The store has failed; true when it is left alone from now on, which is told.
+    pub(crate) fn broke(&self, fault: &Fault) -> bool {
+        let opened = self.breaker.borrow_mut().failed(Instant::now());
+        if opened {
+            self.connection.send_replace(None);
+            self.counters.opened(self.target.url(), fault);
+        }
+        opened
+    }
+}
+
+/// A command on its way, with its share of what may be.
+struct Turn {
+    shared: Rc<Shared>,
+    bytes: usize,
+}
+
+impl Turn {
+    fn new(shared: Rc<Shared>, bytes: usize) -> Self {
+        shared.waiting.set(shared.waiting.get() + 1);
+        shared.waiting_bytes.set(shared.waiting_bytes.get() + bytes);
+        Self { shared, bytes }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let shared = &self.shared;
+        shared.waiting.set(shared.waiting.get() - 1);
+        shared.waiting_bytes.set(shared.waiting_bytes.get() - self.bytes);
+    }
+}
+
+/// `courser:` and the name in hexadecimal: what an operator sees, and may grant (`~courser:*`).
+fn key(name: &[u8; 32]) -> String {
+    let mut key = String::with_capacity(8 + 64);
+    key.push_str("courser:");
+    for byte in name {
+        let _ = write!(key, "{byte:02x}");
+    }
+    key
+}
+
+/// A month: longer than any session lives, and far from where the store's arithmetic ends.
+const MAX_LIFETIME_MILLIS: u64 = 31 * 24 * 3600 * 1000;
+
+/// Why a question has no answer; each means a full handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreMiss {
+    /// It was not asked: the store is left alone, or not connected.
+    Unavailable,
+    /// The answer did not come in time.
+    Timeout,
+    /// The connection was lost.
+    Lost,
+    /// The answer was an error.
+    Refused,
+    /// What came was no answer.
+    Garbage,
+}
+
+impl From<&Fault> for StoreMiss {
+    fn from(fault: &Fault) -> Self {
+        match fault {
+            Fault::Timeout => Self::Timeout,
+            Fault::Lost(_) => Self::Lost,
+            Fault::Refused(_) => Self::Refused,
+            Fault::Garbage(_) => Self::Garbage,
+        }
+    }
+}
+
+impl fmt::Display for StoreMiss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unavailable => "the session store is not available",
+            Self::Timeout => "the session store did not answer in time",
+            Self::Lost => "the connection to the session store was lost",
+            Self::Refused => "the session store refused",
+            Self::Garbage => "the session store sent something that is no answer",
+        })
+    }
+}
+
+impl std::error::Error for StoreMiss {}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("target", &self.shared.target).finish_non_exhaustive()
+    }
+}
