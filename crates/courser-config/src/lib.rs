@@ -86,6 +86,14 @@ pub fn from_matches(matches: &ArgMatches) -> Result<Loaded, Problems> {
     validate::validate(draft, problems)
 }
 
+/// Reads a duration as settings have it, `8h`: for commands with flags of their own.
+///
+/// # Errors
+/// What is wrong with it, and what would be right.
+pub fn duration(text: &str) -> Result<std::time::Duration, String> {
+    units::duration(text).map_err(|wrong| format!("{}; {}", wrong.message, wrong.help))
+}
+
 /// The command `serve` with every flag.
 pub fn serve_command() -> Command {
     flags::add_to(Command::new("serve").about("Terminate TLS and relay to backends"))

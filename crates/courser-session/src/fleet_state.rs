@@ -57,6 +57,12 @@ impl FleetState {
         self.fleet
     }
 
+    /// When the fleet's first epoch began: of two fleets the one made later has the later origin.
+    #[must_use]
+    pub fn origin(&self) -> UnixSeconds {
+        self.epochs.origin
+    }
+
     /// The epoch whose secret this holds.
     #[must_use]
     pub fn epoch(&self) -> u64 {

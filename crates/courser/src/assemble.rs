@@ -3,24 +3,26 @@
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use courser_config::{
-    BackendAddress, Config, Host as HostConfig, ListenAddress, Listener as ListenerConfig, Log, OnTruncation,
-    SendProxy, TlsVersion, UnknownName,
+    BackendAddress, Config, Host as HostConfig, ListenAddress, Listener as ListenerConfig, Located, Log,
+    OnTruncation, SendProxy, TlsVersion, UnknownName,
 };
 use courser_net::cpu::Cpus;
 use courser_net::{Address, Socket, limits, systemd};
 use courser_proxy::settings::{Announce, Host, Listener, Names};
 use courser_proxy::{Certificates, Resolver};
-use courser_session::{Cache, DEFAULT_SHARDS, EpochLength, FleetKeys, PolicyHash, Ticketer, UnixSeconds};
+use courser_session::{Cache, DEFAULT_SHARDS, EpochLength, FleetKeys, PolicyHash, Ticketer, Vault};
 use courser_telemetry::Format;
 use courser_telemetry::event::say;
 use courser_tls::{Sessions, Terms, Version};
 
 use crate::certificates::Loaded;
 use crate::exit::Failure;
+use crate::fleet_keys::{Kept, unix_now};
+use crate::session_file::SessionFile;
 
 /// Descriptors that are not connections: standard streams, event queues, timers, a file being read.
 const OTHER_DESCRIPTORS: u64 = 64;
@@ -37,15 +39,27 @@ pub(crate) struct Assembly {
     pub(crate) drain_timeout: std::time::Duration,
     /// Sessions by ID, for housekeeping.
     pub(crate) cache: Option<Arc<Cache>>,
+    /// Keys that other hosts have too.
+    pub(crate) fleet: Option<Kept>,
+    /// Where the program can be asked.
+    pub(crate) control: Option<Located<PathBuf>>,
+    /// This host's name among the others.
+    pub(crate) name: String,
+    /// Where the cache is kept from one start to the next.
+    pub(crate) session_file: Option<SessionFile>,
     /// Held for its thread.
     pub(crate) _resolver: Resolver,
 }
 
 /// Puts the parts together; opens every socket.
-pub(crate) fn assemble(config: &Config, certificates: &Loaded) -> Result<Assembly, Failure> {
+pub(crate) fn assemble(
+    config: &Config,
+    certificates: &Loaded,
+    fleet: Option<Kept>,
+) -> Result<Assembly, Failure> {
     let cpus = Cpus::available();
     let workers = config.process.workers.unwrap_or_else(|| cpus.workers());
-    let sessions = sessions(config)?;
+    let sessions = sessions(config, fleet.as_ref())?;
     let mut resolver = Resolver::default();
     let mut inherited =
         systemd::inherited().map_err(|error| Failure::runtime("cannot take systemd's sockets", error))?;
@@ -72,6 +86,10 @@ pub(crate) fn assemble(config: &Config, certificates: &Loaded) -> Result<Assembl
             Log::Off => Format::Off,
         },
         drain_timeout: config.process.drain_timeout,
+        session_file: session_file(config, fleet.as_ref(), sessions.cache.as_ref()),
+        fleet,
+        control: config.process.control.clone(),
+        name: host_name(config),
         cache: sessions.cache.clone(),
         _resolver: resolver,
     })
@@ -88,20 +106,33 @@ fn max_connections(config: &Config, workers: usize) -> usize {
     (config.process.max_connections.unwrap_or(possible) / workers).max(1)
 }
 
-fn sessions(config: &Config) -> Result<Sessions, Failure> {
+fn sessions(config: &Config, fleet: Option<&Kept>) -> Result<Sessions, Failure> {
     let settings = &config.sessions;
     let capacity = usize::try_from(settings.cache_size).unwrap_or(usize::MAX);
     let cache = settings.session_ids.then(|| Arc::new(Cache::new(capacity, DEFAULT_SHARDS)));
-    let ticketer = if settings.tickets { Some(Arc::new(ticketer(config)?)) } else { None };
+    let ticketer = if settings.tickets { Some(Arc::new(Ticketer::new(keys(config, fleet)?))) } else { None };
     Ok(Sessions { cache, ticketer, lifetime: settings.lifetime })
 }
 
-/// Keys of this process alone, forgotten when it ends.
-fn ticketer(config: &Config) -> Result<Ticketer, Failure> {
-    let failed = |error: &dyn std::fmt::Display| Failure::runtime("cannot make ticket keys", error);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let keys = FleetKeys::alone(EpochLength::DEFAULT, config.sessions.lifetime, UnixSeconds(now));
-    Ok(Ticketer::new(Arc::new(keys.map_err(|error| failed(&error))?)))
+/// The fleet's, or keys of this process alone, forgotten when it ends.
+fn keys(config: &Config, fleet: Option<&Kept>) -> Result<Arc<FleetKeys>, Failure> {
+    if let Some(fleet) = fleet {
+        return Ok(Arc::clone(&fleet.keys));
+    }
+    FleetKeys::alone(EpochLength::DEFAULT, config.sessions.lifetime, unix_now())
+        .map(Arc::new)
+        .map_err(|error| Failure::runtime("cannot make ticket keys", error))
+}
+
+/// As configured, or the machine's.
+fn host_name(config: &Config) -> String {
+    let machine = || rustix::system::uname().nodename().to_string_lossy().into_owned();
+    config.fleet.name.clone().unwrap_or_else(machine)
+}
+
+fn session_file(config: &Config, fleet: Option<&Kept>, cache: Option<&Arc<Cache>>) -> Option<SessionFile> {
+    let (path, keys) = (config.sessions.file.as_ref()?.value.clone(), Arc::clone(&fleet?.keys));
+    Some(SessionFile { path, vault: Vault::new(keys), cache: Arc::clone(cache?) })
 }
 
 fn listener(

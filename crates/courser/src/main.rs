@@ -8,9 +8,15 @@ mod exit;
 
 mod cmd;
 
+mod answers;
 mod assemble;
 mod certificates;
+mod control;
+mod fleet_keys;
 mod run;
+mod secret_file;
+mod session_file;
+mod status;
 
 use std::process::ExitCode;
 
@@ -26,6 +32,7 @@ fn main() -> ExitCode {
     let result = match matches.subcommand() {
         Some(("serve", flags)) => cmd::serve::serve(flags),
         Some(("check", flags)) => cmd::check::check(flags),
+        Some(("fleet", flags)) => cmd::fleet::fleet(flags),
         Some(("config", _)) => cmd::pages::defaults(),
         Some(("man", _)) => cmd::pages::man(),
         Some(("completions", flags)) => cmd::pages::completions(flags),

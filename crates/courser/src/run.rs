@@ -2,23 +2,32 @@
 
 use std::io;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
+use courser_config::Problem;
 use courser_proxy::{Phase, Worker};
-use courser_session::{Cache, UnixSeconds};
+use courser_session::Cache;
 use courser_telemetry::Sink;
 use courser_telemetry::event::say;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tokio::sync::watch;
 
+use crate::answers::Parts;
 use crate::assemble::Assembly;
+use crate::control::Control;
 use crate::exit::Failure;
+use crate::fleet_keys::{Kept, unix_now};
+use crate::session_file::SessionFile;
 
 /// How often the main thread looks after what nobody else does.
-const HOUSEKEEPING: Duration = Duration::from_secs(60);
+const HOUSEKEEPING: Duration = Duration::from_secs(1);
+
+/// How often it looks for sessions that have expired.
+const SWEEP: Duration = Duration::from_secs(60);
 
 /// What the main thread waits for.
 enum Event {
@@ -33,14 +42,18 @@ pub(crate) fn signals() -> Result<Signals, Failure> {
 }
 
 /// Serves until every worker has ended.
-pub(crate) fn run(assembly: Assembly, signals: Signals) -> Result<ExitCode, Failure> {
+pub(crate) fn run(mut assembly: Assembly, signals: Signals) -> Result<ExitCode, Failure> {
     let (events, happened) = mpsc::channel();
     forward_signals(signals, events.clone());
     let sink = Sink::start(io::stdout());
     let (phase, _) = watch::channel(Phase::Serving);
-    let (drain_timeout, cache) = (assembly.drain_timeout, assembly.cache.clone());
+    let mut house = House::of(&mut assembly);
+    let control = control(&assembly, &house)?;
+    let drain_timeout = assembly.drain_timeout;
     let workers = start_workers(assembly, &sink, &phase, &events)?;
-    let outcome = supervise(&happened, &phase, workers, drain_timeout, || forget_expired(cache.as_deref()));
+    let outcome = supervise(&happened, &phase, workers, drain_timeout, || house.keep());
+    drop(control);
+    house.leave();
     if sink.lost() > 0 {
         say(
             "warning",
@@ -52,6 +65,22 @@ pub(crate) fn run(assembly: Assembly, signals: Signals) -> Result<ExitCode, Fail
     }
     sink.stop();
     outcome
+}
+
+/// Opens the control socket, where there is to be one.
+fn control(assembly: &Assembly, house: &House) -> Result<Option<Control>, Failure> {
+    let Some(path) = &assembly.control else { return Ok(None) };
+    let parts = Parts {
+        name: assembly.name.clone(),
+        started: Instant::now(),
+        cache: assembly.cache.clone(),
+        fleet: house.fleet.clone(),
+    };
+    let failed = |error| {
+        let message = format!("cannot listen for questions on {}: {error}", path.value.display());
+        Failure::from(Problem::at(&path.origin, message, None))
+    };
+    Control::start(&path.value, parts).map(Some).map_err(failed)
 }
 
 fn forward_signals(mut signals: Signals, events: Sender<Event>) {
@@ -115,7 +144,7 @@ fn supervise(
     phase: &watch::Sender<Phase>,
     mut workers: usize,
     drain_timeout: Duration,
-    housekeeping: impl Fn(),
+    mut housekeeping: impl FnMut(),
 ) -> Result<ExitCode, Failure> {
     let mut failure = None;
     let mut deadline: Option<Instant> = None;
@@ -146,11 +175,44 @@ fn supervise(
     failure.map_or(Ok(ExitCode::SUCCESS), Err)
 }
 
-/// Secrets of sessions that nobody can resume any more do not stay in the memory of an idle process.
-fn forget_expired(cache: Option<&Cache>) {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    if let Some(cache) = cache {
-        cache.sweep(UnixSeconds(now));
+/// What the main thread looks after.
+struct House {
+    cache: Option<Arc<Cache>>,
+    swept: Instant,
+    fleet: Option<Kept>,
+    session_file: Option<SessionFile>,
+}
+
+impl House {
+    /// Takes over from the assembly, and gets the cache of the last start back.
+    fn of(assembly: &mut Assembly) -> Self {
+        let (fleet, session_file) = (assembly.fleet.take(), assembly.session_file.take());
+        if let Some(file) = &session_file {
+            file.restore();
+        }
+        let mut house = Self { cache: assembly.cache.clone(), swept: Instant::now(), fleet, session_file };
+        house.keep();
+        house
+    }
+
+    /// Rolls keys. Secrets of sessions that nobody can resume any more do not stay in the memory of an idle process.
+    fn keep(&mut self) {
+        if let Some(fleet) = &self.fleet {
+            fleet.advance();
+        }
+        if self.swept.elapsed() >= SWEEP {
+            self.swept = Instant::now();
+            if let Some(cache) = &self.cache {
+                cache.sweep(unix_now());
+            }
+        }
+    }
+
+    /// The end, in order.
+    fn leave(self) {
+        if let Some(file) = self.session_file {
+            file.save();
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use courser_testkit::network::{Host, Segment, inside};
 fn reaches(from: &Host, to: &str) -> bool {
     let script = format!("exec 3<>/dev/tcp/{to}/7");
     let mut command: Command = from.command("timeout");
-    let said = command.args(["0.5", "bash", "-c", &script]).output().unwrap();
+    let said = command.args(["0.5", "bash", "-c", &script]).output().expect("timeout is installed");
     // Refused is an answer; silence is none.
     String::from_utf8_lossy(&said.stderr).contains("refused")
 }

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use clap::ArgMatches;
 
-use crate::certificates;
 use crate::exit::{Failure, colour};
+use crate::{certificates, fleet_keys};
 
 /// Checks settings and certificates.
 pub(crate) fn check(flags: &ArgMatches) -> Result<ExitCode, Failure> {
@@ -13,7 +13,12 @@ pub(crate) fn check(flags: &ArgMatches) -> Result<ExitCode, Failure> {
     eprint!("{}", loaded.warnings.render(colour()));
     let certificates = certificates::load(&loaded.config)?;
     eprint!("{}", certificates.warnings.render(colour()));
+    let fleet = fleet_keys::load(&loaded.config)?;
     let listeners = loaded.config.listeners.len();
-    println!("ok: listeners: {listeners}, certificates: {}", certificates.len());
+    println!(
+        "ok: listeners: {listeners}, certificates: {}{}",
+        certificates.len(),
+        if fleet.is_some() { ", fleet keys" } else { "" }
+    );
     Ok(ExitCode::SUCCESS)
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::ArgMatches;
 
 use crate::exit::{Failure, colour};
-use crate::{assemble, certificates, run};
+use crate::{assemble, certificates, fleet_keys, run};
 
 /// Serves until it is told to stop.
 pub(crate) fn serve(flags: &ArgMatches) -> Result<ExitCode, Failure> {
@@ -13,8 +13,9 @@ pub(crate) fn serve(flags: &ArgMatches) -> Result<ExitCode, Failure> {
     eprint!("{}", loaded.warnings.render(colour()));
     let certificates = certificates::load(&loaded.config)?;
     eprint!("{}", certificates.warnings.render(colour()));
+    let fleet = fleet_keys::load(&loaded.config)?;
     // Before the first socket is announced: whoever has read that may send a signal.
     let signals = run::signals()?;
-    let assembly = assemble::assemble(&loaded.config, &certificates)?;
+    let assembly = assemble::assemble(&loaded.config, &certificates, fleet)?;
     run::run(assembly, signals)
 }

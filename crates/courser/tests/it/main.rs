@@ -4,6 +4,7 @@
 
 mod certificates;
 mod clients;
+mod fleet;
 mod negotiation;
 mod resumption;
 

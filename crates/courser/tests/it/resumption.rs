@@ -6,4 +6,4 @@ mod lifetime;
 mod policy;
 mod returns;
 mod switches;
-mod visitor;
+pub(crate) mod visitor;

@@ -1,0 +1,118 @@
+//! `courser fleet`: keys for a fleet, and how a fleet is.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::ArgMatches;
+use courser_session::{EpochLength, FleetKey, FleetState};
+
+use crate::exit::Failure;
+use crate::fleet_keys::{self, unix_now};
+use crate::{control, secret_file, status};
+
+/// One of `courser fleet`'s commands.
+pub(crate) fn fleet(flags: &ArgMatches) -> Result<ExitCode, Failure> {
+    match flags.subcommand() {
+        Some(("keygen", flags)) => keygen(flags),
+        Some(("export", flags)) => export(flags),
+        Some(("status", flags)) => show(flags, "fleet status", status::table),
+        Some(("watch", flags)) => show(flags, "fleet watch", status::watched),
+        _ => unreachable!("clap demands a known subcommand"),
+    }
+}
+
+/// Makes a key file. It never replaces one.
+fn keygen(flags: &ArgMatches) -> Result<ExitCode, Failure> {
+    let out = path(flags, "out");
+    let epoch = *flags.get_one::<Duration>("epoch").expect("it has a default");
+    let length = EpochLength::new(epoch).map_err(|error| Failure::runtime("cannot make a key", error))?;
+    let key = FleetKey::generate(length, unix_now())
+        .map_err(|error| Failure::runtime("cannot make a key", error))?;
+    create(out, &key.to_text())?;
+    eprintln!(
+        "the key of fleet {} is in {}: copy it to every host, readable for the service alone",
+        key.id(),
+        out.display()
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes what a host that joins needs: the state of today, which leads to no epoch before.
+fn export(flags: &ArgMatches) -> Result<ExitCode, Failure> {
+    let out = path(flags, "out");
+    let state = match flags.get_one::<PathBuf>("state") {
+        Some(folder) => fleet_keys::newest_state(folder)?,
+        None => {
+            let key = fleet_keys::read_key(path(flags, "key"))?;
+            let lifetime = *flags.get_one::<Duration>("lifetime").expect("it has a default");
+            FleetState::from_key(&key, lifetime, unix_now())
+                .map_err(|error| Failure::runtime("cannot export", error))?
+        }
+    };
+    create(out, &state.to_text())?;
+    eprintln!(
+        "the state of fleet {} in epoch {} is in {}: start the new host with --fleet-key {} --fleet-state DIR, then remove it",
+        state.id(),
+        state.epoch(),
+        out.display(),
+        out.display(),
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+fn create(out: &Path, text: &str) -> Result<(), Failure> {
+    secret_file::create(out, text).map_err(|refusal| {
+        let help = refusal.help().map(|help| format!("; {help}")).unwrap_or_default();
+        Failure::runtime(format_args!("cannot write {}", out.display()), format_args!("{refusal}{help}"))
+    })
+}
+
+fn path<'a>(flags: &'a ArgMatches, name: &str) -> &'a Path {
+    flags.get_one::<PathBuf>(name).expect("clap demands it, or it has a default")
+}
+
+/// Asks a running program, and prints its answer as it came (`--json`) or as `draw` puts it.
+fn show(
+    flags: &ArgMatches,
+    request: &str,
+    draw: impl Fn(&str) -> Result<String, String>,
+) -> Result<ExitCode, Failure> {
+    let (socket, json) = (path(flags, "control"), flags.get_flag("json"));
+    let mut failure = None;
+    let asked = control::ask(socket, request, |line| {
+        let text = if json { Ok(format!("{line}\n")) } else { draw(line) };
+        match text {
+            // A reader that closes early (`| head`) has seen enough.
+            Ok(text) => print(&text).is_ok(),
+            Err(why) => {
+                failure = Some(why);
+                false
+            }
+        }
+    });
+    asked.map_err(|error| not_asked(socket, &error))?;
+    match failure {
+        None => Ok(ExitCode::SUCCESS),
+        Some(why) => Err(Failure::runtime(format_args!("{} does not answer", socket.display()), why)),
+    }
+}
+
+fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    if out.is_terminal() { Ok(()) } else { out.flush() }
+}
+
+fn not_asked(socket: &Path, error: &io::Error) -> Failure {
+    let help = match error.kind() {
+        io::ErrorKind::NotFound => {
+            "; start the program with `--control`, or say with `--control` where it listens"
+        }
+        io::ErrorKind::ConnectionRefused => "; the program that listened there has ended",
+        io::ErrorKind::PermissionDenied => "; only the user that runs the program may ask it",
+        _ => "",
+    };
+    Failure::runtime(format_args!("cannot ask {}", socket.display()), format_args!("{error}{help}"))
+}

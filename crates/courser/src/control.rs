@@ -1,0 +1,192 @@
+//! The control socket: by which a running program is asked how it is. A request is one line, an answer JSON lines. May
+//! not change anything that connections depend on.
+//!
+//! Only the user that runs the program, and root, may ask: the file's mode says so to well-behaved systems, and the
+//! peer's credentials are looked at in any case.
+
+use std::fs::{self, Permissions};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// Askers at a time; one more is told to come again.
+const MOST_ASKERS: usize = 8;
+/// No request is longer.
+const LONGEST_REQUEST: u64 = 256;
+/// How long an asker may take over its request, and over taking the answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Answers requests: writes JSON lines, or says that it knows no such request. A long answer ends when writing fails.
+pub(crate) trait Answers: Send + Sync + 'static {
+    /// Answers one request.
+    fn answer(&self, request: &str, out: &mut UnixStream) -> io::Result<Answered>;
+}
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answered {
+    /// It was answered.
+    Yes,
+    /// There is no such request.
+    Unknown,
+}
+
+/// The socket. Dropped, it is gone from the file system.
+#[derive(Debug)]
+pub(crate) struct Control {
+    path: PathBuf,
+}
+
+impl Control {
+    /// Opens the socket and answers on a thread of its own. A file that a crash left behind is replaced; one that
+    /// somebody listens on is not.
+    pub(crate) fn start(path: &Path, answers: impl Answers) -> io::Result<Self> {
+        if UnixStream::connect(path).is_ok() {
+            return Err(io::Error::new(io::ErrorKind::AddrInUse, "another program answers there"));
+        }
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let listener = UnixListener::bind(path)?;
+        fs::set_permissions(path, Permissions::from_mode(0o600))?;
+        let answers = Arc::new(answers);
+        thread::Builder::new().name("control".into()).spawn(move || accept(&listener, &answers))?;
+        Ok(Self { path: path.to_owned() })
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        // Somebody may have removed it already.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn accept<A: Answers>(listener: &UnixListener, answers: &Arc<A>) {
+    let askers = Arc::new(AtomicUsize::new(0));
+    for stream in listener.incoming() {
+        let Ok(mut stream) = stream else {
+            // Out of descriptors, mostly: the next one may do.
+            thread::sleep(Duration::from_millis(100));
+            continue;
+        };
+        if askers.fetch_add(1, Ordering::Relaxed) >= MOST_ASKERS {
+            askers.fetch_sub(1, Ordering::Relaxed);
+            let _ = say(&mut stream, "too many ask at once: try again");
+            continue;
+        }
+        let (answers, leaving) = (Arc::clone(answers), Leaving(Arc::clone(&askers)));
+        // Without a thread there is no answer; the asker sees the end.
+        let _ = thread::Builder::new().name("control-answer".into()).spawn(move || {
+            let _leaving = leaving;
+            // An asker that has gone needs no answer.
+            let _ = serve(stream, &*answers);
+        });
+    }
+}
+
+/// Counts an asker out, however its thread ends.
+struct Leaving(Arc<AtomicUsize>);
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn serve(mut stream: UnixStream, answers: &impl Answers) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    if !may_ask(&stream)? {
+        return say(&mut stream, "only the user that runs the program may ask it");
+    }
+    let mut request = String::new();
+    BufReader::new((&stream).take(LONGEST_REQUEST)).read_line(&mut request)?;
+    match answers.answer(request.trim_end(), &mut stream)? {
+        Answered::Yes => Ok(()),
+        Answered::Unknown => {
+            say(&mut stream, "this program knows no such request: is it of another version?")
+        }
+    }
+}
+
+fn may_ask(stream: &UnixStream) -> io::Result<bool> {
+    let asker = rustix::net::sockopt::socket_peercred(stream.as_fd())?.uid;
+    Ok(asker == rustix::process::geteuid() || asker.is_root())
+}
+
+/// An answer that is none. The text is ours: it has nothing to escape.
+fn say(stream: &mut UnixStream, error: &str) -> io::Result<()> {
+    writeln!(stream, "{{\"error\":\"{error}\"}}")
+}
+
+/// Asks the program that listens at `path`; gives its answer's lines to `line` until it says to stop.
+pub(crate) fn ask(path: &Path, request: &str, mut line: impl FnMut(&str) -> bool) -> io::Result<()> {
+    let mut stream = UnixStream::connect(path)?;
+    writeln!(stream, "{request}")?;
+    for text in BufReader::new(stream).lines() {
+        if !line(&text?) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use courser_testkit::Folder;
+
+    use super::*;
+
+    struct Echo;
+
+    impl Answers for Echo {
+        fn answer(&self, request: &str, out: &mut UnixStream) -> io::Result<Answered> {
+            match request {
+                "twice" => writeln!(out, "1\n2").map(|()| Answered::Yes),
+                _ => Ok(Answered::Unknown),
+            }
+        }
+    }
+
+    fn asked(path: &Path, request: &str) -> Vec<String> {
+        let mut lines = Vec::new();
+        ask(path, request, |line| {
+            lines.push(line.to_owned());
+            true
+        })
+        .unwrap();
+        lines
+    }
+
+    #[test]
+    fn a_request_is_answered_and_an_unknown_one_told() {
+        let folder = Folder::new();
+        let path = folder.join("control.sock");
+        let control = Control::start(&path, Echo).unwrap();
+        assert_eq!(asked(&path, "twice"), ["1", "2"]);
+        assert!(asked(&path, "thrice")[0].contains("no such request"));
+        assert!(asked(&path, &"x".repeat(200))[0].contains("no such request"));
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(Control::start(&path, Echo).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        drop(control);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_file_that_a_crash_left_behind_is_replaced() {
+        let folder = Folder::new();
+        let path = folder.join("control.sock");
+        drop(UnixListener::bind(&path).unwrap());
+        assert!(path.exists());
+        let _control = Control::start(&path, Echo).unwrap();
+        assert_eq!(asked(&path, "twice"), ["1", "2"]);
+    }
+}

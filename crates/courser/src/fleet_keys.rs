@@ -1,0 +1,172 @@
+//! The keys of a fleet, from the files that the configuration names to what seals, and back to the disk as they roll.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use courser_config::{Config, Problem, Problems};
+use courser_session::{FleetId, FleetKey, FleetKeys, FleetState, Source, UnixSeconds};
+use courser_telemetry::event::say;
+use zeroize::Zeroizing;
+
+use crate::exit::Failure;
+use crate::secret_file;
+
+/// How a state file is called: by its fleet's ID and this.
+const EXTENSION: &str = "state";
+
+/// The fleet's keys while the program runs.
+#[derive(Clone)]
+pub(crate) struct Kept {
+    pub(crate) keys: Arc<FleetKeys>,
+    /// Where states are written; none in simple mode.
+    folder: Option<PathBuf>,
+}
+
+impl Kept {
+    /// Rolls the keys if that is due, and writes the states that have changed. What cannot be written is told, and
+    /// tried again at the next roll: the older state leads to the newer.
+    pub(crate) fn advance(&self) {
+        let changed = self.keys.advance(unix_now());
+        let Some(folder) = &self.folder else { return };
+        for (fleet, text) in changed {
+            if let Err(why) = write(folder, fleet, &text) {
+                say(
+                    "error",
+                    format_args!(
+                        "the fleet's state cannot be kept: {why}; after a restart its older keys are rolled on"
+                    ),
+                );
+            }
+        }
+    }
+}
+
+/// Reads every key that `config` names; all problems in one run. `None` when it names none. Writes nothing.
+pub(crate) fn load(config: &Config) -> Result<Option<Kept>, Failure> {
+    let fleet = &config.fleet;
+    let folder = fleet.state.as_ref();
+    let mut problems = Problems::default();
+    let mut sources = Vec::new();
+    for file in &fleet.keys {
+        match source(&file.value, folder.map(|folder| folder.value.as_path()), config) {
+            Ok(source) => sources.push(source),
+            Err((message, help)) => problems.push(Problem::at(&file.origin, message, help)),
+        }
+    }
+    if let Some(folder) = folder.filter(|_| fleet.keys.is_empty()) {
+        match states(&folder.value) {
+            Ok(states) => sources.extend(states.into_iter().map(Source::Ratcheted)),
+            Err((message, help)) => problems.push(Problem::at(&folder.origin, message, help)),
+        }
+    }
+    if problems.has_errors() {
+        return Err(problems.into());
+    }
+    let Some(place) = fleet.keys.first().or(folder).map(|place| &place.origin) else { return Ok(None) };
+    let keys = FleetKeys::new(sources, config.sessions.lifetime, unix_now())
+        .map_err(|error| Problem::at(place, format!("these keys cannot be used: {error}"), None))?;
+    Ok(Some(Kept { keys: Arc::new(keys), folder: folder.map(|folder| folder.value.clone()) }))
+}
+
+/// What is wrong with a file, and what to do about it.
+type Wrong = (String, Option<String>);
+
+/// What a file of `fleet.key` holds: in forward-secret mode as far as this host has come with it already.
+fn source(file: &Path, folder: Option<&Path>, config: &Config) -> Result<Source, Wrong> {
+    let text = read(file)?;
+    let Some(folder) = folder else { return simple(file, &text).map(Source::Simple) };
+    let begun = match FleetState::parse(&text) {
+        Ok(state) => state,
+        Err(not_state) => match FleetKey::parse(&text) {
+            Ok(key) => FleetState::from_key(&key, config.sessions.lifetime, unix_now())
+                .map_err(|error| (format!("{}: {error}", file.display()), None))?,
+            Err(_) if is_state(&text) => return Err((format!("{}: {not_state}", file.display()), None)),
+            Err(not_key) => return Err((format!("{}: {not_key}", file.display()), None)),
+        },
+    };
+    let kept = folder.join(file_name(begun.id()));
+    match kept.exists().then(|| read_state(&kept)).transpose()? {
+        Some(state) if state.epoch() >= begun.epoch() => Ok(Source::Ratcheted(state)),
+        _ => Ok(Source::Ratcheted(begun)),
+    }
+}
+
+fn simple(file: &Path, text: &str) -> Result<FleetKey, Wrong> {
+    FleetKey::parse(text).map_err(|error| {
+        if is_state(text) {
+            let help = "name a folder to keep it in: `fleet.state` (`--fleet-state`)";
+            let message = format!("{} is a fleet's state, which rolls on", file.display());
+            return (message, Some(help.to_owned()));
+        }
+        (format!("{}: {error}", file.display()), None)
+    })
+}
+
+/// Whether a text means to be a state, right or wrong.
+fn is_state(text: &str) -> bool {
+    text.contains("courser-fleet-state")
+}
+
+/// The states in a folder, that of the newest fleet first: while a fleet is re-keyed there are two.
+fn states(folder: &Path) -> Result<Vec<FleetState>, Wrong> {
+    let failed = |error: std::io::Error| (format!("cannot read {}: {error}", folder.display()), None);
+    let mut states = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.extension().is_some_and(|extension| extension == EXTENSION) {
+            states.push(read_state(&path)?);
+        }
+    }
+    if states.is_empty() {
+        let help =
+            "name the fleet's key once with `fleet.key` (`--fleet-key`), or what another host exported";
+        return Err((format!("there is no state in {} yet", folder.display()), Some(help.to_owned())));
+    }
+    states.sort_by_key(|state| std::cmp::Reverse(state.origin()));
+    Ok(states)
+}
+
+/// The state that seals among those in a folder.
+pub(crate) fn newest_state(folder: &Path) -> Result<FleetState, Failure> {
+    let newest = states(folder).map(|states| states.into_iter().next());
+    newest
+        .map_err(told)?
+        .ok_or_else(|| Failure::Runtime(format!("there is no state in {}", folder.display())))
+}
+
+/// A key file.
+pub(crate) fn read_key(file: &Path) -> Result<FleetKey, Failure> {
+    read(file).and_then(|text| simple(file, &text)).map_err(told)
+}
+
+fn read_state(file: &Path) -> Result<FleetState, Wrong> {
+    FleetState::parse(&read(file)?).map_err(|error| (format!("{}: {error}", file.display()), None))
+}
+
+fn read(file: &Path) -> Result<Zeroizing<String>, Wrong> {
+    let wrong =
+        |refusal: secret_file::Refusal| (format!("cannot use {}: {refusal}", file.display()), refusal.help());
+    secret_file::read(file).map_err(wrong)
+}
+
+fn write(folder: &Path, fleet: FleetId, text: &str) -> Result<(), String> {
+    let file = folder.join(file_name(fleet));
+    secret_file::replace(&file, text.as_bytes()).map_err(|refusal| format!("{}: {refusal}", file.display()))
+}
+
+fn file_name(fleet: FleetId) -> String {
+    format!("{fleet}.{EXTENSION}")
+}
+
+fn told((message, help): Wrong) -> Failure {
+    let mut problem = Problem::nowhere(message);
+    problem.help = help;
+    problem.into()
+}
+
+/// The time, as sessions and keys count it.
+pub(crate) fn unix_now() -> UnixSeconds {
+    UnixSeconds(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs())
+}

@@ -1,0 +1,198 @@
+//! Files with secrets: read only where nobody else can read them, written so that nobody else can, and whole or not at
+//! all. What is in them is not known here.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use zeroize::Zeroizing;
+
+/// No secret of ours is longer.
+const LONGEST: u64 = 1 << 20;
+
+/// Why a secret cannot be read or kept.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// Somebody else may read the file: its permission bits.
+    Exposed(u32),
+    /// It is longer than any secret of ours.
+    TooLong,
+    /// It is not text.
+    NotText,
+    /// The system said no.
+    System(io::Error),
+}
+
+impl Refusal {
+    /// What to do about it.
+    pub(crate) fn help(&self) -> Option<String> {
+        match self {
+            Self::Exposed(_) => Some("make it readable by its owner alone: chmod 600 FILE".to_owned()),
+            Self::System(error) if error.kind() == io::ErrorKind::NotFound => {
+                Some("`courser fleet keygen --out FILE` makes one".to_owned())
+            }
+            Self::System(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Some("a key that is in use would be lost: choose another name, or remove it first".to_owned())
+            }
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exposed(mode) => write!(f, "others can read it (mode {:04o})", mode & 0o7777),
+            Self::TooLong => write!(f, "it has more than {LONGEST} bytes"),
+            Self::NotText => f.write_str("it is not text"),
+            Self::System(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+/// Reads a secret.
+pub(crate) fn read(path: &Path) -> Result<Zeroizing<String>, Refusal> {
+    let bytes = read_bytes(path)?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| Refusal::NotText)?;
+    Ok(Zeroizing::new(text.to_owned()))
+}
+
+fn read_bytes(path: &Path) -> Result<Zeroizing<Vec<u8>>, Refusal> {
+    let file = File::open(path)?;
+    let found = file.metadata()?;
+    if is_exposed(&found) {
+        return Err(Refusal::Exposed(found.mode()));
+    }
+    if found.len() > LONGEST {
+        return Err(Refusal::TooLong);
+    }
+    // The whole size at once: a vector that grows leaves its bytes behind in freed memory.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(usize::try_from(found.len()).unwrap_or(0) + 1));
+    file.take(LONGEST).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Whether anybody but this process's user can read a file. One that another user has lent to our group, as container
+/// platforms deliver secrets, can be read in no other way.
+fn is_exposed(found: &fs::Metadata) -> bool {
+    let (mode, user, group) = (found.mode(), rustix::process::geteuid(), rustix::process::getegid());
+    let lent = found.uid() != user.as_raw() && found.gid() == group.as_raw();
+    mode & 0o007 != 0 || (mode & 0o070 != 0 && !lent)
+}
+
+/// Writes a secret to a file that is not there yet.
+pub(crate) fn create(path: &Path, text: &str) -> Result<(), Refusal> {
+    write_new(path, |file| file.write_all(text.as_bytes()))?;
+    sync_folder(path)
+}
+
+/// Writes a secret in place of the file's present content, which is wiped. After a crash the file has either of both.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Refusal> {
+    replace_with(path, |file| file.write_all(bytes))
+}
+
+/// As [`replace`], with whatever `write` writes.
+pub(crate) fn replace_with(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> Result<(), Refusal> {
+    let new = beside(path);
+    // Left from a crash; it was never in use.
+    let _ = fs::remove_file(&new);
+    write_new(&new, write)?;
+    let old = OpenOptions::new().write(true).open(path).ok();
+    fs::rename(&new, path)?;
+    sync_folder(path)?;
+    if let Some(old) = old {
+        // As far as the file system overwrites in place.
+        wipe(old)?;
+    }
+    Ok(())
+}
+
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    path.with_file_name(name)
+}
+
+fn write_new(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), Refusal> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let written = write(&mut file).and_then(|()| file.sync_all());
+    if let Err(error) = written {
+        // A full disk leaves a part, which nobody could use.
+        let _ = fs::remove_file(path);
+        return Err(error.into());
+    }
+    Ok(())
+}
+
+fn wipe(mut file: File) -> Result<(), Refusal> {
+    let zeros = vec![0; usize::try_from(file.metadata()?.len()).unwrap_or(0)];
+    file.write_all(&zeros)?;
+    Ok(file.sync_all()?)
+}
+
+/// A name is on the disk once its folder is.
+fn sync_folder(path: &Path) -> Result<(), Refusal> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Ok(File::open(folder)?.sync_all()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use courser_testkit::Folder;
+
+    use super::*;
+
+    #[test]
+    fn what_was_kept_is_read_and_nobody_else_can() {
+        let folder = Folder::new();
+        let path = folder.join("secret");
+        create(&path, "one").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        assert_eq!(*read(&path).unwrap(), "one");
+        assert!(create(&path, "two").unwrap_err().help().unwrap().contains("would be lost"));
+        let old = File::open(&path).unwrap();
+        replace(&path, b"three").unwrap();
+        assert_eq!(*read(&path).unwrap(), "three");
+        let mut wiped = Vec::new();
+        (&old).read_to_end(&mut wiped).unwrap();
+        assert_eq!(wiped, [0; 3]);
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_is_refused() {
+        let folder = Folder::new();
+        let path = folder.join("secret");
+        create(&path, "one").unwrap();
+        for mode in [0o604, 0o640, 0o666, 0o602] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let refusal = read(&path).unwrap_err();
+            assert!(matches!(refusal, Refusal::Exposed(_)), "{mode:o}: {refusal}");
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
+        assert_eq!(*read(&path).unwrap(), "one");
+    }
+
+    #[test]
+    fn what_is_no_secret_is_told() {
+        let folder = Folder::new();
+        let path = folder.join("secret");
+        assert!(read(&path).unwrap_err().help().unwrap().contains("keygen"));
+        replace(&path, &[0xff, 0xfe]).unwrap();
+        assert!(matches!(read(&path).unwrap_err(), Refusal::NotText));
+        replace(&path, &vec![b'a'; 1 << 21]).unwrap();
+        assert!(matches!(read(&path).unwrap_err(), Refusal::TooLong));
+    }
+}

@@ -1,0 +1,91 @@
+//! The session cache on disk, sealed, from one start to the next. What is in the way of it is told, and no failure:
+//! sessions are worth less than a service.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use courser_session::{Cache, Cursor, Origin, SecretBytes, Vault};
+use courser_telemetry::event::say;
+
+use crate::fleet_keys::unix_now;
+use crate::secret_file;
+
+/// How many bytes of sessions are taken from the cache at a time.
+const PORTION: usize = 64 * 1024;
+
+/// Where the cache is kept, and by which keys.
+pub(crate) struct SessionFile {
+    pub(crate) path: PathBuf,
+    pub(crate) vault: Vault,
+    pub(crate) cache: Arc<Cache>,
+}
+
+impl SessionFile {
+    /// Puts what the file has into the cache, and removes it: a second start must not resume what was deleted since.
+    pub(crate) fn restore(&self) {
+        let file = match File::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return,
+            Err(error) => return self.tell("cannot be read", &error),
+        };
+        let now = unix_now();
+        let mut saved = self.vault.read(BufReader::new(file), now);
+        for session in saved.by_ref() {
+            self.cache.put(&session.id, session.policy, session.state, session.lifespan, Origin::Local, now);
+        }
+        let counts = saved.counts();
+        say(
+            "info",
+            format_args!(
+                "sessions from {}: {} taken, {} over or of other keys, {} damaged",
+                self.path.display(),
+                counts.taken,
+                counts.over,
+                counts.damaged
+            ),
+        );
+        if let Err(error) = fs::remove_file(&self.path) {
+            self.tell("cannot be removed", &error);
+        }
+    }
+
+    /// Writes the cache to the file.
+    pub(crate) fn save(&self) {
+        let mut kept = 0;
+        let saved = secret_file::replace_with(&self.path, |file| {
+            let mut file = BufWriter::new(file);
+            kept = self.write(&mut file)?;
+            file.flush()
+        });
+        match saved {
+            Ok(()) => say("info", format_args!("{kept} sessions kept in {}", self.path.display())),
+            Err(refusal) => self.tell("cannot be written: sessions by ID are forgotten", &refusal),
+        }
+    }
+
+    /// Says how many sessions there were.
+    fn write(&self, file: &mut impl Write) -> io::Result<usize> {
+        let now = unix_now();
+        file.write_all(Vault::FILE_HEADER)?;
+        let (mut kept, mut next, mut sealed) = (0, Some(Cursor::START), Vec::new());
+        while let Some(cursor) = next {
+            let (sessions, after) = self.cache.export(cursor, PORTION, now);
+            for session in &sessions {
+                let nonce = SecretBytes::random().map_err(io::Error::other)?;
+                self.vault.append(&mut sealed, session, *nonce.as_bytes(), now);
+                kept += 1;
+            }
+            file.write_all(&sealed)?;
+            sealed.clear();
+            next = after;
+        }
+        Ok(kept)
+    }
+
+    fn tell(&self, what: &str, why: &dyn fmt::Display) {
+        say("warning", format_args!("the session file {} {what}: {why}", self.path.display()));
+    }
+}

@@ -1,0 +1,317 @@
+//! How a running program and its fleet are, as it is sent over the control socket and shown to people. May not know
+//! where the figures come from.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+/// The answer to `fleet status`.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Status {
+    /// The program's version.
+    pub(crate) version: String,
+    /// This host's name in its fleet.
+    pub(crate) name: String,
+    /// Seconds since the start.
+    pub(crate) up_s: u64,
+    /// The secrets that are live, the sealing one first. Empty: keys of this process alone.
+    pub(crate) keys: Vec<Key>,
+    /// None where session IDs are off.
+    pub(crate) cache: Option<Cache>,
+    /// What became of handshakes since the start.
+    pub(crate) handshakes: Handshakes,
+    /// None where hosts do not talk to each other.
+    pub(crate) messages: Option<Messages>,
+    /// None without an external store.
+    pub(crate) store: Option<Store>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Key {
+    pub(crate) fleet: String,
+    pub(crate) epoch: u64,
+    /// Seconds until the next epoch.
+    pub(crate) rolls_in_s: u64,
+    pub(crate) forward_secret: bool,
+    /// `agrees`, `behind` or `too_far_ahead`.
+    pub(crate) clock: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Cache {
+    pub(crate) sessions: u64,
+    pub(crate) bytes: u64,
+    pub(crate) capacity: u64,
+    pub(crate) evicted: u64,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Handshakes {
+    pub(crate) full: u64,
+    /// By `session_id`, `ticket`, `psk`.
+    pub(crate) resumed: BTreeMap<String, u64>,
+    /// Those by session ID whose session another host made.
+    pub(crate) from_other_hosts: u64,
+    /// Full ones of clients that offered a session, by reason.
+    pub(crate) misses: BTreeMap<String, u64>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Messages {
+    pub(crate) peers: Vec<Peer>,
+    pub(crate) sent: BTreeMap<String, u64>,
+    pub(crate) received: BTreeMap<String, u64>,
+    /// Datagrams by reason; reasons without any are left out.
+    pub(crate) refused: BTreeMap<String, Refused>,
+    pub(crate) pulls: BTreeMap<String, u64>,
+    pub(crate) warm_up: String,
+    pub(crate) warmed_up: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Refused {
+    pub(crate) count: u64,
+    pub(crate) last_source: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Peer {
+    pub(crate) name: String,
+    pub(crate) address: String,
+    /// Seconds since it was first heard.
+    pub(crate) known_s: u64,
+    /// Milliseconds since it was last heard.
+    pub(crate) silent_ms: u64,
+    pub(crate) is_silent: bool,
+    pub(crate) epoch: u64,
+    pub(crate) sessions: u64,
+    pub(crate) clock_ahead_ms: i64,
+    pub(crate) is_clock_off: bool,
+    pub(crate) lag_ms: u64,
+    pub(crate) lost: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Store {
+    /// Without a password.
+    pub(crate) url: String,
+    /// Whether it is left alone for the moment.
+    pub(crate) is_left_alone: bool,
+    pub(crate) counts: BTreeMap<String, u64>,
+}
+
+/// An answer that is none.
+#[derive(Deserialize)]
+struct Refusal {
+    error: String,
+}
+
+/// The answer to `fleet status`, for people.
+pub(crate) fn table(line: &str) -> Result<String, String> {
+    let status: Status = read(line)?;
+    let mut text = format!("{}, courser {}, up {}\n", status.name, status.version, span(status.up_s));
+    keys(&mut text, &status.keys);
+    if let Some(cache) = &status.cache {
+        let (used, capacity) = (mib(cache.bytes), mib(cache.capacity));
+        row(
+            &mut text,
+            "cache",
+            &format!("{} sessions, {used} of {capacity} MiB, {} evicted", cache.sessions, cache.evicted),
+        );
+    }
+    handshakes(&mut text, &status.handshakes);
+    match &status.messages {
+        Some(messages) => exchanged(&mut text, messages),
+        None => row(&mut text, "messages", "none: sessions by ID stay here (`--fleet-listen` shares them)"),
+    }
+    if let Some(store) = &status.store {
+        let state = if store.is_left_alone { "left alone after failures" } else { "in use" };
+        row(&mut text, "store", &format!("{}, {state}; {}", store.url, counts(&store.counts)));
+    }
+    Ok(text)
+}
+
+/// A line of `fleet watch`, for people.
+pub(crate) fn watched(line: &str) -> Result<String, String> {
+    let seen: BTreeMap<String, serde_json::Value> = read(line)?;
+    let field = |name: &str| {
+        seen.get(name).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+    };
+    let text = field("text").ok_or("it is of another version")?;
+    Ok(format!("{} {text}\n", field("time").unwrap_or_default()))
+}
+
+fn read<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, String> {
+    if let Ok(refusal) = serde_json::from_str::<Refusal>(line) {
+        return Err(refusal.error);
+    }
+    serde_json::from_str(line).map_err(|error| format!("it is of another version ({error})"))
+}
+
+fn row(text: &mut String, label: &str, value: &str) {
+    let _ = writeln!(text, "  {label:<13}{value}");
+}
+
+fn keys(text: &mut String, keys: &[Key]) {
+    if keys.is_empty() {
+        row(text, "keys", "of this process alone (`--fleet-key` shares tickets)");
+    }
+    for (index, key) in keys.iter().enumerate() {
+        let (fleet, epoch, next) = (&key.fleet, key.epoch, span(key.rolls_in_s));
+        let mode = if key.forward_secret { ", forward-secret" } else { "" };
+        let role = if index == 0 { "seals" } else { "opens only" };
+        let clock = match key.clock.as_str() {
+            "agrees" => "",
+            "behind" => "; THE CLOCK IS BEHIND ITS KEYS",
+            _ => "; THE CLOCK IS TOO FAR AHEAD OF ITS KEYS",
+        };
+        row(text, "key", &format!("fleet {fleet}, {role}, epoch {epoch}, the next in {next}{mode}{clock}"));
+    }
+}
+
+fn handshakes(text: &mut String, handshakes: &Handshakes) {
+    let resumed: u64 = handshakes.resumed.values().sum();
+    let line = format!(
+        "{} full, {resumed} resumed ({}; {} of them made on other hosts)",
+        handshakes.full,
+        counts(&handshakes.resumed),
+        handshakes.from_other_hosts
+    );
+    row(text, "handshakes", &line);
+    if !handshakes.misses.is_empty() {
+        row(text, "not resumed", &counts(&handshakes.misses));
+    }
+}
+
+fn exchanged(text: &mut String, messages: &Messages) {
+    row(text, "sent", &counts(&messages.sent));
+    row(text, "received", &counts(&messages.received));
+    row(text, "pulls", &counts(&messages.pulls));
+    row(text, "warm-up", &format!("{}, {} sessions", messages.warm_up, messages.warmed_up));
+    if !messages.refused.is_empty() {
+        let refused = messages.refused.iter().map(|(reason, refused)| {
+            let from = refused.last_source.as_ref().map(|source| format!(" (last from {source})"));
+            format!("{reason} {}{}", refused.count, from.unwrap_or_default())
+        });
+        row(text, "refused", &refused.collect::<Vec<_>>().join(", "));
+    }
+    peers(text, &messages.peers);
+}
+
+fn peers(text: &mut String, peers: &[Peer]) {
+    if peers.is_empty() {
+        row(text, "peers", "none heard");
+        return;
+    }
+    let heading = ["peer", "address", "known", "heard", "epoch", "sessions", "clock", "lag", "lost"];
+    let mut rows = vec![heading.map(str::to_owned)];
+    rows.extend(peers.iter().map(|peer| {
+        [
+            peer.name.clone(),
+            peer.address.clone(),
+            span(peer.known_s),
+            format!("{} ms ago{}", peer.silent_ms, if peer.is_silent { ", SILENT" } else { "" }),
+            peer.epoch.to_string(),
+            peer.sessions.to_string(),
+            format!("{:+} ms{}", peer.clock_ahead_ms, if peer.is_clock_off { ", WRONG" } else { "" }),
+            format!("{} ms", peer.lag_ms),
+            peer.lost.to_string(),
+        ]
+    }));
+    let widths: Vec<usize> = (0..heading.len())
+        .map(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0))
+        .collect();
+    for row in &rows {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        let _ = writeln!(text, "  {}", cells.collect::<Vec<_>>().join("  ").trim_end());
+    }
+}
+
+fn counts(counts: &BTreeMap<String, u64>) -> String {
+    let told: Vec<_> = counts.iter().map(|(name, count)| format!("{name} {count}")).collect();
+    if told.is_empty() { "none".to_owned() } else { told.join(", ") }
+}
+
+/// Seconds as a person says them: the two largest units.
+fn span(seconds: u64) -> String {
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds} s"),
+        (0, 0, _) => format!("{minutes} min {} s", seconds % 60),
+        (0, ..) => format!("{hours} h {minutes} min"),
+        _ => format!("{days} d {hours} h"),
+    }
+}
+
+fn mib(bytes: u64) -> String {
+    let tenths = bytes / (1024 * 1024 / 10);
+    format!("{}.{}", tenths / 10, tenths % 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_comes_through_and_is_told_in_words() {
+        let peer = Peer {
+            name: "edge-2".into(),
+            address: "10.0.0.2:8888".into(),
+            known_s: 7_260,
+            silent_ms: 400,
+            is_silent: false,
+            epoch: 17,
+            sessions: 42,
+            clock_ahead_ms: -3_600_000,
+            is_clock_off: true,
+            lag_ms: 2,
+            lost: 1,
+        };
+        let refused = BTreeMap::from([(
+            "replayed".to_owned(),
+            Refused { count: 3, last_source: Some("10.0.0.9:8888".into()) },
+        )]);
+        let status = Status {
+            version: "0.1.0".into(),
+            name: "edge-1".into(),
+            up_s: 93_600,
+            keys: vec![Key {
+                fleet: "0011223344556677".into(),
+                epoch: 17,
+                rolls_in_s: 125,
+                forward_secret: true,
+                clock: "agrees".into(),
+            }],
+            cache: Some(Cache { sessions: 9, bytes: 3 << 20, capacity: 64 << 20, evicted: 0 }),
+            handshakes: Handshakes {
+                full: 10,
+                resumed: BTreeMap::from([("ticket".to_owned(), 5), ("session_id".to_owned(), 4)]),
+                from_other_hosts: 3,
+                misses: BTreeMap::from([("expired".to_owned(), 2)]),
+            },
+            messages: Some(Messages { peers: vec![peer], refused, ..Messages::default() }),
+            store: None,
+        };
+        let text = table(&serde_json::to_string(&status).unwrap()).unwrap();
+        for part in [
+            "edge-1, courser 0.1.0, up 1 d 2 h",
+            "fleet 0011223344556677, seals, epoch 17, the next in 2 min 5 s, forward-secret",
+            "9 sessions, 3.0 of 64.0 MiB",
+            "10 full, 9 resumed (session_id 4, ticket 5; 3 of them made on other hosts)",
+            "expired 2",
+            "replayed 3 (last from 10.0.0.9:8888)",
+            "2 h 1 min",
+            "-3600000 ms, WRONG",
+        ] {
+            assert!(text.contains(part), "no {part:?} in:\n{text}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_is_none_is_told() {
+        assert_eq!(table("{\"error\":\"no\"}").unwrap_err(), "no");
+        assert!(table("{}").unwrap_err().contains("another version"));
+        assert!(watched("garbage").unwrap_err().contains("another version"));
+    }
+}
