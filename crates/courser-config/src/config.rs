@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::address::{BackendAddress, ListenAddress};
+use crate::client_auth::ClientAuth;
 use crate::fleet::{FleetInterface, Network};
 use crate::named::Named;
 use crate::read::Located;
@@ -106,6 +107,9 @@ impl Fleet {
 pub struct Listener {
     /// Unique among the listeners.
     pub name: String,
+    /// What sessions are bound to: the configured name or, where there is none, the position among the listeners. The
+    /// address, which then serves as `name`, differs between the hosts of a fleet.
+    pub session_scope: String,
     /// At least one; no address stands twice in a configuration.
     pub listen: Vec<ListenAddress>,
     /// Length of the kernel's queue of accepted connections, per listening socket.
@@ -132,6 +136,10 @@ pub struct Host {
     /// In order of preference. Empty in every host or in none that can be reached: then the program makes a
     /// self-signed one.
     pub certificates: Vec<CertificateFiles>,
+    /// Whether clients are asked for a certificate.
+    pub client_auth: ClientAuth,
+    /// The authorities whose certificates clients may show: at least one, or none where nobody is asked.
+    pub client_ca: Vec<Located<PathBuf>>,
     /// Where plaintext goes.
     pub backends: Vec<BackendAddress>,
     /// Which PROXY protocol header the backend gets.

@@ -1,8 +1,10 @@
 //! What has been read but not yet checked as a whole: the same shape as the configuration, with places.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::address::{BackendAddress, ListenAddress, file_path};
+use crate::client_auth::ClientAuth;
 use crate::config::{CertificateFiles, Fleet, Log, OnTruncation, Process, SendProxy, Sessions, UnknownName};
 use crate::near::suggest;
 use crate::problem::{Problem, Problems};
@@ -41,6 +43,8 @@ pub(crate) struct HostDraft {
     pub(crate) certificates: Vec<CertificateFiles>,
     /// Whether `certificates` are its own, not its listener's.
     pub(crate) own_certificates: bool,
+    pub(crate) client_auth: Option<Located<ClientAuth>>,
+    pub(crate) client_ca: Vec<Located<PathBuf>>,
     pub(crate) backends: Vec<BackendAddress>,
     pub(crate) send_proxy: SendProxy,
     pub(crate) profile: Profile,
@@ -127,6 +131,8 @@ impl HostDraft {
             names: Vec::new(),
             certificates: Vec::new(),
             own_certificates: false,
+            client_auth: None,
+            client_ca: Vec::new(),
             backends: Vec::new(),
             send_proxy: SendProxy::Off,
             profile: Profile::Intermediate,

@@ -10,6 +10,7 @@
 //! address in use) the program finds later, and reports the same way with [`Problem::at`].
 
 mod address;
+mod client_auth;
 mod config;
 mod dns;
 mod document;
@@ -33,6 +34,7 @@ use std::path::Path;
 use clap::{ArgMatches, Command};
 
 pub use address::{BackendAddress, ListenAddress};
+pub use client_auth::ClientAuth;
 pub use config::{
     CertificateFiles, Config, Fleet, Host, Listener, Log, OnTruncation, Process, SendProxy, Sessions,
     UnknownName,

@@ -3,6 +3,7 @@
 
 use crate::Loaded;
 use crate::address::ListenAddress;
+use crate::client_auth::{self, ClientAuth};
 use crate::config::{Config, Fleet, Host, Listener, Sessions, UnknownName};
 use crate::draft::{Draft, HostDraft, ListenerDraft};
 use crate::named::Named;
@@ -22,8 +23,10 @@ pub(crate) fn validate(draft: Draft, mut problems: Problems) -> Result<Loaded, P
     let any_certificate = draft.listeners.iter().any(has_certificate);
     for listener in draft.listeners.iter().filter(|listener| !listener.incomplete) {
         check_listener(listener, any_certificate, &mut problems);
+        client_auth::check(listener, &mut problems);
     }
-    let listeners = draft.listeners.into_iter().map(|listener| finish(listener, &mut problems)).collect();
+    let listeners = draft.listeners.into_iter().enumerate();
+    let listeners = listeners.map(|(index, listener)| finish(index, listener, &mut problems)).collect();
     problems.sort();
     if problems.has_errors() {
         return Err(problems);
@@ -245,9 +248,12 @@ fn check_host(host: &HostDraft, any_certificate: bool, problems: &mut Problems) 
 /// What the listener's own settings are called among its hosts.
 const DEFAULT_HOST: &str = "default";
 
-fn finish(draft: ListenerDraft, problems: &mut Problems) -> Listener {
+fn finish(index: usize, draft: ListenerDraft, problems: &mut Problems) -> Listener {
     let name = listener_name(&draft);
+    // No configured name has a space in it.
+    let position = || format!("listener {}", index + 1);
     Listener {
+        session_scope: draft.name.as_ref().map_or_else(position, |name| name.value.clone()),
         name: name.map_or_else(|| DEFAULT_HOST.to_owned(), |name| name.value),
         listen: draft.listen.into_iter().map(|address| address.value).collect(),
         backlog: draft.backlog,
@@ -264,10 +270,13 @@ fn finish_host(draft: HostDraft, problems: &mut Problems) -> Host {
     let groups = groups(&draft, &versions, problems);
     let names: Vec<String> = draft.names.into_iter().map(|name| name.value).collect();
     let name = draft.name.map(|name| name.value).or_else(|| names.first().cloned());
+    let client_auth = draft.client_auth.map_or(ClientAuth::None, |mode| mode.value);
     Host {
         name: name.unwrap_or_else(|| DEFAULT_HOST.to_owned()),
         names,
         certificates: draft.certificates,
+        client_auth,
+        client_ca: if client_auth == ClientAuth::None { Vec::new() } else { draft.client_ca },
         backends: draft.backends,
         send_proxy: draft.send_proxy,
         versions,

@@ -174,7 +174,7 @@ impl Failed {
             FailureKind::AlertReceived => Class::Alert(failure.detail.clone()),
             FailureKind::Incompatible => Class::Incompatible,
             FailureKind::NotTls => Class::NotTls,
-            FailureKind::Certificate => Class::Certificate,
+            FailureKind::Certificate | FailureKind::NoCertificate => Class::Certificate,
             FailureKind::FalseResumption => Class::FalseResumption,
             FailureKind::Protocol => Class::Protocol,
             FailureKind::Internal => Class::Internal,

@@ -11,7 +11,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use courser_net::{Address, Listener, Socket, Stream, Then};
 use courser_session::{EpochLength, FleetKeys, PolicyHash, Ticketer, UnixSeconds};
 use courser_tls::{
-    HandshakePlan, Identity, ServerConnection, SessionOffer, Sessions, State, SuiteOrder, Terms, Version,
+    HandshakePlan, Identity, ServerConnection, ServerOffer, SessionOffer, Sessions, State, SuiteOrder, Terms,
+    Version,
 };
 use courser_wire::hello::ClientHello;
 use courser_wire::record::{Assembly, assemble};
@@ -44,9 +45,14 @@ impl Responder {
         let socket = Socket::open(&Address::Ip(address), false, 4096, 1)?.pop();
         let socket = socket.ok_or_else(|| io::Error::other("no socket was opened"))?;
         let identity = courser_tls::self_signed(&["localhost".to_owned()]).map_err(io::Error::other)?;
-        let suites = [0x1301, 0xc02b];
-        let versions = [Version::Tls12, Version::Tls13];
-        let terms = Terms::new(&versions, &suites, &GROUPS, &[], 1, &sessions()).map_err(io::Error::other)?;
+        let offer = ServerOffer {
+            versions: vec![Version::Tls12, Version::Tls13],
+            suites: vec![0x1301, 0xc02b],
+            groups: GROUPS.to_vec(),
+            tickets: 1,
+            ..ServerOffer::default()
+        };
+        let terms = Terms::new(offer, &sessions()).map_err(io::Error::other)?;
         Ok(Self { socket, shared: Shared { terms, identity: Arc::new(identity) } })
     }
 

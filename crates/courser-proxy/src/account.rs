@@ -119,6 +119,9 @@ impl Account {
             group: facts.and_then(|f| f.group).and_then(names::group),
             scheme: facts.and_then(|f| f.scheme).and_then(names::scheme),
             key: self.identity.as_ref().map(|identity| identity.key_algorithm.clone()),
+            client_cert: facts
+                .and_then(|f| f.client.as_ref())
+                .map(|client| client.common_name.clone().unwrap_or_default()),
             session: self.session,
             miss: self.miss,
             backend: self.backend_name(),

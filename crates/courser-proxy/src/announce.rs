@@ -69,12 +69,16 @@ fn write_v2(client: &Client) -> Result<Vec<u8>, v2::Unwritable> {
     Ok(header)
 }
 
-fn ssl<'a>(account: &'a Account, facts: &Facts) -> v2::Ssl<'a> {
+fn ssl<'a>(account: &'a Account, facts: &'a Facts) -> v2::Ssl<'a> {
     let identity = account.identity.as_deref();
+    let client = facts.client.as_ref();
     v2::Ssl {
         over_tls: true,
-        // Without client certificates there is nothing that was verified: anything but 0.
-        verify: 1,
+        certificate_on_connection: client.is_some() && !facts.resumed,
+        certificate_in_session: client.is_some(),
+        // A certificate that is not good ends the handshake: one that is there was verified.
+        verify: u32::from(client.is_none()),
+        common_name: client.and_then(|client| client.common_name.as_deref()),
         version: Some(facts.version_name()),
         cipher: Some(facts.suite_name()),
         signature_algorithm: identity.and_then(|identity| identity.signature_algorithm),

@@ -138,8 +138,9 @@ fn failed(failure: Failure) -> End {
     let reason = match failure.kind {
         FailureKind::AlertReceived => EndReason::ClientAlert,
         FailureKind::Internal => EndReason::Internal,
+        FailureKind::NoCertificate => EndReason::NoClientCertificate,
+        FailureKind::Certificate => EndReason::BadClientCertificate,
         FailureKind::Incompatible
-        | FailureKind::Certificate
         | FailureKind::FalseResumption
         | FailureKind::NotTls
         | FailureKind::Protocol => EndReason::HandshakeFailed,

@@ -300,6 +300,7 @@ fn bad_record(failure: Failure) -> End {
         FailureKind::Internal => EndReason::Internal,
         FailureKind::Incompatible
         | FailureKind::Certificate
+        | FailureKind::NoCertificate
         | FailureKind::FalseResumption
         | FailureKind::NotTls
         | FailureKind::Protocol => EndReason::BadRecord,

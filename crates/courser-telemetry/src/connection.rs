@@ -82,6 +82,8 @@ pub struct ConnectionRecord {
     pub scheme: Option<&'static str>,
     /// Key of the certificate chosen, for example `EC256` or `RSA2048`.
     pub key: Option<String>,
+    /// Common name of the client's certificate, which was verified; empty if it has none.
+    pub client_cert: Option<String>,
     /// How the session came to be.
     pub session: Option<Resumption>,
     /// Why an offered session was not resumed.
@@ -122,6 +124,7 @@ pub const FIELDS: &[(&str, &str)] = &[
     ("group", "key exchange group"),
     ("scheme", "signature scheme; none where a session was resumed"),
     ("key", "key of the certificate chosen, for example `EC256` or `RSA2048`"),
+    ("client_cert", "common name of the client's certificate, which was verified; empty if it has none"),
     ("session", "`full` handshake, or resumed by `session_id`, `ticket` or `psk`"),
     ("miss", "why an offered session was not resumed"),
     ("backend", "the backend that served it, or the last one tried"),
@@ -163,6 +166,7 @@ impl ConnectionRecord {
         line.maybe("group", self.group);
         line.maybe("scheme", self.scheme);
         line.maybe("key", self.key.as_deref());
+        line.maybe("client_cert", self.client_cert.as_deref());
         line.maybe("session", self.session.map(Resumption::name));
         line.maybe("miss", self.miss);
     }

@@ -95,6 +95,11 @@ reasons! {
     ClosedInHandshake = "closed_in_handshake", Client;
     /// The client refused with an alert (`detail` names it), for example because it does not trust the certificate.
     ClientAlert = "client_alert", Client;
+    /// The client has shown no certificate, and has to (`client_auth = "required"`).
+    NoClientCertificate = "no_client_certificate", Client;
+    /// The client's certificate is not accepted (`detail` says why), for example because no authority of `client_ca` issued
+    /// it, or because it has ended.
+    BadClientCertificate = "bad_client_certificate", Client;
     /// The handshake failed for another reason (`detail` says which).
     HandshakeFailed = "handshake_failed", Client;
     /// A record after the handshake could not be opened, or broke the protocol (`detail` says how).

@@ -22,6 +22,8 @@ pub enum FailureKind {
     Incompatible,
     /// The peer's certificate, or its signature with it, was refused.
     Certificate,
+    /// The peer has shown no certificate, though it has to.
+    NoCertificate,
     /// The server said that it resumes the session and then began a full handshake.
     FalseResumption,
     /// What the peer sends is not TLS; `detail` quotes how it begins.
@@ -54,7 +56,8 @@ impl From<Error> for Failure {
             | Error::DecryptError
             | Error::PeerMisbehaved(_)
             | Error::PeerSentOversizedRecord => FailureKind::Protocol,
-            Error::InvalidCertificate(_) | Error::NoCertificatesPresented => FailureKind::Certificate,
+            Error::InvalidCertificate(_) => FailureKind::Certificate,
+            Error::NoCertificatesPresented => FailureKind::NoCertificate,
             _ => FailureKind::Internal,
         };
         let detail = match &error {

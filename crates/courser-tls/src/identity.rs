@@ -126,13 +126,7 @@ impl Identity {
 
     /// How the certificate stands at `now` (Unix seconds).
     pub fn validity(&self, now: i64) -> Validity {
-        if now < self.not_before {
-            Validity::NotYet { seconds: self.not_before - now }
-        } else if now > self.not_after {
-            Validity::Expired { seconds: now - self.not_after }
-        } else {
-            Validity::Valid
-        }
+        Validity::at(now, self.not_before, self.not_after)
     }
 }
 
@@ -169,6 +163,18 @@ pub enum Validity {
         /// Since it ended.
         seconds: i64,
     },
+}
+
+impl Validity {
+    pub(crate) fn at(now: i64, not_before: i64, not_after: i64) -> Self {
+        if now < not_before {
+            Self::NotYet { seconds: not_before - now }
+        } else if now > not_after {
+            Self::Expired { seconds: now - not_after }
+        } else {
+            Self::Valid
+        }
+    }
 }
 
 /// What the leaf certificate says.
@@ -264,6 +270,8 @@ pub enum IdentityError {
     UnsupportedKey(String),
     /// The certificate cannot be parsed.
     BadCertificate(String),
+    /// The certificate, of this subject, is not one of an authority.
+    NotAuthority(String),
     /// The key is not the one that the certificate was made for.
     Mismatch,
     /// What is wrong with the file of the key.
@@ -289,6 +297,7 @@ impl IdentityError {
             Self::OthersCanRead { .. } => "chmod o= the file; if others could read it, make a new key",
             Self::UnsupportedKey(_) => "use ECDSA on P-256 or P-384, Ed25519, or RSA of 2048 bits or more",
             Self::BadCertificate(_) => "openssl x509 -in FILE -text shows whether others can read it",
+            Self::NotAuthority(_) => "name the certificate of who issues, not one that was issued",
             Self::Mismatch => "openssl x509 -noout -pubkey and openssl pkey -pubout must print the same",
             Self::KeyFile(error) => error.hint(),
         }
@@ -308,6 +317,7 @@ impl fmt::Display for IdentityError {
             Self::OthersCanRead { mode } => write!(f, "everybody can read the private key (mode {mode:04o})"),
             Self::UnsupportedKey(what) => write!(f, "the key cannot be used: {what}"),
             Self::BadCertificate(error) => write!(f, "the certificate cannot be parsed: {error}"),
+            Self::NotAuthority(subject) => write!(f, "`{subject}` is not a certificate authority"),
             Self::Mismatch => f.write_str("the private key does not belong to the certificate"),
             Self::KeyFile(error) => error.fmt(f),
         }

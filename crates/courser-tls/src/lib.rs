@@ -8,6 +8,7 @@
 
 pub mod certificate;
 pub mod client;
+mod client_auth;
 pub mod failure;
 pub mod flight;
 pub mod identity;
@@ -25,6 +26,7 @@ mod sessions;
 mod signing;
 mod terms;
 
+pub use client_auth::{Authorities, ClientAuth, ClientCertificate, Demand};
 pub use failure::{Failure, FailureKind};
 pub use identity::{Identity, IdentityError, KeyKind};
 pub use plan::{HandshakePlan, SessionOffer};
@@ -32,4 +34,4 @@ pub use records::{Progress, RECORD_OVERHEAD, State};
 pub use selfsigned::{self_signed, self_signed_rsa};
 pub use server::{Facts, ServerConnection};
 pub use sessions::Sessions;
-pub use terms::{SuiteOrder, Terms, TermsError, Version};
+pub use terms::{ServerOffer, SuiteOrder, Terms, TermsError, Version};

@@ -8,7 +8,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use courser_session::{Lifespan, Miss, Origin, PolicyHash, SessionId, SharedSession};
+use courser_session::{Lifespan, Miss, Origin, PolicyHash, SessionId, SharedSession, UnixSeconds};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
@@ -35,6 +35,8 @@ pub struct HandshakePlan {
     pub offer: SessionOffer,
     /// Original lifespan of the session being resumed.
     pub(crate) lifespan: Option<Lifespan>,
+    /// When the certificate that the client has shown ends, or one that it rests on.
+    pub(crate) client_ends: Option<UnixSeconds>,
     /// Why an offered session was not resumed.
     pub(crate) miss: Option<Miss>,
     /// What asking elsewhere for the session came to; it explains that this host has none.
@@ -55,6 +57,7 @@ impl HandshakePlan {
             policy,
             offer,
             lifespan: None,
+            client_ends: None,
             miss: None,
             elsewhere: None,
             found: None,

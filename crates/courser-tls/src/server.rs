@@ -5,7 +5,8 @@ use rustls::{HandshakeKind, ProtocolVersion};
 
 use courser_session::{Miss, Origin, SessionId, SharedSession};
 
-use crate::failure::Failure;
+use crate::client_auth::{self, ClientCertificate};
+use crate::failure::{Failure, FailureKind};
 use crate::names;
 use crate::plan::{self, HandshakePlan};
 use crate::records::{self, Progress};
@@ -42,6 +43,8 @@ pub struct Facts {
     pub session_id: Option<SessionId>,
     /// The session that was made and is kept by its ID. It holds secrets: take it out, and let it go soon.
     pub made: Option<SharedSession>,
+    /// The client's certificate, verified now or when the session was made.
+    pub client: Option<ClientCertificate>,
 }
 
 impl Facts {
@@ -82,6 +85,9 @@ impl ServerConnection {
         self.forget_refused_session();
         progress.map_err(|error| {
             let failure = Failure::from(error);
+            if failure.kind == FailureKind::NoCertificate {
+                client_auth::correct_alert(outgoing);
+            }
             self.failed = Some(Box::new(failure.clone()));
             failure
         })
@@ -104,6 +110,7 @@ impl ServerConnection {
             origin: plan.found.map(|(_, origin)| origin),
             session_id: plan.made.as_ref().map(|made| made.id).or(plan.found.map(|(id, _)| id)),
             made: plan.made,
+            client: self.tls.peer_certificates().and_then(<[_]>::first).map(ClientCertificate::read),
         })
     }
 

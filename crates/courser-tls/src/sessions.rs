@@ -30,9 +30,13 @@ impl Sessions {
         Lifespan { created, expires: UnixSeconds(created.0 + self.lifetime.as_secs()) }
     }
 
-    /// A resumed session keeps its original lifespan however often its ticket is renewed.
+    /// A resumed session keeps its original lifespan however often its ticket is renewed. A new one does not outlive
+    /// the client's certificate.
     fn lifespan(&self, plan: &HandshakePlan) -> Lifespan {
-        plan.lifespan.unwrap_or_else(|| self.fresh())
+        plan.lifespan.unwrap_or_else(|| {
+            let fresh = self.fresh();
+            plan.client_ends.map_or(fresh, |end| fresh.ending_by(end))
+        })
     }
 
     fn found(plan: &mut HandshakePlan, found: Result<(Vec<u8>, Lifespan), Miss>) -> Option<Vec<u8>> {

@@ -14,6 +14,7 @@ use rustls::{
     CipherSuiteCommon, ServerConfig, SupportedCipherSuite, SupportedProtocolVersion, Tls13CipherSuite,
 };
 
+use crate::client_auth::ClientAuth;
 use crate::key_schedule::HkdfSha256;
 use crate::names;
 use crate::plan::PlannedCertificate;
@@ -39,6 +40,23 @@ pub enum SuiteOrder {
     ChaChaFirst,
 }
 
+/// What a virtual host offers its clients, and what it asks of them.
+#[derive(Clone, Debug, Default)]
+pub struct ServerOffer {
+    /// Versions, at least one.
+    pub versions: Vec<Version>,
+    /// Cipher suites by code point, in order of preference.
+    pub suites: Vec<u16>,
+    /// Key exchange groups by code point, in order of preference; at least one.
+    pub groups: Vec<u16>,
+    /// Application protocols in order of preference.
+    pub alpn: Vec<Vec<u8>>,
+    /// Number of TLS 1.3 tickets sent after a handshake.
+    pub tickets: usize,
+    /// Whether clients have to show a certificate.
+    pub client_auth: ClientAuth,
+}
+
 /// What a virtual host negotiates.
 #[derive(Debug)]
 pub struct Terms {
@@ -48,36 +66,25 @@ pub struct Terms {
     pub suites: Vec<u16>,
     /// Key exchange groups by code point, in order of preference.
     pub groups: Vec<u16>,
-    /// Application protocols in order of preference.
-    pub alpn: Vec<Vec<u8>>,
     configs: Vec<[Arc<ServerConfig>; 2]>,
 }
 
 impl Terms {
-    /// Compiles terms. `tickets` is the number of TLS 1.3 tickets sent after a handshake.
-    pub fn new(
-        versions: &[Version],
-        suites: &[u16],
-        groups: &[u16],
-        alpn: &[Vec<u8>],
-        tickets: usize,
-        sessions: &Sessions,
-    ) -> Result<Self, TermsError> {
-        let build = |group: u16, order| build(versions, suites, group, alpn, tickets, sessions, order);
+    /// Compiles terms.
+    ///
+    /// # Errors
+    /// When there is no group, or something that the library has not.
+    pub fn new(offer: ServerOffer, sessions: &Sessions) -> Result<Self, TermsError> {
         let both = |&group: &u16| {
-            Ok([build(group, SuiteOrder::Configured)?, build(group, SuiteOrder::ChaChaFirst)?].map(Arc::new))
+            let build = |order| build(&offer, group, order, sessions);
+            Ok([build(SuiteOrder::Configured)?, build(SuiteOrder::ChaChaFirst)?].map(Arc::new))
         };
-        let configs = groups.iter().map(both).collect::<Result<Vec<_>, TermsError>>()?;
+        let configs = offer.groups.iter().map(both).collect::<Result<Vec<_>, TermsError>>()?;
         if configs.is_empty() {
             return Err(TermsError::NoGroup);
         }
-        Ok(Self {
-            versions: versions.to_vec(),
-            suites: suites.to_vec(),
-            groups: groups.to_vec(),
-            alpn: alpn.to_vec(),
-            configs,
-        })
+        let ServerOffer { versions, suites, groups, .. } = offer;
+        Ok(Self { versions, suites, groups, configs })
     }
 
     /// Whether `version` is among them.
@@ -92,31 +99,28 @@ impl Terms {
 }
 
 fn build(
-    versions: &[Version],
-    suites: &[u16],
+    offer: &ServerOffer,
     group: u16,
-    alpn: &[Vec<u8>],
-    tickets: usize,
-    sessions: &Sessions,
     order: SuiteOrder,
+    sessions: &Sessions,
 ) -> Result<ServerConfig, TermsError> {
     let provider = CryptoProvider {
-        cipher_suites: ordered(suites, order).map(suite).collect::<Result<_, _>>()?,
+        cipher_suites: ordered(&offer.suites, order).map(suite).collect::<Result<_, _>>()?,
         kx_groups: vec![kx_group(group)?],
         secure_random: &Stocked,
         ..aws_lc_rs::default_provider()
     };
-    let versions: Vec<_> = versions.iter().map(|version| library_version(*version)).collect();
+    let versions: Vec<_> = offer.versions.iter().map(|version| library_version(*version)).collect();
     let mut config = ServerConfig::builder_with_provider(Arc::new(provider))
         .with_protocol_versions(&versions)
         .map_err(|error| TermsError::Inconsistent(error.to_string()))?
-        .with_no_client_auth()
+        .with_client_cert_verifier(offer.client_auth.verifier())
         .with_cert_resolver(Arc::new(PlannedCertificate));
     config.ignore_client_order = true;
-    config.alpn_protocols = alpn.to_vec();
+    config.alpn_protocols.clone_from(&offer.alpn);
     // Early data stays off: the library refuses it with tickets, and a terminator cannot make it safe from replay.
     config.max_early_data_size = 0;
-    config.send_tls13_tickets = if sessions.ticketer.is_some() { tickets } else { 0 };
+    config.send_tls13_tickets = if sessions.ticketer.is_some() { offer.tickets } else { 0 };
     config.ticketer = Arc::new(sessions.clone());
     config.session_storage = match sessions.cache {
         Some(_) => Arc::new(sessions.clone()),

@@ -17,7 +17,7 @@ use courser_proxy::{Certificates, Resolver};
 use courser_session::{Cache, DEFAULT_SHARDS, EpochLength, FleetKeys, PolicyHash, Ticketer, Vault};
 use courser_telemetry::Format;
 use courser_telemetry::event::say;
-use courser_tls::{Sessions, Terms, Version};
+use courser_tls::{ClientAuth, ServerOffer, Sessions, Terms, Version};
 
 use crate::certificates::Loaded;
 use crate::exit::Failure;
@@ -143,7 +143,7 @@ fn listener(
     resolver: &mut Resolver,
 ) -> Result<Listener, Failure> {
     let mut build =
-        |host: &HostConfig| host_of(&settings.name, host, certificates, config, sessions, resolver);
+        |host: &HostConfig| host_of(&settings.session_scope, host, certificates, config, sessions, resolver);
     let default = Arc::new(build(&settings.default)?);
     let mut hosts = Names::default();
     for host in &settings.hosts {
@@ -177,10 +177,11 @@ fn host_of(
     sessions: &Sessions,
     resolver: &mut Resolver,
 ) -> Result<Host, Failure> {
+    let client_auth = certificates.client_auth(host)?;
     Ok(Host {
         name: host.name.clone(),
-        terms: terms(host, config, sessions)?,
-        policy: policy(listener, host),
+        policy: policy(listener, host, &client_auth),
+        terms: terms(host, config, client_auth, sessions)?,
         certificates: Certificates::new(&certificates.of(host)),
         backends: host.backends.iter().map(|backend| backend_of(backend, resolver)).collect(),
         announce: match host.send_proxy {
@@ -194,14 +195,25 @@ fn host_of(
     })
 }
 
-fn terms(host: &HostConfig, config: &Config, sessions: &Sessions) -> Result<Terms, Failure> {
-    let versions: Vec<Version> = host.versions.iter().map(|version| version_of(*version)).collect();
-    let suites: Vec<u16> = host.suites.iter().map(|suite| suite.code()).collect();
-    let groups: Vec<u16> = host.groups.iter().map(|group| group.code()).collect();
-    let alpn: Vec<Vec<u8>> = host.alpn.iter().map(|protocol| protocol.clone().into_bytes()).collect();
-    let tickets = config.sessions.tickets_per_handshake as usize;
-    Terms::new(&versions, &suites, &groups, &alpn, tickets, sessions)
-        .map_err(|error| Failure::runtime(format_args!("host {}: cannot set TLS up", host.name), error))
+fn terms(
+    host: &HostConfig,
+    config: &Config,
+    client_auth: ClientAuth,
+    sessions: &Sessions,
+) -> Result<Terms, Failure> {
+    let offer = ServerOffer {
+        versions: host.versions.iter().map(|version| version_of(*version)).collect(),
+        suites: host.suites.iter().map(|suite| suite.code()).collect(),
+        groups: host.groups.iter().map(|group| group.code()).collect(),
+        alpn: host.alpn.iter().map(|protocol| protocol.clone().into_bytes()).collect(),
+        tickets: config.sessions.tickets_per_handshake as usize,
+        client_auth,
+    };
+    Terms::new(offer, sessions).map_err(|error| cannot_set_up(host, error))
+}
+
+fn cannot_set_up(host: &HostConfig, error: impl std::fmt::Display) -> Failure {
+    Failure::runtime(format_args!("host {}: cannot set TLS up", host.name), error)
 }
 
 fn version_of(version: TlsVersion) -> Version {
@@ -211,12 +223,13 @@ fn version_of(version: TlsVersion) -> Version {
     }
 }
 
-/// Binds sessions to the host's configured name and to what it may negotiate; not to its certificates, which are
-/// renewed while sessions live.
-fn policy(listener: &str, host: &HostConfig) -> PolicyHash {
+/// Binds sessions to the host's configured name, to what it asks of clients and to what it may negotiate; not to its
+/// certificates, which are renewed while sessions live.
+fn policy(listener: &str, host: &HostConfig, client_auth: &ClientAuth) -> PolicyHash {
     let codes = |codes: Vec<u16>| codes.into_iter().flat_map(u16::to_be_bytes).collect::<Vec<u8>>();
     PolicyHash::builder(listener, &host.name)
-        .part("client-auth", b"none")
+        .part("client-auth", client_auth.mode().as_bytes())
+        .part("client-ca", client_auth.fingerprint())
         .part("versions", &codes(host.versions.iter().map(|version| version.code()).collect()))
         .part("suites", &codes(host.suites.iter().map(|suite| suite.code()).collect()))
         .part("groups", &codes(host.groups.iter().map(|group| group.code()).collect()))

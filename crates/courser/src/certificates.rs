@@ -9,8 +9,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use courser_config::{CertificateFiles, Config, Host, Problem, Problems};
 use courser_tls::identity::Validity;
-use courser_tls::{Identity, IdentityError};
+use courser_tls::{ClientAuth, Identity, IdentityError};
 
+use crate::authorities::Trusted;
 use crate::exit::Failure;
 
 /// Seconds in a day, for people.
@@ -20,6 +21,7 @@ const DAY: i64 = 86_400;
 pub(crate) struct Loaded {
     by_files: HashMap<(PathBuf, PathBuf), Arc<Identity>>,
     self_signed: Option<Arc<Identity>>,
+    trusted: Trusted,
     /// What is odd about them.
     pub(crate) warnings: Problems,
 }
@@ -35,35 +37,42 @@ impl Loaded {
         let configured = host.certificates.iter().filter_map(|files| self.by_files.get(&key(files)));
         configured.chain(&self.self_signed).cloned().collect()
     }
+
+    /// What a host asks of its clients.
+    pub(crate) fn client_auth(&self, host: &Host) -> Result<ClientAuth, Failure> {
+        self.trusted.client_auth(host)
+    }
 }
 
-/// Reads every certificate that `config` names.
+/// Reads every certificate that `config` names, those of the authorities of clients too.
 pub(crate) fn load(config: &Config) -> Result<Loaded, Failure> {
     let files = distinct(config);
-    let mut loaded = Loaded { by_files: HashMap::new(), self_signed: None, warnings: Problems::default() };
-    let mut problems = Problems::default();
+    let (mut by_files, mut problems) = (HashMap::new(), Problems::default());
     for (files, result) in files.iter().zip(read_all(&files)) {
         match result {
             Ok(identity) => {
-                let odd = if config.process.strict { &mut problems } else { &mut loaded.warnings };
-                odd.extend(validity_problem(files, &identity, config.process.strict));
-                loaded.by_files.insert(key(files), Arc::new(identity));
+                problems.extend(validity_problem(files, &identity, config.process.strict));
+                by_files.insert(key(files), Arc::new(identity));
             }
             Err(error) => problems.push(problem(files, &error)),
         }
     }
+    let trusted = Trusted::load(config, &mut problems);
     if files.is_empty() {
-        loaded.self_signed = Some(self_signed(config)?);
-        loaded.warnings.push(self_signed_warning());
+        problems.push(self_signed_warning());
     }
-    if problems.has_errors() { Err(problems.into()) } else { Ok(loaded) }
+    if problems.has_errors() {
+        return Err(problems.into());
+    }
+    let self_signed = if files.is_empty() { Some(self_signed(config)?) } else { None };
+    Ok(Loaded { by_files, self_signed, trusted, warnings: problems })
 }
 
 fn key(files: &CertificateFiles) -> (PathBuf, PathBuf) {
     (files.chain.clone(), files.key.clone())
 }
 
-fn hosts(config: &Config) -> impl Iterator<Item = &Host> {
+pub(crate) fn hosts(config: &Config) -> impl Iterator<Item = &Host> {
     config.listeners.iter().flat_map(|listener| std::iter::once(&listener.default).chain(&listener.hosts))
 }
 
@@ -102,12 +111,7 @@ fn problem(files: &CertificateFiles, error: &IdentityError) -> Problem {
 }
 
 fn validity_problem(files: &CertificateFiles, identity: &Identity, strict: bool) -> Option<Problem> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let what = match identity.validity(i64::try_from(now).unwrap_or(i64::MAX)) {
-        Validity::Valid => return None,
-        Validity::NotYet { seconds } => format!("is not valid yet, for another {} days", seconds / DAY + 1),
-        Validity::Expired { seconds } => format!("has expired, {} days ago", seconds / DAY),
-    };
+    let what = out_of_validity(identity.validity(now()))?;
     let message = format!("{}: the certificate {what}", files.chain.display());
     let help = if strict {
         "without --strict it would be served all the same"
@@ -116,6 +120,23 @@ fn validity_problem(files: &CertificateFiles, identity: &Identity, strict: bool)
     };
     let problem = Problem::at(&files.origin, message, Some(help.into()));
     Some(if strict { problem } else { problem.as_warning() })
+}
+
+/// In words; `None` for a certificate that is valid.
+pub(crate) fn out_of_validity(validity: Validity) -> Option<String> {
+    match validity {
+        Validity::Valid => None,
+        Validity::NotYet { seconds } => {
+            Some(format!("is not valid yet, for another {} days", seconds / DAY + 1))
+        }
+        Validity::Expired { seconds } => Some(format!("has expired, {} days ago", seconds / DAY)),
+    }
+}
+
+/// Unix seconds.
+pub(crate) fn now() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    i64::try_from(now).unwrap_or(i64::MAX)
 }
 
 fn self_signed(config: &Config) -> Result<Arc<Identity>, Failure> {

@@ -10,6 +10,7 @@ mod cmd;
 
 mod answers;
 mod assemble;
+mod authorities;
 mod certificates;
 mod control;
 mod fleet_keys;

@@ -2,6 +2,7 @@
 
 use super::{About, DefaultValue, Flag, Item, Kind, Setting};
 use crate::address;
+use crate::client_auth::ClientAuth;
 use crate::config::{OnTruncation, SendProxy};
 use crate::dns;
 use crate::draft::{HostDraft, certificate, name, protocol};
@@ -170,6 +171,47 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
         },
         store: |host, value| {
             host.alpn = read::distinct_or_none(value, protocol)?;
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "client_auth",
+            flag: Flag::Takes("client-auth"),
+            kind: Kind::Choice(|| ClientAuth::ALL.iter().map(|choice| choice.name()).collect()),
+            default: DefaultValue::Derived("`none`"),
+            doc: "Whether clients are asked for a certificate. With `required`, a client without a good one \
+                  gets no further than the handshake; with `optional`, one without any is served, and \
+                  `send_proxy = \"v2\"` tells the backend which it was. Both need `client_ca`.",
+            example: "\"required\"",
+            danger: Some(
+                "It is decided by the name in TLS, not by the `Host` of HTTP inside it: a backend that \
+                 serves hosts with different rules has to hold the two together.",
+            ),
+            elsewhere: &["verify_client", "ssl_verify_client", "verify", "mtls", "client_verify"],
+        },
+        store: |host, value| {
+            host.client_auth = Some(read::located(value, |value| read::named(value, "client_auth"))?);
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "client_ca",
+            flag: Flag::Takes("client-ca"),
+            kind: Kind::List(Item::File),
+            default: DefaultValue::Derived("none: needed where `client_auth` is `optional` or `required`"),
+            doc: "Certificates of the authorities that issue to clients, in PEM; a file may hold several. A \
+                  client's chain has to end at one of them.",
+            example: "[\"clients-ca.pem\"]",
+            danger: Some(
+                "Whatever such an authority issues for clients is let in: name one that issues to yours \
+                 alone. Another set of authorities makes the sessions of the old one worthless.",
+            ),
+            elsewhere: &["ssl_client_certificate", "ca_file", "cafile", "client_cas", "trusted_ca"],
+        },
+        store: |host, value| {
+            host.client_ca = read::some(value, address::located_file)?;
             Ok(())
         },
     },

@@ -17,10 +17,12 @@ fn all() -> Vec<(Scope, &'static About)> {
 }
 
 /// What some settings cannot be without.
-const BESIDES: [(Scope, &str, &str); 3] = [
+const BESIDES: [(Scope, &str, &str); 5] = [
     (Scope::Sessions, "store", "redis://beside"),
     (Scope::Fleet, "key", "beside.key"),
     (Scope::Fleet, "listen", "10.0.0.9:9"),
+    (Scope::Shared, "client_auth", "optional"),
+    (Scope::Shared, "client_ca", "beside.pem"),
 ];
 
 /// Whether a line of a file, or a flag, is that of this key.
@@ -30,9 +32,9 @@ fn is_of(line: &str, key: &str) -> bool {
 
 /// A file with one listener and one host, and this line at its place.
 fn file(scope: Scope, line: &str) -> Config {
-    let at = |place: Scope| if place == scope { line } else { "" };
     let backend = if line.starts_with("backend") { "" } else { "backend = 'app:80'" };
     let names = if line.starts_with("names") { "" } else { "names = 'b.example'" };
+    let at = |place: Scope| if place == scope { line } else { "" };
     let besides = |place: Scope| {
         let lines = BESIDES
             .iter()
@@ -40,13 +42,14 @@ fn file(scope: Scope, line: &str) -> Config {
         lines.map(|(_, key, value)| format!("{key} = '{value}'\n")).collect::<String>()
     };
     let text = format!(
-        "{}\n[sessions]\n{}{}\n[fleet]\n{}{}\n[[listener]]\n{backend}\n{}\n{}\n[[listener.host]]\n{names}\n{}\n",
+        "{}\n[sessions]\n{}{}\n[fleet]\n{}{}\n[[listener]]\n{backend}\n{}\n{}{}\n[[listener.host]]\n{names}\n{}\n",
         at(Scope::Process),
         besides(Scope::Sessions),
         at(Scope::Sessions),
         besides(Scope::Fleet),
         at(Scope::Fleet),
         at(Scope::Listener),
+        besides(Scope::Shared),
         at(Scope::Shared),
         at(Scope::Host),
     );
@@ -104,7 +107,9 @@ fn without_places(mut config: Config, origin: &Origin) -> Config {
     for listener in &mut config.listeners {
         listener.hosts.clear();
         "default".clone_into(&mut listener.name);
+        "listener 1".clone_into(&mut listener.session_scope);
         listener.default.certificates.iter_mut().for_each(|files| files.origin = origin.clone());
+        listener.default.client_ca.iter_mut().for_each(|file| file.origin = origin.clone());
     }
     let Config { process, sessions, fleet, .. } = &mut config;
     let files =

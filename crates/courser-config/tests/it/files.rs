@@ -51,6 +51,7 @@ impl std::fmt::Debug for Settings<'_> {
         f.debug_list().entry(&config.process).entry(&config.sessions).entry(&config.fleet).finish()?;
         for listener in &config.listeners {
             write!(f, "\nlistener {}: {:?}", listener.name, listener.listen)?;
+            write!(f, "\n  sessions of {:?}", listener.session_scope)?;
             write!(
                 f,
                 "\n  {:?}, backlog {}, {:?}",
@@ -68,6 +69,10 @@ impl std::fmt::Debug for Settings<'_> {
                     )?;
                 }
                 write!(f, "\n    {:?}, {:?}", host.backends, host.send_proxy)?;
+                write!(f, "\n    client certificates {:?}", host.client_auth)?;
+                for ca in &host.client_ca {
+                    write!(f, "\n    {} from {}", ca.value.display(), ca.origin)?;
+                }
                 write!(
                     f,
                     "\n    {:?}, {:?}, {:?}, {:?}",

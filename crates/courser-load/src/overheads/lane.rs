@@ -8,8 +8,8 @@ use courser_tls::client::{ClientConnection, ClientTerms, Engine, Offer, Purse, R
 #[cfg(feature = "foreign")]
 use courser_tls::client::{ForeignKey, ForeignServer, ForeignServerTerms};
 use courser_tls::{
-    Failure, HandshakePlan, Identity, ServerConnection, SessionOffer, Sessions, SuiteOrder, Terms,
-    TermsError, Version,
+    Failure, HandshakePlan, Identity, ServerConnection, ServerOffer, SessionOffer, Sessions, SuiteOrder,
+    Terms, TermsError, Version,
 };
 
 use super::batch::{Batch, Spent};
@@ -125,8 +125,14 @@ fn own(version: u16, suite: u16, key: Key) -> Result<Opposite, Error> {
         }
     };
     let version = if version == TLS13 { Version::Tls13 } else { Version::Tls12 };
-    let terms =
-        Terms::new(&[version], &[suite], &[GROUP], &[], TICKETS, &sessions()).map_err(Error::Terms)?;
+    let offer = ServerOffer {
+        versions: vec![version],
+        suites: vec![suite],
+        groups: vec![GROUP],
+        tickets: TICKETS,
+        ..ServerOffer::default()
+    };
+    let terms = Terms::new(offer, &sessions()).map_err(Error::Terms)?;
     Ok(Opposite::Own(terms, Arc::new(identity.map_err(Error::Key)?)))
 }
 

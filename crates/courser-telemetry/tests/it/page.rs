@@ -70,6 +70,7 @@ fn unknown() -> ConnectionRecord {
         group: None,
         scheme: None,
         key: None,
+        client_cert: None,
         session: None,
         miss: None,
         backend: None,

@@ -5,7 +5,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use courser_session::{Cache, EpochLength, FleetKeys, PolicyHash, Ticketer, UnixSeconds};
 use courser_tls::{
-    HandshakePlan, Identity, ServerConnection, SessionOffer, Sessions, SuiteOrder, Terms, Version,
+    HandshakePlan, Identity, ServerConnection, ServerOffer, SessionOffer, Sessions, SuiteOrder, Terms,
+    Version,
 };
 
 const X25519: u16 = 0x001d;
@@ -26,9 +27,14 @@ fn stage() -> &'static Stage {
             ticketer: Some(Arc::new(Ticketer::new(Arc::new(keys)))),
             lifetime,
         };
-        let versions = [Version::Tls12, Version::Tls13];
-        let terms = Terms::new(&versions, &[0x1301, 0xc02b], &[X25519], &[], 2, &sessions)
-            .expect("known code points");
+        let offer = ServerOffer {
+            versions: vec![Version::Tls12, Version::Tls13],
+            suites: vec![0x1301, 0xc02b],
+            groups: vec![X25519],
+            tickets: 2,
+            ..ServerOffer::default()
+        };
+        let terms = Terms::new(offer, &sessions).expect("known code points");
         let identity = courser_tls::self_signed(&["fuzz.example".to_owned()]).expect("a key can be made");
         Stage { terms, identity: Arc::new(identity) }
     })

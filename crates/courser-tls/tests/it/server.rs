@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use courser_session::{Cache, EpochLength, FleetKeys, PolicyHash, Ticketer, UnixSeconds};
 use courser_tls::client::ClientConnection;
 use courser_tls::{
-    Failure, HandshakePlan, Identity, ServerConnection, SessionOffer, Sessions, State, SuiteOrder, Terms,
-    Version,
+    ClientAuth, Failure, HandshakePlan, Identity, ServerConnection, ServerOffer, SessionOffer, Sessions,
+    State, SuiteOrder, Terms, Version,
 };
 
 /// All suites that the terminator has.
@@ -39,8 +39,15 @@ impl Server {
         sessions: &Sessions,
     ) -> Self {
         let version = if version == 0x0304 { Version::Tls13 } else { Version::Tls12 };
-        let alpn = [b"h2".to_vec(), b"http/1.1".to_vec()];
-        let terms = Terms::new(&[version], &SUITES, &[group], &alpn, TICKETS, sessions);
+        let offered = ServerOffer {
+            versions: vec![version],
+            suites: SUITES.to_vec(),
+            groups: vec![group],
+            alpn: vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+            tickets: TICKETS,
+            client_auth: ClientAuth::none(),
+        };
+        let terms = Terms::new(offered, sessions);
         Self { terms: terms.expect("known code points"), identity: Arc::new(identity), group, offer }
     }
 

@@ -1,0 +1,252 @@
+//! Client certificates: who has to show one, which authorities are believed, and until when a session may stand for it.
+//!
+//! May not decide which connection is asked: that is a host's [`Terms`](crate::Terms).
+
+use std::path::Path;
+use std::sync::Arc;
+
+use aws_lc_rs::digest::{Context, SHA256};
+use courser_session::UnixSeconds;
+use rustls::client::danger::HandshakeSignatureValid;
+use rustls::crypto::aws_lc_rs as provider;
+use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{DigitallySignedStruct, DistinguishedName, Error, RootCertStore, SignatureScheme};
+use x509_parser::prelude::{FromDer, X509Certificate, X509Version};
+
+use crate::identity::{IdentityError, Validity};
+use crate::pem;
+use crate::plan::with_current;
+use crate::terms::TermsError;
+
+/// Whether a client that is asked for a certificate may have none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Demand {
+    /// It may; one that it shows has to be good.
+    Optional,
+    /// It may not.
+    Required,
+}
+
+impl Demand {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Optional => "optional",
+            Self::Required => "required",
+        }
+    }
+}
+
+/// Authorities that issue to clients: the certificates of one PEM file.
+#[derive(Clone, Debug)]
+pub struct Authorities(Vec<CertificateDer<'static>>);
+
+impl Authorities {
+    /// Reads a file of one or several certificates.
+    ///
+    /// # Errors
+    /// What is wrong with the file, or that one in it belongs to no authority.
+    pub fn load(path: &Path) -> Result<Self, IdentityError> {
+        let certificates = pem::chain(path)?;
+        certificates.iter().try_for_each(check_authority)?;
+        Ok(Self(certificates))
+    }
+
+    /// Those that are not valid at `now` (Unix seconds), by their subjects. They are believed all the same: a path ends
+    /// at an authority's name and key, whatever its own certificate says (RFC 5280, section 6.1).
+    pub fn invalid(&self, now: i64) -> Vec<(String, Validity)> {
+        let judged = |der| {
+            let (_, certificate) = X509Certificate::from_der(der).ok()?;
+            let validity = certificate.validity();
+            let judged = Validity::at(now, validity.not_before.timestamp(), validity.not_after.timestamp());
+            (judged != Validity::Valid).then(|| (certificate.subject().to_string(), judged))
+        };
+        self.0.iter().filter_map(|der| judged(der)).collect()
+    }
+}
+
+/// Certificates of version 1 cannot say whether they belong to an authority (RFC 5280, section 4.2.1.9).
+fn check_authority(der: &CertificateDer<'static>) -> Result<(), IdentityError> {
+    let bad = |text: String| IdentityError::BadCertificate(text);
+    let (_, certificate) = X509Certificate::from_der(der).map_err(|error| bad(error.to_string()))?;
+    if certificate.version() != X509Version::V1 && !certificate.is_ca() {
+        return Err(IdentityError::NotAuthority(certificate.subject().to_string()));
+    }
+    RootCertStore::empty().add(der.clone()).map_err(|error| bad(error.to_string()))
+}
+
+/// What a host asks of its clients. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct ClientAuth {
+    verifier: Arc<dyn ClientCertVerifier>,
+    mode: &'static str,
+    fingerprint: Option<[u8; 32]>,
+}
+
+impl ClientAuth {
+    /// Clients are not asked for a certificate.
+    pub fn none() -> Self {
+        Self { verifier: WebPkiClientVerifier::no_client_auth(), mode: "none", fingerprint: None }
+    }
+
+    /// Clients are asked for a certificate that one of these authorities issued, directly or through intermediates
+    /// that the client sends.
+    ///
+    /// # Errors
+    /// When there is no authority.
+    pub fn new<'a>(
+        demand: Demand,
+        authorities: impl IntoIterator<Item = &'a Authorities>,
+    ) -> Result<Self, TermsError> {
+        let mut set: Vec<_> = authorities.into_iter().flat_map(|file| &file.0).cloned().collect();
+        set.sort_unstable_by(|a, b| a.as_ref().cmp(b.as_ref()));
+        set.dedup();
+        let fingerprint = fingerprint(&set);
+        let mut roots = RootCertStore::empty();
+        for der in set {
+            roots.add(der).map_err(|error| TermsError::BadRoot(error.to_string()))?;
+        }
+        let builder = WebPkiClientVerifier::builder_with_provider(
+            Arc::new(roots),
+            Arc::new(provider::default_provider()),
+        );
+        let builder = match demand {
+            Demand::Optional => builder.allow_unauthenticated(),
+            Demand::Required => builder,
+        };
+        let library = builder.build().map_err(|error| TermsError::Inconsistent(error.to_string()))?;
+        let verifier = Arc::new(NotingVerifier { library });
+        Ok(Self { verifier, mode: demand.name(), fingerprint: Some(fingerprint) })
+    }
+
+    /// `none`, `optional` or `required`: a part of the policy that sessions are bound to.
+    pub fn mode(&self) -> &'static str {
+        self.mode
+    }
+
+    /// SHA-256 over the authorities' certificates in DER, sorted, each once and preceded by its length: the other part.
+    /// Empty where clients are not asked.
+    pub fn fingerprint(&self) -> &[u8] {
+        self.fingerprint.as_ref().map_or(&[], |fingerprint| &fingerprint[..])
+    }
+
+    pub(crate) fn verifier(&self) -> Arc<dyn ClientCertVerifier> {
+        Arc::clone(&self.verifier)
+    }
+}
+
+impl Default for ClientAuth {
+    fn default() -> Self {
+        Self::none()
+    }
+}
+
+fn fingerprint(sorted: &[CertificateDer<'_>]) -> [u8; 32] {
+    let mut context = Context::new(&SHA256);
+    for der in sorted {
+        context.update(&(der.len() as u64).to_be_bytes());
+        context.update(der);
+    }
+    context.finish().as_ref().try_into().expect("SHA-256 yields 32 bytes")
+}
+
+/// The library's verifier, which also notes in the handshake's plan when the certificates that it accepted end.
+#[derive(Debug)]
+struct NotingVerifier {
+    library: Arc<dyn ClientCertVerifier>,
+}
+
+impl ClientCertVerifier for NotingVerifier {
+    fn offer_client_auth(&self) -> bool {
+        self.library.offer_client_auth()
+    }
+
+    fn client_auth_mandatory(&self) -> bool {
+        self.library.client_auth_mandatory()
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        self.library.root_hint_subjects()
+    }
+
+    fn verify_client_cert(
+        &self,
+        leaf: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        let verified = self.library.verify_client_cert(leaf, intermediates, now)?;
+        let end = end_of_chain(leaf, intermediates, UnixSeconds(now.as_secs()));
+        with_current(|plan| plan.client_ends = Some(end));
+        Ok(verified)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.library.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.library.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.library.supported_verify_schemes()
+    }
+}
+
+/// The earliest notAfter of a chain that has just been verified. Which of the intermediates were used the library does
+/// not tell; one that has ended already, or cannot be read, was not.
+fn end_of_chain(
+    leaf: &CertificateDer<'_>,
+    intermediates: &[CertificateDer<'_>],
+    now: UnixSeconds,
+) -> UnixSeconds {
+    let valid = intermediates.iter().filter_map(not_after).filter(|end| *end >= now);
+    // A leaf that could be verified can be read; if ever not, its session is resumed by nobody.
+    valid.chain([not_after(leaf).unwrap_or_default()]).min().unwrap_or_default()
+}
+
+fn not_after(der: &CertificateDer<'_>) -> Option<UnixSeconds> {
+    let (_, certificate) = X509Certificate::from_der(der).ok()?;
+    u64::try_from(certificate.validity().not_after.timestamp()).ok().map(UnixSeconds)
+}
+
+/// A client's certificate that was verified, in this handshake or in the one whose session it resumes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientCertificate {
+    /// The first common name of its subject, where it has one that is text without control characters.
+    pub common_name: Option<String>,
+}
+
+impl ClientCertificate {
+    pub(crate) fn read(leaf: &CertificateDer<'_>) -> Self {
+        let common_name = X509Certificate::from_der(leaf).ok().and_then(|(_, certificate)| {
+            let name = certificate.subject().iter_common_name().next()?.as_str().ok()?;
+            (!name.chars().any(char::is_control)).then(|| name.to_owned())
+        });
+        Self { common_name }
+    }
+}
+
+/// A TLS 1.2 client without a certificate that has to have one is told handshake_failure (RFC 5246, section 7.4.6). The
+/// library tells it certificate_required, which is of TLS 1.3 (RFC 8446, section 6.2); the alert is not encrypted yet.
+pub(crate) fn correct_alert(outgoing: &mut [u8]) {
+    const CERTIFICATE_REQUIRED: [u8; 7] = [21, 3, 3, 0, 2, 2, 116];
+    const HANDSHAKE_FAILURE: u8 = 40;
+    if outgoing.ends_with(&CERTIFICATE_REQUIRED)
+        && let Some(description) = outgoing.last_mut()
+    {
+        *description = HANDSHAKE_FAILURE;
+    }
+}

@@ -1,0 +1,69 @@
+//! The authorities that clients' certificates have to come from: their files read once each, all problems in one run.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use courser_config::{ClientAuth as Mode, Config, Host, Located, Problem, Problems};
+use courser_tls::{Authorities, ClientAuth, Demand};
+
+use crate::certificates::{hosts, now, out_of_validity};
+use crate::exit::Failure;
+
+/// Authorities by the files that they were read from.
+#[derive(Default)]
+pub(crate) struct Trusted {
+    by_file: HashMap<PathBuf, Authorities>,
+}
+
+impl Trusted {
+    /// Reads every file that `config` names; what is wrong or odd goes to `problems`.
+    pub(crate) fn load(config: &Config, problems: &mut Problems) -> Self {
+        let mut trusted = Self::default();
+        let mut failed = Vec::new();
+        for file in hosts(config).flat_map(|host| &host.client_ca) {
+            if trusted.by_file.contains_key(&file.value) || failed.contains(&&file.value) {
+                continue;
+            }
+            match Authorities::load(&file.value) {
+                Ok(authorities) => {
+                    problems.extend(validity_problems(file, &authorities, config.process.strict));
+                    trusted.by_file.insert(file.value.clone(), authorities);
+                }
+                Err(error) => {
+                    let message = format!("{}: {error}", file.value.display());
+                    problems.push(Problem::at(&file.origin, message, Some(error.hint().into())));
+                    failed.push(&file.value);
+                }
+            }
+        }
+        trusted
+    }
+
+    /// What a host asks of its clients.
+    pub(crate) fn client_auth(&self, host: &Host) -> Result<ClientAuth, Failure> {
+        let demand = match host.client_auth {
+            Mode::None => return Ok(ClientAuth::none()),
+            Mode::Optional => Demand::Optional,
+            Mode::Required => Demand::Required,
+        };
+        // Every file has been read. If one ever was not, the library refuses an empty set, and fewer authorities let in
+        // fewer clients.
+        let files = host.client_ca.iter().filter_map(|file| self.by_file.get(&file.value));
+        let cannot = format_args!("host {}: cannot check client certificates", host.name).to_string();
+        ClientAuth::new(demand, files).map_err(|error| Failure::runtime(cannot, error))
+    }
+}
+
+fn validity_problems(file: &Located<PathBuf>, authorities: &Authorities, strict: bool) -> Vec<Problem> {
+    let problem = |(subject, validity)| {
+        let what = out_of_validity(validity)?;
+        let message = format!("{}: the authority `{subject}` {what}", file.value.display());
+        let help = match strict {
+            true => "without --strict its clients would be let in all the same",
+            false => "its clients are let in all the same; --strict refuses it",
+        };
+        let problem = Problem::at(&file.origin, message, Some(help.into()));
+        Some(if strict { problem } else { problem.as_warning() })
+    };
+    authorities.invalid(now()).into_iter().filter_map(problem).collect()
+}
