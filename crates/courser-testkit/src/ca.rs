@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+use std::time::SystemTime;
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
@@ -34,13 +35,21 @@ pub struct Leaf {
     key: KeyType,
     names: Vec<String>,
     years: (i32, i32),
+    end: Option<SystemTime>,
+    purpose: ExtendedKeyUsagePurpose,
 }
 
 impl Leaf {
     /// A currently valid certificate for `localhost`, `127.0.0.1` and `::1`.
     #[must_use]
     pub fn new(key: KeyType) -> Self {
-        Self { key, names: ["localhost", "127.0.0.1", "::1"].map(Into::into).into(), years: (2020, 2099) }
+        Self {
+            key,
+            names: ["localhost", "127.0.0.1", "::1"].map(Into::into).into(),
+            years: (2020, 2099),
+            end: None,
+            purpose: ExtendedKeyUsagePurpose::ServerAuth,
+        }
     }
 
     /// Replaces the names: DNS names (wildcards too) and IP addresses. The first is also the common name.
@@ -48,6 +57,18 @@ impl Leaf {
     pub fn names<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.names = names.into_iter().map(Into::into).collect();
         self
+    }
+
+    /// Makes it one for a client of this name.
+    #[must_use]
+    pub fn of_client(self, name: &str) -> Self {
+        Self { purpose: ExtendedKeyUsagePurpose::ClientAuth, ..self.names([name]) }
+    }
+
+    /// Makes it end at this time: for tests of what happens then.
+    #[must_use]
+    pub fn ending(self, end: SystemTime) -> Self {
+        Self { end: Some(end), ..self }
     }
 
     /// Makes it valid in 2020 only.
@@ -75,7 +96,13 @@ impl TestCa {
     /// A root that signs leaves itself: chains of one certificate.
     #[must_use]
     pub fn new() -> Self {
-        let root = CertifiedIssuer::self_signed(authority("courser test root"), key_pair(KeyType::EcdsaP256))
+        Self::named("courser test root")
+    }
+
+    /// As [`TestCa::new`], by another name: clients and servers tell authorities apart by their names.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        let root = CertifiedIssuer::self_signed(authority(name), key_pair(KeyType::EcdsaP256))
             .expect("fixed parameters of an authority are valid");
         Self { root, intermediate: None }
     }
@@ -120,7 +147,13 @@ impl TestCa {
 
     /// Writes the root's certificate to `ca.pem`, for `curl --cacert` and `openssl s_client -CAfile`.
     pub fn write_root(&self, folder: &Folder) -> PathBuf {
-        folder.write("ca.pem", self.root.pem())
+        folder.write("ca.pem", self.root_pem())
+    }
+
+    /// The root's certificate in PEM.
+    #[must_use]
+    pub fn root_pem(&self) -> String {
+        self.root.pem()
     }
 }
 
@@ -190,9 +223,9 @@ fn leaf_params(leaf: &Leaf) -> CertificateParams {
     }
     params.use_authority_key_identifier_extension = true;
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    params.extended_key_usages = vec![leaf.purpose.clone()];
     params.not_before = date_time_ymd(leaf.years.0, 1, 1);
-    params.not_after = date_time_ymd(leaf.years.1, 1, 1);
+    params.not_after = leaf.end.map_or(date_time_ymd(leaf.years.1, 1, 1), Into::into);
     params
 }
 

@@ -5,9 +5,11 @@
 //! change what the server does. Key exchange, Finished and every record's authentication are always checked.
 
 mod clock;
+mod intruder;
 mod share;
 mod unverified;
 
+pub use intruder::Intruder;
 pub use unverified::Unverified;
 
 use std::{
@@ -24,7 +26,7 @@ use rustls::{
     pki_types::{CertificateDer, ServerName},
 };
 
-use crate::{KeyType, body};
+use crate::{Issued, KeyType, body};
 
 /// How long a peer may be silent before a connection counts as failed.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -124,6 +126,16 @@ impl Client {
     pub fn for_name(&self, name: &str) -> Self {
         let name = ServerName::try_from(name.to_owned()).expect("the caller gives a name");
         Self { name, ..self.clone() }
+    }
+
+    /// The same client, but it shows this certificate when it is asked for one, whichever authority is asked for. Its
+    /// sessions are its own.
+    #[must_use]
+    pub fn showing(&self, certificate: &Issued) -> Self {
+        let mut client = self.clone();
+        let shown = intruder::Shown(Some(intruder::certified(certificate)).into());
+        Arc::make_mut(&mut client.config).client_auth_cert_resolver = Arc::new(shown);
+        client
     }
 
     /// Connects and completes the handshake.
