@@ -34,6 +34,7 @@ pub enum KeyType {
 pub struct Leaf {
     key: KeyType,
     names: Vec<String>,
+    called: Option<String>,
     years: (i32, i32),
     end: Option<SystemTime>,
     purpose: ExtendedKeyUsagePurpose,
@@ -46,6 +47,7 @@ impl Leaf {
         Self {
             key,
             names: ["localhost", "127.0.0.1", "::1"].map(Into::into).into(),
+            called: None,
             years: (2020, 2099),
             end: None,
             purpose: ExtendedKeyUsagePurpose::ServerAuth,
@@ -63,6 +65,12 @@ impl Leaf {
     #[must_use]
     pub fn of_client(self, name: &str) -> Self {
         Self { purpose: ExtendedKeyUsagePurpose::ClientAuth, ..self.names([name]) }
+    }
+
+    /// Sets the common name, which is the first of the names otherwise.
+    #[must_use]
+    pub fn called(self, name: &str) -> Self {
+        Self { called: Some(name.to_owned()), ..self }
     }
 
     /// Makes it end at this time: for tests of what happens then.
@@ -218,8 +226,8 @@ fn authority(name: &str) -> CertificateParams {
 
 fn leaf_params(leaf: &Leaf) -> CertificateParams {
     let mut params = CertificateParams::new(leaf.names.clone()).expect("names are DNS names or IP addresses");
-    if let Some(first) = leaf.names.first() {
-        params.distinguished_name.push(DnType::CommonName, first.as_str());
+    if let Some(name) = leaf.called.as_ref().or(leaf.names.first()) {
+        params.distinguished_name.push(DnType::CommonName, name.as_str());
     }
     params.use_authority_key_identifier_extension = true;
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];

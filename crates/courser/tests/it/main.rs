@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
 mod certificates;
+mod client_certificates;
 mod clients;
 mod fleet;
 mod negotiation;

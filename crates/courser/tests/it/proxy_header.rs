@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use courser_testkit::{Behaviour, Origin, Process, free_port, require};
+use courser_testkit::{Behaviour, Folder, Origin, Process, free_port, require};
 use serde_json::{Value, json};
 
 use crate::stage::{Stage, content, eventually, only_line, run};
@@ -61,7 +61,7 @@ fn an_independent_parser_reads_every_field_of_v2() {
         return;
     }
     content(run(stage.curl(&courser, "/").args(["--http1.1", "--curves", "X25519"])));
-    let Some(parsed) = parse(&stage, &origin.headers()[0]) else { return };
+    let Some(parsed) = parse(&stage.folder, &origin.headers()[0]) else { return };
     let line = only_line(&courser);
     let expected = json!({
         "source": line["peer"],
@@ -71,7 +71,9 @@ fn an_independent_parser_reads_every_field_of_v2() {
         "unique_id": line["id"],
         "checksum": true,
         "over_tls": true,
-        "client_certificate": false,
+        "on_connection": false,
+        "in_session": false,
+        "common_name": null,
         "verified": false,
         "version": line["version"],
         "cipher": line["suite"],
@@ -94,7 +96,7 @@ fn a_client_without_name_and_protocol_has_neither_in_the_header() {
     // curl sends no server name when it is given an address.
     let url = format!("https://{}/", courser.address());
     content(run(Command::new("curl").args(["--silent", "--no-alpn", "--cacert"]).arg(&stage.root).arg(url)));
-    let Some(parsed) = parse(&stage, &origin.headers()[0]) else { return };
+    let Some(parsed) = parse(&stage.folder, &origin.headers()[0]) else { return };
     assert_eq!((&parsed["authority"], &parsed["alpn"]), (&Value::Null, &Value::Null));
 }
 
@@ -197,9 +199,9 @@ fn listening(command: &mut Command, address: SocketAddr) -> (Process, SocketAddr
 }
 
 /// What PyPI's proxy-protocol reads in a header; `None`, with the reason printed, where it cannot be had.
-fn parse(stage: &Stage, header: &[u8]) -> Option<Value> {
+pub(crate) fn parse(folder: &Folder, header: &[u8]) -> Option<Value> {
     let (python, package) = (require("python3")?, proxy_protocol_package()?);
-    let file = stage.folder.write("header", header);
+    let file = folder.write("header", header);
     let judge = include_str!("judges/proxy_v2.py");
     let mut command = Command::new(python);
     command.env("PYTHONPATH", package).arg("-c").arg(judge).arg(file);

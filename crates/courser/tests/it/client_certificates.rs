@@ -1,0 +1,58 @@
+//! Client certificates: who is let in, what the others are told, and what the backend and the log learn.
+
+mod admission;
+mod announced;
+mod ending;
+
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use courser_testkit::KeyType::EcdsaP256;
+use courser_testkit::courser::Setup;
+use courser_testkit::{Behaviour, Issued, Leaf, Origin, TestCa};
+
+use crate::support::Site;
+
+/// A site with an authority for its clients.
+struct Club {
+    site: Site,
+    clients: TestCa,
+}
+
+impl Club {
+    fn new() -> Self {
+        Self::with(TestCa::named("clients of the club"))
+    }
+
+    fn with(clients: TestCa) -> Self {
+        Self { site: Site::new(), clients }
+    }
+
+    /// One whose origin takes PROXY headers.
+    fn announced() -> Self {
+        let mut club = Self::new();
+        club.site.origin = Origin::setup(Behaviour::Http).proxy().start();
+        club
+    }
+
+    /// The program that asks for certificates: `optional` or `required`.
+    fn serve(&self, mode: &str) -> Setup {
+        let ca = self.site.folder.write("clients.pem", self.clients.root_pem());
+        self.site.serve(&[EcdsaP256]).args(["--client-auth", mode, "--client-ca"]).arg(ca)
+    }
+
+    /// A certificate of the right authority.
+    fn member(&self, name: &str) -> Issued {
+        self.clients.issue(&Leaf::new(EcdsaP256).of_client(name))
+    }
+
+    /// As [`Club::member`], until this time.
+    fn member_until(&self, name: &str, end: SystemTime) -> Issued {
+        self.clients.issue(&Leaf::new(EcdsaP256).of_client(name).ending(end))
+    }
+
+    /// A file with certificate and key.
+    fn file(&self, certificate: &Issued, name: &str) -> PathBuf {
+        certificate.write_combined(&self.site.folder, name)
+    }
+}

@@ -1,0 +1,68 @@
+//! Sessions do not outlive the certificate that they stand for.
+
+use std::time::{Duration, SystemTime};
+
+use courser_testkit::KeyType::EcdsaP256;
+use courser_testkit::client::{Intruder, Resume, Version};
+
+use super::Club;
+use crate::stage::eventually;
+use crate::support::{assert_line, line, openssl, text};
+
+const WAYS: [(Version, Resume); 3] =
+    [(Version::Tls12, Resume::Ticket), (Version::Tls12, Resume::SessionId), (Version::Tls13, Resume::Ticket)];
+
+/// Long enough to come back once on a busy machine.
+const SOON: Duration = Duration::from_secs(4);
+
+#[test]
+fn a_session_ends_with_the_certificate_and_a_renewed_one_begins_another() {
+    for (version, resume) in WAYS {
+        let club = Club::new();
+        // As many tickets as there can be, for a client that uses each once.
+        let courser = club.serve("required").args(["--tickets-per-handshake", "16"]).start();
+        let intruder = Intruder::new(version, EcdsaP256, resume);
+        let client = intruder.at(courser.address(), "localhost");
+        let mut visits = 0;
+        let mut visit = || {
+            visits += 1;
+            let mut connection = client.connect()?;
+            connection.get(1, true)?;
+            std::io::Result::Ok(connection.is_resumed())
+        };
+        let end = SystemTime::now() + SOON;
+        intruder.show(Some(&club.member_until("alice", end)));
+        intruder.collect();
+        assert!(!visit().expect("the certificate is good"));
+        intruder.offer();
+        assert!(visit().expect("the certificate is good"), "it was never resumed");
+        eventually("the certificate has ended", || SystemTime::now() > end + Duration::from_secs(1));
+        let refused = visit().expect_err("the certificate has ended").to_string();
+        assert!(refused.contains("CertificateExpired"), "{refused}");
+        intruder.show(Some(&club.member("alice")));
+        assert!(!visit().expect("the renewed certificate is good"));
+        assert_line(&line(&courser, 3), &[("end", "bad_client_certificate")]);
+        // The cache has forgotten it at the visit before; a ticket is always the client's own.
+        let miss = if resume == Resume::SessionId { "not_found" } else { "expired" };
+        let fields = [("session", "full"), ("miss", miss), ("client_cert", "alice"), ("end", "done")];
+        assert_line(&line(&courser, 4), &fields);
+    }
+}
+
+#[test]
+fn clients_are_told_what_is_left_of_their_certificate() {
+    let club = Club::new();
+    let courser = club.serve("required").start();
+    let alice = club.member_until("alice", SystemTime::now() + Duration::from_secs(600));
+    let file = club.file(&alice, "alice");
+    for flags in ["-tls1_2", "-tls1_3"] {
+        let Some(said) = openssl(courser.address(), &format!("{flags} -cert {0} -key {0}", text(&file)))
+        else {
+            return;
+        };
+        let (_, hint) =
+            said.has_page().text.split_once("TLS session ticket lifetime hint: ").expect("a ticket");
+        let seconds: u64 = hint.split(' ').next().and_then(|hint| hint.parse().ok()).expect("a number");
+        assert!((500..=600).contains(&seconds), "{seconds} s");
+    }
+}
