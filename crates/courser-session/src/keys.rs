@@ -76,8 +76,8 @@ impl FleetKeys {
     /// The keys of `sources`, of which the first seals and all open.
     ///
     /// `lifetime` is how long after its original full handshake a session may be resumed: keys of past epochs are
-    /// kept for as long, and a longer lifespan is cut. Rolls on to `now`, which takes a microsecond for each epoch
-    /// since the key file was made.
+    /// kept for as long, and a longer lifespan is cut. Rolls on to `now`, which takes some microseconds for each
+    /// epoch since the key file was made.
     ///
     /// # Errors
     /// [`BadFleetKeys`] says which of them cannot be used, and why.

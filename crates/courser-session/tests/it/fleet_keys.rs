@@ -6,6 +6,7 @@ use std::time::Duration;
 use courser_session::{
     BadFleetKeys, ClockStanding, FleetKey, FleetKeys, FleetState, Miss, NoKey, Source, Ticketer, UnixSeconds,
 };
+use proptest::prelude::*;
 
 use crate::{HOUR, NOW, fleet_key, hourly, policy, simple, two_hours};
 
@@ -224,6 +225,34 @@ fn a_clock_that_was_ahead_is_followed_back_in_simple_mode() {
     assert_eq!(keys.epoch(at(10)), 1000);
     assert_eq!(open(&tickets, &before, at(10)), Ok(()));
     assert_eq!(keys.standings(at(10))[0].clock, ClockStanding::Agrees);
+}
+
+proptest! {
+    // Each case takes thousands of steps from the key file's origin.
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// However its clock was set meanwhile, a host in simple mode has the keys of one that starts now.
+    #[test]
+    fn in_simple_mode_keys_depend_on_the_time_alone(hours in prop::collection::vec(-990_i64..100, 1..8)) {
+        let keys = simple(hourly(1), 2 * HOUR, NOW);
+        for hour in hours {
+            let now = at(hour * 3600 + 1800);
+            prop_assert_eq!(&*keys.export(now)[0].1, &*simple(hourly(1), 2 * HOUR, now).export(now)[0].1);
+        }
+    }
+
+    /// And in forward-secret mode of one that started at the latest time that the clock has shown.
+    #[test]
+    fn in_forward_secret_mode_keys_depend_on_the_latest_time_alone(hours in prop::collection::vec(0_i64..100, 1..8)) {
+        let keys = forward_secret(&hourly(1), NOW);
+        let mut latest = NOW;
+        for hour in hours {
+            let now = at(hour * 3600 + 1800);
+            latest = latest.max(now);
+            let fresh = simple(hourly(1), 2 * HOUR, latest);
+            prop_assert_eq!(&*keys.export(now)[0].1, &*fresh.export(latest)[0].1);
+        }
+    }
 }
 
 #[test]
