@@ -119,6 +119,13 @@ impl Cache {
         self.peek(id, policy, now).is_ok()
     }
 
+    /// Copies a session for another host, whatever its policy: as [`peek`](Self::peek), nothing is counted or used.
+    #[must_use]
+    pub fn copy(&self, id: &SessionId, now: UnixSeconds) -> Option<SharedSession> {
+        let (hash, shard) = self.shard(id);
+        shard.copy(hash, id, now)
+    }
+
     /// Forgets a session, and refuses it from elsewhere until `until` (at most [`MAX_LIFETIME`](crate::MAX_LIFETIME)
     /// from now): whatever order messages come in, and whoever repeats one, it does not come back. Says whether there
     /// was a session. As with [`remove`](Self::remove), its owner has to be known.

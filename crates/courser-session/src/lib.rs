@@ -59,3 +59,5 @@ pub use ticket::{Opened, Ticketer};
 
 mod vault;
 pub use vault::{SavedCounts, SavedSessions, Vault};
+
+pub mod fleet;

@@ -13,7 +13,7 @@ use super::list::List;
 use super::slab::{NIL, Node, Slab, Slot};
 use super::stats::Stats;
 use super::{Origin, Put, Stored};
-use crate::{Miss, PolicyHash, SessionId, UnixSeconds};
+use crate::{Miss, PolicyHash, SessionId, SharedSession, UnixSeconds};
 pub(super) use export::Batch;
 
 pub(super) struct Shard {
@@ -132,6 +132,10 @@ impl Shard {
             return Err(Miss::Expired);
         }
         entry.resumable(policy, now).map(drop)
+    }
+
+    pub(super) fn copy(&self, hash: u32, id: &SessionId, now: UnixSeconds) -> Option<SharedSession> {
+        self.slab[self.find(hash, id).ok()?].entry.shared(now)
     }
 
     pub(super) fn remove_id(&mut self, hash: u32, id: &SessionId) -> bool {

@@ -9,6 +9,7 @@ mod cache_scan;
 mod cache_threads;
 mod corpus;
 mod exercise;
+mod fleet;
 mod fleet_keys;
 mod fleet_text;
 mod forward_secrecy;

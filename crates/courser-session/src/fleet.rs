@@ -1,0 +1,300 @@
+//! The members of a fleet: what hosts tell each other of their sessions, so that a client that returns to another host
+//! resumes there.
+//!
+//! A [`Member`] is the protocol alone. Whatever happens is a call that is told the time; what is to be done comes out of
+//! [`poll_transmit`](Member::poll_transmit) and [`poll_event`](Member::poll_event), to be asked until they are empty after
+//! each call. It may not read a clock, open a socket or wait, and it may not grow without bound or do unbounded work
+//! for one datagram, whoever sends it.
+//!
+//! # What protects it
+//!
+//! Every message is sealed under a key that derives from the fleet's secret, the epoch, the sender and that sender's
+//! present start, and is numbered; a receiver takes each number once. A sender, or a new start of one, that a receiver
+//! does not know must first answer a challenge, always: whether or not the receiver has just started itself, it cannot
+//! tell a member that it never heard from a recording of one. It costs one exchange for each pair of starts, and a session
+//! that is pushed meanwhile is pulled when its client comes.
+//!
+//! [`Refusal`] has the reasons for which a datagram changes nothing, in the order of the checks.
+
+mod allowed;
+mod bucket;
+mod content;
+mod events;
+mod identity;
+mod message;
+mod now;
+mod outbox;
+mod peers;
+mod proof;
+mod pull;
+mod receive;
+mod refusal;
+mod seal;
+mod status;
+mod warm_up;
+mod window;
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use zeroize::Zeroizing;
+
+use crate::{Cache, FleetKeys, MAX_LIFETIME, SessionId, SharedSession};
+pub use allowed::{AddressRange, Allowed, BadAddressRange};
+pub use bucket::{Bucket, Buckets, Rate, source_of};
+use content::Heartbeat;
+use events::Events;
+pub use identity::{BadMemberName, Boot, MemberId, MemberName};
+use message::Kind;
+pub use now::{Now, UnixMillis};
+use outbox::Outbox;
+pub use peers::MAX_PEERS;
+use peers::Peers;
+use proof::{Life, Proofs};
+use pull::{Pull, Pulls};
+pub use refusal::Refusal;
+pub use seal::AnyMessage;
+use seal::{Opener, Sealer};
+pub use status::{
+    Direction, Event, Passed, PeerChange, PeerStatus, PullCounts, ReceivedCounts, Refused, SentCounts,
+    Status, WarmUpStatus,
+};
+use warm_up::{Question, WarmUp};
+
+/// What a member is told when it starts.
+#[derive(Clone)]
+pub struct MemberSettings {
+    /// Its configured name, which no other member may have.
+    pub name: MemberName,
+    /// This start of it.
+    pub boot: Boot,
+    /// For this start alone: what it challenges others with follows from it. Wiped on drop.
+    pub random: Zeroizing<[u8; 32]>,
+    /// The longest datagram that it may send, without IP and UDP headers: at least 512 bytes, at most 65,507.
+    pub max_payload: usize,
+    /// From where it takes messages; empty: from anywhere.
+    pub allowed: Vec<Allowed>,
+    /// How many datagrams it takes from each address.
+    pub source_rate: Rate,
+    /// Whether it fills its cache from a peer's when it starts.
+    pub warm_up: bool,
+}
+
+impl MemberSettings {
+    /// Settings for Ethernet and any source, with warm-up. `random` is fresh from a random number generator.
+    #[must_use]
+    pub fn new(name: MemberName, boot: Boot, random: [u8; 32]) -> Self {
+        Self {
+            name,
+            boot,
+            random: Zeroizing::new(random),
+            max_payload: ETHERNET_PAYLOAD,
+            allowed: Vec::new(),
+            source_rate: DEFAULT_SOURCE_RATE,
+            warm_up: true,
+        }
+    }
+}
+
+/// One host of a fleet. Owned by one thread.
+pub struct Member {
+    name: MemberName,
+    life: Life,
+    keys: Arc<FleetKeys>,
+    cache: Arc<Cache>,
+    gate: allowed::Gate,
+    opener: Opener,
+    peers: Peers,
+    proofs: Proofs,
+    outbox: Outbox,
+    pulls: Pulls,
+    warm_up: WarmUp,
+    events: Events,
+    received: ReceivedCounts,
+    refused: Refused,
+    heartbeat_at: u64,
+    jitter: u64,
+    /// As last told.
+    now: Now,
+}
+
+impl Member {
+    /// A member that starts now, and will introduce itself with the first [`tick`](Self::tick).
+    #[must_use]
+    pub fn new(settings: MemberSettings, keys: Arc<FleetKeys>, cache: Arc<Cache>, now: Now) -> Self {
+        let life = (settings.name.id(), settings.boot);
+        let [_, jitter] = settings.boot.halves();
+        let sealer = Sealer::new(Arc::clone(&keys), life.0, life.1);
+        Self {
+            life,
+            gate: allowed::Gate::new(settings.allowed, settings.source_rate),
+            opener: Opener::new(Arc::clone(&keys)),
+            peers: Peers::default(),
+            proofs: Proofs::new(&settings.random),
+            outbox: Outbox::new(sealer, settings.max_payload),
+            pulls: Pulls::new(),
+            warm_up: WarmUp::new(settings.warm_up, now.mono),
+            events: Events::default(),
+            received: ReceivedCounts::default(),
+            refused: Refused::default(),
+            heartbeat_at: now.mono,
+            name: settings.name,
+            keys,
+            cache,
+            jitter,
+            now,
+        }
+    }
+
+    /// Tells the others of a session that was made here. It waits up to 2 ms for others to share its datagram.
+    pub fn made(&mut self, session: &SharedSession, now: Now) {
+        self.now = now;
+        self.outbox.push(session, now);
+    }
+
+    /// Tells the others that nobody may resume a session any more. This host's own cache is the caller's to
+    /// [`bury`](Cache::bury) it in. Call it only for a session whose owner is known.
+    pub fn deleted(&mut self, id: &SessionId, now: Now) {
+        self.now = now;
+        let longest = self.keys.lifetime().min(MAX_LIFETIME) + crate::CLOCK_SKEW;
+        self.outbox.delete(id, now.wall.seconds().plus(longest), now);
+    }
+
+    /// Asks the others for a session. An [`Event::Answered`] follows, at the latest after a second; several who want
+    /// one session while it is asked for share one.
+    pub fn want(&mut self, id: &SessionId, now: Now) {
+        self.now = now;
+        match self.pulls.want(*id, self.peers.useful(now.mono), now.mono) {
+            Pull::Ask => self.outbox.want(id, now),
+            Pull::Wait => {}
+            Pull::NobodyHasIt => self.events.answered(*id, false),
+        }
+    }
+
+    /// Takes a datagram in, and wipes it: opened, it has secrets in it. It cannot fail; one that changes nothing is
+    /// counted by reason.
+    pub fn receive(&mut self, from: SocketAddr, datagram: &mut [u8], now: Now) {
+        self.now = now;
+        self.take_in(from, datagram, now);
+    }
+
+    /// Does what is due. Call it at [`next_tick`](Self::next_tick); earlier does no harm.
+    pub fn tick(&mut self, now: Now) {
+        self.now = now;
+        self.outbox.tick(now);
+        if now.mono >= self.heartbeat_at {
+            self.beat(now);
+        }
+        let unanswered = self.pulls.tick(now.mono);
+        unanswered.into_iter().for_each(|id| self.events.answered(id, false));
+        let question = self.warm_up.tick(&self.peers, now.mono);
+        self.ask_for_part(question, now);
+    }
+
+    /// When something is due: a [`Now::mono`].
+    #[must_use]
+    pub fn next_tick(&self) -> u64 {
+        let due = [self.outbox.due(), self.pulls.due(), self.warm_up.due()];
+        due.into_iter().flatten().fold(self.heartbeat_at, u64::min)
+    }
+
+    /// The next datagram to send.
+    pub fn poll_transmit(&mut self) -> Option<Transmit> {
+        let sealed = self.outbox.next(self.now)?;
+        self.events.sent(&sealed);
+        Some(sealed.transmit)
+    }
+
+    /// The next thing that happened.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.next()
+    }
+
+    /// Whether every datagram becomes an [`Event::Passed`]; not at first.
+    pub fn watch(&mut self, is_watched: bool) {
+        self.events.watch(is_watched);
+    }
+
+    /// How this member and its peers go.
+    #[must_use]
+    pub fn status(&self, now: Now) -> Status {
+        Status {
+            name: self.name.to_string(),
+            id: self.life.0,
+            boot: self.life.1,
+            fleet: self.keys.fleet(),
+            epoch: self.keys.epoch(now.wall.seconds()),
+            entries: self.cache.stats().entries as u64,
+            peers: self.peers.iter().map(|peer| peer.status(now.mono)).collect(),
+            sent: self.outbox.counts(),
+            received: self.received,
+            refused: self.refused,
+            pulls: self.pulls.counts(),
+            warm_up: self.warm_up.status(),
+            warmed_up: self.warm_up.taken(),
+        }
+    }
+
+    /// Tells the others that this member lives, and looks who else does.
+    fn beat(&mut self, now: Now) {
+        self.heartbeat_at = now.mono.saturating_add(self.interval());
+        let heartbeat = Heartbeat {
+            name: self.name.clone(),
+            entries: self.cache.stats().entries as u64,
+            pushed: self.outbox.counts().pushed,
+            taken: self.received.taken,
+        };
+        let put = |draft: &mut _| content::put_heartbeat(draft, &heartbeat);
+        self.outbox.send(Kind::Heartbeat, put, Destination::All, now);
+        self.opener.forget_old(now.wall.seconds());
+        self.events.tell_changes(&mut self.peers, now.mono);
+    }
+
+    /// A second, more or less a tenth, so that hosts that were started together do not stay in step (SplitMix64).
+    fn interval(&mut self) -> u64 {
+        self.jitter = self.jitter.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = (self.jitter ^ (self.jitter >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        HEARTBEAT_MS - HEARTBEAT_MS / 10 + (mixed ^ (mixed >> 31)) % (HEARTBEAT_MS / 5)
+    }
+
+    fn ask_for_part(&mut self, question: Option<Question>, now: Now) {
+        let Some(question) = question else { return };
+        let to = Destination::One(self.peers.get(question.place).address);
+        self.outbox.send(Kind::WarmUp, |draft| content::put_number(draft, question.from), to, now);
+    }
+}
+
+impl fmt::Debug for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Member").field("name", &self.name).field("life", &self.life).finish_non_exhaustive()
+    }
+}
+
+/// A datagram to send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// Whom to.
+    pub to: Destination,
+    /// All of it; sealed, so no secret.
+    pub bytes: Vec<u8>,
+}
+
+/// Whom a datagram is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// The multicast group, or each configured peer.
+    All,
+    /// The member at this address.
+    One(SocketAddr),
+}
+
+/// Ethernet's 1500 bytes, less the headers of IPv6 (40) and UDP (8).
+pub const ETHERNET_PAYLOAD: usize = 1500 - 40 - 8;
+
+/// Datagrams of one address: five times what a host sends that makes 10,000 sessions a second. Opening as many that turn
+/// out to be forged takes a few hundredths of a core.
+pub const DEFAULT_SOURCE_RATE: Rate = Rate { per_second: 10_000, burst: 10_000 };
+
+const HEARTBEAT_MS: u64 = 1000;

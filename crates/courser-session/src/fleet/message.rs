@@ -1,0 +1,291 @@
+//! The form of a message on the wire: what stands in clear in front, and what is sealed behind it. May not decide
+//! whether a message is welcome.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 4 | `CRSR` |
+//! | 1 | version: 1 |
+//! | 1 | type: see [`Kind`] |
+//! | 8 | fleet, whose secret the key derives from |
+//! | 8 | epoch |
+//! | 8 | sender: see [`MemberId`] |
+//! | 16 | the sender's start: see [`Boot`] |
+//! | 8 | sequence number, and in its highest bit whether the message is for one member alone |
+//! | 8 | sealed: when it was sent, in Unix milliseconds |
+//! | … | sealed: what the type says, in [`content`](super::content) |
+//! | 16 | tag of AES-256-GCM |
+//!
+//! Numbers are big endian. All before the sealed part is its associated data. Messages to all and messages to one are
+//! numbered apart, so that every receiver can count what it lost.
+
+use zeroize::Zeroizing;
+
+use super::{Boot, MemberId, Refusal};
+use crate::FleetId;
+
+/// What stands in front of a message, before anything of it is believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    /// A [`Kind`], or one that is new to this release.
+    pub(super) kind: u8,
+    pub(super) fleet: FleetId,
+    pub(super) epoch: u64,
+    pub(super) sender: MemberId,
+    pub(super) boot: Boot,
+    pub(super) sequence: Sequence,
+}
+
+impl Header {
+    /// Reads the header of a datagram that is long enough for a message.
+    pub(super) fn parse(datagram: &[u8]) -> Result<Self, Refusal> {
+        if datagram.len() < MIN_LEN {
+            return Err(Refusal::TooShort);
+        }
+        let mut rest = datagram;
+        if take::<4>(&mut rest)? != MAGIC {
+            return Err(Refusal::NotOurs);
+        }
+        let [version, kind] = take(&mut rest)?;
+        if version != VERSION {
+            return Err(Refusal::OtherVersion);
+        }
+        Ok(Self {
+            kind,
+            fleet: FleetId::from_bytes(take(&mut rest)?),
+            epoch: u64::from_be_bytes(take(&mut rest)?),
+            sender: MemberId(take(&mut rest)?),
+            boot: Boot(take(&mut rest)?),
+            sequence: Sequence(u64::from_be_bytes(take(&mut rest)?)),
+        })
+    }
+
+    /// The bytes that [`parse`](Self::parse) reads.
+    pub(super) fn encode(&self) -> [u8; HEADER_LEN] {
+        let mut bytes = [0; HEADER_LEN];
+        let parts: [&[u8]; 7] = [
+            &MAGIC,
+            &[VERSION, self.kind],
+            self.fleet.as_bytes(),
+            &self.epoch.to_be_bytes(),
+            &self.sender.0,
+            &self.boot.0,
+            &self.sequence.0.to_be_bytes(),
+        ];
+        let mut rest = &mut bytes[..];
+        for part in parts {
+            let (place, after) = rest.split_at_mut(part.len());
+            place.copy_from_slice(part);
+            rest = after;
+        }
+        bytes
+    }
+}
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], Refusal> {
+    let (bytes, after) = rest.split_first_chunk().ok_or(Refusal::TooShort)?;
+    *rest = after;
+    Ok(*bytes)
+}
+
+/// A message's number, unique for a start of a member: it is the nonce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sequence(pub(super) u64);
+
+impl Sequence {
+    const TO_ONE: u64 = 1 << 63;
+
+    /// The number of a message to all members.
+    pub(super) fn to_all(number: u64) -> Self {
+        Self(number & !Self::TO_ONE)
+    }
+
+    /// The number of a message to one member.
+    pub(super) fn to_one(number: u64) -> Self {
+        Self(number | Self::TO_ONE)
+    }
+
+    /// Whether the message was for one member alone.
+    pub(super) fn is_to_one(self) -> bool {
+        self.0 & Self::TO_ONE != 0
+    }
+
+    /// The number among those to all, or among those to one.
+    pub(super) fn number(self) -> u64 {
+        self.0 & !Self::TO_ONE
+    }
+}
+
+/// What a message is for. The numbers are on the wire and never change their meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Sessions that were made.
+    New = 1,
+    /// Sessions that nobody may resume any more.
+    Delete = 2,
+    /// Whether anyone has these sessions.
+    Get = 3,
+    /// Sessions that were asked for.
+    Found = 4,
+    /// Sessions that were asked for and are not there.
+    Missing = 5,
+    /// Asks for a part of all sessions.
+    WarmUp = 6,
+    /// A part of all sessions.
+    Part = 7,
+    /// Who this is, how it goes, and that it lives.
+    Heartbeat = 8,
+    /// Asks for a proof that the receiver lives.
+    Challenge = 9,
+    /// The proof.
+    Proof = 10,
+}
+
+impl Kind {
+    const ALL: [Self; 10] = [
+        Self::New,
+        Self::Delete,
+        Self::Get,
+        Self::Found,
+        Self::Missing,
+        Self::WarmUp,
+        Self::Part,
+        Self::Heartbeat,
+        Self::Challenge,
+        Self::Proof,
+    ];
+
+    /// The type with this number, if it is known.
+    pub(super) fn of(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|&kind| kind as u8 == number)
+    }
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Delete => "delete",
+            Self::Get => "get",
+            Self::Found => "found",
+            Self::Missing => "missing",
+            Self::WarmUp => "warm-up",
+            Self::Part => "part",
+            Self::Heartbeat => "heartbeat",
+            Self::Challenge => "challenge",
+            Self::Proof => "proof",
+        }
+    }
+}
+
+/// A message that is being written. It holds sessions' secrets in clear: wiped on drop, and sealed where it stands.
+pub(super) struct Draft {
+    pub(super) kind: Kind,
+    /// Header and time are left open at the front. Never grows beyond what was reserved, which would leave secrets
+    /// behind in freed memory.
+    pub(super) bytes: Zeroizing<Vec<u8>>,
+    /// How long it may become.
+    limit: usize,
+}
+
+impl Draft {
+    /// An empty message that may have `max_payload` bytes when sealed.
+    pub(super) fn new(kind: Kind, max_payload: usize) -> Self {
+        let mut bytes = Zeroizing::new(Vec::with_capacity(max_payload));
+        bytes.resize(HEADER_LEN + TIME_LEN, 0);
+        Self { kind, bytes, limit: max_payload.saturating_sub(TAG_LEN) }
+    }
+
+    /// How many bytes there is room for.
+    pub(super) fn room(&self) -> usize {
+        self.limit.saturating_sub(self.bytes.len())
+    }
+
+    /// Appends `len` bytes that `write` writes, if there is room for them.
+    pub(super) fn append(&mut self, len: usize, write: impl FnOnce(&mut Vec<u8>)) -> bool {
+        if len > self.room() {
+            return false;
+        }
+        write(&mut self.bytes);
+        debug_assert!(self.bytes.len() <= self.limit, "more was written than was said");
+        true
+    }
+}
+
+const MAGIC: [u8; 4] = *b"CRSR";
+const VERSION: u8 = 1;
+
+/// Length of what stands in clear, in bytes.
+pub(super) const HEADER_LEN: usize = 4 + 1 + 1 + 8 + 8 + 8 + 16 + 8;
+/// Length of the time that every sealed part begins with.
+pub(super) const TIME_LEN: usize = 8;
+/// Length of the tag (NIST SP 800-38D, section 5.2.1.2).
+pub(super) const TAG_LEN: usize = 16;
+/// Length of a message of nothing but its frame.
+pub(super) const MIN_LEN: usize = HEADER_LEN + TIME_LEN + TAG_LEN;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header() -> Header {
+        Header {
+            kind: 3,
+            fleet: FleetId::from_bytes([1; 8]),
+            epoch: 2,
+            sender: MemberId([3; 8]),
+            boot: Boot([4; 16]),
+            sequence: Sequence::to_one(5),
+        }
+    }
+
+    fn datagram() -> Vec<u8> {
+        let mut datagram = header().encode().to_vec();
+        datagram.resize(MIN_LEN, 0);
+        datagram
+    }
+
+    #[test]
+    fn a_header_comes_back() {
+        assert_eq!(Header::parse(&datagram()), Ok(header()));
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused_by_reason() {
+        let datagram = datagram();
+        for len in 0..MIN_LEN {
+            assert_eq!(Header::parse(&datagram[..len]), Err(Refusal::TooShort), "{len}");
+        }
+        let with = |at: usize, byte| {
+            let mut datagram = datagram.clone();
+            datagram[at] = byte;
+            Header::parse(&datagram)
+        };
+        assert_eq!(with(0, b'X'), Err(Refusal::NotOurs));
+        assert_eq!(with(4, 2), Err(Refusal::OtherVersion));
+    }
+
+    #[test]
+    fn messages_to_all_and_to_one_never_share_a_number() {
+        let (all, one) = (Sequence::to_all(7), Sequence::to_one(7));
+        assert_ne!(all, one);
+        assert_eq!((all.number(), one.number()), (7, 7));
+        assert!(one.is_to_one() && !all.is_to_one());
+    }
+
+    #[test]
+    fn a_draft_takes_what_fits_and_never_moves() {
+        let mut draft = Draft::new(Kind::New, MIN_LEN + 10);
+        let before = draft.bytes.as_ptr();
+        assert!(draft.append(6, |bytes| bytes.extend_from_slice(&[1; 6])));
+        assert!(!draft.append(5, |_| panic!("there is no room")));
+        assert!(draft.append(4, |bytes| bytes.extend_from_slice(&[1; 4])));
+        assert_eq!((draft.room(), draft.bytes.len() + TAG_LEN), (0, MIN_LEN + 10));
+        assert_eq!(draft.bytes.as_ptr(), before);
+    }
+
+    #[test]
+    fn every_kind_is_found_by_its_number() {
+        for kind in Kind::ALL {
+            assert_eq!(Kind::of(kind as u8), Some(kind), "{}", kind.name());
+        }
+        assert_eq!((Kind::of(0), Kind::of(11)), (None, None));
+    }
+}

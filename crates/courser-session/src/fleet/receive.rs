@@ -1,0 +1,295 @@
+//! The way of a datagram into a member, cheapest check first. May not act on anything before its sender is known to be
+//! a member that lives, and the message to be new.
+
+use std::net::SocketAddr;
+
+use zeroize::Zeroize;
+
+use super::content::{self, Content, Part, Proof};
+use super::events::Seen;
+use super::message::{Header, Kind};
+use super::peers::{Admitted, MAX_CLOCK_DIFFERENCE_MS, Peer};
+use super::warm_up::PARTS_PER_QUESTION;
+use super::{Destination, Member, Now, PeerChange, Refusal, UnixMillis};
+use crate::{Cursor, Origin, Put, SessionId, SharedSession, UnixSeconds};
+
+/// A message that is authentic. Whether it is new, and its sender alive, is another question.
+struct Authentic<'a> {
+    header: Header,
+    from: SocketAddr,
+    sent: UnixMillis,
+    content: &'a [u8],
+}
+
+impl Member {
+    /// Accepts a datagram or refuses it, counts that, and wipes it.
+    pub(super) fn take_in(&mut self, from: SocketAddr, datagram: &mut [u8], now: Now) {
+        self.received.datagrams += 1;
+        self.received.bytes += datagram.len() as u64;
+        let mut seen = Seen::default();
+        let refusal = self.judge(from, datagram, now, &mut seen).err();
+        datagram.zeroize();
+        match refusal {
+            Some(refusal) => self.refused.count(refusal, from),
+            None => self.received.accepted += 1,
+        }
+        self.events.received(from, datagram.len(), seen, refusal);
+    }
+
+    fn judge(
+        &mut self,
+        from: SocketAddr,
+        datagram: &mut [u8],
+        now: Now,
+        seen: &mut Seen,
+    ) -> Result<(), Refusal> {
+        let header = Header::parse(datagram)?;
+        let kind = Kind::of(header.kind);
+        seen.kind = kind.map(Kind::name);
+        if (header.sender, header.boot) == self.life {
+            return Err(Refusal::OwnEcho);
+        }
+        self.gate.admit(from, now.mono)?;
+        let (sent, content) = self.opener.open(&header, datagram, now.wall.seconds())?;
+        if header.sender == self.life.0 {
+            return Err(Refusal::ClonedName);
+        }
+        let message = Authentic { header, from, sent, content };
+        let sender = self.sender(&message, now)?;
+        match (kind, sender) {
+            (Some(Kind::Challenge), _) => self.prove(&message, sender, now),
+            (Some(Kind::Proof), _) => self.check_proof(&message, sender, now),
+            (_, None) => {
+                self.challenge(&message, now);
+                Err(Refusal::Unproven)
+            }
+            (kind, Some(place)) => {
+                let content = Content::parse(kind.ok_or(Refusal::UnknownType)?, content);
+                let content = content.ok_or(Refusal::Malformed)?;
+                seen.items = content.len() as u64;
+                self.hear(&message, content, place, now)
+            }
+        }
+    }
+
+    /// The place of a message's sender, if that is known to live; the message is then new.
+    fn sender(&mut self, message: &Authentic<'_>, now: Now) -> Result<Option<usize>, Refusal> {
+        let place = self.peers.sender(&message.header, now.mono)?;
+        if let Some(place) = place {
+            let peer = self.peers.get(place);
+            if !peer.is_new(message.header.sequence) {
+                return Err(Refusal::Replayed);
+            }
+            peer.heard(message, now);
+        }
+        Ok(place)
+    }
+
+    /// Asks the sender of a message to prove that it lives, unless it was just asked.
+    fn challenge(&mut self, message: &Authentic<'_>, now: Now) {
+        let life = (message.header.sender, message.header.boot);
+        if let Some(proof) = self.proofs.challenge(life, now.mono) {
+            self.send_proof(Kind::Challenge, &proof, message.from, now);
+        }
+    }
+
+    /// Answers a challenge, and asks for the same if its sender is not known.
+    fn prove(&mut self, message: &Authentic<'_>, sender: Option<usize>, now: Now) -> Result<(), Refusal> {
+        let asked = self.read_proof(Kind::Challenge, message)?;
+        let challenger = (message.header.sender, message.header.boot);
+        if asked.to != self.life {
+            return Err(Refusal::WrongProof);
+        }
+        if !self.proofs.may_answer(challenger, now.mono) {
+            return Err(Refusal::AsksTooMuch);
+        }
+        let answer = Proof { to: challenger, ..asked };
+        self.send_proof(Kind::Proof, &answer, message.from, now);
+        if sender.is_none() {
+            self.challenge(message, now);
+        }
+        Ok(())
+    }
+
+    /// Takes the sender of an answer in, if it is what was asked of it.
+    fn check_proof(
+        &mut self,
+        message: &Authentic<'_>,
+        sender: Option<usize>,
+        now: Now,
+    ) -> Result<(), Refusal> {
+        let proof = self.read_proof(Kind::Proof, message)?;
+        let life = (message.header.sender, message.header.boot);
+        if proof.to != self.life || !self.proofs.holds(life, &proof.bytes, now.mono) {
+            return Err(Refusal::WrongProof);
+        }
+        if sender.is_some() {
+            return Ok(());
+        }
+        let (place, admitted) = self.peers.admit(life, message.from, now)?;
+        let peer = self.peers.get(place);
+        peer.is_new(message.header.sequence);
+        peer.heard(message, now);
+        let change = match admitted {
+            Admitted::New => PeerChange::Joined,
+            Admitted::Restarted => PeerChange::Restarted,
+        };
+        self.events.peer(peer, change);
+        Ok(())
+    }
+
+    fn read_proof(&self, kind: Kind, message: &Authentic<'_>) -> Result<Proof, Refusal> {
+        match Content::parse(kind, message.content) {
+            Some(Content::Challenge(proof) | Content::Proof(proof)) => Ok(proof),
+            _ => Err(Refusal::Malformed),
+        }
+    }
+
+    fn send_proof(&mut self, kind: Kind, proof: &Proof, to: SocketAddr, now: Now) {
+        self.outbox.send(kind, |draft| content::put_proof(draft, proof), Destination::One(to), now);
+    }
+
+    /// Does what a peer says.
+    fn hear(
+        &mut self,
+        message: &Authentic<'_>,
+        content: Content,
+        place: usize,
+        now: Now,
+    ) -> Result<(), Refusal> {
+        // Also of a peer whose clock is wrong, so that it can be named.
+        if let Content::Heartbeat(heartbeat) = &content {
+            if heartbeat.name.id() != message.header.sender {
+                return Err(Refusal::Malformed);
+            }
+            self.peers.get(place).heartbeat = Some(heartbeat.clone());
+        }
+        if now.wall.since(message.sent).unsigned_abs() > MAX_CLOCK_DIFFERENCE_MS {
+            return Err(Refusal::Clock);
+        }
+        match content {
+            Content::New(sessions) => self.take_all(sessions, now),
+            Content::Delete(burials) => self.bury_all(&burials, now),
+            Content::Get(ids) => return self.answer(&ids, place, message.from, now),
+            Content::Found(sessions) => return self.take_found(sessions, now),
+            Content::Missing(ids) => return self.note_missing(&ids, place, now),
+            Content::WarmUp { from } => return self.send_parts(from, place, message.from, now),
+            Content::Part(part) => return self.take_part(part, place, now),
+            Content::Heartbeat(_) | Content::Challenge(_) | Content::Proof(_) => {}
+        }
+        Ok(())
+    }
+
+    fn take_all(&mut self, sessions: Vec<SharedSession>, now: Now) {
+        for session in sessions {
+            self.take(session, now);
+        }
+    }
+
+    /// Puts a session of another host into the cache; says whether it is there.
+    fn take(&mut self, session: SharedSession, now: Now) -> bool {
+        let SharedSession { id, policy, lifespan, state } = session;
+        let lifespan = self.keys.limit(lifespan);
+        let put = self.cache.put(&id, policy, state, lifespan, Origin::Remote, now.wall.seconds());
+        let count = match put {
+            Put::Stored | Put::Replaced => &mut self.received.taken,
+            Put::Kept => &mut self.received.known,
+            Put::Buried => &mut self.received.buried,
+            Put::NotAlive => &mut self.received.not_alive,
+            Put::TooLarge => &mut self.received.too_large,
+        };
+        *count += 1;
+        put.is_stored() || put == Put::Kept
+    }
+
+    fn bury_all(&mut self, burials: &[(SessionId, UnixSeconds)], now: Now) {
+        self.received.deleted += burials.len() as u64;
+        for (id, until) in burials {
+            self.cache.bury(id, *until, now.wall.seconds());
+        }
+    }
+
+    /// Sends a peer what it wants, and says what is not here.
+    fn answer(&mut self, ids: &[SessionId], place: usize, from: SocketAddr, now: Now) -> Result<(), Refusal> {
+        if !self.peers.get(place).may_get(ids.len(), now.mono) {
+            return Err(Refusal::AsksTooMuch);
+        }
+        let (mut found, mut missing) = (Vec::new(), Vec::new());
+        for id in ids {
+            match self.cache.copy(id, now.wall.seconds()) {
+                Some(session) => found.push(session),
+                None => missing.push(*id),
+            }
+        }
+        let to = Destination::One(from);
+        self.outbox.send_sessions(Kind::Found, &found, to, now);
+        self.outbox.send_ids(Kind::Missing, &missing, to, now);
+        Ok(())
+    }
+
+    /// Takes sessions that were asked for; none else.
+    fn take_found(&mut self, sessions: Vec<SharedSession>, now: Now) -> Result<(), Refusal> {
+        let mut was_asked = false;
+        for session in sessions {
+            let Some(is_first) = self.pulls.found(&session.id, now.mono) else { continue };
+            was_asked = true;
+            if is_first {
+                let id = session.id;
+                let found = self.take(session, now);
+                self.events.answered(id, found);
+            } else {
+                self.received.known += 1;
+            }
+        }
+        if was_asked { Ok(()) } else { Err(Refusal::Unasked) }
+    }
+
+    fn note_missing(&mut self, ids: &[SessionId], place: usize, now: Now) -> Result<(), Refusal> {
+        let mut was_asked = false;
+        for id in ids {
+            let Some(is_over) = self.pulls.missing(id, place, now.mono) else { continue };
+            was_asked = true;
+            if is_over {
+                self.events.answered(*id, false);
+            }
+        }
+        if was_asked { Ok(()) } else { Err(Refusal::Unasked) }
+    }
+
+    /// Sends a peer that starts the next parts of all that is here.
+    fn send_parts(&mut self, asked: u64, place: usize, from: SocketAddr, now: Now) -> Result<(), Refusal> {
+        if !self.peers.get(place).may_warm_up(now.mono) {
+            return Err(Refusal::AsksTooMuch);
+        }
+        let mut at = Cursor::from_u64(asked);
+        for number in 1..=PARTS_PER_QUESTION {
+            let (sessions, next) = self.cache.export(at, self.outbox.room_for_part(), now.wall.seconds());
+            let is_last = next.is_none() || number == PARTS_PER_QUESTION;
+            if is_last || !sessions.is_empty() {
+                let next = next.map(Cursor::to_u64);
+                let put = |draft: &mut _| content::put_part(draft, asked, next, is_last);
+                self.outbox.send_part(put, &sessions, Destination::One(from), now);
+            }
+            let Some(next) = next else { break };
+            at = next;
+        }
+        Ok(())
+    }
+
+    fn take_part(&mut self, part: Part, place: usize, now: Now) -> Result<(), Refusal> {
+        let question = self.warm_up.part(place, &part, now.mono)?;
+        self.take_all(part.sessions, now);
+        self.ask_for_part(question, now);
+        Ok(())
+    }
+}
+
+impl Peer {
+    /// Takes note that a message of it came.
+    fn heard(&mut self, message: &Authentic<'_>, now: Now) {
+        self.address = message.from;
+        self.epoch = message.header.epoch;
+        self.heard_at = now;
+        self.lateness.note(now.wall.since(message.sent), now.mono);
+    }
+}

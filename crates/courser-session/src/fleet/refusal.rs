@@ -1,0 +1,153 @@
+//! Why a datagram from another host changed nothing. May not say anything of what was in it: these names go to logs.
+
+use std::fmt;
+
+/// Why a datagram was refused, in the order of the checks. Its [`name`](Refusal::name) is stable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Refusal {
+    /// It is shorter than the shortest message.
+    TooShort,
+    /// It is no message of courser.
+    NotOurs,
+    /// It is of a version that this release does not speak.
+    OtherVersion,
+    /// This host sent it: multicast gave it back.
+    OwnEcho,
+    /// Its source is not in the list of those allowed.
+    NotAllowed,
+    /// Its source has sent more than it may.
+    TooMany,
+    /// It belongs to another fleet, or to a fleet secret that this host has not got (any more).
+    OtherFleet,
+    /// Its epoch is not this one, nor one that clocks may differ by.
+    UnknownEpoch,
+    /// Its key did not seal these bytes.
+    Forged,
+    /// It bears this host's own name, but comes from another start of it: two hosts have the same name, or it was
+    /// recorded before the restart.
+    ClonedName,
+    /// It is from before the sender's last restart.
+    OlderBoot,
+    /// Its sender has yet to prove that it lives: it is challenged.
+    Unproven,
+    /// It is a challenge, or the answer to one, that this host is not (any more) concerned by.
+    WrongProof,
+    /// There are as many peers as can be.
+    TooManyPeers,
+    /// It has been seen before, or is too old to tell.
+    Replayed,
+    /// It was sent at a time too far from now by this host's clock: one of the two is wrong, or it was held back.
+    Clock,
+    /// Its type is new to this release.
+    UnknownType,
+    /// It is authentic, but not in form: the sender's mistake.
+    Malformed,
+    /// It answers what was not asked.
+    Unasked,
+    /// It asks for more than one peer may in this time.
+    AsksTooMuch,
+}
+
+impl Refusal {
+    /// Every reason, in the order of their declaration, which is the order of [`Refused`](super::Refused).
+    pub const ALL: [Self; 20] = [
+        Self::TooShort,
+        Self::NotOurs,
+        Self::OtherVersion,
+        Self::OwnEcho,
+        Self::NotAllowed,
+        Self::TooMany,
+        Self::OtherFleet,
+        Self::UnknownEpoch,
+        Self::Forged,
+        Self::ClonedName,
+        Self::OlderBoot,
+        Self::Unproven,
+        Self::WrongProof,
+        Self::TooManyPeers,
+        Self::Replayed,
+        Self::Clock,
+        Self::UnknownType,
+        Self::Malformed,
+        Self::Unasked,
+        Self::AsksTooMuch,
+    ];
+
+    /// The reason's name in logs and metrics: snake case, and never changed once published.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::TooShort => "too_short",
+            Self::NotOurs => "not_ours",
+            Self::OtherVersion => "other_version",
+            Self::OwnEcho => "own_echo",
+            Self::NotAllowed => "not_allowed",
+            Self::TooMany => "too_many",
+            Self::OtherFleet => "other_fleet",
+            Self::UnknownEpoch => "unknown_epoch",
+            Self::Forged => "forged",
+            Self::ClonedName => "cloned_name",
+            Self::OlderBoot => "older_boot",
+            Self::Unproven => "unproven",
+            Self::WrongProof => "wrong_proof",
+            Self::TooManyPeers => "too_many_peers",
+            Self::Replayed => "replayed",
+            Self::Clock => "clock",
+            Self::UnknownType => "unknown_type",
+            Self::Malformed => "malformed",
+            Self::Unasked => "unasked",
+            Self::AsksTooMuch => "asks_too_much",
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TooShort => "shorter than the shortest message",
+            Self::NotOurs => "no message of courser",
+            Self::OtherVersion => "of a version that this release does not speak",
+            Self::OwnEcho => "our own, given back",
+            Self::NotAllowed => "from a source that is not in the list",
+            Self::TooMany => "from a source that has sent more than it may",
+            Self::OtherFleet => "of another fleet, or under a fleet secret that this host has not got",
+            Self::UnknownEpoch => "of another epoch: a clock is wrong, or the message is old",
+            Self::Forged => "not sealed by the key that it names",
+            Self::ClonedName => {
+                "under our own name, from another start: two hosts of one name, or an old message"
+            }
+            Self::OlderBoot => "from before its sender's last restart",
+            Self::Unproven => "from a sender that has yet to prove that it lives",
+            Self::WrongProof => "a challenge or an answer that does not concern this start of this host",
+            Self::TooManyPeers => "from one peer more than there may be",
+            Self::Replayed => "seen before, or too old to tell",
+            Self::Clock => "sent at a time too far from ours: a clock is wrong, or it was held back",
+            Self::UnknownType => "of a type that is new to this release",
+            Self::Malformed => "authentic, but not in form",
+            Self::Unasked => "an answer to what was not asked",
+            Self::AsksTooMuch => "asks for more than a peer may",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_is_in_the_order_of_declaration() {
+        for (position, refusal) in Refusal::ALL.into_iter().enumerate() {
+            assert_eq!(refusal as usize, position, "{}", refusal.name());
+        }
+    }
+
+    #[test]
+    fn names_are_for_machines_and_sentences_for_people() {
+        for refusal in Refusal::ALL {
+            assert!(refusal.name().bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'));
+            assert!(refusal.to_string().contains(' '));
+        }
+        let names: std::collections::HashSet<_> = Refusal::ALL.map(Refusal::name).into();
+        assert_eq!(names.len(), Refusal::ALL.len());
+    }
+}

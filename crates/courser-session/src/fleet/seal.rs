@@ -1,0 +1,232 @@
+//! Seals messages and opens those of others. May not use a nonce twice, nor a key beyond the epochs that it is for.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use aws_lc_rs::hkdf::{HKDF_SHA256, Prk};
+use zeroize::Zeroizing;
+
+use super::message::{Draft, HEADER_LEN, Header, Sequence, TIME_LEN};
+use super::{Boot, Destination, MemberId, Now, Refusal, Transmit, UnixMillis};
+use crate::{FleetId, FleetKeys, MessageSecret, NoKey, UnixSeconds};
+
+/// Seals the messages of one start of a member.
+///
+/// The key is of this start alone, whose random half no other has; each message has the next number: no key and nonce
+/// come together twice.
+pub(super) struct Sealer {
+    keys: Arc<FleetKeys>,
+    sender: MemberId,
+    boot: Boot,
+    /// The key in use, and in which second it was found to be the right one.
+    current: Option<(Scope, LessSafeKey, UnixSeconds)>,
+    /// How many messages went to all, and to one.
+    sent: [u64; 2],
+}
+
+impl Sealer {
+    pub(super) fn new(keys: Arc<FleetKeys>, sender: MemberId, boot: Boot) -> Self {
+        Self { keys, sender, boot, current: None, sent: [0; 2] }
+    }
+
+    /// Fills in a draft's header and time, and seals it where it stands.
+    pub(super) fn seal(&mut self, mut draft: Draft, to: Destination, now: Now) -> Transmit {
+        let sequence = self.next_sequence(to);
+        let (scope, key) = self.key(now.wall.seconds());
+        let header = scope.header(draft.kind as u8, sequence).encode();
+        let mut bytes = std::mem::take(&mut *draft.bytes);
+        seal_in_place(key, &header, sequence, now.wall, &mut bytes);
+        Transmit { to, bytes }
+    }
+
+    fn next_sequence(&mut self, to: Destination) -> Sequence {
+        let [to_all, to_one] = &mut self.sent;
+        let (count, sequence): (_, fn(u64) -> Sequence) = match to {
+            Destination::All => (to_all, Sequence::to_all),
+            Destination::One(_) => (to_one, Sequence::to_one),
+        };
+        *count += 1;
+        sequence(*count)
+    }
+
+    /// The key of this second, looked for once in it.
+    fn key(&mut self, second: UnixSeconds) -> (Scope, &LessSafeKey) {
+        let is_current = matches!(&self.current, Some((.., checked)) if *checked == second);
+        if !is_current {
+            let secret = self.keys.sealing(second);
+            let scope =
+                Scope { fleet: secret.fleet, epoch: secret.epoch, sender: self.sender, boot: self.boot };
+            let key = match self.current.take() {
+                Some((old, key, _)) if old == scope => key,
+                _ => scope.key(&secret),
+            };
+            self.current = Some((scope, key, second));
+        }
+        let (scope, key, _) = self.current.as_ref().expect("it was just set");
+        (*scope, key)
+    }
+}
+
+/// Opens messages, and remembers the keys of those that were authentic: so it takes one operation, and whoever invents
+/// senders makes it forget none.
+pub(super) struct Opener {
+    keys: Arc<FleetKeys>,
+    /// With the second in which their epoch was last found to be in use.
+    known: VecDeque<(Scope, LessSafeKey, UnixSeconds)>,
+}
+
+impl Opener {
+    pub(super) fn new(keys: Arc<FleetKeys>) -> Self {
+        Self { keys, known: VecDeque::new() }
+    }
+
+    /// Opens a datagram where it stands; gives the time it was sent and what it says.
+    pub(super) fn open<'a>(
+        &mut self,
+        header: &Header,
+        datagram: &'a mut [u8],
+        now: UnixSeconds,
+    ) -> Result<(UnixMillis, &'a [u8]), Refusal> {
+        let scope = Scope::of(header);
+        if let Some(key) = self.known(&scope, now)? {
+            return open(key, header, datagram);
+        }
+        let secret = self.keys.opening(scope.fleet, scope.epoch, now).map_err(refusal)?;
+        let key = scope.key(&secret);
+        let opened = open(&key, header, datagram)?;
+        self.remember(scope, key, now);
+        Ok(opened)
+    }
+
+    /// A key that has opened something before, if its epoch is still in use.
+    fn known(&mut self, scope: &Scope, now: UnixSeconds) -> Result<Option<&LessSafeKey>, Refusal> {
+        let Some((_, key, checked)) = self.known.iter_mut().find(|(known, ..)| known == scope) else {
+            return Ok(None);
+        };
+        if *checked != now {
+            self.keys.opening(scope.fleet, scope.epoch, now).map_err(refusal)?;
+            *checked = now;
+        }
+        Ok(Some(key))
+    }
+
+    fn remember(&mut self, scope: Scope, key: LessSafeKey, now: UnixSeconds) {
+        if self.known.len() >= MAX_KNOWN {
+            self.known.pop_front();
+        }
+        self.known.push_back((scope, key, now));
+    }
+
+    /// Forgets the keys of epochs that are over.
+    pub(super) fn forget_old(&mut self, now: UnixSeconds) {
+        let keys = &self.keys;
+        self.known.retain(|(scope, ..)| keys.opening(scope.fleet, scope.epoch, now).is_ok());
+    }
+}
+
+/// What a key is for. Not two members, nor two starts of one, ever seal under the same.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Scope {
+    sender: MemberId,
+    boot: Boot,
+    epoch: u64,
+    fleet: FleetId,
+}
+
+impl Scope {
+    fn of(header: &Header) -> Self {
+        Self { fleet: header.fleet, epoch: header.epoch, sender: header.sender, boot: header.boot }
+    }
+
+    fn header(&self, kind: u8, sequence: Sequence) -> Header {
+        let Self { sender, boot, epoch, fleet } = *self;
+        Header { kind, fleet, epoch, sender, boot, sequence }
+    }
+
+    /// HKDF-Expand (RFC 5869, section 2.3) of the epoch's message secret, which is uniform and needs no extraction.
+    fn key(&self, secret: &MessageSecret) -> LessSafeKey {
+        let mut bytes = Zeroizing::new([0; 32]);
+        Prk::new_less_safe(HKDF_SHA256, secret.secret.as_bytes())
+            .expand(&[b"courser message key", &self.sender.0, &self.boot.0], HKDF_SHA256)
+            .and_then(|okm| okm.fill(&mut bytes[..]))
+            .expect("the length asked for is that of the hash, which is the buffer's");
+        let key = UnboundKey::new(&AES_256_GCM, &bytes[..]).expect("AES-256-GCM takes 32 bytes");
+        LessSafeKey::new(key)
+    }
+}
+
+/// Turns the draft in `bytes` into a message.
+fn seal_in_place(
+    key: &LessSafeKey,
+    header: &[u8; HEADER_LEN],
+    sequence: Sequence,
+    sent: UnixMillis,
+    bytes: &mut Vec<u8>,
+) {
+    let (head, content) = bytes.split_at_mut(HEADER_LEN);
+    head.copy_from_slice(header);
+    content[..TIME_LEN].copy_from_slice(&sent.0.to_be_bytes());
+    let tag = key
+        .seal_in_place_separate_tag(nonce(sequence), Aad::from(&*head), content)
+        .expect("sealing fails only beyond 2^36 bytes, and a datagram has under 2^16");
+    bytes.extend_from_slice(tag.as_ref());
+}
+
+fn open<'a>(
+    key: &LessSafeKey,
+    header: &Header,
+    datagram: &'a mut [u8],
+) -> Result<(UnixMillis, &'a [u8]), Refusal> {
+    let (head, sealed) = datagram.split_at_mut_checked(HEADER_LEN).ok_or(Refusal::TooShort)?;
+    let opened =
+        key.open_in_place(nonce(header.sequence), Aad::from(&*head), sealed).map_err(|_| Refusal::Forged)?;
+    let (time, content) = opened.split_first_chunk::<TIME_LEN>().ok_or(Refusal::TooShort)?;
+    Ok((UnixMillis(u64::from_be_bytes(*time)), content))
+}
+
+fn nonce(sequence: Sequence) -> Nonce {
+    let mut nonce = [0; NONCE_LEN];
+    nonce[NONCE_LEN - 8..].copy_from_slice(&sequence.0.to_be_bytes());
+    Nonce::assume_unique_for_key(nonce)
+}
+
+fn refusal(reason: NoKey) -> Refusal {
+    match reason {
+        NoKey::OtherFleet => Refusal::OtherFleet,
+        NoKey::UnknownEpoch => Refusal::UnknownEpoch,
+    }
+}
+
+/// For each of 64 peers a start under this epoch and one before.
+const MAX_KNOWN: usize = 128;
+
+/// A message as a peer of any release could send it, with whatever type and content: for tests and fuzzing.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub struct AnyMessage<'a> {
+    pub sender: MemberId,
+    pub boot: Boot,
+    /// With the highest bit, one to a single member.
+    pub sequence: u64,
+    pub kind: u8,
+    pub sent: UnixMillis,
+    /// What follows the time.
+    pub content: &'a [u8],
+}
+
+impl AnyMessage<'_> {
+    /// Seals it with what `keys` seal with at `now`.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn seal(&self, keys: &FleetKeys, now: UnixSeconds) -> Vec<u8> {
+        let secret = keys.sealing(now);
+        let scope = Scope { fleet: secret.fleet, epoch: secret.epoch, sender: self.sender, boot: self.boot };
+        let sequence = Sequence(self.sequence);
+        let mut bytes = vec![0; HEADER_LEN + TIME_LEN];
+        bytes.extend_from_slice(self.content);
+        let header = scope.header(self.kind, sequence).encode();
+        seal_in_place(&scope.key(&secret), &header, sequence, self.sent, &mut bytes);
+        bytes
+    }
+}

@@ -1,0 +1,133 @@
+//! How a member that starts fills its cache from another's, a part at a time. May not ask for more than it has taken:
+//! one question is open at a time.
+
+use super::content::Part;
+use super::peers::Peers;
+use super::{Refusal, WarmUpStatus};
+use crate::Cursor;
+
+/// How far a warm-up is.
+pub(super) struct WarmUp {
+    stage: Stage,
+    /// Places of the peers that fell silent, as bits.
+    tried: u64,
+    taken: u64,
+    started: u64,
+}
+
+enum Stage {
+    /// For peers to prove that they live and to say what they have.
+    Waiting {
+        until: u64,
+    },
+    /// For the answer to a question.
+    Asked(Question),
+    Over(WarmUpStatus),
+}
+
+/// A question that is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Question {
+    /// Whom it was put to.
+    pub(super) place: usize,
+    /// From where on.
+    pub(super) from: u64,
+    asked_at: u64,
+    /// From when on the rest of the answer is not waited for, once there was some of it; and where to go on.
+    rest: Option<(u64, u64)>,
+}
+
+impl WarmUp {
+    /// A warm-up of a member that starts at `mono`.
+    pub(super) fn new(is_wanted: bool, mono: u64) -> Self {
+        let stage = match is_wanted {
+            true => Stage::Waiting { until: mono.saturating_add(FIRST_HEARTBEATS_MS) },
+            false => Stage::Over(WarmUpStatus::NotWanted),
+        };
+        Self { stage, tried: 0, taken: 0, started: mono }
+    }
+
+    /// The question to ask now, if there is one.
+    pub(super) fn tick(&mut self, peers: &Peers, mono: u64) -> Option<Question> {
+        match self.stage {
+            Stage::Waiting { until } if mono >= until => self.choose(peers, mono),
+            Stage::Asked(Question { place, rest: Some((until, next)), .. }) if mono >= until => {
+                Some(self.ask(place, next, mono))
+            }
+            Stage::Asked(Question { place, asked_at, rest: None, .. })
+                if mono >= asked_at.saturating_add(SILENCE_MS) =>
+            {
+                self.tried |= 1 << place;
+                self.choose(peers, mono)
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes note of a part; gives the next question if this part was the last of its answer.
+    pub(super) fn part(&mut self, place: usize, part: &Part, mono: u64) -> Result<Option<Question>, Refusal> {
+        let Stage::Asked(question) = &mut self.stage else { return Err(Refusal::Unasked) };
+        if (question.place, question.from) != (place, part.asked) {
+            return Err(Refusal::Unasked);
+        }
+        self.taken += part.sessions.len() as u64;
+        if part.is_end {
+            self.stage = Stage::Over(WarmUpStatus::Done);
+            return Ok(None);
+        }
+        question.rest = Some((mono.saturating_add(REST_MS), part.next));
+        Ok(part.is_last.then(|| self.ask(place, part.next, mono)))
+    }
+
+    fn choose(&mut self, peers: &Peers, mono: u64) -> Option<Question> {
+        if let Some(place) = peers.richest(self.tried, mono) {
+            return Some(self.ask(place, Cursor::START.to_u64(), mono));
+        }
+        self.stage = match mono.saturating_sub(self.started) < GIVE_UP_MS {
+            true => Stage::Waiting { until: mono.saturating_add(SILENCE_MS) },
+            false => Stage::Over(WarmUpStatus::NobodyToAsk),
+        };
+        None
+    }
+
+    fn ask(&mut self, place: usize, from: u64, mono: u64) -> Question {
+        let question = Question { place, from, asked_at: mono, rest: None };
+        self.stage = Stage::Asked(question);
+        question
+    }
+
+    /// When [`tick`](Self::tick) has something to do.
+    pub(super) fn due(&self) -> Option<u64> {
+        match self.stage {
+            Stage::Waiting { until } | Stage::Asked(Question { rest: Some((until, _)), .. }) => Some(until),
+            Stage::Asked(Question { asked_at, .. }) => Some(asked_at.saturating_add(SILENCE_MS)),
+            Stage::Over(_) => None,
+        }
+    }
+
+    pub(super) fn status(&self) -> WarmUpStatus {
+        match self.stage {
+            Stage::Waiting { .. } => WarmUpStatus::Waiting,
+            Stage::Asked(_) => WarmUpStatus::Running,
+            Stage::Over(how) => how,
+        }
+    }
+
+    /// How many sessions have come.
+    pub(super) fn taken(&self) -> u64 {
+        self.taken
+    }
+}
+
+/// How many parts answer a question: enough that a way of a millisecond between hosts lets 100,000 sessions a second
+/// through, few enough that no buffer overflows.
+pub(super) const PARTS_PER_QUESTION: usize = 16;
+
+/// Everybody has sent a heartbeat by then, and a second one if the first came before the proof.
+const FIRST_HEARTBEATS_MS: u64 = 1500;
+/// How long a lost part is waited for.
+const REST_MS: u64 = 20;
+/// After which another peer is asked.
+const SILENCE_MS: u64 = 1000;
+/// After which there is nothing that would still be of use.
+const GIVE_UP_MS: u64 = 60_000;
