@@ -58,10 +58,17 @@ impl Intruder {
         *lock(&self.loot.0) = Kept { collecting: true, ..Kept::default() };
     }
 
+    /// Offers the sessions that it has from now on, and keeps those that it is given: as an orderly client does, but
+    /// to every server.
+    pub fn renew(&self) {
+        *lock(&self.loot.0) = Kept { collecting: true, offering: true, ..Kept::default() };
+    }
+
     /// Offers the sessions that it has from now on, and keeps no others. One of TLS 1.2 is offered again and again, a
     /// ticket of TLS 1.3 once.
     pub fn offer(&self) {
-        lock(&self.loot.0).collecting = false;
+        let mut kept = lock(&self.loot.0);
+        (kept.collecting, kept.offering) = (false, true);
     }
 
     /// How many connections can still be offered a session.
@@ -118,6 +125,7 @@ struct Loot(Mutex<Kept>);
 #[derive(Debug, Default)]
 struct Kept {
     collecting: bool,
+    offering: bool,
     tls12: Option<Tls12ClientSessionValue>,
     tls13: VecDeque<Tls13ClientSessionValue>,
 }
@@ -138,7 +146,7 @@ impl ClientSessionStore for Loot {
 
     fn tls12_session(&self, _: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
         let kept = lock(&self.0);
-        if kept.collecting { None } else { kept.tls12.clone() }
+        kept.tls12.clone().filter(|_| kept.offering)
     }
 
     fn remove_tls12_session(&self, _: &ServerName<'static>) {}
@@ -152,6 +160,6 @@ impl ClientSessionStore for Loot {
 
     fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
         let mut kept = lock(&self.0);
-        if kept.collecting { None } else { kept.tls13.pop_front() }
+        if kept.offering { kept.tls13.pop_back() } else { None }
     }
 }

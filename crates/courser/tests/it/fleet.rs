@@ -14,7 +14,7 @@ fn courser(arguments: &[&str]) -> Finished {
 }
 
 /// A new fleet's key.
-fn keygen(folder: &Path, name: &str) -> PathBuf {
+pub(crate) fn keygen(folder: &Path, name: &str) -> PathBuf {
     let file = folder.join(name);
     let made = courser(&["fleet", "keygen", "--out", file.to_str().unwrap()]);
     assert!(made.status.success(), "{made:?}");

@@ -7,6 +7,7 @@ mod client_certificates;
 mod clients;
 mod fleet;
 mod negotiation;
+mod policy_grid;
 mod resumption;
 
 mod backends;
