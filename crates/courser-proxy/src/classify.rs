@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::task::Poll;
 
+use courser_session::SessionId;
 use courser_telemetry::{End, EndReason};
 use courser_wire::alert::{self, Description};
 use courser_wire::hello::ClientHello;
@@ -41,8 +42,8 @@ pub(crate) struct Offer {
     pub(crate) ticket: bool,
     /// Whether it offers TLS 1.3 pre-shared keys.
     pub(crate) psk: bool,
-    /// Whether it offers a session ID.
-    pub(crate) session_id: bool,
+    /// The session ID that it offers.
+    pub(crate) session_id: Option<SessionId>,
 }
 
 /// Waits for the whole ClientHello and reads it.
@@ -136,7 +137,7 @@ impl Offer {
             takes_tickets: hello.session_ticket.is_some(),
             ticket: hello.session_ticket.is_some_and(|ticket| !ticket.is_empty()),
             psk: !hello.psk_identities.is_empty(),
-            session_id: !hello.session_id.is_empty(),
+            session_id: SessionId::try_from(hello.session_id).ok(),
         }
     }
 }

@@ -41,8 +41,12 @@ pub(crate) async fn close(finished: Finished) {
         }
         // What the backend has said still arrives, but no close_notify: the client can tell that it is not the whole.
         EndReason::BackendReset => say_goodbye(&client, &mut to_client, false).await,
+        EndReason::ClientAlert => {
+            client.delete_session(client.account.facts.as_deref());
+            say_goodbye(&client, &mut to_client, true).await;
+        }
         // The alert is in `to_client`.
-        EndReason::BadRecord | EndReason::ClientAlert => say_goodbye(&client, &mut to_client, true).await,
+        EndReason::BadRecord => say_goodbye(&client, &mut to_client, true).await,
         _ => {}
     }
     // What came before may be cut short, and the backend should not take it for the whole.

@@ -1,11 +1,13 @@
 //! The life of one connection, step by step. Each step takes what the one before gave, so none can be skipped,
 //! repeated or done out of order; a step that ends the connection gives an [`Ending`] instead.
 
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use courser_net::Stream;
 use courser_telemetry::End;
+use courser_tls::Facts;
 
 use crate::accept::Accepted;
 use crate::account::Account;
@@ -24,7 +26,7 @@ pub(crate) async fn serve(accepted: Accepted) {
 async fn path(accepted: Accepted) -> Result<(), Box<Ending>> {
     let classified = classify::classify(accepted).await?;
     let chosen = certificate::choose(classified)?;
-    let primed = resume::prime(chosen);
+    let primed = resume::prime(chosen).await;
     let secured = handshake::handshake(primed).await?;
     let connected = backend::connect(secured).await?;
     let announced = announce::announce(connected)?;
@@ -58,6 +60,21 @@ pub(crate) struct Ending {
 }
 
 impl Client {
+    /// The client's address, as far as anybody knows it.
+    pub(crate) fn address(&self) -> Option<IpAddr> {
+        self.account.claimed.or(self.account.peer).map(|address| address.ip())
+    }
+
+    /// Deletes the session of this connection, of whose handshake these are the facts, here and everywhere: the client has
+    /// ended it with an error, and has said so under its keys, which nobody could who only saw the session's ID. Such a
+    /// session must not be resumed (RFC 5246, section 7.2.2).
+    pub(crate) fn delete_session(&self, facts: Option<&Facts>) {
+        let session = facts.and_then(|facts| facts.session);
+        if let (Some(session), Some(exchange)) = (session, &self.worker.exchange) {
+            exchange.deleted(&session.id, session.expires);
+        }
+    }
+
     /// Ends the connection without a word: the client is gone.
     pub(crate) fn gone(self, end: impl Into<End>) -> Box<Ending> {
         self.ending(end, Vec::new())

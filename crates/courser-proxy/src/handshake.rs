@@ -1,6 +1,7 @@
 //! The handshake itself, under the deadline that began with the connection.
 
 use std::future::poll_fn;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -55,6 +56,7 @@ pub(crate) async fn handshake(primed: Primed) -> Result<Secured, Box<Ending>> {
             Ok(Secured { client, host, tls, received, plaintext, tickets: out, client_closed })
         }
         Err(end) => {
+            forget_session(&client, &mut exchange.tls, &end);
             client.worker.buffers.give(exchange.received);
             Err(client.ending(end, exchange.out.pending()))
         }
@@ -148,15 +150,27 @@ fn failed(failure: Failure) -> End {
     End::with(reason, failure.detail)
 }
 
+/// A client may say right behind its Finished that it ends the connection with an error.
+fn forget_session(client: &Client, tls: &mut ServerConnection, end: &End) {
+    let facts = tls.finish_handshake().filter(|_| end.reason == EndReason::ClientAlert);
+    client.delete_session(facts.as_ref());
+}
+
 fn note_facts(client: &mut Client, tls: &mut ServerConnection, offered: Option<Resumption>) {
+    let worker = Rc::clone(&client.worker);
     let account = &mut client.account;
     account.secured();
-    let Some(facts) = tls.finish_handshake() else { return };
+    let Some(mut facts) = tls.finish_handshake() else { return };
+    if let (Some(made), Some(exchange)) = (facts.made.take(), &worker.exchange) {
+        exchange.made(made);
+    }
     // Where no tickets are given out, a client that would take one comes back with a session ID that, beforehand,
     // looks like the random one of a client that has no session.
     let by = offered.unwrap_or(if tls.is_tls13() { Resumption::Psk } else { Resumption::SessionId });
-    account.session = Some(if facts.resumed { by } else { Resumption::Full });
+    let by = if facts.resumed { by } else { Resumption::Full };
     let miss = facts.miss.or(offered.map(|_| Miss::NotFound)).filter(|_| !facts.resumed);
+    worker.counters.handshake(by, &facts, miss);
+    account.session = Some(by);
     account.miss = miss.map(Miss::name);
     account.facts = Some(Box::new(facts));
 }

@@ -2,7 +2,8 @@
 //!
 //! [`connection`] is the spine: one call per step, each step in the file that bears its name. A connection lives on one
 //! [`worker`] thread and takes no process-wide lock. Settings arrive as plain structs in [`settings`]; this crate
-//! reads no configuration and no file.
+//! reads no configuration and no file. What goes on between hosts is in [`fleet`], on a thread of its own; what a
+//! connection has to do with it is in [`sharing`].
 
 mod connection;
 
@@ -20,11 +21,17 @@ mod resume;
 pub mod settings;
 pub mod worker;
 
+pub mod counters;
+pub mod fleet;
+pub mod sharing;
+
 mod buffers;
 mod deadline;
 mod resolve;
 mod turn;
 
 pub use certificate::Certificates;
+pub use counters::{Counters, Counts};
 pub use resolve::{Backend, Resolver};
+pub use sharing::Sharing;
 pub use worker::{Phase, Worker};

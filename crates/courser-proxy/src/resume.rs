@@ -1,8 +1,10 @@
 //! What the handshake will be told about sessions: the policy that one has to come from, and how the client could name
-//! one. Sessions are looked up in this host's own memory, from within the handshake; nothing waits.
+//! one. The handshake looks sessions up in this host's own memory. One that may be on another host is fetched before the
+//! handshake begins, within a few milliseconds: from within it nothing could wait.
 
 use std::sync::Arc;
 
+use courser_session::SessionId;
 use courser_telemetry::Resumption;
 use courser_tls::{HandshakePlan, SessionOffer, Version};
 
@@ -10,6 +12,7 @@ use crate::certificate::{Choice, Chosen};
 use crate::classify::Offer;
 use crate::connection::Client;
 use crate::settings::Host;
+use crate::sharing::Exchange;
 
 /// A connection ready for its handshake.
 pub(crate) struct Primed {
@@ -22,13 +25,35 @@ pub(crate) struct Primed {
     pub(crate) offered: Option<Resumption>,
 }
 
-/// Makes the plan of the handshake.
-pub(crate) fn prime(chosen: Chosen) -> Primed {
+/// Makes the plan of the handshake, and fetches the session that it may need.
+pub(crate) async fn prime(chosen: Chosen) -> Primed {
     let Chosen { client, received, offer, host, choice } = chosen;
     let by = session_offer(&offer, choice.version);
-    let plan = HandshakePlan::new(Arc::clone(&choice.identity), host.policy, by);
+    let mut plan = HandshakePlan::new(Arc::clone(&choice.identity), host.policy, by);
+    if let Some((exchange, id)) = lacking(&client, &offer, by, &host) {
+        // Boxed, because few connections come here and all would have to hold the room for it.
+        let fetched = Box::pin(exchange.look_up(id, client.address(), &client.worker.counters)).await;
+        if let Err(miss) = fetched {
+            plan.asked_elsewhere(miss);
+        }
+    }
     let offered = offered(&offer, choice.version);
     Primed { client, received, host, choice, plan, offered }
+}
+
+/// The session that the client names by an ID which means something, if this host has not got it and others may.
+///
+/// A client that offers TLS 1.3 puts a random ID into each hello unless it has a session of TLS 1.2 (RFC 8446, section
+/// 4.1.2); nothing tells the two apart, and asking for the random ones would burden every host with every handshake.
+fn lacking<'a>(
+    client: &'a Client,
+    offer: &Offer,
+    by: SessionOffer,
+    host: &Host,
+) -> Option<(&'a Exchange, SessionId)> {
+    let (id, exchange) = (offer.session_id?, client.worker.exchange.as_ref()?);
+    let random = offer.tls13 || (by == SessionOffer::Tickets && exchange.gives_tickets());
+    (!random && exchange.lacks(&id, &host.policy)).then_some((exchange, id))
 }
 
 fn session_offer(offer: &Offer, version: Version) -> SessionOffer {
@@ -43,6 +68,8 @@ fn offered(offer: &Offer, version: Version) -> Option<Resumption> {
     match version {
         Version::Tls13 => offer.psk.then_some(Resumption::Psk),
         Version::Tls12 if offer.ticket => Some(Resumption::Ticket),
-        Version::Tls12 => (offer.session_id && !offer.takes_tickets).then_some(Resumption::SessionId),
+        Version::Tls12 => {
+            (offer.session_id.is_some() && !offer.takes_tickets).then_some(Resumption::SessionId)
+        }
     }
 }

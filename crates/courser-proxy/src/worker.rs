@@ -14,8 +14,10 @@ use tokio::task::JoinHandle;
 
 use crate::accept;
 use crate::buffers::Buffers;
+use crate::counters::Counters;
 use crate::deadline::Wheel;
 use crate::settings::Listener;
+use crate::sharing::{Exchange, Sharing};
 use crate::turn::Turn;
 
 /// What a process does with its connections.
@@ -41,6 +43,10 @@ pub struct Worker {
     pub max_connections: usize,
     /// Its end of the connection log.
     pub lines: Lines,
+    /// What it needs to share sessions by ID; `None` where there are none.
+    pub sharing: Option<Sharing>,
+    /// Where it counts its handshakes.
+    pub counters: Arc<Counters>,
     /// What to do, from the process's main thread.
     pub phase: watch::Receiver<Phase>,
 }
@@ -49,12 +55,13 @@ impl Worker {
     /// Serves until the phase says to stop, or the last connection has ended while draining. Fails only if the runtime
     /// cannot be made.
     pub fn run(self) -> io::Result<()> {
-        let Self { index, cpu, sockets, max_connections, lines, phase } = self;
+        let Self { index, cpu, sockets, max_connections, lines, sharing, counters, phase } = self;
         if let Some(cpu) = cpu {
             cpu::pin(cpu)?;
         }
         let runtime = runtime()?;
-        let state = WorkerState::new(index, max_connections, lines);
+        let state =
+            runtime.block_on(async { WorkerState::new(index, max_connections, lines, sharing, counters) });
         CURRENT.set(Some(Rc::clone(&state)));
         let served = runtime.block_on(serve(Rc::clone(&state), sockets, phase));
         // Connections that are still there end here, each with its line.
@@ -114,6 +121,8 @@ pub(crate) struct WorkerState {
     pub(crate) turn: Rc<Turn>,
     pub(crate) lines: Lines,
     pub(crate) events: Events,
+    pub(crate) exchange: Option<Exchange>,
+    pub(crate) counters: Arc<Counters>,
     max_connections: usize,
     open: Cell<usize>,
     opened: Cell<u64>,
@@ -123,7 +132,13 @@ pub(crate) struct WorkerState {
 }
 
 impl WorkerState {
-    fn new(index: u16, max_connections: usize, lines: Lines) -> Rc<Self> {
+    fn new(
+        index: u16,
+        max_connections: usize,
+        lines: Lines,
+        sharing: Option<Sharing>,
+        counters: Arc<Counters>,
+    ) -> Rc<Self> {
         Rc::new(Self {
             index,
             buffers: Buffers::default(),
@@ -131,6 +146,8 @@ impl WorkerState {
             turn: Rc::default(),
             lines,
             events: Events::default(),
+            exchange: sharing.map(Exchange::new),
+            counters,
             max_connections,
             open: Cell::new(0),
             opened: Cell::new(0),

@@ -29,7 +29,7 @@ mod terms;
 pub use client_auth::{Authorities, ClientAuth, ClientCertificate, Demand};
 pub use failure::{Failure, FailureKind};
 pub use identity::{Identity, IdentityError, KeyKind};
-pub use plan::{HandshakePlan, SessionOffer};
+pub use plan::{HandshakePlan, KeptSession, SessionOffer};
 pub use records::{Progress, RECORD_OVERHEAD, State};
 pub use selfsigned::{self_signed, self_signed_rsa};
 pub use server::{Facts, ServerConnection};

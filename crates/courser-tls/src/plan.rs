@@ -24,6 +24,17 @@ pub enum SessionOffer {
     SessionId,
 }
 
+/// A session that is kept by its ID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptSession {
+    /// The ID.
+    pub id: SessionId,
+    /// Where it was made.
+    pub origin: Origin,
+    /// Until when it may be resumed.
+    pub expires: UnixSeconds,
+}
+
 /// What was decided for one handshake.
 #[derive(Debug)]
 pub struct HandshakePlan {
@@ -41,9 +52,9 @@ pub struct HandshakePlan {
     pub(crate) miss: Option<Miss>,
     /// What asking elsewhere for the session came to; it explains that this host has none.
     elsewhere: Option<Miss>,
-    /// ID of the session that is being resumed, and where it was made.
-    pub(crate) found: Option<(SessionId, Origin)>,
-    /// The session that was made and is kept by its ID.
+    /// The session that is being resumed or was made, if it is kept by its ID.
+    pub(crate) session: Option<KeptSession>,
+    /// The one that was made, to be told to others.
     pub(crate) made: Option<SharedSession>,
     /// Scheme that the certificate's key signed with.
     pub(crate) scheme: Option<u16>,
@@ -60,7 +71,7 @@ impl HandshakePlan {
             client_ends: None,
             miss: None,
             elsewhere: None,
-            found: None,
+            session: None,
             made: None,
             scheme: None,
         }

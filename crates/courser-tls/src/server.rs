@@ -3,12 +3,12 @@
 use rustls::server::UnbufferedServerConnection;
 use rustls::{HandshakeKind, ProtocolVersion};
 
-use courser_session::{Miss, Origin, SessionId, SharedSession};
+use courser_session::{Miss, SharedSession};
 
 use crate::client_auth::{self, ClientCertificate};
 use crate::failure::{Failure, FailureKind};
 use crate::names;
-use crate::plan::{self, HandshakePlan};
+use crate::plan::{self, HandshakePlan, KeptSession};
 use crate::records::{self, Progress};
 use crate::terms::{SuiteOrder, Terms};
 
@@ -37,10 +37,8 @@ pub struct Facts {
     pub resumed: bool,
     /// Why an offered session was not.
     pub miss: Option<Miss>,
-    /// Where the session was made that was resumed by its ID.
-    pub origin: Option<Origin>,
-    /// ID of the session that was made or resumed, where sessions are kept by their ID.
-    pub session_id: Option<SessionId>,
+    /// The session that was made or resumed, if it is kept by its ID.
+    pub session: Option<KeptSession>,
     /// The session that was made and is kept by its ID. It holds secrets: take it out, and let it go soon.
     pub made: Option<SharedSession>,
     /// The client's certificate, verified now or when the session was made.
@@ -93,8 +91,11 @@ impl ServerConnection {
         })
     }
 
-    /// What the handshake agreed on, once it is done; the plan ends here.
+    /// What the handshake agreed on, once it is done: the client's Finished is verified. The plan ends here.
     pub fn finish_handshake(&mut self) -> Option<Facts> {
+        if self.tls.is_handshaking() {
+            return None;
+        }
         let (version, suite) = (self.tls.protocol_version()?, self.tls.negotiated_cipher_suite()?);
         let plan = self.plan.take()?;
         let resumed = self.resumed();
@@ -107,8 +108,7 @@ impl ServerConnection {
             alpn: self.tls.alpn_protocol().map(<[u8]>::to_vec),
             resumed,
             miss: plan.miss.filter(|_| !resumed),
-            origin: plan.found.map(|(_, origin)| origin),
-            session_id: plan.made.as_ref().map(|made| made.id).or(plan.found.map(|(id, _)| id)),
+            session: plan.session,
             made: plan.made,
             client: self.tls.peer_certificates().and_then(<[_]>::first).map(ClientCertificate::read),
         })
@@ -150,7 +150,7 @@ impl ServerConnection {
         let resumed = self.resumed();
         if let Some(plan) = self.plan.as_mut().filter(|plan| !resumed && plan.lifespan.is_some()) {
             plan.lifespan = None;
-            plan.found = None;
+            plan.session = None;
             plan.miss = Some(Miss::OtherParameters);
         }
     }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use courser_session::{
-    Cache, Lifespan, Miss, Origin, SessionId, SharedSession, State, Ticketer, UnixSeconds,
+    Cache, Lifespan, Miss, Origin, SessionId, SharedSession, State, Stored, Ticketer, UnixSeconds,
 };
 use rustls::server::{ProducesTickets, StoresServerSessions};
 
-use crate::plan::{HandshakePlan, SessionOffer, with_current};
+use crate::plan::{HandshakePlan, KeptSession, SessionOffer, with_current};
 use crate::random;
 
 /// Sessions of this process: the cache for session IDs, the keys for tickets, the lifetime of both.
@@ -66,7 +66,11 @@ impl StoresServerSessions for Sessions {
         with_current(|plan| {
             let (policy, lifespan, state) = (plan.policy, self.lifespan(plan), State::from(state));
             let put = cache.put(&id, policy, state.clone(), lifespan, Origin::Local, now());
-            plan.made = put.is_stored().then_some(SharedSession { id, policy, lifespan, state });
+            if put.is_stored() {
+                let (origin, expires) = (Origin::Local, lifespan.expires);
+                plan.session = Some(KeptSession { id, origin, expires });
+                plan.made = Some(SharedSession { id, policy, lifespan, state });
+            }
         })
         .is_some()
     }
@@ -78,7 +82,10 @@ impl StoresServerSessions for Sessions {
                 return None;
             }
             let found = cache.get(&id, &plan.policy, now());
-            plan.found = found.as_ref().ok().map(|stored| (id, stored.origin));
+            plan.session = found.as_ref().ok().map(|stored| {
+                let Stored { lifespan, origin, .. } = stored;
+                KeptSession { id, origin: *origin, expires: lifespan.expires }
+            });
             Self::found(plan, found.map(|stored| (stored.state.to_vec(), stored.lifespan)))
         })?
     }

@@ -13,7 +13,7 @@ use courser_config::{
 use courser_net::cpu::Cpus;
 use courser_net::{Address, Socket, limits, systemd};
 use courser_proxy::settings::{Announce, Host, Listener, Names};
-use courser_proxy::{Certificates, Resolver};
+use courser_proxy::{Certificates, Resolver, Sharing};
 use courser_session::{Cache, DEFAULT_SHARDS, EpochLength, FleetKeys, PolicyHash, Ticketer, Vault};
 use courser_telemetry::Format;
 use courser_telemetry::event::say;
@@ -47,6 +47,8 @@ pub(crate) struct Assembly {
     pub(crate) name: String,
     /// Where the cache is kept from one start to the next.
     pub(crate) session_file: Option<SessionFile>,
+    /// What workers need to share sessions by ID.
+    pub(crate) sharing: Option<Sharing>,
     /// Held for its thread.
     pub(crate) _resolver: Resolver,
 }
@@ -91,8 +93,15 @@ pub(crate) fn assemble(
         control: config.process.control.clone(),
         name: host_name(config),
         cache: sessions.cache.clone(),
+        sharing: sharing(&sessions),
         _resolver: resolver,
     })
+}
+
+/// With nobody yet: a session is deleted here all the same when its client says so.
+fn sharing(sessions: &Sessions) -> Option<Sharing> {
+    let (cache, tickets) = (Arc::clone(sessions.cache.as_ref()?), sessions.ticketer.is_some());
+    Some(Sharing::alone(cache, tickets))
 }
 
 fn pinned(config: &Config, cpus: &Cpus, worker: usize) -> Option<usize> {

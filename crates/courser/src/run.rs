@@ -104,7 +104,9 @@ fn start_workers(
     for (index, (sockets, cpu)) in assembly.sockets.into_iter().zip(assembly.cpus).enumerate() {
         let index = u16::try_from(index).expect("the configuration allows 1024 workers");
         let (lines, phase) = (sink.lines(assembly.log), phase.subscribe());
-        let worker = Worker { index, cpu, sockets, max_connections: assembly.max_connections, lines, phase };
+        let (max_connections, sharing) = (assembly.max_connections, assembly.sharing.clone());
+        let counters = Arc::default();
+        let worker = Worker { index, cpu, sockets, max_connections, lines, sharing, counters, phase };
         let ended = Ended { index, events: events.clone() };
         thread::Builder::new()
             .name(format!("worker-{index}"))

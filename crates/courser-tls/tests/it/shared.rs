@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use courser_session::{Cache, Miss, Origin, PolicyHash, SharedSession, UnixSeconds};
+use courser_session::{Cache, Miss, Origin, PolicyHash, SessionId, SharedSession, UnixSeconds};
 use courser_tls::client::{ClientConnection, ClientTerms, Engine, Purse, Resume};
 use courser_tls::{Facts, HandshakePlan, ServerConnection, SessionOffer, Sessions, SuiteOrder};
 
@@ -44,6 +44,10 @@ fn now() -> UnixSeconds {
     UnixSeconds(SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs())
 }
 
+fn kept(facts: &Facts) -> Option<(SessionId, Origin, UnixSeconds)> {
+    facts.session.map(|session| (session.id, session.origin, session.expires))
+}
+
 fn by_id() -> ClientTerms {
     terms(Engine::Real, &offer(TLS12, P256, Resume::SessionId))
 }
@@ -53,14 +57,15 @@ fn a_session_that_was_made_resumes_on_another_host_which_knows_whence_it_is() {
     let (host, other, terms) = (Host::by_id(), Host::by_id(), by_id());
     let (_, mut facts, purse) = meet(&host.server, &terms, Purse::default());
     let made = facts.made.take().expect("it is kept by its ID");
-    assert_eq!((facts.session_id, facts.origin), (Some(made.id), None));
+    assert_eq!(kept(&facts), Some((made.id, Origin::Local, made.lifespan.expires)));
     other.takes(&made);
     let (_, there, purse) = meet(&other.server, &terms, purse);
-    assert_eq!((there.resumed, there.origin), (true, Some(Origin::Remote)));
-    assert_eq!(there.session_id, Some(made.id));
+    assert!(there.resumed);
+    assert_eq!(kept(&there), Some((made.id, Origin::Remote, made.lifespan.expires)));
     assert!(there.made.is_none(), "only a full handshake makes one");
     let (_, here, _) = meet(&host.server, &terms, purse);
-    assert_eq!((here.resumed, here.origin), (true, Some(Origin::Local)));
+    assert!(here.resumed);
+    assert_eq!(kept(&here), Some((made.id, Origin::Local, made.lifespan.expires)));
 }
 
 #[test]
@@ -72,7 +77,7 @@ fn where_tickets_are_taken_there_is_nothing_to_share() {
         let (_, resumed, _) = meet(&host.server, &terms, purse);
         assert!(resumed.resumed);
         for facts in [full, resumed] {
-            assert!(facts.made.is_none() && facts.session_id.is_none() && facts.origin.is_none());
+            assert!(facts.made.is_none() && facts.session.is_none());
         }
     }
 }

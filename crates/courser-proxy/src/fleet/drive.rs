@@ -1,0 +1,240 @@
+//! The fleet's thread: waits for datagrams, for requests and for the time, and does what the member says.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, TrySendError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use courser_net::datagram::{Batch, Outgoing};
+use courser_net::{DatagramSocket, Datagrams};
+use courser_session::fleet::{Destination, Event, Member, Now, PeerChange, Transmit, UnixMillis};
+use courser_telemetry::Events;
+use courser_telemetry::event::say;
+use tokio::sync::mpsc;
+use tokio::time::sleep_until;
+
+use super::handle::Request;
+use super::status::{FleetStatus, UnsentCounts};
+use super::waiting::Waiting;
+
+/// Requests and datagrams that are handled before the others get their turn.
+const AT_ONCE: usize = 128;
+
+/// How long nothing is received after a failure, so that one that lasts does not take a core.
+const REST: Duration = Duration::from_millis(10);
+
+/// What the fleet's thread has.
+pub(super) struct Driver {
+    datagrams: Datagrams,
+    member: Member,
+    requests: mpsc::Receiver<Request>,
+    clock: Clock,
+    /// What does not change, and the counts.
+    told: Told,
+    waiting: Waiting,
+    watchers: Vec<SyncSender<String>>,
+    events: Events,
+}
+
+/// What a status says beside the member's.
+pub(super) struct Told {
+    address: SocketAddr,
+    peers: Vec<SocketAddr>,
+    pub(super) max_payload: usize,
+    receive_buffer: usize,
+    unsent: UnsentCounts,
+    receive_errors: u64,
+    left_out: Arc<AtomicU64>,
+}
+
+impl Told {
+    pub(super) fn new(
+        socket: &DatagramSocket,
+        mut peers: Vec<SocketAddr>,
+        left_out: Arc<AtomicU64>,
+    ) -> io::Result<Self> {
+        let (address, source) = (socket.address(), socket.source()?);
+        if address.ip().is_multicast() {
+            peers = vec![address];
+        }
+        peers.retain(|peer| *peer != source);
+        Ok(Self {
+            address,
+            max_payload: socket.payload_limit(&peers),
+            peers,
+            receive_buffer: socket.receive_buffer()?,
+            unsent: UnsentCounts::default(),
+            receive_errors: 0,
+            left_out,
+        })
+    }
+}
+
+impl Driver {
+    pub(super) fn new(
+        datagrams: Datagrams,
+        member: Member,
+        requests: mpsc::Receiver<Request>,
+        clock: Clock,
+        told: Told,
+    ) -> Self {
+        let (waiting, watchers, events) = (Waiting::default(), Vec::new(), Events::default());
+        Self { datagrams, member, requests, clock, told, waiting, watchers, events }
+    }
+
+    /// Runs until nobody is left who could ask for anything.
+    pub(super) async fn run(mut self) {
+        let (mut batch, mut requests) = (Batch::default(), Vec::new());
+        loop {
+            self.deliver();
+            let due = self.clock.moment(self.member.next_tick());
+            tokio::select! {
+                received = self.datagrams.receive(&mut batch) => self.received(received, &mut batch).await,
+                count = self.requests.recv_many(&mut requests, AT_ONCE) => match count {
+                    0 => return,
+                    _ => requests.drain(..).for_each(|request| self.requested(request)),
+                },
+                () = sleep_until(due.into()) => {}
+            }
+            self.tick();
+        }
+    }
+
+    fn tick(&mut self) {
+        let now = self.clock.now();
+        if now.mono >= self.member.next_tick() {
+            self.member.tick(now);
+        }
+    }
+
+    async fn received(&mut self, received: io::Result<()>, batch: &mut Batch) {
+        if let Err(error) = received {
+            self.told.receive_errors += 1;
+            self.events.warn("fleet_receive", format_args!("fleet: cannot receive: {error}"));
+            return tokio::time::sleep(REST).await;
+        }
+        let now = self.clock.now();
+        for (from, datagram) in batch.datagrams() {
+            self.member.receive(from, datagram, now);
+        }
+    }
+
+    fn requested(&mut self, request: Request) {
+        let now = self.clock.now();
+        match request {
+            Request::Made(session) => self.member.made(&session, now),
+            Request::Deleted(id) => self.member.deleted(&id, now),
+            Request::Pull(id, waiter) => {
+                self.waiting.add(id, waiter);
+                self.member.want(&id, now);
+            }
+            // Who has lost patience is not there any more.
+            Request::Status(answer) => drop(answer.try_send(self.status(now))),
+            Request::Watch(watcher) => {
+                self.watchers.push(watcher);
+                self.member.watch(true);
+            }
+        }
+    }
+
+    /// Hands out what the member has to say, until it has nothing more.
+    fn deliver(&mut self) {
+        loop {
+            while let Some(event) = self.member.poll_event() {
+                self.happened(event);
+            }
+            let transmits: Vec<_> =
+                std::iter::from_fn(|| self.member.poll_transmit()).take(AT_ONCE).collect();
+            if transmits.is_empty() {
+                return;
+            }
+            self.send(&transmits);
+        }
+    }
+
+    fn send(&mut self, transmits: &[Transmit]) {
+        let messages: Vec<_> =
+            transmits.iter().flat_map(|transmit| addressed(transmit, &self.told.peers)).collect();
+        for unsent in self.datagrams.send(&messages) {
+            self.told.unsent.count(&unsent);
+            self.events.warn("fleet_send", format_args!("fleet: {unsent}"));
+        }
+    }
+
+    fn happened(&mut self, event: Event) {
+        match event {
+            Event::Answered { id, found } => self.waiting.answer(&id, found),
+            Event::Peer { label, address, change } => self.peer_changed(&label, address, change),
+            Event::Passed(passed) => self.tell_watchers(&passed.to_string()),
+        }
+    }
+
+    fn peer_changed(&self, label: &str, address: SocketAddr, change: PeerChange) {
+        let message = format_args!("fleet: {label} ({address}) {change}");
+        match change {
+            PeerChange::Silent | PeerChange::ClockOff { .. } => self.events.warn("fleet_peer", message),
+            _ => say("info", message),
+        }
+    }
+
+    fn tell_watchers(&mut self, line: &str) {
+        let is_there = |watcher: &SyncSender<String>| {
+            !matches!(watcher.try_send(line.to_owned()), Err(TrySendError::Disconnected(_)))
+        };
+        self.watchers.retain(is_there);
+        if self.watchers.is_empty() {
+            self.member.watch(false);
+        }
+    }
+
+    fn status(&self, now: Now) -> FleetStatus {
+        let told = &self.told;
+        FleetStatus {
+            member: self.member.status(now),
+            address: told.address,
+            peers: told.peers.clone(),
+            max_payload: told.max_payload,
+            receive_buffer: told.receive_buffer,
+            unsent: told.unsent,
+            receive_errors: told.receive_errors,
+            left_out: told.left_out.load(Ordering::Relaxed),
+            waiting: self.waiting.len(),
+        }
+    }
+}
+
+/// A datagram for each whom it is for.
+fn addressed<'a>(transmit: &'a Transmit, all: &'a [SocketAddr]) -> impl Iterator<Item = Outgoing<'a>> {
+    let one = match &transmit.to {
+        Destination::All => all,
+        Destination::One(address) => std::slice::from_ref(address),
+    };
+    one.iter().map(|&to| Outgoing { to, bytes: &transmit.bytes })
+}
+
+/// The time as the member is told it.
+pub(super) struct Clock(Instant);
+
+impl Clock {
+    /// Begins at zero.
+    pub(super) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    pub(super) fn now(&self) -> Now {
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Now { wall: UnixMillis(millis(wall)), mono: millis(self.0.elapsed()) }
+    }
+
+    /// When [`Now::mono`] will be `mono`; a day from now if that is later.
+    fn moment(&self, mono: u64) -> Instant {
+        const DAY_MS: u64 = 24 * 3600 * 1000;
+        self.0 + Duration::from_millis(mono.min(self.now().mono.saturating_add(DAY_MS)))
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

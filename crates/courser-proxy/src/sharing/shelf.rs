@@ -1,0 +1,67 @@
+//! A worker's way to the session store: sessions go there sealed, and come back only if our keys sealed them for their ID.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use courser_session::{Miss, SecretBytes, SessionId, SharedSession, UnixSeconds, Vault};
+use courser_store::{Store, StoreCounters, Target};
+
+/// A session store, for all workers.
+#[derive(Clone)]
+pub struct StoreSettings {
+    /// Where it is.
+    pub target: Arc<Target>,
+    /// How long a handshake may wait for it.
+    pub timeout: Duration,
+    /// Where it is counted how it goes.
+    pub counters: Arc<StoreCounters>,
+    /// What seals.
+    pub vault: Arc<Vault>,
+}
+
+impl fmt::Debug for StoreSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StoreSettings {{ {}, timeout: {:?} }}", self.target.url(), self.timeout)
+    }
+}
+
+/// One worker's connection.
+pub(super) struct Shelf {
+    store: Store,
+    vault: Arc<Vault>,
+}
+
+impl Shelf {
+    /// Starts connecting, on the worker's runtime.
+    pub(super) fn new(settings: &StoreSettings) -> Self {
+        let StoreSettings { target, timeout, counters, vault } = settings.clone();
+        Self { store: Store::new(target, timeout, counters), vault }
+    }
+
+    /// Asks for a session.
+    ///
+    /// # Errors
+    /// Why there is none: [`Miss::NotShared`], [`Miss::StoreTimeout`], or what is wrong with what is there.
+    pub(super) async fn get(&self, id: &SessionId, now: UnixSeconds) -> Result<SharedSession, Miss> {
+        match self.store.get(&Vault::name(id)).await {
+            Ok(Some(value)) => self.vault.open(id, &value, now),
+            Ok(None) => Err(Miss::NotShared),
+            Err(_) => Err(Miss::StoreTimeout),
+        }
+    }
+
+    /// Stores a session for as long as it lives.
+    pub(super) fn put(&self, session: &SharedSession, now: UnixSeconds) {
+        // Without randomness nothing is sealed: nobody but this host resumes the session.
+        let Ok(nonce) = SecretBytes::random() else { return };
+        if let Some(value) = self.vault.seal(session, *nonce.as_bytes(), now) {
+            self.store.put(&Vault::name(&session.id), &value, session.lifespan.remaining(now));
+        }
+    }
+
+    /// Forgets a session.
+    pub(super) fn delete(&self, id: &SessionId) {
+        self.store.delete(&Vault::name(id));
+    }
+}

@@ -1,0 +1,84 @@
+//! A client that returns.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use courser_tls::State;
+use courser_tls::client::{ClientConnection, ClientTerms, Engine, Offer, Purse, Resume, ServerName};
+
+use crate::PATIENCE;
+
+/// A client with one session.
+pub(crate) struct Client {
+    terms: ClientTerms,
+    purse: Purse,
+}
+
+impl Client {
+    pub(crate) fn new(versions: &[u16], resume: Resume) -> Self {
+        let offer = Offer { versions: versions.to_vec(), resume, ..Offer::default() };
+        Self { terms: ClientTerms::new(Engine::Real, &offer).unwrap(), purse: Purse::default() }
+    }
+
+    /// TLS 1.2 without tickets.
+    pub(crate) fn by_id() -> Self {
+        Self::new(&[0x0303], Resume::SessionId)
+    }
+
+    /// Shakes hands and leaves; says whether its session was resumed.
+    pub(crate) fn visit(&mut self, address: SocketAddr) -> bool {
+        self.connect(address).leave(self)
+    }
+
+    /// Shakes hands and leaves with a fatal alert, as if the server had sent what cannot be opened.
+    pub(crate) fn leave_angry(&mut self, address: SocketAddr) {
+        let mut connection = self.connect(address);
+        let mut garbage = b"\x17\x03\x03\x00\x20 this was not sealed under our key".to_vec();
+        garbage.truncate(5 + 0x20);
+        let mut outgoing = Vec::new();
+        let refused = connection.tls.process(&mut garbage, &mut Vec::new(), &mut outgoing);
+        assert!(refused.is_err() && !outgoing.is_empty(), "the client has an alert to send");
+        connection.stream.write_all(&outgoing).unwrap();
+        connection.leave(self);
+    }
+
+    fn connect(&mut self, address: SocketAddr) -> Connection {
+        let name = ServerName::parse("server.example").unwrap();
+        let tls = ClientConnection::new(&self.terms, &name, std::mem::take(&mut self.purse)).unwrap();
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut connection = Connection { tls, stream };
+        connection.shake_hands();
+        connection
+    }
+}
+
+struct Connection {
+    tls: ClientConnection,
+    stream: TcpStream,
+}
+
+impl Connection {
+    fn shake_hands(&mut self) {
+        let (mut received, mut outgoing) = (Vec::new(), Vec::new());
+        loop {
+            let progress = self.tls.process(&mut received, &mut Vec::new(), &mut outgoing).unwrap();
+            received.drain(..progress.consumed);
+            self.stream.write_all(&outgoing).unwrap();
+            outgoing.clear();
+            if progress.state != State::Handshaking {
+                return;
+            }
+            let mut bytes = [0; 4096];
+            let read = self.stream.read(&mut bytes).unwrap();
+            assert!(read > 0, "the server has closed");
+            received.extend_from_slice(&bytes[..read]);
+        }
+    }
+
+    fn leave(self, client: &mut Client) -> bool {
+        let resumed = self.tls.facts().unwrap().resumed;
+        client.purse = self.tls.into_purse();
+        resumed
+    }
+}

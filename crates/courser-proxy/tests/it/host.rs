@@ -1,0 +1,193 @@
+//! A host: a worker with its cache, and its part in a fleet.
+
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use courser_net::{Address, DatagramSettings, DatagramSocket, Socket};
+use courser_proxy::fleet::{Fleet, FleetHandle};
+use courser_proxy::settings::{Announce, Host as VirtualHost, Listener, Names};
+use courser_proxy::{Backend, Certificates, Counters, Counts, Phase, Sharing, Worker};
+use courser_session::fleet::{Boot, MemberName, MemberSettings, UnixMillis};
+use courser_session::{Cache, EpochLength, FleetKey, FleetKeys, PolicyHash, Source, Ticketer, UnixSeconds};
+use courser_telemetry::{Format, Sink};
+use courser_tls::{ClientAuth, Identity, ServerOffer, Sessions, Terms, Version};
+use tokio::sync::watch;
+
+/// How long sessions live here.
+const LIFETIME: Duration = Duration::from_secs(3600);
+
+pub(crate) struct Host {
+    pub(crate) address: SocketAddr,
+    pub(crate) cache: Arc<Cache>,
+    pub(crate) fleet: Option<FleetHandle>,
+    counters: Arc<Counters>,
+    phase: watch::Sender<Phase>,
+    worker: Option<JoinHandle<()>>,
+    /// Takes connections, and says nothing.
+    _backend: TcpListener,
+}
+
+impl Host {
+    /// A host on its own.
+    pub(crate) fn alone() -> Self {
+        Self::start(Arc::new(Cache::new(1 << 20, 1)), None, |_| {})
+    }
+
+    /// A host that is a member at `fleet`'s first address, with the others as peers.
+    pub(crate) fn member(name: &str, own: UdpSocket, peers: &[SocketAddr]) -> Self {
+        Self::member_with(name, own, peers, |_| {})
+    }
+
+    pub(crate) fn member_with(
+        name: &str,
+        own: UdpSocket,
+        peers: &[SocketAddr],
+        change: impl FnOnce(&mut Sharing),
+    ) -> Self {
+        let cache = Arc::new(Cache::new(1 << 20, 1));
+        let fleet = member(name, own, peers, Arc::clone(&cache));
+        Self::start(cache, Some(fleet), change)
+    }
+
+    fn start(cache: Arc<Cache>, fleet: Option<FleetHandle>, change: impl FnOnce(&mut Sharing)) -> Self {
+        let backend = TcpListener::bind("127.0.0.1:0").unwrap();
+        let listener = Arc::new(listener(&cache, backend.local_addr().unwrap()));
+        let any = Address::Ip("127.0.0.1:0".parse().unwrap());
+        let socket = Socket::open(&any, false, 64, 1).unwrap().remove(0);
+        let Address::Ip(address) = *socket.address() else { panic!("an Internet address") };
+        let (phase, phase_receiver) = watch::channel(Phase::Serving);
+        let counters = Arc::<Counters>::default();
+        let mut sharing = Sharing::alone(Arc::clone(&cache), true);
+        sharing.fleet.clone_from(&fleet);
+        change(&mut sharing);
+        let worker = Worker {
+            index: 0,
+            cpu: None,
+            sockets: vec![(socket, listener)],
+            max_connections: 100,
+            lines: Sink::start(std::io::sink()).lines(Format::Off),
+            sharing: Some(sharing),
+            counters: Arc::clone(&counters),
+            phase: phase_receiver,
+        };
+        let worker = Some(std::thread::spawn(move || worker.run().unwrap()));
+        Self { address, cache, fleet, counters, phase, worker, _backend: backend }
+    }
+
+    /// What was counted, once so many handshakes are: a client may be done before the host has counted it.
+    pub(crate) fn counts(&self, handshakes: u64) -> Counts {
+        crate::wait_for("the count of handshakes", || {
+            let counts = self.counters.read();
+            (counts.handshakes() >= handshakes).then_some(counts)
+        })
+    }
+
+    pub(crate) fn fleet(&self) -> &FleetHandle {
+        self.fleet.as_ref().unwrap()
+    }
+
+    /// Waits until so many peers have proven that they live.
+    pub(crate) fn wait_for_peers(&self, count: usize) {
+        crate::wait_for("peers", || {
+            (self.fleet().status().unwrap().member.peers.len() >= count).then_some(())
+        });
+    }
+
+    /// Waits until the cache has so many sessions.
+    pub(crate) fn wait_for_sessions(&self, count: usize) {
+        crate::wait_for("sessions", || (self.cache.stats().entries == count).then_some(()));
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.phase.send_replace(Phase::Stopping);
+        let ended = self.worker.take().map(JoinHandle::join);
+        assert!(
+            std::thread::panicking() || ended.is_none_or(|ended| ended.is_ok()),
+            "the worker has panicked"
+        );
+    }
+}
+
+/// A free place for a member: its port stays taken until the member itself takes it.
+pub(crate) fn place() -> (UdpSocket, SocketAddr) {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    (socket, address)
+}
+
+/// A member's thread.
+pub(crate) fn member(name: &str, own: UdpSocket, peers: &[SocketAddr], cache: Arc<Cache>) -> FleetHandle {
+    let listen = own.local_addr().unwrap();
+    drop(own);
+    let settings = DatagramSettings { listen, interface: None, hops: 1, same_machine: true };
+    let boot = Boot::new(UnixMillis(now().0 * 1000), *b"8 random");
+    let mut settings_of_member = MemberSettings::new(MemberName::new(name).unwrap(), boot, [9; 32]);
+    settings_of_member.warm_up = false;
+    let fleet = Fleet {
+        socket: DatagramSocket::open(&settings).unwrap(),
+        peers: peers.to_vec(),
+        settings: settings_of_member,
+        keys: keys(),
+        cache,
+    };
+    fleet.start().unwrap()
+}
+
+/// The keys of a fleet whose hosts all have one key file.
+fn keys() -> Arc<FleetKeys> {
+    static FILE: OnceLock<String> = OnceLock::new();
+    let make = || FleetKey::generate(EpochLength::DEFAULT, now()).unwrap().to_text().to_string();
+    let key = FleetKey::parse(FILE.get_or_init(make)).unwrap();
+    Arc::new(FleetKeys::new(vec![Source::Simple(key)], LIFETIME, now()).unwrap())
+}
+
+pub(crate) fn now() -> UnixSeconds {
+    UnixSeconds(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs())
+}
+
+pub(crate) fn policy() -> PolicyHash {
+    PolicyHash::builder("public", "default").finish()
+}
+
+fn listener(cache: &Arc<Cache>, backend: SocketAddr) -> Listener {
+    Listener {
+        name: "public".to_owned(),
+        handshake_timeout: crate::PATIENCE,
+        refuse_unknown: false,
+        default: Arc::new(virtual_host(cache, backend)),
+        hosts: Names::default(),
+    }
+}
+
+fn virtual_host(cache: &Arc<Cache>, backend: SocketAddr) -> VirtualHost {
+    let sessions = Sessions {
+        cache: Some(Arc::clone(cache)),
+        ticketer: Some(Arc::new(Ticketer::new(keys()))),
+        lifetime: LIFETIME,
+    };
+    let offer = ServerOffer {
+        versions: vec![Version::Tls13, Version::Tls12],
+        suites: vec![0x1301, 0xc02b],
+        groups: vec![0x001d, 0x0017],
+        alpn: Vec::new(),
+        tickets: 2,
+        client_auth: ClientAuth::none(),
+    };
+    let terms = Terms::new(offer, &sessions);
+    let identity: Identity = courser_tls::self_signed(&["server.example".to_owned()]).unwrap();
+    VirtualHost {
+        name: "default".to_owned(),
+        terms: terms.unwrap(),
+        policy: policy(),
+        certificates: Certificates::new(&[Arc::new(identity)]),
+        backends: vec![Backend::fixed(Address::Ip(backend))],
+        announce: Announce::Off,
+        connect_timeout: crate::PATIENCE,
+        idle_timeout: crate::PATIENCE,
+        reset_truncated: false,
+    }
+}

@@ -1,0 +1,116 @@
+//! Clients that return to another host.
+
+use courser_session::fleet::Rate;
+use courser_session::{Cursor, Miss};
+use courser_tls::client::Resume;
+
+use crate::client::Client;
+use crate::host::{Host, now, place, policy};
+use crate::wait_for;
+
+fn pair() -> [Host; 2] {
+    let (a, b) = (place(), place());
+    let hosts = [Host::member("a", a.0, &[b.1]), Host::member("b", b.0, &[a.1])];
+    hosts.iter().for_each(|host| host.wait_for_peers(1));
+    hosts
+}
+
+#[test]
+fn a_session_made_at_one_host_is_resumed_at_the_other() {
+    let [a, b] = pair();
+    let mut client = Client::by_id();
+    assert!(!client.visit(a.address), "the first handshake is full");
+    b.wait_for_sessions(1);
+    assert!(client.visit(b.address), "it returns to the other host");
+    assert!(client.visit(a.address) && client.visit(b.address));
+    let [a, b] = [a, b].map(|host| host.counts(2));
+    assert_eq!((a.full, a.by_id, a.by_id_from_elsewhere), (1, 1, 0));
+    assert_eq!((b.full, b.by_id, b.by_id_from_elsewhere), (0, 0, 2));
+    assert_eq!((a.asked, b.asked), (0, 0), "it was pushed");
+}
+
+#[test]
+fn a_session_that_was_missed_is_fetched_before_the_handshake() {
+    let (a, b) = (place(), place());
+    let peers = [a.1, b.1];
+    let a = Host::member("a", a.0, &peers);
+    let mut client = Client::by_id();
+    client.visit(a.address);
+    let pushed = || (a.fleet().status().unwrap().member.sent.pushed == 1).then_some(());
+    wait_for("the push, while nobody listens", pushed);
+    let late = Host::member_with("b", b.0, &peers, |sharing| sharing.pull_deadline = crate::PATIENCE);
+    late.wait_for_peers(1);
+    a.wait_for_peers(1);
+    assert_eq!(late.cache.stats().entries, 0);
+    assert!(client.visit(late.address));
+    let counts = late.counts(1);
+    assert_eq!((counts.asked, counts.found_in_fleet, counts.by_id_from_elsewhere), (1, 1, 1));
+    assert!(client.visit(late.address), "and stays");
+    assert_eq!(late.counts(2).asked, 1);
+}
+
+#[test]
+fn what_nobody_has_is_a_full_handshake_that_says_so_and_is_not_asked_for_again() {
+    let [a, b] = pair();
+    let stranger = Host::alone();
+    let mut client = Client::by_id();
+    client.visit(stranger.address);
+    assert!(!client.visit(a.address));
+    let counts = a.counts(1);
+    assert_eq!((counts.asked, counts.full), (1, 1));
+    assert_eq!(counts.missed(Miss::NotShared) + counts.missed(Miss::PullTimeout), 1);
+    drop(b);
+}
+
+#[test]
+fn a_host_without_a_fleet_asks_nobody() {
+    let (a, b) = (Host::alone(), Host::alone());
+    let mut client = Client::by_id();
+    client.visit(a.address);
+    assert!(!client.visit(b.address));
+    assert_eq!((b.counts(1).asked, b.counts(1).missed(Miss::NotFound)), (0, 1));
+}
+
+#[test]
+fn tickets_and_tls_1_3_are_neither_pushed_nor_asked_for() {
+    let [a, b] = pair();
+    for (versions, resume) in [(vec![0x0303], Resume::Ticket), (vec![0x0304, 0x0303], Resume::Ticket)] {
+        let mut client = Client::new(&versions, resume);
+        assert!(!client.visit(a.address));
+        client.visit(b.address);
+        client.visit(a.address);
+    }
+    for host in [&a, &b] {
+        assert_eq!((host.counts(2).asked, host.cache.stats().entries), (0, 0));
+        assert_eq!(host.fleet().status().unwrap().member.sent.pushed, 0);
+    }
+}
+
+#[test]
+fn a_client_that_ends_with_an_alert_ends_its_session_everywhere() {
+    let [a, b] = pair();
+    let mut client = Client::by_id();
+    client.visit(a.address);
+    b.wait_for_sessions(1);
+    let id = a.cache.export(Cursor::START, usize::MAX, now()).0[0].id;
+    client.leave_angry(b.address);
+    for host in [&b, &a] {
+        let deleted = || (host.cache.peek(&id, &policy(), now()) == Err(Miss::Deleted)).then_some(());
+        wait_for("the deletion", deleted);
+    }
+    assert!(!client.visit(a.address));
+    assert_eq!(a.counts(2).missed(Miss::Deleted), 1, "it was offered again");
+}
+
+#[test]
+fn a_client_that_asks_too_often_is_served_without_asking() {
+    let (a, b) = (place(), place());
+    let none = Rate { per_second: 0, burst: 0 };
+    let host = Host::member_with("a", a.0, &[b.1], |sharing| sharing.per_source = none);
+    let mut client = Client::by_id();
+    client.visit(Host::alone().address);
+    assert!(!client.visit(host.address));
+    let counts = host.counts(1);
+    assert_eq!((counts.asked, counts.not_asked), (0, 1));
+    assert_eq!(counts.missed(Miss::NotFound), 1);
+}
