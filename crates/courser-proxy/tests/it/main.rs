@@ -6,6 +6,7 @@ mod client;
 mod fleet;
 mod host;
 mod returning;
+mod store;
 
 use std::time::{Duration, Instant};
 
