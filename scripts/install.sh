@@ -13,7 +13,7 @@ judges=(
   taskset:util-linux
   nginx:nginx haproxy:haproxy hitch:hitch stunnel4:stunnel4 wrk:wrk
   chromium:chromium
-  ip:iproute2 iptables:iptables tcpdump:tcpdump redis-server:redis-server
+  faketime:faketime ip:iproute2 iptables:iptables tcpdump:tcpdump redis-server:redis-server
 )
 # Further clients and rivals, large: taken when the distribution has them, and no word is lost if not.
 extras=(node:nodejs go:golang-go caddy:caddy)

@@ -1,11 +1,17 @@
 //! Answers to what comes over the control socket, from the parts of the running program.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::time::Instant;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant, SystemTime};
 
-use courser_session::{Cache, ClockStanding};
+use courser_proxy::fleet::FleetStatus;
+use courser_proxy::{Counters, Counts, Sharing};
+use courser_session::fleet::{PeerStatus, Refusal};
+use courser_session::{Cache, ClockStanding, Miss};
+use courser_telemetry::time::write_rfc3339;
 
 use crate::control::{Answered, Answers};
 use crate::fleet_keys::{Kept, unix_now};
@@ -17,6 +23,9 @@ pub(crate) struct Parts {
     pub(crate) started: Instant,
     pub(crate) cache: Option<Arc<Cache>>,
     pub(crate) fleet: Option<Kept>,
+    /// One for each worker.
+    pub(crate) counters: Vec<Arc<Counters>>,
+    pub(crate) sharing: Option<Sharing>,
 }
 
 impl Answers for Parts {
@@ -27,6 +36,7 @@ impl Answers for Parts {
                 writeln!(out)?;
                 Ok(Answered::Yes)
             }
+            "fleet watch" => self.watch(out).map(|()| Answered::Yes),
             _ => Ok(Answered::Unknown),
         }
     }
@@ -40,9 +50,66 @@ impl Parts {
             up_s: self.started.elapsed().as_secs(),
             keys: self.fleet.as_ref().map(keys).unwrap_or_default(),
             cache: self.cache.as_deref().map(cache),
-            ..status::Status::default()
+            handshakes: self.handshakes(),
+            messages: self.sharing.as_ref().and_then(|sharing| messages(&sharing.fleet.as_ref()?.status()?)),
+            store: self.sharing.as_ref().and_then(store),
         }
     }
+
+    fn handshakes(&self) -> status::Handshakes {
+        let mut counts = Counts::default();
+        self.counters.iter().for_each(|worker| counts.add(&worker.read()));
+        let by = [
+            ("session_id", counts.by_id + counts.by_id_from_elsewhere),
+            ("ticket", counts.by_ticket),
+            ("psk", counts.by_psk),
+        ];
+        let misses = Miss::ALL.map(|miss| (miss.name(), counts.missed(miss)));
+        let asked = [
+            ("asked", counts.asked),
+            ("found_in_fleet", counts.found_in_fleet),
+            ("found_in_store", counts.found_in_store),
+            ("not_asked", counts.not_asked),
+        ];
+        status::Handshakes {
+            full: counts.full,
+            resumed: named(by),
+            from_other_hosts: counts.by_id_from_elsewhere,
+            misses: named(misses.into_iter().filter(|(_, count)| *count > 0)),
+            looked_up: named(asked),
+        }
+    }
+
+    /// A line for each message, until the asker has gone. One now and then even where nothing passes: how else would
+    /// it show that it has?
+    fn watch(&self, out: &mut UnixStream) -> io::Result<()> {
+        let Some(fleet) = self.sharing.as_ref().and_then(|sharing| sharing.fleet.as_ref()) else {
+            return writeln!(out, "{{\"error\":\"this host sends no messages: it has no fleet.listen\"}}");
+        };
+        let lines = fleet.watch();
+        loop {
+            let text = match lines.recv_timeout(QUIET) {
+                Ok(text) => text,
+                Err(RecvTimeoutError::Timeout) => "nothing passes".to_owned(),
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            };
+            serde_json::to_writer(&mut *out, &serde_json::json!({ "time": stamp(), "text": text }))?;
+            writeln!(out)?;
+        }
+    }
+}
+
+fn stamp() -> String {
+    let mut stamp = String::new();
+    write_rfc3339(SystemTime::now(), &mut stamp);
+    stamp
+}
+
+/// How long nothing may pass before that is said.
+const QUIET: Duration = Duration::from_secs(10);
+
+fn named(counts: impl IntoIterator<Item = (&'static str, u64)>) -> BTreeMap<String, u64> {
+    counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
 }
 
 fn keys(fleet: &Kept) -> Vec<status::Key> {
@@ -71,4 +138,77 @@ fn cache(cache: &Cache) -> status::Cache {
         capacity: stats.capacity_bytes as u64,
         evicted: stats.evicted_probation + stats.evicted_protected,
     }
+}
+
+fn messages(fleet: &FleetStatus) -> Option<status::Messages> {
+    let member = &fleet.member;
+    let (sent, received, pulls, unsent) = (&member.sent, &member.received, &member.pulls, &fleet.unsent);
+    let refused = Refusal::ALL.into_iter().filter(|refusal| member.refused.get(*refusal) > 0);
+    Some(status::Messages {
+        peers: member.peers.iter().map(peer).collect(),
+        sent: named([
+            ("messages", sent.messages),
+            ("bytes", sent.bytes),
+            ("sessions", sent.pushed),
+            ("too_large", sent.too_large),
+            ("left_out", sent.left_out + fleet.left_out),
+            ("no_room", unsent.no_room),
+            ("unreachable", unsent.unreachable),
+            ("too_long", unsent.too_long),
+            ("failed", unsent.other),
+        ]),
+        received: named([
+            ("messages", received.accepted),
+            ("bytes", received.bytes),
+            ("sessions", received.taken),
+            ("known", received.known),
+            ("buried", received.buried),
+            ("not_alive", received.not_alive),
+            ("too_large", received.too_large),
+            ("deleted", received.deleted),
+            ("errors", fleet.receive_errors),
+        ]),
+        refused: refused.map(|refusal| (refusal.name().to_owned(), refused_for(member, refusal))).collect(),
+        pulls: named([
+            ("wanted", pulls.wanted),
+            ("asked", pulls.asked),
+            ("found", pulls.found),
+            ("nobody", pulls.nobody),
+            ("known_missing", pulls.known_missing),
+            ("not_asked", pulls.not_asked),
+        ]),
+        warm_up: member.warm_up.name().to_owned(),
+        warmed_up: member.warmed_up,
+    })
+}
+
+fn refused_for(member: &courser_session::fleet::Status, refusal: Refusal) -> status::Refused {
+    let last_source = member.refused.last_source(refusal).map(|source| source.to_string());
+    status::Refused { count: member.refused.get(refusal), last_source }
+}
+
+fn peer(peer: &PeerStatus) -> status::Peer {
+    status::Peer {
+        name: peer.label(),
+        address: peer.address.to_string(),
+        known_s: peer.heard_at.0.saturating_sub(peer.known_since.0) / 1000,
+        silent_ms: peer.silent_ms,
+        is_silent: peer.is_silent,
+        epoch: peer.epoch,
+        sessions: peer.entries,
+        clock_ahead_ms: peer.clock_ahead_ms,
+        is_clock_off: peer.is_clock_off,
+        lag_ms: peer.lag_ms,
+        lost: peer.lost,
+    }
+}
+
+fn store(sharing: &Sharing) -> Option<status::Store> {
+    let store = sharing.store.as_ref()?;
+    let counts = store.counters.counts();
+    Some(status::Store {
+        url: store.target.url().to_string(),
+        is_left_alone: counts.get("open_now") > 0,
+        counts: named(counts.values()),
+    })
 }

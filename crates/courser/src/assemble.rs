@@ -5,24 +5,28 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use courser_config::{
     BackendAddress, Config, Host as HostConfig, ListenAddress, Listener as ListenerConfig, Located, Log,
-    OnTruncation, SendProxy, TlsVersion, UnknownName,
+    OnTruncation, Problem, SendProxy, TlsVersion, UnknownName,
 };
 use courser_net::cpu::Cpus;
 use courser_net::{Address, Socket, limits, systemd};
 use courser_proxy::settings::{Announce, Host, Listener, Names};
-use courser_proxy::{Certificates, Resolver, Sharing};
+use courser_proxy::{Certificates, Counters, Resolver, Sharing};
 use courser_session::{Cache, DEFAULT_SHARDS, EpochLength, FleetKeys, PolicyHash, Ticketer, Vault};
 use courser_telemetry::Format;
 use courser_telemetry::event::say;
 use courser_tls::{ClientAuth, ServerOffer, Sessions, Terms, Version};
 
+use crate::answers::Parts;
 use crate::certificates::Loaded;
+use crate::control::Control;
 use crate::exit::Failure;
 use crate::fleet_keys::{Kept, unix_now};
 use crate::session_file::SessionFile;
+use crate::sharing::{self, Prepared};
 
 /// Descriptors that are not connections: standard streams, event queues, timers, a file being read.
 const OTHER_DESCRIPTORS: u64 = 64;
@@ -41,10 +45,10 @@ pub(crate) struct Assembly {
     pub(crate) cache: Option<Arc<Cache>>,
     /// Keys that other hosts have too.
     pub(crate) fleet: Option<Kept>,
-    /// Where the program can be asked.
-    pub(crate) control: Option<Located<PathBuf>>,
-    /// This host's name among the others.
-    pub(crate) name: String,
+    /// Answers questions while it is held.
+    pub(crate) control: Option<Control>,
+    /// For each worker, what it counts.
+    pub(crate) counters: Vec<Arc<Counters>>,
     /// Where the cache is kept from one start to the next.
     pub(crate) session_file: Option<SessionFile>,
     /// What workers need to share sessions by ID.
@@ -58,10 +62,24 @@ pub(crate) fn assemble(
     config: &Config,
     certificates: &Loaded,
     fleet: Option<Kept>,
+    prepared: Prepared,
 ) -> Result<Assembly, Failure> {
     let cpus = Cpus::available();
     let workers = config.process.workers.unwrap_or_else(|| cpus.workers());
     let sessions = sessions(config, fleet.as_ref())?;
+    let name = host_name(config);
+    let share = |cache| sharing::share(config, prepared, fleet.as_ref(), cache, &name);
+    let sharing = sessions.cache.as_ref().map(share).transpose()?;
+    let counters: Vec<Arc<Counters>> = (0..workers).map(|_| Arc::default()).collect();
+    let parts = Parts {
+        name,
+        started: Instant::now(),
+        cache: sessions.cache.clone(),
+        fleet: fleet.clone(),
+        counters: counters.clone(),
+        sharing: sharing.clone(),
+    };
+    let control = config.process.control.as_ref().map(|path| control(path, parts)).transpose()?;
     let mut resolver = Resolver::default();
     let mut inherited =
         systemd::inherited().map_err(|error| Failure::runtime("cannot take systemd's sockets", error))?;
@@ -90,18 +108,12 @@ pub(crate) fn assemble(
         drain_timeout: config.process.drain_timeout,
         session_file: session_file(config, fleet.as_ref(), sessions.cache.as_ref()),
         fleet,
-        control: config.process.control.clone(),
-        name: host_name(config),
+        control,
+        counters,
         cache: sessions.cache.clone(),
-        sharing: sharing(&sessions),
+        sharing,
         _resolver: resolver,
     })
-}
-
-/// With nobody yet: a session is deleted here all the same when its client says so.
-fn sharing(sessions: &Sessions) -> Option<Sharing> {
-    let (cache, tickets) = (Arc::clone(sessions.cache.as_ref()?), sessions.ticketer.is_some());
-    Some(Sharing::alone(cache, tickets))
 }
 
 fn pinned(config: &Config, cpus: &Cpus, worker: usize) -> Option<usize> {
@@ -131,6 +143,13 @@ fn keys(config: &Config, fleet: Option<&Kept>) -> Result<Arc<FleetKeys>, Failure
     FleetKeys::alone(EpochLength::DEFAULT, config.sessions.lifetime, unix_now())
         .map(Arc::new)
         .map_err(|error| Failure::runtime("cannot make ticket keys", error))
+}
+
+fn control(path: &Located<PathBuf>, parts: Parts) -> Result<Control, Failure> {
+    Control::start(&path.value, parts).map_err(|error| {
+        let message = format!("cannot listen for questions on {}: {error}", path.value.display());
+        Problem::at(&path.origin, message, None).into()
+    })
 }
 
 /// As configured, or the machine's.

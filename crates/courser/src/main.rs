@@ -17,6 +17,7 @@ mod fleet_keys;
 mod run;
 mod secret_file;
 mod session_file;
+mod sharing;
 mod status;
 
 use std::process::ExitCode;

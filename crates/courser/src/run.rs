@@ -7,7 +7,6 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use courser_config::Problem;
 use courser_proxy::{Phase, Worker};
 use courser_session::Cache;
 use courser_telemetry::Sink;
@@ -16,9 +15,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tokio::sync::watch;
 
-use crate::answers::Parts;
 use crate::assemble::Assembly;
-use crate::control::Control;
 use crate::exit::Failure;
 use crate::fleet_keys::{Kept, unix_now};
 use crate::session_file::SessionFile;
@@ -48,7 +45,7 @@ pub(crate) fn run(mut assembly: Assembly, signals: Signals) -> Result<ExitCode, 
     let sink = Sink::start(io::stdout());
     let (phase, _) = watch::channel(Phase::Serving);
     let mut house = House::of(&mut assembly);
-    let control = control(&assembly, &house)?;
+    let control = assembly.control.take();
     let drain_timeout = assembly.drain_timeout;
     let workers = start_workers(assembly, &sink, &phase, &events)?;
     let outcome = supervise(&happened, &phase, workers, drain_timeout, || house.keep());
@@ -65,22 +62,6 @@ pub(crate) fn run(mut assembly: Assembly, signals: Signals) -> Result<ExitCode, 
     }
     sink.stop();
     outcome
-}
-
-/// Opens the control socket, where there is to be one.
-fn control(assembly: &Assembly, house: &House) -> Result<Option<Control>, Failure> {
-    let Some(path) = &assembly.control else { return Ok(None) };
-    let parts = Parts {
-        name: assembly.name.clone(),
-        started: Instant::now(),
-        cache: assembly.cache.clone(),
-        fleet: house.fleet.clone(),
-    };
-    let failed = |error| {
-        let message = format!("cannot listen for questions on {}: {error}", path.value.display());
-        Failure::from(Problem::at(&path.origin, message, None))
-    };
-    Control::start(&path.value, parts).map(Some).map_err(failed)
 }
 
 fn forward_signals(mut signals: Signals, events: Sender<Event>) {
@@ -105,7 +86,7 @@ fn start_workers(
         let index = u16::try_from(index).expect("the configuration allows 1024 workers");
         let (lines, phase) = (sink.lines(assembly.log), phase.subscribe());
         let (max_connections, sharing) = (assembly.max_connections, assembly.sharing.clone());
-        let counters = Arc::default();
+        let counters = Arc::clone(&assembly.counters[usize::from(index)]);
         let worker = Worker { index, cpu, sockets, max_connections, lines, sharing, counters, phase };
         let ended = Ended { index, events: events.clone() };
         thread::Builder::new()

@@ -55,6 +55,8 @@ pub(crate) struct Handshakes {
     pub(crate) from_other_hosts: u64,
     /// Full ones of clients that offered a session, by reason.
     pub(crate) misses: BTreeMap<String, u64>,
+    /// Sessions by ID that this host had not got: whether others were asked, and had them.
+    pub(crate) looked_up: BTreeMap<String, u64>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -182,6 +184,7 @@ fn handshakes(text: &mut String, handshakes: &Handshakes) {
     if !handshakes.misses.is_empty() {
         row(text, "not resumed", &counts(&handshakes.misses));
     }
+    row(text, "looked up", &counts(&handshakes.looked_up));
 }
 
 fn exchanged(text: &mut String, messages: &Messages) {
@@ -289,6 +292,7 @@ mod tests {
                 resumed: BTreeMap::from([("ticket".to_owned(), 5), ("session_id".to_owned(), 4)]),
                 from_other_hosts: 3,
                 misses: BTreeMap::from([("expired".to_owned(), 2)]),
+                looked_up: BTreeMap::new(),
             },
             messages: Some(Messages { peers: vec![peer], refused, ..Messages::default() }),
             store: None,

@@ -32,11 +32,7 @@ pub(crate) struct Host {
 impl Host {
     /// A host on its own.
     pub(crate) fn alone() -> Self {
-        Self::alone_with(|_| {})
-    }
-
-    pub(crate) fn alone_with(change: impl FnOnce(&mut Sharing)) -> Self {
-        Self::start(Arc::new(Cache::new(1 << 20, 1)), None, change)
+        Self::start(Arc::new(Cache::new(1 << 20, 1)), None, |_| {})
     }
 
     /// A host that is a member at `fleet`'s first address, with the others as peers.
@@ -142,7 +138,7 @@ pub(crate) fn member(name: &str, own: UdpSocket, peers: &[SocketAddr], cache: Ar
 }
 
 /// The keys of a fleet whose hosts all have one key file.
-pub(crate) fn keys() -> Arc<FleetKeys> {
+fn keys() -> Arc<FleetKeys> {
     static FILE: OnceLock<String> = OnceLock::new();
     let make = || FleetKey::generate(EpochLength::DEFAULT, now()).unwrap().to_text().to_string();
     let key = FleetKey::parse(FILE.get_or_init(make)).unwrap();

@@ -6,7 +6,6 @@ mod client;
 mod fleet;
 mod host;
 mod returning;
-mod store;
 
 use std::time::{Duration, Instant};
 

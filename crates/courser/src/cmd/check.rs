@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::ArgMatches;
 
 use crate::exit::{Failure, colour};
-use crate::{certificates, fleet_keys};
+use crate::{certificates, fleet_keys, sharing};
 
 /// Checks settings and certificates.
 pub(crate) fn check(flags: &ArgMatches) -> Result<ExitCode, Failure> {
@@ -14,6 +14,8 @@ pub(crate) fn check(flags: &ArgMatches) -> Result<ExitCode, Failure> {
     let certificates = certificates::load(&loaded.config)?;
     eprint!("{}", certificates.warnings.render(colour()));
     let fleet = fleet_keys::load(&loaded.config)?;
+    let prepared = sharing::prepare(&loaded.config)?;
+    eprint!("{}", prepared.warnings.render(colour()));
     let listeners = loaded.config.listeners.len();
     println!(
         "ok: listeners: {listeners}, certificates: {}{}",

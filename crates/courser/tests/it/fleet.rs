@@ -1,7 +1,9 @@
 //! Sessions that survive: on other hosts, and over a restart.
 
+mod hosts;
 mod keys;
 mod restart;
+mod segment;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,0 +1,151 @@
+//! From settings to what sessions by ID are shared through: the other hosts, and an external store.
+
+use std::fs;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use courser_config::{Config, Located, Problem, Problems};
+use courser_net::datagram::Interface;
+use courser_net::{DatagramSettings, DatagramSocket};
+use courser_proxy::Sharing;
+use courser_proxy::fleet::{Fleet, FleetHandle};
+use courser_proxy::sharing::StoreSettings;
+use courser_session::fleet::{AddressRange, Allowed, Boot, MemberName, MemberSettings, UnixMillis};
+use courser_session::{Cache, SecretBytes, Vault};
+use courser_store::{Access, StoreCounters, StoreUrl, Target};
+use courser_telemetry::event::say;
+
+use crate::exit::Failure;
+use crate::fleet_keys::Kept;
+use crate::secret_file;
+
+/// What has to be in place before anything is served, checked and read; nothing is opened yet.
+pub(crate) struct Prepared {
+    store: Option<Arc<Target>>,
+    interface: Option<Interface>,
+    /// What is odd about them.
+    pub(crate) warnings: Problems,
+}
+
+/// Reads the files that the store's settings name, and looks for the interface; all problems in one run.
+pub(crate) fn prepare(config: &Config) -> Result<Prepared, Failure> {
+    let mut problems = Problems::default();
+    let store = config
+        .sessions
+        .store
+        .as_ref()
+        .and_then(|url| target(url, config, &mut problems).map_err(|wrong| problems.extend(wrong)).ok());
+    let interface = config.fleet.interface.as_ref().and_then(|interface| {
+        let found = Interface::find(&interface.value.name);
+        let wrong = |error: courser_net::datagram::NoInterface| {
+            Problem::at(&interface.origin, error.to_string(), None)
+        };
+        found.map_err(|error| problems.push(wrong(error))).ok()
+    });
+    if problems.has_errors() {
+        Err(problems.into())
+    } else {
+        Ok(Prepared { store, interface, warnings: problems })
+    }
+}
+
+/// The store, with what stands in files beside its URL.
+fn target(url: &Located<String>, config: &Config, problems: &mut Problems) -> Result<Arc<Target>, Problems> {
+    let at_url = |message: String| Problems::from(Problem::at(&url.origin, message, None));
+    let parsed = StoreUrl::parse(&url.value).map_err(|error| at_url(error.to_string()))?;
+    let mut access = Access::default();
+    if let Some(file) = &config.sessions.store_password {
+        let shown = file.value.display();
+        let text = secret_file::read(&file.value).map_err(|refusal| {
+            Problem::at(&file.origin, format!("cannot use {shown}: {refusal}"), refusal.help())
+        })?;
+        access.password = Some(text.as_bytes().to_vec().into());
+    } else if parsed.has_password() {
+        let problem = Problem::at(
+            &url.origin,
+            "a password in the URL can be read by others",
+            Some("write it to a file for `store_password` (`--session-store-password`)".into()),
+        );
+        problems.push(problem.as_warning());
+    }
+    if let Some(file) = &config.sessions.store_ca {
+        let shown = file.value.display();
+        let roots = fs::read(&file.value)
+            .map_err(|error| Problem::at(&file.origin, format!("cannot read {shown}: {error}"), None))?;
+        access.roots = Some(roots);
+    }
+    Target::new(parsed, access).map_err(|error| at_url(error.to_string()))
+}
+
+/// Opens the way to the other hosts and to the store. `tickets`: whether clients get them.
+pub(crate) fn share(
+    config: &Config,
+    prepared: Prepared,
+    keys: Option<&Kept>,
+    cache: &Arc<Cache>,
+    name: &str,
+) -> Result<Sharing, Failure> {
+    let mut sharing = Sharing::alone(Arc::clone(cache), config.sessions.tickets);
+    let Some(keys) = keys else { return Ok(sharing) };
+    sharing.fleet = fleet(config, prepared.interface, keys, cache, name)?;
+    sharing.pull_deadline = if config.fleet.pull { config.fleet.pull_timeout } else { Duration::ZERO };
+    sharing.store = prepared.store.map(|target| StoreSettings {
+        target,
+        timeout: config.sessions.store_timeout,
+        counters: Arc::new(StoreCounters::new(|line| say("warning", line))),
+        vault: Arc::new(Vault::new(Arc::clone(&keys.keys))),
+    });
+    Ok(sharing)
+}
+
+/// Joins the fleet, where messages are wanted.
+fn fleet(
+    config: &Config,
+    interface: Option<Interface>,
+    keys: &Kept,
+    cache: &Arc<Cache>,
+    name: &str,
+) -> Result<Option<FleetHandle>, Failure> {
+    let Some(listen) = &config.fleet.listen else { return Ok(None) };
+    let hops = config.fleet.interface.as_ref().map_or(1, |interface| interface.value.ttl);
+    let settings = DatagramSettings { listen: listen.value, interface, hops, same_machine: true };
+    let socket = DatagramSocket::open(&settings)
+        .map_err(|error| Failure::from(Problem::at(&listen.origin, error.to_string(), None)))?;
+    let name = MemberName::new(name).map_err(|error| Failure::runtime("cannot join the fleet", error))?;
+    let failed = |error: &dyn std::fmt::Display| Failure::runtime("cannot join the fleet", error);
+    let random = |_| failed(&"the system gave no random bytes");
+    let boot = Boot::new(now(), *SecretBytes::random().map_err(random)?.as_bytes());
+    let mut settings = MemberSettings::new(name, boot, *SecretBytes::random().map_err(random)?.as_bytes());
+    settings.allowed = allowed(config);
+    let address = socket.address();
+    let joining = Fleet {
+        socket,
+        peers: config.fleet.peers.clone(),
+        settings,
+        keys: Arc::clone(&keys.keys),
+        cache: Arc::clone(cache),
+    };
+    let handle = joining.start().map_err(|error| failed(&error))?;
+    say(
+        "info",
+        format_args!(
+            "fleet {}: messages at {address}, peers: {}",
+            keys.keys.fleet(),
+            config.fleet.peers.len()
+        ),
+    );
+    Ok(Some(handle))
+}
+
+/// From where messages are taken: configured networks, or the peers.
+fn allowed(config: &Config) -> Vec<Allowed> {
+    let ranges =
+        config.fleet.allow.iter().filter_map(|network| AddressRange::new(network.address, network.prefix));
+    let peers = config.fleet.peers.iter().map(|peer| Allowed::Exact(*peer));
+    ranges.map(Allowed::Range).chain(peers).collect()
+}
+
+fn now() -> UnixMillis {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    UnixMillis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,245 @@
+//! Sessions on every host of a segment: by unicast, by multicast, by IPv6; what the wire shows of them; and hosts that
+//! are not what they should be.
+
+use std::fs;
+use std::process::Command;
+
+use courser_testkit::network::inside;
+use courser_testkit::{Process, Signal, require};
+
+use super::hosts::{Fleet, Member};
+use super::keygen;
+use crate::resumption::visitor::{KINDS, PSK, SESSION_ID, TICKET, Visitor};
+use crate::support::{line, text};
+
+/// A session made at the first host is resumed at each of the others, in each way.
+fn resumes_everywhere(fleet: &Fleet, members: &[Member]) {
+    members.iter().for_each(|member| member.hears(members.len() - 1));
+    for (index, kind) in KINDS.into_iter().enumerate() {
+        let visitor = Visitor::new(&fleet.site, kind);
+        if visitor.come(&members[0].courser, "").is_none() {
+            return;
+        }
+        for member in &members[1..] {
+            if kind.session == SESSION_ID.session {
+                member.holds(1);
+            }
+            visitor.is_resumed(&member.courser, "");
+            assert_eq!(line(&member.courser, index + 1)["session"], kind.session);
+        }
+    }
+    let status = members[1].status();
+    assert_eq!(status["handshakes"]["from_other_hosts"], 1, "{status:#}");
+}
+
+#[test]
+fn sessions_are_resumed_on_every_host_by_unicast() {
+    if inside("fleet::segment::sessions_are_resumed_on_every_host_by_unicast") {
+        let fleet = Fleet::new(4);
+        let member = |number| fleet.start(number, fleet.unicast(number).arg("--no-fleet-pull"));
+        resumes_everywhere(&fleet, &[1, 2, 3, 4].map(member));
+    }
+}
+
+#[test]
+fn sessions_are_resumed_on_every_host_by_multicast() {
+    if inside("fleet::segment::sessions_are_resumed_on_every_host_by_multicast") {
+        let fleet = Fleet::new(3);
+        let setup = |number| fleet.multicast(number, "239.1.1.1:8888").arg("--no-fleet-pull");
+        resumes_everywhere(&fleet, &[1, 2, 3].map(|number| fleet.start(number, setup(number))));
+    }
+}
+
+#[test]
+fn sessions_are_resumed_on_every_host_by_multicast_over_ipv6() {
+    if inside("fleet::segment::sessions_are_resumed_on_every_host_by_multicast_over_ipv6") {
+        let fleet = Fleet::new(3);
+        let setup = |number| fleet.multicast(number, "[ff15::8888]:8888").arg("--no-fleet-pull");
+        resumes_everywhere(&fleet, &[1, 2, 3].map(|number| fleet.start(number, setup(number))));
+    }
+}
+
+#[test]
+fn sessions_are_resumed_on_every_host_by_unicast_over_ipv6() {
+    if inside("fleet::segment::sessions_are_resumed_on_every_host_by_unicast_over_ipv6") {
+        let fleet = Fleet::new(2);
+        let address = |number| format!("[{}]:8888", fleet.host(number).ip6());
+        let setup = |number, other| {
+            fleet.alone(number).args(["--fleet-listen", &address(number), "--fleet-peer", &address(other)])
+        };
+        resumes_everywhere(&fleet, &[fleet.start(1, setup(1, 2)), fleet.start(2, setup(2, 1))]);
+    }
+}
+
+#[test]
+fn a_host_that_joins_late_is_given_what_the_others_have() {
+    if !inside("fleet::segment::a_host_that_joins_late_is_given_what_the_others_have") {
+        return;
+    }
+    let fleet = Fleet::new(2);
+    let first = fleet.start(1, fleet.unicast(1));
+    let visitors: Vec<_> = (0..20).map(|_| Visitor::new(&fleet.site, SESSION_ID)).collect();
+    for visitor in &visitors {
+        if visitor.come(&first.courser, "").is_none() {
+            return;
+        }
+    }
+    let second = fleet.start(2, fleet.unicast(2).arg("--no-fleet-pull"));
+    second.holds(20);
+    // All wrote the same file: it has the last session.
+    visitors[19].is_resumed(&second.courser, "");
+}
+
+#[test]
+fn a_host_that_was_cut_off_asks_for_what_it_missed() {
+    if !inside("fleet::segment::a_host_that_was_cut_off_asks_for_what_it_missed") {
+        return;
+    }
+    let fleet = Fleet::new(2);
+    // A patient pull: the machine that tests run on is busy.
+    let member = |number| fleet.start(number, fleet.unicast(number).args(["--fleet-pull-timeout", "1s"]));
+    let first = member(1);
+    let visitor = Visitor::new(&fleet.site, SESSION_ID);
+    if visitor.come(&first.courser, "").is_none() {
+        return;
+    }
+    let second = member(2);
+    second.wait("its warm-up", |status| (status["messages"]["warm_up"] == "done").then_some(()));
+    fleet.host(2).unplug();
+    visitor.come(&first.courser, "");
+    fleet.host(2).plug_in();
+    second.hears(1);
+    visitor.is_resumed(&second.courser, "");
+    let status = second.status();
+    assert_eq!(status["messages"]["pulls"]["found"], 1, "{status:#}");
+    // Nobody has what nobody made: a full handshake, after everybody was asked.
+    let stranger = Visitor::new(&fleet.site, SESSION_ID);
+    first.courser.signal(Signal::SIGKILL);
+    stranger.come(&second.courser, "");
+}
+
+#[test]
+fn the_wire_shows_no_secret() {
+    if !inside("fleet::segment::the_wire_shows_no_secret") {
+        return;
+    }
+    let Some(tcpdump) = require("tcpdump") else { return };
+    let fleet = Fleet::new(2);
+    let (capture, keys) = (fleet.site.folder.join("capture.pcap"), fleet.site.folder.join("keys.log"));
+    let mut command = Command::new(tcpdump);
+    let command = command.args(["-i", "br0", "-U", "-Z", "root", "-w", text(&capture)]);
+    let dump = Process::start(command.args(["udp", "port", "8888"]));
+    if dump
+        .try_wait_stderr(|lines| lines.iter().find(|line| line.contains("listening on br0")).cloned())
+        .is_err()
+    {
+        return println!("skipped: tcpdump cannot listen here: {:?}", dump.stderr());
+    }
+    let members = [1, 2].map(|number| fleet.start(number, fleet.unicast(number)));
+    members.iter().for_each(|member| member.hears(1));
+    let visitor = Visitor::new(&fleet.site, SESSION_ID);
+    if visitor.come(&members[0].courser, &format!("-keylogfile {}", keys.display())).is_none() {
+        return;
+    }
+    members[1].holds(1);
+    visitor.is_resumed(&members[1].courser, "");
+    dump.signal(Signal::SIGINT);
+    dump.wait_stderr_line("packets captured");
+    drop(dump);
+    let captured = fs::read(&capture).unwrap();
+    let seen = |secret: &[u8]| captured.windows(secret.len()).any(|window| window == secret);
+    let log = fs::read_to_string(&keys).unwrap();
+    let [.., random, master] = log.split_whitespace().collect::<Vec<_>>()[..] else { panic!("{log}") };
+    assert_eq!(master.len(), 96, "a master secret in hexadecimal digits: {log}");
+    assert!(captured.len() > 500, "{} bytes", captured.len());
+    let said = Process::start(Command::new("openssl").args([
+        "sess_id",
+        "-noout",
+        "-text",
+        "-in",
+        text(&visitor.session),
+    ]))
+    .finish();
+    let id = said.stdout.lines().find_map(|line| line.trim().strip_prefix("Session-ID: ")).unwrap();
+    for secret in [master, id] {
+        let bytes = unhex(secret);
+        assert!(!seen(&bytes[..16]) && !seen(&bytes[bytes.len() - 16..]), "{secret} is on the wire");
+    }
+    // The state holds the server name, which the client's random is not part of.
+    assert!(!seen(b"localhost") && !random.is_empty());
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    let digits = text.as_bytes().chunks_exact(2);
+    digits.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+}
+
+#[test]
+fn a_host_of_another_fleet_is_counted_and_changes_nothing() {
+    if !inside("fleet::segment::a_host_of_another_fleet_is_counted_and_changes_nothing") {
+        return;
+    }
+    let mut fleet = Fleet::new(2);
+    let first = fleet.start(1, fleet.unicast(1));
+    fleet.key = keygen(fleet.site.folder.path(), "another.key");
+    let second = fleet.start(2, fleet.unicast(2));
+    let refused = |status: &serde_json::Value| status["messages"]["refused"]["other_fleet"]["count"].as_u64();
+    first.wait("a refusal", refused);
+    second.wait("a refusal", refused);
+    let visitor = Visitor::new(&fleet.site, SESSION_ID);
+    if visitor.come(&first.courser, "").is_some() {
+        assert_eq!(second.status()["cache"]["sessions"], 0);
+        visitor.is_not_resumed(&second.courser, "");
+    }
+}
+
+#[test]
+fn a_host_whose_clock_is_an_hour_off_is_named_and_serves_on() {
+    if !inside("fleet::segment::a_host_whose_clock_is_an_hour_off_is_named_and_serves_on") {
+        return;
+    }
+    let Some(_) = require("faketime") else { return };
+    let fleet = Fleet::new(2);
+    let first = fleet.start(1, fleet.unicast(1));
+    let library = fs::read_dir("/usr/lib/x86_64-linux-gnu/faketime").ok().and_then(|mut folder| {
+        folder.find_map(|entry| Some(entry.ok()?.path()).filter(|path| path.ends_with("libfaketime.so.1")))
+    });
+    let Some(library) = library else { return println!("skipped: libfaketime is not where it was expected") };
+    let late = fleet.unicast(2).env("LD_PRELOAD", text(&library)).env("FAKETIME", "+1h");
+    let second = fleet.start(2, late.env("FAKETIME_DONT_FAKE_MONOTONIC", "1"));
+    first.wait("a refusal", |status| status["messages"]["refused"]["clock"]["count"].as_u64());
+    let visitor = Visitor::new(&fleet.site, SESSION_ID);
+    if visitor.come(&second.courser, "").is_some() {
+        visitor.is_not_resumed(&first.courser, "");
+        visitor.is_resumed(&second.courser, "");
+    }
+}
+
+#[test]
+fn an_interface_that_does_not_exist_is_told_with_those_that_do() {
+    if !inside("fleet::segment::an_interface_that_does_not_exist_is_told_with_those_that_do") {
+        return;
+    }
+    let fleet = Fleet::new(1);
+    let setup = fleet.alone(1).args(["--fleet-listen", "239.1.1.1:8888", "--fleet-interface", "eth7"]);
+    let ended = setup.launch().finish();
+    assert!(matches!(ended.status.code(), Some(1 | 2)), "{ended:?}");
+    assert!(ended.stderr.contains("eth7") && ended.stderr.contains("eth0"), "{}", ended.stderr);
+}
+
+#[test]
+fn tickets_need_no_message_and_survive_total_loss() {
+    if !inside("fleet::segment::tickets_need_no_message_and_survive_total_loss") {
+        return;
+    }
+    let fleet = Fleet::new(2);
+    let members = [1, 2].map(|number| fleet.start(number, fleet.unicast(number)));
+    fleet.segment.hosts().iter().for_each(|host| host.lose(1.0));
+    for kind in [TICKET, PSK] {
+        let visitor = Visitor::new(&fleet.site, kind);
+        if visitor.come(&members[0].courser, "").is_none() {
+            return;
+        }
+        visitor.is_resumed(&members[1].courser, "");
+    }
+}
