@@ -24,7 +24,9 @@
 //!   ([`ClockStanding::TooFarAhead`]): the keys stay where they are, and roll on when the clock is right again.
 
 mod live;
+mod problem;
 mod ring;
+mod standing;
 mod striped;
 
 use std::fmt;
@@ -34,13 +36,13 @@ use std::time::Duration;
 use zeroize::Zeroizing;
 
 use crate::seal::{KEY_NAME_LEN, NamedKey};
-use crate::{
-    EpochLength, FleetId, FleetKey, FleetState, Lifespan, Miss, NoRandomness, SecretBytes, UnixSeconds,
-};
-use live::{Due, Live};
+use crate::{EpochLength, FleetId, FleetKey, FleetState, Lifespan, Miss, SecretBytes, UnixSeconds};
+use live::Live;
 pub(crate) use live::{MAX_PAST_EPOCHS, epoch_of, past_epochs};
+pub use problem::BadFleetKeys;
 pub(crate) use ring::Purpose;
 use ring::Ring;
+pub use standing::{ClockStanding, Standing};
 use striped::Striped;
 
 /// Where a live secret comes from.
@@ -236,50 +238,6 @@ impl fmt::Debug for FleetKeys {
     }
 }
 
-/// Where a live secret is: for a status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
-    /// Whose secret.
-    pub fleet: FleetId,
-    /// Whether this host has a state of its own, and not the key file.
-    pub forward_secret: bool,
-    /// The epoch that it is in.
-    pub epoch: u64,
-    /// When that epoch ends.
-    pub rolls_at: UnixSeconds,
-    /// Whether the clock and the keys agree.
-    pub clock: ClockStanding,
-}
-
-/// Whether a clock and the keys of a fleet agree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClockStanding {
-    /// They do.
-    Agrees,
-    /// The clock is behind the keys, which do not go back: it was ahead before, or is wrong now.
-    Behind,
-    /// The clock leapt so far ahead that the keys did not follow.
-    TooFarAhead,
-}
-
-impl Standing {
-    fn of(live: &Live, now: UnixSeconds) -> Self {
-        let clock = match live.course().due(now) {
-            Due::Nothing | Due::Forward(_) | Due::Back(_) => ClockStanding::Agrees,
-            Due::Late => ClockStanding::Behind,
-            Due::Refused => ClockStanding::TooFarAhead,
-        };
-        let state = &live.state;
-        Self {
-            fleet: state.fleet,
-            forward_secret: !live.is_simple(),
-            epoch: state.epoch,
-            rolls_at: state.epochs.begins(state.epoch + 1),
-            clock,
-        }
-    }
-}
-
 /// Why there is no secret for a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoKey {
@@ -288,76 +246,3 @@ pub enum NoKey {
     /// The message is of our fleet, but of an epoch that no right clock can be in.
     UnknownEpoch,
 }
-
-/// Why secrets cannot be used, or not together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BadFleetKeys {
-    /// There is no secret.
-    None,
-    /// There are more than two.
-    TooMany,
-    /// The two are of one fleet.
-    SameFleet {
-        /// Which.
-        fleet: FleetId,
-    },
-    /// The lifetime of sessions is under a second, or beyond [`MAX_LIFETIME`](crate::MAX_LIFETIME).
-    LifetimeOutOfRange,
-    /// The lifetime of sessions spans more than 256 epochs.
-    TooManyKeys,
-    /// The key file is from the future.
-    OriginAhead {
-        /// Which.
-        fleet: FleetId,
-        /// How far.
-        seconds: u64,
-    },
-    /// The key file is more than a million epochs old.
-    OriginTooOld {
-        /// Which.
-        fleet: FleetId,
-    },
-    /// The clock is more than 366 days ahead of the state.
-    StateTooOld {
-        /// Which.
-        fleet: FleetId,
-    },
-    /// The system gave no random bytes for a secret of our own.
-    NoRandomness(NoRandomness),
-}
-
-impl fmt::Display for BadFleetKeys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::None => f.write_str("there is no fleet key"),
-            Self::TooMany => {
-                f.write_str("there are more than two fleet keys: one seals, and one more can open")
-            }
-            Self::SameFleet { fleet } => write!(f, "both keys are of fleet {fleet}: name it once"),
-            Self::LifetimeOutOfRange => {
-                f.write_str("the lifetime of sessions must be between one second and seven days")
-            }
-            Self::TooManyKeys => f.write_str(
-                "the lifetime of sessions must not span more than 256 epochs: make it shorter, or a key with \
-                 longer epochs",
-            ),
-            Self::OriginAhead { fleet, seconds } => write!(
-                f,
-                "the key of fleet {fleet} was made {seconds} seconds in the future: set the clock of this host"
-            ),
-            Self::OriginTooOld { fleet } => write!(
-                f,
-                "the key of fleet {fleet} was made more than a million epochs ago: set the clock of this host, or make \
-                 a new key with `courser fleet keygen`"
-            ),
-            Self::StateTooOld { fleet } => write!(
-                f,
-                "the state of fleet {fleet} is more than a year behind the clock: set the clock of this host, or take \
-                 the state of another member with `courser fleet export`"
-            ),
-            Self::NoRandomness(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for BadFleetKeys {}

@@ -207,6 +207,18 @@ fn rekeying_host_by_host_loses_no_session() {
 }
 
 #[test]
+fn the_second_secret_rolls_at_its_own_times() {
+    let sources = vec![Source::Simple(fleet_key(2, 8 * 3600, at(-1800))), Source::Simple(hourly(1))];
+    let (both, tickets) = ticketer(FleetKeys::new(sources, 2 * HOUR, NOW).unwrap());
+    let (old, old_tickets) = ticketer(simple(hourly(1), 2 * HOUR, NOW));
+    for hour in 0..7 {
+        let now = at(hour * 3600 + 1800);
+        assert_eq!(open(&tickets, &seal(&old_tickets, now), now), Ok(()), "hour {hour}");
+        assert!(understands(&both, &old, now), "hour {hour}");
+    }
+}
+
+#[test]
 fn a_fleet_is_converted_and_rekeyed_at_once() {
     let state = FleetState::from_key(&hourly(1), 2 * HOUR, NOW).unwrap();
     let sources = vec![Source::Simple(hourly(2)), Source::Ratcheted(state)];
