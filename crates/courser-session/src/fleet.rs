@@ -46,7 +46,7 @@ pub use bucket::{Bucket, Buckets, Rate, source_of};
 use content::Heartbeat;
 use events::Events;
 pub use identity::{BadMemberName, Boot, MemberId, MemberName};
-use message::Kind;
+use message::{Kind, To};
 pub use now::{Now, UnixMillis};
 use outbox::Outbox;
 pub use peers::MAX_PEERS;
@@ -62,12 +62,13 @@ pub use status::{
 };
 use warm_up::{Question, WarmUp};
 
-/// What a member is told when it starts.
-#[derive(Clone)]
+/// What a member is told when it starts. Not to be had twice: [`boot`](Self::boot) and [`random`](Self::random) are for
+/// one member alone.
 pub struct MemberSettings {
     /// Its configured name, which no other member may have.
     pub name: MemberName,
-    /// This start of it.
+    /// This start of it. A member that is made anew, also within one process, has another one: two of one boot would
+    /// seal different messages under the same key and nonce, which gives both away.
     pub boot: Boot,
     /// For this start alone: what it challenges others with follows from it. Wiped on drop.
     pub random: Zeroizing<[u8; 32]>,
@@ -129,7 +130,7 @@ impl Member {
         Self {
             life,
             gate: allowed::Gate::new(settings.allowed, settings.source_rate),
-            opener: Opener::new(Arc::clone(&keys)),
+            opener: Opener::new(Arc::clone(&keys), life.0),
             peers: Peers::default(),
             proofs: Proofs::new(&settings.random),
             outbox: Outbox::new(sealer, settings.max_payload),
@@ -226,7 +227,7 @@ impl Member {
             fleet: self.keys.fleet(),
             epoch: self.keys.epoch(now.wall.seconds()),
             entries: self.cache.stats().entries as u64,
-            peers: self.peers.iter().map(|peer| peer.status(now.mono)).collect(),
+            peers: self.peers.remembered(now.mono).map(|peer| peer.status(now.mono)).collect(),
             sent: self.outbox.counts(),
             received: self.received,
             refused: self.refused,
@@ -246,7 +247,7 @@ impl Member {
             taken: self.received.taken,
         };
         let put = |draft: &mut _| content::put_heartbeat(draft, &heartbeat);
-        self.outbox.send(Kind::Heartbeat, put, Destination::All, now);
+        self.outbox.send(Kind::Heartbeat, put, To::All, now);
         self.opener.forget_old(now.wall.seconds());
         self.events.tell_changes(&mut self.peers, now.mono);
     }
@@ -261,7 +262,7 @@ impl Member {
 
     fn ask_for_part(&mut self, question: Option<Question>, now: Now) {
         let Some(question) = question else { return };
-        let to = Destination::One(self.peers.get(question.place).address);
+        let to = self.peers.get(question.place).to();
         self.outbox.send(Kind::WarmUp, |draft| content::put_number(draft, question.from), to, now);
     }
 }

@@ -15,12 +15,15 @@
 //! | … | sealed: what the type says, in [`content`](super::content) |
 //! | 16 | tag of AES-256-GCM |
 //!
-//! Numbers are big endian. All before the sealed part is its associated data. Messages to all and messages to one are
-//! numbered apart, so that every receiver can count what it lost.
+//! Numbers are big endian. All before the sealed part is its associated data, followed by the member whom the message is
+//! for (8, not sent; zeros if it is for all): so one that was meant for another member does not open. Messages to all and
+//! messages to one are numbered apart, so that every receiver can count what it lost.
+
+use std::net::SocketAddr;
 
 use zeroize::Zeroizing;
 
-use super::{Boot, MemberId, Refusal};
+use super::{Boot, Destination, MemberId, Refusal};
 use crate::FleetId;
 
 /// What stands in front of a message, before anything of it is believed.
@@ -94,14 +97,9 @@ pub(super) struct Sequence(pub(super) u64);
 impl Sequence {
     const TO_ONE: u64 = 1 << 63;
 
-    /// The number of a message to all members.
-    pub(super) fn to_all(number: u64) -> Self {
-        Self(number & !Self::TO_ONE)
-    }
-
-    /// The number of a message to one member.
-    pub(super) fn to_one(number: u64) -> Self {
-        Self(number | Self::TO_ONE)
+    /// The number of a message to one member, or to all.
+    pub(super) fn new(number: u64, is_to_one: bool) -> Self {
+        Self(if is_to_one { number | Self::TO_ONE } else { number & !Self::TO_ONE })
     }
 
     /// Whether the message was for one member alone.
@@ -212,6 +210,38 @@ impl Draft {
 const MAGIC: [u8; 4] = *b"CRSR";
 const VERSION: u8 = 1;
 
+/// What a message's sealed part is bound to: its header, and whom it is for.
+pub(super) fn bound_to(header: &[u8; HEADER_LEN], recipient: Option<MemberId>) -> [u8; HEADER_LEN + 8] {
+    let mut bound_to = [0; HEADER_LEN + 8];
+    bound_to[..HEADER_LEN].copy_from_slice(header);
+    bound_to[HEADER_LEN..].copy_from_slice(&recipient.map_or([0; 8], |member| member.0));
+    bound_to
+}
+
+/// Whom a message is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum To {
+    All,
+    /// The member that is at this address.
+    One(MemberId, SocketAddr),
+}
+
+impl To {
+    pub(super) fn member(self) -> Option<MemberId> {
+        match self {
+            Self::All => None,
+            Self::One(member, _) => Some(member),
+        }
+    }
+
+    pub(super) fn destination(self) -> Destination {
+        match self {
+            Self::All => Destination::All,
+            Self::One(_, address) => Destination::One(address),
+        }
+    }
+}
+
 /// Length of what stands in clear, in bytes.
 pub(super) const HEADER_LEN: usize = 4 + 1 + 1 + 8 + 8 + 8 + 16 + 8;
 /// Length of the time that every sealed part begins with.
@@ -232,7 +262,7 @@ mod tests {
             epoch: 2,
             sender: MemberId([3; 8]),
             boot: Boot([4; 16]),
-            sequence: Sequence::to_one(5),
+            sequence: Sequence::new(5, true),
         }
     }
 
@@ -264,7 +294,7 @@ mod tests {
 
     #[test]
     fn messages_to_all_and_to_one_never_share_a_number() {
-        let (all, one) = (Sequence::to_all(7), Sequence::to_one(7));
+        let (all, one) = (Sequence::new(7, false), Sequence::new(7, true));
         assert_ne!(all, one);
         assert_eq!((all.number(), one.number()), (7, 7));
         assert!(one.is_to_one() && !all.is_to_one());

@@ -4,9 +4,9 @@
 use std::collections::VecDeque;
 
 use super::content::{SessionWriter, put_burial, put_id};
-use super::message::{Draft, Kind, MIN_LEN};
+use super::message::{Draft, Kind, MIN_LEN, To};
 use super::seal::Sealer;
-use super::{Destination, MemberName, Now, SentCounts, Transmit};
+use super::{MemberName, Now, SentCounts, Transmit};
 use crate::{SessionId, SharedSession, UnixSeconds};
 
 /// Writes and seals messages, and keeps them until they are fetched.
@@ -72,7 +72,7 @@ impl Outbox {
             return;
         }
         if let Some(full) = batch {
-            self.send_batch(full, Destination::All, now);
+            self.send_batch(full, To::All, now);
         }
         self.new = self.begin_with(session, now);
     }
@@ -88,14 +88,13 @@ impl Outbox {
     /// Puts a session that is deleted into a message to all.
     pub(super) fn delete(&mut self, id: &SessionId, until: UnixSeconds, now: Now) {
         let open = self.deleted.take();
-        self.deleted =
-            self.put_into(open, Kind::Delete, |draft| put_burial(draft, id, until), Destination::All, now);
+        self.deleted = self.put_into(open, Kind::Delete, |draft| put_burial(draft, id, until), To::All, now);
     }
 
     /// Puts a session that is wanted into a message to all.
     pub(super) fn want(&mut self, id: &SessionId, now: Now) {
         let open = self.wanted.take();
-        self.wanted = self.put_into(open, Kind::Get, |draft| put_id(draft, id), Destination::All, now);
+        self.wanted = self.put_into(open, Kind::Get, |draft| put_id(draft, id), To::All, now);
     }
 
     fn put_into(
@@ -103,7 +102,7 @@ impl Outbox {
         open: Option<Batch>,
         kind: Kind,
         put: impl Fn(&mut Draft) -> bool,
-        to: Destination,
+        to: To,
         now: Now,
     ) -> Option<Batch> {
         let mut batch = open.unwrap_or_else(|| self.batch(kind, now));
@@ -116,7 +115,7 @@ impl Outbox {
     }
 
     /// Sends these IDs, which are all that one message asked for.
-    pub(super) fn send_ids(&mut self, kind: Kind, ids: &[SessionId], to: Destination, now: Now) {
+    pub(super) fn send_ids(&mut self, kind: Kind, ids: &[SessionId], to: To, now: Now) {
         let mut batch = None;
         for id in ids {
             let open = batch.take();
@@ -126,13 +125,7 @@ impl Outbox {
     }
 
     /// Sends these sessions, in as many messages as they take.
-    pub(super) fn send_sessions(
-        &mut self,
-        kind: Kind,
-        sessions: &[SharedSession],
-        to: Destination,
-        now: Now,
-    ) {
+    pub(super) fn send_sessions(&mut self, kind: Kind, sessions: &[SharedSession], to: To, now: Now) {
         let mut batch = self.batch(kind, now);
         for session in sessions {
             if batch.put(session) {
@@ -168,7 +161,7 @@ impl Outbox {
         &mut self,
         head: impl Fn(&mut Draft) -> bool,
         sessions: &[SharedSession],
-        to: Destination,
+        to: To,
         now: Now,
     ) {
         let mut batch = self.batch(Kind::Part, now);
@@ -180,7 +173,7 @@ impl Outbox {
     }
 
     /// Sends a message of one thing, which `put` writes and which always fits.
-    pub(super) fn send(&mut self, kind: Kind, put: impl Fn(&mut Draft) -> bool, to: Destination, now: Now) {
+    pub(super) fn send(&mut self, kind: Kind, put: impl Fn(&mut Draft) -> bool, to: To, now: Now) {
         let mut batch = self.batch(kind, now);
         let is_in = put(&mut batch.draft);
         debug_assert!(is_in, "a message of one thing fits into the shortest payload");
@@ -188,7 +181,7 @@ impl Outbox {
     }
 
     /// Seals a message and queues it, unless the queue is full.
-    pub(super) fn send_batch(&mut self, batch: Batch, to: Destination, now: Now) {
+    pub(super) fn send_batch(&mut self, batch: Batch, to: To, now: Now) {
         let (kind, items) = (batch.draft.kind, batch.items);
         if self.queue.len() >= MAX_QUEUE {
             self.counts.left_out += 1;
@@ -208,7 +201,7 @@ impl Outbox {
         if self.due().is_some_and(|due| now.mono >= due)
             && let Some(batch) = self.new.take()
         {
-            self.send_batch(batch, Destination::All, now);
+            self.send_batch(batch, To::All, now);
         }
     }
 
@@ -220,7 +213,7 @@ impl Outbox {
     /// The next message. Whatever was deleted or wanted until now is in it or in the next: nobody gains by waiting.
     pub(super) fn next(&mut self, now: Now) -> Option<Sealed> {
         let waiting = [self.deleted.take(), self.wanted.take()];
-        waiting.into_iter().flatten().for_each(|batch| self.send_batch(batch, Destination::All, now));
+        waiting.into_iter().flatten().for_each(|batch| self.send_batch(batch, To::All, now));
         self.queue.pop_front()
     }
 

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 
 use super::content::Heartbeat;
-use super::message::{Header, Sequence};
+use super::message::{Header, Sequence, To};
 use super::proof::Life;
 use super::window::Window;
 use super::{Boot, Bucket, MemberId, MemberName, Now, Rate, Refusal};
@@ -92,8 +92,9 @@ impl Peers {
         &mut self.0[place]
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Peer> {
-        self.0.iter()
+    /// All but those that have long been gone: hosts that come and go leave their places to others.
+    pub(super) fn remembered(&self, mono: u64) -> impl Iterator<Item = &Peer> {
+        self.0.iter().filter(move |peer| peer.silence(mono) < FORGOTTEN_MS)
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Peer> {
@@ -146,6 +147,11 @@ impl Peer {
     pub(super) fn is_new(&mut self, sequence: Sequence) -> bool {
         let window = if sequence.is_to_one() { &mut self.to_one } else { &mut self.to_all };
         window.accept(sequence.number())
+    }
+
+    /// How a message to it alone is addressed.
+    pub(super) fn to(&self) -> To {
+        To::One(self.id, self.address)
     }
 
     /// How many messages to all did not come.
@@ -237,6 +243,7 @@ pub(super) const MAX_CLOCK_DIFFERENCE_MS: u64 = crate::CLOCK_SKEW.as_secs() * 10
 const SILENT_MS: u64 = 3500;
 /// Ten heartbeats: not even half of all lost explains it (one in a thousand).
 const GONE_MS: u64 = 10_000;
+const FORGOTTEN_MS: u64 = 3_600_000;
 const LATENESS_MS: u64 = 30_000;
 
 /// Sessions that a peer may ask for: as many as it may itself hand out to clients that return elsewhere.

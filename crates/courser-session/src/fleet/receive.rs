@@ -7,10 +7,10 @@ use zeroize::Zeroize;
 
 use super::content::{self, Content, Part, Proof};
 use super::events::Seen;
-use super::message::{Header, Kind};
+use super::message::{Header, Kind, To};
 use super::peers::{Admitted, MAX_CLOCK_DIFFERENCE_MS, Peer};
 use super::warm_up::PARTS_PER_QUESTION;
-use super::{Destination, Member, Now, PeerChange, Refusal, UnixMillis};
+use super::{Member, Now, PeerChange, Refusal, UnixMillis};
 use crate::{Cursor, Origin, Put, SessionId, SharedSession, UnixSeconds};
 
 /// A message that is authentic. Whether it is new, and its sender alive, is another question.
@@ -19,6 +19,12 @@ struct Authentic<'a> {
     from: SocketAddr,
     sent: UnixMillis,
     content: &'a [u8],
+}
+
+impl Authentic<'_> {
+    fn reply_to(&self) -> To {
+        To::One(self.header.sender, self.from)
+    }
 }
 
 impl Member {
@@ -89,7 +95,7 @@ impl Member {
     fn challenge(&mut self, message: &Authentic<'_>, now: Now) {
         let life = (message.header.sender, message.header.boot);
         if let Some(proof) = self.proofs.challenge(life, now.mono) {
-            self.send_proof(Kind::Challenge, &proof, message.from, now);
+            self.send_proof(Kind::Challenge, &proof, message.reply_to(), now);
         }
     }
 
@@ -104,7 +110,7 @@ impl Member {
             return Err(Refusal::AsksTooMuch);
         }
         let answer = Proof { to: challenger, ..asked };
-        self.send_proof(Kind::Proof, &answer, message.from, now);
+        self.send_proof(Kind::Proof, &answer, message.reply_to(), now);
         if sender.is_none() {
             self.challenge(message, now);
         }
@@ -145,8 +151,8 @@ impl Member {
         }
     }
 
-    fn send_proof(&mut self, kind: Kind, proof: &Proof, to: SocketAddr, now: Now) {
-        self.outbox.send(kind, |draft| content::put_proof(draft, proof), Destination::One(to), now);
+    fn send_proof(&mut self, kind: Kind, proof: &Proof, to: To, now: Now) {
+        self.outbox.send(kind, |draft| content::put_proof(draft, proof), to, now);
     }
 
     /// Does what a peer says.
@@ -170,10 +176,10 @@ impl Member {
         match content {
             Content::New(sessions) => self.take_all(sessions, now),
             Content::Delete(burials) => self.bury_all(&burials, now),
-            Content::Get(ids) => return self.answer(&ids, place, message.from, now),
+            Content::Get(ids) => return self.answer(&ids, place, now),
             Content::Found(sessions) => return self.take_found(sessions, now),
             Content::Missing(ids) => return self.note_missing(&ids, place, now),
-            Content::WarmUp { from } => return self.send_parts(from, place, message.from, now),
+            Content::WarmUp { from } => return self.send_parts(from, place, now),
             Content::Part(part) => return self.take_part(part, place, now),
             Content::Heartbeat(_) | Content::Challenge(_) | Content::Proof(_) => {}
         }
@@ -210,7 +216,7 @@ impl Member {
     }
 
     /// Sends a peer what it wants, and says what is not here.
-    fn answer(&mut self, ids: &[SessionId], place: usize, from: SocketAddr, now: Now) -> Result<(), Refusal> {
+    fn answer(&mut self, ids: &[SessionId], place: usize, now: Now) -> Result<(), Refusal> {
         if !self.peers.get(place).may_get(ids.len(), now.mono) {
             return Err(Refusal::AsksTooMuch);
         }
@@ -221,7 +227,7 @@ impl Member {
                 None => missing.push(*id),
             }
         }
-        let to = Destination::One(from);
+        let to = self.peers.get(place).to();
         self.outbox.send_sessions(Kind::Found, &found, to, now);
         self.outbox.send_ids(Kind::Missing, &missing, to, now);
         Ok(())
@@ -257,18 +263,18 @@ impl Member {
     }
 
     /// Sends a peer that starts the next parts of all that is here.
-    fn send_parts(&mut self, asked: u64, place: usize, from: SocketAddr, now: Now) -> Result<(), Refusal> {
+    fn send_parts(&mut self, asked: u64, place: usize, now: Now) -> Result<(), Refusal> {
         if !self.peers.get(place).may_warm_up(now.mono) {
             return Err(Refusal::AsksTooMuch);
         }
-        let mut at = Cursor::from_u64(asked);
+        let (to, mut at) = (self.peers.get(place).to(), Cursor::from_u64(asked));
         for number in 1..=PARTS_PER_QUESTION {
             let (sessions, next) = self.cache.export(at, self.outbox.room_for_part(), now.wall.seconds());
             let is_last = next.is_none() || number == PARTS_PER_QUESTION;
             if is_last || !sessions.is_empty() {
                 let next = next.map(Cursor::to_u64);
                 let put = |draft: &mut _| content::put_part(draft, asked, next, is_last);
-                self.outbox.send_part(put, &sessions, Destination::One(from), now);
+                self.outbox.send_part(put, &sessions, to, now);
             }
             let Some(next) = next else { break };
             at = next;

@@ -7,8 +7,8 @@ use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKe
 use aws_lc_rs::hkdf::{HKDF_SHA256, Prk};
 use zeroize::Zeroizing;
 
-use super::message::{Draft, HEADER_LEN, Header, Sequence, TIME_LEN};
-use super::{Boot, Destination, MemberId, Now, Refusal, Transmit, UnixMillis};
+use super::message::{Draft, HEADER_LEN, Header, Sequence, TIME_LEN, To, bound_to};
+use super::{Boot, MemberId, Now, Refusal, Transmit, UnixMillis};
 use crate::{FleetId, FleetKeys, MessageSecret, NoKey, UnixSeconds};
 
 /// Seals the messages of one start of a member.
@@ -31,23 +31,19 @@ impl Sealer {
     }
 
     /// Fills in a draft's header and time, and seals it where it stands.
-    pub(super) fn seal(&mut self, mut draft: Draft, to: Destination, now: Now) -> Transmit {
-        let sequence = self.next_sequence(to);
+    pub(super) fn seal(&mut self, mut draft: Draft, to: To, now: Now) -> Transmit {
+        let sequence = self.next_sequence(to.member().is_some());
         let (scope, key) = self.key(now.wall.seconds());
-        let header = scope.header(draft.kind as u8, sequence).encode();
+        let header = scope.header(draft.kind as u8, sequence);
         let mut bytes = std::mem::take(&mut *draft.bytes);
-        seal_in_place(key, &header, sequence, now.wall, &mut bytes);
-        Transmit { to, bytes }
+        seal_in_place(key, &header, to.member(), now.wall, &mut bytes);
+        Transmit { to: to.destination(), bytes }
     }
 
-    fn next_sequence(&mut self, to: Destination) -> Sequence {
-        let [to_all, to_one] = &mut self.sent;
-        let (count, sequence): (_, fn(u64) -> Sequence) = match to {
-            Destination::All => (to_all, Sequence::to_all),
-            Destination::One(_) => (to_one, Sequence::to_one),
-        };
+    fn next_sequence(&mut self, is_to_one: bool) -> Sequence {
+        let count = &mut self.sent[usize::from(is_to_one)];
         *count += 1;
-        sequence(*count)
+        Sequence::new(*count, is_to_one)
     }
 
     /// The key of this second, looked for once in it.
@@ -72,13 +68,15 @@ impl Sealer {
 /// senders makes it forget none.
 pub(super) struct Opener {
     keys: Arc<FleetKeys>,
+    /// Whom messages to one have to be for.
+    recipient: MemberId,
     /// With the second in which their epoch was last found to be in use.
     known: VecDeque<(Scope, LessSafeKey, UnixSeconds)>,
 }
 
 impl Opener {
-    pub(super) fn new(keys: Arc<FleetKeys>) -> Self {
-        Self { keys, known: VecDeque::new() }
+    pub(super) fn new(keys: Arc<FleetKeys>, recipient: MemberId) -> Self {
+        Self { keys, recipient, known: VecDeque::new() }
     }
 
     /// Opens a datagram where it stands; gives the time it was sent and what it says.
@@ -89,12 +87,13 @@ impl Opener {
         now: UnixSeconds,
     ) -> Result<(UnixMillis, &'a [u8]), Refusal> {
         let scope = Scope::of(header);
+        let recipient = header.sequence.is_to_one().then_some(self.recipient);
         if let Some(key) = self.known(&scope, now)? {
-            return open(key, header, datagram);
+            return open(key, header, recipient, datagram);
         }
         let secret = self.keys.opening(scope.fleet, scope.epoch, now).map_err(refusal)?;
         let key = scope.key(&secret);
-        let opened = open(&key, header, datagram)?;
+        let opened = open(&key, header, recipient, datagram)?;
         self.remember(scope, key, now);
         Ok(opened)
     }
@@ -159,16 +158,18 @@ impl Scope {
 /// Turns the draft in `bytes` into a message.
 fn seal_in_place(
     key: &LessSafeKey,
-    header: &[u8; HEADER_LEN],
-    sequence: Sequence,
+    header: &Header,
+    recipient: Option<MemberId>,
     sent: UnixMillis,
     bytes: &mut Vec<u8>,
 ) {
     let (head, content) = bytes.split_at_mut(HEADER_LEN);
-    head.copy_from_slice(header);
+    let header_bytes = header.encode();
+    head.copy_from_slice(&header_bytes);
     content[..TIME_LEN].copy_from_slice(&sent.0.to_be_bytes());
+    let bound_to = Aad::from(bound_to(&header_bytes, recipient));
     let tag = key
-        .seal_in_place_separate_tag(nonce(sequence), Aad::from(&*head), content)
+        .seal_in_place_separate_tag(nonce(header.sequence), bound_to, content)
         .expect("sealing fails only beyond 2^36 bytes, and a datagram has under 2^16");
     bytes.extend_from_slice(tag.as_ref());
 }
@@ -176,11 +177,12 @@ fn seal_in_place(
 fn open<'a>(
     key: &LessSafeKey,
     header: &Header,
+    recipient: Option<MemberId>,
     datagram: &'a mut [u8],
 ) -> Result<(UnixMillis, &'a [u8]), Refusal> {
-    let (head, sealed) = datagram.split_at_mut_checked(HEADER_LEN).ok_or(Refusal::TooShort)?;
-    let opened =
-        key.open_in_place(nonce(header.sequence), Aad::from(&*head), sealed).map_err(|_| Refusal::Forged)?;
+    let (head, sealed) = datagram.split_first_chunk_mut::<HEADER_LEN>().ok_or(Refusal::TooShort)?;
+    let bound_to = Aad::from(bound_to(head, recipient));
+    let opened = key.open_in_place(nonce(header.sequence), bound_to, sealed).map_err(|_| Refusal::Forged)?;
     let (time, content) = opened.split_first_chunk::<TIME_LEN>().ok_or(Refusal::TooShort)?;
     Ok((UnixMillis(u64::from_be_bytes(*time)), content))
 }
@@ -207,7 +209,9 @@ const MAX_KNOWN: usize = 128;
 pub struct AnyMessage<'a> {
     pub sender: MemberId,
     pub boot: Boot,
-    /// With the highest bit, one to a single member.
+    /// The member it is for; none for all.
+    pub to: Option<MemberId>,
+    /// Its number, among those to all or those to one.
     pub sequence: u64,
     pub kind: u8,
     pub sent: UnixMillis,
@@ -222,11 +226,10 @@ impl AnyMessage<'_> {
     pub fn seal(&self, keys: &FleetKeys, now: UnixSeconds) -> Vec<u8> {
         let secret = keys.sealing(now);
         let scope = Scope { fleet: secret.fleet, epoch: secret.epoch, sender: self.sender, boot: self.boot };
-        let sequence = Sequence(self.sequence);
+        let header = scope.header(self.kind, Sequence::new(self.sequence, self.to.is_some()));
         let mut bytes = vec![0; HEADER_LEN + TIME_LEN];
         bytes.extend_from_slice(self.content);
-        let header = scope.header(self.kind, sequence).encode();
-        seal_in_place(&scope.key(&secret), &header, sequence, self.sent, &mut bytes);
+        seal_in_place(&scope.key(&secret), &header, self.to, self.sent, &mut bytes);
         bytes
     }
 }

@@ -184,6 +184,7 @@ fn what_a_later_release_says_is_passed_over() {
     let message = |kind, sequence, content| AnyMessage {
         sender: status.id,
         boot: status.boot,
+        to: None,
         sequence,
         kind,
         sent: segment.now.wall,
@@ -206,6 +207,19 @@ fn what_a_later_release_says_is_passed_over() {
         assert_eq!(segment.refused(1, refusal), 1, "{refusal}");
     }
     assert_eq!(segment.peer(1, "a").entries, 42);
+}
+
+#[test]
+fn a_message_for_another_member_does_not_open() {
+    let mut segment = Segment::acquainted(&["a", "b", "c"]);
+    segment.put(0, &session(1));
+    segment.sent.clear();
+    segment.want(1, &session(1).id);
+    segment.exchange();
+    let answers: Vec<_> = segment.sent.iter().filter(|(from, ..)| *from == 0).cloned().collect();
+    assert_eq!(answers.len(), 1);
+    segment.deliver(0, 2, &answers[0].2);
+    assert_eq!(segment.refused(2, Refusal::Forged), 1);
 }
 
 #[test]
