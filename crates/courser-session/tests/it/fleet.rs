@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
+mod golden;
 mod pull;
 mod push;
 mod refuse;
@@ -63,7 +64,7 @@ impl Segment {
     }
 
     fn host(&self, settings: MemberSettings, keys: Arc<FleetKeys>) -> Host {
-        let cache = Arc::new(Cache::new(4 << 20, 4));
+        let cache = Arc::new(Cache::new(4 << 20, 1));
         let member = Member::new(settings, keys, Arc::clone(&cache), self.now);
         Host { member, cache, events: Vec::new(), is_cut_off: false }
     }
