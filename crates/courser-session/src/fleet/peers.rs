@@ -248,8 +248,8 @@ const LATENESS_MS: u64 = 30_000;
 
 /// Sessions that a peer may ask for: as many as it may itself hand out to clients that return elsewhere.
 const GETS: Rate = Rate { per_second: 10_000, burst: 1000 };
-/// Each brings up to [`PARTS_PER_REQUEST`](super::warm_up) datagrams.
-const WARM_UPS: Rate = Rate { per_second: 500, burst: 50 };
+/// Twice as many questions as a peer asks, each for up to 16 datagrams.
+const WARM_UPS: Rate = Rate { per_second: 1000, burst: 100 };
 
 #[cfg(test)]
 mod tests;

@@ -283,9 +283,8 @@ impl Member {
     }
 
     fn take_part(&mut self, part: Part, place: usize, now: Now) -> Result<(), Refusal> {
-        let question = self.warm_up.part(place, &part, now.mono)?;
+        self.warm_up.part(place, &part, now.mono)?;
         self.take_all(part.sessions, now);
-        self.ask_for_part(question, now);
         Ok(())
     }
 }

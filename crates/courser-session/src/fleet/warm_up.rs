@@ -33,8 +33,10 @@ pub(super) struct Question {
     /// From where on.
     pub(super) from: u64,
     asked_at: u64,
-    /// From when on the rest of the answer is not waited for, once there was some of it; and where to go on.
-    rest: Option<(u64, u64)>,
+    /// How often it was asked before.
+    repeats: u32,
+    /// Once there was some of the answer: when the next question is due, and from where on it asks.
+    next: Option<(u64, u64)>,
 }
 
 impl WarmUp {
@@ -51,21 +53,13 @@ impl WarmUp {
     pub(super) fn tick(&mut self, peers: &Peers, mono: u64) -> Option<Question> {
         match self.stage {
             Stage::Waiting { until } if mono >= until => self.choose(peers, mono),
-            Stage::Asked(Question { place, rest: Some((until, next)), .. }) if mono >= until => {
-                Some(self.ask(place, next, mono))
-            }
-            Stage::Asked(Question { place, asked_at, rest: None, .. })
-                if mono >= asked_at.saturating_add(SILENCE_MS) =>
-            {
-                self.tried |= 1 << place;
-                self.choose(peers, mono)
-            }
+            Stage::Asked(question) if mono >= question.due() => self.go_on(question, peers, mono),
             _ => None,
         }
     }
 
-    /// Takes note of a part; gives the next question if this part was the last of its answer.
-    pub(super) fn part(&mut self, place: usize, part: &Part, mono: u64) -> Result<Option<Question>, Refusal> {
+    /// Takes note of a part.
+    pub(super) fn part(&mut self, place: usize, part: &Part, mono: u64) -> Result<(), Refusal> {
         let Stage::Asked(question) = &mut self.stage else { return Err(Refusal::Unasked) };
         if (question.place, question.from) != (place, part.asked) {
             return Err(Refusal::Unasked);
@@ -73,25 +67,43 @@ impl WarmUp {
         self.taken += part.sessions.len() as u64;
         if part.is_end {
             self.stage = Stage::Over(WarmUpStatus::Done);
-            return Ok(None);
+            return Ok(());
         }
-        question.rest = Some((mono.saturating_add(REST_MS), part.next));
-        Ok(part.is_last.then(|| self.ask(place, part.next, mono)))
+        let due = match part.is_last {
+            true => question.asked_at.saturating_add(PACE_MS),
+            false => mono.saturating_add(REST_MS),
+        };
+        question.next = Some((due, part.next));
+        Ok(())
+    }
+
+    /// After an answer the next question; after none the same again, and then another peer.
+    fn go_on(&mut self, question: Question, peers: &Peers, mono: u64) -> Option<Question> {
+        let Question { place, from, repeats, .. } = question;
+        match question.next {
+            Some((_, next)) => Some(self.ask(place, next, 0, mono)),
+            None if repeats < REPEATS => Some(self.ask(place, from, repeats + 1, mono)),
+            None => {
+                self.tried |= 1 << place;
+                self.choose(peers, mono)
+            }
+        }
     }
 
     fn choose(&mut self, peers: &Peers, mono: u64) -> Option<Question> {
         if let Some(place) = peers.richest(self.tried, mono) {
-            return Some(self.ask(place, Cursor::START.to_u64(), mono));
+            return Some(self.ask(place, Cursor::START.to_u64(), 0, mono));
         }
+        self.tried = 0;
         self.stage = match mono.saturating_sub(self.started) < GIVE_UP_MS {
-            true => Stage::Waiting { until: mono.saturating_add(SILENCE_MS) },
+            true => Stage::Waiting { until: mono.saturating_add(AGAIN_MS) },
             false => Stage::Over(WarmUpStatus::NobodyToAsk),
         };
         None
     }
 
-    fn ask(&mut self, place: usize, from: u64, mono: u64) -> Question {
-        let question = Question { place, from, asked_at: mono, rest: None };
+    fn ask(&mut self, place: usize, from: u64, repeats: u32, mono: u64) -> Question {
+        let question = Question { place, from, asked_at: mono, repeats, next: None };
         self.stage = Stage::Asked(question);
         question
     }
@@ -99,8 +111,8 @@ impl WarmUp {
     /// When [`tick`](Self::tick) has something to do.
     pub(super) fn due(&self) -> Option<u64> {
         match self.stage {
-            Stage::Waiting { until } | Stage::Asked(Question { rest: Some((until, _)), .. }) => Some(until),
-            Stage::Asked(Question { asked_at, .. }) => Some(asked_at.saturating_add(SILENCE_MS)),
+            Stage::Waiting { until } => Some(until),
+            Stage::Asked(question) => Some(question.due()),
             Stage::Over(_) => None,
         }
     }
@@ -119,15 +131,25 @@ impl WarmUp {
     }
 }
 
-/// How many parts answer a question: enough that a way of a millisecond between hosts lets 100,000 sessions a second
-/// through, few enough that no buffer overflows.
+impl Question {
+    fn due(&self) -> u64 {
+        self.next.map_or(self.asked_at.saturating_add(REPEAT_MS), |(due, _)| due)
+    }
+}
+
+/// How many parts answer a question: a hundred sessions or so, and few enough that no buffer overflows.
 pub(super) const PARTS_PER_QUESTION: usize = 16;
 
 /// Everybody has sent a heartbeat by then, and a second one if the first came before the proof.
 const FIRST_HEARTBEATS_MS: u64 = 1500;
+/// At least so long between two questions: some 50,000 sessions a second, which leave the peer time for its clients.
+const PACE_MS: u64 = 2;
 /// How long a lost part is waited for.
 const REST_MS: u64 = 20;
-/// After which another peer is asked.
-const SILENCE_MS: u64 = 1000;
+/// After which a question is asked again, and so often: another peer is asked after a second of silence.
+const REPEAT_MS: u64 = 250;
+const REPEATS: u32 = 3;
+/// How often to look for a peer that can be asked.
+const AGAIN_MS: u64 = 1000;
 /// After which there is nothing that would still be of use.
 const GIVE_UP_MS: u64 = 60_000;

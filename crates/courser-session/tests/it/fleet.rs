@@ -7,6 +7,7 @@ mod pull;
 mod push;
 mod refuse;
 mod warm_up;
+mod watch;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,6 +25,8 @@ struct Segment {
     now: Now,
     /// All that was sent, with its sender.
     sent: Vec<(usize, Destination, Vec<u8>)>,
+    /// Whether every so manieth datagram is lost.
+    lose_every: Option<usize>,
 }
 
 struct Host {
@@ -36,7 +39,7 @@ struct Host {
 
 impl Segment {
     fn new(names: &[&str]) -> Self {
-        let mut segment = Self { hosts: Vec::new(), now: at(0), sent: Vec::new() };
+        let mut segment = Self { hosts: Vec::new(), now: at(0), sent: Vec::new(), lose_every: None };
         for name in names {
             segment.start(settings(name, 1), keys());
         }
@@ -86,7 +89,8 @@ impl Segment {
     /// Delivers until nobody has anything to say.
     fn exchange(&mut self) {
         while let Some((from, to, bytes)) = self.next() {
-            for host in 0..self.hosts.len() {
+            let is_lost = self.lose_every.is_some_and(|every| self.sent.len().is_multiple_of(every));
+            for host in (0..self.hosts.len()).filter(|_| !is_lost) {
                 let is_for_it = to == Destination::All || to == Destination::One(address(host));
                 if host != from && is_for_it && !self.hosts[host].is_cut_off && !self.hosts[from].is_cut_off {
                     self.deliver(from, host, &bytes);

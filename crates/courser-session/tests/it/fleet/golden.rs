@@ -14,7 +14,7 @@ const KEY: &str = include_str!("../golden/fleet.key");
 
 #[test]
 fn a_conversation_is_what_it_was() {
-    let mut segment = Segment { hosts: Vec::new(), now: at(0), sent: Vec::new() };
+    let mut segment = Segment::new(&[]);
     for (name, warm_up) in [("a", false), ("b", true)] {
         let keys = Arc::new(simple(FleetKey::parse(KEY).unwrap(), 2 * HOUR, NOW));
         segment.start(MemberSettings { warm_up, ..settings(name, 1) }, keys);

@@ -39,6 +39,21 @@ fn another_peer_is_asked_when_one_falls_silent() {
 }
 
 #[test]
+fn a_part_that_is_lost_is_not_waited_for() {
+    let mut segment = Segment::acquainted(&["a"]);
+    let sessions: Vec<_> = (0..1000).map(session).collect();
+    sessions.iter().for_each(|session| segment.put(0, session));
+    segment.run(1000);
+    let joiner = joiner(&mut segment);
+    segment.run(1000);
+    segment.lose_every = Some(10);
+    segment.run(3500);
+    let there = sessions.iter().filter(|session| segment.has(joiner, session)).count();
+    assert!((800..1000).contains(&there), "{there} of 1000, with a tenth of the datagrams lost");
+    assert_eq!(segment.status(joiner).warm_up, WarmUpStatus::Done);
+}
+
+#[test]
 fn a_host_that_finds_nobody_stops_asking() {
     let mut segment = Segment::new(&[]);
     let joiner = joiner(&mut segment);
