@@ -107,7 +107,7 @@ pub struct StoreCounts([u64; Self::NAMES.len()]);
 
 impl StoreCounts {
     /// What is counted, as the outside names it, in the order of [`values`](Self::values).
-    pub const NAMES: [&str; 17] = [
+    pub const NAMES: [&str; 18] = [
         "gets",
         "hits",
         "misses",
@@ -119,6 +119,7 @@ impl StoreCounts {
         "puts",
         "stored",
         "deletes",
+        "deleted",
         "dropped",
         "connected",
         "opened",
@@ -170,6 +171,8 @@ pub(crate) enum Count {
     Stored,
     /// Sessions given to be deleted.
     Deletes,
+    /// Those that the store has acknowledged, whether or not it had them.
+    Deleted,
     /// Puts and deletes left out: too many or too large, or the store is left alone.
     Dropped,
     /// Connections made.

@@ -8,7 +8,7 @@ use redis::aio::{AsyncPushSender, ConnectionLike, MultiplexedConnection};
 use redis::cluster::ClusterClientBuilder;
 use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{RoutingInfo, SingleNodeRoutingInfo};
-use redis::{AsyncConnectionConfig, Cmd, ProtocolVersion, PushInfo, PushKind};
+use redis::{AsyncConnectionConfig, Cmd, ProtocolVersion, PushInfo, PushKind, RedisError, Value};
 
 use crate::answer::{Answer, Fault, judge};
 
@@ -33,13 +33,10 @@ pub(crate) enum Link {
 impl Link {
     /// Sends a command and waits for its answer, at most for `limit`.
     pub(crate) async fn ask(&mut self, command: &Cmd, limit: Duration) -> Result<Answer, Fault> {
-        let asked = async {
-            match self {
-                Self::One(link) | Self::Named(link) => link.req_packed_command(command).await,
-                Self::Cluster(link) => link.req_packed_command(command).await,
-            }
-        };
-        tokio::time::timeout(limit, asked).await.map_or(Err(Fault::Timeout), judge)
+        match self {
+            Self::One(link) | Self::Named(link) => within(limit, link.req_packed_command(command)).await,
+            Self::Cluster(link) => within(limit, link.req_packed_command(command)).await.map_err(astray),
+        }
     }
 
     /// Whether there is an answer at all. In a cluster any node may give it: one that is dead is the cluster's affair.
@@ -48,8 +45,7 @@ impl Link {
         let answer = match self {
             Self::Cluster(link) => {
                 let anywhere = RoutingInfo::SingleNode(SingleNodeRoutingInfo::Random);
-                let asked = tokio::time::timeout(limit, link.route_command(ping, anywhere));
-                asked.await.map_or(Err(Fault::Timeout), judge)
+                within(limit, link.route_command(ping, anywhere)).await
             }
             Self::One(_) | Self::Named(_) => self.ask(&ping, limit).await,
         };
@@ -65,6 +61,24 @@ impl Link {
             (_, Fault::Refused(_)) => false,
             (_, Fault::Lost(_) | Fault::Garbage(_)) => true,
         }
+    }
+}
+
+async fn within(
+    limit: Duration,
+    asked: impl Future<Output = Result<Value, RedisError>>,
+) -> Result<Answer, Fault> {
+    tokio::time::timeout(limit, asked).await.map_or(Err(Fault::Timeout), judge)
+}
+
+/// The library follows a cluster's redirections; one that is left over leads to a node that cannot be reached, or round in
+/// circles. A new connection asks anew who has what.
+fn astray(fault: Fault) -> Fault {
+    match fault {
+        Fault::Refused(code) if matches!(code.as_str(), "MOVED" | "ASK") => {
+            Fault::Lost("the node of the cluster that has this part cannot be reached".to_owned())
+        }
+        fault => fault,
     }
 }
 

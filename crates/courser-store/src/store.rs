@@ -118,7 +118,7 @@ impl Store {
         }
         let mut command = redis::cmd("SET");
         command.arg(key(name)).arg(value).arg("PX").arg(millis);
-        self.send(command, value.len(), Some(Count::Stored));
+        self.send(command, value.len(), Count::Stored);
     }
 
     /// Forgets what is under `name`. Never waits, and may not succeed, as [`put`](Self::put).
@@ -126,10 +126,10 @@ impl Store {
         self.shared.counters.count(Count::Deletes);
         let mut command = redis::cmd("DEL");
         command.arg(key(name));
-        self.send(command, 0, None);
+        self.send(command, 0, Count::Deleted);
     }
 
-    fn send(&self, command: Cmd, bytes: usize, done: Option<Count>) {
+    fn send(&self, command: Cmd, bytes: usize, done: Count) {
         let shared = &self.shared;
         let full =
             shared.waiting.get() >= MAX_WAITING || shared.waiting_bytes.get() + bytes > MAX_WAITING_BYTES;
@@ -140,7 +140,7 @@ impl Store {
         let turn = Turn::new(Rc::clone(shared), bytes);
         spawn_local(async move {
             match turn.shared.carry(&command).await {
-                Some(true) => done.into_iter().for_each(|done| turn.shared.counters.count(done)),
+                Some(true) => turn.shared.counters.count(done),
                 Some(false) => {}
                 None => turn.shared.counters.count(Count::Dropped),
             }
@@ -182,14 +182,21 @@ impl Shared {
         match answer {
             Ok(_) => self.breaker.borrow_mut().succeeded(),
             Err(fault) => {
-                if connection.link.is_broken_by(fault) {
-                    connection.broken.notify_one();
-                }
-                if self.failed(fault) {
-                    connection.broken.notify_one();
+                let opened = self.failed(fault);
+                if opened || connection.link.is_broken_by(fault) {
+                    self.give_up(connection);
                 }
             }
         }
+    }
+
+    /// No longer uses `connection`, if that is still what is used, and has another one made.
+    fn give_up(&self, connection: &Connection) {
+        self.connection.send_if_modified(|used| {
+            let same = used.as_ref().is_some_and(|used| Arc::ptr_eq(&used.broken, &connection.broken));
+            same.then(|| used.take()).is_some()
+        });
+        connection.broken.notify_one();
     }
 
     /// Counts a fault; true when the store is left alone from now on.

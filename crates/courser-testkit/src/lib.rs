@@ -7,6 +7,7 @@
 pub mod ca;
 pub mod client;
 pub mod courser;
+pub mod engine;
 pub mod folder;
 pub mod liar;
 pub mod load;
@@ -19,6 +20,7 @@ pub mod tools;
 pub use ca::{Issued, KeyType, Leaf, Pair, TestCa};
 pub use courser::Courser;
 pub use courser_load::usage;
+pub use engine::{Engine, EngineServer, join_cluster};
 pub use folder::Folder;
 pub use liar::{Fault, Liar};
 pub use origin::{Behaviour, Origin, body};

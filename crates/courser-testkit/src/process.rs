@@ -90,6 +90,14 @@ impl Process {
         self.stdout.wait(enough).unwrap_or_else(|why| self.fail(what, &why))
     }
 
+    /// As [`Process::wait_stdout`], for callers that can go on without the program.
+    ///
+    /// # Errors
+    /// Says why it did not come, with what the program printed.
+    pub fn try_wait_stdout<T>(&self, enough: impl FnMut(&[String]) -> Option<T>) -> Result<T, String> {
+        self.stdout.wait(enough).map_err(|why| format!("{why}\n{}", self.transcript()))
+    }
+
     /// As [`Process::wait_stdout`], for standard error.
     ///
     /// # Panics

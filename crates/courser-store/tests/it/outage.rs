@@ -1,0 +1,126 @@
+//! A store that stops, dies and comes back: what that costs those who ask, and what a person reads of it.
+
+use std::time::Duration;
+
+use courser_store::{Access, StoreMiss};
+use courser_testkit::{Engine, Signal};
+
+use crate::support::{MINUTE, NAME, TIMEOUT, Watched, worker};
+
+/// The default; short enough that stopping to answer is noticed, long enough for a loaded machine.
+const SHORT: Duration = Duration::from_millis(100);
+
+/// By how much a wait may be longer than it should, on a machine that has other things to do.
+const SLACK: Duration = Duration::from_millis(400);
+
+#[test]
+fn a_store_that_stops_answering_costs_five_waits_and_is_used_again_when_it_answers() {
+    for engine in Engine::installed() {
+        let server = engine.start(&[]);
+        worker(async {
+            let store = Watched::with(&format!("redis://{}", server.address()), Access::default(), SHORT);
+            store.until_available().await;
+            store.put(&NAME, b"value").await;
+
+            server.signal(Signal::SIGSTOP);
+            let mut waits = 0;
+            while store.store.is_available() {
+                let (answer, took) = store.timed_get(&NAME).await;
+                assert_eq!(answer, Err(StoreMiss::Timeout));
+                assert!((SHORT..SHORT + SLACK).contains(&took), "{took:?}");
+                waits += 1;
+            }
+            assert!((1..=5).contains(&waits), "{waits}");
+            for _ in 0..1000 {
+                let (answer, took) = store.timed_get(&NAME).await;
+                assert_eq!(answer, Err(StoreMiss::Unavailable));
+                assert!(took < SHORT, "{took:?}");
+            }
+            store.store.put(&NAME, b"left out", MINUTE);
+            assert_eq!(store.count("dropped"), 1);
+            store.until_count("open_ms", 1).await;
+
+            server.signal(Signal::SIGCONT);
+            store.until_available().await;
+            assert_eq!(store.store.get(&NAME).await, Ok(Some(b"value".to_vec())));
+            let counts = store.counters.counts();
+            assert_eq!(["opened", "closed", "open_now"].map(|name| counts.get(name)), [1, 1, 0]);
+            let lines = store.lines();
+            let [left, again] = &lines[..] else { panic!("{lines:?}") };
+            assert!(left.contains("left alone until it answers in time: no answer in time"), "{left}");
+            assert!(again.contains("in use again after"), "{again}");
+        });
+    }
+}
+
+#[test]
+fn a_server_that_restarts_is_used_again_and_gets_what_was_put_meanwhile() {
+    for engine in Engine::installed() {
+        let mut server = engine.start(&[]);
+        worker(async {
+            let store = Watched::connected(&format!("redis://{}", server.address())).await;
+            store.put(&NAME, b"value").await;
+            server.kill();
+            store.until("the loss is noticed", || !store.store.is_available()).await;
+            let (answer, took) = store.timed_get(&NAME).await;
+            assert_eq!(answer, Err(StoreMiss::Unavailable));
+            assert!(took < TIMEOUT, "{took:?}");
+            server.restart();
+            store.until_available().await;
+            assert_eq!(store.store.get(&NAME).await, Ok(None), "it kept nothing on disk");
+            store.put(&NAME, b"newer").await;
+            assert_eq!(store.store.get(&NAME).await, Ok(Some(b"newer".to_vec())));
+        });
+    }
+}
+
+#[test]
+fn a_put_without_a_connection_waits_for_one() {
+    for engine in Engine::installed() {
+        let server = engine.start(&[]);
+        worker(async {
+            let store = Watched::new(&format!("redis://{}", server.address()));
+            assert!(!store.store.is_available(), "nothing has run yet but the constructor");
+            assert_eq!(store.store.get(&NAME).await, Err(StoreMiss::Unavailable));
+            store.put(&NAME, b"value").await;
+            assert_eq!(store.store.get(&NAME).await, Ok(Some(b"value".to_vec())));
+        });
+    }
+}
+
+#[test]
+fn nobody_there_is_told_once_for_all_workers() {
+    for engine in Engine::installed() {
+        let mut server = engine.start(&[]);
+        server.kill();
+        worker(async {
+            let store = Watched::new(&format!("redis://{}", server.address()));
+            let other = store.another();
+            store.until_count("open_now", 2).await;
+            let lines = store.lines();
+            assert!(matches!(&lines[..], [line] if line.contains("Connection refused")), "{lines:?}");
+            drop(other);
+            assert_eq!(store.count("open_now"), 1);
+            server.restart();
+            store.until_line("in use again").await;
+            assert_eq!(store.lines().len(), 2, "{:?}", store.lines());
+        });
+    }
+}
+
+#[test]
+fn a_store_that_is_dropped_closes_its_connection() {
+    for engine in Engine::installed() {
+        let server = engine.start(&[]);
+        let clients = || server.command(&["CLIENT", "LIST"]).lines().count();
+        worker(async {
+            let store = Watched::connected(&format!("redis://{}", server.address())).await;
+            assert_eq!(clients(), 2, "ours and the one that asks");
+            let Watched { store, counters, .. } = store;
+            drop(store);
+            let watch = Watched::new("redis://127.0.0.1:1");
+            watch.until("the connection is closed", || clients() == 1).await;
+            assert_eq!(counters.counts().get("lost"), 0);
+        });
+    }
+}
