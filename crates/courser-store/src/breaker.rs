@@ -19,7 +19,7 @@ const OUTCOMES: u64 = 50;
 
 /// A circuit breaker, of one worker.
 #[derive(Debug, Default)]
-pub struct Breaker {
+pub(crate) struct Breaker {
     /// Outcomes since the start.
     outcomes: u64,
     /// The last failures, at most [`FAILURES`]: when, and the how manieth outcome.
@@ -36,18 +36,17 @@ struct Opened {
 
 impl Breaker {
     /// Whether the store may be asked.
-    #[must_use]
-    pub fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.opened.is_none()
     }
 
     /// An answer came in time, whatever it was. A late answer to what was asked before it opened does not close it.
-    pub fn succeeded(&mut self) {
+    pub(crate) fn succeeded(&mut self) {
         self.outcomes += 1;
     }
 
     /// No answer came in time, or the connection was lost or not to be had. True when it opened by this.
-    pub fn failed(&mut self, now: Instant) -> bool {
+    pub(crate) fn failed(&mut self, now: Instant) -> bool {
         self.outcomes += 1;
         self.failures.truncate(FAILURES - 1);
         self.failures.push_front((now, self.outcomes));
@@ -59,14 +58,14 @@ impl Breaker {
     }
 
     /// A probe was answered in time: it closes, and forgets what was. How long it was open, if it was.
-    pub fn close(&mut self, now: Instant) -> Option<Duration> {
+    pub(crate) fn close(&mut self, now: Instant) -> Option<Duration> {
         let opened = self.opened.take()?;
         self.failures.clear();
         Some(now.saturating_duration_since(opened.at))
     }
 
     /// How long it has been open since this was last asked; zero while it is closed.
-    pub fn open_since_asked(&mut self, now: Instant) -> Duration {
+    pub(crate) fn open_since_asked(&mut self, now: Instant) -> Duration {
         let told = self.opened.as_mut().map_or(now, |opened| std::mem::replace(&mut opened.told, now));
         now.saturating_duration_since(told)
     }

@@ -8,12 +8,12 @@
 //! * [`StoreUrl`] says where, [`Target`] how to get in; whoever reads the configuration makes both, and hears what is
 //!   wrong with them.
 //! * [`Store::get`] takes at most the configured time; [`Store::put`] and [`Store::delete`] none at all.
-//! * A store that is slow or dead is left alone by the [`Breaker`] until it answers a probe in time. No client waits for
+//! * A store that is slow or dead is left alone (`breaker.rs`) until it answers a probe in time. No client waits for
 //!   a connection, a reconnection or a probe.
 //! * Whatever goes wrong is a [`StoreMiss`] and a count in [`StoreCounters`]: a full handshake, never a failed one.
 
 mod url;
-pub use url::{BadStoreUrl, Host, StoreUrl};
+pub use url::{BadStoreUrl, StoreUrl};
 
 mod target;
 pub use target::{Access, BadTarget, Identity, Target};
@@ -29,7 +29,6 @@ mod answer;
 pub use answer::{Answer, read_answer};
 
 mod breaker;
-pub use breaker::Breaker;
 
 mod pauses;
 

@@ -11,10 +11,11 @@ use tokio::sync::watch;
 use tokio::task::{AbortHandle, spawn_local};
 
 use crate::answer::{Answer, Fault};
+use crate::breaker::Breaker;
 use crate::counters::Count;
 use crate::keeper::{self, Connection};
 use crate::link::WRITE_TIMEOUT;
-use crate::{Breaker, StoreCounters, Target};
+use crate::{StoreCounters, Target};
 
 /// How long a question may take unless told otherwise: twenty round trips in a data centre, and a fifth of what people
 /// notice.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::Ipv4Addr;
 
-use courser_store::Access;
+use courser_store::{Access, Identity};
 use courser_testkit::{Engine, EngineServer, Folder, KeyType, Leaf, TestCa, free_port};
 
 use crate::support::{MINUTE, NAME, TIMEOUT, Watched, worker};
@@ -22,20 +22,46 @@ async fn works(store: &Watched) {
 }
 
 /// As docs/session-store.md says that it is enough.
-const RIGHTS: [&str; 7] = ["on", "resetkeys", "~courser:*", "+get", "+set", "+del", "+ping"];
+const RIGHTS: [&str; 6] = ["on", "~courser:*", "+get", "+set", "+del", "+ping"];
+
+/// Makes a user `edge` with the password `secret`, who may do what the page says and `more`.
+fn admit(server: &EngineServer, more: &[&str]) {
+    let rule = [&["ACL", "SETUSER", "edge", ">secret"], &RIGHTS[..], more].concat();
+    assert_eq!(server.command(&rule), "OK");
+}
 
 #[test]
 fn a_user_with_no_more_rights_than_the_page_says_is_enough() {
     for engine in Engine::installed() {
         let server = engine.start(&[]);
-        let rule = [&["ACL", "SETUSER", "edge", ">p%w/:@"], &RIGHTS[..]].concat();
-        assert_eq!(server.command(&rule), "OK");
+        admit(&server, &["resetpass", ">p%w/:@"]);
         assert_eq!(server.command(&["ACL", "SETUSER", "default", "off"]), "OK");
         worker(async {
             let address = server.address();
             works(&Watched::new(&format!("redis://edge:p%25w%2F%3A%40@{address}"))).await;
             works(&Watched::with(&format!("valkey://edge@{address}"), with_password("p%w/:@\n"), TIMEOUT))
                 .await;
+        });
+    }
+}
+
+#[test]
+fn what_a_database_a_sentinel_and_a_cluster_need_is_what_the_page_says() {
+    for engine in Engine::installed() {
+        let server = engine.start(&[]);
+        let sentinel = engine.sentinel(&server, 1);
+        admit(&server, &["+select", "+role"]);
+        let node = engine.start(&["--cluster-enabled", "yes"]);
+        admit(&node, &["+cluster|slots"]);
+        assert_eq!(node.command(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]), "OK");
+        worker(async {
+            let user = "edge:secret";
+            works(&Watched::new(&format!("redis://{user}@{}/3", server.address()))).await;
+            works(&Watched::new(&format!("redis-sentinel://{user}@{}/main", sentinel.address()))).await;
+            let store = Watched::new(&format!("redis-cluster://{user}@{}", node.address()));
+            let whole = || node.command(&["CLUSTER", "INFO"]).contains("cluster_state:ok");
+            store.until("the cluster of one is whole", whole).await;
+            works(&store).await;
         });
     }
 }
@@ -110,6 +136,25 @@ fn a_store_with_tls_is_verified_by_its_authority_and_its_name() {
                 store.until_line("left alone").await;
                 assert!(store.lines()[0].contains("invalid peer certificate"), "{:?}", store.lines());
             }
+        });
+    }
+}
+
+#[test]
+fn a_store_that_wants_a_certificate_gets_one() {
+    let ca = TestCa::new();
+    for engine in Engine::installed() {
+        let Some((_server, port)) = tls_server(&engine, &ca, &Leaf::new(KeyType::EcdsaP256), &[]) else {
+            continue;
+        };
+        let ours = ca.issue(&Leaf::new(KeyType::EcdsaP256).of_client("edge"));
+        let identity = Identity { chain: ours.chain_pem.into_bytes(), key: ours.key_pem.into_bytes().into() };
+        worker(async {
+            let url = format!("rediss://localhost:{port}");
+            works(&Watched::with(&url, Access { identity: Some(identity), ..trusting(&ca) }, TIMEOUT)).await;
+            let store = Watched::with(&url, trusting(&ca), TIMEOUT);
+            store.until_line("left alone").await;
+            assert!(!store.store.is_available());
         });
     }
 }

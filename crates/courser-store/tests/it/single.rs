@@ -1,5 +1,6 @@
 //! One server: what is stored, how long, and under which names.
 
+use std::net::{Ipv6Addr, TcpListener};
 use std::time::Duration;
 
 use courser_store::{MAX_VALUE_LEN, StoreMiss};
@@ -25,6 +26,22 @@ fn what_is_put_is_found_until_it_is_deleted() {
                 .map(|name| counts.get(name));
             assert_eq!(counts, [4, 2, 2, 2, 2, 1, 0, 0]);
             assert!(store.lines().is_empty(), "{:?}", store.lines());
+        });
+    }
+}
+
+#[test]
+fn a_server_with_an_ipv6_address_is_reached() {
+    if TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).is_err() {
+        println!("skipped: there is no IPv6 on loopback");
+        return;
+    }
+    for engine in Engine::installed() {
+        let server = engine.start_at(Ipv6Addr::LOCALHOST.into(), &[]);
+        worker(async {
+            let url = format!("valkey://{}", server.address());
+            assert!(url.contains("[::1]:"), "{url}");
+            Watched::connected(&url).await.put(&NAME, b"value").await;
         });
     }
 }
