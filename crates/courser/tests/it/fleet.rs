@@ -1,9 +1,11 @@
 //! Sessions that survive: on other hosts, and over a restart.
 
+mod churn;
 mod hosts;
 mod keys;
 mod restart;
 mod segment;
+mod traffic;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

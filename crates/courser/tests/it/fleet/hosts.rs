@@ -19,6 +19,8 @@ pub(super) struct Fleet {
     pub(super) segment: Segment,
     pub(super) site: Site,
     pub(super) key: PathBuf,
+    /// One that opens only, while the fleet is re-keyed.
+    pub(super) second_key: Option<PathBuf>,
 }
 
 /// The program on one host.
@@ -34,7 +36,7 @@ impl Fleet {
         // A socket in the file system is the one place that every host can reach.
         site.origin = Origin::setup(Behaviour::Http).unix(site.folder.join("origin.sock")).start();
         let key = keygen(site.folder.path(), "fleet.key");
-        Self { segment, site, key }
+        Self { segment, site, key, second_key: None }
     }
 
     pub(super) fn host(&self, number: usize) -> &Host {
@@ -46,7 +48,8 @@ impl Fleet {
         let host = self.host(number);
         let setup = self.site.serve(&[KeyType::EcdsaP256]).on_host(host).listen(format!("{}:443", host.ip()));
         let setup = setup.arg("--fleet-key").arg(&self.key).arg("--control").arg(self.control(number));
-        setup.args(["--fleet-name", &format!("host-{number}")])
+        let setup = setup.args(["--fleet-name", &format!("host-{number}")]);
+        self.second_key.iter().fold(setup, |setup, key| setup.arg("--fleet-key").arg(key))
     }
 
     /// The program on a host that tells the others by unicast.

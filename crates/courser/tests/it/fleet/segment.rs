@@ -4,6 +4,8 @@
 use std::fs;
 use std::process::Command;
 
+use courser_testkit::KeyType::EcdsaP256;
+use courser_testkit::client::{Client, Resume, Version};
 use courser_testkit::network::inside;
 use courser_testkit::{Process, Signal, require};
 
@@ -242,4 +244,31 @@ fn tickets_need_no_message_and_survive_total_loss() {
         }
         visitor.is_resumed(&members[1].courser, "");
     }
+}
+
+/// Sessions that are made while packets are lost.
+const MADE: u64 = 120;
+
+#[test]
+fn as_many_sessions_arrive_as_packets_do() {
+    if !inside("fleet::segment::as_many_sessions_arrive_as_packets_do") {
+        return;
+    }
+    let fleet = Fleet::new(2);
+    let members = [1, 2].map(|number| fleet.start(number, fleet.unicast(number).arg("--no-fleet-pull")));
+    members.iter().for_each(|member| member.hears(1));
+    fleet.host(2).lose(0.3);
+    let address = (fleet.host(1).ip(), 443).into();
+    for _ in 0..MADE {
+        let client = Client::new(address, Version::Tls12, EcdsaP256, Resume::SessionId);
+        client.connect().unwrap().get(10, true).unwrap();
+    }
+    members[0].holds(MADE);
+    // One heartbeat after the last session, what has not come does not come.
+    let sent = |status: &serde_json::Value| status["messages"]["sent"]["messages"].as_u64();
+    let after = members[0].wait("its messages", sent) + 3;
+    members[0].wait("a heartbeat", |status| sent(status).filter(|sent| *sent >= after));
+    let arrived = members[1].status()["cache"]["sessions"].as_u64().unwrap();
+    // Each session is a packet of its own here. 0.7 of 120 are 84; five standard deviations are 25.
+    assert!((59..=109).contains(&arrived), "{arrived} of {MADE} with 30 % loss");
 }
