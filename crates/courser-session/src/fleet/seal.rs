@@ -233,3 +233,6 @@ impl AnyMessage<'_> {
         bytes
     }
 }
+
+#[cfg(test)]
+mod tests;

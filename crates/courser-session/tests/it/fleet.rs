@@ -15,9 +15,9 @@ use std::sync::Arc;
 use courser_session::fleet::{
     Boot, Destination, Event, Member, MemberName, MemberSettings, Now, PeerStatus, Refusal, UnixMillis,
 };
-use courser_session::{Cache, FleetKey, FleetKeys, Origin, SessionId, SharedSession, State};
+use courser_session::{Cache, FleetKey, FleetKeys, Origin, SessionId, SharedSession, Source, State};
 
-use crate::{HOUR, NOW, hourly, policy, session_id, simple, two_hours};
+use crate::{HOUR, NOW, hourly, policy, session_id, two_hours};
 
 /// Hosts on one segment.
 struct Segment {
@@ -63,7 +63,11 @@ impl Segment {
     }
 
     fn restart(&mut self, host: usize, settings: MemberSettings) {
-        self.hosts[host] = self.host(settings, keys());
+        self.restart_with(host, settings, keys());
+    }
+
+    fn restart_with(&mut self, host: usize, settings: MemberSettings, keys: Arc<FleetKeys>) {
+        self.hosts[host] = self.host(settings, keys);
     }
 
     fn host(&self, settings: MemberSettings, keys: Arc<FleetKeys>) -> Host {
@@ -210,11 +214,20 @@ fn keys() -> Arc<FleetKeys> {
 
 /// Keys of a fleet and a secret, each of one byte's choice, with epochs of an hour, one of which begins now.
 fn keys_of(fleet: u8, secret: u8) -> Arc<FleetKeys> {
+    keys_of_all(&[(fleet, secret)])
+}
+
+/// Keys of several: the first seals.
+fn keys_of_all(fleets: &[(u8, u8)]) -> Arc<FleetKeys> {
+    let sources = fleets.iter().map(|&(fleet, secret)| Source::Simple(key_of(fleet, secret)));
+    Arc::new(FleetKeys::new(sources.collect(), 2 * HOUR, NOW).unwrap())
+}
+
+fn key_of(fleet: u8, secret: u8) -> FleetKey {
     let text = hourly(secret).to_text();
     let names = [secret, fleet].map(|byte| format!("fleet = {}\n", format!("{byte:02x}").repeat(8)));
     assert!(text.contains(&names[0]));
-    let key = FleetKey::parse(&text.replace(&names[0], &names[1])).unwrap();
-    Arc::new(simple(key, 2 * HOUR, NOW))
+    FleetKey::parse(&text.replace(&names[0], &names[1])).unwrap()
 }
 
 /// A session of two hours, whose state no other has.

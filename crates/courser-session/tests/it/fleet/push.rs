@@ -5,7 +5,7 @@ use std::time::Duration;
 use courser_session::fleet::{Event, PeerChange, Refusal};
 use courser_session::{Lifespan, Origin, SharedSession, UnixSeconds};
 
-use super::{Segment, address, session, settings, sized_session};
+use super::{Segment, address, keys_of_all, session, settings, sized_session};
 use crate::{HOUR, NOW, policy};
 
 #[test]
@@ -147,6 +147,28 @@ fn a_host_that_is_cut_off_is_told_and_told_again_when_it_is_back() {
     let made = segment.make(0, 1);
     segment.run(2);
     assert!(segment.has(1, &made));
+}
+
+/// Each host in turn from the old secret to both, from there to the new one first, and then to the new one alone.
+#[test]
+fn a_fleet_is_given_another_secret_host_by_host_and_shares_on() {
+    let (old, new) = ((1, 1), (2, 2));
+    let steps = [vec![old, new], vec![new, old], vec![new]];
+    let mut segment = Segment::new(&[]);
+    for name in ["a", "b"] {
+        segment.start(settings(name, 1), keys_of_all(&[old]));
+    }
+    segment.run(10);
+    for (round, secrets) in (2..).zip(&steps) {
+        for (host, name) in ["a", "b"].into_iter().enumerate() {
+            segment.restart_with(host, settings(name, round), keys_of_all(secrets));
+            segment.run(10);
+            let number = round * 10 + u64::try_from(host).unwrap();
+            let made = [segment.make(0, number), segment.make(1, number + 1000)];
+            segment.run(2);
+            assert!(segment.has(1, &made[0]) && segment.has(0, &made[1]), "round {round}, {name} anew");
+        }
+    }
 }
 
 #[test]
