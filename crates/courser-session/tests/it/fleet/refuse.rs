@@ -75,6 +75,23 @@ fn a_recorded_proof_proves_nothing() {
     assert!(segment.refused(1, Refusal::WrongProof) > 0);
 }
 
+/// Also to the same start of a host that asked for it, once that has asked for something else.
+#[test]
+fn a_proof_is_good_for_a_moment() {
+    let mut segment = Segment::acquainted(&["a", "b"]);
+    let recorded = std::mem::take(&mut segment.sent);
+    segment.restart(0, settings("a", 2));
+    segment.run(5);
+    let present = segment.status(1).peers[0].boot;
+    segment.hosts[0].is_cut_off = true;
+    segment.run(25_000);
+    for (from, _, bytes) in recorded.iter().filter(|(from, ..)| *from == 0) {
+        segment.deliver(*from, 1, bytes);
+    }
+    assert_eq!(segment.refused(1, Refusal::WrongProof), 1);
+    assert_eq!(segment.status(1).peers[0].boot, present, "its former start did not come back");
+}
+
 #[test]
 fn a_recording_of_a_former_start_is_refused() {
     let (mut segment, message) = with_message();
