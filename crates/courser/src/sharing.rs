@@ -51,7 +51,12 @@ pub(crate) fn prepare(config: &Config) -> Result<Prepared, Failure> {
 
 /// The store, with what stands in files beside its URL.
 fn target(url: &Located<String>, config: &Config, problems: &mut Problems) -> Result<Arc<Target>, Problems> {
-    let at_url = |message: String| Problems::from(Problem::at(&url.origin, message, None));
+    let at_url = |message: String| {
+        // Where a password may stand, the place is not shown: it would be printed with it.
+        let shown = if url.value.contains('@') { None } else { Some(&url.origin) };
+        let placed = |origin| Problem::at(origin, &message, None);
+        Problems::from(shown.map_or_else(|| Problem::nowhere(format!("session store: {message}")), placed))
+    };
     let parsed = StoreUrl::parse(&url.value).map_err(|error| at_url(error.to_string()))?;
     let mut access = Access::default();
     if let Some(file) = &config.sessions.store_password {
@@ -61,12 +66,9 @@ fn target(url: &Located<String>, config: &Config, problems: &mut Problems) -> Re
         })?;
         access.password = Some(text.as_bytes().to_vec().into());
     } else if parsed.has_password() {
-        let problem = Problem::at(
-            &url.origin,
-            "a password in the URL can be read by others",
-            Some("write it to a file for `store_password` (`--session-store-password`)".into()),
-        );
-        problems.push(problem.as_warning());
+        let message = "a password in the URL of the session store can be read by others; write it to a file for \
+                       `store_password` (`--session-store-password`)";
+        problems.push(Problem::nowhere(message).as_warning());
     }
     if let Some(file) = &config.sessions.store_ca {
         let shown = file.value.display();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use courser_session::{Miss, SecretBytes, SessionId, SharedSession, UnixSeconds, Vault};
-use courser_store::{Store, StoreCounters, Target};
+use courser_store::{Store, StoreCounters, StoreMiss, Target};
 
 /// A session store, for all workers.
 #[derive(Clone)]
@@ -47,6 +47,8 @@ impl Shelf {
         match self.store.get(&Vault::name(id)).await {
             Ok(Some(value)) => self.vault.open(id, &value, now),
             Ok(None) => Err(Miss::NotShared),
+            // Left alone for the moment: nobody was asked.
+            Err(StoreMiss::Unavailable) => Err(Miss::NotFound),
             Err(_) => Err(Miss::StoreTimeout),
         }
     }

@@ -5,6 +5,7 @@ mod hosts;
 mod keys;
 mod restart;
 mod segment;
+mod store;
 mod traffic;
 
 use std::path::{Path, PathBuf};
