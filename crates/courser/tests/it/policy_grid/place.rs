@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use courser_testkit::KeyType::EcdsaP256;
 use courser_testkit::client::{Client, Intruder, Version};
@@ -99,7 +99,7 @@ impl fmt::Debug for Place {
 }
 
 /// A host with all places; `BACKEND` stands for the origin.
-pub(super) fn configuration(site: &Site, files: &[PathBuf; 2], key: &Path) -> String {
+pub(super) fn configuration(site: &Site, files: &[PathBuf; 2]) -> String {
     let names = places().filter(|place| place.virtual_host).map(Place::server_name);
     let leaf = Leaf::new(EcdsaP256).names(std::iter::once("localhost".to_owned()).chain(names));
     let cert = quoted(&site.ca.issue(&leaf).write_combined(&site.folder, "site"));
@@ -108,7 +108,7 @@ pub(super) fn configuration(site: &Site, files: &[PathBuf; 2], key: &Path) -> St
             "[[listener]]\nname = \"{name}\"\nlisten = \"127.0.0.1:0\"\nbackend = \"BACKEND\"\ncert = {cert}\n"
         )
     };
-    let mut text = format!("[fleet]\nkey = {}\n[sessions]\ntickets_per_handshake = 16\n", quoted(key));
+    let mut text = "[sessions]\ntickets_per_handshake = 16\n".to_owned();
     for rule in RULES {
         let _ = write!(text, "{}{}", listener(&rule.name()), rule.settings(files));
     }
