@@ -115,6 +115,16 @@ impl TestCa {
         Self { root, intermediate: None }
     }
 
+    /// As [`TestCa::named`] `expired authority`, whose own certificate was valid in 2020 only.
+    #[must_use]
+    pub fn expired() -> Self {
+        let mut params = authority("expired authority");
+        params.not_after = date_time_ymd(2021, 1, 1);
+        let root = CertifiedIssuer::self_signed(params, key_pair(KeyType::EcdsaP256))
+            .expect("fixed parameters of an authority are valid");
+        Self { root, intermediate: None }
+    }
+
     /// A root and one intermediate that signs the leaves: chains of two certificates, as public authorities issue.
     #[must_use]
     pub fn with_intermediate() -> Self {

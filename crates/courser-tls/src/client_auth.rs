@@ -250,3 +250,64 @@ pub(crate) fn correct_alert(outgoing: &mut [u8]) {
         *description = HANDSHAKE_FAILURE;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+    use courser_testkit::{KeyType, Leaf, TestCa};
+
+    use super::*;
+
+    const NOW: u64 = 1_700_000_000;
+
+    /// A certificate that ends so many seconds after `NOW`.
+    fn ending(after: i64) -> CertificateDer<'static> {
+        let end: SystemTime = UNIX_EPOCH + Duration::from_secs(NOW.saturating_add_signed(after));
+        TestCa::new().issue(&Leaf::new(KeyType::EcdsaP256).ending(end)).certificate
+    }
+
+    fn end(leaf: i64, intermediates: &[i64]) -> i64 {
+        let intermediates: Vec<_> = intermediates.iter().map(|after| ending(*after)).collect();
+        let end = end_of_chain(&ending(leaf), &intermediates, UnixSeconds(NOW));
+        i64::try_from(end.0).unwrap() - i64::try_from(NOW).unwrap()
+    }
+
+    #[test]
+    fn a_chain_ends_with_the_first_of_its_certificates() {
+        assert_eq!(end(60, &[]), 60);
+        assert_eq!(end(60, &[90, 30]), 30);
+        assert_eq!(end(60, &[90]), 60);
+    }
+
+    #[test]
+    fn an_intermediate_that_has_ended_already_was_not_on_the_path() {
+        assert_eq!(end(60, &[-1, 90]), 60);
+        let junk = [CertificateDer::from(b"no certificate".to_vec())];
+        assert_eq!(end_of_chain(&ending(60), &junk, UnixSeconds(NOW)), UnixSeconds(NOW + 60));
+    }
+
+    #[test]
+    fn the_fingerprint_is_of_the_set() {
+        let [a, b] = ["a", "b"].map(|name| Authorities(vec![TestCa::named(name).root()]));
+        let of = |files: &[&Authorities]| {
+            ClientAuth::new(Demand::Required, files.iter().copied()).unwrap().fingerprint().to_vec()
+        };
+        assert_eq!(of(&[&a, &b]), of(&[&b, &a, &b]));
+        assert_ne!(of(&[&a, &b]), of(&[&a]));
+        assert!(ClientAuth::new(Demand::Required, []).is_err(), "an empty set lets nobody in");
+    }
+
+    #[test]
+    fn only_the_one_alert_is_corrected_and_only_at_the_end() {
+        let correct = |bytes: &[u8]| {
+            let mut bytes = bytes.to_vec();
+            correct_alert(&mut bytes);
+            bytes
+        };
+        assert_eq!(correct(&[9, 21, 3, 3, 0, 2, 2, 116]), [9, 21, 3, 3, 0, 2, 2, 40]);
+        for other in [&[21, 3, 3, 0, 2, 2, 48][..], &[21, 3, 3, 0, 2, 2, 116, 0], &[116], &[]] {
+            assert_eq!(correct(other), other);
+        }
+    }
+}

@@ -13,6 +13,11 @@ use rustls::server::{ProducesTickets, StoresServerSessions};
 use crate::plan::{HandshakePlan, KeptSession, SessionOffer, with_current};
 use crate::random;
 
+/// Longest state of a session that is kept or sealed, in bytes; it holds the client's certificates. A ticket that fills
+/// more than one record (RFC 8446, section 5.1: 2^14 bytes) with the rest of the ClientHello is more than some programs
+/// on the path take, and one near 2^16 is more than we take: whoever was given it could never come back with it.
+const LONGEST_STATE: usize = 12 * 1024;
+
 /// Sessions of this process: the cache for session IDs, the keys for tickets, the lifetime of both.
 #[derive(Clone)]
 pub struct Sessions {
@@ -63,6 +68,9 @@ impl fmt::Debug for Sessions {
 impl StoresServerSessions for Sessions {
     fn put(&self, id: Vec<u8>, state: Vec<u8>) -> bool {
         let (Some(cache), Ok(id)) = (&self.cache, SessionId::try_from(&id[..])) else { return false };
+        if state.len() > LONGEST_STATE {
+            return false;
+        }
         with_current(|plan| {
             let (policy, lifespan, state) = (plan.policy, self.lifespan(plan), State::from(state));
             let put = cache.put(&id, policy, state.clone(), lifespan, Origin::Local, now());
@@ -117,7 +125,7 @@ impl ProducesTickets for Sessions {
     }
 
     fn encrypt(&self, state: &[u8]) -> Option<Vec<u8>> {
-        let ticketer = self.ticketer.as_ref()?;
+        let ticketer = self.ticketer.as_ref().filter(|_| state.len() <= LONGEST_STATE)?;
         let mut nonce = [0; 12];
         random::fill(&mut nonce).ok()?;
         with_current(|plan| ticketer.seal(&plan.policy, self.lifespan(plan), state, nonce, now()))?

@@ -3,6 +3,7 @@
 mod admission;
 mod announced;
 mod ending;
+mod files;
 
 use std::path::PathBuf;
 use std::time::SystemTime;

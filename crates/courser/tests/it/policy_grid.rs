@@ -17,7 +17,7 @@ use courser_testkit::{Courser, Issued, Leaf, TestCa, free_port};
 
 use crate::fleet::keygen;
 use crate::stage::eventually;
-use crate::support::Site;
+use crate::support::{Site, openssl};
 use place::{Place, places};
 use serde_json::Value;
 
@@ -79,6 +79,32 @@ fn by_session_id_on_another_host() {
 #[test]
 fn by_pre_shared_key_on_another_host() {
     Grid::new().try_all(PSK, 1);
+}
+
+/// OpenSSL, as a judge of the cells that others got wrong: another name with the same rule, in each version. With the
+/// certificate a full handshake and the page, without it an alert.
+#[test]
+fn openssl_gets_a_full_handshake_at_another_name_and_no_bypass() {
+    let grid = Grid::new();
+    let file = grid.members[0].write_combined(&grid.site.folder, "member");
+    let session = grid.site.folder.join("session");
+    let own = format!("-cert {0} -key {0}", file.display());
+    for (version, alert) in [("-tls1_2", "handshake failure"), ("-tls1_3", "certificate required")] {
+        let ask = |place: Place, more: &str| {
+            let (address, name) = (place.address(&grid.hosts[0]), place.server_name());
+            openssl(address, &format!("{version} -servername {name} {more}"))
+        };
+        let [made, offered] = ["optional", "required"].map(|mode| {
+            let wanted = |place: &Place| place.rule.mode == mode && place.rule.authority == Some(0);
+            places().filter(wanted).last().expect("it is a virtual host")
+        });
+        let Some(said) = ask(made, &format!("{own} -sess_out {}", session.display())) else { return };
+        said.has_page().has("New, TLSv1");
+        let offer = format!("-sess_in {}", session.display());
+        ask(made, &offer).unwrap().has_page().has("Reused, TLSv1");
+        ask(offered, &format!("{own} {offer}")).unwrap().has_page().has("New, TLSv1");
+        ask(offered, &offer).unwrap().has(alert).lacks("HTTP/1");
+    }
 }
 
 /// Two hosts of a fleet with the same places, and clients of both authorities.

@@ -1,8 +1,9 @@
-//! Sessions do not outlive the certificate that they stand for.
+//! Sessions do not outlive the certificate that they stand for, and are not made where it is too long to carry.
 
 use std::time::{Duration, SystemTime};
 
 use courser_testkit::KeyType::EcdsaP256;
+use courser_testkit::Leaf;
 use courser_testkit::client::{Intruder, Resume, Version};
 
 use super::Club;
@@ -64,5 +65,23 @@ fn clients_are_told_what_is_left_of_their_certificate() {
             said.has_page().text.split_once("TLS session ticket lifetime hint: ").expect("a ticket");
         let seconds: u64 = hint.split(' ').next().and_then(|hint| hint.parse().ok()).expect("a number");
         assert!((500..=600).contains(&seconds), "{seconds} s");
+    }
+}
+
+/// A certificate of some 60 KiB: with such a ticket the ClientHello would be longer than any server takes.
+#[test]
+fn a_client_with_a_huge_certificate_makes_full_handshakes_and_is_let_in() {
+    let names = (0..1000).map(|number| format!("{number:04}.{}.example", "x".repeat(45)));
+    for (version, resume) in WAYS {
+        let club = Club::new();
+        let courser = club.serve("required").start();
+        let client = Intruder::new(version, EcdsaP256, resume);
+        client.renew();
+        client.show(Some(&club.clients.issue(&Leaf::new(EcdsaP256).of_client("huge").names(names.clone()))));
+        for _ in 0..3 {
+            let mut connection = client.at(courser.address(), "localhost").connect().expect("it is let in");
+            connection.get(1, true).expect("the page comes");
+            assert!(!connection.is_resumed());
+        }
     }
 }

@@ -71,10 +71,13 @@ pub(super) fn places() -> impl Iterator<Item = Place> {
 impl Place {
     /// The client that visits this place on a host.
     pub(super) fn client(self, intruder: &Intruder, host: &Courser) -> Client {
+        intruder.at(self.address(host), &self.server_name())
+    }
+
+    /// Where the place is on a host.
+    pub(super) fn address(self, host: &Courser) -> SocketAddr {
         let socket = if self.virtual_host { RULES.len() } else { self.number };
-        let address: SocketAddr = host.addresses()[socket].parse().expect("the listeners are on TCP");
-        let name = if self.virtual_host { self.server_name() } else { "localhost".to_owned() };
-        intruder.at(address, &name)
+        host.addresses()[socket].parse().expect("the listeners are on TCP")
     }
 
     /// The listener's name in the log.
@@ -87,8 +90,9 @@ impl Place {
         if self.virtual_host { self.rule.name() } else { "default".to_owned() }
     }
 
-    fn server_name(self) -> String {
-        format!("{}.example", self.rule.name())
+    /// The name that clients ask for.
+    pub(super) fn server_name(self) -> String {
+        if self.virtual_host { format!("{}.example", self.rule.name()) } else { "localhost".to_owned() }
     }
 }
 
