@@ -230,7 +230,8 @@ pub struct ClientCertificate {
 }
 
 impl ClientCertificate {
-    pub(crate) fn read(leaf: &CertificateDer<'_>) -> Self {
+    /// Reads a leaf certificate, DER, that has been verified.
+    pub fn read(leaf: &[u8]) -> Self {
         let common_name = X509Certificate::from_der(leaf).ok().and_then(|(_, certificate)| {
             let name = certificate.subject().iter_common_name().next()?.as_str().ok()?;
             (!name.chars().any(char::is_control)).then(|| name.to_owned())

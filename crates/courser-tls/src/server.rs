@@ -110,7 +110,11 @@ impl ServerConnection {
             miss: plan.miss.filter(|_| !resumed),
             session: plan.session,
             made: plan.made,
-            client: self.tls.peer_certificates().and_then(<[_]>::first).map(ClientCertificate::read),
+            client: self
+                .tls
+                .peer_certificates()
+                .and_then(<[_]>::first)
+                .map(|leaf| ClientCertificate::read(leaf)),
         })
     }
 

@@ -1,6 +1,7 @@
 //! Both ends of TLS against each other, against OpenSSL, and against bytes that nobody honest sends.
 
 mod client;
+mod client_certificate;
 mod exercise;
 mod flight;
 #[cfg(feature = "foreign")]

@@ -1,0 +1,12 @@
+//! Any bytes as a client's certificate; what has to hold is in the crate's own tests, which run the corpus as well.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+#[path = "../../crates/courser-tls/tests/it/client_certificate/exercise.rs"]
+mod exercise;
+
+fuzz_target!(|input: &[u8]| {
+    exercise::client_certificate(input);
+});
