@@ -68,6 +68,8 @@ pub struct Sessions {
     pub store_password: Option<Located<PathBuf>>,
     /// A file with the certificates that the store's has to descend from. Only with a store.
     pub store_ca: Option<Located<PathBuf>>,
+    /// What is shown to the store. Only with a store.
+    pub store_cert: Option<CertificateFiles>,
     /// How long a handshake may wait for the store.
     pub store_timeout: Duration,
 }

@@ -79,6 +79,7 @@ impl Draft {
             store: None,
             store_password: None,
             store_ca: None,
+            store_cert: None,
             store_timeout: Duration::ZERO,
         };
         let fleet = Fleet {

@@ -122,9 +122,10 @@ fn check_store(sessions: &Sessions, fleet: &Fleet, problems: &mut Problems) {
     for origin in leaving.into_iter().flatten().filter(|_| !fleet.has_keys()) {
         problems.push(Problem::at(origin, "there is no key to seal sessions with", Some(MAKE_A_KEY.into())));
     }
-    let details = [&sessions.store_password, &sessions.store_ca];
-    for detail in details.into_iter().flatten().filter(|_| sessions.store.is_none()) {
-        problems.push(Problem::at(&detail.origin, "there is no session store that this is for", None));
+    let files = [&sessions.store_password, &sessions.store_ca].into_iter().flatten().map(|file| &file.origin);
+    let details = files.chain(sessions.store_cert.as_ref().map(|files| &files.origin));
+    for origin in details.filter(|_| sessions.store.is_none()) {
+        problems.push(Problem::at(origin, "there is no session store that this is for", None));
     }
 }
 

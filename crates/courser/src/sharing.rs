@@ -1,6 +1,7 @@
 //! From settings to what sessions by ID are shared through: the other hosts, and an external store.
 
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -12,7 +13,7 @@ use courser_proxy::fleet::{Fleet, FleetHandle};
 use courser_proxy::sharing::StoreSettings;
 use courser_session::fleet::{AddressRange, Allowed, Boot, MemberName, MemberSettings, UnixMillis};
 use courser_session::{Cache, SecretBytes, Vault};
-use courser_store::{Access, StoreCounters, StoreUrl, Target};
+use courser_store::{Access, Identity, StoreCounters, StoreUrl, Target};
 use courser_telemetry::event::say;
 
 use crate::exit::Failure;
@@ -75,6 +76,14 @@ fn target(url: &Located<String>, config: &Config, problems: &mut Problems) -> Re
         let roots = fs::read(&file.value)
             .map_err(|error| Problem::at(&file.origin, format!("cannot read {shown}: {error}"), None))?;
         access.roots = Some(roots);
+    }
+    if let Some(files) = &config.sessions.store_cert {
+        let wrong = |file: &Path, why: String| {
+            Problem::at(&files.origin, format!("cannot use {}: {why}", file.display()), None)
+        };
+        let chain = fs::read(&files.chain).map_err(|error| wrong(&files.chain, error.to_string()))?;
+        let key = secret_file::read(&files.key).map_err(|refusal| wrong(&files.key, refusal.to_string()))?;
+        access.identity = Some(Identity { chain, key: key.as_bytes().to_vec().into() });
     }
     Target::new(parsed, access).map_err(|error| at_url(error.to_string()))
 }

@@ -232,7 +232,8 @@ fn peers(text: &mut String, peers: &[Peer]) {
 }
 
 fn counts(counts: &BTreeMap<String, u64>) -> String {
-    let told: Vec<_> = counts.iter().map(|(name, count)| format!("{name} {count}")).collect();
+    let some = counts.iter().filter(|(_, count)| **count > 0);
+    let told: Vec<_> = some.map(|(name, count)| format!("{name} {count}")).collect();
     if told.is_empty() { "none".to_owned() } else { told.join(", ") }
 }
 

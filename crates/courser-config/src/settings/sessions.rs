@@ -1,9 +1,9 @@
 //! Settings of session resumption: `[sessions]`.
 
 use super::{About, DefaultValue, Flag, Kind, Setting};
-use crate::address;
 use crate::config::Sessions;
 use crate::read::{self, located};
+use crate::{address, draft};
 
 pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
     Setting {
@@ -161,6 +161,23 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
         },
         store: |sessions, value| {
             sessions.store_ca = Some(address::located_file(value)?);
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "store_cert",
+            flag: Flag::Takes("session-store-cert"),
+            kind: Kind::Certificates,
+            default: DefaultValue::Derived("none"),
+            doc: "Certificate to show to `store`, one PEM file with its key or a pair of files. Redis asks for one \
+                  unless it is told otherwise (`tls-auth-clients`).",
+            example: "\"store-client.pem\"",
+            danger: None,
+            elsewhere: &["client_cert"],
+        },
+        store: |sessions, value| {
+            sessions.store_cert = Some(draft::certificate(value)?);
             Ok(())
         },
     },

@@ -115,6 +115,7 @@ fn without_places(mut config: Config, origin: &Origin) -> Config {
     let files =
         [&mut process.control, &mut sessions.file, &mut sessions.store_password, &mut sessions.store_ca];
     files.into_iter().chain([&mut fleet.state]).flatten().for_each(|file| file.origin = origin.clone());
+    sessions.store_cert.iter_mut().for_each(|files| files.origin = origin.clone());
     fleet.keys.iter_mut().for_each(|file| file.origin = origin.clone());
     sessions.store.iter_mut().for_each(|url| url.origin = origin.clone());
     fleet.listen.iter_mut().for_each(|address| address.origin = origin.clone());

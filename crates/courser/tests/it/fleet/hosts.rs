@@ -83,6 +83,12 @@ impl Member {
         serde_json::from_str(&told.stdout).unwrap()
     }
 
+    /// What passes between it and the others, from now on.
+    pub(super) fn watch(&self) -> Process {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_courser"));
+        Process::start(command.args(["fleet", "watch", "--control"]).arg(&self.control))
+    }
+
     /// Waits until what it says is enough.
     #[track_caller]
     pub(super) fn wait<T>(&self, what: &str, enough: impl Fn(&Value) -> Option<T>) -> T {

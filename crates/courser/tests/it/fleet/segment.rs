@@ -129,7 +129,7 @@ fn the_wire_shows_no_secret() {
     let fleet = Fleet::new(2);
     let (capture, keys) = (fleet.site.folder.join("capture.pcap"), fleet.site.folder.join("keys.log"));
     let mut command = Command::new(tcpdump);
-    let command = command.args(["-i", "br0", "-U", "-Z", "root", "-w", text(&capture)]);
+    let command = command.args(["-i", "br0", "-U", "--immediate-mode", "-Z", "root", "-w", text(&capture)]);
     let dump = Process::start(command.args(["udp", "port", "8888"]));
     if dump
         .try_wait_stderr(|lines| lines.iter().find(|line| line.contains("listening on br0")).cloned())
@@ -145,6 +145,10 @@ fn the_wire_shows_no_secret() {
     }
     members[1].holds(1);
     visitor.is_resumed(&members[1].courser, "");
+    // The session is on disk once as many bytes are as came with it.
+    let bytes = |status: &serde_json::Value| status["messages"]["received"]["bytes"].as_u64();
+    let came = members[1].wait("what came", bytes);
+    members[1].wait("the capture", |_| (fs::metadata(&capture).unwrap().len() > came).then_some(()));
     dump.signal(Signal::SIGINT);
     dump.wait_stderr_line("packets captured");
     drop(dump);
@@ -153,27 +157,55 @@ fn the_wire_shows_no_secret() {
     let log = fs::read_to_string(&keys).unwrap();
     let [.., random, master] = log.split_whitespace().collect::<Vec<_>>()[..] else { panic!("{log}") };
     assert_eq!(master.len(), 96, "a master secret in hexadecimal digits: {log}");
-    assert!(captured.len() > 500, "{} bytes", captured.len());
-    let said = Process::start(Command::new("openssl").args([
-        "sess_id",
-        "-noout",
-        "-text",
-        "-in",
-        text(&visitor.session),
-    ]))
-    .finish();
-    let id = said.stdout.lines().find_map(|line| line.trim().strip_prefix("Session-ID: ")).unwrap();
-    for secret in [master, id] {
+    let id = session_id(&visitor);
+    for secret in [master, &id] {
         let bytes = unhex(secret);
         assert!(!seen(&bytes[..16]) && !seen(&bytes[bytes.len() - 16..]), "{secret} is on the wire");
     }
-    // The state holds the server name, which the client's random is not part of.
-    assert!(!seen(b"localhost") && !random.is_empty());
+    // What the client sent in the clear is in the log, and would be found if it were here.
+    assert!(!seen(&unhex(random)));
+}
+
+/// The ID in the session that was saved, in hexadecimal digits.
+fn session_id(visitor: &Visitor) -> String {
+    let mut command = Command::new("openssl");
+    let command = command.args(["sess_id", "-noout", "-text", "-in", text(&visitor.session)]);
+    let said = Process::start(command).finish();
+    let id = said.stdout.lines().find_map(|line| line.trim().strip_prefix("Session-ID: "));
+    id.unwrap_or_else(|| panic!("{said:?}")).to_owned()
 }
 
 fn unhex(text: &str) -> Vec<u8> {
     let digits = text.as_bytes().chunks_exact(2);
     digits.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+}
+
+#[test]
+fn who_watches_sees_each_message_and_no_session() {
+    if !inside("fleet::segment::who_watches_sees_each_message_and_no_session") {
+        return;
+    }
+    let fleet = Fleet::new(2);
+    let members = [1, 2].map(|number| fleet.start(number, fleet.unicast(number)));
+    members.iter().for_each(|member| member.hears(1));
+    let watch = members[1].watch();
+    watch.wait_stdout("a heartbeat", |lines| {
+        lines.iter().any(|line| line.contains("heartbeat")).then_some(())
+    });
+    let visitor = Visitor::new(&fleet.site, SESSION_ID);
+    if visitor.come(&members[0].courser, "").is_none() {
+        return;
+    }
+    let line =
+        watch.wait_stdout("the session", |lines| lines.iter().find(|line| line.contains(" new, ")).cloned());
+    let from = format!("received from {}:8888: new, 1 sessions, ", fleet.host(1).ip());
+    assert!(line.contains(&from), "{line}");
+    let id = session_id(&visitor).to_lowercase();
+    assert!(
+        watch.stdout().iter().all(|line| !line.to_lowercase().contains(&id[..8])),
+        "{:?}",
+        watch.stdout()
+    );
 }
 
 #[test]

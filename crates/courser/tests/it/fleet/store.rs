@@ -92,6 +92,9 @@ fn hosts_share_sessions_through_a_store_with_tls() {
     let (cert, key) =
         (folder.write("store.pem", &issued.chain_pem), folder.write("store.key", &issued.key_pem));
     let root = pair.site.root();
+    let ours = pair.site.ca.issue(&Leaf::new(EcdsaP256).of_client("courser"));
+    let client = folder.write("client.pem", format!("{}{}", ours.chain_pem, ours.key_pem));
+    fs::set_permissions(&client, Permissions::from_mode(0o600)).unwrap();
     for engine in Engine::installed().into_iter().filter(Engine::has_tls) {
         let server = engine.start(&[]);
         let port = courser_testkit::free_port().to_string();
@@ -99,14 +102,16 @@ fn hosts_share_sessions_through_a_store_with_tls() {
             ("tls-cert-file", text(&cert)),
             ("tls-key-file", text(&key)),
             ("tls-ca-cert-file", text(&root)),
-            ("tls-auth-clients", "no"),
+            // As Redis has it unless told otherwise.
+            ("tls-auth-clients", "yes"),
             ("tls-port", port.as_str()),
         ] {
             let set = server.command(&["CONFIG", "SET", name, value]);
             assert!(set.contains("OK") || name != "tls-port", "{name}: {set}");
         }
         let url = format!("rediss://localhost:{port}/0");
-        pair.shares(|| pair.host(&url).arg("--session-store-ca").arg(&root), &server);
+        let shown = || pair.host(&url).arg("--session-store-cert").arg(&client);
+        pair.shares(|| shown().arg("--session-store-ca").arg(&root), &server);
     }
 }
 
