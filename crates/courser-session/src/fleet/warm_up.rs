@@ -9,6 +9,8 @@ use crate::Cursor;
 /// How far a warm-up is.
 pub(super) struct WarmUp {
     stage: Stage,
+    /// Whom the question before was put to, and from where on: parts that others have overtaken are still welcome.
+    before: Option<(usize, u64)>,
     /// Places of the peers that fell silent, as bits.
     tried: u64,
     taken: u64,
@@ -37,6 +39,8 @@ pub(super) struct Question {
     repeats: u32,
     /// Once there was some of the answer: when the next question is due, and from where on it asks.
     next: Option<(u64, u64)>,
+    /// Whether the last part of the answer has come; others may follow it.
+    is_answered: bool,
 }
 
 impl WarmUp {
@@ -46,7 +50,7 @@ impl WarmUp {
             true => Stage::Waiting { until: mono.saturating_add(FIRST_HEARTBEATS_MS) },
             false => Stage::Over(WarmUpStatus::NotWanted),
         };
-        Self { stage, tried: 0, taken: 0, started: mono }
+        Self { stage, before: None, tried: 0, taken: 0, started: mono }
     }
 
     /// The question to ask now, if there is one.
@@ -60,21 +64,43 @@ impl WarmUp {
 
     /// Takes note of a part.
     pub(super) fn part(&mut self, place: usize, part: &Part, mono: u64) -> Result<(), Refusal> {
-        let Stage::Asked(question) = &mut self.stage else { return Err(Refusal::Unasked) };
-        if (question.place, question.from) != (place, part.asked) {
+        let answered = Some((place, part.asked));
+        let is_open = answered == self.open();
+        if !is_open && answered != self.before {
             return Err(Refusal::Unasked);
         }
         self.taken += part.sessions.len() as u64;
-        if part.is_end {
-            self.stage = Stage::Over(WarmUpStatus::Done);
-            return Ok(());
+        if is_open {
+            self.progress(part, mono);
         }
-        let due = match part.is_last {
-            true => question.asked_at.saturating_add(PACE_MS),
-            false => mono.saturating_add(REST_MS),
-        };
-        question.next = Some((due, part.next));
         Ok(())
+    }
+
+    /// Whom the open question was put to, and from where on.
+    fn open(&self) -> Option<(usize, u64)> {
+        match self.stage {
+            Stage::Asked(question) => Some((question.place, question.from)),
+            Stage::Waiting { .. } | Stage::Over(_) => None,
+        }
+    }
+
+    fn progress(&mut self, part: &Part, mono: u64) {
+        match &mut self.stage {
+            Stage::Asked(_) if part.is_end => self.enter(Stage::Over(WarmUpStatus::Done)),
+            Stage::Asked(question) if part.is_last => {
+                question.is_answered = true;
+                question.next = Some((question.asked_at.saturating_add(PACE_MS), part.next));
+            }
+            Stage::Asked(question) if !question.is_answered => {
+                question.next = Some((mono.saturating_add(REST_MS), part.next));
+            }
+            Stage::Asked(_) | Stage::Waiting { .. } | Stage::Over(_) => {}
+        }
+    }
+
+    fn enter(&mut self, stage: Stage) {
+        self.before = self.open();
+        self.stage = stage;
     }
 
     /// After an answer the next question; after none the same again, and then another peer.
@@ -95,16 +121,16 @@ impl WarmUp {
             return Some(self.ask(place, Cursor::START.to_u64(), 0, mono));
         }
         self.tried = 0;
-        self.stage = match mono.saturating_sub(self.started) < GIVE_UP_MS {
+        self.enter(match mono.saturating_sub(self.started) < GIVE_UP_MS {
             true => Stage::Waiting { until: mono.saturating_add(AGAIN_MS) },
             false => Stage::Over(WarmUpStatus::NobodyToAsk),
-        };
+        });
         None
     }
 
     fn ask(&mut self, place: usize, from: u64, repeats: u32, mono: u64) -> Question {
-        let question = Question { place, from, asked_at: mono, repeats, next: None };
-        self.stage = Stage::Asked(question);
+        let question = Question { place, from, asked_at: mono, repeats, next: None, is_answered: false };
+        self.enter(Stage::Asked(question));
         question
     }
 
