@@ -15,6 +15,7 @@ mod fleet_text;
 mod forward_secrecy;
 mod golden;
 mod page;
+mod simulation;
 mod ticket;
 mod ticket_roll;
 mod vault;
