@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use courser_config::{Config, Problem, Problems};
+use courser_config::{Config, Located, Problem, Problems};
 use courser_session::{FleetId, FleetKey, FleetKeys, FleetState, Source, UnixSeconds};
 use courser_telemetry::event::say;
 use zeroize::Zeroizing;
@@ -21,25 +21,42 @@ const EXTENSION: &str = "state";
 pub(crate) struct Kept {
     pub(crate) keys: Arc<FleetKeys>,
     /// Where states are written; none in simple mode.
-    folder: Option<PathBuf>,
+    folder: Option<Located<PathBuf>>,
 }
 
 impl Kept {
+    /// Writes the states for the first time, so that a folder that cannot be written to is noticed before anything
+    /// depends on it.
+    pub(crate) fn begin(&self) -> Result<(), Failure> {
+        self.write_changed().map_err(|(folder, why)| {
+            let help = "the folder has to be there, and this user's alone: install -d -m 700 DIR";
+            let message = format!("the fleet's state cannot be kept: {why}");
+            Problem::at(&folder.origin, message, Some(help.to_owned())).into()
+        })
+    }
+
     /// Rolls the keys if that is due, and writes the states that have changed. What cannot be written is told, and
     /// tried again at the next roll: the older state leads to the newer.
     pub(crate) fn advance(&self) {
-        let changed = self.keys.advance(unix_now());
-        let Some(folder) = &self.folder else { return };
-        for (fleet, text) in changed {
-            if let Err(why) = write(folder, fleet, &text) {
-                say(
-                    "error",
-                    format_args!(
-                        "the fleet's state cannot be kept: {why}; after a restart its older keys are rolled on"
-                    ),
-                );
-            }
+        if let Err((_, why)) = self.write_changed() {
+            say(
+                "error",
+                format_args!(
+                    "the fleet's state cannot be kept: {why}; a restart would go on from an older one"
+                ),
+            );
         }
+    }
+
+    /// The last of what failed, and where.
+    fn write_changed(&self) -> Result<(), (&Located<PathBuf>, String)> {
+        let changed = self.keys.advance(unix_now());
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let mut failed = None;
+        for (fleet, text) in changed {
+            failed = write(&folder.value, fleet, &text).err().or(failed);
+        }
+        failed.map_or(Ok(()), |why| Err((folder, why)))
     }
 }
 
@@ -67,7 +84,7 @@ pub(crate) fn load(config: &Config) -> Result<Option<Kept>, Failure> {
     let Some(place) = fleet.keys.first().or(folder).map(|place| &place.origin) else { return Ok(None) };
     let keys = FleetKeys::new(sources, config.sessions.lifetime, unix_now())
         .map_err(|error| Problem::at(place, format!("these keys cannot be used: {error}"), None))?;
-    Ok(Some(Kept { keys: Arc::new(keys), folder: folder.map(|folder| folder.value.clone()) }))
+    Ok(Some(Kept { keys: Arc::new(keys), folder: folder.cloned() }))
 }
 
 /// What is wrong with a file, and what to do about it.

@@ -14,6 +14,9 @@ pub(crate) fn serve(flags: &ArgMatches) -> Result<ExitCode, Failure> {
     let certificates = certificates::load(&loaded.config)?;
     eprint!("{}", certificates.warnings.render(colour()));
     let fleet = fleet_keys::load(&loaded.config)?;
+    if let Some(fleet) = &fleet {
+        fleet.begin()?;
+    }
     let prepared = sharing::prepare(&loaded.config)?;
     eprint!("{}", prepared.warnings.render(colour()));
     // Before the first socket is announced: whoever has read that may send a signal.

@@ -135,6 +135,9 @@ fn a_forward_secret_fleet_needs_its_key_file_once_and_a_joiner_an_export() {
     assert!(lonely.stderr.contains("--fleet-state"), "{}", lonely.stderr);
     let empty = host(&folder.join("nothing")).launch().finish();
     assert_eq!(empty.status.code(), Some(2), "{empty:?}");
+    let nowhere = host(&folder.join("nothing")).arg("--fleet-key").arg(&export).launch().finish();
+    assert_eq!(nowhere.status.code(), Some(2), "{nowhere:?}");
+    assert!(nowhere.stderr.contains("--fleet-state") && nowhere.stderr.contains("install -d"), "{nowhere:?}");
 }
 
 #[test]
