@@ -128,6 +128,12 @@ impl Client {
         Self { name, ..self.clone() }
     }
 
+    /// The same client with the same sessions, but it connects to another address.
+    #[must_use]
+    pub fn at(&self, address: SocketAddr) -> Self {
+        Self { address, ..self.clone() }
+    }
+
     /// The same client, but it shows this certificate when it is asked for one, whichever authority is asked for. Its
     /// sessions are its own.
     #[must_use]

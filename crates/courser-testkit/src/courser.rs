@@ -89,6 +89,13 @@ impl Setup {
         self
     }
 
+    /// Runs it by this command, such as an instrument with its options. Not together with [`Setup::on_core`].
+    #[must_use]
+    pub fn under(mut self, command: &[&str]) -> Self {
+        self.prefix = command.iter().map(|&part| part.to_owned()).collect();
+        self
+    }
+
     /// Sets a variable of its environment.
     #[must_use]
     pub fn env(mut self, name: &str, value: &str) -> Self {
