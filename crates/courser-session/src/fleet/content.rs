@@ -63,6 +63,8 @@ pub(super) struct Proof {
     /// Whom the message is for.
     pub(super) to: (MemberId, Boot),
     pub(super) bytes: [u8; 32],
+    /// The number of the last message to all that its sender had sent before: those up to it are of the past.
+    pub(super) last_to_all: u64,
 }
 
 impl Content {
@@ -162,8 +164,8 @@ pub(super) fn put_heartbeat(draft: &mut Draft, heartbeat: &Heartbeat) -> bool {
 
 /// Appends all of a challenge or a proof.
 pub(super) fn put_proof(draft: &mut Draft, proof: &Proof) -> bool {
-    let parts = [&proof.to.0.0[..], &proof.to.1.0, &proof.bytes];
-    draft.append(8 + 16 + 32, |out| parts.iter().for_each(|part| out.extend_from_slice(part)))
+    let parts = [&proof.to.0.0[..], &proof.to.1.0, &proof.bytes, &proof.last_to_all.to_be_bytes()];
+    draft.append(8 + 16 + 32 + 8, |out| parts.iter().for_each(|part| out.extend_from_slice(part)))
 }
 
 fn id_len(id: &SessionId) -> usize {
@@ -233,7 +235,7 @@ fn burial(bytes: &mut &[u8]) -> Option<(SessionId, UnixSeconds)> {
 
 fn proof(bytes: &mut &[u8]) -> Option<Proof> {
     let to = (MemberId(array(bytes)?), Boot(array(bytes)?));
-    Some(Proof { to, bytes: array(bytes)? })
+    Some(Proof { to, bytes: array(bytes)?, last_to_all: number(bytes)? })
 }
 
 fn id(bytes: &mut &[u8]) -> Option<SessionId> {

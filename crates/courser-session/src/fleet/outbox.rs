@@ -217,6 +217,11 @@ impl Outbox {
         self.queue.pop_front()
     }
 
+    /// The number of the last message that went to all.
+    pub(super) fn last_to_all(&self) -> u64 {
+        self.sealer.last_to_all()
+    }
+
     pub(super) fn counts(&self) -> SentCounts {
         self.counts
     }

@@ -143,6 +143,12 @@ impl Peer {
         }
     }
 
+    /// What it sent before its proof is of the past: new to this host perhaps, but others may have undone it since.
+    pub(super) fn counts_from(&mut self, last_to_all: u64, proof: Sequence) {
+        self.to_all = Window::after(last_to_all);
+        self.to_one = Window::after(proof.number());
+    }
+
     /// Whether a message of this number has not been seen, which it then has.
     pub(super) fn is_new(&mut self, sequence: Sequence) -> bool {
         let window = if sequence.is_to_one() { &mut self.to_one } else { &mut self.to_all };

@@ -30,7 +30,7 @@ impl Proofs {
     /// What to ask of `life`; `None` if it was just asked.
     pub(super) fn challenge(&mut self, life: Life, mono: u64) -> Option<Proof> {
         let bytes = self.expected(life, mono / SLOT_MS);
-        self.asked.take(life, 1, mono).then_some(Proof { to: life, bytes })
+        self.asked.take(life, 1, mono).then_some(Proof { to: life, bytes, last_to_all: 0 })
     }
 
     /// Whether `life` has given what was asked of it a moment ago.

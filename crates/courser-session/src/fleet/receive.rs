@@ -134,7 +134,7 @@ impl Member {
         }
         let (place, admitted) = self.peers.admit(life, message.from, now)?;
         let peer = self.peers.get(place);
-        peer.is_new(message.header.sequence);
+        peer.counts_from(proof.last_to_all, message.header.sequence);
         peer.heard(message, now);
         let change = match admitted {
             Admitted::New => PeerChange::Joined,
@@ -152,7 +152,8 @@ impl Member {
     }
 
     fn send_proof(&mut self, kind: Kind, proof: &Proof, to: To, now: Now) {
-        self.outbox.send(kind, |draft| content::put_proof(draft, proof), to, now);
+        let proof = Proof { last_to_all: self.outbox.last_to_all(), ..*proof };
+        self.outbox.send(kind, |draft| content::put_proof(draft, &proof), to, now);
     }
 
     /// Does what a peer says.

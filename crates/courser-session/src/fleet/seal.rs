@@ -40,6 +40,11 @@ impl Sealer {
         Transmit { to: to.destination(), bytes }
     }
 
+    /// The number of the last message that went to all.
+    pub(super) fn last_to_all(&self) -> u64 {
+        self.sent[0]
+    }
+
     fn next_sequence(&mut self, is_to_one: bool) -> Sequence {
         let count = &mut self.sent[usize::from(is_to_one)];
         *count += 1;

@@ -18,6 +18,13 @@ pub(super) struct Window {
 }
 
 impl Window {
+    /// A window in which all numbers up to this one have been seen.
+    pub(super) fn after(number: u64) -> Self {
+        let mut window = Self { words: [u64::MAX; WORDS], highest: number, ..Self::default() };
+        window.words[place(number / 64)] = u64::MAX >> (63 - number % 64);
+        window
+    }
+
     /// Whether the number is new, which it is then no longer. One that is too old to tell is not.
     pub(super) fn accept(&mut self, number: u64) -> bool {
         if self.highest.saturating_sub(number) >= WINDOW {
@@ -59,6 +66,18 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn what_was_before_the_beginning_has_been_seen() {
+        for last in [0, 1, 63, 64, 65, 127, 5000, u64::MAX >> 1] {
+            let mut window = Window::after(last);
+            assert!((last.saturating_sub(2000)..=last).all(|number| !window.accept(number)), "{last}");
+            assert_eq!(window.missing(), 0);
+            let late = [1, 3, 2, 70, 64, 63, 1500].map(|ahead| last + ahead);
+            assert!(late.into_iter().all(|number| window.accept(number)), "{last}");
+            assert!(!late.into_iter().any(|number| window.accept(number)), "{last}");
+        }
+    }
 
     #[test]
     fn each_number_counts_once_in_any_order() {

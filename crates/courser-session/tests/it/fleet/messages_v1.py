@@ -14,6 +14,7 @@ SECRET = bytes.fromhex((HERE.parent / "golden" / "message_secret_v1.hex").read_t
 NEW, DELETE, GET, FOUND, MISSING, WARM_UP, PART, HEARTBEAT, CHALLENGE, PROOF = range(1, 11)
 BOOT = struct.pack(">Q", NOW * 1000 - 1000 + 1) + b"\x01" * 8
 START = 0xFFFFFFFF
+LAST_TO_ALL = struct.pack(">Q", 1)
 
 members = {name: hashlib.sha256(name.encode()).digest()[:8] for name in "ab"}
 lines, sent = [], {}
@@ -49,7 +50,7 @@ def heartbeat(name, *counts):
 
 def proof(asked_by, asked):
     random = members[asked_by] + b"\x01" * 24
-    return hmac.digest(random, members[asked] + BOOT + struct.pack(">Q", 0), "sha256")
+    return hmac.digest(random, members[asked] + BOOT + struct.pack(">Q", 0), "sha256") + LAST_TO_ALL
 
 
 bound_to = policy(
