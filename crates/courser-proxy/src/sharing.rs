@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use courser_session::fleet::Rate;
-use courser_session::{Cache, Miss, Origin, PolicyHash, SessionId, SharedSession, UnixSeconds};
+use courser_session::{CLOCK_SKEW, Cache, Miss, Origin, PolicyHash, SessionId, SharedSession, UnixSeconds};
 
 use crate::counters::{Counters, count};
 use crate::fleet::{FleetHandle, Pulled};
@@ -152,7 +152,7 @@ impl Exchange {
     /// Deletes a session here and elsewhere (RFC 5246, section 7.2.2). Only for one whose client has proven, by a
     /// verified handshake, that it is its own: an ID is visible on the wire.
     pub(crate) fn deleted(&self, id: &SessionId, expires: UnixSeconds) {
-        self.sharing.cache.bury(id, expires, now());
+        self.sharing.cache.bury(id, expires.plus(CLOCK_SKEW), now());
         if let Some(shelf) = &self.shelf {
             shelf.delete(id);
         }

@@ -131,7 +131,8 @@ impl Cache {
     /// was a session. As with [`remove`](Self::remove), its owner has to be known.
     ///
     /// Tombstones are entries of the cache, counted in its bytes and limited to 5 % of them: beyond that, the oldest
-    /// goes before its time (and is counted). Choose the end of the longest lifespan that the session can have.
+    /// goes before its time (and is counted). Choose the end of the session's lifespan, and [`CLOCK_SKEW`](crate::CLOCK_SKEW) more: a clock that is
+    /// set back could otherwise find the tombstone gone and the session alive.
     pub fn bury(&self, id: &SessionId, until: UnixSeconds, now: UnixSeconds) -> bool {
         let (hash, mut shard) = self.shard(id);
         shard.bury(hash, id, until, now)

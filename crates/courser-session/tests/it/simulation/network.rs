@@ -113,6 +113,11 @@ impl Network {
         }
     }
 
+    /// Datagrams that passed.
+    pub(super) fn recordings(&self) -> impl Iterator<Item = &Recorded> {
+        self.recorded.iter()
+    }
+
     /// One of the datagrams that passed.
     pub(super) fn recording(&self, random: &mut Random) -> Option<Recorded> {
         let count = self.recorded.len();

@@ -1,6 +1,8 @@
 //! Clients: they make sessions on one host, and return to another.
 
-use courser_session::{Lifespan, Miss, Origin, PolicyHash, SessionId, SharedSession, State, UnixSeconds};
+use courser_session::{
+    CLOCK_SKEW, Lifespan, Miss, Origin, PolicyHash, SessionId, SharedSession, State, UnixSeconds,
+};
 
 use super::ledger::{Check, Violation, ensure};
 use super::network::index;
@@ -210,9 +212,13 @@ impl World {
         Ok(())
     }
 
-    /// A handshake with the session ended badly on some host that has it.
+    /// A handshake with the session ended badly on some host.
     fn delete(&mut self, session: usize) -> Check {
-        let Some(number) = self.some_host_up() else { return Ok(()) };
+        self.some_host_up().map_or(Ok(()), |host| self.delete_on(session, host))
+    }
+
+    /// A handshake with the session ended badly on this host, if it has the session.
+    pub(super) fn delete_on(&mut self, session: usize, number: usize) -> Check {
         let (host, shared) = (&mut self.hosts[number], &self.ledger.made[session].session);
         let now = host.now(self.time);
         if !host.cache.contains(&shared.id, &shared.policy, now.wall.seconds()) {
@@ -220,7 +226,11 @@ impl World {
         }
         match self.sabotage {
             Sabotage::ForgetsDeletions => drop(host.cache.remove(&shared.id)),
-            _ => drop(host.cache.bury(&shared.id, shared.lifespan.expires, now.wall.seconds())),
+            _ => drop(host.cache.bury(
+                &shared.id,
+                shared.lifespan.expires.plus(CLOCK_SKEW),
+                now.wall.seconds(),
+            )),
         }
         if let Some(member) = &mut host.member {
             member.deleted(&shared.id, now);
