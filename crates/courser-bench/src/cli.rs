@@ -6,7 +6,7 @@ mod plan;
 mod report;
 mod target;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -348,7 +348,7 @@ pub(crate) struct CalibrateArgs {
 pub(crate) struct RespondArgs {
     /// Address to listen on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
-    pub(crate) listen: std::net::SocketAddr,
+    pub(crate) listen: SocketAddr,
     /// CPU to stay on
     #[arg(long, value_name = "CPU")]
     pub(crate) cpu: Option<usize>,
@@ -556,6 +556,9 @@ pub(crate) struct Cpus(pub(crate) Vec<usize>);
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Sockets")]
 pub(crate) struct SocketArgs {
+    /// Further addresses of the same service: each connection of a client goes to the next one
+    #[arg(long, value_name = "ADDRESSES", value_delimiter = ',')]
+    pub(crate) also: Vec<SocketAddr>,
     /// Source addresses, in turn
     #[arg(long, value_name = "ADDRESSES", value_delimiter = ',')]
     pub(crate) source: Vec<IpAddr>,

@@ -14,7 +14,7 @@ mod stretch;
 mod telling;
 
 use courser_load::allowed_cpus;
-use courser_record::lab::{Cell, CellState, Measure};
+use courser_record::lab::{Cell, CellState, Figure, Measure};
 
 use crate::cli::RunSuiteArgs;
 use crate::exit::{Ended, Failure};
@@ -134,13 +134,18 @@ pub(crate) fn block(spec: &CaseSpec, target: &mut Ready, bench: &Bench<'_>, stat
         interrupt: bench.interrupt(),
         reached: target.reached,
     };
+    let before = target.sent();
     let turned = turn.take();
+    let wire = before.zip(target.sent()).and_then(|(before, after)| after.per_session_since(before));
     if let Some(why) = target.ended() {
         (cell.state, cell.reason) = (CellState::Failed, Some(format!("it ended before its load did: {why}")));
     }
     match turned {
         Ok(turned) if turned.cut => {}
-        Ok(turned) => {
+        Ok(mut turned) => {
+            if let Some(stretch) = turned.block.stretches.first_mut() {
+                stretch.figures.extend(wire.map(on_the_wire));
+            }
             target.reached = turned.reached.or(target.reached);
             if cell.state == CellState::Pending {
                 cell.blocks.push(turned.block);
@@ -152,6 +157,10 @@ pub(crate) fn block(spec: &CaseSpec, target: &mut Ready, bench: &Bench<'_>, stat
         Err(_) => {}
     }
     state.keep();
+}
+
+fn on_the_wire(bytes: f64) -> Figure {
+    Figure { name: "messages per session".into(), unit: "bytes".into(), value: bytes, low: None, high: None }
 }
 
 /// The order of targets in a round: drawn by the seed in even rounds, and the same backwards in odd ones, so that a

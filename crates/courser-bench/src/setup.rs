@@ -25,7 +25,8 @@ pub(crate) struct Intent {
 
 /// The plan of a run.
 pub(crate) fn plan(url: &Url, intent: Intent, common: &CommonArgs) -> Result<Plan, Failure> {
-    let addresses = url.addresses().map_err(Failure::Unreachable)?;
+    let mut addresses = url.addresses().map_err(Failure::Unreachable)?;
+    addresses.extend(&common.sockets.also);
     let reuse = match intent.reuse {
         0 => Reuse::Always,
         times => Reuse::Times(times),

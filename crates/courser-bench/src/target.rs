@@ -9,6 +9,8 @@ mod definition;
 mod installed;
 
 mod certificate;
+mod fleet;
+mod messages;
 mod plan;
 mod template;
 
@@ -26,8 +28,10 @@ use courser_record::lab::File;
 pub(crate) use certificate::{Certificate, KeyKind, certificate};
 pub(crate) use definition::{Definition, Role, catalogue};
 pub(crate) use family::{end_all as end_family, reap};
+pub(crate) use fleet::Fleet;
 pub(crate) use installed::Installed;
 pub(crate) use keeper::{ENDED, KeptCommand, PIDS, Spec};
+pub(crate) use messages::Sent;
 
 use keeper::Keeper;
 use plan::{Plan, plan};
@@ -56,6 +60,8 @@ pub(crate) struct Wanted {
     pub(crate) http: bool,
     /// Length of the queue of connections that wait to be accepted.
     pub(crate) backlog: u32,
+    /// Several copies that share what it takes to resume each other's sessions; none for one by itself.
+    pub(crate) fleet: Option<Fleet>,
     /// A folder of its own: it is made, and everything that the target writes is in it.
     pub(crate) folder: PathBuf,
 }
@@ -91,8 +97,10 @@ pub(crate) enum TargetLane {
 pub(crate) struct Running {
     /// Where it accepts connections.
     pub(crate) address: SocketAddr,
+    /// Where the other hosts of its fleet do.
+    pub(crate) others: Vec<SocketAddr>,
     /// The root of the family of processes whose processor time is the target's; 0 when nothing was started (`direct`).
-    /// Of a chain it is the keeper, which has both and sleeps meanwhile.
+    /// Of a chain or a fleet it is the keeper, which has all and sleeps meanwhile.
     pub(crate) pid: u32,
     /// The program; empty when nothing was started.
     pub(crate) program: PathBuf,
@@ -100,12 +108,14 @@ pub(crate) struct Running {
     pub(crate) version: String,
     /// Its TLS library, as it says.
     pub(crate) library: Option<String>,
-    /// The command that started it; of a chain the second after `;`.
+    /// The command that started it; of a chain or a fleet the next after `;`.
     pub(crate) command: Vec<String>,
     /// The configuration files that were written for it.
     pub(crate) files: Vec<File>,
     /// What a reader has to know: where the target could not be set up quite as it was wanted.
     pub(crate) remarks: Vec<String>,
+    /// How its hosts are asked what they told each other; empty where they do not.
+    asks: Vec<messages::Ask>,
     /// Ends it; none when nothing was started.
     keeper: Option<Keeper>,
 }
@@ -156,6 +166,7 @@ fn direct(definition: &Definition, wanted: &Wanted) -> Result<Running, NotStarte
     let address = *wanted.backends.first().ok_or_else(|| cannot("there is no origin"))?;
     Ok(Running {
         address,
+        others: Vec::new(),
         pid: 0,
         program: PathBuf::new(),
         version: String::new(),
@@ -163,6 +174,7 @@ fn direct(definition: &Definition, wanted: &Wanted) -> Result<Running, NotStarte
         command: Vec::new(),
         files: Vec::new(),
         remarks: Vec::new(),
+        asks: Vec::new(),
         keeper: None,
     })
 }
@@ -218,6 +230,7 @@ fn ourselves(
     let (pid, keeper) = keep(vec![command.clone()], cpus, folder, addresses)?;
     Ok(Running {
         address: *addresses.first().ok_or_else(|| format!("{name} without a listener is none"))?,
+        others: Vec::new(),
         pid,
         program: std::env::current_exe().unwrap_or_default(),
         version: env!("CARGO_PKG_VERSION").into(),
@@ -225,6 +238,7 @@ fn ourselves(
         command: command.command,
         files: Vec::new(),
         remarks: Vec::new(),
+        asks: Vec::new(),
         keeper: Some(keeper),
     })
 }
@@ -253,6 +267,11 @@ impl Running {
         self.keeper.as_ref()?.ended()
     }
 
+    /// What its hosts have told each other since they were started; none when they do not, or do not say.
+    pub(crate) fn sent(&self) -> Option<Sent> {
+        messages::sent(&self.asks)
+    }
+
     /// The process that ends it when we end; none when nothing was started.
     pub(crate) fn keeper(&self) -> Option<u32> {
         self.keeper.as_ref().map(|keeper| keeper.pid)
@@ -270,6 +289,7 @@ fn run(plan: Plan, wanted: &Wanted) -> Result<Running, String> {
     }
     Ok(Running {
         address: plan.addresses[0],
+        others: plan.others,
         pid,
         program: plan.installed.program,
         version: plan.installed.version,
@@ -277,6 +297,7 @@ fn run(plan: Plan, wanted: &Wanted) -> Result<Running, String> {
         command: commands.join(&";".to_owned()),
         files: plan.files,
         remarks,
+        asks: plan.asks,
         keeper: Some(keeper),
     })
 }

@@ -135,8 +135,12 @@ fn told(again: Option<&Negotiated>) -> String {
 }
 
 fn not_resumed(spec: &CaseSpec) -> Finding {
-    let text =
-        "the server did not resume the session that it was offered: each connection is a full handshake";
+    let text = match spec.hosts {
+        1 => "the server did not resume the session that it was offered: each connection is a full handshake",
+        _ => {
+            "the other host did not resume the session that it was offered: each connection is a full handshake"
+        }
+    };
     if spec.cache {
         let advice = "it is a result, not a fault of the run: the configuration is in the record";
         Finding::new("not-resumed", Severity::Warning, text, advice)

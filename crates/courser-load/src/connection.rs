@@ -19,6 +19,8 @@ use crate::worker::Worker;
 pub(crate) struct Client {
     pub(crate) name: Option<ServerName>,
     pub(crate) purse: Purse,
+    /// Which it is: with this address of several it begins.
+    pub(crate) number: u64,
     /// Connections made.
     pub(crate) used: u32,
 }
@@ -100,7 +102,7 @@ async fn steps(
     visit: &Visit,
     slot: &mut Option<Channel>,
 ) -> Result<(), Failed> {
-    let stream = connect(worker).await?;
+    let stream = connect(worker, client).await?;
     let connected = worker.now();
     let (tls, has_session) = secure(worker, client)?;
     let channel = slot.insert(Channel::new(stream, tls, &worker.buffers));
@@ -158,9 +160,9 @@ pub(crate) async fn within<T>(
     timeout(worker.plan.phases.timeout, part).await.unwrap_or_else(|_| Err(Failed::timeout(visit.step.get())))
 }
 
-async fn connect(worker: &Worker) -> Result<Stream, Failed> {
+async fn connect(worker: &Worker, client: &Client) -> Result<Stream, Failed> {
     let limit = worker.plan.phases.connect_timeout;
-    match timeout(limit, worker.connect()).await {
+    match timeout(limit, worker.connect(client)).await {
         Ok(connected) => connected.map_err(|error| Failed::connect(&error)),
         Err(_) => Err(Failed::timeout(Step::Connect)),
     }

@@ -39,7 +39,7 @@ pub struct Plan {
 /// Whom to load.
 #[derive(Clone)]
 pub struct Target {
-    /// Where it listens; several take turns.
+    /// Where it listens. With several, each connection of a client goes to the next one.
     pub addresses: Vec<SocketAddr>,
     /// TLS, or none.
     pub security: Option<Security>,

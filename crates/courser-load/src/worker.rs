@@ -132,11 +132,13 @@ impl Worker {
         self.connections.get().is_multiple_of(SAMPLED)
     }
 
-    pub(crate) async fn connect(&self) -> Result<Stream, ConnectError> {
+    /// Connects a client; each of its connections goes to the address after that of the one before.
+    pub(crate) async fn connect(&self, client: &Client) -> Result<Stream, ConnectError> {
         let turn = self.connections.replace(self.connections.get() + 1);
+        let at = |turn: u64, count: usize| usize::try_from(turn).unwrap_or(0) % count;
         let addresses = &self.plan.target.addresses;
-        let at = |count: usize| usize::try_from(turn).unwrap_or(0) % count;
-        self.connectors[at(self.connectors.len())].connect(addresses[at(addresses.len())]).await
+        let address = addresses[at(client.number.wrapping_add(client.used.into()), addresses.len())];
+        self.connectors[at(turn, self.connectors.len())].connect(address).await
     }
 
     /// Whether a ClientHello offers what was asked.
@@ -172,7 +174,7 @@ impl Worker {
         let turn = self.clients.replace(self.clients.get() + self.plan.threads.len() as u64);
         let security = self.plan.target.security.as_ref();
         let name = security.map(|tls| tls.names.pick(turn, &mut self.random.borrow_mut()).clone());
-        Client { name, purse: Default::default(), used: 0 }
+        Client { name, purse: Default::default(), number: turn, used: 0 }
     }
 
     /// Whether a client of so many connections starts a new session with the next one.

@@ -44,6 +44,7 @@ pub fn value(value: Value) -> &'static str {
         Value::Throughput => "throughput",
         Value::Memory => "memory",
         Value::Resumed => "resumed",
+        Value::ResumedOfOffered => "resumed of those on offer",
         Value::Figure => "figure",
     }
 }
@@ -52,7 +53,9 @@ pub fn value(value: Value) -> &'static str {
 pub fn unit(lab: &Lab, wanted: &Wanted) -> String {
     match wanted.value {
         Value::Cpu | Value::Mean | Value::P50 | Value::P99 => "us".to_owned(),
-        Value::KernelShare | Value::LimitShare | Value::Resumed => "share".to_owned(),
+        Value::KernelShare | Value::LimitShare | Value::Resumed | Value::ResumedOfOffered => {
+            "share".to_owned()
+        }
         Value::Throughput => "bytes/s".to_owned(),
         Value::Memory => "bytes".to_owned(),
         Value::Figure => figure_unit(lab, wanted.figure.as_deref()).unwrap_or_default(),
@@ -71,7 +74,9 @@ fn figure_unit(lab: &Lab, name: Option<&str>) -> Option<String> {
 pub fn amount(value: Value, amount: f64) -> String {
     match value {
         Value::Cpu | Value::Mean | Value::P50 | Value::P99 => figure::time(Some(amount)),
-        Value::KernelShare | Value::LimitShare | Value::Resumed => figure::percent(Some(amount)),
+        Value::KernelShare | Value::LimitShare | Value::Resumed | Value::ResumedOfOffered => {
+            figure::percent(Some(amount))
+        }
         Value::Throughput => format!("{}/s", figure::bytes(Some(amount))),
         Value::Memory => figure::bytes(Some(amount)),
         _ => figure::number(Some(amount)),

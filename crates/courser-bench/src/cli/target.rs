@@ -54,6 +54,9 @@ pub(crate) struct StartArgs {
     /// Workers
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) workers: u32,
+    /// Copies that share what it takes to resume each other's sessions
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) hosts: u32,
     /// CPUs to stay on: 1 or 2-3
     #[arg(long, value_name = "LIST", value_parser = cpu_list)]
     pub(crate) cpus: Option<Cpus>,

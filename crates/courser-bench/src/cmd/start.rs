@@ -14,7 +14,7 @@ use signal_hook::iterator::Signals;
 use crate::cli::StartArgs;
 use crate::deliver::print;
 use crate::exit::{Ended, Failure};
-use crate::target::{self, Definition, NotStarted, Running, TargetLane, Tls, Wanted, catalogue};
+use crate::target::{self, Definition, Fleet, NotStarted, Running, TargetLane, Tls, Wanted, catalogue};
 
 /// How often it is looked whether the target still runs.
 const LOOK: Duration = Duration::from_millis(100);
@@ -72,6 +72,10 @@ fn wanted(args: &StartArgs, backends: Vec<std::net::SocketAddr>, folder: &Path) 
         backend_tls: args.backend_tls,
         http: true,
         backlog: 4096,
+        fleet: (args.hosts > 1)
+            .then(|| Fleet::new(args.hosts as usize))
+            .transpose()
+            .map_err(Failure::System)?,
         folder: folder.to_owned(),
     })
 }
@@ -95,10 +99,11 @@ fn tls(args: &StartArgs, folder: &Path) -> Result<Option<Tls>, Failure> {
 /// A line for each fact, its name first, so that programs can read it too.
 fn greeting(running: &Running, origin: Option<&Running>, args: &StartArgs) -> String {
     let clear = args.versions.iter().any(|version| version == "clear");
-    let mut lines = vec![
-        format!("listening on {}://{}", if clear { "http" } else { "https" }, running.address),
-        format!("pid {}", running.pid),
-    ];
+    let scheme = if clear { "http" } else { "https" };
+    let address = |address| format!("listening on {scheme}://{address}");
+    let mut lines: Vec<String> = vec![address(running.address)];
+    lines.extend(running.others.iter().copied().map(address));
+    lines.push(format!("pid {}", running.pid));
     lines.extend(running.keeper().map(|pid| format!("keeper {pid}")));
     lines.extend(origin.map(|origin| format!("origin http://{} pid {}", origin.address, origin.pid)));
     let library = running.library.as_deref().unwrap_or_default();

@@ -36,6 +36,8 @@ pub(crate) enum Load {
 pub(crate) struct Whom {
     /// Where clients connect.
     pub(crate) address: Option<SocketAddr>,
+    /// The other hosts of its fleet.
+    pub(crate) others: Vec<SocketAddr>,
     /// The URL of one that is not ours to start.
     pub(crate) url: Option<String>,
     /// The root of its processes.
@@ -95,6 +97,10 @@ pub(crate) fn arguments(
     words.flag("--drain", &"2s");
     words.flag("--timeout", &"4s");
     words.flag("--cpus", &cores::list(&cores.generator));
+    if !whom.others.is_empty() {
+        let others: Vec<String> = whom.others.iter().map(ToString::to_string).collect();
+        words.flag("--also", &others.join(","));
+    }
     words.flag("--seed", &seed);
     words.flag("--in-flight", &6000);
     if let Some(pid) = whom.pid {

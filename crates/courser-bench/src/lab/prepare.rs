@@ -4,7 +4,6 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use courser_load::allowed_cpus;
 use courser_record::lab::{CellState, Profile, TargetNotes, Verified};
@@ -21,7 +20,9 @@ use crate::limit::{Limits, Needs};
 use crate::measure::Interrupt;
 use crate::profile::Sampling;
 use crate::suite::{Backend, CaseSpec, Requests, Resume, Transport, clients};
-use crate::target::{self, Certificate, Definition, KeyKind, NotStarted, Running, TargetLane, Tls, Wanted};
+use crate::target::{
+    self, Certificate, Definition, Fleet, KeyKind, NotStarted, Running, Sent, TargetLane, Tls, Wanted,
+};
 use crate::url::Url;
 use crate::verify::verify;
 
@@ -79,13 +80,18 @@ pub(crate) struct Ready {
     pub(crate) cores: CoreMap,
     pub(crate) reached: Option<f64>,
     running: Option<Running>,
-    relay: Option<Running>,
+    relays: Vec<Running>,
 }
 
 impl Ready {
+    /// What its hosts have told each other so far; none when they do not.
+    pub(crate) fn sent(&self) -> Option<Sent> {
+        self.running.as_ref()?.sent()
+    }
+
     /// Why it has ended; none while it runs.
     pub(crate) fn ended(&mut self) -> Option<String> {
-        [&mut self.running, &mut self.relay].into_iter().flatten().find_map(Running::ended)
+        self.running.iter_mut().chain(&mut self.relays).find_map(Running::ended)
     }
 }
 
@@ -209,6 +215,13 @@ impl<'a> Bench<'a> {
     ) -> Result<Ready, NotStarted> {
         let spec = &as_asked_of(spec, target);
         let mut ready = match &target.url {
+            Some(_) if spec.hosts > 1 => {
+                let why = format!(
+                    "{} cannot: it is not ours to start, and the case needs several hosts",
+                    target.name
+                );
+                return Err(NotStarted::Cannot(why));
+            }
             Some(url) => self.external(spec, target, url, map, state),
             None => self.start(spec, map, wanted, target, state)?,
         };
@@ -267,7 +280,13 @@ impl<'a> Bench<'a> {
                 ..TargetNotes::default()
             },
         );
-        let whom = Whom { address: None, url: Some(url.to_owned()), pid: None, origin_pid: None };
+        let whom = Whom {
+            address: None,
+            others: Vec::new(),
+            url: Some(url.to_owned()),
+            pid: None,
+            origin_pid: None,
+        };
         Ready {
             name: target.name.clone(),
             spec: spec.clone(),
@@ -275,7 +294,7 @@ impl<'a> Bench<'a> {
             cores: map.clone(),
             reached: None,
             running: None,
-            relay: None,
+            relays: Vec::new(),
         }
     }
 
@@ -306,12 +325,14 @@ impl<'a> Bench<'a> {
         );
         let cell = state.cell(&spec.id, &target.name);
         (cell.command, cell.files) = (running.command.clone(), running.files.clone());
-        let relay = match self.args.rtt {
-            Some(rtt) => Some(self.relay(running.address, rtt, map).map_err(NotStarted::Failed)?),
-            None => None,
-        };
+        let mut addresses = [&[running.address], running.others.as_slice()].concat();
+        let relays = self.relays(&addresses, map).map_err(NotStarted::Failed)?;
+        if !relays.is_empty() {
+            addresses = relays.iter().map(|relay| relay.address).collect();
+        }
         let whom = Whom {
-            address: Some(relay.as_ref().map_or(running.address, |relay| relay.address)),
+            address: addresses.first().copied(),
+            others: addresses.split_off(1),
             url: None,
             pid: (running.pid != 0).then_some(running.pid),
             origin_pid: self.origin.as_ref().map(|(_, origin)| origin.pid),
@@ -324,14 +345,14 @@ impl<'a> Bench<'a> {
             cores: map.clone(),
             reached: None,
             running: Some(running),
-            relay,
+            relays,
         })
     }
 
-    /// A relay that puts a round trip between generator and target.
-    fn relay(&mut self, to: SocketAddr, rtt: Duration, map: &CoreMap) -> Result<Running, String> {
-        let folder = self.folder("relay");
-        target::relay(to, rtt, &map.origin, &folder)
+    /// Relays that put a round trip between generator and target, one to each address; none where none was asked for.
+    fn relays(&mut self, to: &[SocketAddr], map: &CoreMap) -> Result<Vec<Running>, String> {
+        let Some(rtt) = self.args.rtt else { return Ok(Vec::new()) };
+        to.iter().map(|to| target::relay(*to, rtt, &map.origin, &self.folder("relay"))).collect()
     }
 
     /// What a case asks of every target.
@@ -361,6 +382,7 @@ impl<'a> Bench<'a> {
             backend_tls: spec.backend == Backend::Tls,
             http: spec.object.is_some(),
             backlog: BACKLOG,
+            fleet: (spec.hosts > 1).then(|| Fleet::new(spec.hosts)).transpose()?,
             folder: PathBuf::new(),
         })
     }
@@ -410,6 +432,7 @@ impl<'a> Bench<'a> {
             backend_tls: false,
             http: true,
             backlog: BACKLOG,
+            fleet: None,
             folder: self.folder("secure-origin"),
         };
         let running =
@@ -575,6 +598,12 @@ fn descriptors(spec: &CaseSpec) -> Option<String> {
 fn asked(spec: &CaseSpec, arguments: Option<&[String]>) -> Vec<String> {
     let mut asked = vec![spec.title.clone()];
     asked.push(format!("backlog {BACKLOG}, {} worker(s), logging off", spec.cores));
+    if spec.hosts > 1 {
+        asked.push(format!(
+            "{} hosts on the same cores, sharing what it takes to resume; each connection of a client goes to the next one",
+            spec.hosts
+        ));
+    }
     if spec.transport != Transport::Clear {
         asked.push(match (spec.cache, spec.resume) {
             (false, _) => "no session cache, no tickets".to_owned(),

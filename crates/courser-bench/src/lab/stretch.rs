@@ -30,6 +30,7 @@ pub(crate) fn stretch(label: &str, run: &Run, per_arrival: f64) -> Stretch {
         connections: totals.connections.succeeded,
         full: handshakes(totals, true),
         resumed: handshakes(totals, false),
+        offered: Some(offered(totals)),
         failures: totals.failures.iter().map(|(class, count)| (class.clone(), *count)).collect(),
         response: (&response(totals)).into(),
         full_handshake: (&handshake(totals, false)).into(),
@@ -60,6 +61,10 @@ pub(crate) fn stretch(label: &str, run: &Run, per_arrival: f64) -> Stretch {
 fn handshakes(totals: &Totals, full: bool) -> u64 {
     let ours = totals.negotiated.iter().filter(|kind| (kind.handshake == Handshake::Full) == full);
     ours.map(|kind| kind.count).sum()
+}
+
+fn offered(totals: &Totals) -> u64 {
+    totals.offered.iter().filter(|(by, _)| by.as_str() != "none").map(|(_, count)| count).sum()
 }
 
 /// From the intended start where there is one; the whole handshake where nothing is asked.

@@ -123,6 +123,7 @@ impl Trial<'_> {
             backend_tls: false,
             http: true,
             backlog: BACKLOG,
+            fleet: None,
             folder,
         })
     }

@@ -34,6 +34,8 @@ pub(crate) struct CaseSpec {
     pub(crate) clients: u64,
     /// Cores of the target.
     pub(crate) cores: usize,
+    /// Copies of the target that share sessions, all on its cores.
+    pub(crate) hosts: usize,
     pub(crate) backend: Backend,
     /// Connections a second, of constant rates.
     pub(crate) rate: Option<f64>,
@@ -107,6 +109,7 @@ fn less(all: &Dimensions, fewer: &Dimensions) -> Dimensions {
         requests: pick(&all.requests, &fewer.requests),
         clients: pick(&all.clients, &fewer.clients),
         cores: pick(&all.cores, &fewer.cores),
+        hosts: pick(&all.hosts, &fewer.hosts),
         backend: pick(&all.backend, &fewer.backend),
         rate: pick(&all.rate, &fewer.rate),
         engine: pick(&all.engine, &fewer.engine),
@@ -130,8 +133,8 @@ fn combinations(of: &Dimensions) -> Vec<Dimensions> {
         )*};
     }
     sweep!(
-        version, key, suite, exchange, resumption, cache, cores, backend, object, requests, clients, rate,
-        engine, reuse
+        version, key, suite, exchange, resumption, cache, cores, hosts, backend, object, requests, clients,
+        rate, engine, reuse
     );
     all
 }
@@ -175,6 +178,7 @@ fn case(group: &Group, one: &Dimensions, swept: &Swept, quick: bool) -> Result<C
         },
         clients: the(&one.clients).unwrap_or(64),
         cores: the(&one.cores).unwrap_or(1),
+        hosts: the(&one.hosts).unwrap_or(1),
         backend: match the(&one.backend).as_deref() {
             None | Some("plain") => Backend::Plain,
             Some("tls") => Backend::Tls,

@@ -117,6 +117,9 @@ pub(super) struct Dimensions {
     /// Cores of the target.
     #[serde(deserialize_with = "checks::some")]
     pub(super) cores: Option<OneOrMany<usize>>,
+    /// Copies of the target that share sessions: each connection of a client goes to the next one.
+    #[serde(deserialize_with = "checks::some")]
+    pub(super) hosts: Option<OneOrMany<usize>>,
     /// `plain`, `tls`, or `balanced` over several.
     #[serde(deserialize_with = "checks::backend")]
     pub(super) backend: Option<OneOrMany<String>>,

@@ -8,7 +8,7 @@ use super::file::{Dimensions, OneOrMany};
 pub(super) type Swept = BTreeSet<&'static str>;
 
 /// Order in which dimensions stand in names and titles.
-const ORDER: [&str; 14] = [
+const ORDER: [&str; 15] = [
     "version",
     "key",
     "cipher",
@@ -20,6 +20,7 @@ const ORDER: [&str; 14] = [
     "requests",
     "connections",
     "cores",
+    "hosts",
     "backend",
     "rate",
     "engine",
@@ -42,6 +43,7 @@ pub(super) fn swept(of: &Dimensions) -> Swept {
         ("requests", many(&of.requests)),
         ("connections", many(&of.clients)),
         ("cores", many(&of.cores)),
+        ("hosts", many(&of.hosts)),
         ("backend", many(&of.backend)),
         ("rate", many(&of.rate)),
         ("engine", many(&of.engine)),
@@ -72,6 +74,7 @@ pub(super) fn labels(one: &Dimensions) -> Result<BTreeMap<String, String>, Strin
         ),
         ("connections", first(&one.clients, |clients| clients.to_string())),
         ("cores", first(&one.cores, |cores| cores.to_string())),
+        ("hosts", first(&one.hosts, |hosts| hosts.to_string())),
         ("backend", first(&one.backend, |backend| backend)),
         ("rate", first(&one.rate, |rate| format!("{rate}/s"))),
         ("engine", first(&one.engine, |engine| engine)),
@@ -146,6 +149,8 @@ fn phrase(name: &str, label: &str) -> String {
         ("new key", _) => format!("a new session {label}"),
         ("cores", "1") => "1 core".to_owned(),
         ("cores", _) => format!("{label} cores"),
+        ("hosts", "1") => "1 host".to_owned(),
+        ("hosts", _) => format!("{label} hosts"),
         ("requests", "keep-alive") => "keep-alive".to_owned(),
         ("requests", "1") => "1 request".to_owned(),
         ("requests", _) => format!("{label} requests"),

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
+use super::messages::Messages;
 use super::template;
 
 /// What a terminator in front of the balancer is called: `hitch+haproxy`.
@@ -51,6 +52,12 @@ pub(crate) struct Definition {
     /// Files that it reads, in the order of their names.
     #[serde(default)]
     pub(super) files: BTreeMap<String, String>,
+    /// Files that it reads too, and that no record has: secrets that hosts share. One that comes out empty is not
+    /// written.
+    #[serde(default)]
+    pub(super) secrets: BTreeMap<String, String>,
+    /// How its hosts say what they tell each other; none when they do not.
+    pub(super) messages: Option<Messages>,
     /// Limits of what can be asked of it.
     #[serde(default)]
     pub(super) only: Only,

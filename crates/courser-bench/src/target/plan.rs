@@ -11,42 +11,53 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use courser_record::lab::File;
 
 use super::definition::Definition;
+use super::fleet::{self, Host};
 use super::installed::Installed;
 use super::keeper::KeptCommand;
+use super::messages::Ask;
 use super::template::{Context, Place, holds, render};
 use super::{KeyKind, NotStarted, Tls, Wanted};
 
 /// Everything that is needed to start a target.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    /// What is to be run: one program, or two of a chain, the one in front first.
+    /// What is to be run: one program, or two of a chain, the one in front first; so for each host.
     pub(super) commands: Vec<KeptCommand>,
     /// Where each listens.
     pub(super) addresses: Vec<SocketAddr>,
+    /// Where hosts after the first take clients.
+    pub(super) others: Vec<SocketAddr>,
     /// The files that were written for them.
     pub(super) files: Vec<File>,
     /// The program in front.
     pub(super) installed: Installed,
     /// What a reader has to know.
     pub(super) remarks: Vec<String>,
+    /// How hosts are asked what they told each other.
+    pub(super) asks: Vec<Ask>,
 }
 
 /// Plans a target, and writes its files.
 pub(super) fn plan(definition: &Definition, wanted: &Wanted) -> Result<Plan, NotStarted> {
     let parts: Vec<&Definition> = definition.parts().collect();
     let failed = |what: &str, why: &dyn std::fmt::Display| NotStarted::Failed(format!("{what}: {why}"));
-    let addresses = free_addresses(parts.len()).map_err(|why| failed("no free port", &why))?;
+    let hosts = wanted.fleet.as_ref().map_or(1, |fleet| fleet.hosts);
+    let addresses = free_addresses(parts.len() * hosts).map_err(|why| failed("no free port", &why))?;
     let mut plan: Option<Plan> = None;
-    for (index, part) in parts.iter().enumerate() {
-        let wanted = of_part(wanted, index, &addresses);
-        let installed = part.installed().map_err(|how| missing(part, &how))?;
-        let planned = plan_part(part, &wanted, addresses[index], installed)?;
-        plan = Some(match plan {
-            None => planned,
-            Some(front) => front.and(planned),
-        });
+    for host in fleet::hosts(&addresses, parts.len()) {
+        for (index, part) in parts.iter().enumerate() {
+            let wanted = of_part(wanted, index, &host.addresses);
+            let installed = part.installed().map_err(|how| missing(part, &how))?;
+            let planned = plan_part(part, &wanted, &host, host.addresses[index], installed)?;
+            plan = Some(match plan {
+                None => planned,
+                Some(front) => front.and(planned),
+            });
+        }
     }
-    plan.ok_or_else(|| NotStarted::Failed(format!("{} has no parts", definition.name)))
+    let mut plan = plan.ok_or_else(|| NotStarted::Failed(format!("{} has no parts", definition.name)))?;
+    plan.others = addresses.iter().copied().step_by(parts.len()).skip(1).collect();
+    Ok(plan)
 }
 
 impl Plan {
@@ -54,7 +65,10 @@ impl Plan {
         self.commands.extend(behind.commands);
         self.addresses.extend(behind.addresses);
         self.files.extend(behind.files);
-        self.remarks.extend(behind.remarks);
+        self.asks.extend(behind.asks);
+        // Copies of one program have the same to say.
+        let new = behind.remarks.into_iter().filter(|remark| !self.remarks.contains(remark));
+        self.remarks.extend(new.collect::<Vec<_>>());
         self
     }
 }
@@ -79,13 +93,19 @@ fn of_part(wanted: &Wanted, index: usize, addresses: &[SocketAddr]) -> Wanted {
 fn plan_part(
     part: &Definition,
     wanted: &Wanted,
+    host: &Host,
     listen: SocketAddr,
     installed: Installed,
 ) -> Result<Plan, NotStarted> {
-    let folder = wanted.folder.join(part.own_name());
+    let name = match &wanted.fleet {
+        None => part.own_name().to_owned(),
+        Some(_) => format!("{}-{}", part.own_name(), host.number),
+    };
+    let folder = wanted.folder.join(&name);
     let place = Place {
         folder: folder.display().to_string(),
         listen,
+        host: host.clone(),
         version: installed.version.clone(),
         library: installed.library.clone().unwrap_or_default(),
         needed: installed.needed.clone(),
@@ -93,7 +113,7 @@ fn plan_part(
     let context = Context::new(wanted, place);
     check(part, wanted, &context)?;
     let failed = |why| NotStarted::Failed(format!("{} cannot be set up: {why}", part.own_name()));
-    set_up(part, &context, &folder, listen, installed).map_err(failed)
+    set_up(part, &context, &folder, &name, listen, installed).map_err(failed)
 }
 
 /// Whether it can do what is wanted.
@@ -136,29 +156,62 @@ fn set_up(
     part: &Definition,
     context: &Context,
     folder: &Path,
+    name: &str,
     listen: SocketAddr,
     installed: Installed,
 ) -> Result<Plan, String> {
     make_folder(folder)?;
     let mut files = Vec::new();
-    for (name, text) in &part.files {
-        let text = render(name, text, context)?;
-        write(&folder.join(name), &text)?;
-        files.push(File { name: format!("{}/{name}", part.own_name()), text });
+    for (file, text) in &part.files {
+        let text = render(file, text, context)?;
+        write(&folder.join(file), &text)?;
+        files.push(File { name: format!("{name}/{file}"), text });
+    }
+    for (file, text) in &part.secrets {
+        let text = render(file, text, context)?;
+        let path = folder.join(file);
+        if !text.is_empty() {
+            make_folder(path.parent().unwrap_or(folder))?;
+            write(&path, &text)?;
+        }
     }
     let filled = |text: &String| render(&part.name, text, context);
     let arguments = part.arguments.iter().map(filled).collect::<Result<Vec<_>, _>>()?;
     let environment = part.environment.iter().map(|(name, text)| Ok((name.clone(), filled(text)?)));
     let environment = environment.collect::<Result<Vec<(String, String)>, String>>()?;
     let command = KeptCommand {
-        name: part.own_name().to_owned(),
+        name: name.to_owned(),
         command: std::iter::once(installed.program.display().to_string()).chain(arguments).collect(),
         environment: environment.into_iter().filter(|(_, value)| !value.is_empty()).collect(),
         log: folder.join("output.log"),
         folder: folder.to_owned(),
     };
     let remarks = remarks(part, context)?;
-    Ok(Plan { commands: vec![command], addresses: vec![listen], files, installed, remarks })
+    let asks = ask(part, context, &installed.program)?.into_iter().collect();
+    Ok(Plan {
+        commands: vec![command],
+        addresses: vec![listen],
+        others: Vec::new(),
+        files,
+        installed,
+        remarks,
+        asks,
+    })
+}
+
+/// How this host is asked what it told others, where there are any.
+fn ask(part: &Definition, context: &Context, program: &Path) -> Result<Option<Ask>, String> {
+    let Some(messages) = &part.messages else { return Ok(None) };
+    if !holds(&messages.when, context)? {
+        return Ok(None);
+    }
+    let arguments = messages.arguments.iter().map(|text| render(&part.name, text, context));
+    let command = std::iter::once(Ok(program.display().to_string())).chain(arguments);
+    Ok(Some(Ask {
+        command: command.collect::<Result<_, _>>()?,
+        bytes: messages.bytes.clone(),
+        sessions: messages.sessions.clone(),
+    }))
 }
 
 fn remarks(part: &Definition, context: &Context) -> Result<Vec<String>, String> {

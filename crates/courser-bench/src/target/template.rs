@@ -6,6 +6,7 @@ use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
 use serde::Serialize;
 
 use super::definition::Definition;
+use super::fleet::Host;
 use super::{KeyKind, TargetLane, Tls, Wanted};
 
 /// What every program that runs on OpenSSL can include: settings of the library that the program has no word for.
@@ -22,7 +23,7 @@ Options = {{ '' if tls.tickets else '-' }}SessionTicket
 ";
 
 /// The names that templates and conditions know.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Serialize)]
 pub(super) struct Context {
     /// The folder that the program may write to; its files are in it.
     folder: String,
@@ -42,6 +43,8 @@ pub(super) struct Context {
     backend_tls: bool,
     /// Whether what comes is HTTP/1.1.
     http: bool,
+    /// What it shares with other hosts; none for one by itself.
+    fleet: Option<FleetContext>,
     /// Length of the listen queue.
     backlog: u32,
     /// Clients at a time: what the limit of descriptors allows, two for each.
@@ -82,6 +85,19 @@ struct TlsContext {
     cache: u32,
 }
 
+/// What hosts share, and what tells them apart.
+#[derive(Clone, Serialize)]
+struct FleetContext {
+    /// 160 hexadecimal digits.
+    secret: String,
+    /// When it was made, seconds since 1970.
+    made: u64,
+    /// This host, counted from 1.
+    host: usize,
+    /// Where the others listen.
+    peers: Vec<String>,
+}
+
 /// A certificate.
 #[derive(Clone, Debug, Serialize)]
 struct CertificateContext {
@@ -98,6 +114,8 @@ pub(super) struct Place {
     pub(super) folder: String,
     /// Where it is to listen.
     pub(super) listen: std::net::SocketAddr,
+    /// Which host of a fleet it is of, and its peers.
+    pub(super) host: Host,
     /// Its version.
     pub(super) version: String,
     /// Its TLS library.
@@ -120,6 +138,12 @@ impl Context {
             backends: wanted.backends.iter().map(ToString::to_string).collect(),
             backend_tls: wanted.backend_tls,
             http: wanted.http,
+            fleet: wanted.fleet.as_ref().map(|fleet| FleetContext {
+                secret: fleet.secret.clone(),
+                made: fleet.made,
+                host: place.host.number,
+                peers: place.host.peers.iter().map(ToString::to_string).collect(),
+            }),
             backlog: wanted.backlog,
             connections: connections(),
             root: rustix::process::geteuid().is_root(),
@@ -218,17 +242,22 @@ pub(super) fn holds(condition: &str, context: &Context) -> Result<bool, String> 
 /// Looks for mistakes in every template and condition of a definition.
 pub(super) fn check(definition: &Definition) -> Result<(), String> {
     let environment = environment();
-    let named = definition.files.iter().chain(&definition.environment);
+    let named = definition.files.iter().chain(&definition.secrets).chain(&definition.environment);
     let templates = named.map(|(name, text)| (name.as_str(), text));
-    for (name, text) in templates.chain(definition.arguments.iter().map(|text| ("arguments", text))) {
+    for (name, text) in templates.chain(arguments(definition).map(|text| ("arguments", text))) {
         environment.template_from_named_str(name, text).map_err(|why| told(name, &why))?;
     }
     let conditions =
         definition.cannot.iter().map(|one| &one.when).chain(definition.remark.iter().map(|one| &one.when));
-    for condition in conditions {
+    for condition in conditions.chain(definition.messages.iter().map(|messages| &messages.when)) {
         environment.compile_expression(condition).map_err(|why| told(condition, &why))?;
     }
     Ok(())
+}
+
+fn arguments(definition: &Definition) -> impl Iterator<Item = &String> {
+    let asking = definition.messages.iter().flat_map(|messages| &messages.arguments);
+    definition.arguments.iter().chain(asking)
 }
 
 fn told(name: &str, why: &minijinja::Error) -> String {

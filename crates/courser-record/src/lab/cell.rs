@@ -115,6 +115,9 @@ pub struct Stretch {
     pub full: u64,
     /// Resumed handshakes.
     pub resumed: u64,
+    /// Handshakes in which the client offered a session; null in records that do not have it.
+    #[serde(default)]
+    pub offered: Option<u64>,
     /// Failed connections by class.
     pub failures: BTreeMap<String, u64>,
     /// Response times: from the intended start in an open loop, from the actual one in a closed loop.

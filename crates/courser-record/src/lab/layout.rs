@@ -67,6 +67,8 @@ pub enum Value {
     Memory,
     /// Share of handshakes that were resumed.
     Resumed,
+    /// Share of the sessions on offer that were resumed.
+    ResumedOfOffered,
     /// A result without a network; its name is the column.
     Figure,
 }

@@ -139,6 +139,9 @@ fn spent(lab: &Lab, case: &Case, sum: &Sum, value: Value) -> Read {
             Read::measured(least.zip(per_connection).and_then(|(least, spent)| quotient(least, spent)))
         }
         Value::Memory => Read::measured(sum.memory_bytes.map(exact)),
+        Value::ResumedOfOffered => {
+            Read::measured(sum.offered.and_then(|offered| quotient(exact(sum.resumed), offered)))
+        }
         Value::Resumed => Read::measured(quotient(exact(sum.resumed), exact(sum.full + sum.resumed))),
         _ => Read::Absent,
     }
@@ -165,6 +168,8 @@ pub(crate) struct Sum {
     pub(crate) connections: u64,
     pub(crate) full: u64,
     pub(crate) resumed: u64,
+    /// `None` where one of the stretches does not know.
+    pub(crate) offered: Option<f64>,
     /// User and kernel together; `None` where one of the stretches does not know.
     pub(crate) cpu_us: Option<f64>,
     pub(crate) system_us: Option<f64>,
@@ -187,6 +192,7 @@ impl Sum {
             connections: total(|stretch| stretch.connections),
             full: total(|stretch| stretch.full),
             resumed: total(|stretch| stretch.resumed),
+            offered: known(|stretch| stretch.offered),
             cpu_us: user.zip(system).map(|(user, system)| user + system),
             system_us: system,
             memory_bytes: stretches.last().and_then(|stretch| stretch.memory_bytes),
