@@ -282,7 +282,7 @@ fn run(plan: Plan, wanted: &Wanted) -> Result<Running, String> {
     let commands: Vec<Vec<String>> = plan.commands.iter().map(|one| one.command.clone()).collect();
     let (pid, keeper) = keep(plan.commands, &wanted.cpus, &wanted.folder, &plan.addresses)?;
     let mut remarks = plan.remarks;
-    if !wanted.cpus.is_empty() && family::hold(pid, &wanted.cpus) {
+    if !wanted.cpus.is_empty() && hold_all(&keeper.kept, &wanted.cpus) {
         remarks.push(
             "It binds its workers to processors itself, the first ones of the machine; they were moved to the target's.".into(),
         );
@@ -300,6 +300,11 @@ fn run(plan: Plan, wanted: &Wanted) -> Result<Running, String> {
         asks: plan.asks,
         keeper: Some(keeper),
     })
+}
+
+/// Holds all of them to these processors, and says whether any was elsewhere.
+fn hold_all(kept: &[u32], cpus: &[usize]) -> bool {
+    kept.iter().filter(|pid| family::hold(**pid, cpus)).count() > 0
 }
 
 /// Has commands kept, and waits until they accept connections. Gives the root of the family that they are.

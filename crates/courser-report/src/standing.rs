@@ -190,8 +190,13 @@ pub fn wanted(lab: &Lab, case: &str) -> Vec<Wanted> {
             };
             all.flat_map(each).collect()
         }
+        _ if has_hosts(lab, case) => all.chain([Value::ResumedOfOffered.into()]).collect(),
         _ => all.collect(),
     }
+}
+
+fn has_hosts(lab: &Lab, case: &str) -> bool {
+    lab.case(case).is_some_and(|case| case.dimensions.contains_key("hosts"))
 }
 
 /// All targets by name, in the order of a report: also those that could not even be started.

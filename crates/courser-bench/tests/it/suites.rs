@@ -60,6 +60,28 @@ fn a_suite_ends_with_a_record_and_a_page_that_can_be_drawn_again() {
 }
 
 #[test]
+fn two_hosts_are_loaded_in_turn_and_their_record_has_no_secret() {
+    if !["courser", "hitch"].into_iter().all(is_installed) {
+        eprintln!("skipped: courser or hitch is not installed");
+        return;
+    }
+    let asked = "version = \"1.2\"\nresumption = \"id\"\nhosts = 2\nreuse = 10";
+    let mini = Mini::with(&SUITE.replace("version = \"1.3\"", asked));
+    ended(&mini.run(&[&A_SECOND[..], &["--targets", "courser,hitch"]].concat()), 0, &["cannot: "]);
+    let lab = mini.record();
+    let stretch = stretch(&lab, "courser");
+    assert!(stretch.resumed > 0 && stretch.offered >= Some(stretch.resumed), "{stretch:?}");
+    let wire = &stretch.figures[0];
+    assert!(wire.name == "messages per session" && wire.value > 176.0, "{wire:?}");
+    let cell = cell(&lab, "courser");
+    let again = cell.verified.as_ref().and_then(|verified| verified.again.as_deref());
+    assert_eq!(again, Some("resumed by session ID"));
+    let names: Vec<&str> = cell.files.iter().map(|file| file.name.as_str()).collect();
+    assert_eq!(names, ["courser-1/courser.toml", "courser-2/courser.toml"]);
+    assert!(outcome(&lab, "hitch").1.contains("no session cache that hosts share"));
+}
+
+#[test]
 fn a_target_that_nobody_knows_is_told_with_the_nearest_and_leaves_no_record() {
     let mini = Mini::new();
     let run = mini.run(&["--targets", "nginx,haproxi"]);

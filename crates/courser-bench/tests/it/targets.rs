@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use courser_testkit::{Folder, PATIENCE};
 use serde_json::Value;
 
-use crate::support::finished;
+use crate::support::{finished, judge_at};
 
 /// What every terminator can be asked for.
 const ASKED: [&str; 6] = [
@@ -75,12 +75,14 @@ impl Started {
             .unwrap_or_else(|| panic!("no {word}: {:?}", self.told))
     }
 
-    fn url(&self) -> &str {
-        self.fact("listening on").unwrap()
+    fn address(&self) -> SocketAddr {
+        self.addresses()[0]
     }
 
-    fn address(&self) -> SocketAddr {
-        self.url().rsplit_once('/').unwrap().1.parse().unwrap()
+    /// Of all its hosts.
+    fn addresses(&self) -> Vec<SocketAddr> {
+        let hosts = self.told.iter().filter_map(|line| line.strip_prefix("listening on "));
+        hosts.map(|url| url.rsplit_once('/').unwrap().1.parse().unwrap()).collect()
     }
 
     /// What the target printed, and what was complained about.
@@ -205,6 +207,52 @@ fn terminators_negotiate_what_was_asked_serve_and_leave_nothing() {
     serves_as_asked("courser", &ASKED);
 }
 
+/// Second connections that were resumed, and all of them: each goes to the other address than the first.
+fn came_back(addresses: &[SocketAddr], arguments: &[&str]) -> (u64, u64) {
+    let also = addresses[1].to_string();
+    // nginx (stream) keeps a connection for seconds that ends in any other way.
+    let sessions = ["--also", &also, "--sni", "localhost", "--rate", "10", "--reuse", "2", "--close", "rst"];
+    let judged = judge_at("load", addresses[0], &[&sessions, arguments].concat());
+    assert_eq!(judged.total("/connections/failed"), 0, "{:#}", judged.record);
+    let all = judged.total("/connections/succeeded");
+    let full = judged.handshakes(|row| row["handshake"] == "full");
+    let first = judged.total("/sessions");
+    (all - full, all - first)
+}
+
+#[test]
+fn hosts_with_one_key_resume_each_others_sessions() {
+    for version in ["1.3", "1.2"] {
+        let asked = ["--hosts=2", "--session-cache=0", "--versions", version];
+        for target in ["courser", "nginx", "nginx-stream", "haproxy", "stunnel", "nginx+haproxy"] {
+            let Some(started) = Started::new(target, &asked) else { continue };
+            let (resumed, returned) = came_back(&started.addresses(), &[]);
+            assert!(resumed == returned && resumed > 0, "{target}, TLS {version}: {resumed} of {returned}");
+            started.stop();
+        }
+    }
+}
+
+#[test]
+fn hosts_of_courser_resume_each_others_sessions_by_id() {
+    let asked = ["--hosts=2", "--no-tickets", "--versions=1.2"];
+    let Some(started) = Started::new("courser", &asked) else { return };
+    let (resumed, returned) = came_back(&started.addresses(), &["--resume", "id"]);
+    // A session that comes later than its client is a full handshake; on a busy machine there may be one.
+    assert!(2 * resumed > returned && returned > 0, "{resumed} of {returned}");
+    started.stop();
+}
+
+#[test]
+fn hosts_that_share_nothing_do_not() {
+    let start = || Started::new("nginx", &["--session-cache=0"]);
+    let (Some(one), Some(other)) = (start(), start()) else { return };
+    let (resumed, returned) = came_back(&[one.address(), other.address()], &["--tls", "1.2"]);
+    assert!(resumed == 0 && returned > 0, "{resumed} of {returned}");
+    one.stop();
+    other.stop();
+}
+
 #[test]
 fn old_versions_and_short_keys_are_had_where_the_library_allows_them() {
     let asked = ["--versions=1.0", "--key=RSA-1024", "--suites=TLS_RSA_WITH_AES_128_CBC_SHA"];
@@ -230,7 +278,9 @@ fn backends_can_be_reached_by_tls() {
 
 #[test]
 fn what_a_target_cannot_do_is_told_with_the_reason() {
-    let cases: [(&str, &[&str], &str); 4] = [
+    let cases: [(&str, &[&str], &str); 6] = [
+        ("hitch", &["--hosts=2"], "no setting for ticket keys"),
+        ("nginx", &["--hosts=2", "--no-tickets"], "resume by ticket alone"),
         ("courser", &["--key=RSA-1024"], "no RSA key under 2048 bits"),
         ("hitch", &["--backend=127.0.0.1:1", "--backend=127.0.0.1:2"], "hitch+haproxy"),
         ("caddy", &["--versions=1.0"], "does not speak TLS 1.0"),
