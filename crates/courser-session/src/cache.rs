@@ -3,6 +3,7 @@
 //! May not outlive a session's lifespan, return it under another policy, or hold more than its bytes. May not wait:
 //! a call takes one shard's lock, for the time of a few pointer changes.
 
+mod answer;
 mod cursor;
 mod entry;
 mod evicted;
@@ -17,6 +18,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, MutexGuard};
 
 use crate::{Lifespan, Miss, PolicyHash, SessionId, SharedSession, State, UnixSeconds};
+pub use answer::{Origin, Put, Stored};
 pub use cursor::Cursor;
 use entry::Entry;
 use shard::{Batch, Shard};
@@ -131,8 +133,9 @@ impl Cache {
     /// was a session. As with [`remove`](Self::remove), its owner has to be known.
     ///
     /// Tombstones are entries of the cache, counted in its bytes and limited to 5 % of them: beyond that, the oldest
-    /// goes before its time (and is counted). Choose the end of the session's lifespan, and [`CLOCK_SKEW`](crate::CLOCK_SKEW) more: a clock that is
-    /// set back could otherwise find the tombstone gone and the session alive.
+    /// goes before its time (and is counted). Choose the end of the session's lifespan and
+    /// [`CLOCK_SKEW`](crate::CLOCK_SKEW) more: a clock that is set back could otherwise find the tombstone gone and the
+    /// session alive.
     pub fn bury(&self, id: &SessionId, until: UnixSeconds, now: UnixSeconds) -> bool {
         let (hash, mut shard) = self.shard(id);
         shard.bury(hash, id, until, now)
@@ -193,51 +196,6 @@ impl fmt::Debug for Cache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cache").field("shards", &self.shards.len()).finish_non_exhaustive()
     }
-}
-
-/// Where a session was made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// By a full handshake on this host.
-    Local,
-    /// On another host of the fleet.
-    Remote,
-}
-
-/// What became of a session that was to be remembered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Put {
-    /// It is remembered.
-    Stored,
-    /// It is remembered in place of an older one with the same ID.
-    Replaced,
-    /// It came from elsewhere, and the session that is here under this ID was kept.
-    Kept,
-    /// It came from elsewhere, and was deleted before.
-    Buried,
-    /// It was refused: its lifespan is over, or begins in the future.
-    NotAlive,
-    /// It was refused: it would take more than an eighth of a shard.
-    TooLarge,
-}
-
-impl Put {
-    /// Whether the session is now remembered.
-    #[must_use]
-    pub fn is_stored(self) -> bool {
-        matches!(self, Self::Stored | Self::Replaced)
-    }
-}
-
-/// A session that may be resumed.
-#[derive(Clone, Debug)]
-pub struct Stored {
-    /// Its state, shared with the cache.
-    pub state: State,
-    /// Its original lifespan.
-    pub lifespan: Lifespan,
-    /// Where it was made.
-    pub origin: Origin,
 }
 
 /// Two cache lines apart: processors fetch lines in pairs.

@@ -1,0 +1,48 @@
+//! What the cache says. May not hold on to it: a state is shared, not lent.
+
+use crate::{Lifespan, State};
+
+/// Where a session was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// By a full handshake on this host.
+    Local,
+    /// On another host of the fleet.
+    Remote,
+}
+
+/// What became of a session that was to be remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Put {
+    /// It is remembered.
+    Stored,
+    /// It is remembered in place of an older one with the same ID.
+    Replaced,
+    /// It came from elsewhere, and the session that is here under this ID was kept.
+    Kept,
+    /// It came from elsewhere, and was deleted before.
+    Buried,
+    /// It was refused: its lifespan is over, or begins in the future.
+    NotAlive,
+    /// It was refused: it would take more than an eighth of a shard.
+    TooLarge,
+}
+
+impl Put {
+    /// Whether the session is now remembered.
+    #[must_use]
+    pub fn is_stored(self) -> bool {
+        matches!(self, Self::Stored | Self::Replaced)
+    }
+}
+
+/// A session that may be resumed.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// Its state, shared with the cache.
+    pub state: State,
+    /// Its original lifespan.
+    pub lifespan: Lifespan,
+    /// Where it was made.
+    pub origin: Origin,
+}
