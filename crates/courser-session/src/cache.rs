@@ -168,7 +168,16 @@ impl Cache {
     /// Forgets sessions that have expired, and says how many. [`put`](Self::put) does a little of this each time;
     /// call this now and then so that secrets do not stay in the memory of an idle host.
     pub fn sweep(&self, now: UnixSeconds) -> usize {
-        self.shards.iter().map(|shard| sweep_shard(shard, now)).sum()
+        let mut left: Vec<_> = self.shards.iter().map(|shard| shard.lock().rewind()).collect();
+        let mut expired = 0;
+        while left.iter().any(|left| *left > 0) {
+            for (shard, left) in self.shards.iter().zip(&mut left) {
+                let step = SWEEP_STEP.min(*left);
+                expired += shard.lock().sweep(step, now);
+                *left -= step;
+            }
+        }
+        expired
     }
 
     /// Counts of everything since the start, and what is held now. Takes each shard's lock in turn, so sums over
@@ -215,12 +224,9 @@ impl Padded {
     }
 }
 
-/// Sweeps in small steps: a connection that waits for this shard waits for one of them.
-fn sweep_shard(shard: &Padded, now: UnixSeconds) -> usize {
-    const STEP: usize = 64;
-    let len = shard.lock().rewind();
-    (0..len).step_by(STEP).map(|done| shard.lock().sweep(STEP.min(len - done), now)).sum()
-}
+/// How many sessions of a shard a sweep looks at before it turns to the next shard: whoever waits for this one waits for
+/// one step, not for all of them, as locks go to those that come first rather than to those that wait.
+const SWEEP_STEP: usize = 64;
 
 fn shard_count(capacity_bytes: usize, wanted: usize) -> usize {
     const MIN_SHARD_BYTES: usize = 64 * 1024;
