@@ -173,11 +173,11 @@ impl Member {
         }
     }
 
-    /// Takes a datagram in, and wipes it: opened, it has secrets in it. It cannot fail; one that changes nothing is
-    /// counted by reason.
-    pub fn receive(&mut self, from: SocketAddr, datagram: &mut [u8], now: Now) {
+    /// Takes a datagram in, and wipes it: opened, it has secrets in it. Gives the reason if it changes nothing; that is
+    /// counted as well.
+    pub fn receive(&mut self, from: SocketAddr, datagram: &mut [u8], now: Now) -> Option<Refusal> {
         self.now = now;
-        self.take_in(from, datagram, now);
+        self.take_in(from, datagram, now)
     }
 
     /// Does what is due. Call it at [`next_tick`](Self::next_tick); earlier does no harm.

@@ -1,7 +1,8 @@
 //! The fleet's thread: waits for datagrams, for requests and for the time, and does what the member says.
 
+use std::collections::HashSet;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use courser_net::datagram::{Batch, Outgoing};
 use courser_net::{DatagramSocket, Datagrams};
-use courser_session::fleet::{Destination, Event, Member, Now, PeerChange, Transmit, UnixMillis};
+use courser_session::fleet::{Destination, Event, Member, Now, PeerChange, Refusal, Transmit, UnixMillis};
 use courser_telemetry::Events;
 use courser_telemetry::event::say;
 use tokio::sync::mpsc;
@@ -21,6 +22,9 @@ use super::waiting::Waiting;
 
 /// Requests and datagrams that are handled before the others get their turn.
 const AT_ONCE: usize = 128;
+
+/// Remembered at most: more come from someone who invents addresses, and the events limit those.
+const MAX_COMPLAINTS: usize = 256;
 
 /// How long nothing is received after a failure, so that one that lasts does not take a core.
 const REST: Duration = Duration::from_millis(10);
@@ -36,6 +40,7 @@ pub(super) struct Driver {
     waiting: Waiting,
     watchers: Vec<SyncSender<String>>,
     events: Events,
+    complaints: Complaints,
 }
 
 /// What a status says beside the member's.
@@ -81,7 +86,8 @@ impl Driver {
         told: Told,
     ) -> Self {
         let (waiting, watchers, events) = (Waiting::default(), Vec::new(), Events::default());
-        Self { datagrams, member, requests, clock, told, waiting, watchers, events }
+        let complaints = Complaints::default();
+        Self { datagrams, member, requests, clock, told, waiting, watchers, events, complaints }
     }
 
     /// Runs until nobody is left who could ask for anything.
@@ -117,7 +123,9 @@ impl Driver {
         }
         let now = self.clock.now();
         for (from, datagram) in batch.datagrams() {
-            self.member.receive(from, datagram, now);
+            if let Some(refusal) = self.member.receive(from, datagram, now) {
+                self.complaints.refused(refusal, from);
+            }
         }
     }
 
@@ -202,6 +210,26 @@ impl Driver {
             left_out: told.left_out.load(Ordering::Relaxed),
             waiting: self.waiting.len(),
         }
+    }
+}
+
+/// Tells of hosts that do not fit together: once for each address and reason, not with each of their messages.
+#[derive(Default)]
+struct Complaints {
+    made: HashSet<(Refusal, IpAddr)>,
+    events: Events,
+}
+
+impl Complaints {
+    fn refused(&mut self, refusal: Refusal, from: SocketAddr) {
+        if !refusal.may_be_a_mistake() || self.made.contains(&(refusal, from.ip())) {
+            return;
+        }
+        if self.made.len() >= MAX_COMPLAINTS {
+            self.made.clear();
+        }
+        self.made.insert((refusal, from.ip()));
+        self.events.warn("fleet_refused", format_args!("fleet: a message from {from} is refused: {refusal}"));
     }
 }
 

@@ -29,7 +29,7 @@ impl Authentic<'_> {
 
 impl Member {
     /// Accepts a datagram or refuses it, counts that, and wipes it.
-    pub(super) fn take_in(&mut self, from: SocketAddr, datagram: &mut [u8], now: Now) {
+    pub(super) fn take_in(&mut self, from: SocketAddr, datagram: &mut [u8], now: Now) -> Option<Refusal> {
         self.received.datagrams += 1;
         self.received.bytes += datagram.len() as u64;
         let mut seen = Seen::default();
@@ -40,6 +40,7 @@ impl Member {
             None => self.received.accepted += 1,
         }
         self.events.received(from, datagram.len(), seen, refusal);
+        refusal
     }
 
     fn judge(

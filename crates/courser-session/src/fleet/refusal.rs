@@ -99,6 +99,23 @@ impl Refusal {
             Self::AsksTooMuch => "asks_too_much",
         }
     }
+
+    /// Whether it may be that two hosts do not fit together: by their keys, clocks, names, releases or lists. The others
+    /// are part of an ordinary day, or somebody's noise.
+    #[must_use]
+    pub const fn may_be_a_mistake(self) -> bool {
+        matches!(
+            self,
+            Self::OtherVersion
+                | Self::NotAllowed
+                | Self::OtherFleet
+                | Self::UnknownEpoch
+                | Self::Forged
+                | Self::ClonedName
+                | Self::TooManyPeers
+                | Self::Clock
+        )
+    }
 }
 
 impl fmt::Display for Refusal {

@@ -220,6 +220,7 @@ fn a_host_of_another_fleet_is_counted_and_changes_nothing() {
     let refused = |status: &serde_json::Value| status["messages"]["refused"]["other_fleet"]["count"].as_u64();
     first.wait("a refusal", refused);
     second.wait("a refusal", refused);
+    first.courser.wait_stderr_line("is refused: of another fleet");
     let visitor = Visitor::new(&fleet.site, SESSION_ID);
     if visitor.come(&first.courser, "").is_some() {
         assert_eq!(second.status()["cache"]["sessions"], 0);
@@ -242,6 +243,7 @@ fn a_host_whose_clock_is_an_hour_off_is_named_and_serves_on() {
     let late = fleet.unicast(2).env("LD_PRELOAD", text(&library)).env("FAKETIME", "+1h");
     let second = fleet.start(2, late.env("FAKETIME_DONT_FAKE_MONOTONIC", "1"));
     first.wait("a refusal", |status| status["messages"]["refused"]["clock"]["count"].as_u64());
+    first.courser.wait_stderr_line("a clock is wrong");
     let visitor = Visitor::new(&fleet.site, SESSION_ID);
     if visitor.come(&second.courser, "").is_some() {
         visitor.is_not_resumed(&first.courser, "");
