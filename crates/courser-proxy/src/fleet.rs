@@ -20,10 +20,9 @@ use courser_net::{DatagramSocket, Datagrams};
 use courser_session::fleet::{Member, MemberSettings};
 use courser_session::{Cache, FleetKeys};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
-use tokio::sync::mpsc;
 
 use drive::{Clock, Driver, Told};
-use handle::Request;
+use handle::Inbox;
 pub use handle::{FleetHandle, Pulled};
 pub use status::{FleetStatus, UnsentCounts};
 
@@ -48,11 +47,11 @@ impl Fleet {
     /// # Errors
     /// When there is no memory, descriptor or thread left for it.
     pub fn start(self) -> io::Result<FleetHandle> {
-        let (handle, requests) = FleetHandle::new();
+        let (handle, inbox) = FleetHandle::new();
         let (ready, started) = sync_channel(1);
         let left_out = handle.counter();
         thread::Builder::new().name("fleet".to_owned()).spawn(move || {
-            match self.prepare(requests, left_out) {
+            match self.prepare(inbox, left_out) {
                 Ok((runtime, driver)) => {
                     drop(ready.send(Ok(())));
                     runtime.block_on(driver.run());
@@ -65,11 +64,7 @@ impl Fleet {
     }
 
     /// On the thread itself: neither of the two can move to another.
-    fn prepare(
-        self,
-        requests: mpsc::Receiver<Request>,
-        left_out: Arc<AtomicU64>,
-    ) -> io::Result<(LocalRuntime, Driver)> {
+    fn prepare(self, inbox: Inbox, left_out: Arc<AtomicU64>) -> io::Result<(LocalRuntime, Driver)> {
         let Self { socket, peers, mut settings, keys, cache } = self;
         let told = Told::new(&socket, peers, left_out)?;
         settings.max_payload = told.max_payload;
@@ -78,6 +73,6 @@ impl Fleet {
         let datagrams = runtime.block_on(async { Datagrams::new(socket) })?;
         let clock = Clock::start();
         let member = Member::new(settings, keys, cache, clock.now());
-        Ok((runtime, Driver::new(datagrams, member, requests, clock, told)))
+        Ok((runtime, Driver::new(datagrams, member, inbox, clock, told)))
     }
 }

@@ -1,4 +1,4 @@
-//! The fleet's thread: waits for datagrams, for requests and for the time, and does what the member says.
+//! The fleet's thread: waits for datagrams, for news, for questions and for the time, and does what the member says.
 
 use std::collections::HashSet;
 use std::io;
@@ -13,27 +13,30 @@ use courser_net::{DatagramSocket, Datagrams};
 use courser_session::fleet::{Destination, Event, Member, Now, PeerChange, Refusal, Transmit, UnixMillis};
 use courser_telemetry::Events;
 use courser_telemetry::event::say;
-use tokio::sync::mpsc;
 use tokio::time::sleep_until;
 
-use super::handle::Request;
+use super::handle::{Inbox, News, Question};
 use super::status::{FleetStatus, UnsentCounts};
 use super::waiting::Waiting;
 
-/// Requests and datagrams that are handled before the others get their turn.
+/// What is handled of one kind before the others get their turn.
 const AT_ONCE: usize = 128;
+
+/// How long nobody looks for news after some came: a thread that is woken for each session costs more than telling of it.
+/// As long as a session waits for others that share its datagram.
+const REST: Duration = Duration::from_millis(2);
 
 /// Remembered at most: more come from someone who invents addresses, and the events limit those.
 const MAX_COMPLAINTS: usize = 256;
 
 /// How long nothing is received after a failure, so that one that lasts does not take a core.
-const REST: Duration = Duration::from_millis(10);
+const PENALTY: Duration = Duration::from_millis(10);
 
 /// What the fleet's thread has.
 pub(super) struct Driver {
     datagrams: Datagrams,
     member: Member,
-    requests: mpsc::Receiver<Request>,
+    inbox: Inbox,
     clock: Clock,
     /// What does not change, and the counts.
     told: Told,
@@ -78,29 +81,34 @@ impl Told {
 }
 
 impl Driver {
-    pub(super) fn new(
-        datagrams: Datagrams,
-        member: Member,
-        requests: mpsc::Receiver<Request>,
-        clock: Clock,
-        told: Told,
-    ) -> Self {
+    pub(super) fn new(datagrams: Datagrams, member: Member, inbox: Inbox, clock: Clock, told: Told) -> Self {
         let (waiting, watchers, events) = (Waiting::default(), Vec::new(), Events::default());
         let complaints = Complaints::default();
-        Self { datagrams, member, requests, clock, told, waiting, watchers, events, complaints }
+        Self { datagrams, member, inbox, clock, told, waiting, watchers, events, complaints }
     }
 
     /// Runs until nobody is left who could ask for anything.
     pub(super) async fn run(mut self) {
-        let (mut batch, mut requests) = (Batch::default(), Vec::new());
+        let (mut batch, mut news, mut questions) = (Batch::default(), Vec::new(), Vec::new());
+        let mut rests_until = Instant::now();
         loop {
             self.deliver();
+            let is_resting = Instant::now() < rests_until;
             let due = self.clock.moment(self.member.next_tick());
+            let due = if is_resting { due.min(rests_until) } else { due };
             tokio::select! {
                 received = self.datagrams.receive(&mut batch) => self.received(received, &mut batch).await,
-                count = self.requests.recv_many(&mut requests, AT_ONCE) => match count {
+                count = self.inbox.questions.recv_many(&mut questions, AT_ONCE) => match count {
                     0 => return,
-                    _ => requests.drain(..).for_each(|request| self.requested(request)),
+                    _ => questions.drain(..).for_each(|question| self.asked(question)),
+                },
+                count = self.inbox.news.recv_many(&mut news, AT_ONCE), if !is_resting => match count {
+                    0 => return,
+                    AT_ONCE => self.tell(&mut news),
+                    _ => {
+                        self.tell(&mut news);
+                        rests_until = Instant::now() + REST;
+                    }
                 },
                 () = sleep_until(due.into()) => {}
             }
@@ -119,7 +127,7 @@ impl Driver {
         if let Err(error) = received {
             self.told.receive_errors += 1;
             self.events.warn("fleet_receive", format_args!("fleet: cannot receive: {error}"));
-            return tokio::time::sleep(REST).await;
+            return tokio::time::sleep(PENALTY).await;
         }
         let now = self.clock.now();
         for (from, datagram) in batch.datagrams() {
@@ -129,18 +137,26 @@ impl Driver {
         }
     }
 
-    fn requested(&mut self, request: Request) {
+    fn tell(&mut self, news: &mut Vec<News>) {
         let now = self.clock.now();
-        match request {
-            Request::Made(session) => self.member.made(&session, now),
-            Request::Deleted(id) => self.member.deleted(&id, now),
-            Request::Pull(id, waiter) => {
+        for new in news.drain(..) {
+            match new {
+                News::Made(session) => self.member.made(&session, now),
+                News::Deleted(id) => self.member.deleted(&id, now),
+            }
+        }
+    }
+
+    fn asked(&mut self, question: Question) {
+        let now = self.clock.now();
+        match question {
+            Question::Pull(id, waiter) => {
                 self.waiting.add(id, waiter);
                 self.member.want(&id, now);
             }
             // Who has lost patience is not there any more.
-            Request::Status(answer) => drop(answer.try_send(self.status(now))),
-            Request::Watch(watcher) => {
+            Question::Status(answer) => drop(answer.try_send(self.status(now))),
+            Question::Watch(watcher) => {
                 self.watchers.push(watcher);
                 self.member.watch(true);
             }

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::FleetStatus;
 
-/// Requests that wait at most for the fleet's thread: what the busiest host makes in the longest pause that a thread
+/// What may wait for the fleet's thread, in each queue: what the busiest host makes in the longest pause that a thread
 /// of its own should have (10,000 sessions a second, half a second).
 const QUEUE: usize = 5_000;
 
@@ -25,14 +25,25 @@ const STATUS_PATIENCE: Duration = Duration::from_secs(1);
 /// The way to the fleet's thread. It ends when the last handle is dropped.
 #[derive(Clone)]
 pub struct FleetHandle {
-    requests: mpsc::Sender<Request>,
+    news: mpsc::Sender<News>,
+    questions: mpsc::Sender<Question>,
     left_out: Arc<AtomicU64>,
 }
 
-/// What the fleet's thread is asked to do.
-pub(super) enum Request {
+/// What the fleet's thread hears from the workers. What becomes of the two is different: news can wait for others.
+pub(super) struct Inbox {
+    pub(super) news: mpsc::Receiver<News>,
+    pub(super) questions: mpsc::Receiver<Question>,
+}
+
+/// What the other hosts are to be told.
+pub(super) enum News {
     Made(SharedSession),
     Deleted(SessionId),
+}
+
+/// What somebody waits for.
+pub(super) enum Question {
     Pull(SessionId, oneshot::Sender<bool>),
     Status(SyncSender<FleetStatus>),
     Watch(SyncSender<String>),
@@ -50,30 +61,30 @@ pub enum Pulled {
 }
 
 impl FleetHandle {
-    pub(super) fn new() -> (Self, mpsc::Receiver<Request>) {
-        let (requests, queue) = mpsc::channel(QUEUE);
-        (Self { requests, left_out: Arc::default() }, queue)
+    pub(super) fn new() -> (Self, Inbox) {
+        let ((news, heard), (questions, asked)) = (mpsc::channel(QUEUE), mpsc::channel(QUEUE));
+        (Self { news, questions, left_out: Arc::default() }, Inbox { news: heard, questions: asked })
     }
 
-    /// Where requests that were left out are counted.
+    /// Where it is counted what was left out.
     pub(super) fn counter(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.left_out)
     }
 
     /// Tells the other hosts of a session that was made here. Left out, and counted, when too many wait already.
     pub fn made(&self, session: SharedSession) {
-        self.request(Request::Made(session));
+        self.put(&self.news, News::Made(session));
     }
 
     /// Tells the other hosts that a session must not be resumed any more.
     pub fn deleted(&self, id: SessionId) {
-        self.request(Request::Deleted(id));
+        self.put(&self.news, News::Deleted(id));
     }
 
     /// Asks the other hosts for a session, and waits for their answer until `deadline` is over.
     pub async fn pull(&self, id: SessionId, deadline: Duration) -> Pulled {
         let (waiter, answer) = oneshot::channel();
-        if !self.request(Request::Pull(id, waiter)) {
+        if !self.put(&self.questions, Question::Pull(id, waiter)) {
             return Pulled::TimedOut;
         }
         match tokio::time::timeout(deadline, answer).await {
@@ -88,7 +99,7 @@ impl FleetHandle {
     #[must_use]
     pub fn status(&self) -> Option<FleetStatus> {
         let (sender, receiver) = sync_channel(1);
-        self.request(Request::Status(sender));
+        self.put(&self.questions, Question::Status(sender));
         receiver.recv_timeout(STATUS_PATIENCE).ok()
     }
 
@@ -97,18 +108,18 @@ impl FleetHandle {
     #[must_use]
     pub fn watch(&self) -> Receiver<String> {
         let (sender, receiver) = sync_channel(WATCH_QUEUE);
-        self.request(Request::Watch(sender));
+        self.put(&self.questions, Question::Watch(sender));
         receiver
     }
 
-    /// Requests that were left out because too many were waiting.
+    /// News and questions that were left out because too many were waiting.
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.left_out.load(Ordering::Relaxed)
     }
 
-    fn request(&self, request: Request) -> bool {
-        let taken = self.requests.try_send(request).is_ok();
+    fn put<T>(&self, queue: &mpsc::Sender<T>, item: T) -> bool {
+        let taken = queue.try_send(item).is_ok();
         if !taken {
             self.left_out.fetch_add(1, Ordering::Relaxed);
         }
