@@ -6,6 +6,7 @@
 use libfuzzer_sys::fuzz_target;
 
 #[path = "../../crates/courser-tls/tests/it/exercise.rs"]
+#[allow(dead_code, reason = "the tests use more of it")]
 mod exercise;
 
 fuzz_target!(|input: &[u8]| exercise::server(input));
