@@ -1,9 +1,11 @@
 //! The keys of a fleet, from the files that the configuration names to what seals, and back to the disk as they roll.
 
-use std::fs;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
+use std::{fs, io};
 
 use courser_config::{Config, Located, Problem, Problems};
 use courser_session::{FleetId, FleetKey, FleetKeys, FleetState, Source, UnixSeconds};
@@ -26,9 +28,9 @@ pub(crate) struct Kept {
 
 impl Kept {
     /// Writes the states for the first time, so that a folder that cannot be written to is noticed before anything
-    /// depends on it.
+    /// depends on it, and removes those of fleets that this host has left.
     pub(crate) fn begin(&self) -> Result<(), Failure> {
-        self.write_changed().map_err(|(folder, why)| {
+        self.write_changed().and_then(|()| self.remove_left()).map_err(|(folder, why)| {
             let help = "the folder has to be there, and this user's alone: install -d -m 700 DIR";
             let message = format!("the fleet's state cannot be kept: {why}");
             Problem::at(&folder.origin, message, Some(help.to_owned())).into()
@@ -46,6 +48,22 @@ impl Kept {
                 ),
             );
         }
+    }
+
+    /// A fleet whose key is not named beside another's any more: its state would be trusted again by a start that names
+    /// the folder alone.
+    fn remove_left(&self) -> Result<(), (&Located<PathBuf>, String)> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let live: Vec<_> = self.keys.standings(unix_now()).iter().map(|key| file_name(key.fleet)).collect();
+        let files = state_files(&folder.value).map_err(|error| (folder, error.to_string()))?;
+        for file in files.into_iter().filter(|file| !live.iter().any(|live| file.ends_with(live))) {
+            fs::remove_file(&file).map_err(|error| (folder, format!("{}: {error}", file.display())))?;
+            say(
+                "info",
+                format_args!("fleet: removed {}, since its key is not named any more", file.display()),
+            );
+        }
+        Ok(())
     }
 
     /// The last of what failed, and where.
@@ -128,14 +146,9 @@ fn is_state(text: &str) -> bool {
 
 /// The states in a folder, that of the newest fleet first: while a fleet is re-keyed there are two.
 fn states(folder: &Path) -> Result<Vec<FleetState>, Wrong> {
-    let failed = |error: std::io::Error| (format!("cannot read {}: {error}", folder.display()), None);
-    let mut states = Vec::new();
-    for entry in fs::read_dir(folder).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        if path.extension().is_some_and(|extension| extension == EXTENSION) {
-            states.push(read_state(&path)?);
-        }
-    }
+    let failed = |error: io::Error| (format!("cannot read {}: {error}", folder.display()), None);
+    let files = state_files(folder).map_err(failed)?;
+    let mut states = files.iter().map(|file| read_state(file)).collect::<Result<Vec<_>, _>>()?;
     if states.is_empty() {
         let help =
             "name the fleet's key once with `fleet.key` (`--fleet-key`), or what another host exported";
@@ -143,6 +156,17 @@ fn states(folder: &Path) -> Result<Vec<FleetState>, Wrong> {
     }
     states.sort_by_key(|state| std::cmp::Reverse(state.origin()));
     Ok(states)
+}
+
+/// The files in a folder that are called as a fleet's state is.
+fn state_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let is_id = |stem: &OsStr| stem.len() == 16 && stem.as_bytes().iter().all(u8::is_ascii_hexdigit);
+    let is_state = |path: &PathBuf| {
+        path.extension().is_some_and(|extension| extension == EXTENSION)
+            && path.file_stem().is_some_and(is_id)
+    };
+    let files = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path()));
+    files.filter(|file| file.as_ref().map_or(true, is_state)).collect()
 }
 
 /// The state that seals among those in a folder.

@@ -2,6 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 use courser_testkit::KeyType::EcdsaP256;
 use serde_json::Value;
@@ -43,7 +44,7 @@ fn a_ticket_of_another_fleet_is_a_full_handshake_with_its_reason() {
 fn a_fleet_is_given_a_new_key_host_by_host_without_losing_a_session() {
     let site = Site::new();
     let [old, new] = ["old.key", "new.key"].map(|name| keygen(site.folder.path(), name));
-    let host = |keys: &[&std::path::PathBuf]| {
+    let host = |keys: &[&PathBuf]| {
         keys.iter().fold(site.serve(&[EcdsaP256]), |setup, key| setup.arg("--fleet-key").arg(key)).start()
     };
     let steps = [vec![&old], vec![&old, &new], vec![&new, &old], vec![&new]];
@@ -56,6 +57,32 @@ fn a_fleet_is_given_a_new_key_host_by_host_without_losing_a_session() {
             }
             visitor.is_resumed(resumed, "");
         }
+    }
+}
+
+#[test]
+fn a_key_that_was_taken_out_is_not_trusted_again_by_its_state() {
+    let site = Site::new();
+    let folder = site.folder.join("state");
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
+    let host = |keys: &[&PathBuf]| {
+        let setup = site.serve(&[EcdsaP256]).arg("--fleet-state").arg(&folder);
+        keys.iter().fold(setup, |setup, key| setup.arg("--fleet-key").arg(key)).start()
+    };
+    let visitor = Visitor::new(&site, TICKET);
+    let keys = ["a.key", "b.key", "c.key"].map(|name| keygen(site.folder.path(), name));
+    drop(host(&[&keys[0]]));
+    for pair in keys.windows(2) {
+        let (old, new) = (&pair[0], &pair[1]);
+        let first = host(&[old, new]);
+        if visitor.come(&first, "").is_none() {
+            return;
+        }
+        drop(first);
+        visitor.is_resumed(&host(&[new, old]), "");
+        host(&[new]).wait_stderr_line("is not named any more");
+        visitor.is_not_resumed(&host(&[]), "");
     }
 }
 
