@@ -81,6 +81,9 @@ pub(crate) enum Kind {
     Text,
     /// A path.
     File,
+    /// The path of a folder.
+    Folder,
+    Address,
     Url,
     /// One of these names.
     Choice(fn() -> Vec<&'static str>),
@@ -124,8 +127,9 @@ impl Kind {
             Self::Text => "NAME",
             Self::Url => "URL",
             Self::File | Self::List(Item::File) => "FILE",
+            Self::Folder => "DIR",
             Self::Choice(_) => "CHOICE",
-            Self::List(Item::Address) => "ADDRESS",
+            Self::Address | Self::List(Item::Address) => "ADDRESS",
             Self::List(Item::Network) => "NETWORK",
             Self::List(_) => "LIST",
             Self::Certificates => "FILE",
@@ -144,7 +148,8 @@ impl Kind {
             Self::Duration => "a duration: a whole number with `ms`, `s`, `m`, `h` or `d`".to_owned(),
             Self::Text => "a string".to_owned(),
             Self::Url => "a URL".to_owned(),
-            Self::File => "a path, from the folder of the configuration file".to_owned(),
+            Self::Address => "an address".to_owned(),
+            Self::File | Self::Folder => "a path, from the folder of the configuration file".to_owned(),
             Self::Choice(names) => format!("one of {}", crate::near::list(names())),
             Self::List(Item::Address) => "a list of addresses".to_owned(),
             Self::List(Item::File) => "a list of paths, from the folder of the configuration file".to_owned(),

@@ -153,6 +153,12 @@ fn check_fleet(fleet: &Fleet, problems: &mut Problems) {
                 Some(help.into()),
             ));
         }
+        if !fleet.peers.is_empty() {
+            let mut problem =
+                Problem::nowhere("the fleet's peers are told nothing without an address of this host");
+            problem.help = Some("add `fleet.listen` (`--fleet-listen`), for example `10.0.3.20:8888`".into());
+            problems.push(problem.as_warning());
+        }
         return;
     };
     if !fleet.has_keys() {

@@ -18,7 +18,8 @@ pub(crate) static FLEET: &[Setting<Fleet>] = &[
             example: "[\"fleet.key\"]",
             danger: Some(
                 "Who reads the file can open the tickets and messages of the fleet, also those captured \
-                 before, unless `state` is set. It is refused when others than its owner can read it.",
+                 before, unless `state` is set. It is refused when others than its owner and the group that \
+                 it was given to can read it.",
             ),
             elsewhere: &["tls_ticket_keys", "ssl_session_ticket_key", "secret"],
         },
@@ -31,12 +32,13 @@ pub(crate) static FLEET: &[Setting<Fleet>] = &[
         about: About {
             key: "state",
             flag: Flag::Takes("fleet-state"),
-            kind: Kind::File,
+            kind: Kind::Folder,
             default: DefaultValue::Derived("none: keys come from the files of `key`"),
             doc: "Folder for keys that are forgotten as time goes on. The secret of an epoch is made of that \
                   before, which is then wiped: who steals the folder cannot open what was captured earlier. \
-                  Once every host has its state, destroy the file of `key`; one that joins later gets \
-                  `courser fleet export`.",
+                  Once every host has its state, take `key` out and destroy its file: until then nothing is \
+                  forgotten. A host that joins later gets what `courser fleet export` writes. A state whose \
+                  key is not named, while another is, is removed.",
             example: "\"/var/lib/courser\"",
             danger: Some("A host that was off for longer than a session's lifetime still has old keys."),
             elsewhere: &["state_dir"],
@@ -66,7 +68,7 @@ pub(crate) static FLEET: &[Setting<Fleet>] = &[
         about: About {
             key: "listen",
             flag: Flag::Takes("fleet-listen"),
-            kind: Kind::Text,
+            kind: Kind::Address,
             default: DefaultValue::Derived("none: sessions by ID are not shared by messages"),
             doc: "UDP address for messages of the fleet: one of this host's, or a multicast group. Sessions by \
                   ID, for TLS 1.2 clients that take no tickets, are pushed to the others when they are made.",
