@@ -15,6 +15,7 @@ pub mod network;
 pub mod origin;
 pub mod process;
 pub mod rival;
+pub mod skip;
 pub mod tools;
 
 pub use ca::{Issued, KeyType, Leaf, Pair, TestCa};
@@ -25,4 +26,5 @@ pub use folder::Folder;
 pub use liar::{Fault, Liar};
 pub use origin::{Behaviour, Origin, body};
 pub use process::{Finished, PATIENCE, Process, Signal};
+pub use skip::{leave_out, skip};
 pub use tools::{find, free_port, require};

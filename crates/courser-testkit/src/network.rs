@@ -7,6 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::Command;
 
 use crate::Process;
+use crate::skip::{forward, skip};
 
 /// Set in the copy of a test that runs in a network namespace of its own.
 const INSIDE: &str = "COURSER_TEST_IN_NAMESPACE";
@@ -16,17 +17,18 @@ const TRIAL: &str = "ip link set lo up && ip link add br0 type bridge && ip link
                      && exec unshare --net true";
 
 /// Whether the calling test runs in a namespace of its own. The first time it does not: then it is run again in one, by
-/// its full name, and has nothing left to do. Says why when it is skipped.
+/// its full name, and has nothing left to do. What it printed there is printed here.
 ///
 /// # Panics
-/// When the test fails in the namespace; with all that it printed.
+/// When the test fails in the namespace, and as [`skip`] where none can be made.
 #[must_use]
+#[track_caller]
 pub fn inside(test: &str) -> bool {
     if std::env::var_os(INSIDE).is_some() {
         return true;
     }
     if !unshare(TRIAL).output().is_ok_and(|output| output.status.success()) {
-        println!("skipped: no network namespaces can be made here (unshare, ip, bridges)");
+        skip("no network namespaces can be made here (unshare, ip, bridges)");
         return false;
     }
     let program = std::env::current_exe().expect("a test has a program");
@@ -36,7 +38,8 @@ pub fn inside(test: &str) -> bool {
     let run = again.output().expect("unshare worked a moment ago");
     let text = [run.stdout, run.stderr].concat();
     let text = String::from_utf8_lossy(&text);
-    assert!(run.status.success() && text.contains("1 passed"), "{text}");
+    forward(&text);
+    assert!(run.status.success() && text.contains("1 passed"), "{test} failed in its namespace");
     false
 }
 

@@ -14,6 +14,8 @@ use nix::{
     unistd::Pid,
 };
 
+use crate::skip;
+
 /// Below the ports that Linux gives to outgoing connections (32768 and up unless set otherwise), so that no client of
 /// another test takes the port between its choice and its use.
 const PORTS: Range<u16> = 12_000..32_000;
@@ -34,15 +36,19 @@ pub fn free_port() -> u16 {
     PORTS.filter_map(|_| next()).find(is_free).expect("loopback has a free port")
 }
 
-/// The path of an installed program, or `None` after printing why the caller is skipped.
+/// The path of an installed program, or `None` after a [`skip`].
 ///
 /// Looks through `PATH` and then through the `sbin` folders, where Debian puts the servers and where the `PATH` of an
 /// ordinary user does not look.
+///
+/// # Panics
+/// As [`skip`].
 #[must_use]
+#[track_caller]
 pub fn require(program: &str) -> Option<PathBuf> {
     let found = find(program);
     if found.is_none() {
-        eprintln!("skipped: {program} is not installed (scripts/install.sh installs it)");
+        skip(format!("{program} is not installed (scripts/install.sh installs it)"));
     }
     found
 }

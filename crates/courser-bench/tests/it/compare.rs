@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use courser_record::Lab;
-use courser_testkit::{Fault, Liar};
+use courser_testkit::{Fault, Liar, skip};
 
 use crate::mini::{Mini, ended};
 use crate::support::{finished, url};
@@ -133,7 +133,7 @@ fn what_is_no_record_of_a_suite_is_told_as_what_it_is() {
 #[test]
 fn a_program_against_itself_gets_a_verdict_and_a_record_of_both() {
     if !is_installed("courser") {
-        eprintln!("skipped: courser is not built");
+        skip("courser is not built");
         return;
     }
     let mini = Mini::new();

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
-use courser_testkit::{Fault, Liar, Process, Signal};
+use courser_testkit::{Fault, Liar, Process, Signal, leave_out};
 
 use crate::support::{AT_ONCE, Balancer, Judged, bench, finished, judge, judge_at, url};
 
@@ -58,7 +58,7 @@ fn named_unless_withheld(id: &str, says: impl Fn(&str) -> bool, run: impl Fn() -
             judged.run()["findings"]
         );
     }
-    eprintln!("skipped: the machine is too busy for {id}, and courser-bench said so each time");
+    leave_out(format!("the machine is too busy for {id}, and courser-bench said so each time"));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use courser_record::Lab;
 use courser_record::lab::{Cell, CellState};
-use courser_testkit::{Finished, Folder, PATIENCE, Process};
+use courser_testkit::{Finished, Folder, PATIENCE, Process, skip};
 
 use crate::targets::{is_installed, of_folder};
 
@@ -65,7 +65,7 @@ impl Mini {
     /// The suite for these targets; `None` when one is not installed here, which is told.
     pub(crate) fn of(targets: &[&str]) -> Option<Self> {
         if let Some(missing) = targets.iter().find(|target| !is_installed(target)) {
-            eprintln!("skipped: {missing} is not installed");
+            skip(format!("{missing} is not installed"));
             return None;
         }
         Some(Self::with(&SUITE.replace(r#"["nginx", "haproxy"]"#, &format!("{targets:?}"))))

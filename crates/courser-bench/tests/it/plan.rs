@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use courser_testkit::Folder;
+use courser_testkit::{Folder, skip};
 use serde_json::Value;
 
 use crate::support::finished;
@@ -12,7 +12,7 @@ use crate::support::finished;
 #[test]
 fn a_question_is_answered_and_the_next_one_from_the_same_model() {
     if !Path::new(env!("CARGO_BIN_EXE_courser-bench")).with_file_name("courser").exists() {
-        eprintln!("skipped: courser, which is planned for, is not built (cargo build -p courser)");
+        skip("courser, which is planned for, is not built (cargo build -p courser)");
         return;
     }
     let folder = Folder::new();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use courser_record::lab::{CellState, Lab, Stretch};
-use courser_testkit::{Courser, KeyType, Process, TestCa};
+use courser_testkit::{Courser, KeyType, Process, TestCa, skip};
 
 use crate::mini::{A_SECOND, Mini, SUITE, cell, ended, fake, outcome};
 use crate::support::bench;
@@ -62,7 +62,7 @@ fn a_suite_ends_with_a_record_and_a_page_that_can_be_drawn_again() {
 #[test]
 fn two_hosts_are_loaded_in_turn_and_their_record_has_no_secret() {
     if !["courser", "hitch"].into_iter().all(is_installed) {
-        eprintln!("skipped: courser or hitch is not installed");
+        skip("courser or hitch is not installed");
         return;
     }
     let asked = "version = \"1.2\"\nresumption = \"id\"\nhosts = 2\nreuse = 10";
@@ -96,7 +96,7 @@ fn a_target_that_nobody_knows_is_told_with_the_nearest_and_leaves_no_record() {
 #[test]
 fn a_target_that_cannot_is_shown_with_its_reason_and_the_others_go_on() {
     if !is_installed("nginx") || !is_installed("courser") {
-        eprintln!("skipped: nginx or courser is not installed");
+        skip("nginx or courser is not installed");
         return;
     }
     let mini = Mini::with(&SUITE.replace("P-256", "RSA-1024"));
@@ -183,7 +183,7 @@ fn a_typo_in_a_suite_is_told_with_line_and_column() {
 #[test]
 fn one_that_is_not_ours_to_start_is_measured_too() {
     if !is_installed("courser") {
-        eprintln!("skipped: courser is not built");
+        skip("courser is not built");
         return;
     }
     let mini = Mini::new();

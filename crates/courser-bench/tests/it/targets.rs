@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use courser_testkit::{Folder, PATIENCE};
+use courser_testkit::{Folder, PATIENCE, skip};
 use serde_json::Value;
 
 use crate::support::{finished, judge_at};
@@ -37,7 +37,7 @@ impl Started {
     /// Starts a target; `None` when it is not installed here.
     fn new(target: &str, arguments: &[&str]) -> Option<Self> {
         if !is_installed(target) {
-            eprintln!("skipped: {target} is not installed");
+            skip(format!("{target} is not installed"));
             return None;
         }
         let folder = Folder::new();

@@ -9,7 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use courser_load::inspect::{InspectError, Inspection, Options, Target, inspect, inspect_all};
-use courser_testkit::{Courser, Folder, KeyType, Origin, PATIENCE, Process, TestCa, free_port, require};
+use courser_testkit::{
+    Courser, Folder, KeyType, Origin, PATIENCE, Process, TestCa, free_port, require, skip,
+};
 
 #[test]
 fn s_server_is_reported_exactly() {
@@ -336,7 +338,7 @@ fn courser() -> Option<PathBuf> {
     let test = std::env::current_exe().unwrap();
     let program = test.ancestors().nth(2)?.join("courser");
     if !program.is_file() {
-        eprintln!("skipped: {} is not there (cargo build -p courser makes it)", program.display());
+        skip(format!("{} is not there (cargo build -p courser makes it)", program.display()));
         return None;
     }
     Some(program)

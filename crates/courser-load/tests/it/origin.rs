@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use courser_load::http::body;
 use courser_load::origin::{Mode, Origin, Proxy, Settings};
 use courser_net::Address;
-use courser_testkit::{Folder, Process, free_port, require};
+use courser_testkit::{Folder, Process, free_port, require, skip};
 
 const V1: &[u8] = b"PROXY TCP4 192.0.2.1 192.0.2.2 1000 443\r\n";
 /// LOCAL, as health checks send it: version 2 with nothing in it.
@@ -262,7 +262,7 @@ type Front = fn(&Path, &Folder, u16, SocketAddr) -> Option<Process>;
 fn nginx(program: &Path, folder: &Folder, port: u16, origin: SocketAddr) -> Option<Process> {
     let module = Path::new("/usr/lib/nginx/modules/ngx_stream_module.so");
     if !module.exists() {
-        eprintln!("skipped: nginx has no stream module (scripts/install.sh installs it)");
+        skip("nginx has no stream module (scripts/install.sh installs it)");
         return None;
     }
     let configuration = format!(

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use courser_record::{Problem, Record};
-use courser_testkit::{Folder, require};
+use courser_testkit::{Folder, require, skip};
 
 use crate::sample::{self, Random};
 
@@ -96,7 +96,7 @@ impl SmallDisk {
         let output =
             command.args(["-t", "tmpfs", "-o", "size=16k", "tmpfs"]).arg(folder.path()).output().unwrap();
         if !output.status.success() {
-            eprintln!("skipped: {}", String::from_utf8_lossy(&output.stderr));
+            skip(String::from_utf8_lossy(&output.stderr));
             return None;
         }
         Some(Self { folder, umount })

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use courser_record::{Record, SCHEMA};
-use courser_testkit::{Folder, require};
+use courser_testkit::{Folder, require, skip};
 use serde_json::Value;
 
 use crate::sample::{self, Random};
@@ -83,7 +83,7 @@ fn complaints(schema: &str, texts: &[String]) -> Vec<Vec<String>> {
     command.arg("-c").arg(include_str!("judges/schema.py")).arg(schema).args(files);
     let output = command.output().unwrap();
     if output.status.code() == Some(77) {
-        eprintln!("skipped: python3 has no jsonschema (scripts/install.sh installs it)");
+        skip("python3 has no jsonschema (scripts/install.sh installs it)");
         return Vec::new();
     }
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

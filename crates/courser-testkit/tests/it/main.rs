@@ -7,3 +7,4 @@ mod network;
 mod origin;
 mod process;
 mod rival;
+mod skip;

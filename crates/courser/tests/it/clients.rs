@@ -1,8 +1,8 @@
 //! Clients in use out there fetch a page over both versions, each restricted to ECDSA or to RSA where it can be, and
 //! verify what they are shown.
 
-use courser_testkit::Courser;
 use courser_testkit::KeyType::{EcdsaP256, Rsa2048};
+use courser_testkit::{Courser, leave_out};
 
 use crate::stage::go_program;
 use crate::support::{REQUEST, Said, Site, assert_line, client, line, openssl, text};
@@ -150,7 +150,7 @@ fn go_fetches_a_page_and_takes_the_post_quantum_hybrid() {
     );
     let Some(hybrid) = visit(&["0x0304", "0", "0x11ec"]) else { return };
     if hybrid.text.contains(" curve") {
-        return eprintln!("skipped: this Go is older than 1.24 and has no X25519MLKEM768");
+        return leave_out("this Go is older than 1.24 and has no X25519MLKEM768");
     }
     shop.served(4, &hybrid, "TLSv1.3", "EC256");
     assert_line(&line(&shop.courser, 4), &[("group", "X25519MLKEM768")]);

@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use courser_testkit::{Behaviour, Folder, Origin, Process, free_port, require};
+use courser_testkit::{Behaviour, Folder, Origin, Process, free_port, require, skip};
 use serde_json::{Value, json};
 
 use crate::stage::{Stage, content, eventually, only_line, run};
@@ -217,7 +217,7 @@ fn proxy_protocol_package() -> Option<PathBuf> {
         pip.args(["-m", "pip", "install", "--quiet", "proxy-protocol==0.11.3", "crc32c==2.7.1", "--target"]);
         let installed = run(pip.arg(&unfinished));
         if !installed.status.success() {
-            eprintln!("skipped: pip cannot install proxy-protocol: {}", installed.stderr);
+            skip(format!("pip cannot install proxy-protocol: {}", installed.stderr));
             return None;
         }
         if fs::rename(&unfinished, &folder).is_err() {
