@@ -12,27 +12,14 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use courser_testkit::KeyType::EcdsaP256;
-use courser_testkit::client::{Client, Intruder, Resume, Version};
+use courser_testkit::client::{Client, Intruder};
 use courser_testkit::{Courser, Issued, Leaf, TestCa, free_port};
 
 use crate::fleet::keygen;
 use crate::stage::eventually;
-use crate::support::{Site, openssl};
+use crate::support::{PSK, SESSION_ID, Site, TICKET, Way, openssl};
 use place::{Place, places};
 use serde_json::Value;
-
-/// A way of resumption.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Way {
-    version: Version,
-    resume: Resume,
-    /// Its name in the log.
-    session: &'static str,
-}
-
-const TICKET: Way = Way { version: Version::Tls12, resume: Resume::Ticket, session: "ticket" };
-const SESSION_ID: Way = Way { version: Version::Tls12, resume: Resume::SessionId, session: "session_id" };
-const PSK: Way = Way { version: Version::Tls13, resume: Resume::Ticket, session: "psk" };
 
 /// What a client shows: nothing, or a certificate of one of the two authorities, by its index.
 type Card = Option<usize>;

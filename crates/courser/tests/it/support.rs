@@ -5,12 +5,36 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use courser_testkit::client::{Resume, Version};
 use courser_testkit::courser::Setup;
 use courser_testkit::{Courser, Finished, Folder, KeyType, Origin, Process, TestCa, body, require};
 use serde_json::Value;
 
 /// A request after whose answer the origin closes.
 pub(crate) const REQUEST: &str = "GET / HTTP/1.0\r\n\r\n";
+
+/// A way of resumption.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Way {
+    pub(crate) version: Version,
+    pub(crate) resume: Resume,
+    /// What makes OpenSSL use it.
+    pub(crate) flags: &'static str,
+    /// Its name in the log.
+    pub(crate) session: &'static str,
+}
+
+pub(crate) const TICKET: Way =
+    Way { version: Version::Tls12, resume: Resume::Ticket, flags: "-tls1_2", session: "ticket" };
+pub(crate) const SESSION_ID: Way = Way {
+    version: Version::Tls12,
+    resume: Resume::SessionId,
+    flags: "-tls1_2 -no_ticket",
+    session: "session_id",
+};
+pub(crate) const PSK: Way =
+    Way { version: Version::Tls13, resume: Resume::Ticket, flags: "-tls1_3", session: "psk" };
+pub(crate) const WAYS: [Way; 3] = [TICKET, SESSION_ID, PSK];
 
 /// What stands around a terminator: an origin, a certificate authority, a folder for their files.
 pub(crate) struct Site {

@@ -4,25 +4,22 @@ use std::time::{Duration, SystemTime};
 
 use courser_testkit::KeyType::EcdsaP256;
 use courser_testkit::Leaf;
-use courser_testkit::client::{Intruder, Resume, Version};
+use courser_testkit::client::Intruder;
 
 use super::Club;
 use crate::stage::eventually;
-use crate::support::{assert_line, line, openssl, text};
-
-const WAYS: [(Version, Resume); 3] =
-    [(Version::Tls12, Resume::Ticket), (Version::Tls12, Resume::SessionId), (Version::Tls13, Resume::Ticket)];
+use crate::support::{SESSION_ID, WAYS, assert_line, line, openssl, text};
 
 /// Long enough to come back once on a busy machine.
 const SOON: Duration = Duration::from_secs(4);
 
 #[test]
 fn a_session_ends_with_the_certificate_and_a_renewed_one_begins_another() {
-    for (version, resume) in WAYS {
+    for way in WAYS {
         let club = Club::new();
         // As many tickets as there can be, for a client that uses each once.
         let courser = club.serve("required").args(["--tickets-per-handshake", "16"]).start();
-        let intruder = Intruder::new(version, EcdsaP256, resume);
+        let intruder = Intruder::new(way.version, EcdsaP256, way.resume);
         let client = intruder.at(courser.address(), "localhost");
         let mut visits = 0;
         let mut visit = || {
@@ -44,7 +41,7 @@ fn a_session_ends_with_the_certificate_and_a_renewed_one_begins_another() {
         assert!(!visit().expect("the renewed certificate is good"));
         assert_line(&line(&courser, 3), &[("end", "bad_client_certificate")]);
         // The cache has forgotten it at the visit before; a ticket is always the client's own.
-        let miss = if resume == Resume::SessionId { "not_found" } else { "expired" };
+        let miss = if way == SESSION_ID { "not_found" } else { "expired" };
         let fields = [("session", "full"), ("miss", miss), ("client_cert", "alice"), ("end", "done")];
         assert_line(&line(&courser, 4), &fields);
     }
@@ -72,10 +69,10 @@ fn clients_are_told_what_is_left_of_their_certificate() {
 #[test]
 fn a_client_with_a_huge_certificate_makes_full_handshakes_and_is_let_in() {
     let names = (0..1000).map(|number| format!("{number:04}.{}.example", "x".repeat(45)));
-    for (version, resume) in WAYS {
+    for way in WAYS {
         let club = Club::new();
         let courser = club.serve("required").start();
-        let client = Intruder::new(version, EcdsaP256, resume);
+        let client = Intruder::new(way.version, EcdsaP256, way.resume);
         client.renew();
         client.show(Some(&club.clients.issue(&Leaf::new(EcdsaP256).of_client("huge").names(names.clone()))));
         for _ in 0..3 {

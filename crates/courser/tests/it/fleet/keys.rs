@@ -8,22 +8,22 @@ use courser_testkit::KeyType::EcdsaP256;
 use serde_json::Value;
 
 use super::{courser, keygen};
-use crate::resumption::visitor::{PSK, SESSION_ID, TICKET, Visitor};
-use crate::support::{Site, line, text};
+use crate::resumption::visitor::Visitor;
+use crate::support::{PSK, SESSION_ID, Site, TICKET, line, text};
 
 #[test]
 fn a_ticket_of_one_host_is_resumed_by_another_with_the_same_key() {
-    for kind in [TICKET, PSK] {
+    for way in [TICKET, PSK] {
         let site = Site::new();
         let key = keygen(site.folder.path(), "fleet.key");
         let host = || site.serve(&[EcdsaP256]).arg("--fleet-key").arg(&key).start();
         let (one, other) = (host(), host());
-        let visitor = Visitor::new(&site, kind);
+        let visitor = Visitor::new(&site, way);
         if visitor.come(&one, "").is_none() {
             return;
         }
         visitor.is_resumed(&other, "");
-        assert_eq!(line(&other, 1)["session"], kind.session);
+        assert_eq!(line(&other, 1)["session"], way.session);
     }
 }
 

@@ -7,17 +7,17 @@ use courser_testkit::KeyType::EcdsaP256;
 use courser_testkit::Signal;
 
 use super::keygen;
-use crate::resumption::visitor::{KINDS, SESSION_ID, Visitor};
-use crate::support::{Site, line};
+use crate::resumption::visitor::Visitor;
+use crate::support::{SESSION_ID, Site, WAYS, line};
 
 #[test]
 fn every_kind_of_session_outlives_a_restart() {
-    for kind in KINDS {
+    for way in WAYS {
         let site = Site::new();
         let (key, file) = (keygen(site.folder.path(), "fleet.key"), site.folder.join("sessions"));
         let host = || site.serve(&[EcdsaP256]).arg("--fleet-key").arg(&key).arg("--session-file").arg(&file);
         let before = host().start();
-        let visitor = Visitor::new(&site, kind);
+        let visitor = Visitor::new(&site, way);
         if visitor.come(&before, "").is_none() {
             return;
         }
@@ -26,7 +26,7 @@ fn every_kind_of_session_outlives_a_restart() {
             lines.iter().find(|line| line.contains("sessions kept in")).cloned()
         });
         assert!(
-            ended.contains(if kind.session == "session_id" { " 1 sessions" } else { " 0 sessions" }),
+            ended.contains(if way.session == "session_id" { " 1 sessions" } else { " 0 sessions" }),
             "{ended}"
         );
         drop(before);

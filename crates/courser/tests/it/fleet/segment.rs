@@ -11,23 +11,23 @@ use courser_testkit::{Process, Signal, require, skip};
 
 use super::hosts::{Fleet, Member};
 use super::keygen;
-use crate::resumption::visitor::{KINDS, PSK, SESSION_ID, TICKET, Visitor};
-use crate::support::{line, text};
+use crate::resumption::visitor::Visitor;
+use crate::support::{PSK, SESSION_ID, TICKET, WAYS, line, text};
 
 /// A session made at the first host is resumed at each of the others, in each way.
 fn resumes_everywhere(fleet: &Fleet, members: &[Member]) {
     members.iter().for_each(|member| member.hears(members.len() - 1));
-    for (index, kind) in KINDS.into_iter().enumerate() {
-        let visitor = Visitor::new(&fleet.site, kind);
+    for (index, way) in WAYS.into_iter().enumerate() {
+        let visitor = Visitor::new(&fleet.site, way);
         if visitor.come(&members[0].courser, "").is_none() {
             return;
         }
         for member in &members[1..] {
-            if kind.session == SESSION_ID.session {
+            if way.session == SESSION_ID.session {
                 member.holds(1);
             }
             visitor.is_resumed(&member.courser, "");
-            assert_eq!(line(&member.courser, index + 1)["session"], kind.session);
+            assert_eq!(line(&member.courser, index + 1)["session"], way.session);
         }
     }
     let status = members[1].status();
@@ -271,8 +271,8 @@ fn tickets_need_no_message_and_survive_total_loss() {
     let fleet = Fleet::new(2);
     let members = [1, 2].map(|number| fleet.start(number, fleet.unicast(number)));
     fleet.segment.hosts().iter().for_each(|host| host.lose(1.0));
-    for kind in [TICKET, PSK] {
-        let visitor = Visitor::new(&fleet.site, kind);
+    for way in [TICKET, PSK] {
+        let visitor = Visitor::new(&fleet.site, way);
         if visitor.come(&members[0].courser, "").is_none() {
             return;
         }

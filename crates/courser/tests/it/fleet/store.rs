@@ -10,8 +10,8 @@ use courser_testkit::engine::{Engine, EngineServer, join_cluster};
 use courser_testkit::{Courser, Leaf, Signal};
 
 use super::keygen;
-use crate::resumption::visitor::{SESSION_ID, Visitor};
-use crate::support::{Site, line, text};
+use crate::resumption::visitor::Visitor;
+use crate::support::{SESSION_ID, Site, line, text};
 
 /// Two hosts with one key and one store.
 struct Pair {

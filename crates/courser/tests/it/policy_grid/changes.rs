@@ -6,9 +6,9 @@ use courser_testkit::KeyType::EcdsaP256;
 use courser_testkit::client::Intruder;
 use courser_testkit::{Courser, Issued, Leaf, Signal, TestCa};
 
-use super::{Outcome, PSK, SESSION_ID, TICKET, Way, refused, visit};
+use super::{Outcome, refused, visit};
 use crate::fleet::keygen;
-use crate::support::{Site, line};
+use crate::support::{PSK, Site, WAYS, Way, line};
 
 /// A program that is started again and again with the same fleet key and session file, and other rules.
 struct Stage {
@@ -70,7 +70,7 @@ impl Stage {
 #[test]
 fn a_client_whose_authority_is_no_longer_believed_stays_out() {
     let stage = Stage::new();
-    for way in [TICKET, SESSION_ID, PSK] {
+    for way in WAYS {
         let outcome = stage.change(way, ("required", &[0]), Some(0), ("required", &[1]));
         assert_eq!(outcome, refused("UnknownCA"), "{}", way.session);
     }
@@ -79,7 +79,7 @@ fn a_client_whose_authority_is_no_longer_believed_stays_out() {
 #[test]
 fn who_has_shown_nothing_stays_out_once_a_certificate_is_required() {
     let stage = Stage::new();
-    for way in [TICKET, SESSION_ID, PSK] {
+    for way in WAYS {
         let alert = if way == PSK { "CertificateRequired" } else { "HandshakeFailure" };
         for before in [("none", &[][..]), ("optional", &[0])] {
             let outcome = stage.change(way, before, None, ("required", &[0]));
@@ -91,7 +91,7 @@ fn who_has_shown_nothing_stays_out_once_a_certificate_is_required() {
 #[test]
 fn under_new_rules_a_client_that_meets_them_makes_a_full_handshake() {
     let stage = Stage::new();
-    for way in [TICKET, SESSION_ID, PSK] {
+    for way in WAYS {
         let before: (&str, &[usize]) = ("required", &[0]);
         for after in [("required", &[0, 1][..]), ("optional", &[0]), ("none", &[])] {
             let outcome = stage.change(way, before, Some(0), after);
@@ -103,7 +103,7 @@ fn under_new_rules_a_client_that_meets_them_makes_a_full_handshake() {
 #[test]
 fn the_same_authorities_in_another_order_or_twice_are_the_same_rule() {
     let stage = Stage::new();
-    for way in [TICKET, SESSION_ID, PSK] {
+    for way in WAYS {
         let outcome = stage.change(way, ("required", &[0, 1]), Some(1), ("required", &[1, 0, 1]));
         assert_eq!(outcome, Outcome::Resumed, "{}", way.session);
     }

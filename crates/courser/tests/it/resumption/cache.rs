@@ -5,8 +5,8 @@ use courser_testkit::KeyType::EcdsaP256;
 use courser_testkit::client::{Client, Resume, Version};
 use courser_testkit::load::{Exchange, Load, Until};
 
-use super::visitor::{SESSION_ID, Visitor};
-use crate::support::{Site, assert_line, line};
+use super::visitor::Visitor;
+use crate::support::{SESSION_ID, Site, assert_line, line};
 
 /// The smallest that there is.
 const SMALL: [&str; 2] = ["--session-cache-size", "64KiB"];

@@ -4,9 +4,9 @@ use courser_testkit::Courser;
 use courser_testkit::KeyType::EcdsaP256;
 use courser_testkit::client::{Client, Resume, Version};
 
-use super::visitor::{PSK, SESSION_ID, TICKET, Visitor};
+use super::visitor::Visitor;
 use crate::stage::eventually;
-use crate::support::{Site, assert_line, line};
+use crate::support::{PSK, SESSION_ID, Site, TICKET, assert_line, line};
 
 /// Long enough to come back once on a busy machine.
 const LIFETIME: [&str; 2] = ["--session-lifetime", "3s"];
@@ -26,10 +26,10 @@ fn ends(courser: &Courser, mut visit: impl FnMut() -> bool) {
 
 #[test]
 fn a_session_in_constant_use_ends_with_its_lifetime() {
-    for kind in [TICKET, SESSION_ID] {
+    for way in [TICKET, SESSION_ID] {
         let site = Site::new();
         let courser = site.serve(&[EcdsaP256]).args(LIFETIME).start();
-        let visitor = Visitor::new(&site, kind);
+        let visitor = Visitor::new(&site, way);
         if visitor.come(&courser, "").is_none() {
             return;
         }
@@ -59,8 +59,8 @@ fn renewed_tickets_do_not_lengthen_a_session() {
 fn clients_are_told_the_lifetime() {
     let site = Site::new();
     let courser = site.serve(&[EcdsaP256]).args(["--session-lifetime", "1000s"]).start();
-    for kind in [TICKET, PSK] {
-        let Some(said) = Visitor::new(&site, kind).come(&courser, "") else { return };
+    for way in [TICKET, PSK] {
+        let Some(said) = Visitor::new(&site, way).come(&courser, "") else { return };
         said.has("TLS session ticket lifetime hint: 1000 (seconds)");
     }
 }

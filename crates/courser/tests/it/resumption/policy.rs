@@ -4,8 +4,8 @@
 use courser_testkit::KeyType::EcdsaP256;
 use courser_testkit::{Courser, Leaf};
 
-use super::visitor::{KINDS, SESSION_ID, TICKET, Visitor};
-use crate::support::{Site, assert_line, line, text};
+use super::visitor::Visitor;
+use crate::support::{SESSION_ID, Site, TICKET, WAYS, assert_line, line, text};
 
 /// Two virtual hosts, the second with other suites.
 fn two_hosts(site: &Site) -> Courser {
@@ -35,8 +35,8 @@ fn two_hosts(site: &Site) -> Courser {
 fn a_session_of_one_virtual_host_is_not_resumed_by_another() {
     let site = Site::new();
     let courser = two_hosts(&site);
-    for (index, kind) in KINDS.into_iter().enumerate() {
-        let visitor = Visitor::new(&site, kind);
+    for (index, way) in WAYS.into_iter().enumerate() {
+        let visitor = Visitor::new(&site, way);
         if visitor.come(&courser, "-servername a.example").is_none() {
             return;
         }
@@ -44,7 +44,7 @@ fn a_session_of_one_virtual_host_is_not_resumed_by_another() {
         let other = line(&courser, 3 * index + 2);
         assert_line(&other, &[("host", "b"), ("session", "full"), ("miss", "other_policy"), ("end", "done")]);
         visitor.is_resumed(&courser, "-servername a.example");
-        assert_line(&line(&courser, 3 * index + 3), &[("session", kind.session)]);
+        assert_line(&line(&courser, 3 * index + 3), &[("session", way.session)]);
     }
 }
 
@@ -52,8 +52,8 @@ fn a_session_of_one_virtual_host_is_not_resumed_by_another() {
 fn a_session_of_another_name_of_the_same_host_is_not_resumed() {
     let site = Site::new();
     let courser = site.serve(&[EcdsaP256]).start();
-    for (index, kind) in KINDS.into_iter().enumerate() {
-        let visitor = Visitor::new(&site, kind);
+    for (index, way) in WAYS.into_iter().enumerate() {
+        let visitor = Visitor::new(&site, way);
         if visitor.come(&courser, "-servername a.example").is_none() {
             return;
         }
@@ -67,8 +67,8 @@ fn a_session_of_another_name_of_the_same_host_is_not_resumed() {
 fn a_session_of_another_suite_is_not_resumed() {
     let site = Site::new();
     let courser = site.serve(&[EcdsaP256]).start();
-    for (index, kind) in [TICKET, SESSION_ID].into_iter().enumerate() {
-        let visitor = Visitor::new(&site, kind);
+    for (index, way) in [TICKET, SESSION_ID].into_iter().enumerate() {
+        let visitor = Visitor::new(&site, way);
         if visitor.come(&courser, "-cipher ECDHE-ECDSA-AES256-GCM-SHA384").is_none() {
             return;
         }
@@ -91,8 +91,8 @@ fn a_session_of_one_listener_is_not_resumed_by_another() {
     };
     let courser = site.configured(&(listener("one") + &listener("two"))).sockets(2).start();
     let second = courser.addresses()[1].clone();
-    for (index, kind) in KINDS.into_iter().enumerate() {
-        let visitor = Visitor::new(&site, kind);
+    for (index, way) in WAYS.into_iter().enumerate() {
+        let visitor = Visitor::new(&site, way);
         // OpenSSL takes the last of several `-connect`.
         if visitor.come(&courser, &format!("-connect {second}")).is_none() {
             return;
@@ -107,10 +107,9 @@ fn a_session_of_one_listener_is_not_resumed_by_another() {
 fn a_session_from_before_a_restart_leads_to_a_full_handshake() {
     let site = Site::new();
     let [before, after] = [(), ()].map(|()| site.serve(&[EcdsaP256]).start());
-    for (index, (kind, miss)) in
-        KINDS.into_iter().zip(["unknown_key", "not_found", "unknown_key"]).enumerate()
+    for (index, (way, miss)) in WAYS.into_iter().zip(["unknown_key", "not_found", "unknown_key"]).enumerate()
     {
-        let visitor = Visitor::new(&site, kind);
+        let visitor = Visitor::new(&site, way);
         if visitor.come(&before, "").is_none() {
             return;
         }

@@ -5,69 +5,69 @@ use std::collections::HashSet;
 use courser_testkit::KeyType::{EcdsaP256, Rsa2048};
 use courser_testkit::{Courser, require};
 
-use super::visitor::{KINDS, Kind, SESSION_ID, TICKET, Visitor};
+use super::visitor::Visitor;
 use crate::stage::{content, run};
-use crate::support::{Site, assert_line, client, line, openssl, text};
+use crate::support::{SESSION_ID, Site, TICKET, WAYS, Way, assert_line, client, line, openssl, text};
 
 const RETURNS: usize = 20;
 
 #[test]
 fn openssl_reconnects_into_its_session_by_ticket_and_by_session_id() {
-    for kind in [TICKET, SESSION_ID] {
+    for way in [TICKET, SESSION_ID] {
         let site = Site::new();
         let courser = site.serve(&[EcdsaP256]).start();
-        let Some(said) = openssl(courser.address(), &format!("{} -reconnect", kind.flags)) else { return };
+        let Some(said) = openssl(courser.address(), &format!("{} -reconnect", way.flags)) else { return };
         said.has_page();
         let count = |what: &str| said.text.matches(what).count();
         assert_eq!((count("New, TLSv1.2"), count("Reused, TLSv1.2")), (1, 5), "{}", said.text);
-        assert_eq!(resumed(&courser, 6, kind), 5);
+        assert_eq!(resumed(&courser, 6, way), 5);
     }
 }
 
 #[test]
 fn twenty_returns_by_ticket_are_resumed_by_every_worker() {
-    twenty_returns(KINDS[0]);
+    twenty_returns(WAYS[0]);
 }
 
 #[test]
 fn twenty_returns_by_session_id_are_resumed_by_every_worker() {
-    twenty_returns(KINDS[1]);
+    twenty_returns(WAYS[1]);
 }
 
 #[test]
 fn twenty_returns_by_pre_shared_key_are_resumed_by_every_worker() {
-    twenty_returns(KINDS[2]);
+    twenty_returns(WAYS[2]);
 }
 
 #[track_caller]
-fn twenty_returns(kind: Kind) {
+fn twenty_returns(way: Way) {
     let site = Site::new();
     let courser = site.serve(&[EcdsaP256]).start();
-    let visitor = Visitor::new(&site, kind);
+    let visitor = Visitor::new(&site, way);
     if visitor.come(&courser, "").is_none() {
         return;
     }
     for _ in 0..RETURNS {
         visitor.is_resumed(&courser, "");
     }
-    assert_eq!(resumed(&courser, RETURNS + 1, kind), RETURNS);
+    assert_eq!(resumed(&courser, RETURNS + 1, way), RETURNS);
     let lines = courser.connections_json(RETURNS + 1);
-    let resumed = lines.iter().filter(|line| line["session"] == kind.session);
+    let resumed = lines.iter().filter(|line| line["session"] == way.session);
     let workers: HashSet<_> = resumed.filter_map(|line| line["worker"].as_u64()).collect();
     assert_eq!(workers, HashSet::from([0, 1]));
 }
 
 /// How many of `count` connections were resumed in this way.
-fn resumed(courser: &Courser, count: usize, kind: Kind) -> usize {
-    courser.connections_json(count).iter().filter(|line| line["session"] == kind.session).count()
+fn resumed(courser: &Courser, count: usize, way: Way) -> usize {
+    courser.connections_json(count).iter().filter(|line| line["session"] == way.session).count()
 }
 
 #[test]
 fn a_resumed_session_keeps_its_suite_and_needs_no_signature() {
     let site = Site::new();
     let courser = site.serve(&[Rsa2048]).start();
-    for (index, kind) in KINDS.into_iter().enumerate() {
-        let visitor = Visitor::new(&site, kind);
+    for (index, way) in WAYS.into_iter().enumerate() {
+        let visitor = Visitor::new(&site, way);
         if visitor.come(&courser, "").and_then(|_| visitor.is_resumed(&courser, "")).is_none() {
             return;
         }
@@ -82,8 +82,8 @@ fn a_resumed_session_keeps_its_suite_and_needs_no_signature() {
 fn a_name_and_an_application_protocol_are_no_hindrance() {
     let site = Site::new();
     let courser = site.serve(&[EcdsaP256]).args(["--alpn", "http/1.1"]).start();
-    for kind in KINDS {
-        let visitor = Visitor::new(&site, kind);
+    for way in WAYS {
+        let visitor = Visitor::new(&site, way);
         let more = "-servername localhost -alpn http/1.1";
         if visitor.come(&courser, more).and_then(|_| visitor.is_resumed(&courser, more)).is_none() {
             return;

@@ -2,8 +2,8 @@
 
 use courser_testkit::KeyType::EcdsaP256;
 
-use super::visitor::{KINDS, PSK, SESSION_ID, TICKET, Visitor};
-use crate::support::{Site, assert_line, line};
+use super::visitor::Visitor;
+use crate::support::{PSK, SESSION_ID, Site, TICKET, WAYS, assert_line, line};
 
 #[test]
 fn without_tickets_tls_1_3_clients_get_none_and_make_full_handshakes() {
@@ -40,8 +40,8 @@ fn without_session_ids_clients_without_tickets_get_no_session() {
 fn without_session_ids_tickets_are_resumed_all_the_same() {
     let site = Site::new();
     let courser = site.serve(&[EcdsaP256]).arg("--no-session-ids").start();
-    for kind in [TICKET, PSK] {
-        let visitor = Visitor::new(&site, kind);
+    for way in [TICKET, PSK] {
+        let visitor = Visitor::new(&site, way);
         if visitor.come(&courser, "").and_then(|_| visitor.is_resumed(&courser, "")).is_none() {
             return;
         }
@@ -65,8 +65,8 @@ fn a_session_id_from_when_there_were_some_leads_to_a_full_handshake() {
 fn with_both_switched_off_nothing_is_resumed() {
     let site = Site::new();
     let courser = site.serve(&[EcdsaP256]).args(["--no-tickets", "--no-session-ids"]).start();
-    for kind in KINDS {
-        let visitor = Visitor::new(&site, kind);
+    for way in WAYS {
+        let visitor = Visitor::new(&site, way);
         let Some(said) = visitor.come(&courser, "") else { return };
         said.lacks("TLS session ticket:").lacks("Session Ticket arrived");
         assert!(!visitor.session.exists(), "{}", said.text);
@@ -78,8 +78,8 @@ fn a_ticket_from_when_there_were_tickets_leads_to_a_full_handshake() {
     let site = Site::new();
     let with = site.serve(&[EcdsaP256]).start();
     let without = site.serve(&[EcdsaP256]).arg("--no-tickets").start();
-    for (index, kind) in [TICKET, PSK].into_iter().enumerate() {
-        let visitor = Visitor::new(&site, kind);
+    for (index, way) in [TICKET, PSK].into_iter().enumerate() {
+        let visitor = Visitor::new(&site, way);
         if visitor.come(&with, "").is_none() {
             return;
         }

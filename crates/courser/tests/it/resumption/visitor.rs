@@ -3,35 +3,19 @@
 use std::path::PathBuf;
 
 use courser_testkit::Courser;
+use courser_testkit::client::Version;
 
-use crate::support::{Said, Site, openssl};
-
-/// A way of resumption.
-#[derive(Clone, Copy)]
-pub(crate) struct Kind {
-    /// What makes OpenSSL use it.
-    pub(crate) flags: &'static str,
-    /// Its name in the log.
-    pub(crate) session: &'static str,
-    /// Its version, as OpenSSL spells it.
-    pub(crate) version: &'static str,
-}
-
-pub(crate) const TICKET: Kind = Kind { flags: "-tls1_2", session: "ticket", version: "TLSv1.2" };
-pub(crate) const SESSION_ID: Kind =
-    Kind { flags: "-tls1_2 -no_ticket", session: "session_id", version: "TLSv1.2" };
-pub(crate) const PSK: Kind = Kind { flags: "-tls1_3", session: "psk", version: "TLSv1.3" };
-pub(crate) const KINDS: [Kind; 3] = [TICKET, SESSION_ID, PSK];
+use crate::support::{Said, Site, Way, openssl};
 
 /// A client with one session file.
 pub(crate) struct Visitor {
-    pub(crate) kind: Kind,
+    pub(crate) way: Way,
     pub(crate) session: PathBuf,
 }
 
 impl Visitor {
-    pub(crate) fn new(site: &Site, kind: Kind) -> Self {
-        Self { kind, session: site.folder.join(&format!("{}.session", kind.session)) }
+    pub(crate) fn new(site: &Site, way: Way) -> Self {
+        Self { way, session: site.folder.join(&format!("{}.session", way.session)) }
     }
 
     /// Gets the page in a full handshake and saves the session, where one is given.
@@ -56,15 +40,16 @@ impl Visitor {
     #[track_caller]
     pub(crate) fn comes_back(&self, courser: &Courser) -> Option<Said> {
         let session = self.session.display();
-        let said = openssl(courser.address(), &format!("{} -sess_in {session}", self.kind.flags))?;
+        let said = openssl(courser.address(), &format!("{} -sess_in {session}", self.way.flags))?;
         said.has_page();
         Some(said)
     }
 
     #[track_caller]
     fn visit(&self, courser: &Courser, arguments: &str, how: &str) -> Option<Said> {
-        let said = openssl(courser.address(), &format!("{} {arguments}", self.kind.flags))?;
-        said.has_page().has(&format!("{how}, {}, Cipher is", self.kind.version));
+        let said = openssl(courser.address(), &format!("{} {arguments}", self.way.flags))?;
+        let version = if self.way.version == Version::Tls12 { "TLSv1.2" } else { "TLSv1.3" };
+        said.has_page().has(&format!("{how}, {version}, Cipher is"));
         Some(said)
     }
 }
