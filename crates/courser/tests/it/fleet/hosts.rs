@@ -113,6 +113,14 @@ impl Member {
         });
     }
 
+    /// Waits until it is sent something from now on.
+    #[track_caller]
+    pub(super) fn hears_something_new(&self) {
+        let received = |status: &Value| status["messages"]["received"]["messages"].as_u64();
+        let before = received(&self.status());
+        self.wait("a message", |status| (received(status) > before).then_some(()));
+    }
+
     /// Waits until it holds so many sessions.
     #[track_caller]
     pub(super) fn holds(&self, sessions: u64) {
