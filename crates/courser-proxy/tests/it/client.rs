@@ -1,4 +1,4 @@
-//! A client that returns.
+//! A client that returns, and one who has recorded it.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -42,15 +42,30 @@ impl Client {
         connection.leave(self);
     }
 
+    /// The ClientHello that offers its session, as anyone on the wire can record it. The session stays.
+    pub(crate) fn hello(&mut self) -> Vec<u8> {
+        let (mut tls, mut hello) = (self.begin(), Vec::new());
+        tls.process(&mut [], &mut Vec::new(), &mut hello).unwrap();
+        self.purse = tls.into_purse();
+        hello
+    }
+
     fn connect(&mut self, address: SocketAddr) -> Connection {
-        let name = ServerName::parse("server.example").unwrap();
-        let tls = ClientConnection::new(&self.terms, &name, std::mem::take(&mut self.purse)).unwrap();
-        let stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut connection = Connection { tls, stream };
+        let mut connection = Connection { tls: self.begin(), stream: dial(address) };
         connection.shake_hands();
         connection
     }
+
+    fn begin(&mut self) -> ClientConnection {
+        let name = ServerName::parse("server.example").unwrap();
+        ClientConnection::new(&self.terms, &name, std::mem::take(&mut self.purse)).unwrap()
+    }
+}
+
+fn dial(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
 }
 
 struct Connection {
@@ -80,5 +95,25 @@ impl Connection {
         let resumed = self.tls.facts().unwrap().resumed;
         client.purse = self.tls.into_purse();
         resumed
+    }
+}
+
+/// A connection of one who has nothing of a client but its ClientHello.
+pub(crate) struct Impostor(TcpStream);
+
+impl Impostor {
+    pub(crate) fn say(address: SocketAddr, hello: &[u8]) -> Self {
+        let mut stream = dial(address);
+        stream.write_all(hello).unwrap();
+        Self(stream)
+    }
+
+    /// The server's next record: its type, and what is in it.
+    pub(crate) fn hear(&mut self) -> (u8, Vec<u8>) {
+        let mut header = [0; 5];
+        self.0.read_exact(&mut header).unwrap();
+        let mut content = vec![0; usize::from(u16::from_be_bytes([header[3], header[4]]))];
+        self.0.read_exact(&mut content).unwrap();
+        (header[0], content)
     }
 }
