@@ -1,7 +1,7 @@
 //! A client that returns, and one who has recorded it.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 
 use courser_tls::State;
 use courser_tls::client::{ClientConnection, ClientTerms, Engine, Offer, Purse, Resume, ServerName};
@@ -115,5 +115,12 @@ impl Impostor {
         let mut content = vec![0; usize::from(u16::from_be_bytes([header[3], header[4]]))];
         self.0.read_exact(&mut content).unwrap();
         (header[0], content)
+    }
+
+    /// Sends `records`, and waits until the server has ended the connection.
+    pub(crate) fn end_with(mut self, records: &[u8]) {
+        self.0.write_all(records).unwrap();
+        self.0.shutdown(Shutdown::Write).unwrap();
+        self.0.read_to_end(&mut Vec::new()).unwrap();
     }
 }

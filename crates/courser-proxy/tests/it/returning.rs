@@ -126,6 +126,49 @@ fn a_client_that_ends_with_an_alert_ends_its_session_everywhere() {
 }
 
 #[test]
+fn a_stranger_cannot_end_a_session_whose_id_it_has_seen() {
+    let [a, b] = pair();
+    for (number, (forgery, records)) in forgeries().into_iter().enumerate() {
+        let mut owner = Client::by_id();
+        owner.visit(a.address);
+        b.wait_for_sessions(2 * number + 1);
+        let mut impostor = Impostor::say(a.address, &owner.hello());
+        let flight = [impostor.hear(), impostor.hear(), impostor.hear()].map(|(kind, _)| kind);
+        assert_eq!(flight, [HANDSHAKE, CHANGE_CIPHER_SPEC, HANDSHAKE], "the host resumes the session");
+        impostor.end_with(&records);
+        assert!(owner.visit(a.address), "{forgery} ended the session");
+        // What this host had to tell of it would be there before what it tells of another session.
+        Client::by_id().visit(a.address);
+        b.wait_for_sessions(2 * number + 2);
+        assert!(owner.visit(b.address), "{forgery} ended the session on the other host");
+    }
+}
+
+/// What one can say who has a client's ClientHello but not its master secret, once the host has agreed to resume.
+fn forgeries() -> [(&'static str, Vec<u8>); 4] {
+    let alert = record(ALERT, &[2, 40]);
+    let finished = [record(CHANGE_CIPHER_SPEC, &[1]), record(HANDSHAKE, &[0x5a; 40])].concat();
+    [
+        ("an alert in the clear", alert.clone()),
+        ("a Finished under another key", finished.clone()),
+        ("both", [finished, alert].concat()),
+        (
+            "an alert under another key",
+            [record(CHANGE_CIPHER_SPEC, &[1]), record(ALERT, &[0x5a; 26])].concat(),
+        ),
+    ]
+}
+
+/// A record of TLS 1.2 (RFC 5246, section 6.2.1).
+fn record(kind: u8, content: &[u8]) -> Vec<u8> {
+    [&[kind, 3, 3, 0, u8::try_from(content.len()).unwrap()], content].concat()
+}
+
+const CHANGE_CIPHER_SPEC: u8 = 20;
+const ALERT: u8 = 21;
+const HANDSHAKE: u8 = 22;
+
+#[test]
 fn a_client_that_asks_too_often_is_served_without_asking() {
     let (a, b) = (place(), place());
     let none = Rate { per_second: 0, burst: 0 };
