@@ -1,5 +1,6 @@
 //! ARCHITECTURE.md, held to what the manifests and the sources say: the edges that it allows, the absences that it
-//! promises, the files that it names. Who needs an edge more changes the page, with the reason in the commit.
+//! promises, the files that it names. Who needs an edge more changes the page, with the reason in the commit. Beside it
+//! `fuzz/README.md`, held to the targets that are there.
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
@@ -75,6 +76,20 @@ fn the_codemap_names_every_file() {
     let real: BTreeSet<_> = crates.iter().flat_map(|folder| modules(folder)).collect();
     let odd: Vec<_> = named.symmetric_difference(&real).collect();
     assert!(odd.is_empty(), "named in ARCHITECTURE.md or there, but not both: {odd:#?}");
+}
+
+#[test]
+fn the_page_on_fuzzing_names_every_target_and_where_its_properties_stand() {
+    let page = fs::read_to_string(root().join("fuzz/README.md")).unwrap();
+    let (table, rest) = page.split_once("\n```\n").unwrap();
+    let (_, properties) = rest.split_once("What has to hold").unwrap();
+    let row = |line: &str| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_owned());
+    let named: BTreeSet<_> = table.lines().filter_map(row).collect();
+    let files = children(&root().join("fuzz/fuzz_targets"));
+    let real: BTreeSet<_> = files.iter().map(|path| file_name(path).replace(".rs", "")).collect();
+    assert_eq!(named, real);
+    let silent: Vec<_> = real.iter().filter(|target| !properties.contains(&format!("`{target}`"))).collect();
+    assert!(silent.is_empty(), "nothing is said of what has to hold for {silent:?}");
 }
 
 #[test]
