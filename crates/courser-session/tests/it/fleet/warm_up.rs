@@ -20,7 +20,8 @@ fn a_host_that_starts_gets_what_the_richest_peer_has() {
     assert!(sessions.iter().all(|session| segment.has(joiner, session)));
     let status = segment.status(joiner);
     assert_eq!((status.warm_up, status.warmed_up), (WarmUpStatus::Done, 3000));
-    assert_eq!(segment.status(0).sent.bytes, segment.status(0).sent.bytes.min(5000), "a was not asked");
+    let sent = segment.status(0).sent.bytes;
+    assert!(sent <= 5000, "a was not asked, and sent {sent} bytes");
 }
 
 #[test]
