@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 use std::rc::Rc;
+use std::task::Poll;
 use std::time::Duration;
 
 use courser_store::{Access, StoreMiss};
@@ -9,9 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::spawn_local;
 
-use crate::support::{MINUTE, NAME, Watched, worker};
-
-const SHORT: Duration = Duration::from_millis(100);
+use crate::support::{MINUTE, NAME, PATIENT, SHORT, Watched, worker};
 
 const GREETING: &[u8] = b"%1\r\n$5\r\nproto\r\n:3\r\n";
 
@@ -76,8 +75,9 @@ fn answers(asked: &[u8], behaviour: &Behaviour) -> Vec<u8> {
     String::from_utf8_lossy(asked).split("\r\n").flat_map(line).collect()
 }
 
-async fn short(url: &str) -> Watched {
-    let store = Watched::with(url, Access::default(), SHORT);
+/// A store that lets us in.
+async fn connected(behaviour: Behaviour, timeout: Duration) -> Watched {
+    let store = Watched::with(&start(behaviour).await, Access::default(), timeout);
     store.until_available().await;
     store
 }
@@ -100,10 +100,9 @@ fn one_that_never_lets_anybody_in_is_never_waited_for() {
         worker(async {
             let store = Watched::with(&start(behaviour).await, Access::default(), SHORT);
             for _ in 0..10 {
-                let (answer, took) = store.timed_get(&NAME).await;
-                assert_eq!(answer, Err(StoreMiss::Unavailable));
-                assert!(took < SHORT, "{took:?}");
+                assert_eq!(store.get_at_once(&NAME), Poll::Ready(Err(StoreMiss::Unavailable)));
             }
+            assert_eq!(["gets", "skipped"].map(|name| store.count(name)), [0, 10], "it is not asked");
             store.store.put(&NAME, b"waits a second for a connection", MINUTE);
             store.until_line("left alone").await;
             store.until_count("dropped", 1).await;
@@ -127,16 +126,10 @@ fn answers_that_are_none_are_counted_and_cost_no_wait() {
     ];
     for said in garbage {
         worker(async {
-            let store = short(&start(Behaviour::Answers(said.into())).await).await;
-            let (answer, took) = store.timed_get(&NAME).await;
-            assert_eq!(
-                answer,
-                Err(StoreMiss::Garbage),
-                "{:?}",
-                String::from_utf8_lossy(&said[..said.len().min(40)])
-            );
-            assert!(took < SHORT, "{took:?}");
-            assert_eq!(store.count("garbage"), 1);
+            let store = connected(Behaviour::Answers(said.into()), PATIENT).await;
+            let shown = String::from_utf8_lossy(&said[..said.len().min(40)]);
+            assert_eq!(store.store.get(&NAME).await, Err(StoreMiss::Garbage), "{shown:?}");
+            assert_eq!(["garbage", "timeouts"].map(|name| store.count(name)), [1, 0]);
         });
     }
 }
@@ -148,13 +141,11 @@ fn errors_are_counted_and_cost_no_wait() {
     for error in errors {
         worker(async {
             let said = format!("-{error}\r\n").into_bytes();
-            let store = short(&start(Behaviour::Answers(said.into())).await).await;
+            let store = connected(Behaviour::Answers(said.into()), PATIENT).await;
             for _ in 0..20 {
-                let (answer, took) = store.timed_get(&NAME).await;
-                assert_eq!(answer, Err(StoreMiss::Refused), "{error}");
-                assert!(took < SHORT, "{took:?}");
+                assert_eq!(store.store.get(&NAME).await, Err(StoreMiss::Refused), "{error}");
             }
-            assert_eq!(store.count("errors"), 20);
+            assert_eq!(["errors", "timeouts"].map(|name| store.count(name)), [20, 0]);
             assert_eq!(store.lines().len(), 1, "{:?}", store.lines());
             assert!(store.store.is_available());
         });
@@ -164,7 +155,7 @@ fn errors_are_counted_and_cost_no_wait() {
 #[test]
 fn an_answer_that_never_ends_is_hung_up_on() {
     worker(async {
-        let store = short(&start(Behaviour::Endless).await).await;
+        let store = connected(Behaviour::Endless, SHORT).await;
         while store.store.is_available() {
             assert_eq!(store.store.get(&NAME).await, Err(StoreMiss::Timeout));
         }
@@ -177,13 +168,12 @@ fn an_answer_that_never_ends_is_hung_up_on() {
 #[test]
 fn one_that_breaks_with_each_answer_is_left_alone_for_longer_and_longer() {
     worker(async {
-        let store = short(&start(Behaviour::Answers(b"\0\0\0\0".as_slice().into())).await).await;
+        let store = connected(Behaviour::Answers(b"\0\0\0\0".as_slice().into()), PATIENT).await;
         while store.count("opened") == 0 {
             store.until_available().await;
-            let (_, took) = store.timed_get(&NAME).await;
-            assert!(took < SHORT, "{took:?}");
+            assert_eq!(store.store.get(&NAME).await, Err(StoreMiss::Garbage));
         }
-        assert_eq!(store.count("garbage"), 5);
+        assert_eq!(["garbage", "timeouts"].map(|name| store.count(name)), [5, 0]);
         assert!(store.lines()[0].contains("not in its protocol"), "{:?}", store.lines());
     });
 }

@@ -1,17 +1,12 @@
 //! A store that stops, dies and comes back: what that costs those who ask, and what a person reads of it.
 
-use std::time::Duration;
+use std::task::Poll;
+use std::time::Instant;
 
 use courser_store::{Access, StoreMiss};
 use courser_testkit::{Engine, Signal};
 
-use crate::support::{MINUTE, NAME, TIMEOUT, Watched, worker};
-
-/// The default; short enough that stopping to answer is noticed, long enough for a loaded machine.
-const SHORT: Duration = Duration::from_millis(100);
-
-/// By how much a wait may be longer than it should, on a machine that has other things to do.
-const SLACK: Duration = Duration::from_millis(400);
+use crate::support::{FIVE_WAITS, MINUTE, NAME, SHORT, Watched, worker};
 
 #[test]
 fn a_store_that_stops_answering_costs_five_waits_and_is_used_again_when_it_answers() {
@@ -23,19 +18,19 @@ fn a_store_that_stops_answering_costs_five_waits_and_is_used_again_when_it_answe
             store.put(&NAME, b"value").await;
 
             server.signal(Signal::SIGSTOP);
-            let mut waits = 0;
+            let (mut waits, began) = (0, Instant::now());
             while store.store.is_available() {
-                let (answer, took) = store.timed_get(&NAME).await;
-                assert_eq!(answer, Err(StoreMiss::Timeout));
-                assert!((SHORT..SHORT + SLACK).contains(&took), "{took:?}");
+                assert_eq!(store.store.get(&NAME).await, Err(StoreMiss::Timeout));
                 waits += 1;
             }
+            let took = began.elapsed();
             assert!((1..=5).contains(&waits), "{waits}");
+            assert!((SHORT * waits..FIVE_WAITS).contains(&took), "{waits} waits took {took:?}");
+            let asked = store.count("gets");
             for _ in 0..1000 {
-                let (answer, took) = store.timed_get(&NAME).await;
-                assert_eq!(answer, Err(StoreMiss::Unavailable));
-                assert!(took < SHORT, "{took:?}");
+                assert_eq!(store.get_at_once(&NAME), Poll::Ready(Err(StoreMiss::Unavailable)));
             }
+            assert_eq!(["gets", "skipped"].map(|name| store.count(name)), [asked, 1000], "none is asked");
             store.store.put(&NAME, b"left out", MINUTE);
             assert_eq!(store.count("dropped"), 1);
             store.until_count("open_ms", 1).await;
@@ -62,9 +57,8 @@ fn a_server_that_restarts_is_used_again_and_gets_what_was_put_meanwhile() {
             store.put(&NAME, b"value").await;
             server.kill();
             store.until("the loss is noticed", || !store.store.is_available()).await;
-            let (answer, took) = store.timed_get(&NAME).await;
-            assert_eq!(answer, Err(StoreMiss::Unavailable));
-            assert!(took < TIMEOUT, "{took:?}");
+            assert_eq!(store.get_at_once(&NAME), Poll::Ready(Err(StoreMiss::Unavailable)));
+            assert_eq!(["gets", "skipped"].map(|name| store.count(name)), [0, 1], "it is not asked");
             server.restart();
             store.until_available().await;
             assert_eq!(store.store.get(&NAME).await, Ok(None), "it kept nothing on disk");
@@ -81,7 +75,7 @@ fn a_put_without_a_connection_waits_for_one() {
         worker(async {
             let store = Watched::new(&format!("redis://{}", server.address()));
             assert!(!store.store.is_available(), "nothing has run yet but the constructor");
-            assert_eq!(store.store.get(&NAME).await, Err(StoreMiss::Unavailable));
+            assert_eq!(store.get_at_once(&NAME), Poll::Ready(Err(StoreMiss::Unavailable)));
             store.put(&NAME, b"value").await;
             assert_eq!(store.store.get(&NAME).await, Ok(Some(b"value".to_vec())));
         });
