@@ -1,7 +1,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
-use std::process::Command;
 
 use courser_net::{ConnectErrorKind, Connector, Stream};
+use courser_testkit::network::{inside, sh};
 
 use crate::run;
 
@@ -9,9 +9,6 @@ const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// Local ports of the namespace in which they run out.
 const PORTS: usize = 4;
-
-/// Tells the second run of this program, in its own network namespace, from the first.
-const INSIDE: &str = "COURSER_NET_TEST_NAMESPACE";
 
 fn listener() -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind((LOOPBACK, 0)).unwrap();
@@ -64,12 +61,12 @@ fn a_source_of_another_machine_or_family_is_told_apart() {
 /// A range of four local ports is enough for eight connections to two targets, and no more.
 #[test]
 fn each_target_has_all_local_ports_and_running_out_says_so() {
-    if std::env::var_os(INSIDE).is_some() {
-        exhaust(Some(LOOPBACK));
-        exhaust(None);
-    } else {
-        in_a_namespace("connect::each_target_has_all_local_ports_and_running_out_says_so");
+    if !inside("connect::each_target_has_all_local_ports_and_running_out_says_so") {
+        return;
     }
+    sh("echo 50000 50003 >/proc/sys/net/ipv4/ip_local_port_range");
+    exhaust(Some(LOOPBACK));
+    exhaust(None);
 }
 
 fn exhaust(source: Option<IpAddr>) {
@@ -91,22 +88,4 @@ fn bind_outside_the_range() -> (TcpListener, SocketAddr) {
     let free = (20_000..30_000).find_map(|port| TcpListener::bind((LOOPBACK, port)).ok()).unwrap();
     let address = free.local_addr().unwrap();
     (free, address)
-}
-
-/// Runs one test of this program again where only [`PORTS`] local ports exist.
-fn in_a_namespace(test: &str) {
-    let script =
-        "ip link set lo up && echo 50000 50003 >/proc/sys/net/ipv4/ip_local_port_range && exec \"$@\"";
-    let program = std::env::current_exe().unwrap();
-    let unshare = |command: &str| {
-        let mut unshare = Command::new("unshare");
-        unshare.args(["--net", "--map-root-user", "sh", "-c", command, "sh"]);
-        unshare
-    };
-    if !unshare("ip link set lo up").output().is_ok_and(|output| output.status.success()) {
-        return println!("skipped: no network namespace can be made here (unshare, ip)");
-    }
-    let output = unshare(script).arg(program).args(["--exact", test]).env(INSIDE, "1").output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
 }

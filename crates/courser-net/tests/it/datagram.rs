@@ -1,17 +1,14 @@
 use std::net::{SocketAddr, UdpSocket};
-use std::process::Command;
 use std::time::Duration;
 
 use courser_net::datagram::{Batch, Interface, Outgoing, UnsentKind};
 use courser_net::{DatagramSettings, DatagramSocket, Datagrams};
+use courser_testkit::network::{inside, sh};
 
 use crate::run;
 
 /// Longer than any datagram takes on one machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Tells the second run of this program, in its own network namespace, from the first.
-const INSIDE: &str = "COURSER_NET_TEST_SEGMENT";
 
 fn settings(listen: &str) -> DatagramSettings {
     DatagramSettings { listen: listen.parse().unwrap(), interface: None, hops: 1, same_machine: true }
@@ -33,6 +30,15 @@ fn open(settings: &DatagramSettings) -> (Datagrams, SocketAddr) {
 
 fn to(to: SocketAddr, bytes: &[u8]) -> Outgoing<'_> {
     Outgoing { to, bytes }
+}
+
+/// Whether there is any; says so if not.
+fn has_ipv6() -> bool {
+    let has = UdpSocket::bind("[::1]:0").is_ok();
+    if !has {
+        println!("skipped: this machine has no IPv6");
+    }
+    has
 }
 
 /// Waits for `count` datagrams.
@@ -67,8 +73,8 @@ fn one_payload_reaches_many_and_many_payloads_reach_one() {
 
 #[test]
 fn ipv6_as_well() {
-    if UdpSocket::bind("[::1]:0").is_err() {
-        return println!("skipped: this machine has no IPv6");
+    if !has_ipv6() {
+        return;
     }
     run(async {
         let ((a, from), (b, address)) = (open(&settings("[::1]:0")), open(&settings("[::1]:0")));
@@ -128,9 +134,15 @@ fn the_payload_is_what_a_frame_carries() {
     assert_eq!(socket.payload_limit(&["127.0.0.1:9".parse().unwrap()]), 1472);
     assert_eq!(socket.payload_limit(&[]), 1472);
     assert!(socket.receive_buffer().unwrap() >= 64 * 1024);
-    if let Ok(socket) = DatagramSocket::open(&settings("[::1]:0")) {
-        assert_eq!(socket.payload_limit(&["[::1]:9".parse().unwrap()]), 1452);
+}
+
+#[test]
+fn ipv6_has_a_longer_header() {
+    if !has_ipv6() {
+        return;
     }
+    let socket = DatagramSocket::open(&settings("[::1]:0")).unwrap();
+    assert_eq!(socket.payload_limit(&["[::1]:9".parse().unwrap()]), 1452);
 }
 
 #[test]
@@ -158,9 +170,10 @@ fn an_address_that_cannot_be_used_says_why() {
 /// Two members of a group on one machine, and one that answers the other alone.
 #[test]
 fn a_multicast_group_is_heard_and_its_members_answer_one_another() {
-    if std::env::var_os(INSIDE).is_none() {
-        return in_a_namespace("datagram::a_multicast_group_is_heard_and_its_members_answer_one_another");
+    if !inside("datagram::a_multicast_group_is_heard_and_its_members_answer_one_another") {
+        return;
     }
+    set_up_two_segments();
     for (group, other) in [("239.1.1.1:0", "239.1.1.2"), ("[ff02::1:7]:0", "ff02::1:8")] {
         let first = DatagramSocket::open(&on_interface(group.parse().unwrap(), "segment")).unwrap();
         let group = first.address();
@@ -203,34 +216,20 @@ async fn among_members(
 
 #[test]
 fn a_group_without_a_way_to_it_says_so() {
-    if std::env::var_os(INSIDE).is_none() {
-        return in_a_namespace("datagram::a_group_without_a_way_to_it_says_so");
+    if !inside("datagram::a_group_without_a_way_to_it_says_so") {
+        return;
     }
+    set_up_two_segments();
     let error = DatagramSocket::open(&settings("239.1.1.1:0")).unwrap_err().to_string();
     assert!(error.starts_with("no way to the multicast group 239.1.1.1:0: name the interface"), "{error}");
 }
 
-/// Runs one test of this program again in a namespace of its own with two segments.
-fn in_a_namespace(test: &str) {
-    let script = "set -e; ip link set lo up
-        n=1; for name in segment elsewhere; do
+/// Two interfaces of this namespace, each with the whole segment behind it.
+fn set_up_two_segments() {
+    sh("n=1; for name in segment elsewhere; do
             ip link add $name type veth peer name ${name}-peer
             ip link set ${name}-peer up; ip link set $name mtu 1400 up
             ip addr add 10.77.$n.1/24 dev $name; ip addr add fd77:$n::1/64 dev $name nodad
             n=$((n + 1))
-        done; exec \"$@\"";
-    let program = std::env::current_exe().unwrap();
-    let unshare = |command: &str| {
-        let mut unshare = Command::new("unshare");
-        unshare.args(["--net", "--map-root-user", "sh", "-c", command, "sh"]);
-        unshare
-    };
-    let possible = unshare("ip link add near type veth peer name far").output();
-    if !possible.is_ok_and(|output| output.status.success()) {
-        return println!("skipped: no network namespace can be made here (unshare, ip)");
-    }
-    let output = unshare(script).arg(program).args(["--exact", test]).env(INSIDE, "1").output().unwrap();
-    let text =
-        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+        done");
 }
