@@ -1,40 +1,70 @@
 //! Sessions that go from host to host of a fleet: while a certificate is renewed, between listeners that have no name,
 //! and until their lifetime is over.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use courser_testkit::KeyType::EcdsaP256;
 use courser_testkit::client::Intruder;
 use courser_testkit::courser::Setup;
-use courser_testkit::{Courser, Leaf, TestCa};
+use courser_testkit::{Leaf, TestCa, free_port};
 use serde_json::Value;
 
-use super::{Outcome, PSK, TICKET, quoted, visit};
+use super::{Outcome, is_resumed_elsewhere, quoted, visit};
 use crate::fleet::keygen;
 use crate::stage::eventually;
-use crate::support::Site;
+use crate::support::{Site, WAYS};
 
-fn with_key(setup: Setup, site: &Site) -> Setup {
-    setup.arg("--fleet-key").arg(site.folder.join("fleet.key"))
+/// Where the hosts of a fleet hear each other.
+struct Fleet {
+    key: PathBuf,
+    ports: [u16; 3],
+}
+
+impl Fleet {
+    fn new(site: &Site) -> Self {
+        Self { key: keygen(site.folder.path(), "fleet.key"), ports: [(); 3].map(|()| free_port()) }
+    }
+
+    /// The address of a host, and those of the others.
+    fn addresses(&self, own: usize) -> (String, Vec<String>) {
+        let address = |port: &u16| format!("127.0.0.1:{port}");
+        let others = self.ports.iter().filter(|port| **port != self.ports[own]);
+        (address(&self.ports[own]), others.map(address).collect())
+    }
+
+    /// A host by flags.
+    fn host(&self, own: usize, setup: Setup) -> Setup {
+        let (listen, peers) = self.addresses(own);
+        let setup = setup.arg("--fleet-key").arg(&self.key).args(["--fleet-name", &format!("host-{own}")]);
+        let setup = setup.args(["--fleet-listen", &listen]);
+        peers.iter().fold(setup, |setup, peer| setup.args(["--fleet-peer", peer]))
+    }
+
+    /// The same in a file.
+    fn section(&self, own: usize) -> String {
+        let (listen, peers) = self.addresses(own);
+        let key = quoted(&self.key);
+        format!("[fleet]\nname = \"host-{own}\"\nkey = {key}\nlisten = {listen:?}\npeer = {peers:?}\n")
+    }
 }
 
 /// A fleet is given a new certificate host by host: meanwhile some show the old one and some the new.
 #[test]
 fn sessions_are_resumed_while_the_servers_certificate_is_renewed() {
     let site = Site::new();
-    keygen(site.folder.path(), "fleet.key");
-    let host = |name: &str| {
+    let fleet = Fleet::new(&site);
+    let host = |own: usize, name: &str| {
         let certificate = site.ca.issue(&Leaf::new(EcdsaP256)).write_combined(&site.folder, name);
-        with_key(site.setup().cert(certificate), &site).start()
+        fleet.host(own, site.setup().cert(certificate)).start()
     };
-    let (old, new) = (host("old"), host("new"));
-    for way in [TICKET, PSK] {
+    let (old, new) = (host(0, "old"), host(1, "new"));
+    for way in WAYS {
         for (made, offered) in [(&old, &new), (&new, &old)] {
             let client = Intruder::new(way.version, EcdsaP256, way.resume);
             client.collect();
             assert_eq!(visit(&client.at(made.address(), "localhost")), Outcome::Full);
             client.offer();
-            assert_eq!(visit(&client.at(offered.address(), "localhost")), Outcome::Resumed);
+            is_resumed_elsewhere(way, &client.at(offered.address(), "localhost"));
         }
     }
 }
@@ -44,33 +74,35 @@ fn sessions_are_resumed_while_the_servers_certificate_is_renewed() {
 #[test]
 fn hosts_with_other_addresses_and_no_names_are_a_fleet_too() {
     let site = Site::new();
-    let key = keygen(site.folder.path(), "fleet.key");
+    let fleet = Fleet::new(&site);
     let cert = quoted(&site.cert(EcdsaP256));
     let listener = format!("[[listener]]\nlisten = \"127.0.0.1:0\"\nbackend = \"BACKEND\"\ncert = {cert}\n");
-    let fleet = format!("[fleet]\nkey = {}\n", quoted(&key));
-    let host = || site.configured(&format!("{fleet}{listener}")).start();
-    let (one, other) = (host(), host());
-    let flags = with_key(site.serve(&[EcdsaP256]), &site).start();
-    for way in [TICKET, PSK] {
+    let host = |own: usize| site.configured(&format!("{}{listener}", fleet.section(own))).start();
+    let (one, other) = (host(0), host(1));
+    let flags = fleet.host(2, site.serve(&[EcdsaP256])).start();
+    for way in WAYS {
         for offered in [&other, &flags] {
             let client = Intruder::new(way.version, EcdsaP256, way.resume);
             client.collect();
             assert_eq!(visit(&client.at(one.address(), "localhost")), Outcome::Full);
             client.offer();
-            assert_eq!(visit(&client.at(offered.address(), "localhost")), Outcome::Resumed);
+            is_resumed_elsewhere(way, &client.at(offered.address(), "localhost"));
         }
     }
 }
 
-/// Each host renews the ticket that it is shown; the lifetime is still that of the first handshake.
+/// Each host renews the ticket that it is shown, or is told of the ID; the lifetime is still that of the first handshake.
 #[test]
 fn a_session_handed_to_and_fro_ends_with_its_lifetime() {
-    for way in [TICKET, PSK] {
+    for way in WAYS {
         let (site, clients) = (Site::new(), TestCa::named("clients"));
-        keygen(site.folder.path(), "fleet.key");
+        let fleet = Fleet::new(&site);
         let ca = site.folder.write("clients.pem", clients.root_pem());
-        let host = || mutual(&site, &ca);
-        let hosts = [host(), host()];
+        let hosts = [0, 1].map(|own| {
+            let setup =
+                site.serve(&[EcdsaP256]).args(["--session-lifetime", "3s", "--client-auth", "required"]);
+            fleet.host(own, setup.arg("--client-ca").arg(&ca)).start()
+        });
         let client = Intruder::new(way.version, EcdsaP256, way.resume);
         client.show(Some(&clients.issue(&Leaf::new(EcdsaP256).of_client("alice"))));
         client.renew();
@@ -80,6 +112,7 @@ fn a_session_handed_to_and_fro_ends_with_its_lifetime() {
             visit(&client.at(hosts[visits % 2].address(), "localhost"))
         };
         assert_eq!(come(), Outcome::Full);
+        eventually("the session is where it is offered", || come() == Outcome::Resumed);
         eventually("the lifetime of the session is over", || come() == Outcome::Full);
         assert!(visits > 3, "it was resumed {} times", visits - 2);
         // Two workers write the log: the last visit need not be the last line.
@@ -87,9 +120,4 @@ fn a_session_handed_to_and_fro_ends_with_its_lifetime() {
         let over = |line: &&Value| line["miss"] == "expired" && line["client_cert"] == "alice";
         assert_eq!(lines.iter().filter(over).count(), 1, "{lines:#?}");
     }
-}
-
-fn mutual(site: &Site, ca: &Path) -> Courser {
-    let setup = site.serve(&[EcdsaP256]).args(["--session-lifetime", "3s", "--client-auth", "required"]);
-    with_key(setup.arg("--client-ca").arg(ca), site).start()
 }
