@@ -2,24 +2,29 @@
 
 use std::time::Duration;
 
-use courser_session::fleet::WarmUpStatus;
+use courser_session::fleet::{Refusal, WarmUpStatus};
+use courser_session::{Lifespan, Miss};
 
 use super::host::{Host, Settings};
 use super::ledger::Violation;
 use super::network::{Recorded, Weather, index};
 use super::sabotage::Sabotage;
 use super::story::{Twist, right_clock};
-use super::workload::Workload;
+use super::workload::{Workload, byte};
 use super::world::{Event, World};
 use super::{HOSTS, held};
-use crate::Random;
+use crate::{Random, policy};
 
 /// A calm world without a story, whose hosts know each other.
 fn calm_world(seed: u64, clocks: impl Fn(usize) -> i64, cache_bytes: usize) -> World {
     let lifetime = Duration::from_secs(600);
     let settings = Settings { lifetime, cache_bytes, epoch_seconds: 8 * 3600, secrets: vec![1] };
     let host = |number| Host::new(number, number % 2 == 0, clocks(number), settings.clone());
-    let mut world = World::new(seed, (0..HOSTS).map(host).collect(), Workload::NONE, Sabotage::None);
+    acquainted(seed, (0..HOSTS).map(host).collect())
+}
+
+fn acquainted(seed: u64, hosts: Vec<Host>) -> World {
+    let mut world = World::new(seed, hosts, Workload::NONE, Sabotage::None);
     pass(&mut world, 3000);
     world
 }
@@ -169,6 +174,112 @@ fn a_host_with_a_clock_an_hour_off_is_named_and_changes_nothing() {
             let ahead =
                 peer.filter(|peer| peer.is_clock_off).map(|peer| peer.clock_ahead_ms - (off - host.clock_ms));
             assert!(ahead.is_some_and(|difference| difference.abs() < 100), "{}: {peer:?}", host.name);
+        }
+    }
+}
+
+/// The host in [`world_with_a_clock_off`] whose clock is.
+const ODD: usize = 3;
+
+/// Three hosts whose clocks are right to a second, and one whose clock is off by so much.
+fn world_with_a_clock_off(off_ms: i64, ratchets: bool, epoch_seconds: u64) -> World {
+    let lifetime = Duration::from_secs(600);
+    let settings = Settings { lifetime, cache_bytes: 1 << 20, epoch_seconds, secrets: vec![1] };
+    let clocks = [(false, -1000), (true, 0), (false, 1000), (ratchets, off_ms)];
+    let host = |(number, (ratchets, clock))| Host::new(number, ratchets, clock, settings.clone());
+    let mut world = acquainted(7, clocks.into_iter().enumerate().map(host).collect());
+    // What has to reach whom is the tests' affair.
+    world.calm_since = None;
+    world
+}
+
+/// What becomes of a ticket of one host at another.
+fn ticket(world: &mut World, from: usize, to: usize) -> Result<(), Miss> {
+    let nonce = std::array::from_fn(|_| byte(&mut world.random));
+    let (maker, opener) = (&world.hosts[from], &world.hosts[to]);
+    let (made, now) = (maker.wall(world.time), opener.wall(world.time));
+    let lifespan = Lifespan::new(made, maker.settings.lifetime);
+    let ticket = maker.ticketer.seal(&policy("a"), lifespan, b"a state", nonce, made);
+    opener.ticketer.open(&policy("a"), &ticket.expect("it begins to live"), now).map(drop)
+}
+
+/// How far one host takes another one's clock to be ahead, and whether it says that this is too much.
+fn clock_of(world: &World, other: usize, by: usize) -> (i64, bool) {
+    let host = &world.hosts[by];
+    let status = host.member.as_ref().expect("it is up").status(host.now(world.time));
+    let name = Some(world.hosts[other].name.as_str());
+    let peer = status.peers.iter().find(|peer| peer.name.as_deref() == name).expect("they know each other");
+    (peer.clock_ahead_ms, peer.is_clock_off)
+}
+
+#[test]
+fn clocks_may_differ_by_a_minute_and_beyond_that_a_host_is_named_and_gives_nothing() {
+    for off in [1, 30, 50, 58, 62, 70, 120, 3600].into_iter().flat_map(|off| [off, -off]) {
+        let mut world = world_with_a_clock_off(off * 1000, off > 0, 8 * 3600);
+        let is_near = off.abs() <= 60;
+        let (theirs, ours) = (make(&mut world, ODD), make(&mut world, 1));
+        pass(&mut world, 100);
+        for host in 0..ODD {
+            assert_eq!(resumes(&mut world, host, theirs), is_near, "pushed by the one that is {off} s off");
+            assert!(resumes(&mut world, host, ours), "the others go on beside one that is {off} s off");
+            look_at_the_clock(&mut world, host, ODD);
+            look_at_the_clock(&mut world, ODD, host);
+        }
+        assert_eq!(resumes(&mut world, ODD, ours), is_near, "pushed to the one that is {off} s off");
+        if !is_near {
+            nothing_is_taken(&mut world, theirs, ours);
+        }
+    }
+}
+
+/// A host knows how far the clock of another one is off, names it if that is too far, and takes its tickets as far as they
+/// live by its own clock.
+fn look_at_the_clock(world: &mut World, host: usize, other: usize) {
+    let differ = world.hosts[other].clock_ms - world.hosts[host].clock_ms;
+    let (ahead, is_named) = clock_of(world, other, host);
+    assert!((ahead - differ).abs() < 100, "{ahead} ms for {differ} ms");
+    assert_eq!(is_named, differ.abs() > 60_000, "a clock {differ} ms ahead");
+    let expected = match differ {
+        ..=-600_000 => Err(Miss::Expired),
+        -599_999..=60_000 => Ok(()),
+        60_001.. => Err(Miss::NotYetValid),
+    };
+    assert_eq!(ticket(world, other, host), expected, "a clock {differ} ms ahead");
+}
+
+/// Nor is anything taken from the one with the wrong clock that was asked for, nor a deletion.
+fn nothing_is_taken(world: &mut World, theirs: usize, ours: usize) {
+    expect(world.pull(ODD, ours));
+    (0..ODD).for_each(|host| expect(world.pull(host, theirs)));
+    let (id, now) = (world.ledger.made[ours].session.id, world.hosts[ODD].now(world.time));
+    world.hosts[ODD].member.as_mut().expect("it is up").deleted(&id, now);
+    expect(world.settle(ODD));
+    pass(world, 1500);
+    assert!(!resumes(world, ODD, ours));
+    for host in 0..ODD {
+        assert!(!resumes(world, host, theirs) && resumes(world, host, ours));
+        let host = &world.hosts[host];
+        let status = host.member.as_ref().expect("it is up").status(host.now(world.time));
+        assert!(status.refused.get(Refusal::Clock) > 0 && status.received.deleted == 0, "{status:?}");
+    }
+}
+
+#[test]
+fn clocks_that_differ_by_less_than_a_minute_lose_nothing_while_keys_roll() {
+    for off in [-58_000, 58_000] {
+        for ratchets in [true, false] {
+            let mut world = world_with_a_clock_off(off, ratchets, 60);
+            for _ in 0..300 {
+                let (theirs, ours) = (make(&mut world, ODD), make(&mut world, 1));
+                pass(&mut world, 500);
+                for host in 0..ODD {
+                    let time = world.time;
+                    assert!(resumes(&mut world, host, theirs), "{off} ms off, at {time} ms");
+                    assert_eq!(ticket(&mut world, ODD, host), Ok(()), "{off} ms off, at {time} ms");
+                    assert_eq!(ticket(&mut world, host, ODD), Ok(()), "{off} ms off, at {time} ms");
+                }
+                assert!(resumes(&mut world, ODD, ours), "{off} ms off, at {} ms", world.time);
+            }
         }
     }
 }
