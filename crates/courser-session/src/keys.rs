@@ -15,8 +15,8 @@
 //! # A clock that is wrong
 //!
 //! * Up to [`CLOCK_SKEW`](crate::CLOCK_SKEW) from the others: nothing is lost.
-//! * Further behind or ahead: what this host seals opens nowhere else until its clock is right, which costs full
-//!   handshakes. In simple mode its keys follow the clock back as well as forward.
+//! * Further ahead: what this host seals opens nowhere else until its clock is right. Further behind: what the others seal
+//!   does not open here. Either costs full handshakes. In simple mode its keys follow the clock back as well as forward.
 //! * In forward-secret mode keys never go back, since what they were is gone. After a clock that was ahead, this host
 //!   goes on with its newest keys until time has caught up ([`ClockStanding::Behind`]); should that be too far
 //!   away, give it the state of another member. When all hosts were ahead alike, they still agree, and lose nothing.
