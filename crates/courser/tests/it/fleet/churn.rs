@@ -2,15 +2,22 @@
 //! resumed again soon.
 
 use std::fs;
-use std::net::SocketAddr;
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use courser_testkit::KeyType::EcdsaP256;
 use courser_testkit::Signal;
+use courser_testkit::client::{Client, Connection};
 use courser_testkit::network::inside;
+use rustls::ClientConnection;
+use serde_json::Value;
 
 use super::hosts::{Fleet, Member};
 use super::keygen;
-use super::traffic::Traffic;
+use super::traffic::{Ending, Traffic};
+use crate::stage::eventually;
+use crate::support::WAYS;
 
 fn address(fleet: &Fleet, number: usize) -> SocketAddr {
     (fleet.host(number).ip(), 443).into()
@@ -21,7 +28,7 @@ fn busy(fleet: &Fleet) -> (Vec<Member>, Traffic) {
     let members: Vec<_> = (1..=3).map(|number| start(fleet, number)).collect();
     members.iter().for_each(|member| member.hears(2));
     let traffic = Traffic::start(&[1, 2, 3].map(|number| address(fleet, number)));
-    traffic.is_well();
+    traffic.is_well("their first visit");
     (members, traffic)
 }
 
@@ -35,12 +42,67 @@ fn a_host_that_is_killed_comes_back_unnoticed() {
     if inside("fleet::churn::a_host_that_is_killed_comes_back_unnoticed") {
         let fleet = Fleet::new(3);
         let (mut members, traffic) = busy(&fleet);
-        traffic.leave(address(&fleet, 2));
+        traffic.ends(address(&fleet, 2), Ending::Killed);
         members[1].courser.signal(Signal::SIGKILL);
-        traffic.is_well();
+        traffic.is_well("a host was killed");
         members[1] = start(&fleet, 2);
-        traffic.join(address(&fleet, 2));
-        traffic.is_well();
+        traffic.serves(address(&fleet, 2));
+        traffic.is_well("it was started again");
+    }
+}
+
+/// Clients in a hello, and clients that the kernel has accepted and the program has not: with sessions of another host.
+#[test]
+fn a_host_that_is_told_to_end_serves_whom_it_has_let_in() {
+    if !inside("fleet::churn::a_host_that_is_told_to_end_serves_whom_it_has_let_in") {
+        return;
+    }
+    let fleet = Fleet::new(2);
+    let [first, mut second] = [1, 2].map(|number| start(&fleet, number));
+    second.hears(1);
+    let visitors = [WAYS, WAYS, WAYS].as_flattened().iter().map(|way| {
+        let client = Client::new(address(&fleet, 1), way.version, EcdsaP256, way.resume);
+        client.connect().unwrap().get(10, true).unwrap();
+        client
+    });
+    let visitors: Vec<_> = visitors.collect();
+    second.holds(3);
+    let idle = second.courser.descriptors();
+    let (early, late) = visitors.split_at(3);
+    let early: Vec<_> = early.iter().map(|client| Begun::new(client, address(&fleet, 2))).collect();
+    eventually("they are accepted", || second.courser.descriptors() >= idle + 3);
+    second.courser.signal(Signal::SIGSTOP);
+    let late: Vec<_> = late.iter().map(|client| Begun::new(client, address(&fleet, 2))).collect();
+    second.courser.signal(Signal::SIGTERM);
+    second.courser.signal(Signal::SIGCONT);
+    second.courser.wait_stderr_line("draining");
+    early.into_iter().chain(late).for_each(Begun::is_resumed);
+    assert!(second.courser.wait().success());
+    drop(first);
+}
+
+/// A connection on which half a ClientHello has been sent.
+struct Begun {
+    session: ClientConnection,
+    socket: TcpStream,
+    rest: Vec<u8>,
+}
+
+impl Begun {
+    fn new(client: &Client, host: SocketAddr) -> Self {
+        let (mut session, mut socket) = (client.session(), TcpStream::connect(host).unwrap());
+        let mut hello = Vec::new();
+        session.write_tls(&mut hello).unwrap();
+        let rest = hello.split_off(hello.len() / 2);
+        socket.write_all(&hello).unwrap();
+        Self { session, socket, rest }
+    }
+
+    fn is_resumed(mut self) {
+        self.socket.write_all(&self.rest).unwrap();
+        let mut connection = Connection::complete(self.session, self.socket).unwrap();
+        connection.get(10, true).unwrap();
+        assert!(connection.is_resumed());
     }
 }
 
@@ -55,14 +117,20 @@ fn a_fleet_is_restarted_one_by_one_unnoticed() {
     }
 }
 
-/// Takes a host out, restarts it in order, and puts it back.
+/// Restarts a host in order, with clients at it.
+#[track_caller]
 fn restart(fleet: &Fleet, member: &mut Member, number: usize, traffic: &Traffic) {
-    traffic.leave(address(fleet, number));
+    traffic.ends(address(fleet, number), Ending::InOrder);
     member.courser.signal(Signal::SIGTERM);
-    member.courser.wait();
+    assert!(member.courser.wait().success());
+    // To the end of its log.
+    let _ = member.courser.try_wait_stdout(|_| None::<()>);
+    let unserved = |line: &&Value| line["end"] != "done";
+    let lines = member.courser.connections_json(1);
+    assert_eq!(lines.iter().find(unserved), None, "of host {number}");
     *member = start(fleet, number);
-    traffic.join(address(fleet, number));
-    traffic.is_well();
+    traffic.serves(address(fleet, number));
+    traffic.is_well(&format!("host {number} was restarted"));
 }
 
 #[test]
@@ -72,11 +140,11 @@ fn a_host_that_is_cut_off_and_let_back_in_goes_on() {
         let (members, traffic) = busy(&fleet);
         traffic.leave(address(&fleet, 3));
         fleet.host(3).unplug();
-        traffic.is_well();
+        traffic.is_well("a host was cut off");
         fleet.host(3).plug_in();
-        members[2].hears(2);
+        members[2].hears_something_new();
         traffic.join(address(&fleet, 3));
-        traffic.is_well();
+        traffic.is_well("it was let back in");
     }
 }
 
@@ -102,22 +170,21 @@ fn keys_roll_under_traffic_unnoticed() {
         return;
     }
     let fleet = Fleet::new(3);
-    // A fleet whose next epoch begins in a few seconds: its first one began 50 seconds ago, and each has 60.
+    // A fleet whose next epoch begins in 25 seconds: its first one began 35 seconds ago, and each has 60.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let changed: Vec<String> = fs::read_to_string(&fleet.key)
         .unwrap()
         .lines()
         .map(|line| match line.split(' ').next() {
-            Some("origin") => format!("origin = {}", now - 50),
+            Some("origin") => format!("origin = {}", now - 35),
             Some("epoch-seconds") => "epoch-seconds = 60".to_owned(),
             _ => line.to_owned(),
         })
         .collect();
     fs::write(&fleet.key, changed.join("\n") + "\n").unwrap();
     let (members, traffic) = busy(&fleet);
-    let rolled = |member: &Member| {
-        member.wait("the next epoch", |status| (status["keys"][0]["epoch"].as_u64()? >= 1).then_some(()));
-    };
-    members.iter().for_each(rolled);
-    traffic.is_well();
+    let epoch = |member: &Member| member.status()["keys"][0]["epoch"].as_u64();
+    assert_eq!(epoch(&members[0]), Some(0), "the traffic began too late");
+    traffic.goes_on_until(|| members.iter().all(|member| epoch(member) == Some(1)));
+    assert_eq!(traffic.is_well("the keys rolled"), 0, "a session was lost over the roll");
 }
