@@ -76,7 +76,7 @@ fn a_host_that_is_told_to_end_serves_whom_it_has_let_in() {
     second.courser.signal(Signal::SIGTERM);
     second.courser.signal(Signal::SIGCONT);
     second.courser.wait_stderr_line("draining");
-    early.into_iter().chain(late).for_each(Begun::is_resumed);
+    early.into_iter().chain(late).for_each(Begun::ends_resumed);
     assert!(second.courser.wait().success());
     drop(first);
 }
@@ -98,7 +98,7 @@ impl Begun {
         Self { session, socket, rest }
     }
 
-    fn is_resumed(mut self) {
+    fn ends_resumed(mut self) {
         self.socket.write_all(&self.rest).unwrap();
         let mut connection = Connection::complete(self.session, self.socket).unwrap();
         connection.get(10, true).unwrap();
