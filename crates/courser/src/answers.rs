@@ -9,9 +9,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use courser_proxy::fleet::FleetStatus;
 use courser_proxy::{Counters, Counts, Sharing};
-use courser_session::fleet::{PeerStatus, Refusal};
+use courser_session::fleet::{Direction, Passed, PeerStatus, Refusal};
 use courser_session::{Cache, ClockStanding, Miss};
 use courser_telemetry::time::write_rfc3339;
+use serde_json::json;
 
 use crate::control::{Answered, Answers};
 use crate::fleet_keys::{Kept, unix_now};
@@ -86,17 +87,33 @@ impl Parts {
         let Some(fleet) = self.sharing.as_ref().and_then(|sharing| sharing.fleet.as_ref()) else {
             return writeln!(out, "{{\"error\":\"this host sends no messages: it has no fleet.listen\"}}");
         };
-        let lines = fleet.watch();
+        let messages = fleet.watch();
         loop {
-            let text = match lines.recv_timeout(QUIET) {
-                Ok(text) => text,
-                Err(RecvTimeoutError::Timeout) => "nothing passes".to_owned(),
+            let line = match messages.recv_timeout(QUIET) {
+                Ok(passed) => told(&passed),
+                Err(RecvTimeoutError::Timeout) => json!({ "time": stamp(), "text": "nothing passes" }),
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             };
-            serde_json::to_writer(&mut *out, &serde_json::json!({ "time": stamp(), "text": text }))?;
+            serde_json::to_writer(&mut *out, &line)?;
             writeln!(out)?;
         }
     }
+}
+
+fn told(passed: &Passed) -> serde_json::Value {
+    json!({
+        "time": stamp(),
+        "direction": match passed.direction {
+            Direction::Sent => "sent",
+            Direction::Received => "received",
+        },
+        "peer": passed.peer,
+        "kind": passed.kind,
+        "sessions": passed.items,
+        "bytes": passed.bytes,
+        "refused": passed.refusal.map(Refusal::name),
+        "text": passed.to_string(),
+    })
 }
 
 fn stamp() -> String {

@@ -15,6 +15,10 @@ use zeroize::Zeroizing;
 use crate::exit::Failure;
 use crate::secret_file;
 
+/// A key of its own would make a host a fleet of its own.
+const WHERE_FROM: &str =
+    "copy it from another host of the fleet; for the first, `courser fleet keygen --out FILE` makes one";
+
 /// How a state file is called: by its fleet's ID and this.
 const EXTENSION: &str = "state";
 
@@ -187,9 +191,10 @@ fn read_state(file: &Path) -> Result<FleetState, Wrong> {
 }
 
 fn read(file: &Path) -> Result<Zeroizing<String>, Wrong> {
-    let wrong =
-        |refusal: secret_file::Refusal| (format!("cannot use {}: {refusal}", file.display()), refusal.help());
-    secret_file::read(file).map_err(wrong)
+    secret_file::read(file).map_err(|refusal| {
+        let help = if refusal.is_missing() { Some(WHERE_FROM.to_owned()) } else { refusal.help() };
+        (format!("cannot use {}: {refusal}", file.display()), help)
+    })
 }
 
 fn write(folder: &Path, fleet: FleetId, text: &str) -> Result<(), String> {

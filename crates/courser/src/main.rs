@@ -14,6 +14,7 @@ mod authorities;
 mod certificates;
 mod control;
 mod fleet_keys;
+mod ready;
 mod run;
 mod secret_file;
 mod session_file;

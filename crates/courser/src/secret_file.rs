@@ -26,13 +26,15 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
+    /// Whether the file, or its folder, is not there.
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(self, Self::System(error) if error.kind() == io::ErrorKind::NotFound)
+    }
+
     /// What to do about it.
     pub(crate) fn help(&self) -> Option<String> {
         match self {
             Self::Exposed(_) => Some("make it readable by its owner alone: chmod 600 FILE".to_owned()),
-            Self::System(error) if error.kind() == io::ErrorKind::NotFound => {
-                Some("`courser fleet keygen --out FILE` makes one".to_owned())
-            }
             Self::System(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 Some("a key that is in use would be lost: choose another name, or remove it first".to_owned())
             }
@@ -44,6 +46,9 @@ impl Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Exposed(mode) if mode & 0o007 == 0 => {
+                write!(f, "the group that it belongs to can read it (mode {:04o})", mode & 0o7777)
+            }
             Self::Exposed(mode) => write!(f, "others can read it (mode {:04o})", mode & 0o7777),
             Self::TooLong => write!(f, "it has more than {LONGEST} bytes"),
             Self::NotText => f.write_str("it is not text"),
@@ -189,7 +194,7 @@ mod tests {
     fn what_is_no_secret_is_told() {
         let folder = Folder::new();
         let path = folder.join("secret");
-        assert!(read(&path).unwrap_err().help().unwrap().contains("keygen"));
+        assert!(read(&path).unwrap_err().is_missing());
         replace(&path, &[0xff, 0xfe]).unwrap();
         assert!(matches!(read(&path).unwrap_err(), Refusal::NotText));
         replace(&path, &vec![b'a'; 1 << 21]).unwrap();

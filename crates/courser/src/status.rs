@@ -103,6 +103,9 @@ pub(crate) struct Store {
     pub(crate) counts: BTreeMap<String, u64>,
 }
 
+/// Refusals that every fleet has: multicast gives a host its own messages back, and a host that starts is challenged.
+const ORDINARY: [&str; 2] = ["own_echo", "unproven"];
+
 /// An answer that is none.
 #[derive(Deserialize)]
 struct Refusal {
@@ -125,10 +128,14 @@ pub(crate) fn table(line: &str) -> Result<String, String> {
     handshakes(&mut text, &status.handshakes);
     match &status.messages {
         Some(messages) => exchanged(&mut text, messages),
-        None => row(&mut text, "messages", "none: sessions by ID stay here (`--fleet-listen` shares them)"),
+        None => row(&mut text, "messages", "none (`--fleet-listen` shares sessions by ID with other hosts)"),
     }
     if let Some(store) = &status.store {
-        let state = if store.is_left_alone { "left alone after failures" } else { "in use" };
+        let state = match (store.is_left_alone, store.counts.get("connected")) {
+            (true, _) => "left alone after failures",
+            (false, None | Some(0)) => "not connected yet",
+            _ => "in use",
+        };
         row(&mut text, "store", &format!("{}, {state}; {}", store.url, counts(&store.counts)));
     }
     Ok(text)
@@ -174,13 +181,11 @@ fn keys(text: &mut String, keys: &[Key]) {
 
 fn handshakes(text: &mut String, handshakes: &Handshakes) {
     let resumed: u64 = handshakes.resumed.values().sum();
-    let line = format!(
-        "{} full, {resumed} resumed ({}; {} of them made on other hosts)",
-        handshakes.full,
-        counts(&handshakes.resumed),
-        handshakes.from_other_hosts
-    );
-    row(text, "handshakes", &line);
+    let mut by = counts(&handshakes.resumed);
+    if handshakes.from_other_hosts > 0 {
+        let _ = write!(by, "; of those by session ID {} made on other hosts", handshakes.from_other_hosts);
+    }
+    row(text, "handshakes", &format!("{} full, {resumed} resumed ({by})", handshakes.full));
     if !handshakes.misses.is_empty() {
         row(text, "not resumed", &counts(&handshakes.misses));
     }
@@ -192,12 +197,11 @@ fn exchanged(text: &mut String, messages: &Messages) {
     row(text, "received", &counts(&messages.received));
     row(text, "pulls", &counts(&messages.pulls));
     row(text, "warm-up", &format!("{}, {} sessions", messages.warm_up, messages.warmed_up));
-    if !messages.refused.is_empty() {
-        let refused = messages.refused.iter().map(|(reason, refused)| {
-            let from = refused.last_source.as_ref().map(|source| format!(" (last from {source})"));
-            format!("{reason} {}{}", refused.count, from.unwrap_or_default())
-        });
-        row(text, "refused", &refused.collect::<Vec<_>>().join(", "));
+    for (reason, refused) in
+        messages.refused.iter().filter(|(reason, _)| !ORDINARY.contains(&reason.as_str()))
+    {
+        let from = refused.last_source.as_ref().map(|source| format!(" (last from {source})"));
+        row(text, "refused", &format!("{reason} {}{}", refused.count, from.unwrap_or_default()));
     }
     peers(text, &messages.peers);
 }
@@ -214,11 +218,11 @@ fn peers(text: &mut String, peers: &[Peer]) {
             peer.name.clone(),
             peer.address.clone(),
             span(peer.known_s),
-            format!("{} ms ago{}", peer.silent_ms, if peer.is_silent { ", SILENT" } else { "" }),
+            format!("{} ago{}", millis(peer.silent_ms), if peer.is_silent { ", SILENT" } else { "" }),
             peer.epoch.to_string(),
             peer.sessions.to_string(),
-            format!("{:+} ms{}", peer.clock_ahead_ms, if peer.is_clock_off { ", WRONG" } else { "" }),
-            format!("{} ms", peer.lag_ms),
+            clock(peer),
+            millis(peer.lag_ms),
             peer.lost.to_string(),
         ]
     }));
@@ -229,6 +233,12 @@ fn peers(text: &mut String, peers: &[Peer]) {
         let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
         let _ = writeln!(text, "  {}", cells.collect::<Vec<_>>().join("  ").trim_end());
     }
+}
+
+fn clock(peer: &Peer) -> String {
+    let sign = if peer.clock_ahead_ms < 0 { '-' } else { '+' };
+    let wrong = if peer.is_clock_off { ", WRONG" } else { "" };
+    format!("{sign}{}{wrong}", millis(peer.clock_ahead_ms.unsigned_abs()))
 }
 
 fn counts(counts: &BTreeMap<String, u64>) -> String {
@@ -246,6 +256,11 @@ fn span(seconds: u64) -> String {
         (0, ..) => format!("{hours} h {minutes} min"),
         _ => format!("{days} d {hours} h"),
     }
+}
+
+/// Milliseconds as a person says them.
+fn millis(millis: u64) -> String {
+    if millis < 10_000 { format!("{millis} ms") } else { span(millis / 1000) }
 }
 
 fn mib(bytes: u64) -> String {
@@ -303,11 +318,11 @@ mod tests {
             "edge-1, courser 0.1.0, up 1 d 2 h",
             "fleet 0011223344556677, seals, epoch 17, the next in 2 min 5 s, forward-secret",
             "9 sessions, 3.0 of 64.0 MiB",
-            "10 full, 9 resumed (session_id 4, ticket 5; 3 of them made on other hosts)",
+            "10 full, 9 resumed (session_id 4, ticket 5; of those by session ID 3 made on other hosts)",
             "expired 2",
             "replayed 3 (last from 10.0.0.9:8888)",
             "2 h 1 min",
-            "-3600000 ms, WRONG",
+            "-1 h 0 min, WRONG",
         ] {
             assert!(text.contains(part), "no {part:?} in:\n{text}");
         }

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use courser_net::datagram::{Batch, Outgoing};
 use courser_net::{DatagramSocket, Datagrams};
-use courser_session::fleet::{Destination, Event, Member, Now, PeerChange, Refusal, Transmit, UnixMillis};
+use courser_session::fleet::{
+    Destination, Event, Member, Now, Passed, PeerChange, Refusal, Transmit, UnixMillis,
+};
 use courser_telemetry::Events;
 use courser_telemetry::event::say;
 use tokio::time::sleep_until;
@@ -41,7 +43,7 @@ pub(super) struct Driver {
     /// What does not change, and the counts.
     told: Told,
     waiting: Waiting,
-    watchers: Vec<SyncSender<String>>,
+    watchers: Vec<SyncSender<Passed>>,
     events: Events,
     complaints: Complaints,
 }
@@ -191,7 +193,7 @@ impl Driver {
         match event {
             Event::Answered { id, found } => self.waiting.answer(&id, found),
             Event::Peer { label, address, change } => self.peer_changed(&label, address, change),
-            Event::Passed(passed) => self.tell_watchers(&passed.to_string()),
+            Event::Passed(passed) => self.tell_watchers(&passed),
         }
     }
 
@@ -203,9 +205,9 @@ impl Driver {
         }
     }
 
-    fn tell_watchers(&mut self, line: &str) {
-        let is_there = |watcher: &SyncSender<String>| {
-            !matches!(watcher.try_send(line.to_owned()), Err(TrySendError::Disconnected(_)))
+    fn tell_watchers(&mut self, passed: &Passed) {
+        let is_there = |watcher: &SyncSender<Passed>| {
+            !matches!(watcher.try_send(passed.clone()), Err(TrySendError::Disconnected(_)))
         };
         self.watchers.retain(is_there);
         if self.watchers.is_empty() {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
+use courser_session::fleet::Passed;
 use courser_session::{SessionId, SharedSession};
 use tokio::sync::{mpsc, oneshot};
 
@@ -16,7 +17,7 @@ use super::FleetStatus;
 /// of its own should have (10,000 sessions a second, half a second).
 const QUEUE: usize = 5_000;
 
-/// Lines that wait at most for one who watches.
+/// Messages that wait at most for one who watches.
 const WATCH_QUEUE: usize = 1_024;
 
 /// How long the fleet's thread has to tell its status.
@@ -46,7 +47,7 @@ pub(super) enum News {
 pub(super) enum Question {
     Pull(SessionId, oneshot::Sender<bool>),
     Status(SyncSender<FleetStatus>),
-    Watch(SyncSender<String>),
+    Watch(SyncSender<Passed>),
 }
 
 /// What became of a pull.
@@ -103,10 +104,10 @@ impl FleetHandle {
         receiver.recv_timeout(STATUS_PATIENCE).ok()
     }
 
-    /// From now on one line for each message of the fleet, without secrets, until the receiver is dropped. Lines that
-    /// are not taken in time are left out.
+    /// From now on what can be told of each message of the fleet, without secrets, until the receiver is dropped. What
+    /// is not taken in time is left out.
     #[must_use]
-    pub fn watch(&self) -> Receiver<String> {
+    pub fn watch(&self) -> Receiver<Passed> {
         let (sender, receiver) = sync_channel(WATCH_QUEUE);
         self.put(&self.questions, Question::Watch(sender));
         receiver

@@ -7,7 +7,7 @@ use super::content::Heartbeat;
 use super::message::{Header, Sequence, To};
 use super::proof::Life;
 use super::window::Window;
-use super::{Boot, Bucket, MemberId, MemberName, Now, Rate, Refusal};
+use super::{Boot, Bucket, MemberId, MemberName, Now, PeerChange, Rate, Refusal};
 
 /// The most peers that a member has: as many as a word has bits, for sets of them.
 pub const MAX_PEERS: usize = 64;
@@ -33,6 +33,8 @@ pub(super) struct Peer {
     pub(super) warm_ups: Bucket,
     /// What was last told of it.
     pub(super) told: Told,
+    /// That it came, which is told when it has said its name.
+    pub(super) untold: Option<PeerChange>,
     to_all: Window,
     to_one: Window,
 }
@@ -138,6 +140,7 @@ impl Peer {
             gets: Bucket::full(GETS, now.mono),
             warm_ups: Bucket::full(WARM_UPS, now.mono),
             told: Told::default(),
+            untold: None,
             to_all: Window::default(),
             to_one: Window::default(),
         }

@@ -137,11 +137,10 @@ impl Member {
         let peer = self.peers.get(place);
         peer.counts_from(proof.last_to_all, message.header.sequence);
         peer.heard(message, now);
-        let change = match admitted {
+        peer.untold = Some(match admitted {
             Admitted::New => PeerChange::Joined,
             Admitted::Restarted => PeerChange::Restarted,
-        };
-        self.events.peer(peer, change);
+        });
         Ok(())
     }
 
@@ -170,7 +169,11 @@ impl Member {
             if heartbeat.name.id() != message.header.sender {
                 return Err(Refusal::Malformed);
             }
-            self.peers.get(place).heartbeat = Some(heartbeat.clone());
+            let peer = self.peers.get(place);
+            peer.heartbeat = Some(heartbeat.clone());
+            if let Some(change) = peer.untold.take() {
+                self.events.peer(peer, change);
+            }
         }
         if now.wall.since(message.sent).unsigned_abs() > MAX_CLOCK_DIFFERENCE_MS {
             return Err(Refusal::Clock);

@@ -87,6 +87,8 @@ impl Model {
             Ok(stored) => assert_eq!(Ok((&stored.state[..], stored.lifespan)), expected),
             Err(Miss::NotFound) if !exact || expected == Err(Miss::Expired) => {}
             Err(Miss::Evicted) => assert!(!exact),
+            // A tombstone that would have stood longer had to make room; the one that came after it is over.
+            Err(Miss::Expired) if !exact && expected == Err(Miss::Deleted) => {}
             Err(miss) => assert_eq!(Err(*miss), expected),
         }
         match got {

@@ -1,13 +1,25 @@
-//! What people read about misses, held to the names in logs.
+//! The pages that name what is counted.
 
 use courser_session::Miss;
+use courser_session::fleet::{Refusal, WarmUpStatus};
 
 #[test]
-fn the_page_names_every_reason() {
+fn the_page_names_every_reason_that_a_line_can_have() {
     let page = include_str!("../../../../docs/life-of-a-connection.md");
-    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
-    let offered = Miss::ALL.into_iter().filter(|miss| *miss != Miss::NotOffered);
-    let names: Vec<_> = offered.map(|miss| format!("`{}`", miss.name())).collect();
-    let list = format!("`miss` is one of {};", names.join(", "));
-    assert!(page.contains(&list), "docs/life-of-a-connection.md should say: {list}");
+    let misses = Miss::ALL.into_iter().filter(|miss| *miss != Miss::NotOffered);
+    assert_names(page, misses.map(Miss::name));
+}
+
+#[test]
+fn the_page_of_the_fleet_names_all_that_a_status_says() {
+    use WarmUpStatus::{Done, NobodyToAsk, NotWanted, Running, Waiting};
+    let page = include_str!("../../../../docs/fleet.md");
+    assert_names(page, Refusal::ALL.map(Refusal::name));
+    assert_names(page, [NotWanted, Waiting, Running, Done, NobodyToAsk].map(WarmUpStatus::name));
+}
+
+fn assert_names(page: &str, names: impl IntoIterator<Item = &'static str>) {
+    for name in names {
+        assert!(page.contains(&format!("`{name}`")), "the page does not say what {name:?} is");
+    }
 }

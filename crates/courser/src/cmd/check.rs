@@ -4,23 +4,17 @@ use std::process::ExitCode;
 
 use clap::ArgMatches;
 
-use crate::exit::{Failure, colour};
-use crate::{certificates, fleet_keys, sharing};
+use crate::exit::Failure;
+use crate::ready;
 
-/// Checks settings and certificates.
+/// Checks settings, and the files and folders that they name.
 pub(crate) fn check(flags: &ArgMatches) -> Result<ExitCode, Failure> {
-    let loaded = courser_config::from_matches(flags)?;
-    eprint!("{}", loaded.warnings.render(colour()));
-    let certificates = certificates::load(&loaded.config)?;
-    eprint!("{}", certificates.warnings.render(colour()));
-    let fleet = fleet_keys::load(&loaded.config)?;
-    let prepared = sharing::prepare(&loaded.config)?;
-    eprint!("{}", prepared.warnings.render(colour()));
-    let listeners = loaded.config.listeners.len();
+    let ready = ready::read(flags)?;
     println!(
-        "ok: listeners: {listeners}, certificates: {}{}",
-        certificates.len(),
-        if fleet.is_some() { ", fleet keys" } else { "" }
+        "ok: listeners: {}, certificates: {}{}",
+        ready.config.listeners.len(),
+        ready.certificates.len(),
+        if ready.fleet.is_some() { ", fleet keys" } else { "" }
     );
     Ok(ExitCode::SUCCESS)
 }

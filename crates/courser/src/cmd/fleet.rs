@@ -64,7 +64,11 @@ fn export(flags: &ArgMatches) -> Result<ExitCode, Failure> {
 
 fn create(out: &Path, text: &str) -> Result<(), Failure> {
     secret_file::create(out, text).map_err(|refusal| {
-        let help = refusal.help().map(|help| format!("; {help}")).unwrap_or_default();
+        let help = match refusal.is_missing() {
+            true => Some("its folder has to be there: install -d -m 700 DIR".to_owned()),
+            false => refusal.help(),
+        };
+        let help = help.map(|help| format!("; {help}")).unwrap_or_default();
         Failure::runtime(format_args!("cannot write {}", out.display()), format_args!("{refusal}{help}"))
     })
 }

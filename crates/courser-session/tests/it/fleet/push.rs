@@ -112,8 +112,9 @@ fn a_host_that_restarts_proves_that_it_lives_and_goes_on() {
     let made = segment.make(0, 2);
     segment.run(2);
     assert!(segment.has(1, &made));
-    let restarted = |event: &Event| matches!(event, Event::Peer { change: PeerChange::Restarted, .. });
-    assert!(segment.hosts[1].events.iter().any(restarted));
+    segment.run(2000);
+    let restarted = |event: &Event| matches!(event, Event::Peer { change: PeerChange::Restarted, label, .. } if label == "a");
+    assert!(segment.hosts[1].events.iter().any(restarted), "told by its name");
     assert_eq!(segment.status(1).peers.len(), 1);
 }
 

@@ -1,0 +1,83 @@
+//! All that a configuration names, read and looked at before anything is opened: what `check` checks and `serve` begins
+//! with. May not change anything.
+
+use std::fs;
+use std::path::Path;
+
+use clap::ArgMatches;
+use courser_config::{Config, Located, Problem, Problems};
+
+use crate::certificates::{self, Loaded};
+use crate::exit::{Failure, colour};
+use crate::fleet_keys::{self, Kept};
+use crate::sharing::{self, Prepared};
+
+/// What is there to serve with.
+pub(crate) struct Ready {
+    pub(crate) config: Config,
+    pub(crate) certificates: Loaded,
+    pub(crate) fleet: Option<Kept>,
+    pub(crate) prepared: Prepared,
+}
+
+/// Reads everything, and prints what is odd. What is wrong with files, keys and folders is told in one run.
+pub(crate) fn read(flags: &ArgMatches) -> Result<Ready, Failure> {
+    let loaded = courser_config::from_matches(flags)?;
+    let (config, mut problems) = (loaded.config, loaded.warnings);
+    let certificates = noted(certificates::load(&config), &mut problems)?;
+    let fleet = noted(fleet_keys::load(&config), &mut problems)?;
+    let prepared = noted(sharing::prepare(&config), &mut problems)?;
+    problems.extend(folders(&config));
+    let (Some(certificates), Some(fleet), Some(prepared)) = (certificates, fleet, prepared) else {
+        return Err(problems.into());
+    };
+    if problems.has_errors() {
+        return Err(problems.into());
+    }
+    for warnings in [&problems, &certificates.warnings, &prepared.warnings] {
+        eprint!("{}", warnings.render(colour()));
+    }
+    Ok(Ready { config, certificates, fleet, prepared })
+}
+
+/// Notes what is wrong, so that the rest is looked at as well.
+fn noted<T>(result: Result<T, Failure>, problems: &mut Problems) -> Result<Option<T>, Failure> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(Failure::Configuration(wrong)) => {
+            problems.extend(wrong);
+            Ok(None)
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// What is wrong with where the program writes: found out when it ends, it would be too late.
+fn folders(config: &Config) -> Vec<Problem> {
+    let (state, file, control) = (&config.fleet.state, &config.sessions.file, &config.process.control);
+    let state = state.iter().map(|state| (state, state.value.as_path()));
+    let files = [file, control].into_iter().flatten();
+    let files = files.map(|file| (file, file.value.parent().unwrap_or(Path::new("/"))));
+    let mut problems: Vec<_> =
+        state.chain(files).filter_map(|(place, folder)| not_a_folder(place, folder)).collect();
+    if let Some(file) = file.as_ref().filter(|file| file.value.is_dir()) {
+        let message = format!("cannot write {}: it is a folder", file.value.display());
+        problems.push(Problem::at(&file.origin, message, None));
+    }
+    problems
+}
+
+fn not_a_folder<T>(place: &Located<T>, folder: &Path) -> Option<Problem> {
+    // A file's name alone stands in this folder.
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let shown = folder.display();
+    let (message, help) = match fs::metadata(folder) {
+        Ok(found) if found.is_dir() => return None,
+        Ok(_) => (format!("cannot write to {shown}: it is no folder"), None),
+        Err(error) => {
+            let help = format!("make it, for the user that courser runs as: install -d -m 700 {shown}");
+            (format!("cannot write to {shown}: {error}"), Some(help))
+        }
+    };
+    Some(Problem::at(&place.origin, message, help))
+}
