@@ -15,6 +15,8 @@ pub(super) struct Live {
     /// The key file, in simple mode.
     key: Option<FleetKey>,
     past_epochs: u64,
+    /// Whether it is this host's alone: no other has to have the same.
+    alone: bool,
     /// Whether `state` differs from what was last given to be written. Never in simple mode.
     unwritten: bool,
 }
@@ -26,12 +28,12 @@ impl Live {
             Source::Simple(key) => {
                 let state = FleetState::from_key(&key, lifetime, now)?;
                 let past_epochs = past_epochs(&key.epochs, lifetime)?;
-                Ok(Self { state, key: Some(key), past_epochs, unwritten: false })
+                Ok(Self { state, key: Some(key), past_epochs, alone: false, unwritten: false })
             }
             Source::Ratcheted(state) => {
                 let past_epochs = past_epochs(&state.epochs, lifetime)?;
                 // Written at the start even if nothing rolls, so that a disk that refuses is known before it matters.
-                let mut live = Self { state, key: None, past_epochs, unwritten: true };
+                let mut live = Self { state, key: None, past_epochs, alone: false, unwritten: true };
                 if live.course().due(now) == Due::Refused {
                     return Err(BadFleetKeys::StateTooOld { fleet: live.state.fleet });
                 }
@@ -40,6 +42,11 @@ impl Live {
                 Ok(live)
             }
         }
+    }
+
+    /// The same, as a secret of this host alone.
+    pub(super) fn alone(self) -> Self {
+        Self { alone: true, ..self }
     }
 
     /// What decides when this secret rolls.
@@ -65,11 +72,23 @@ impl Live {
     }
 
     fn roll(&mut self, now: UnixSeconds) -> bool {
+        if self.alone && self.course().is_lost(now) {
+            return self.begin_anew(now);
+        }
         match (self.course().due(now), &self.key) {
             (Due::Nothing | Due::Late | Due::Refused, _) | (Due::Back(_), None) => return false,
             (Due::Forward(epoch), _) => self.state.roll_to(epoch, self.past_epochs),
             (Due::Back(epoch), Some(key)) => self.state = FleetState::at(key, epoch, self.past_epochs),
         }
+        true
+    }
+}
+
+impl Live {
+    /// Takes a new secret; what the old one sealed is lost. It stays where the system has no random bytes.
+    fn begin_anew(&mut self, now: UnixSeconds) -> bool {
+        let Ok(key) = FleetKey::generate(self.state.epochs.length, now) else { return false };
+        self.state = FleetState::at(&key, 0, self.past_epochs);
         true
     }
 }
@@ -108,6 +127,12 @@ impl Course {
             Ordering::Less if self.simple => Due::Back(epoch),
             Ordering::Less => Due::Late,
         }
+    }
+
+    /// Whether the clock was wrong by so much when these epochs began, or is now, that nothing would roll for long.
+    fn is_lost(&self, now: UnixSeconds) -> bool {
+        let epoch_later = now.plus(Duration::from_secs(self.epochs.length.seconds()));
+        self.due(now) == Due::Refused || epoch_later < self.epochs.begins(self.epoch)
     }
 
     /// In simple mode the key file leads back, so that only the work is bounded.

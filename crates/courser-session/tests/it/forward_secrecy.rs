@@ -77,6 +77,25 @@ fn a_state_holds_no_secret_and_no_message_secret_of_the_past() {
     }
 }
 
+/// A machine without a clock of its own starts in 1970, or anywhere, and is told the time later.
+#[test]
+fn a_process_alone_rolls_on_when_a_wrong_clock_is_set_right() {
+    let length = courser_session::EpochLength::DEFAULT;
+    for wrong in [UnixSeconds(0), UnixSeconds(NOW.0 - 400 * 86_400), UnixSeconds(NOW.0 + 400 * 86_400)] {
+        let keys = FleetKeys::alone(length, 2 * HOUR, wrong).unwrap();
+        let (first, epoch) = (keys.fleet(), length.seconds());
+        keys.advance(UnixSeconds(wrong.0 + 1));
+        assert_eq!(keys.fleet(), first, "nothing has happened");
+        keys.advance(NOW);
+        let second = keys.fleet();
+        assert_ne!(second, first, "{wrong:?}");
+        keys.advance(UnixSeconds(NOW.0 + epoch));
+        assert_eq!((keys.fleet(), keys.epoch(UnixSeconds(NOW.0 + epoch))), (second, 1));
+        keys.advance(UnixSeconds(NOW.0 + epoch - 30));
+        assert_eq!(keys.fleet(), second, "half a minute back is no reason");
+    }
+}
+
 /// The same for what a process holds: the previous message secret is gone, also for a clock that is set back.
 #[test]
 fn a_process_forgets_as_well() {
