@@ -124,9 +124,15 @@ impl Outbox {
         batch.into_iter().for_each(|batch| self.send_batch(batch, to, now));
     }
 
-    /// Sends these sessions, in as many messages as they take.
-    pub(super) fn send_sessions(&mut self, kind: Kind, sessions: &[SharedSession], to: To, now: Now) {
-        let mut batch = self.batch(kind, now);
+    /// Sends these sessions, in as many messages as they take. Gives those that fit into none.
+    pub(super) fn send_sessions(
+        &mut self,
+        kind: Kind,
+        sessions: &[SharedSession],
+        to: To,
+        now: Now,
+    ) -> Vec<SessionId> {
+        let (mut batch, mut too_large) = (self.batch(kind, now), Vec::new());
         for session in sessions {
             if batch.put(session) {
                 continue;
@@ -136,12 +142,14 @@ impl Outbox {
                 self.send_batch(std::mem::replace(&mut batch, next), to, now);
             }
             if !batch.put(session) {
-                self.counts.too_large += 1;
+                too_large.push(session.id);
             }
         }
         if !batch.is_empty() {
             self.send_batch(batch, to, now);
         }
+        self.counts.too_large += too_large.len() as u64;
+        too_large
     }
 
     /// An empty message.

@@ -152,6 +152,12 @@ impl Peer {
         self.to_one = Window::after(proof.number());
     }
 
+    /// Whether no message after this one has come.
+    pub(super) fn is_newest(&self, sequence: Sequence) -> bool {
+        let window = if sequence.is_to_one() { &self.to_one } else { &self.to_all };
+        window.is_ahead(sequence.number())
+    }
+
     /// Whether a message of this number has not been seen, which it then has.
     pub(super) fn is_new(&mut self, sequence: Sequence) -> bool {
         let window = if sequence.is_to_one() { &mut self.to_one } else { &mut self.to_all };

@@ -84,10 +84,13 @@ impl Member {
         let place = self.peers.sender(&message.header, now.mono)?;
         if let Some(place) = place {
             let peer = self.peers.get(place);
+            let is_newest = peer.is_newest(message.header.sequence);
             if !peer.is_new(message.header.sequence) {
                 return Err(Refusal::Replayed);
             }
-            peer.heard(message, now);
+            if is_newest {
+                peer.heard(message, now);
+            }
         }
         Ok(place)
     }
@@ -233,7 +236,8 @@ impl Member {
             }
         }
         let to = self.peers.get(place).to();
-        self.outbox.send_sessions(Kind::Found, &found, to, now);
+        // Who waits need not wait for what cannot be sent.
+        missing.extend(self.outbox.send_sessions(Kind::Found, &found, to, now));
         self.outbox.send_ids(Kind::Missing, &missing, to, now);
         Ok(())
     }
@@ -295,11 +299,18 @@ impl Member {
 }
 
 impl Peer {
-    /// Takes note that a message of it came.
+    /// Takes note that a message of it came that none has overtaken. One that was held back says nothing of where it is,
+    /// nor that it still lives; one of a host whose clock is wrong is no other to look at, but nothing is asked of it.
     fn heard(&mut self, message: &Authentic<'_>, now: Now) {
-        self.address = message.from;
-        self.epoch = message.header.epoch;
-        self.heard_at = now;
-        self.lateness.note(now.wall.since(message.sent), now.mono);
+        let late_ms = now.wall.since(message.sent);
+        let is_in_time = late_ms.unsigned_abs() <= MAX_CLOCK_DIFFERENCE_MS;
+        self.lateness.note(late_ms, now.mono);
+        if is_in_time {
+            self.address = message.from;
+        }
+        if is_in_time || self.lateness.is_clock_off() {
+            self.epoch = message.header.epoch;
+            self.heard_at = now;
+        }
     }
 }

@@ -25,6 +25,11 @@ impl Window {
         window
     }
 
+    /// Whether it is beyond all that have been seen.
+    pub(super) fn is_ahead(&self, number: u64) -> bool {
+        number > self.highest
+    }
+
     /// Whether the number is new, which it is then no longer. One that is too old to tell is not.
     pub(super) fn accept(&mut self, number: u64) -> bool {
         if self.highest.saturating_sub(number) >= WINDOW {

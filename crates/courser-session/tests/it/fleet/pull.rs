@@ -2,7 +2,7 @@
 
 use courser_session::fleet::Refusal;
 
-use super::{Segment, session};
+use super::{Segment, session, sized_session};
 use crate::session_id;
 
 #[test]
@@ -31,6 +31,17 @@ fn a_session_that_nobody_has_is_known_to_be_missing_at_once_and_for_a_while() {
     segment.exchange();
     assert_eq!(segment.answers(1), [false, false]);
     assert_eq!(segment.status(1).sent.messages, before, "it is not asked for again");
+}
+
+#[test]
+fn a_session_that_fits_no_datagram_is_as_good_as_missing() {
+    let mut segment = Segment::acquainted(&["a", "b"]);
+    let session = sized_session(1, 3000);
+    segment.put(0, &session);
+    segment.want(1, &session.id);
+    segment.exchange();
+    assert_eq!(segment.answers(1), [false], "nobody waits for it");
+    assert_eq!(segment.status(0).sent.too_large, 1);
 }
 
 #[test]

@@ -113,6 +113,20 @@ fn a_message_that_was_held_back_is_refused_and_the_clock_not_blamed() {
 }
 
 #[test]
+fn a_message_that_was_held_back_moves_and_revives_nobody() {
+    let (mut segment, message) = with_message();
+    segment.deliver(7, 1, &message);
+    assert_eq!(segment.status(1).peers[0].address, address(7), "it has moved, as far as can be seen");
+    let (mut segment, message) = with_message();
+    segment.hosts[0].is_cut_off = true;
+    segment.run(61_000);
+    assert!(segment.status(1).peers[0].is_silent);
+    segment.deliver(7, 1, &message);
+    let peer = &segment.status(1).peers[0];
+    assert!(peer.is_silent && peer.address == address(0), "{peer:?}");
+}
+
+#[test]
 fn a_host_an_hour_off_is_named_and_gives_nothing() {
     let mut segment = Segment::new(&["a", "b"]);
     for _ in 0..3 {
