@@ -15,7 +15,7 @@ use courser_net::cpu::Cpus;
 use courser_net::{Address, Socket, limits, systemd};
 use courser_proxy::settings::{Announce, Host, Listener, Names};
 use courser_proxy::{Certificates, Counters, Resolver, Sharing};
-use courser_session::{Cache, DEFAULT_SHARDS, EpochLength, FleetKeys, PolicyHash, Ticketer, Vault};
+use courser_session::{Cache, DEFAULT_SHARDS, PolicyHash, Ticketer, Vault};
 use courser_telemetry::Format;
 use courser_telemetry::event::say;
 use courser_tls::{ClientAuth, ServerOffer, Sessions, Terms, Version};
@@ -24,7 +24,7 @@ use crate::answers::Parts;
 use crate::certificates::Loaded;
 use crate::control::Control;
 use crate::exit::Failure;
-use crate::fleet_keys::{Kept, unix_now};
+use crate::fleet_keys::Kept;
 use crate::session_file::SessionFile;
 use crate::sharing::{self, Prepared};
 
@@ -43,8 +43,8 @@ pub(crate) struct Assembly {
     pub(crate) drain_timeout: std::time::Duration,
     /// Sessions by ID, for housekeeping.
     pub(crate) cache: Option<Arc<Cache>>,
-    /// Keys that other hosts have too.
-    pub(crate) fleet: Option<Kept>,
+    /// The fleet's, or this process's own.
+    pub(crate) keys: Kept,
     /// Answers questions while it is held.
     pub(crate) control: Option<Control>,
     /// For each worker, what it counts.
@@ -61,21 +61,22 @@ pub(crate) struct Assembly {
 pub(crate) fn assemble(
     config: &Config,
     certificates: &Loaded,
-    fleet: Option<Kept>,
+    fleet: Option<&Kept>,
     prepared: Prepared,
 ) -> Result<Assembly, Failure> {
     let cpus = Cpus::available();
     let workers = config.process.workers.unwrap_or_else(|| cpus.workers());
-    let sessions = sessions(config, fleet.as_ref())?;
+    let keys = fleet.map_or_else(|| Kept::alone(config), |fleet| Ok(fleet.clone()))?;
+    let sessions = sessions(config, &keys);
     let name = host_name(config);
-    let share = |cache| sharing::share(config, prepared, fleet.as_ref(), cache, &name);
+    let share = |cache| sharing::share(config, prepared, fleet, cache, &name);
     let sharing = sessions.cache.as_ref().map(share).transpose()?;
     let counters: Vec<Arc<Counters>> = (0..workers).map(|_| Arc::default()).collect();
     let parts = Parts {
         name,
         started: Instant::now(),
         cache: sessions.cache.clone(),
-        fleet: fleet.clone(),
+        fleet: fleet.cloned(),
         counters: counters.clone(),
         sharing: sharing.clone(),
     };
@@ -106,8 +107,8 @@ pub(crate) fn assemble(
             Log::Off => Format::Off,
         },
         drain_timeout: config.process.drain_timeout,
-        session_file: session_file(config, fleet.as_ref(), sessions.cache.as_ref()),
-        fleet,
+        session_file: session_file(config, fleet, sessions.cache.as_ref()),
+        keys,
         control,
         counters,
         cache: sessions.cache.clone(),
@@ -127,22 +128,12 @@ fn max_connections(config: &Config, workers: usize) -> usize {
     (config.process.max_connections.unwrap_or(possible) / workers).max(1)
 }
 
-fn sessions(config: &Config, fleet: Option<&Kept>) -> Result<Sessions, Failure> {
+fn sessions(config: &Config, keys: &Kept) -> Sessions {
     let settings = &config.sessions;
     let capacity = usize::try_from(settings.cache_size).unwrap_or(usize::MAX);
     let cache = settings.session_ids.then(|| Arc::new(Cache::new(capacity, DEFAULT_SHARDS)));
-    let ticketer = if settings.tickets { Some(Arc::new(Ticketer::new(keys(config, fleet)?))) } else { None };
-    Ok(Sessions { cache, ticketer, lifetime: settings.lifetime })
-}
-
-/// The fleet's, or keys of this process alone, forgotten when it ends.
-fn keys(config: &Config, fleet: Option<&Kept>) -> Result<Arc<FleetKeys>, Failure> {
-    if let Some(fleet) = fleet {
-        return Ok(Arc::clone(&fleet.keys));
-    }
-    FleetKeys::alone(EpochLength::DEFAULT, config.sessions.lifetime, unix_now())
-        .map(Arc::new)
-        .map_err(|error| Failure::runtime("cannot make ticket keys", error))
+    let ticketer = settings.tickets.then(|| Arc::new(Ticketer::new(Arc::clone(&keys.keys))));
+    Sessions { cache, ticketer, lifetime: settings.lifetime }
 }
 
 fn control(path: &Located<PathBuf>, parts: Parts) -> Result<Control, Failure> {

@@ -4,11 +4,12 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{fs, io};
 
 use courser_config::{Config, Located, Problem, Problems};
-use courser_session::{FleetId, FleetKey, FleetKeys, FleetState, Source, UnixSeconds};
+use courser_session::{EpochLength, FleetId, FleetKey, FleetKeys, FleetState, Source, UnixSeconds};
 use courser_telemetry::event::say;
 use zeroize::Zeroizing;
 
@@ -22,15 +23,24 @@ const WHERE_FROM: &str =
 /// How a state file is called: by its fleet's ID and this.
 const EXTENSION: &str = "state";
 
-/// The fleet's keys while the program runs.
+/// Keys while the program runs: the fleet's, or its own.
 #[derive(Clone)]
 pub(crate) struct Kept {
     pub(crate) keys: Arc<FleetKeys>,
+    /// Whether the last states could not be written.
+    is_behind: Arc<AtomicBool>,
     /// Where states are written; none in simple mode.
     folder: Option<Located<PathBuf>>,
 }
 
 impl Kept {
+    /// Keys of this process alone, forgotten when it ends.
+    pub(crate) fn alone(config: &Config) -> Result<Self, Failure> {
+        let keys = FleetKeys::alone(EpochLength::DEFAULT, config.sessions.lifetime, unix_now());
+        let keys = keys.map_err(|error| Failure::runtime("cannot make ticket keys", error))?;
+        Ok(Self { keys: Arc::new(keys), is_behind: Arc::default(), folder: None })
+    }
+
     /// Writes the states for the first time, so that a folder that cannot be written to is noticed before anything
     /// depends on it, and removes those of fleets that this host has left.
     pub(crate) fn begin(&self) -> Result<(), Failure> {
@@ -41,16 +51,20 @@ impl Kept {
         })
     }
 
-    /// Rolls the keys if that is due, and writes the states that have changed. What cannot be written is told, and
-    /// tried again at the next roll: the older state leads to the newer.
+    /// Rolls the keys if that is due, and writes the states that have changed. What cannot be written is told once, and
+    /// tried again each time: the older state leads to the newer, but it also opens more.
     pub(crate) fn advance(&self) {
-        if let Err((_, why)) = self.write_changed() {
-            say(
+        let was_behind = self.is_behind.load(Ordering::Relaxed);
+        match self.write_changed() {
+            Err((_, why)) if !was_behind => say(
                 "error",
                 format_args!(
-                    "the fleet's state cannot be kept: {why}; a restart would go on from an older one"
+                    "the fleet's state cannot be kept: {why}; it is tried again, and a restart would go on from an \
+                     older one"
                 ),
-            );
+            ),
+            Ok(()) if was_behind => say("info", "the fleet's state is kept again"),
+            _ => {}
         }
     }
 
@@ -72,12 +86,17 @@ impl Kept {
 
     /// The last of what failed, and where.
     fn write_changed(&self) -> Result<(), (&Located<PathBuf>, String)> {
-        let changed = self.keys.advance(unix_now());
+        let now = unix_now();
+        let changed = match self.is_behind.load(Ordering::Relaxed) {
+            true => self.keys.export(now),
+            false => self.keys.advance(now),
+        };
         let Some(folder) = &self.folder else { return Ok(()) };
         let mut failed = None;
         for (fleet, text) in changed {
             failed = write(&folder.value, fleet, &text).err().or(failed);
         }
+        self.is_behind.store(failed.is_some(), Ordering::Relaxed);
         failed.map_or(Ok(()), |why| Err((folder, why)))
     }
 }
@@ -106,7 +125,7 @@ pub(crate) fn load(config: &Config) -> Result<Option<Kept>, Failure> {
     let Some(place) = fleet.keys.first().or(folder).map(|place| &place.origin) else { return Ok(None) };
     let keys = FleetKeys::new(sources, config.sessions.lifetime, unix_now())
         .map_err(|error| Problem::at(place, format!("these keys cannot be used: {error}"), None))?;
-    Ok(Some(Kept { keys: Arc::new(keys), folder: folder.cloned() }))
+    Ok(Some(Kept { keys: Arc::new(keys), is_behind: Arc::default(), folder: folder.cloned() }))
 }
 
 /// What is wrong with a file, and what to do about it.

@@ -10,6 +10,7 @@ use courser_config::{Config, Located, Problem, Problems};
 use crate::certificates::{self, Loaded};
 use crate::exit::{Failure, colour};
 use crate::fleet_keys::{self, Kept};
+use crate::session_file;
 use crate::sharing::{self, Prepared};
 
 /// What is there to serve with.
@@ -60,9 +61,14 @@ fn folders(config: &Config) -> Vec<Problem> {
     let files = files.map(|file| (file, file.value.parent().unwrap_or(Path::new("/"))));
     let mut problems: Vec<_> =
         state.chain(files).filter_map(|(place, folder)| not_a_folder(place, folder)).collect();
-    if let Some(file) = file.as_ref().filter(|file| file.value.is_dir()) {
-        let message = format!("cannot write {}: it is a folder", file.value.display());
-        problems.push(Problem::at(&file.origin, message, None));
+    if let Some(file) = file {
+        let wrong = match &file.value {
+            path if path.is_dir() => Some("it is a folder"),
+            path if session_file::is_foreign(path) => Some(session_file::FOREIGN),
+            _ => None,
+        };
+        let message = |wrong| format!("cannot write {}: {wrong}", file.value.display());
+        problems.extend(wrong.map(|wrong| Problem::at(&file.origin, message(wrong), None)));
     }
     problems
 }

@@ -162,27 +162,25 @@ fn supervise(
 struct House {
     cache: Option<Arc<Cache>>,
     swept: Instant,
-    fleet: Option<Kept>,
+    keys: Kept,
     session_file: Option<SessionFile>,
 }
 
 impl House {
     /// Takes over from the assembly, and gets the cache of the last start back.
     fn of(assembly: &mut Assembly) -> Self {
-        let (fleet, session_file) = (assembly.fleet.take(), assembly.session_file.take());
+        let (keys, session_file) = (assembly.keys.clone(), assembly.session_file.take());
         if let Some(file) = &session_file {
             file.restore();
         }
-        let mut house = Self { cache: assembly.cache.clone(), swept: Instant::now(), fleet, session_file };
+        let mut house = Self { cache: assembly.cache.clone(), swept: Instant::now(), keys, session_file };
         house.keep();
         house
     }
 
     /// Rolls keys. Secrets of sessions that nobody can resume any more do not stay in the memory of an idle process.
     fn keep(&mut self) {
-        if let Some(fleet) = &self.fleet {
-            fleet.advance();
-        }
+        self.keys.advance();
         if self.swept.elapsed() >= SWEEP {
             self.swept = Instant::now();
             if let Some(cache) = &self.cache {

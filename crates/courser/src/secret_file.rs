@@ -113,7 +113,8 @@ pub(crate) fn replace_with(
     // Left from a crash; it was never in use.
     let _ = fs::remove_file(&new);
     write_new(&new, write)?;
-    let old = OpenOptions::new().write(true).open(path).ok();
+    let is_file = fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
+    let old = if is_file { OpenOptions::new().write(true).open(path).ok() } else { None };
     fs::rename(&new, path)?;
     sync_folder(path)?;
     if let Some(old) = old {
@@ -140,8 +141,13 @@ fn write_new(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Re
     Ok(())
 }
 
+/// Overwrites a file that has lost its name. One with another name is somebody's.
 fn wipe(mut file: File) -> Result<(), Refusal> {
-    let zeros = vec![0; usize::try_from(file.metadata()?.len()).unwrap_or(0)];
+    let found = file.metadata()?;
+    if found.nlink() > 0 {
+        return Ok(());
+    }
+    let zeros = vec![0; usize::try_from(found.len()).unwrap_or(0)];
     file.write_all(&zeros)?;
     Ok(file.sync_all()?)
 }

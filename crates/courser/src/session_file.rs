@@ -3,11 +3,11 @@
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Write};
-use std::path::PathBuf;
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use courser_session::{Cache, Cursor, Origin, SecretBytes, Vault};
+use courser_session::{Cache, Cursor, Miss, Origin, SecretBytes, Vault};
 use courser_telemetry::event::say;
 
 use crate::fleet_keys::unix_now;
@@ -23,6 +23,16 @@ pub(crate) struct SessionFile {
     pub(crate) cache: Arc<Cache>,
 }
 
+/// What is said of a file that [`is_foreign`].
+pub(crate) const FOREIGN: &str = "there is something else in it, which would be lost";
+
+/// Whether there is something in a file that is no cache of ours.
+pub(crate) fn is_foreign(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    let (mut begin, longest) = (Vec::new(), Vault::FILE_HEADER.len() as u64);
+    file.take(longest).read_to_end(&mut begin).is_ok_and(|read| read > 0) && begin != Vault::FILE_HEADER
+}
+
 impl SessionFile {
     /// Puts what the file has into the cache, and removes it: a second start must not resume what was deleted since.
     pub(crate) fn restore(&self) {
@@ -34,6 +44,10 @@ impl SessionFile {
         let now = unix_now();
         let mut saved = self.vault.read(BufReader::new(file), now);
         for session in saved.by_ref() {
+            // Another host may have said so already, and ours put over it.
+            if self.cache.peek(&session.id, &session.policy, now).err() == Some(Miss::Deleted) {
+                continue;
+            }
             self.cache.put(&session.id, session.policy, session.state, session.lifespan, Origin::Local, now);
         }
         let counts = saved.counts();
@@ -54,6 +68,9 @@ impl SessionFile {
 
     /// Writes the cache to the file.
     pub(crate) fn save(&self) {
+        if is_foreign(&self.path) {
+            return self.tell("is not written", &FOREIGN);
+        }
         let mut kept = 0;
         let saved = secret_file::replace_with(&self.path, |file| {
             let mut file = BufWriter::new(file);

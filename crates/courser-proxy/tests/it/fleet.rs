@@ -136,8 +136,9 @@ fn who_watches_sees_what_passes_and_no_secret() {
     a.handle.status().unwrap();
     b.handle.status().unwrap();
     a.handle.made(session(1));
-    let next = |lines: &std::sync::mpsc::Receiver<String>, part: &str| {
-        std::iter::from_fn(|| lines.recv_timeout(DEADLINE).ok()).find(|line| line.contains(part)).unwrap()
+    let next = |messages: &std::sync::mpsc::Receiver<courser_session::fleet::Passed>, part: &str| {
+        let mut lines = std::iter::from_fn(|| Some(messages.recv_timeout(DEADLINE).ok()?.to_string()));
+        lines.find(|line| line.contains(part)).unwrap()
     };
     assert!(next(&sent, "sent to all: new").contains("1 sessions"), "it says how many");
     let line = next(&received, ": new");

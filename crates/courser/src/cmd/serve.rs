@@ -16,6 +16,6 @@ pub(crate) fn serve(flags: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     // Before the first socket is announced: whoever has read that may send a signal.
     let signals = run::signals()?;
-    let assembly = assemble::assemble(&config, &certificates, fleet, prepared)?;
+    let assembly = assemble::assemble(&config, &certificates, fleet.as_ref(), prepared)?;
     run::run(assembly, signals)
 }

@@ -56,8 +56,22 @@ fn a_file_of_another_fleet_or_of_garbage_is_told_and_costs_full_handshakes_only(
     visitor.is_not_resumed(&stranger, "");
     assert_eq!(line(&stranger, 1)["miss"], "not_found");
     drop(stranger);
-    fs::write(&file, [0x5a; 1000]).unwrap();
+    fs::write(&file, "courser sessions 1\nand then garbage").unwrap();
     let garbage = host(&one).start();
     garbage.wait_stderr_line("1 damaged");
     visitor.is_not_resumed(&garbage, "");
+}
+
+#[test]
+fn a_file_of_something_else_is_refused_and_left_as_it_is() {
+    let site = Site::new();
+    let key = keygen(site.folder.path(), "fleet.key");
+    let before = fs::read(&key).unwrap();
+    let wrong = [("--session-file", "there is something else in it"), ("--control", "no socket")];
+    for (flag, why) in wrong {
+        let setup = site.serve(&[EcdsaP256]).arg("--fleet-key").arg(&key).arg(flag).arg(&key);
+        let ended = setup.launch().finish();
+        assert!(ended.status.code() == Some(2) && ended.stderr.contains(why), "{flag}: {ended:?}");
+        assert_eq!(fs::read(&key).unwrap(), before, "{flag}");
+    }
 }
