@@ -149,6 +149,11 @@ impl Listener {
             }
         }
     }
+
+    /// The next connection that is in the queue already; `WouldBlock` if it is empty.
+    pub fn accept_queued(&self) -> io::Result<Accepted> {
+        accept(&self.fd)
+    }
 }
 
 fn accept(listener: &OwnedFd) -> io::Result<Accepted> {

@@ -23,7 +23,7 @@ const BACK_OFF: Duration = Duration::from_millis(100);
 
 /// Accepts connections and starts their tasks for as long as the worker serves. A worker that has its share of
 /// connections leaves further ones in the kernel's queue.
-pub(crate) async fn accept(worker: Rc<WorkerState>, socket: Socket, listener: Arc<Listener>) {
+pub(crate) async fn accept(worker: Rc<WorkerState>, socket: Rc<Socket>, listener: Arc<Listener>) {
     loop {
         worker.admission().await;
         match socket.accept().await {
@@ -37,6 +37,17 @@ pub(crate) async fn accept(worker: Rc<WorkerState>, socket: Socket, listener: Ar
                 );
                 tokio::time::sleep(BACK_OFF).await;
             }
+        }
+    }
+}
+
+/// The last look at the queue, before the socket closes: who is in it was promised a connection.
+pub(crate) fn accept_queued(worker: &Rc<WorkerState>, socket: &Socket, listener: &Arc<Listener>) {
+    while worker.has_room() {
+        match socket.accept_queued() {
+            Ok(accepted) => start(worker, listener, accepted),
+            Err(error) if is_the_clients(&error) => {}
+            Err(_) => return,
         }
     }
 }

@@ -10,7 +10,6 @@ use courser_net::{Listener as NetListener, Socket, cpu};
 use courser_telemetry::{Events, Lines};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{Notify, watch};
-use tokio::task::JoinHandle;
 
 use crate::accept;
 use crate::buffers::Buffers;
@@ -96,16 +95,20 @@ async fn serve(
     mut phase: watch::Receiver<Phase>,
 ) -> io::Result<()> {
     tokio::task::spawn_local(Rc::clone(&state.wheel).drive());
-    let mut accepting: Vec<JoinHandle<()>> = Vec::new();
+    let mut open = Vec::new();
     for (socket, listener) in sockets {
-        let socket = NetListener::new(socket)?;
-        accepting.push(tokio::task::spawn_local(accept::accept(Rc::clone(&state), socket, listener)));
+        let socket = Rc::new(NetListener::new(socket)?);
+        let accept = accept::accept(Rc::clone(&state), Rc::clone(&socket), Arc::clone(&listener));
+        open.push((tokio::task::spawn_local(accept), socket, listener));
     }
     // A main thread that is gone means stop.
     let _ = phase.wait_for(|phase| *phase != Phase::Serving).await;
-    // Who is in the queue already was promised a connection: take them before the sockets close.
-    tokio::task::yield_now().await;
-    accepting.iter().for_each(JoinHandle::abort);
+    for (accepting, socket, listener) in open {
+        accepting.abort();
+        // Once it is gone, nobody else keeps the socket open: it closes right after the last look.
+        let _ = accepting.await;
+        accept::accept_queued(&state, &socket, &listener);
+    }
     tokio::select! {
         () = state.drained() => {}
         _ = phase.wait_for(|phase| *phase == Phase::Stopping) => {}
@@ -172,6 +175,11 @@ impl WorkerState {
     /// Waits until there may be one more connection.
     pub(crate) async fn admission(&self) {
         self.wait_for_at_most(self.max_connections - 1).await;
+    }
+
+    /// Whether there may be one more connection.
+    pub(crate) fn has_room(&self) -> bool {
+        self.open.get() < self.max_connections
     }
 
     async fn drained(&self) {

@@ -33,7 +33,7 @@ pub(super) struct Traffic {
 pub(super) enum Ending {
     /// Its connections may break at any time.
     Killed,
-    /// It may turn newcomers away, but serves whom it has answered.
+    /// It may refuse newcomers, but serves whom it has let in.
     InOrder,
 }
 
@@ -183,7 +183,8 @@ impl Seen {
         let is_borne = match ending {
             None => false,
             Some(Ending::Killed) => true,
-            Some(Ending::InOrder) => what != "broken off",
+            // The kernel may let one in between the last look at the queue and the end of the socket; not two.
+            Some(Ending::InOrder) => what == "refused" || what == "not answered" && count.load(Relaxed) == 0,
         };
         count.fetch_add(1, Relaxed);
         if !is_borne {
