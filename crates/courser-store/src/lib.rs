@@ -28,6 +28,8 @@ mod link;
 mod answer;
 pub use answer::{Answer, read_answer};
 
+mod bounded;
+
 mod breaker;
 
 mod pauses;

@@ -8,9 +8,13 @@ use redis::aio::{AsyncPushSender, ConnectionLike, MultiplexedConnection};
 use redis::cluster::ClusterClientBuilder;
 use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{RoutingInfo, SingleNodeRoutingInfo};
-use redis::{AsyncConnectionConfig, Cmd, ProtocolVersion, PushInfo, PushKind, RedisError, Value};
+use redis::{
+    AsyncConnectionConfig, Cmd, ProtocolVersion, PushInfo, PushKind, RedisConnectionInfo, RedisError, Value,
+};
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::answer::{Answer, Fault, judge};
+use crate::bounded::Bounded;
 
 /// How long a connection may take to be made: several times what a network between continents needs for TCP, TLS and
 /// login. Five attempts and the pauses between them fit into the breaker's window.
@@ -80,6 +84,21 @@ fn astray(fault: Fault) -> Fault {
         }
         fault => fault,
     }
+}
+
+/// A connection to one server over a stream of ours. It lives on the worker's thread.
+pub(crate) async fn over<S>(
+    stream: S,
+    login: &RedisConnectionInfo,
+    config: AsyncConnectionConfig,
+) -> Result<Link, RedisError>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let made = MultiplexedConnection::new_with_config(login, Bounded::new(stream), config);
+    let (link, driver) = made.await?;
+    tokio::task::spawn_local(driver);
+    Ok(Link::One(link))
 }
 
 /// Settings of a connection to one server. The time that a command may take is ours to watch.

@@ -9,6 +9,7 @@ use redis::{
     Client, ClientTlsConfig, ConnectionAddr, IntoConnectionInfo, ProtocolVersion, RedisConnectionInfo,
     RedisError, TlsCertificates, TlsMode,
 };
+use tokio::net::{TcpStream, UnixStream};
 use zeroize::Zeroizing;
 
 use crate::StoreUrl;
@@ -70,6 +71,17 @@ impl Target {
         broken: impl Fn() + Send + Sync + 'static,
     ) -> Result<Link, RedisError> {
         let config = link::config(broken);
+        match self.url.place() {
+            Place::Server(host) if !self.url.is_tls() => {
+                let stream = TcpStream::connect((host.name.as_str(), host.port)).await?;
+                stream.set_nodelay(true)?;
+                return link::over(stream, &self.login(), config).await;
+            }
+            Place::Socket(path) => {
+                return link::over(UnixStream::connect(path).await?, &self.login(), config).await;
+            }
+            _ => {}
+        }
         Ok(match self.client()? {
             Made::One(client) => {
                 Link::One(client.get_multiplexed_async_connection_with_config(&config).await?)
