@@ -96,6 +96,7 @@ impl fmt::Display for Fault {
 /// What to do about a refusal that has a known remedy.
 fn advice(code: &str) -> Option<&'static str> {
     Some(match code {
+        "ERR" => "if at the login: is there such a database, and may its user +select it?",
         "MOVED" | "ASK" => "it is part of a cluster: use redis-cluster://",
         "NOAUTH" => "it wants a password",
         "NOPERM" => "its user needs +get +set +del +ping ~courser:*",

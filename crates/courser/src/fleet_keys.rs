@@ -47,8 +47,14 @@ impl Kept {
         self.write_changed().and_then(|()| self.remove_left()).map_err(|(folder, why)| {
             let help = "the folder has to be there, and this user's alone: install -d -m 700 DIR";
             let message = format!("the fleet's state cannot be kept: {why}");
-            Problem::at(&folder.origin, message, Some(help.to_owned())).into()
-        })
+            Failure::from(Problem::at(&folder.origin, message, Some(help.to_owned())))
+        })?;
+        for (index, key) in self.keys.standings(unix_now()).iter().enumerate() {
+            let role = if index == 0 { "tickets are sealed" } else { "tickets are opened" };
+            let mode = if key.forward_secret { ", forward-secret" } else { "" };
+            say("info", format_args!("fleet {}: {role}, epoch {}{mode}", key.fleet, key.epoch));
+        }
+        Ok(())
     }
 
     /// Rolls the keys if that is due, and writes the states that have changed. What cannot be written is told once, and

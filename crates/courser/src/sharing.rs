@@ -137,14 +137,14 @@ fn fleet(
         cache: Arc::clone(cache),
     };
     let handle = joining.start().map_err(|error| failed(&error))?;
-    say(
-        "info",
-        format_args!(
-            "fleet {}: messages at {address}, peers: {}",
-            keys.keys.fleet(),
-            config.fleet.peers.len()
-        ),
-    );
+    let to = match address.ip().is_multicast() {
+        true => "by multicast".to_owned(),
+        false => {
+            let others = config.fleet.peers.iter().filter(|peer| **peer != address);
+            format!("peers: {}", others.count())
+        }
+    };
+    say("info", format_args!("fleet {}: messages at {address}, {to}", keys.keys.fleet()));
     Ok(Some(handle))
 }
 
