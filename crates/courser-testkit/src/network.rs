@@ -7,7 +7,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::Command;
 
 use crate::Process;
-use crate::skip::{forward, skip};
+use crate::skip::{forward, leave_out};
+use crate::tools::require;
 
 /// Set in the copy of a test that runs in a network namespace of its own.
 const INSIDE: &str = "COURSER_TEST_IN_NAMESPACE";
@@ -20,15 +21,18 @@ const TRIAL: &str = "ip link set lo up && ip link add br0 type bridge && ip link
 /// its full name, and has nothing left to do. What it printed there is printed here.
 ///
 /// # Panics
-/// When the test fails in the namespace, and as [`skip`] where none can be made.
+/// When the test fails in the namespace. Where none can be made, the test is left out.
 #[must_use]
 #[track_caller]
 pub fn inside(test: &str) -> bool {
     if std::env::var_os(INSIDE).is_some() {
         return true;
     }
+    if require("ip").is_none() {
+        return false;
+    }
     if !unshare(TRIAL).output().is_ok_and(|output| output.status.success()) {
-        skip("no network namespaces can be made here (unshare, ip, bridges)");
+        leave_out("no network namespaces can be made here (unshare, ip, bridges)");
         return false;
     }
     let program = std::env::current_exe().expect("a test has a program");

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use courser_testkit::ca::TestCa;
-use courser_testkit::{Fault, Finished, Folder, Liar, Process, Signal, free_port, require, skip};
+use courser_testkit::{Fault, Finished, Folder, Liar, Process, Signal, free_port, leave_out, require};
 use serde_json::Value;
 
 use crate::support::{AT_ONCE, Judged, bench, finished, url};
@@ -168,7 +168,7 @@ fn ports_that_run_out_are_named_as_what_they_are() {
     );
     let run = run.finish();
     if is_forbidden(&run) {
-        skip(format!("no network of our own: {}", run.stderr));
+        leave_out(format!("no network of our own: {}", run.stderr));
         return;
     }
     let judged = Judged::of(&run);

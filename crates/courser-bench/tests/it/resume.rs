@@ -7,7 +7,7 @@ use std::process::Command;
 
 use courser_record::Lab;
 use courser_record::lab::{Block, CellState};
-use courser_testkit::{Process, Signal, require, skip};
+use courser_testkit::{Process, Signal, leave_out, require};
 
 use crate::mini::{Mini, SUITE, cell, ended};
 use crate::targets::of_folder;
@@ -90,7 +90,7 @@ impl Disk {
         let mut command = Command::new(mount);
         let run = command.args(["-t", "tmpfs", "-o", "size=256k", "none"]).arg(place).output().unwrap();
         if !run.status.success() {
-            skip(format!("nothing may be mounted: {}", String::from_utf8_lossy(&run.stderr)));
+            leave_out(format!("nothing may be mounted: {}", String::from_utf8_lossy(&run.stderr)));
             return None;
         }
         Some(Self(place.to_owned()))

@@ -7,7 +7,7 @@ use std::process::Command;
 use courser_testkit::KeyType::EcdsaP256;
 use courser_testkit::client::{Client, Resume, Version};
 use courser_testkit::network::inside;
-use courser_testkit::{Process, Signal, require, skip};
+use courser_testkit::{Process, Signal, leave_out, require};
 
 use super::hosts::{Fleet, Member};
 use super::keygen;
@@ -143,7 +143,7 @@ fn the_wire_shows_no_secret() {
         .try_wait_stderr(|lines| lines.iter().find(|line| line.contains("listening on br0")).cloned())
         .is_err()
     {
-        return skip(format!("tcpdump cannot listen here: {:?}", dump.stderr()));
+        return leave_out(format!("tcpdump cannot listen here: {:?}", dump.stderr()));
     }
     let members = [1, 2].map(|number| fleet.start(number, fleet.unicast(number)));
     members.iter().for_each(|member| member.hears(1));
