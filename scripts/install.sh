@@ -2,8 +2,8 @@
 # Installs what tests and benchmarks judge the terminator with: TLS clients and the rivals. As root on a Debian-like
 # system it installs what is missing; otherwise it names it. Nothing to do is the usual case, and quick.
 #
-# A test whose tool is missing is skipped with a printed reason, so a missing tool is no failure here; a missing
-# compiler is.
+# A test whose tool is missing is skipped with a printed reason, so a missing tool is no failure here (with
+# COURSER_NO_SKIPS=1 it is one there); a missing compiler is.
 set -euo pipefail
 
 # program:package, looked up in PATH and the sbin folders.
@@ -15,6 +15,7 @@ judges=(
   chromium:chromium
   faketime:faketime ip:iproute2 iptables:iptables tcpdump:tcpdump
   redis-server:redis-server redis-cli:redis-tools
+  zsh:zsh fish:fish groff:groff-base systemd-socket-activate:systemd
 )
 # Further clients and rivals, large: taken when the distribution has them, and no word is lost if not.
 extras=(node:nodejs go:golang-go caddy:caddy valkey-server:valkey-server)
