@@ -13,10 +13,11 @@ pub(crate) static LISTENER: &[Setting<ListenerDraft>] = &[
             key: "name",
             flag: Flag::None,
             kind: Kind::Text,
-            default: DefaultValue::Derived("its first address"),
-            doc: "Name of the listener in logs and metrics. It must be unique, and the same on all hosts \
-                  of \
-                  a fleet: sessions are bound to it.",
+            default: DefaultValue::Derived(
+                "its first address; sessions are then bound to its position in the file",
+            ),
+            doc: "Name of the listener in logs and metrics. It must be unique, and the same on all hosts of a \
+                  fleet: sessions are bound to it.",
             example: "\"web\"",
             danger: Some("Renaming it makes the sessions of the old name worthless."),
             elsewhere: &["id"],
