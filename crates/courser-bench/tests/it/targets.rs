@@ -40,9 +40,9 @@ impl Started {
             let why = format!("{target} is not installed");
             // Debian has no package of it.
             if target == "sozu" {
-                leave_out(why)
+                leave_out(why);
             } else {
-                skip(why)
+                skip(why);
             }
             return None;
         }
