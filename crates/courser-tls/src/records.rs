@@ -146,13 +146,21 @@ fn write<E: End>(
     room: usize,
     received: &mut [u8],
     outgoing: &mut Vec<u8>,
-    write: impl FnOnce(&mut WriteTraffic<'_, E::Data>, &mut [u8]) -> Result<usize, EncryptError>,
+    mut write: impl FnMut(&mut WriteTraffic<'_, E::Data>, &mut [u8]) -> Result<usize, EncryptError>,
 ) -> Result<(), Error> {
     loop {
         match tls.step(received).state? {
             ConnectionState::WriteTraffic(mut traffic) => {
-                return append(outgoing, room, |room| write(&mut traffic, room))
-                    .map_err(|error| Error::General(error.to_string()));
+                let mut write = |room: &mut [u8]| write(&mut traffic, room);
+                let written = match append(outgoing, room, &mut write) {
+                    // A KeyUpdate that the peer has asked for goes in front (RFC 8446, section 4.6.3); that it is owed
+                    // shows only now.
+                    Err(EncryptError::InsufficientSize(needed)) => {
+                        append(outgoing, needed.required_size, &mut write)
+                    }
+                    written => written,
+                };
+                return written.map_err(|error| Error::General(error.to_string()));
             }
             ConnectionState::EncodeTlsData(mut data) => encode(&mut data, outgoing),
             ConnectionState::TransmitTlsData(data) => data.done(),
