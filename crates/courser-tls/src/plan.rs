@@ -94,12 +94,20 @@ thread_local! {
     static CURRENT: RefCell<Option<Box<HandshakePlan>>> = const { RefCell::new(None) };
 }
 
-/// Runs `work` with `plan` as the current one, and puts it back afterwards.
+/// Runs `work` with `plan` as the current one, and puts it back afterwards, also when `work` panics: the next
+/// connection of this thread must not find it.
 pub(crate) fn enter<T>(plan: &mut Option<Box<HandshakePlan>>, work: impl FnOnce() -> T) -> T {
+    struct Entered<'a>(&'a mut Option<Box<HandshakePlan>>);
+
+    impl Drop for Entered<'_> {
+        fn drop(&mut self) {
+            *self.0 = CURRENT.take();
+        }
+    }
+
     CURRENT.set(plan.take());
-    let result = work();
-    *plan = CURRENT.take();
-    result
+    let _entered = Entered(plan);
+    work()
 }
 
 /// Calls `use_it` with the current plan, when there is one.
