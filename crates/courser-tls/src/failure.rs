@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use rustls::Error;
+use rustls::{AlertDescription, CertificateError, Error};
 
 /// A failed exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,11 +62,30 @@ impl From<Error> for Failure {
         };
         let detail = match &error {
             Error::AlertReceived(alert) => format!("{alert:?}"),
+            Error::InvalidCertificate(CertificateError::Other(ours)) => ours.to_string(),
             other => other.to_string(),
         };
         Self { kind, detail }
     }
 }
+
+/// The alert that a connection ends with after `error`, where the library sends none (RFC 8446, section 6.2): code point.
+pub(crate) fn alert_for(error: &Error) -> u8 {
+    u8::from(match error {
+        Error::InvalidMessage(_) => AlertDescription::DecodeError,
+        Error::DecryptError => AlertDescription::BadRecordMac,
+        Error::PeerSentOversizedRecord => AlertDescription::RecordOverflow,
+        Error::InvalidCertificate(_) => AlertDescription::BadCertificate,
+        Error::PeerIncompatible(_) | Error::NoApplicationProtocol => AlertDescription::HandshakeFailure,
+        Error::PeerMisbehaved(_)
+        | Error::InappropriateMessage { .. }
+        | Error::InappropriateHandshakeMessage { .. } => AlertDescription::UnexpectedMessage,
+        _ => AlertDescription::InternalError,
+    })
+}
+
+/// unexpected_message (RFC 8446, section 6.2).
+pub(crate) const UNEXPECTED_MESSAGE: u8 = 10;
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -110,6 +110,11 @@ pub(crate) fn enter<T>(plan: &mut Option<Box<HandshakePlan>>, work: impl FnOnce(
     work()
 }
 
+/// Whether a handshake is under way in the call that runs on this thread.
+pub(crate) fn is_current() -> bool {
+    CURRENT.with_borrow(Option::is_some)
+}
+
 /// Calls `use_it` with the current plan, when there is one.
 pub(crate) fn with_current<T>(use_it: impl FnOnce(&mut HandshakePlan) -> T) -> Option<T> {
     CURRENT.with_borrow_mut(|plan| plan.as_deref_mut().map(use_it))

@@ -14,6 +14,11 @@ pub const RECORD_OVERHEAD: usize = 30;
 /// Largest plaintext of a record (RFC 8446, section 5.1).
 const MAX_PLAINTEXT: usize = 1 << 14;
 
+/// Most bytes of a peer that wait for the rest of their record or handshake message: four full records, as large as TLS
+/// 1.3 allows (RFC 8446, section 5.2), on the wire. The longest message that the library reads, 64 KiB, fits into four;
+/// padding (section 5.4) counts, or a message of a few bytes could make us hold a gigabyte.
+pub const MAX_HELD: usize = 4 * (5 + MAX_PLAINTEXT + 256);
+
 /// What a call to `process` came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
@@ -185,6 +190,15 @@ fn collect_alert<E: End>(tls: &mut E, outgoing: &mut Vec<u8>) {
             Ok(ConnectionState::ReadTraffic(mut traffic)) => while traffic.next_record().is_some() {},
             _ => return,
         }
+    }
+}
+
+/// Appends an alert in the clear, unless one is there already.
+pub(crate) fn end_with_alert(outgoing: &mut Vec<u8>, description: u8) {
+    const ALERT: u8 = 21;
+    let is_there = matches!(outgoing.last_chunk(), Some(&[ALERT, 3, _, 0, 2, 1..=2, _]));
+    if !is_there {
+        outgoing.extend([ALERT, 3, 3, 0, 2, 2, description]);
     }
 }
 

@@ -1,21 +1,24 @@
 //! The server's end of one TLS connection: bytes in, bytes and plaintext out; no socket.
 
 use rustls::server::UnbufferedServerConnection;
-use rustls::{HandshakeKind, ProtocolVersion};
+use rustls::{Error, HandshakeKind, ProtocolVersion};
 
 use courser_session::{Miss, SharedSession};
 
 use crate::client_auth::{self, ClientCertificate};
-use crate::failure::{Failure, FailureKind};
+use crate::failure::{self, Failure, FailureKind, UNEXPECTED_MESSAGE};
 use crate::names;
 use crate::plan::{self, HandshakePlan, KeptSession};
-use crate::records::{self, Progress};
+use crate::record_cipher::{Alert, Sealer};
+use crate::records::{self, MAX_HELD, Progress};
 use crate::terms::{SuiteOrder, Terms};
 
 /// One connection.
 pub struct ServerConnection {
     tls: UnbufferedServerConnection,
     plan: Option<Box<HandshakePlan>>,
+    /// Seals its records; none before the first key.
+    sealer: Option<Sealer>,
     /// How it failed. The library may not be asked again then: it would raise its alert twice.
     failed: Option<Box<Failure>>,
 }
@@ -61,12 +64,15 @@ impl ServerConnection {
     /// A connection on `terms` that uses `group` for the key exchange, with what `plan` says.
     pub fn new(terms: &Terms, group: u16, order: SuiteOrder, plan: HandshakePlan) -> Result<Self, Failure> {
         let tls = UnbufferedServerConnection::new(terms.config(group, order))?;
-        Ok(Self { tls, plan: Some(Box::new(plan)), failed: None })
+        Ok(Self { tls, plan: Some(Box::new(plan)), sealer: None, failed: None })
     }
 
     /// Processes the records in `incoming` as far as they are complete. Plaintext is appended to `plaintext`, records
     /// to send to `outgoing`. On failure `outgoing` ends with the alert that says so to the client, and every further call
     /// fails alike.
+    ///
+    /// At most [`MAX_HELD`] bytes are left unconsumed: a client that makes us wait for the end of a message for longer
+    /// has failed.
     pub fn process(
         &mut self,
         incoming: &mut [u8],
@@ -80,15 +86,41 @@ impl ServerConnection {
         } else {
             records::drive(tls, incoming, plaintext, outgoing)
         };
+        self.note_sealer();
         self.forget_refused_session();
-        progress.map_err(|error| {
-            let failure = Failure::from(error);
-            if failure.kind == FailureKind::NoCertificate {
-                client_auth::correct_alert(outgoing);
+        match progress {
+            Ok(progress) if incoming.len() - progress.consumed > MAX_HELD => {
+                let detail = "a handshake message that does not end within four records".to_owned();
+                Err(self.fail(Failure { kind: FailureKind::Protocol, detail }, UNEXPECTED_MESSAGE, outgoing))
             }
-            self.failed = Some(Box::new(failure.clone()));
-            failure
-        })
+            Ok(progress) => Ok(progress),
+            Err(error) => {
+                let alert = failure::alert_for(&error);
+                Err(self.fail(error.into(), alert, outgoing))
+            }
+        }
+    }
+
+    /// Notes the failure, and sees to it that `outgoing` ends with an alert: the library's own, or this one.
+    fn fail(&mut self, failure: Failure, alert: u8, outgoing: &mut Vec<u8>) -> Failure {
+        match failure.kind {
+            FailureKind::NoCertificate => client_auth::correct_alert(outgoing),
+            // Who has ended the connection with an alert hears none (RFC 8446, section 6.2).
+            FailureKind::AlertReceived => {}
+            _ => match self.sealer.as_ref().map_or(Alert::InTheClear, |sealer| sealer.seal_alert(alert)) {
+                Alert::Sealed(record) => outgoing.extend(record),
+                Alert::InTheClear => records::end_with_alert(outgoing, alert),
+                Alert::Superfluous => {}
+            },
+        }
+        self.failed = Some(Box::new(failure.clone()));
+        failure
+    }
+
+    fn note_sealer(&mut self) {
+        if let Some(latest) = Sealer::take_latest() {
+            self.sealer = Some(latest);
+        }
     }
 
     /// What the handshake agreed on, once it is done: the client's Finished is verified. The plan ends here.
@@ -127,13 +159,23 @@ impl ServerConnection {
         outgoing: &mut Vec<u8>,
     ) -> Result<(), Failure> {
         self.check_not_failed()?;
-        Ok(records::send(&mut self.tls, plaintext, received, outgoing)?)
+        let sent = records::send(&mut self.tls, plaintext, received, outgoing);
+        self.sent(sent, outgoing)
     }
 
     /// Appends close_notify to `outgoing`; more than once does nothing. `received` as for [`Self::send`].
     pub fn send_close_notify(&mut self, received: &mut [u8], outgoing: &mut Vec<u8>) -> Result<(), Failure> {
         self.check_not_failed()?;
-        Ok(records::send_close_notify(&mut self.tls, received, outgoing)?)
+        let sent = records::send_close_notify(&mut self.tls, received, outgoing);
+        self.sent(sent, outgoing)
+    }
+
+    fn sent(&mut self, sent: Result<(), Error>, outgoing: &mut Vec<u8>) -> Result<(), Failure> {
+        self.note_sealer();
+        sent.map_err(|error| {
+            let alert = failure::alert_for(&error);
+            self.fail(error.into(), alert, outgoing)
+        })
     }
 
     /// Whether TLS 1.3 is being spoken.

@@ -19,6 +19,7 @@ use crate::key_schedule::HkdfSha256;
 use crate::names;
 use crate::plan::PlannedCertificate;
 use crate::random::Stocked;
+use crate::record_cipher;
 use crate::sessions::Sessions;
 
 /// A protocol version.
@@ -143,8 +144,7 @@ fn is_chacha(code: u16) -> bool {
 }
 
 fn suite(code: u16) -> Result<SupportedCipherSuite, TermsError> {
-    let known = aws_lc_rs::ALL_CIPHER_SUITES.iter().find(|suite| u16::from(suite.suite()) == code);
-    known.map(|&suite| with_our_hkdf(suite)).ok_or(TermsError::UnknownSuite(code))
+    record_cipher::suite(code).ok_or(TermsError::UnknownSuite(code))
 }
 
 /// TLS 1.3 suites with SHA-256 use our key schedule.

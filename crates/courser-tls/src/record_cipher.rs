@@ -1,0 +1,305 @@
+//! The library's record ciphers, with a hand kept on them.
+//!
+//! The library ends some connections without the alert that RFC 8446 and RFC 5246 demand, and gives no way to send one.
+//! And it reads a handshake message of up to 64 KiB after the handshake too, where none has more than a few bytes. So
+//! its ciphers are wrapped: what seals a connection's records is shared with the connection, which can seal an alert of
+//! its own, and what opens them looks at how long a handshake message says that it is. Neither touches a byte of
+//! application data.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use rustls::crypto::aws_lc_rs;
+use rustls::crypto::cipher::{
+    AeadKey, InboundOpaqueMessage, InboundPlainMessage, Iv, KeyBlockShape, MessageDecrypter,
+    MessageEncrypter, OutboundChunks, OutboundOpaqueMessage, OutboundPlainMessage, Tls12AeadAlgorithm,
+    Tls13AeadAlgorithm, UnsupportedOperationError,
+};
+use rustls::{
+    CipherSuiteCommon, ConnectionTrafficSecrets, ContentType, Error, InvalidMessage, ProtocolVersion,
+    SupportedCipherSuite, Tls12CipherSuite, Tls13CipherSuite,
+};
+
+use crate::plan;
+use crate::terms::with_our_hkdf;
+
+/// The longest handshake message that is read once the handshake is done, bytes. A KeyUpdate has 5; a ClientHello by
+/// which TLS 1.2 asks for a renegotiation, which is declined, is below 2 KiB.
+const LONGEST_AFTER_HANDSHAKE: usize = 16 * 1024;
+
+/// The server's suite of this code point.
+pub(crate) fn suite(code: u16) -> Option<SupportedCipherSuite> {
+    static SUITES: LazyLock<Vec<SupportedCipherSuite>> =
+        LazyLock::new(|| aws_lc_rs::ALL_CIPHER_SUITES.iter().map(|suite| wrapped(*suite)).collect());
+    SUITES.iter().find(|suite| u16::from(suite.suite()) == code).copied()
+}
+
+/// Suites live as long as the program; there are nine.
+fn wrapped(suite: SupportedCipherSuite) -> SupportedCipherSuite {
+    match with_our_hkdf(suite) {
+        SupportedCipherSuite::Tls13(suite) => {
+            let Tls13CipherSuite { common, hkdf_provider, aead_alg, .. } = suite;
+            SupportedCipherSuite::Tls13(Box::leak(Box::new(Tls13CipherSuite {
+                common: CipherSuiteCommon { ..*common },
+                hkdf_provider: *hkdf_provider,
+                aead_alg: Box::leak(Box::new(Wrapped(*aead_alg))),
+                quic: None,
+            })))
+        }
+        SupportedCipherSuite::Tls12(suite) => {
+            let Tls12CipherSuite { common, prf_provider, kx, sign, aead_alg } = suite;
+            SupportedCipherSuite::Tls12(Box::leak(Box::new(Tls12CipherSuite {
+                common: CipherSuiteCommon { ..*common },
+                prf_provider: *prf_provider,
+                kx: *kx,
+                sign,
+                aead_alg: Box::leak(Box::new(Wrapped(*aead_alg))),
+            })))
+        }
+    }
+}
+
+/// What seals a connection's records at present.
+#[derive(Clone)]
+pub(crate) struct Sealer(Arc<Mutex<Sealing>>);
+
+struct Sealing {
+    cipher: Box<dyn MessageEncrypter>,
+    version: ProtocolVersion,
+    /// Sequence number of the next record.
+    next: u64,
+    /// An alert has been sealed: close_notify, or one that ends the connection.
+    alerted: bool,
+}
+
+/// What became of an alert.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Alert {
+    /// It is sealed: the bytes of its record.
+    Sealed(Vec<u8>),
+    /// An alert has been sent already, and nothing may follow it (RFC 8446, section 6).
+    Superfluous,
+    /// Nothing is sealed yet: it leaves in the clear.
+    InTheClear,
+}
+
+thread_local! {
+    /// Made by the library within the call that is under way on this thread, which hands it no context.
+    static LATEST: RefCell<Option<Sealer>> = const { RefCell::new(None) };
+}
+
+impl Sealer {
+    fn start(cipher: Box<dyn MessageEncrypter>, version: ProtocolVersion) -> Box<dyn MessageEncrypter> {
+        let sealing = Sealing { cipher, version, next: 0, alerted: false };
+        let sealer = Self(Arc::new(Mutex::new(sealing)));
+        LATEST.set(Some(sealer.clone()));
+        Box::new(sealer)
+    }
+
+    /// The one that the library has made last on this thread, once.
+    pub(crate) fn take_latest() -> Option<Self> {
+        LATEST.take()
+    }
+
+    /// Seals a fatal alert of this description as the connection's next record.
+    pub(crate) fn seal_alert(&self, description: u8) -> Alert {
+        let Sealing { cipher, version, next, alerted } = &mut *self.lock();
+        if *alerted {
+            return Alert::Superfluous;
+        }
+        // TLS 1.2 seals from its Finished on, which is the first that the cipher sees.
+        if *version == ProtocolVersion::TLSv1_2 && *next == 0 {
+            return Alert::InTheClear;
+        }
+        *alerted = true;
+        let content = [FATAL, description];
+        let alert = OutboundPlainMessage {
+            typ: ContentType::Alert,
+            version: ProtocolVersion::TLSv1_2,
+            payload: OutboundChunks::Single(&content),
+        };
+        match cipher.encrypt(alert, *next) {
+            Ok(record) => Alert::Sealed(record.encode()),
+            Err(_) => Alert::Superfluous,
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Sealing> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl MessageEncrypter for Sealer {
+    fn encrypt(
+        &mut self,
+        message: OutboundPlainMessage<'_>,
+        sequence: u64,
+    ) -> Result<OutboundOpaqueMessage, Error> {
+        let sealing = &mut *self.lock();
+        sealing.next = sequence + 1;
+        // A warning other than close_notify (no_renegotiation) ends nothing, but no failure follows one unanswered.
+        sealing.alerted |= message.typ == ContentType::Alert && !is_warning(&message.payload);
+        sealing.cipher.encrypt(message, sequence)
+    }
+
+    fn encrypted_payload_len(&self, payload_len: usize) -> usize {
+        self.lock().cipher.encrypted_payload_len(payload_len)
+    }
+}
+
+impl fmt::Debug for Sealer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Sealer")
+    }
+}
+
+/// Whether an alert leaves the connection open: a warning that is no close_notify.
+fn is_warning(content: &OutboundChunks<'_>) -> bool {
+    matches!(content.to_vec()[..], [WARNING, description] if description != CLOSE_NOTIFY)
+}
+
+/// Opens records, and refuses a handshake message that says it is longer than one may be by now.
+struct Opener {
+    cipher: Box<dyn MessageDecrypter>,
+    message: Message,
+}
+
+impl Opener {
+    fn start(cipher: Box<dyn MessageDecrypter>) -> Box<dyn MessageDecrypter> {
+        Box::new(Self { cipher, message: Message::default() })
+    }
+}
+
+impl MessageDecrypter for Opener {
+    fn decrypt<'a>(
+        &mut self,
+        record: InboundOpaqueMessage<'a>,
+        sequence: u64,
+    ) -> Result<InboundPlainMessage<'a>, Error> {
+        let plain = self.cipher.decrypt(record, sequence)?;
+        // Within the handshake the library's own limit holds: a chain of certificates may be long.
+        if plain.typ == ContentType::Handshake
+            && self.message.longest(plain.payload) > LONGEST_AFTER_HANDSHAKE
+            && !plan::is_current()
+        {
+            return Err(InvalidMessage::HandshakePayloadTooLarge.into());
+        }
+        Ok(plain)
+    }
+}
+
+/// The handshake message that is being received, as far as its header says.
+#[derive(Default)]
+struct Message {
+    header: [u8; HEADER],
+    /// How much of the header has come.
+    seen: usize,
+    /// How much of the body has not.
+    missing: usize,
+}
+
+impl Message {
+    /// Takes in more bytes of messages, and returns the length of the longest that they belong to.
+    fn longest(&mut self, mut bytes: &[u8]) -> usize {
+        let mut longest = 0;
+        while !bytes.is_empty() {
+            if self.seen < HEADER {
+                let taken = bytes.len().min(HEADER - self.seen);
+                self.header[self.seen..self.seen + taken].copy_from_slice(&bytes[..taken]);
+                self.seen += taken;
+                bytes = &bytes[taken..];
+                if self.seen < HEADER {
+                    break;
+                }
+                self.missing = self.length();
+            }
+            longest = longest.max(self.length());
+            let taken = bytes.len().min(self.missing);
+            self.missing -= taken;
+            bytes = &bytes[taken..];
+            if self.missing == 0 {
+                self.seen = 0;
+            }
+        }
+        longest
+    }
+
+    fn length(&self) -> usize {
+        let [_, high, middle, low] = self.header;
+        usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low)
+    }
+}
+
+/// An algorithm of the library whose ciphers are wrapped.
+struct Wrapped<A: ?Sized + 'static>(&'static A);
+
+impl Tls13AeadAlgorithm for Wrapped<dyn Tls13AeadAlgorithm> {
+    fn encrypter(&self, key: AeadKey, iv: Iv) -> Box<dyn MessageEncrypter> {
+        Sealer::start(self.0.encrypter(key, iv), ProtocolVersion::TLSv1_3)
+    }
+
+    fn decrypter(&self, key: AeadKey, iv: Iv) -> Box<dyn MessageDecrypter> {
+        Opener::start(self.0.decrypter(key, iv))
+    }
+
+    fn key_len(&self) -> usize {
+        self.0.key_len()
+    }
+
+    fn extract_keys(
+        &self,
+        key: AeadKey,
+        iv: Iv,
+    ) -> Result<ConnectionTrafficSecrets, UnsupportedOperationError> {
+        self.0.extract_keys(key, iv)
+    }
+}
+
+impl Tls12AeadAlgorithm for Wrapped<dyn Tls12AeadAlgorithm> {
+    fn encrypter(&self, key: AeadKey, iv: &[u8], extra: &[u8]) -> Box<dyn MessageEncrypter> {
+        Sealer::start(self.0.encrypter(key, iv, extra), ProtocolVersion::TLSv1_2)
+    }
+
+    fn decrypter(&self, key: AeadKey, iv: &[u8]) -> Box<dyn MessageDecrypter> {
+        Opener::start(self.0.decrypter(key, iv))
+    }
+
+    fn key_block_shape(&self) -> KeyBlockShape {
+        self.0.key_block_shape()
+    }
+
+    fn extract_keys(
+        &self,
+        key: AeadKey,
+        iv: &[u8],
+        explicit: &[u8],
+    ) -> Result<ConnectionTrafficSecrets, UnsupportedOperationError> {
+        self.0.extract_keys(key, iv, explicit)
+    }
+}
+
+/// Levels of alerts, and the description of the orderly end (RFC 8446, section 6).
+const WARNING: u8 = 1;
+const FATAL: u8 = 2;
+const CLOSE_NOTIFY: u8 = 0;
+
+/// Type and length of a handshake message (RFC 8446, section 4).
+const HEADER: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_as_long_as_its_header_says_however_it_is_cut() {
+        // A message of 3 bytes, an empty one, and the beginning of one of 0x01_0203 bytes.
+        let bytes = [24, 0, 0, 3, 7, 7, 7, 14, 0, 0, 0, 11, 1, 2, 3, 9];
+        for cut in 1..=bytes.len() {
+            let mut message = Message::default();
+            let longest: Vec<_> = bytes.chunks(cut).map(|part| message.longest(part)).collect();
+            assert_eq!(longest.iter().max(), Some(&0x1_0203), "cut at {cut}: {longest:?}");
+            assert_eq!((message.seen, message.missing), (HEADER, 0x1_0203 - 1));
+        }
+    }
+}
