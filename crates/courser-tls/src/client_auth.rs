@@ -8,13 +8,14 @@ use std::sync::Arc;
 use aws_lc_rs::digest::{Context, SHA256};
 use courser_session::UnixSeconds;
 use rustls::client::danger::HandshakeSignatureValid;
-use rustls::crypto::aws_lc_rs as provider;
+use rustls::crypto::{CryptoProvider, aws_lc_rs as provider};
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, Error, RootCertStore, SignatureScheme};
 use x509_parser::prelude::{FromDer, X509Certificate, X509Version};
 
+use crate::client_chain;
 use crate::identity::{IdentityError, Validity};
 use crate::pem;
 use crate::plan::with_current;
@@ -107,10 +108,11 @@ impl ClientAuth {
         for der in set {
             roots.add(der).map_err(|error| TermsError::BadRoot(error.to_string()))?;
         }
-        let builder = WebPkiClientVerifier::builder_with_provider(
-            Arc::new(roots),
-            Arc::new(provider::default_provider()),
-        );
+        let counted = CryptoProvider {
+            signature_verification_algorithms: client_chain::algorithms(),
+            ..provider::default_provider()
+        };
+        let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::new(counted));
         let builder = match demand {
             Demand::Optional => builder.allow_unauthenticated(),
             Demand::Required => builder,
@@ -151,7 +153,8 @@ fn fingerprint(sorted: &[CertificateDer<'_>]) -> [u8; 32] {
     context.finish().as_ref().try_into().expect("SHA-256 yields 32 bytes")
 }
 
-/// The library's verifier, which also notes in the handshake's plan when the certificates that it accepted end.
+/// The library's verifier, within bounds, which also notes in the handshake's plan when the certificates that it accepted
+/// end.
 #[derive(Debug)]
 struct NotingVerifier {
     library: Arc<dyn ClientCertVerifier>,
@@ -176,7 +179,8 @@ impl ClientCertVerifier for NotingVerifier {
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
-        let verified = self.library.verify_client_cert(leaf, intermediates, now)?;
+        let search = || self.library.verify_client_cert(leaf, intermediates, now);
+        let verified = client_chain::bounded(leaf, intermediates, search)?;
         let end = end_of_chain(leaf, intermediates, UnixSeconds(now.as_secs()));
         with_current(|plan| plan.client_ends = Some(end));
         Ok(verified)

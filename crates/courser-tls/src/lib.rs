@@ -9,6 +9,7 @@
 pub mod certificate;
 pub mod client;
 mod client_auth;
+mod client_chain;
 pub mod failure;
 pub mod flight;
 pub mod identity;

@@ -1,0 +1,185 @@
+//! What judging a client's chain of certificates may cost: a stranger sends it, and nothing of it is proven yet.
+//!
+//! The library tries every path through the certificates that a client sends, of which some 60 fit into 19 KB. Paths
+//! multiply with certificates of one name, so their number is bounded, and so is that of the signatures that a search
+//! verifies.
+
+use std::cell::Cell;
+use std::fmt;
+use std::sync::{Arc, LazyLock};
+
+use rustls::crypto::{WebPkiSupportedAlgorithms, aws_lc_rs as provider};
+use rustls::pki_types::{
+    AlgorithmIdentifier, CertificateDer, InvalidSignature, SignatureVerificationAlgorithm,
+};
+use rustls::{CertificateError, Error, OtherError};
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+/// Certificates that a client may send, its own included. OpenSSL's limit of depth is 100, Go's none; chains of more
+/// than five are hardly seen, and the library itself follows six intermediates at most.
+const MOST_CERTIFICATES: usize = 10;
+
+/// Bytes of them, in DER. Ten with RSA keys of 4096 bits have 20 KB.
+const MOST_BYTES: usize = 32 * 1024;
+
+/// Intermediates of one subject: an authority and its cross certificate. With two, at most 2^6 paths lead upwards.
+const MOST_OF_ONE_NAME: usize = 2;
+
+/// Signatures that a search may verify: a straight path has as many as certificates, a cross certificate adds to them.
+const MOST_SIGNATURES: u32 = 16;
+
+/// Why a chain is not judged.
+#[derive(Debug, PartialEq, Eq)]
+enum TooCostly {
+    Certificates(usize),
+    Bytes(usize),
+    OneName(usize),
+    Signatures,
+}
+
+impl fmt::Display for TooCostly {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Certificates(sent) => {
+                write!(f, "the client sends {sent} certificates, at most {MOST_CERTIFICATES} are judged")
+            }
+            Self::Bytes(sent) => {
+                write!(f, "the client's certificates have {sent} bytes, at most {MOST_BYTES} are judged")
+            }
+            Self::OneName(sent) => {
+                write!(
+                    f,
+                    "the client sends {sent} intermediates of one name, at most {MOST_OF_ONE_NAME} are judged"
+                )
+            }
+            Self::Signatures => {
+                write!(
+                    f,
+                    "no path within {MOST_SIGNATURES} signatures leads from the client's certificate to an authority"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for TooCostly {}
+
+impl From<TooCostly> for Error {
+    fn from(why: TooCostly) -> Self {
+        Self::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(why))))
+    }
+}
+
+thread_local! {
+    /// Signatures that the search on this thread may still verify.
+    static LEFT: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Runs `search` for a path from `leaf` through `intermediates`, within bounds.
+///
+/// # Errors
+/// Those of the search, or [`CertificateError::Other`] with the bound that does not hold.
+pub(crate) fn bounded<T>(
+    leaf: &CertificateDer<'_>,
+    intermediates: &[CertificateDer<'_>],
+    search: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
+    check(leaf, intermediates)?;
+    LEFT.set(MOST_SIGNATURES);
+    let found = search();
+    if found.is_err() && LEFT.get() == 0 { Err(TooCostly::Signatures.into()) } else { found }
+}
+
+fn check(leaf: &CertificateDer<'_>, intermediates: &[CertificateDer<'_>]) -> Result<(), TooCostly> {
+    let certificates = 1 + intermediates.len();
+    if certificates > MOST_CERTIFICATES {
+        return Err(TooCostly::Certificates(certificates));
+    }
+    let bytes = leaf.len() + intermediates.iter().map(|der| der.len()).sum::<usize>();
+    if bytes > MOST_BYTES {
+        return Err(TooCostly::Bytes(bytes));
+    }
+    // One that cannot be read is on no path.
+    let parsed = intermediates.iter().filter_map(|der| X509Certificate::from_der(der).ok());
+    let mut names: Vec<_> = parsed.map(|(_, certificate)| certificate.tbs_certificate.subject).collect();
+    names.sort_unstable_by(|a, b| a.as_raw().cmp(b.as_raw()));
+    let most = names.chunk_by(|a, b| a.as_raw() == b.as_raw()).map(<[_]>::len).max().unwrap_or_default();
+    if most > MOST_OF_ONE_NAME { Err(TooCostly::OneName(most)) } else { Ok(()) }
+}
+
+/// The library's algorithms; of those for chains each use counts.
+pub(crate) fn algorithms() -> WebPkiSupportedAlgorithms {
+    static COUNTED: LazyLock<Vec<&'static dyn SignatureVerificationAlgorithm>> = LazyLock::new(|| {
+        let all = provider::default_provider().signature_verification_algorithms.all;
+        all.iter().map(|algorithm| Box::leak(Box::new(Counted(*algorithm))) as _).collect()
+    });
+    WebPkiSupportedAlgorithms {
+        all: &COUNTED,
+        ..provider::default_provider().signature_verification_algorithms
+    }
+}
+
+/// An algorithm that verifies nothing more once the search has used up its signatures.
+#[derive(Debug)]
+struct Counted(&'static dyn SignatureVerificationAlgorithm);
+
+impl SignatureVerificationAlgorithm for Counted {
+    fn verify_signature(
+        &self,
+        public_key: &[u8],
+        message: &[u8],
+        signature: &[u8],
+    ) -> Result<(), InvalidSignature> {
+        let left = LEFT.get().checked_sub(1).ok_or(InvalidSignature)?;
+        LEFT.set(left);
+        self.0.verify_signature(public_key, message, signature)
+    }
+
+    fn public_key_alg_id(&self) -> AlgorithmIdentifier {
+        self.0.public_key_alg_id()
+    }
+
+    fn signature_alg_id(&self) -> AlgorithmIdentifier {
+        self.0.signature_alg_id()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use courser_testkit::{KeyType, Leaf, TestCa};
+
+    use super::*;
+    use crate::Failure;
+
+    fn certificates(names: &[&str]) -> Vec<CertificateDer<'static>> {
+        names.iter().map(|name| TestCa::named(name).root()).collect()
+    }
+
+    fn leaf() -> CertificateDer<'static> {
+        TestCa::new().issue(&Leaf::new(KeyType::EcdsaP256)).certificate
+    }
+
+    #[test]
+    fn many_certificates_or_bytes_or_those_of_one_name_are_not_judged() {
+        let nine = ["a", "a", "b", "b", "c", "c", "d", "d", "e"];
+        assert_eq!(check(&leaf(), &certificates(&nine)), Ok(()));
+        assert_eq!(check(&leaf(), &certificates(&["a"; 10])), Err(TooCostly::Certificates(11)));
+        assert_eq!(check(&leaf(), &certificates(&["a", "b", "a", "a"])), Err(TooCostly::OneName(3)));
+        let large = [CertificateDer::from(vec![0; MOST_BYTES])];
+        assert!(matches!(check(&leaf(), &large), Err(TooCostly::Bytes(_))));
+    }
+
+    #[test]
+    fn a_search_verifies_so_many_signatures_and_no_more() {
+        let algorithm = algorithms().all[0];
+        let verify = || {
+            (0..2 * MOST_SIGNATURES).for_each(|_| {
+                let _ = algorithm.verify_signature(&[], &[], &[]);
+            });
+            Err::<(), _>(Error::DecryptError)
+        };
+        let refused = Failure::from(bounded(&leaf(), &[], verify).unwrap_err()).to_string();
+        assert!(refused.contains("within 16 signatures"), "{refused}");
+        assert_eq!(bounded(&leaf(), &[], || Err::<(), _>(Error::DecryptError)), Err(Error::DecryptError));
+    }
+}
