@@ -5,10 +5,12 @@
 //! change what the server does. Key exchange, Finished and every record's authentication are always checked.
 
 mod clock;
+pub mod hostile;
 mod intruder;
 mod share;
 mod unverified;
 
+pub use hostile::HostileClient;
 pub use intruder::Intruder;
 pub use unverified::Unverified;
 
@@ -106,6 +108,22 @@ impl Client {
         let mut client = Self::with(address, config, Resume::Never);
         Arc::make_mut(&mut client.config).resumption = Resumption::store(Arc::new(share::ShareFor(share)));
         client
+    }
+
+    /// A client that offers this suite alone, of whichever version it is; every handshake full.
+    ///
+    /// # Panics
+    /// When the library has no such suite.
+    #[must_use]
+    pub fn with_suite(address: SocketAddr, key: KeyType, suite: CipherSuite) -> Self {
+        let known = aws_lc_rs::ALL_CIPHER_SUITES.iter().find(|known| known.suite() == suite);
+        let suite = *known.expect("the library has the suite");
+        let version = if suite.tls13().is_some() { Version::Tls13 } else { Version::Tls12 };
+        let provider = CryptoProvider { cipher_suites: vec![suite], ..provider(version, key) };
+        let verifier = Arc::new(Unverified::default());
+        let config = builder_for(version, provider).dangerous();
+        let config = config.with_custom_certificate_verifier(verifier).with_no_client_auth();
+        Self::with(address, config, Resume::Never)
     }
 
     fn with(address: SocketAddr, mut config: ClientConfig, resume: Resume) -> Self {

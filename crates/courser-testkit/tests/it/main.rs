@@ -2,6 +2,7 @@
 
 mod architecture;
 mod ca;
+mod hostile;
 mod liar;
 mod network;
 mod origin;
