@@ -10,7 +10,7 @@ set -euo pipefail
 needed=(cc:gcc pkg-config:pkg-config)
 judges=(
   openssl:openssl curl:curl gnutls-cli:gnutls-bin python3:python3 jsonschema:python3-jsonschema
-  taskset:util-linux
+  taskset:util-linux valgrind:valgrind
   nginx:nginx haproxy:haproxy hitch:hitch stunnel4:stunnel4 wrk:wrk
   chromium:chromium
   faketime:faketime ip:iproute2 iptables:iptables tcpdump:tcpdump

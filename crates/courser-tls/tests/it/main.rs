@@ -1,5 +1,6 @@
 //! Both ends of TLS against each other, against OpenSSL, and against bytes that nobody honest sends.
 
+mod abuse;
 mod client;
 mod client_certificate;
 mod exercise;
@@ -7,6 +8,7 @@ mod flight;
 #[cfg(feature = "foreign")]
 mod foreign;
 mod fragments;
+mod hostile;
 mod lies;
 mod s_server;
 mod server;
