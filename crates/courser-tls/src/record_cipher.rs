@@ -71,12 +71,14 @@ struct Sealing {
     next: u64,
     /// An alert has been sealed: close_notify, or one that ends the connection.
     alerted: bool,
+    /// The KeyUpdate that announces these keys, as long as the library has not sent it: it waits for the next record.
+    announcement: Vec<u8>,
 }
 
 /// What became of an alert.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Alert {
-    /// It is sealed: the bytes of its record.
+    /// It is sealed: the bytes of its record, and of what has to go in front.
     Sealed(Vec<u8>),
     /// An alert has been sent already, and nothing may follow it (RFC 8446, section 6).
     Superfluous,
@@ -87,11 +89,15 @@ pub(crate) enum Alert {
 thread_local! {
     /// Made by the library within the call that is under way on this thread, which hands it no context.
     static LATEST: RefCell<Option<Sealer>> = const { RefCell::new(None) };
+
+    /// The KeyUpdate that this thread has just sealed; its connection's next keys are made at once.
+    static ANNOUNCEMENT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Sealer {
     fn start(cipher: Box<dyn MessageEncrypter>, version: ProtocolVersion) -> Box<dyn MessageEncrypter> {
-        let sealing = Sealing { cipher, version, next: 0, alerted: false };
+        let announcement = ANNOUNCEMENT.take();
+        let sealing = Sealing { cipher, version, next: 0, alerted: false, announcement };
         let sealer = Self(Arc::new(Mutex::new(sealing)));
         LATEST.set(Some(sealer.clone()));
         Box::new(sealer)
@@ -104,7 +110,7 @@ impl Sealer {
 
     /// Seals a fatal alert of this description as the connection's next record.
     pub(crate) fn seal_alert(&self, description: u8) -> Alert {
-        let Sealing { cipher, version, next, alerted } = &mut *self.lock();
+        let Sealing { cipher, version, next, alerted, announcement } = &mut *self.lock();
         if *alerted {
             return Alert::Superfluous;
         }
@@ -120,7 +126,11 @@ impl Sealer {
             payload: OutboundChunks::Single(&content),
         };
         match cipher.encrypt(alert, *next) {
-            Ok(record) => Alert::Sealed(record.encode()),
+            Ok(record) => {
+                let mut bytes = std::mem::take(announcement);
+                bytes.extend(record.encode());
+                Alert::Sealed(bytes)
+            }
             Err(_) => Alert::Superfluous,
         }
     }
@@ -138,9 +148,15 @@ impl MessageEncrypter for Sealer {
     ) -> Result<OutboundOpaqueMessage, Error> {
         let sealing = &mut *self.lock();
         sealing.next = sequence + 1;
+        sealing.announcement = Vec::new();
         // A warning other than close_notify (no_renegotiation) ends nothing, but no failure follows one unanswered.
         sealing.alerted |= message.typ == ContentType::Alert && !is_warning(&message.payload);
-        sealing.cipher.encrypt(message, sequence)
+        let is_answer = is_key_update(&message);
+        let record = sealing.cipher.encrypt(message, sequence)?;
+        if is_answer {
+            ANNOUNCEMENT.set(record.clone().encode());
+        }
+        Ok(record)
     }
 
     fn encrypted_payload_len(&self, payload_len: usize) -> usize {
@@ -157,6 +173,15 @@ impl fmt::Debug for Sealer {
 /// Whether an alert leaves the connection open: a warning that is no close_notify.
 fn is_warning(content: &OutboundChunks<'_>) -> bool {
     matches!(content.to_vec()[..], [WARNING, description] if description != CLOSE_NOTIFY)
+}
+
+/// Whether this is the KeyUpdate that answers the peer's (RFC 8446, section 4.6.3). The library holds it back until it
+/// sends something else.
+fn is_key_update(message: &OutboundPlainMessage<'_>) -> bool {
+    const ANSWER: [u8; 5] = [24, 0, 0, 1, 0];
+    message.typ == ContentType::Handshake
+        && message.payload.len() == ANSWER.len()
+        && message.payload.to_vec() == ANSWER
 }
 
 /// Opens records, and refuses a handshake message that says it is longer than one may be by now.
