@@ -158,6 +158,16 @@ pub struct Host {
     pub connect_timeout: Duration,
     /// How long a connection may stay without a byte in either direction.
     pub idle_timeout: Duration,
+    /// How long the backend's answer may take once the client has ended, from the last byte that was delivered.
+    pub client_fin_timeout: Duration,
+    /// How long the client may take to end once the backend has, from the last byte that was delivered.
+    pub backend_fin_timeout: Duration,
+    /// How old a connection may become.
+    pub max_connection_age: Option<Duration>,
+    /// After how long without a packet the kernel asks for the other machine.
+    pub tcp_keepalive: Duration,
+    /// How long bytes may stay unacknowledged.
+    pub tcp_user_timeout: Duration,
     /// What the backend gets when the client's FIN came without close_notify.
     pub on_truncation: OnTruncation,
 }

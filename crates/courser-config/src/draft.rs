@@ -54,6 +54,11 @@ pub(crate) struct HostDraft {
     pub(crate) alpn: Vec<String>,
     pub(crate) connect_timeout: Duration,
     pub(crate) idle_timeout: Duration,
+    pub(crate) client_fin_timeout: Duration,
+    pub(crate) backend_fin_timeout: Duration,
+    pub(crate) max_connection_age: Option<Duration>,
+    pub(crate) tcp_keepalive: Duration,
+    pub(crate) tcp_user_timeout: Option<Duration>,
     pub(crate) on_truncation: OnTruncation,
 }
 
@@ -143,6 +148,11 @@ impl HostDraft {
             alpn: Vec::new(),
             connect_timeout: Duration::ZERO,
             idle_timeout: Duration::ZERO,
+            client_fin_timeout: Duration::ZERO,
+            backend_fin_timeout: Duration::ZERO,
+            max_connection_age: None,
+            tcp_keepalive: Duration::ZERO,
+            tcp_user_timeout: None,
             on_truncation: OnTruncation::Fin,
         };
         with_defaults(HOST_ONLY, with_defaults(SHARED, blank))

@@ -1,6 +1,8 @@
 //! From a draft to a configuration that cannot be wrong: what can only be judged by looking at several
 //! settings together.
 
+use std::time::Duration;
+
 use crate::Loaded;
 use crate::address::ListenAddress;
 use crate::client_auth::{self, ClientAuth};
@@ -253,6 +255,10 @@ fn check_host(host: &HostDraft, any_certificate: bool, problems: &mut Problems) 
 }
 
 /// What the listener's own settings are called among its hosts.
+/// The kernel counts milliseconds in 32 bits, of which one is the sign: 24 days. Longer than a day nobody waits for a
+/// machine that is gone.
+const LONGEST_USER_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
+
 const DEFAULT_HOST: &str = "default";
 
 fn finish(index: usize, draft: ListenerDraft, problems: &mut Problems) -> Listener {
@@ -292,6 +298,11 @@ fn finish_host(draft: HostDraft, problems: &mut Problems) -> Host {
         alpn: draft.alpn,
         connect_timeout: draft.connect_timeout,
         idle_timeout: draft.idle_timeout,
+        client_fin_timeout: draft.client_fin_timeout,
+        backend_fin_timeout: draft.backend_fin_timeout,
+        max_connection_age: draft.max_connection_age,
+        tcp_keepalive: draft.tcp_keepalive,
+        tcp_user_timeout: draft.tcp_user_timeout.unwrap_or(draft.idle_timeout.min(LONGEST_USER_TIMEOUT)),
         on_truncation: draft.on_truncation,
     }
 }

@@ -13,6 +13,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use crate::address::Address;
+use crate::liveness::Liveness;
 use crate::stream::{Stream, Watched, register};
 
 /// An open listening socket that no worker serves yet.
@@ -63,6 +64,14 @@ impl Socket {
     /// Where it listens, with the real port.
     pub fn address(&self) -> &Address {
         &self.address
+    }
+
+    /// Has the kernel watch the peers of the connections that are accepted from now on. Nothing to do for a unix socket.
+    pub fn set_liveness(&self, liveness: &Liveness) -> io::Result<()> {
+        match self.address {
+            Address::Ip(_) => liveness.set(&self.fd),
+            _ => Ok(()),
+        }
     }
 
     /// Another descriptor for the same queue.

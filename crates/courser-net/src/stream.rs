@@ -14,6 +14,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use crate::address::Address;
+use crate::liveness::Liveness;
 use crate::tcp_info::TcpInfo;
 
 /// A connected socket.
@@ -147,6 +148,12 @@ impl Stream {
     pub fn shutdown(&self) {
         // It fails only when the peer is gone already, which the next read says better.
         let _ = rustix::net::shutdown(&self.fd, Shutdown::Write);
+    }
+
+    /// Has the kernel watch the peer, of TCP.
+    pub fn set_liveness(&self, liveness: &Liveness) {
+        // Where it cannot be set the connection is as good as without it: the deadlines of the caller hold.
+        let _ = liveness.set(&self.fd);
     }
 
     /// Makes the close send RST instead of FIN (socket(7), SO_LINGER with zero).

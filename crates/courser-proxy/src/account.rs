@@ -73,6 +73,11 @@ impl Account {
         })
     }
 
+    /// How long the connection has been open.
+    pub(crate) fn age(&self) -> Duration {
+        self.opened.elapsed()
+    }
+
     /// The ClientHello is complete.
     pub(crate) fn hello_received(&mut self) {
         self.hello = Some(Instant::now());

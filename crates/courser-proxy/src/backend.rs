@@ -43,7 +43,12 @@ async fn any(client: &mut Client, host: &Host) -> Result<Stream, End> {
         client.account.backend = Some(index);
         for address in backend.addresses().iter() {
             match one(client, host, address).await {
-                Ok(stream) => return Ok(stream),
+                Ok(stream) => {
+                    if let Address::Ip(_) = address {
+                        stream.set_liveness(&host.liveness);
+                    }
+                    return Ok(stream);
+                }
                 Err(error) => {
                     client.account.retries += 1;
                     client.worker.events.warn("backend", format_args!("backend {}: {error}", backend.name));

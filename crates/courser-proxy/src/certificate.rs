@@ -10,6 +10,7 @@ use courser_telemetry::{End, EndReason};
 use courser_tls::{Identity, KeyKind, SuiteOrder, Terms, Version};
 use courser_wire::alert::Description;
 
+use crate::buffers::Inbox;
 use crate::classify::{Classified, Offer, alert};
 use crate::connection::{Client, Ending};
 use crate::settings::{Host, Names};
@@ -17,7 +18,7 @@ use crate::settings::{Host, Names};
 /// A connection with everything chosen.
 pub(crate) struct Chosen {
     pub(crate) client: Client,
-    pub(crate) received: Vec<u8>,
+    pub(crate) received: Inbox,
     pub(crate) offer: Offer,
     pub(crate) host: Arc<Host>,
     pub(crate) choice: Choice,
@@ -39,7 +40,7 @@ const HYBRID: u16 = 0x11ec;
 pub(crate) fn choose(classified: Classified) -> Result<Chosen, Box<Ending>> {
     let Classified { mut client, received, offer } = classified;
     let Some(host) = client.listener.host(offer.name.as_deref()).cloned() else {
-        client.worker.buffers.give(received);
+        received.discard(&client.worker.buffers);
         return Err(client.ending(EndReason::UnknownName, alert(Description::UnrecognizedName)));
     };
     client.account.host = Some(Arc::clone(&host));
@@ -49,7 +50,7 @@ pub(crate) fn choose(classified: Classified) -> Result<Chosen, Box<Ending>> {
             Ok(Chosen { client, received, offer, host, choice })
         }
         Err((end, description)) => {
-            client.worker.buffers.give(received);
+            received.discard(&client.worker.buffers);
             Err(client.ending(end, alert(description)))
         }
     }

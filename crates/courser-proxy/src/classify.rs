@@ -10,6 +10,7 @@ use courser_wire::hello::ClientHello;
 use courser_wire::record::{Assembler, Assembly, NotHello};
 
 use crate::accept::Accepted;
+use crate::buffers::Inbox;
 use crate::connection::{Client, Ending};
 
 /// Most bytes in which a ClientHello has to end. A post-quantum one is under 2 KB; 64 KB leaves room for whatever
@@ -20,7 +21,7 @@ const HELLO_LIMIT: usize = 64 * 1024;
 pub(crate) struct Classified {
     pub(crate) client: Client,
     /// Everything received so far.
-    pub(crate) received: Vec<u8>,
+    pub(crate) received: Inbox,
     pub(crate) offer: Offer,
 }
 
@@ -49,11 +50,11 @@ pub(crate) struct Offer {
 /// Waits for the whole ClientHello and reads it.
 pub(crate) async fn classify(accepted: Accepted) -> Result<Classified, Box<Ending>> {
     let Accepted { mut client } = accepted;
-    let mut received = Vec::new();
+    let mut received = Inbox::default();
     let offer = match hello(&client, &mut received).await {
         Ok(offer) => offer,
         Err((end, farewell)) => {
-            client.worker.buffers.give(received);
+            received.discard(&client.worker.buffers);
             return Err(client.ending(end, farewell));
         }
     };
@@ -64,25 +65,24 @@ pub(crate) async fn classify(accepted: Accepted) -> Result<Classified, Box<Endin
 
 type Refusal = (End, Vec<u8>);
 
-async fn hello(client: &Client, received: &mut Vec<u8>) -> Result<Offer, Refusal> {
+async fn hello(client: &Client, received: &mut Inbox) -> Result<Offer, Refusal> {
     let mut assembler = Assembler::new(HELLO_LIMIT);
     loop {
         let read = read_more(client, received).await?;
         if read == 0 {
             return Err(closed(received));
         }
-        match assembler.assemble(received) {
+        match assembler.assemble(received.bytes()) {
             Ok(Assembly::Complete(body)) => return Offer::read(&body),
-            Ok(Assembly::Incomplete) => client.worker.buffers.settle(received),
+            Ok(Assembly::Incomplete) => received.settle(&client.worker.buffers),
             Err(not_hello) => return Err(refuse(not_hello)),
         }
     }
 }
 
-async fn read_more(client: &Client, received: &mut Vec<u8>) -> Result<usize, Refusal> {
+async fn read_more(client: &Client, received: &mut Inbox) -> Result<usize, Refusal> {
     poll_fn(|cx| {
-        let make_room = |bytes: &mut Vec<u8>| client.worker.buffers.make_room(bytes);
-        if let Poll::Ready(read) = client.stream.poll_read(cx, received, make_room) {
+        if let Poll::Ready(read) = received.poll_read(&client.stream, &client.worker.buffers, cx) {
             return Poll::Ready(read.map_err(|_| (EndReason::ClientReset.into(), Vec::new())));
         }
         client.deadline.poll_expired(cx).map(|()| Err((EndReason::HelloTimeout.into(), Vec::new())))
@@ -90,7 +90,7 @@ async fn read_more(client: &Client, received: &mut Vec<u8>) -> Result<usize, Ref
     .await
 }
 
-fn closed(received: &[u8]) -> Refusal {
+fn closed(received: &Inbox) -> Refusal {
     let reason = if received.is_empty() { EndReason::Probe } else { EndReason::ClosedInHello };
     (reason.into(), Vec::new())
 }

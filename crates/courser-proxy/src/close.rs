@@ -31,27 +31,33 @@ pub(crate) async fn refuse(ending: Ending) {
 
 /// Ends a connection whose relay is over.
 pub(crate) async fn close(finished: Finished) {
-    let Finished { mut client, host, mut tls, mut received, backend, mut to_client, end } = finished;
+    let Finished { mut client, mut tls, mut received, mut backend, mut to_client, end } = finished;
     let reason = end.reason;
     client.account.end(end);
+    if reason.cuts_request_short() {
+        backend.cut();
+    }
+    // The backend need not wait for a client that takes its time.
+    drop(backend);
     match reason {
-        EndReason::IdleTimeout => {
-            let _ = tls.send_close_notify(&mut received, &mut to_client.bytes);
+        EndReason::IdleTimeout
+        | EndReason::ClientFinTimeout
+        | EndReason::BackendFinTimeout
+        | EndReason::MaxConnectionAge => {
+            let _ = tls.send_close_notify(received.bytes(), &mut to_client.bytes);
             say_goodbye(&client, &mut to_client, false).await;
         }
-        // What the backend has said still arrives, but no close_notify: the client can tell that it is not the whole.
-        EndReason::BackendReset => say_goodbye(&client, &mut to_client, false).await,
+        // The answer has left; a client that still sends would have it thrown away by a reset.
+        EndReason::BackendReset | EndReason::BackendClosedEarly => {
+            say_goodbye(&client, &mut to_client, true).await;
+        }
         EndReason::ClientAlert => {
             client.delete_session(client.account.facts.as_deref());
             say_goodbye(&client, &mut to_client, true).await;
         }
         // The alert is in `to_client`.
-        EndReason::BadRecord => say_goodbye(&client, &mut to_client, true).await,
+        EndReason::BadRecord | EndReason::Internal => say_goodbye(&client, &mut to_client, true).await,
         _ => {}
-    }
-    // What came before may be cut short, and the backend should not take it for the whole.
-    if reason.cuts_request_short() && host.reset_truncated {
-        backend.reset_on_close();
     }
 }
 

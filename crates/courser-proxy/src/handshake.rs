@@ -10,7 +10,7 @@ use courser_session::Miss;
 use courser_telemetry::{End, EndReason, Resumption};
 use courser_tls::{Failure, FailureKind, ServerConnection, State};
 
-use crate::buffers::Outbox;
+use crate::buffers::{Inbox, Outbox};
 use crate::connection::{Client, Ending};
 use crate::resume::Primed;
 use crate::settings::Host;
@@ -21,7 +21,7 @@ pub(crate) struct Secured {
     pub(crate) host: Arc<Host>,
     pub(crate) tls: Box<ServerConnection>,
     /// Records that are not complete yet.
-    pub(crate) received: Vec<u8>,
+    pub(crate) received: Inbox,
     /// What the client has said already.
     pub(crate) plaintext: Vec<u8>,
     /// TLS 1.3 tickets, which no client waits for: they leave with the first answer, or before the first wait.
@@ -35,7 +35,7 @@ impl Secured {
     pub(crate) fn farewell(mut self, end: impl Into<End>) -> Box<Ending> {
         let mut bytes = self.tickets.bytes;
         // A connection that can no longer write has nothing to say.
-        let _ = self.tls.send_close_notify(&mut self.received, &mut bytes);
+        let _ = self.tls.send_close_notify(self.received.bytes(), &mut bytes);
         self.client.ending(end, bytes)
     }
 }
@@ -57,7 +57,7 @@ pub(crate) async fn handshake(primed: Primed) -> Result<Secured, Box<Ending>> {
         }
         Err(end) => {
             forget_session(&client, &mut exchange.tls, &end);
-            client.worker.buffers.give(exchange.received);
+            exchange.received.discard(&client.worker.buffers);
             Err(client.ending(end, exchange.out.pending()))
         }
     }
@@ -66,7 +66,7 @@ pub(crate) async fn handshake(primed: Primed) -> Result<Secured, Box<Ending>> {
 /// The handshake's moving parts.
 struct Exchange {
     tls: Box<ServerConnection>,
-    received: Vec<u8>,
+    received: Inbox,
     plaintext: Vec<u8>,
     out: Outbox,
 }
@@ -78,7 +78,7 @@ impl Exchange {
         loop {
             admit(client).await?;
             let state = client.worker.turn.charge(|| self.process())?;
-            buffers.settle(&mut self.received);
+            self.received.settle(buffers);
             if state == State::Handshaking || !self.tls.is_tls13() {
                 self.send(client).await?;
             }
@@ -91,8 +91,8 @@ impl Exchange {
 
     fn process(&mut self) -> Result<State, End> {
         let Self { tls, received, plaintext, out } = self;
-        let progress = tls.process(received, plaintext, &mut out.bytes).map_err(failed)?;
-        received.drain(..progress.consumed);
+        let progress = tls.process(received.bytes(), plaintext, &mut out.bytes).map_err(failed)?;
+        received.consume(progress.consumed);
         Ok(progress.state)
     }
 
@@ -111,8 +111,7 @@ impl Exchange {
     }
 
     async fn receive(&mut self, client: &Client) -> Result<(), End> {
-        let make_room = |bytes: &mut Vec<u8>| client.worker.buffers.make_room(bytes);
-        poll_fn(|cx| match client.stream.poll_read(cx, &mut self.received, make_room) {
+        poll_fn(|cx| match self.received.poll_read(&client.stream, &client.worker.buffers, cx) {
             Poll::Ready(Ok(0)) => Poll::Ready(Err(EndReason::ClosedInHandshake.into())),
             Poll::Ready(Ok(_)) => Poll::Ready(Ok(())),
             Poll::Ready(Err(_)) => Poll::Ready(Err(EndReason::ClientReset.into())),

@@ -16,6 +16,7 @@ mod classify;
 mod close;
 mod handshake;
 mod relay;
+mod request;
 mod resume;
 
 pub mod settings;

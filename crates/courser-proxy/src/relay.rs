@@ -1,33 +1,44 @@
 //! Both directions until both have ended: ciphertext from the client becomes plaintext for the backend and the other
 //! way round. A side that does not read stops the other side from being read (back-pressure); a side that ends ends
-//! one direction only (half-close); while nothing moves, no buffer is held.
+//! one direction only (half-close); a backend that takes no more may still answer; while nothing moves, no buffer is
+//! held.
 
 use std::future::poll_fn;
+use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
 
-use courser_net::{Stream, Then};
+use courser_net::Then;
 use courser_telemetry::{End, EndReason};
 use courser_tls::{Failure, FailureKind, ServerConnection, State};
 
 use crate::announce::Announced;
 use crate::backend::Connected;
-use crate::buffers::{BUFFER_BYTES, Outbox};
+use crate::buffers::{BUFFER_BYTES, Inbox, Outbox};
 use crate::connection::Client;
 use crate::handshake::Secured;
+use crate::request::Request;
 use crate::settings::Host;
 
 /// Reads in one direction before the other connections of the worker get their turn.
 const ROUNDS: u32 = 16;
 
+/// Time for one connection's reads in a turn, beyond the first read: as much as handshakes have. A read of records of one
+/// byte costs thirty times one of full records.
+const BUDGET: Duration = Duration::from_millis(1);
+
+/// Tickets that wait for the answer to what the client has asked, at most: with a client's certificates in them several
+/// come to more than the client may have us hold before it is read.
+const MOST_TICKETS: usize = BUFFER_BYTES / 2;
+
 /// A connection whose relay is over.
 pub(crate) struct Finished {
     pub(crate) client: Client,
-    pub(crate) host: Arc<Host>,
     pub(crate) tls: Box<ServerConnection>,
     /// Ciphertext from the client that is no whole record yet.
-    pub(crate) received: Vec<u8>,
-    pub(crate) backend: Stream,
+    pub(crate) received: Inbox,
+    pub(crate) backend: Request,
     /// Records that the client has not taken yet.
     pub(crate) to_client: Outbox,
     pub(crate) end: End,
@@ -37,8 +48,8 @@ pub(crate) struct Finished {
 pub(crate) async fn relay(announced: Announced) -> Finished {
     let mut relay = Relay::new(announced);
     let end = poll_fn(|cx| relay.poll(cx)).await;
-    let Relay { client, host, tls, received, backend, to_client, .. } = relay;
-    Finished { client, host, tls, received, backend, to_client, end }
+    let Relay { client, tls, received, backend, to_client, .. } = relay;
+    Finished { client, tls, received, backend, to_client, end }
 }
 
 /// One direction.
@@ -52,23 +63,44 @@ enum Flow {
     Ended,
 }
 
+/// What the connection waits for, and so how long.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    /// A byte, from either side.
+    Byte,
+    /// The backend's end, as the client has ended.
+    BackendEnd,
+    /// The client's end, as the backend has ended.
+    ClientEnd,
+}
+
 struct Relay {
     client: Client,
     host: Arc<Host>,
     tls: Box<ServerConnection>,
-    backend: Stream,
+    backend: Request,
     /// Ciphertext from the client that is no whole record yet.
-    received: Vec<u8>,
+    received: Inbox,
     to_backend: Outbox,
     to_client: Outbox,
     upward: Flow,
     downward: Flow,
+    /// The backend takes no more: why it could not be written to. What the client still says is thrown away.
+    deaf: Option<io::ErrorKind>,
+    /// The backend's stream was cut off, and so what it had to say may be.
+    backend_reset: bool,
     /// `to_client` holds nothing but session tickets, which may wait for the answer to what the client has asked.
     only_tickets: bool,
     /// The client's stream ended without close_notify.
     truncated: bool,
-    /// Bytes were moved since the idle deadline was set.
+    /// Bytes have come since the deadline was set.
     moved: bool,
+    /// Bytes were delivered since the deadline was set.
+    delivered: bool,
+    /// What the deadline is for.
+    wait: Wait,
+    /// When this turn's reads began to count.
+    turn: Option<Instant>,
 }
 
 impl Relay {
@@ -76,35 +108,44 @@ impl Relay {
         let Announced { connected, to_backend, plaintext_bytes } = announced;
         let Connected { secured, backend } = connected;
         let Secured { mut client, host, tls, received, tickets, client_closed, .. } = secured;
-        client.deadline.set(host.idle_timeout);
         client.account.bytes_in += plaintext_bytes; // said with the Finished
-        Self {
+        let mut backend = Request::new(backend);
+        if plaintext_bytes > 0 {
+            backend.begun();
+        }
+        let relay = Self {
             upward: if client_closed { Flow::Ending } else { Flow::Open },
             downward: Flow::Open,
+            deaf: None,
+            backend_reset: false,
             only_tickets: !tickets.is_empty(),
             to_client: tickets,
             truncated: false,
             moved: false,
+            delivered: false,
+            wait: Wait::Byte,
+            turn: None,
             client,
             host,
             tls,
             backend,
             received,
             to_backend,
-        }
+        };
+        relay.set_deadline();
+        relay
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<End> {
+        self.turn = None;
         let both = self.poll_both(cx);
-        if std::mem::take(&mut self.moved) {
-            self.client.deadline.set(self.host.idle_timeout);
-        }
+        self.move_deadline();
         match both {
             Poll::Ready(Ok(())) => Poll::Ready(self.orderly_end().into()),
             Poll::Ready(Err(end)) => Poll::Ready(end),
             Poll::Pending => {
                 self.settle();
-                self.client.deadline.poll_expired(cx).map(|()| EndReason::IdleTimeout.into())
+                self.client.deadline.poll_expired(cx).map(|()| self.expired().into())
             }
         }
     }
@@ -117,7 +158,8 @@ impl Relay {
             // What the client has sent meanwhile makes no new event.
             return yield_turn(cx);
         }
-        if upward.is_ready() && downward.is_ready() { Poll::Ready(Ok(())) } else { Poll::Pending }
+        let upward_is_over = upward.is_ready() || self.deaf.is_some();
+        if upward_is_over && downward.is_ready() { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
     /// Whether the client is not read because it does not read: one that demands answers (key updates) could otherwise
@@ -128,13 +170,18 @@ impl Relay {
 
     /// Client to backend.
     fn poll_upward(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
-        for _ in 0..ROUNDS {
-            ready!(self.poll_write_backend(cx))?;
+        for round in 0..ROUNDS {
+            if round > 0 && self.turn_is_over() {
+                break;
+            }
+            ready!(self.poll_write_backend(cx));
             match self.upward {
                 Flow::Open => ready!(self.poll_read_client(cx))?,
                 Flow::Ending => {
                     if self.downward == Flow::Open {
-                        self.backend.shutdown(); // otherwise both directions are over, and the close says so
+                        self.backend.end();
+                    } else {
+                        self.backend.complete(); // both directions are over, and the close says so
                     }
                     self.upward = Flow::Ended;
                 }
@@ -146,9 +193,12 @@ impl Relay {
 
     /// Backend to client.
     fn poll_downward(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
-        for _ in 0..ROUNDS {
+        for round in 0..ROUNDS {
+            if round > 0 && self.turn_is_over() {
+                break;
+            }
             let more = self.poll_read_backend(cx)?;
-            if self.only_tickets && self.client.account.bytes_in > 0 {
+            if self.tickets_wait() {
                 return Poll::Pending;
             }
             ready!(self.poll_write_client(cx))?;
@@ -164,12 +214,24 @@ impl Relay {
         yield_turn(cx)
     }
 
+    /// Whether this connection's reads have taken their time. The first read is free: most turns have no second.
+    fn turn_is_over(&mut self) -> bool {
+        self.turn.get_or_insert_with(Instant::now).elapsed() > BUDGET
+    }
+
+    /// Whether the answer, which takes the tickets along, is worth waiting for.
+    fn tickets_wait(&self) -> bool {
+        self.only_tickets
+            && self.client.account.bytes_in > 0
+            && self.to_client.pending().len() <= MOST_TICKETS
+    }
+
     fn poll_read_client(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
         if self.client_is_held() {
             return Poll::Pending;
         }
-        let make_room = |bytes: &mut Vec<u8>| self.client.worker.buffers.make_room(bytes);
-        match ready!(self.client.stream.poll_read(cx, &mut self.received, make_room)) {
+        let Client { stream, worker, .. } = &self.client;
+        match ready!(self.received.poll_read(stream, &worker.buffers, cx)) {
             Ok(0) => Poll::Ready(self.client_truncated()),
             Ok(_) => Poll::Ready(self.open_records()),
             Err(_) => Poll::Ready(Err(EndReason::ClientReset.into())),
@@ -180,12 +242,16 @@ impl Relay {
         self.client.worker.buffers.make_room(&mut self.to_backend.bytes);
         let before = (self.to_backend.bytes.len(), self.to_client.bytes.len());
         let progress =
-            self.tls.process(&mut self.received, &mut self.to_backend.bytes, &mut self.to_client.bytes);
-        self.client.account.bytes_in += (self.to_backend.bytes.len() - before.0) as u64;
+            self.tls.process(self.received.bytes(), &mut self.to_backend.bytes, &mut self.to_client.bytes);
+        let said = self.to_backend.bytes.len() - before.0;
+        if said > 0 {
+            self.client.account.bytes_in += said as u64;
+            self.backend.begun();
+        }
         self.only_tickets &= self.to_client.bytes.len() == before.1;
         self.moved = true;
         let progress = progress.map_err(bad_record)?;
-        self.received.drain(..progress.consumed);
+        self.received.consume(progress.consumed);
         if progress.state == State::PeerClosed {
             self.upward = Flow::Ending;
         }
@@ -207,7 +273,11 @@ impl Relay {
 
     /// Both directions have ended.
     fn orderly_end(&self) -> EndReason {
-        if self.truncated {
+        if self.backend_reset {
+            EndReason::BackendReset
+        } else if self.deaf.is_some() {
+            EndReason::BackendClosedEarly
+        } else if self.truncated {
             EndReason::Truncated
         } else if self.is_silent() {
             EndReason::ClosedAfterHandshake
@@ -221,15 +291,26 @@ impl Relay {
         self.client.account.bytes_in + self.client.account.bytes_out == 0
     }
 
-    fn poll_write_backend(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
+    /// A backend that takes no more may have said why, and closed: what it has said is still read and delivered. Until
+    /// then the client is read too, as many send all before they listen.
+    fn poll_write_backend(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while !self.to_backend.is_empty() {
-            match ready!(self.backend.poll_write(cx, self.to_backend.pending(), Then::Wait)) {
-                Ok(written) => self.to_backend.advance(written),
-                Err(_) => return Poll::Ready(Err(EndReason::BackendReset.into())),
+            if self.deaf.is_none() {
+                match ready!(self.backend.poll_write(cx, self.to_backend.pending(), Then::Wait)) {
+                    Ok(written) => {
+                        self.to_backend.advance(written);
+                        self.delivered = true;
+                        continue;
+                    }
+                    Err(error) => {
+                        self.deaf = Some(error.kind());
+                        self.backend.cut();
+                    }
+                }
             }
-            self.moved = true;
+            self.to_backend.clear();
         }
-        Poll::Ready(Ok(()))
+        Poll::Ready(())
     }
 
     /// Reads and encrypts until the client's share of a write is full or nothing more is there, so that an answer and
@@ -240,9 +321,12 @@ impl Relay {
             let mut plaintext = Vec::new();
             let buffers = &self.client.worker.buffers;
             match self.backend.poll_read(cx, &mut plaintext, |bytes| buffers.make_room(bytes)) {
-                Poll::Ready(Ok(0)) => self.end_downward()?,
+                // The reset that a write has met is told once: the end of the stream that follows is none.
+                Poll::Ready(Ok(0)) if self.deaf.is_none_or(|why| why == io::ErrorKind::BrokenPipe) => {
+                    self.end_downward()?;
+                }
+                Poll::Ready(Ok(0) | Err(_)) => self.cut_downward(),
                 Poll::Ready(Ok(_)) => self.seal(&plaintext)?,
-                Poll::Ready(Err(_)) => return Poll::Ready(Err(EndReason::BackendReset.into())),
                 Poll::Pending if read_some => return Poll::Ready(Ok(())),
                 Poll::Pending => return Poll::Pending,
             }
@@ -255,15 +339,24 @@ impl Relay {
     fn seal(&mut self, plaintext: &[u8]) -> Result<(), End> {
         self.client.worker.buffers.make_room(&mut self.to_client.bytes);
         self.client.account.bytes_out += plaintext.len() as u64;
+        self.backend.answered();
         self.only_tickets = false;
         self.moved = true;
-        self.tls.send(plaintext, &mut self.received, &mut self.to_client.bytes).map_err(bad_record)
+        self.tls.send(plaintext, self.received.bytes(), &mut self.to_client.bytes).map_err(bad_record)
     }
 
     fn end_downward(&mut self) -> Result<(), End> {
         self.downward = Flow::Ending;
         self.only_tickets = false;
-        self.tls.send_close_notify(&mut self.received, &mut self.to_client.bytes).map_err(bad_record)
+        self.tls.send_close_notify(self.received.bytes(), &mut self.to_client.bytes).map_err(bad_record)
+    }
+
+    /// What the backend has said is delivered, but no close_notify: the client can tell that it may not be the whole.
+    fn cut_downward(&mut self) {
+        self.downward = Flow::Ending;
+        self.only_tickets = false;
+        self.backend_reset = true;
+        self.deaf.get_or_insert(io::ErrorKind::ConnectionReset);
     }
 
     fn poll_write_client(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
@@ -273,7 +366,7 @@ impl Relay {
                 Ok(written) => self.to_client.advance(written),
                 Err(_) => return Poll::Ready(Err(EndReason::ClientReset.into())),
             }
-            self.moved = true;
+            self.delivered = true;
         }
         self.only_tickets = false;
         Poll::Ready(Ok(()))
@@ -282,9 +375,53 @@ impl Relay {
     /// Gives back the buffers that are empty.
     fn settle(&mut self) {
         let buffers = &self.client.worker.buffers;
-        buffers.settle(&mut self.received);
+        self.received.settle(buffers);
         self.to_backend.settle(buffers);
         self.to_client.settle(buffers);
+    }
+}
+
+/// Deadlines.
+impl Relay {
+    /// Moves the deadline when what it waits for has come, or something else is waited for. Where one side has ended,
+    /// only bytes that are delivered count: what is received and leads to nothing could come for ever.
+    fn move_deadline(&mut self) {
+        let wait = match (self.upward, self.downward) {
+            (Flow::Open, Flow::Open) if self.deaf.is_none() => Wait::Byte,
+            (_, Flow::Open) => Wait::BackendEnd,
+            _ => Wait::ClientEnd,
+        };
+        let (moved, delivered) = (std::mem::take(&mut self.moved), std::mem::take(&mut self.delivered));
+        if wait != self.wait || delivered || (moved && wait == Wait::Byte) {
+            self.wait = wait;
+            self.set_deadline();
+        }
+    }
+
+    fn set_deadline(&self) {
+        let host = &self.host;
+        let timeout = match self.wait {
+            Wait::Byte => host.idle_timeout,
+            Wait::BackendEnd => host.client_fin_timeout.min(host.idle_timeout),
+            Wait::ClientEnd => host.backend_fin_timeout.min(host.idle_timeout),
+        };
+        self.client.deadline.set(self.age_left().map_or(timeout, |left| left.min(timeout)));
+    }
+
+    /// How much longer the connection may stay, where that is limited.
+    fn age_left(&self) -> Option<Duration> {
+        let limit = self.host.max_connection_age?;
+        Some(limit.saturating_sub(self.client.account.age()))
+    }
+
+    fn expired(&self) -> EndReason {
+        match self.wait {
+            _ if self.age_left().is_some_and(|left| left.is_zero()) => EndReason::MaxConnectionAge,
+            Wait::Byte => EndReason::IdleTimeout,
+            Wait::BackendEnd if self.deaf.is_some() => EndReason::BackendReset,
+            Wait::BackendEnd => EndReason::ClientFinTimeout,
+            Wait::ClientEnd => EndReason::BackendFinTimeout,
+        }
     }
 }
 

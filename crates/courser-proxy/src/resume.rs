@@ -8,6 +8,7 @@ use courser_session::SessionId;
 use courser_telemetry::Resumption;
 use courser_tls::{HandshakePlan, SessionOffer, Version};
 
+use crate::buffers::Inbox;
 use crate::certificate::{Choice, Chosen};
 use crate::classify::Offer;
 use crate::connection::Client;
@@ -17,7 +18,7 @@ use crate::sharing::Exchange;
 /// A connection ready for its handshake.
 pub(crate) struct Primed {
     pub(crate) client: Client,
-    pub(crate) received: Vec<u8>,
+    pub(crate) received: Inbox,
     pub(crate) host: Arc<Host>,
     pub(crate) choice: Choice,
     pub(crate) plan: HandshakePlan,

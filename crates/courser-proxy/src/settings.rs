@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use courser_net::Liveness;
 use courser_session::PolicyHash;
 use courser_tls::Terms;
 
@@ -53,6 +54,14 @@ pub struct Host {
     pub connect_timeout: Duration,
     /// How long a connection may stay without a byte in either direction.
     pub idle_timeout: Duration,
+    /// How long the backend may go on without a byte that is delivered, once the client has ended.
+    pub client_fin_timeout: Duration,
+    /// How long the client may go on without a byte that is delivered, once the backend has ended.
+    pub backend_fin_timeout: Duration,
+    /// How old a connection may become.
+    pub max_connection_age: Option<Duration>,
+    /// When the kernel finds out that the other machine is gone.
+    pub liveness: Liveness,
     /// Whether the backend is reset when the client's stream ends without close_notify.
     pub reset_truncated: bool,
 }

@@ -47,9 +47,16 @@ macro_rules! reasons {
                 match self { $(Self::$variant => concat!($($doc),*).trim_ascii(),)* }
             }
 
-            /// Whether what the client sent may be incomplete.
+            /// Whether what the client sent may be incomplete, whatever it was in the middle of.
             pub const fn cuts_request_short(self) -> bool {
-                matches!(self, Self::Truncated | Self::ClientReset | Self::BadRecord | Self::ClientAlert)
+                matches!(
+                    self,
+                    Self::Truncated
+                        | Self::ClientReset
+                        | Self::BadRecord
+                        | Self::ClientAlert
+                        | Self::Internal
+                )
             }
 
             /// Whose doing it was.
@@ -112,8 +119,18 @@ reasons! {
     NoBackend = "no_backend", Backend;
     /// The backend reset its connection.
     BackendReset = "backend_reset", Backend;
+    /// The backend closed and took no more of what the client sent, for example after an early refusal; its answer was
+    /// delivered.
+    BackendClosedEarly = "backend_closed_early", Backend;
     /// No byte in either direction for the idle timeout.
     IdleTimeout = "idle_timeout", Nobody;
+    /// The client had ended, and for `client_fin_timeout` nothing more of the backend's answer could be delivered.
+    ClientFinTimeout = "client_fin_timeout", Backend;
+    /// The backend had ended, and for `backend_fin_timeout` the client neither took nor sent a byte that could be
+    /// delivered.
+    BackendFinTimeout = "backend_fin_timeout", Client;
+    /// Open for `max_connection_age`.
+    MaxConnectionAge = "max_connection_age", Courser;
     /// Still open when the drain deadline passed, or at the second SIGTERM.
     Shutdown = "shutdown", Courser;
     /// A fault of courser's own; the connection's task ended before it could say why.

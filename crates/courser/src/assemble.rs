@@ -12,7 +12,7 @@ use courser_config::{
     OnTruncation, Problem, SendProxy, TlsVersion, UnknownName,
 };
 use courser_net::cpu::Cpus;
-use courser_net::{Address, Socket, limits, systemd};
+use courser_net::{Address, Liveness, Socket, limits, systemd};
 use courser_proxy::settings::{Announce, Host, Listener, Names};
 use courser_proxy::{Certificates, Counters, Resolver, Sharing};
 use courser_session::{Cache, DEFAULT_SHARDS, PolicyHash, Ticketer, Vault};
@@ -89,6 +89,7 @@ pub(crate) fn assemble(
         let listener = Arc::new(listener(settings, certificates, config, &sessions, &mut resolver)?);
         for address in &settings.listen {
             for opened in open(address, settings.backlog, workers, &mut inherited)? {
+                watch_peers(&opened, &settings.default)?;
                 announce(&opened, settings, &listener, workers);
                 for (worker, socket) in sockets.iter_mut().zip(opened) {
                     worker.push((socket, Arc::clone(&listener)));
@@ -210,6 +211,10 @@ fn host_of(
         },
         connect_timeout: host.connect_timeout,
         idle_timeout: host.idle_timeout,
+        client_fin_timeout: host.client_fin_timeout,
+        backend_fin_timeout: host.backend_fin_timeout,
+        max_connection_age: host.max_connection_age,
+        liveness: liveness(host),
         reset_truncated: host.on_truncation == OnTruncation::Reset,
     })
 }
@@ -263,6 +268,17 @@ fn backend_of(backend: &BackendAddress, resolver: &mut Resolver) -> courser_prox
         BackendAddress::Abstract(name) => Backend::fixed(Address::Abstract(name.clone())),
         BackendAddress::Name { host, port } => resolver.backend(host, *port),
     }
+}
+
+fn liveness(host: &HostConfig) -> Liveness {
+    Liveness { keepalive: host.tcp_keepalive, user_timeout: host.tcp_user_timeout }
+}
+
+/// Accepted sockets inherit it from the listening one, so that no connection pays for it.
+fn watch_peers(opened: &[Socket], host: &HostConfig) -> Result<(), Failure> {
+    let set = |socket: &Socket| socket.set_liveness(&liveness(host));
+    let failed = |error| Failure::runtime("cannot set the keepalive of a listening socket", error);
+    opened.iter().try_for_each(set).map_err(failed)
 }
 
 /// The sockets of an address, one for each worker; for `systemd` that of every socket that was passed.

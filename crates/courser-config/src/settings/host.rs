@@ -253,6 +253,91 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
     },
     Setting {
         about: About {
+            key: "client_fin_timeout",
+            flag: Flag::Takes("client-fin-timeout"),
+            kind: Kind::Duration,
+            default: DefaultValue::Toml("\"30s\""),
+            doc: "How long the backend's answer may take once the client has ended its side. Every byte that is \
+                  delivered begins it anew, so that a long download is not cut.",
+            example: "\"5m\"",
+            danger: None,
+            elsewhere: &["timeout_client_fin", "half_close_timeout"],
+        },
+        store: |host, value| {
+            host.client_fin_timeout = read::duration(value, "365d")?;
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "backend_fin_timeout",
+            flag: Flag::Takes("backend-fin-timeout"),
+            kind: Kind::Duration,
+            default: DefaultValue::Toml("\"30s\""),
+            doc: "How long the client may take to end its side, and to take what it has not yet, once the backend \
+                  has ended. Every byte that is delivered begins it anew.",
+            example: "\"5m\"",
+            danger: None,
+            elsewhere: &["timeout_server_fin"],
+        },
+        store: |host, value| {
+            host.backend_fin_timeout = read::duration(value, "365d")?;
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "max_connection_age",
+            flag: Flag::Takes("max-connection-age"),
+            kind: Kind::Duration,
+            default: DefaultValue::Derived("none: a connection may stay as long as bytes move"),
+            doc: "How old a connection may become. Then it is closed, whatever it is in the middle of.",
+            example: "\"24h\"",
+            danger: Some("A request under way is cut short."),
+            elsewhere: &["max_connection_duration", "keepalive_time"],
+        },
+        store: |host, value| {
+            host.max_connection_age = Some(read::duration(value, "365d")?);
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "tcp_keepalive",
+            flag: Flag::Takes("tcp-keepalive"),
+            kind: Kind::Duration,
+            default: DefaultValue::Toml("\"1m\""),
+            doc: "After how long without a packet the kernel asks whether the other machine is still there \
+                  (tcp(7), TCP_KEEPIDLE), on connections of clients and to backends. For clients the setting of \
+                  the listener holds, also where a host has its own.",
+            example: "\"20s\"",
+            danger: None,
+            elsewhere: &["so_keepalive", "clitcpka", "srvtcpka", "keepalive"],
+        },
+        store: |host, value| {
+            host.tcp_keepalive = read::duration(value, "9h")?;
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "tcp_user_timeout",
+            flag: Flag::Takes("tcp-user-timeout"),
+            kind: Kind::Duration,
+            default: DefaultValue::Derived("the same as `idle_timeout`, at most a day"),
+            doc: "How long bytes may stay unacknowledged before the kernel gives a connection up (tcp(7), \
+                  TCP_USER_TIMEOUT). For clients the setting of the listener holds, also where a host has its own.",
+            example: "\"30s\"",
+            danger: Some("A peer that takes no bytes for so long (a paused download) is cut off as well."),
+            elsewhere: &["tcp_ut", "tcp_usertimeout"],
+        },
+        store: |host, value| {
+            host.tcp_user_timeout = Some(read::duration(value, "24d")?);
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
             key: "on_truncation",
             flag: Flag::Takes("on-truncation"),
             kind: Kind::Choice(|| OnTruncation::ALL.iter().map(|choice| choice.name()).collect()),

@@ -32,7 +32,7 @@ fn is_of(line: &str, key: &str) -> bool {
 
 /// A file with one listener and one host, and this line at its place.
 fn file(scope: Scope, line: &str) -> Config {
-    let backend = if line.starts_with("backend") { "" } else { "backend = 'app:80'" };
+    let backend = if is_of(line, "backend") { "" } else { "backend = 'app:80'" };
     let names = if line.starts_with("names") { "" } else { "names = 'b.example'" };
     let at = |place: Scope| if place == scope { line } else { "" };
     let besides = |place: Scope| {

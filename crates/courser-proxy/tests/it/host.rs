@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use courser_net::{Address, DatagramSettings, DatagramSocket, Socket};
+use courser_net::{Address, DatagramSettings, DatagramSocket, Liveness, Socket};
 use courser_proxy::fleet::{Fleet, FleetHandle};
 use courser_proxy::settings::{Announce, Host as VirtualHost, Listener, Names};
 use courser_proxy::{Backend, Certificates, Counters, Counts, Phase, Sharing, Worker};
@@ -188,6 +188,10 @@ fn virtual_host(cache: &Arc<Cache>, backend: SocketAddr) -> VirtualHost {
         announce: Announce::Off,
         connect_timeout: crate::PATIENCE,
         idle_timeout: crate::PATIENCE,
+        client_fin_timeout: crate::PATIENCE,
+        backend_fin_timeout: crate::PATIENCE,
+        max_connection_age: None,
+        liveness: Liveness::default(),
         reset_truncated: false,
     }
 }

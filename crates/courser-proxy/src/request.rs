@@ -1,0 +1,87 @@
+//! The backend's end of a connection, and whether the backend may take what it got for the whole.
+//!
+//! A stream that simply closes ends with FIN, and FIN says: that was all. So the socket is reset when it is dropped,
+//! whatever the reason (a panic and the end of the worker included), unless what the client had to say is whole.
+
+use std::ops::Deref;
+
+use courser_net::Stream;
+
+/// A connected backend.
+pub(crate) struct Request {
+    stream: Stream,
+    part: Part,
+}
+
+/// What the backend has got of what the client has to say.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// Nothing yet, or the backend was the last to speak: a connection that rests between two requests.
+    Rest,
+    /// The client was the last to speak, and may go on.
+    Begun,
+    /// All of it: the end was passed on.
+    Whole,
+    /// It was cut short.
+    Cut,
+}
+
+impl Request {
+    /// One that the backend has got nothing of.
+    pub(crate) fn new(stream: Stream) -> Self {
+        Self { stream, part: Part::Rest }
+    }
+
+    /// The client has said something.
+    pub(crate) fn begun(&mut self) {
+        self.change(Part::Begun);
+    }
+
+    /// The backend has answered something.
+    pub(crate) fn answered(&mut self) {
+        self.change(Part::Rest);
+    }
+
+    /// Passes the client's end on: FIN.
+    pub(crate) fn end(&mut self) {
+        self.stream.shutdown();
+        self.change(Part::Whole);
+    }
+
+    /// What comes from the client is whole, and the close says so.
+    pub(crate) fn complete(&mut self) {
+        self.change(Part::Whole);
+    }
+
+    /// The client, or what it sent, has failed: nobody knows what is missing.
+    pub(crate) fn cut(&mut self) {
+        self.change(Part::Cut);
+    }
+
+    fn change(&mut self, part: Part) {
+        if !matches!(self.part, Part::Whole | Part::Cut) {
+            self.part = part;
+        }
+    }
+}
+
+impl Deref for Request {
+    type Target = Stream;
+
+    fn deref(&self) -> &Stream {
+        &self.stream
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        let is_short = match self.part {
+            Part::Rest => std::thread::panicking(),
+            Part::Whole => false,
+            Part::Begun | Part::Cut => true,
+        };
+        if is_short {
+            self.stream.reset_on_close();
+        }
+    }
+}
