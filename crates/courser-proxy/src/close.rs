@@ -5,6 +5,7 @@
 
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use courser_net::{Stream, Then};
 use courser_telemetry::EndReason;
@@ -14,18 +15,31 @@ use crate::buffers::{BUFFER_BYTES, Outbox};
 use crate::connection::{Client, Ending};
 use crate::relay::Finished;
 
-/// Most bytes that are drained from a client that goes on talking.
-const DRAIN_LIMIT: usize = 1 << 20;
+/// How long, and for how many bytes, a client that goes on talking is listened to.
+#[derive(Clone, Copy)]
+struct Linger {
+    time: Duration,
+    bytes: usize,
+}
+
+/// Not at all: nothing that it says is in the way.
+const NONE: Linger = Linger { time: FAREWELL, bytes: 0 };
+
+/// Until it has read an alert.
+const ALERT: Linger = Linger { time: FAREWELL, bytes: 1 << 20 };
+
+/// Until it has sent what it began to send before it got its answer, and reads that; many clients listen only then.
+const ANSWER: Linger = Linger { time: Duration::from_secs(10), bytes: usize::MAX };
 
 /// Ends a connection that was refused: sends the alert, then FIN, then listens until the client has gone too.
 pub(crate) async fn refuse(ending: Ending) {
     let Ending { mut client, end, farewell } = ending;
-    let drain = end.reason != EndReason::ClosedAfterHandshake;
+    let linger = if end.reason == EndReason::ClosedAfterHandshake { NONE } else { ALERT };
     client.account.end(end);
     if !farewell.is_empty() {
         let mut outbox = Outbox::default();
         outbox.bytes = farewell;
-        say_goodbye(&client, &mut outbox, drain).await;
+        say_goodbye(&client, &mut outbox, linger).await;
     }
 }
 
@@ -45,26 +59,26 @@ pub(crate) async fn close(finished: Finished) {
         | EndReason::BackendFinTimeout
         | EndReason::MaxConnectionAge => {
             let _ = tls.send_close_notify(received.bytes(), &mut to_client.bytes);
-            say_goodbye(&client, &mut to_client, false).await;
+            say_goodbye(&client, &mut to_client, NONE).await;
         }
         // The answer has left; a client that still sends would have it thrown away by a reset.
         EndReason::BackendReset | EndReason::BackendClosedEarly => {
-            say_goodbye(&client, &mut to_client, true).await;
+            say_goodbye(&client, &mut to_client, ANSWER).await;
         }
         EndReason::ClientAlert => {
             client.delete_session(client.account.facts.as_deref());
-            say_goodbye(&client, &mut to_client, true).await;
+            say_goodbye(&client, &mut to_client, ALERT).await;
         }
         // The alert is in `to_client`.
-        EndReason::BadRecord | EndReason::Internal => say_goodbye(&client, &mut to_client, true).await,
+        EndReason::BadRecord | EndReason::Internal => say_goodbye(&client, &mut to_client, ALERT).await,
         _ => {}
     }
 }
 
-/// Sends what is left, then FIN; where `drain` says so, reads on until the client closes.
-async fn say_goodbye(client: &Client, outbox: &mut Outbox, drain: bool) {
-    client.deadline.set(FAREWELL);
-    let mut budget = if drain { DRAIN_LIMIT } else { 0 };
+/// Sends what is left, then FIN; then reads on, within bounds, until the client closes.
+async fn say_goodbye(client: &Client, outbox: &mut Outbox, linger: Linger) {
+    client.deadline.set(linger.time);
+    let mut budget = linger.bytes;
     let mut finished = false;
     poll_fn(|cx| {
         if client.deadline.poll_expired(cx).is_ready() {

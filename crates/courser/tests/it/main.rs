@@ -13,6 +13,7 @@ mod resumption;
 mod backends;
 mod bad_input;
 mod command_line;
+mod endings;
 mod limits;
 mod listeners;
 mod log;
