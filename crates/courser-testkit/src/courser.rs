@@ -2,6 +2,7 @@
 
 use std::{
     ffi::OsStr,
+    fs::File,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     ops::{Deref, DerefMut},
     path::{Path, PathBuf},
@@ -28,6 +29,8 @@ pub struct Setup {
     core: Option<usize>,
     sockets: Option<usize>,
     environment: Vec<(String, String)>,
+    stdout: Option<File>,
+    stderr: Option<File>,
 }
 
 impl Setup {
@@ -103,6 +106,20 @@ impl Setup {
         self
     }
 
+    /// Where its standard output goes, which is not kept then.
+    #[must_use]
+    pub fn stdout(mut self, file: impl Into<File>) -> Self {
+        self.stdout = Some(file.into());
+        self
+    }
+
+    /// Where its standard error goes, which is not kept then; only [`Setup::launch`] can start it so.
+    #[must_use]
+    pub fn stderr(mut self, file: impl Into<File>) -> Self {
+        self.stderr = Some(file.into());
+        self
+    }
+
     /// Starts it and waits until every socket is announced.
     ///
     /// # Panics
@@ -127,6 +144,9 @@ impl Setup {
     }
 
     /// Starts it without waiting for anything: for set-ups that it has to refuse.
+    ///
+    /// # Panics
+    /// When it cannot be started.
     #[must_use]
     pub fn launch(&self) -> Process {
         let mut command = match (self.core, self.prefix.split_first()) {
@@ -143,7 +163,10 @@ impl Setup {
             command.args(["--listen", "127.0.0.1:0"]);
         }
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        Process::start(&mut command)
+        let output = |file: &Option<File>| {
+            file.as_ref().map(|file| file.try_clone().expect("there is a descriptor left"))
+        };
+        Process::start_with_outputs(&mut command, output(&self.stdout), output(&self.stderr))
     }
 
     fn count(&self, flag: &str) -> usize {
@@ -168,6 +191,8 @@ impl Courser {
             core: None,
             sockets: None,
             environment: Vec::new(),
+            stdout: None,
+            stderr: None,
         }
     }
 

@@ -16,6 +16,7 @@ pub mod origin;
 pub mod process;
 pub mod rival;
 pub mod skip;
+pub mod standing;
 pub mod tools;
 
 pub use ca::{Issued, KeyType, Leaf, Pair, TestCa};
@@ -27,4 +28,5 @@ pub use liar::{Fault, Liar};
 pub use origin::{Behaviour, Origin, body};
 pub use process::{Finished, PATIENCE, Process, Signal};
 pub use skip::{leave_out, skip};
+pub use standing::StandingPipe;
 pub use tools::{find, free_port, require};

@@ -1,6 +1,7 @@
 //! A guard over a started program: it keeps what the program prints, and stops it whatever happens.
 
 use std::{
+    fs::File,
     io::{BufRead, BufReader, Read, Write},
     os::unix::process::CommandExt,
     path::Path,
@@ -35,7 +36,17 @@ impl Process {
     /// When the program cannot be started.
     #[must_use]
     pub fn start(command: &mut Command) -> Self {
-        Self::spawn(command.stdin(Stdio::null()))
+        Self::start_with_outputs(command, None, None)
+    }
+
+    /// As [`Process::start`], with outputs that go elsewhere and are not kept.
+    ///
+    /// # Panics
+    /// When the program cannot be started.
+    #[must_use]
+    pub fn start_with_outputs(command: &mut Command, stdout: Option<File>, stderr: Option<File>) -> Self {
+        let piped = |file: Option<File>| file.map_or_else(Stdio::piped, Stdio::from);
+        Self::spawn(command.stdin(Stdio::null()).stdout(piped(stdout)).stderr(piped(stderr)))
     }
 
     /// As [`Process::start`], with `input` and then an end of file on its standard input.
@@ -44,7 +55,8 @@ impl Process {
     /// When the program cannot be started.
     #[must_use]
     pub fn start_with_input(command: &mut Command, input: impl Into<Vec<u8>>) -> Self {
-        let mut process = Self::spawn(command.stdin(Stdio::piped()));
+        let mut process =
+            Self::spawn(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()));
         let (mut pipe, input) = (process.child.stdin.take().expect("stdin is piped"), input.into());
         // A thread, for a program that fills its output before it reads; one that ends early need not read at all.
         thread::spawn(move || pipe.write_all(&input).ok());
@@ -53,14 +65,10 @@ impl Process {
 
     fn spawn(command: &mut Command) -> Self {
         let name = command.get_program().to_string_lossy().into_owned();
-        let mut child = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .unwrap_or_else(|error| panic!("cannot start {name}: {error}"));
-        let stdout = Output::collect(child.stdout.take().expect("stdout is piped"));
-        let stderr = Output::collect(child.stderr.take().expect("stderr is piped"));
+        let mut child =
+            command.process_group(0).spawn().unwrap_or_else(|error| panic!("cannot start {name}: {error}"));
+        let stdout = child.stdout.take().map_or_else(Output::elsewhere, Output::collect);
+        let stderr = child.stderr.take().map_or_else(Output::elsewhere, Output::collect);
         Self { name, child, stdout, stderr }
     }
 
@@ -289,6 +297,13 @@ impl Output {
         let filled = Arc::clone(&output);
         thread::spawn(move || filled.fill(BufReader::new(pipe)));
         output
+    }
+
+    /// Of which nothing is known.
+    fn elsewhere() -> Arc<Self> {
+        let output = Self::default();
+        output.change(|lines| lines.closed = true);
+        Arc::new(output)
     }
 
     fn fill(&self, mut pipe: impl BufRead) {
