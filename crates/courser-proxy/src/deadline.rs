@@ -76,6 +76,12 @@ impl Wheel {
     fn due(&self, after: Duration) -> u64 {
         ticks(self.started.elapsed() + after) + 1
     }
+
+    /// Leaves it as a defect would: its next turn panics.
+    #[cfg(test)]
+    pub(crate) fn jam(&self) {
+        std::mem::forget(self.inner.borrow_mut());
+    }
 }
 
 fn ticks(time: Duration) -> u64 {

@@ -14,13 +14,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::sync_channel;
-use std::thread;
 
 use courser_net::{DatagramSocket, Datagrams};
 use courser_session::fleet::{Member, MemberSettings};
 use courser_session::{Cache, FleetKeys};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 
+use crate::Threads;
 use drive::{Clock, Driver, Told};
 use handle::Inbox;
 pub use handle::{FleetHandle, Pulled};
@@ -46,11 +46,11 @@ impl Fleet {
     ///
     /// # Errors
     /// When there is no memory, descriptor or thread left for it.
-    pub fn start(self) -> io::Result<FleetHandle> {
+    pub fn start(self, threads: &Threads) -> io::Result<FleetHandle> {
         let (handle, inbox) = FleetHandle::new();
         let (ready, started) = sync_channel(1);
         let left_out = handle.counter();
-        thread::Builder::new().name("fleet".to_owned()).spawn(move || {
+        threads.spawn("fleet", move || {
             match self.prepare(inbox, left_out) {
                 Ok((runtime, driver)) => {
                     drop(ready.send(Ok(())));

@@ -29,10 +29,12 @@ pub mod sharing;
 mod buffers;
 mod deadline;
 mod resolve;
+pub mod supervision;
 mod turn;
 
 pub use certificate::Certificates;
 pub use counters::{Counters, Counts};
 pub use resolve::{Backend, Resolver};
 pub use sharing::Sharing;
+pub use supervision::Threads;
 pub use worker::{Phase, Worker};

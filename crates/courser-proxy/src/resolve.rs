@@ -4,15 +4,17 @@
 //! everywhere else on the machine. It does not say how long an answer holds, so every answer expires after
 //! [`REFRESH`]. Look-ups happen on a thread of their own; a connection reads the latest answer.
 
-use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use std::{fmt, io};
 
 use courser_net::Address;
 use courser_telemetry::event::say;
+
+use crate::Threads;
 
 /// How long an answer holds: the time to live that most services with changing addresses use at least.
 const REFRESH: Duration = Duration::from_secs(10);
@@ -94,19 +96,23 @@ impl Resolver {
     }
 
     /// Starts looking names up again, if there are any.
-    pub fn start(&mut self) {
+    ///
+    /// # Errors
+    /// When the system has no thread left.
+    pub fn start(&mut self, threads: &Threads) -> io::Result<()> {
         if self.thread.is_some() || self.answers.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
-            return;
+            return Ok(());
         }
         let (answers, stop) = (Arc::clone(&self.answers), Arc::clone(&self.stop));
-        self.thread = Some(std::thread::spawn(move || {
+        self.thread = Some(threads.spawn("resolver", move || {
             while !stop.load(Ordering::Relaxed) {
                 std::thread::park_timeout(REFRESH);
                 for answer in live(&answers) {
                     answer.refresh();
                 }
             }
-        }));
+        })?);
+        Ok(())
     }
 }
 

@@ -17,6 +17,7 @@ use courser_session::{CLOCK_SKEW, Cache, Miss, Origin, PolicyHash, SessionId, Sh
 
 use crate::counters::{Counters, count};
 use crate::fleet::{FleetHandle, Pulled};
+use crate::supervision::Tasks;
 use ration::Ration;
 use shelf::Shelf;
 pub use shelf::StoreSettings;
@@ -65,9 +66,9 @@ pub(crate) struct Exchange {
 
 impl Exchange {
     /// On the worker's runtime: a store is connected to from the start.
-    pub(crate) fn new(sharing: Sharing) -> Self {
+    pub(crate) fn new(sharing: Sharing, tasks: &Tasks) -> Self {
         let ration = RefCell::new(Ration::new(sharing.per_source));
-        let shelf = sharing.store.as_ref().map(Shelf::new);
+        let shelf = sharing.store.as_ref().map(|store| Shelf::new(store, tasks));
         Self { sharing, shelf, ration, started: Instant::now() }
     }
 

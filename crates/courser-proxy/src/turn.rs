@@ -12,6 +12,8 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
+use crate::supervision::Tasks;
+
 /// Time for handshakes in one turn: about fifty ECDSA handshakes' signatures or four of RSA-2048. A relay waits at
 /// most this and one handshake longer.
 const BUDGET: Duration = Duration::from_millis(1);
@@ -19,11 +21,17 @@ const BUDGET: Duration = Duration::from_millis(1);
 /// A worker's budget.
 #[derive(Default)]
 pub(crate) struct Turn {
+    tasks: Tasks,
     spent: Cell<Duration>,
     line: RefCell<VecDeque<Waker>>,
 }
 
 impl Turn {
+    /// The budget of the worker whose tasks these are.
+    pub(crate) fn new(tasks: Tasks) -> Rc<Self> {
+        Rc::new(Self { tasks, ..Self::default() })
+    }
+
     /// Waits until this turn or a later one has budget left.
     pub(crate) async fn admit(self: &Rc<Self>) {
         let mut waited = false;
@@ -59,7 +67,7 @@ impl Turn {
         let first = self.line.borrow().is_empty();
         self.line.borrow_mut().push_back(waker);
         if first {
-            tokio::task::spawn_local(Rc::clone(self).next_turns());
+            self.tasks.spawn("handshakes' budget", Rc::clone(self).next_turns());
         }
     }
 

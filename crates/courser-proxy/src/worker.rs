@@ -17,6 +17,7 @@ use crate::counters::Counters;
 use crate::deadline::Wheel;
 use crate::settings::Listener;
 use crate::sharing::{Exchange, Sharing};
+use crate::supervision::Tasks;
 use crate::turn::Turn;
 
 /// What a process does with its connections.
@@ -51,8 +52,10 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Serves until the phase says to stop, or the last connection has ended while draining. Fails only if the runtime
-    /// cannot be made.
+    /// Serves until the phase says to stop, or the last connection has ended while draining.
+    ///
+    /// # Errors
+    /// When the runtime cannot be made, or a task that all connections need has panicked.
     pub fn run(self) -> io::Result<()> {
         let Self { index, cpu, sockets, max_connections, lines, sharing, counters, phase } = self;
         if let Some(cpu) = cpu {
@@ -92,14 +95,26 @@ fn runtime() -> io::Result<LocalRuntime> {
 async fn serve(
     state: Rc<WorkerState>,
     sockets: Vec<(Socket, Arc<Listener>)>,
+    phase: watch::Receiver<Phase>,
+) -> io::Result<()> {
+    tokio::select! {
+        biased;
+        failure = state.tasks.failure() => Err(failure),
+        served = serve_phases(&state, sockets, phase) => served,
+    }
+}
+
+async fn serve_phases(
+    state: &Rc<WorkerState>,
+    sockets: Vec<(Socket, Arc<Listener>)>,
     mut phase: watch::Receiver<Phase>,
 ) -> io::Result<()> {
-    tokio::task::spawn_local(Rc::clone(&state.wheel).drive());
+    state.tasks.spawn("timer wheel", Rc::clone(&state.wheel).drive());
     let mut open = Vec::new();
     for (socket, listener) in sockets {
         let socket = Rc::new(NetListener::new(socket)?);
-        let accept = accept::accept(Rc::clone(&state), Rc::clone(&socket), Arc::clone(&listener));
-        open.push((tokio::task::spawn_local(accept), socket, listener));
+        let accept = accept::accept(Rc::clone(state), Rc::clone(&socket), Arc::clone(&listener));
+        open.push((state.tasks.spawn("accept loop", accept), socket, listener));
     }
     // A main thread that is gone means stop.
     let _ = phase.wait_for(|phase| *phase != Phase::Serving).await;
@@ -107,7 +122,7 @@ async fn serve(
         accepting.abort();
         // Once it is gone, nobody else keeps the socket open: it closes right after the last look.
         let _ = accepting.await;
-        accept::accept_queued(&state, &socket, &listener);
+        accept::accept_queued(state, &socket, &listener);
     }
     tokio::select! {
         () = state.drained() => {}
@@ -119,6 +134,7 @@ async fn serve(
 /// What the connections of a worker share.
 pub(crate) struct WorkerState {
     pub(crate) index: u16,
+    tasks: Tasks,
     pub(crate) buffers: Buffers,
     pub(crate) wheel: Rc<Wheel>,
     pub(crate) turn: Rc<Turn>,
@@ -142,14 +158,16 @@ impl WorkerState {
         sharing: Option<Sharing>,
         counters: Arc<Counters>,
     ) -> Rc<Self> {
+        let tasks = Tasks::default();
         Rc::new(Self {
             index,
             buffers: Buffers::default(),
             wheel: Wheel::new(),
-            turn: Rc::default(),
+            turn: Turn::new(tasks.clone()),
             lines,
             events: Events::default(),
-            exchange: sharing.map(Exchange::new),
+            exchange: sharing.map(|sharing| Exchange::new(sharing, &tasks)),
+            tasks,
             counters,
             max_connections,
             open: Cell::new(0),
@@ -203,5 +221,39 @@ impl WorkerState {
     fn idle(&self) {
         self.turn.idle();
         self.lines.flush();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use courser_telemetry::{Format, Sink};
+
+    use super::*;
+
+    /// What becomes of a worker without sockets that `harm` has been done to. Without harm it would serve for ever.
+    fn worker_after(harm: impl FnOnce(&WorkerState)) -> io::Result<()> {
+        let (_main, phase) = watch::channel(Phase::Serving);
+        let lines = Sink::start(io::sink()).lines(Format::Off);
+        runtime()?.block_on(async {
+            let state = WorkerState::new(0, 1, lines, None, Arc::default());
+            harm(&state);
+            let served = serve(state, Vec::new(), phase);
+            tokio::time::timeout(Duration::from_secs(20), served).await.expect("it serves on, unharmed")
+        })
+    }
+
+    #[test]
+    fn a_task_that_all_connections_need_takes_its_worker_with_it() {
+        let harmed =
+            worker_after(|state| drop(state.tasks.spawn("accept loop", async { panic!("on purpose") })));
+        assert_eq!(harmed.unwrap_err().to_string(), "its accept loop has panicked");
+    }
+
+    #[test]
+    fn a_wheel_that_nobody_turns_any_more_takes_its_worker_with_it() {
+        let harmed = worker_after(|state| state.wheel.jam());
+        assert_eq!(harmed.unwrap_err().to_string(), "its timer wheel has panicked");
     }
 }

@@ -19,7 +19,7 @@ mod target;
 pub use target::{Access, BadTarget, Identity, Target};
 
 mod store;
-pub use store::{DEFAULT_TIMEOUT, MAX_VALUE_LEN, Store, StoreMiss};
+pub use store::{DEFAULT_TIMEOUT, Keeper, MAX_VALUE_LEN, Store, StoreMiss};
 
 mod keeper;
 

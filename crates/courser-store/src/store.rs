@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::fmt::{self, Write as _};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -39,6 +40,9 @@ pub struct Store {
     keeper: AbortHandle,
 }
 
+/// What keeps a worker connected to its store, until it is aborted.
+pub type Keeper = Pin<Box<dyn Future<Output = ()>>>;
+
 /// What the store has in common with the tasks that work for it.
 pub(crate) struct Shared {
     pub(crate) target: Arc<Target>,
@@ -52,12 +56,14 @@ pub(crate) struct Shared {
 }
 
 impl Store {
-    /// Starts connecting, in the background. A question may take `timeout`.
-    ///
-    /// # Panics
-    /// Outside of a runtime for tasks that stay on their thread.
-    #[must_use]
-    pub fn new(target: Arc<Target>, timeout: Duration, counters: Arc<StoreCounters>) -> Self {
+    /// Starts connecting, in the background. A question may take `timeout`. `spawn` makes a task of what keeps the store
+    /// connected, on this thread's runtime; without it no question is answered, so a panic of it is the caller's affair.
+    pub fn new(
+        target: Arc<Target>,
+        timeout: Duration,
+        counters: Arc<StoreCounters>,
+        spawn: impl FnOnce(Keeper) -> AbortHandle,
+    ) -> Self {
         let shared = Rc::new(Shared {
             target,
             timeout,
@@ -67,7 +73,7 @@ impl Store {
             waiting: Cell::new(0),
             waiting_bytes: Cell::new(0),
         });
-        let keeper = spawn_local(keeper::keep(Rc::clone(&shared))).abort_handle();
+        let keeper = spawn(Box::pin(keeper::keep(Rc::clone(&shared))));
         Self { shared, keeper }
     }
 

@@ -14,7 +14,7 @@ use courser_config::{
 use courser_net::cpu::Cpus;
 use courser_net::{Address, Liveness, Socket, limits, systemd};
 use courser_proxy::settings::{Announce, Host, Listener, Names};
-use courser_proxy::{Certificates, Counters, Resolver, Sharing};
+use courser_proxy::{Certificates, Counters, Resolver, Sharing, Threads};
 use courser_session::{Cache, DEFAULT_SHARDS, PolicyHash, Ticketer, Vault};
 use courser_telemetry::Format;
 use courser_telemetry::event::say;
@@ -63,13 +63,14 @@ pub(crate) fn assemble(
     certificates: &Loaded,
     fleet: Option<&Kept>,
     prepared: Prepared,
+    threads: &Threads,
 ) -> Result<Assembly, Failure> {
     let cpus = Cpus::available();
     let workers = config.process.workers.unwrap_or_else(|| cpus.workers());
     let keys = fleet.map_or_else(|| Kept::alone(config), |fleet| Ok(fleet.clone()))?;
     let sessions = sessions(config, &keys);
     let name = host_name(config);
-    let share = |cache| sharing::share(config, prepared, fleet, cache, &name);
+    let share = |cache| sharing::share(config, prepared, fleet, cache, &name, threads);
     let sharing = sessions.cache.as_ref().map(share).transpose()?;
     let counters: Vec<Arc<Counters>> = (0..workers).map(|_| Arc::default()).collect();
     let parts = Parts {
@@ -80,7 +81,7 @@ pub(crate) fn assemble(
         counters: counters.clone(),
         sharing: sharing.clone(),
     };
-    let control = config.process.control.as_ref().map(|path| control(path, parts)).transpose()?;
+    let control = config.process.control.as_ref().map(|path| control(path, parts, threads)).transpose()?;
     let mut resolver = Resolver::default();
     let mut inherited =
         systemd::inherited().map_err(|error| Failure::runtime("cannot take systemd's sockets", error))?;
@@ -97,7 +98,7 @@ pub(crate) fn assemble(
             }
         }
     }
-    resolver.start();
+    resolver.start(threads).map_err(|error| Failure::runtime("cannot start the resolver", error))?;
     Ok(Assembly {
         sockets,
         cpus: (0..workers).map(|worker| pinned(config, &cpus, worker)).collect(),
@@ -137,8 +138,8 @@ fn sessions(config: &Config, keys: &Kept) -> Sessions {
     Sessions { cache, ticketer, lifetime: settings.lifetime }
 }
 
-fn control(path: &Located<PathBuf>, parts: Parts) -> Result<Control, Failure> {
-    Control::start(&path.value, parts).map_err(|error| {
+fn control(path: &Located<PathBuf>, parts: Parts, threads: &Threads) -> Result<Control, Failure> {
+    Control::start(&path.value, parts, threads).map_err(|error| {
         let message = format!("cannot listen for questions on {}: {error}", path.value.display());
         Problem::at(&path.origin, message, None).into()
     })

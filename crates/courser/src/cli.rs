@@ -19,7 +19,7 @@ Signals:
 
 Exit codes:
   0  done; for `check`: nothing is wrong
-  1  the system refused something, or a worker failed
+  1  the system refused something, or a part of the program failed
   2  the command line, the configuration or a file that it names is wrong";
 
 /// The whole command line.

@@ -15,6 +15,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use courser_proxy::Threads;
+
 /// Askers at a time; one more is told to come again.
 const MOST_ASKERS: usize = 8;
 /// No request is longer.
@@ -46,7 +48,7 @@ pub(crate) struct Control {
 impl Control {
     /// Opens the socket and answers on a thread of its own. A socket that a crash left behind is replaced; one that
     /// somebody listens on is not, nor any other file.
-    pub(crate) fn start(path: &Path, answers: impl Answers) -> io::Result<Self> {
+    pub(crate) fn start(path: &Path, answers: impl Answers, threads: &Threads) -> io::Result<Self> {
         if UnixStream::connect(path).is_ok() {
             return Err(io::Error::new(io::ErrorKind::AddrInUse, "another program answers there"));
         }
@@ -64,7 +66,7 @@ impl Control {
         let listener = UnixListener::bind(path)?;
         fs::set_permissions(path, Permissions::from_mode(0o600))?;
         let answers = Arc::new(answers);
-        thread::Builder::new().name("control".into()).spawn(move || accept(&listener, &answers))?;
+        threads.spawn("control", move || accept(&listener, &answers))?;
         Ok(Self { path: path.to_owned() })
     }
 }
@@ -90,7 +92,7 @@ fn accept<A: Answers>(listener: &UnixListener, answers: &Arc<A>) {
             continue;
         }
         let (answers, leaving) = (Arc::clone(answers), Leaving(Arc::clone(&askers)));
-        // Without a thread there is no answer; the asker sees the end.
+        // Without a thread there is no answer; the asker sees the end, as that of one that panics: it is one asker's alone.
         let _ = thread::Builder::new().name("control-answer".into()).spawn(move || {
             let _leaving = leaving;
             // An asker that has gone needs no answer.
@@ -152,6 +154,10 @@ mod tests {
 
     use super::*;
 
+    fn threads() -> Threads {
+        Threads::new(|panicked| panic!("{panicked:?}"))
+    }
+
     struct Echo;
 
     impl Answers for Echo {
@@ -177,12 +183,12 @@ mod tests {
     fn a_request_is_answered_and_an_unknown_one_told() {
         let folder = Folder::new();
         let path = folder.join("control.sock");
-        let control = Control::start(&path, Echo).unwrap();
+        let control = Control::start(&path, Echo, &threads()).unwrap();
         assert_eq!(asked(&path, "twice"), ["1", "2"]);
         assert!(asked(&path, "thrice")[0].contains("no such request"));
         assert!(asked(&path, &"x".repeat(200))[0].contains("no such request"));
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(Control::start(&path, Echo).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        assert_eq!(Control::start(&path, Echo, &threads()).unwrap_err().kind(), io::ErrorKind::AddrInUse);
         drop(control);
         assert!(!path.exists());
     }
@@ -193,7 +199,7 @@ mod tests {
         let path = folder.join("control.sock");
         drop(UnixListener::bind(&path).unwrap());
         assert!(path.exists());
-        let _control = Control::start(&path, Echo).unwrap();
+        let _control = Control::start(&path, Echo, &threads()).unwrap();
         assert_eq!(asked(&path, "twice"), ["1", "2"]);
     }
 }

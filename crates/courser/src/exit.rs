@@ -11,7 +11,7 @@ use courser_config::{Problem, Problems};
 pub(crate) enum Failure {
     /// Exit code 2: the command line, the configuration or a file that it names is wrong.
     Configuration(Problems),
-    /// Exit code 1: the system refused something, or a worker failed.
+    /// Exit code 1: the system refused something, or a part of the program failed.
     Runtime(String),
 }
 

@@ -3,10 +3,9 @@
 use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, Sender};
-use std::thread;
 use std::time::{Duration, Instant};
 
+use courser_proxy::supervision::caught;
 use courser_proxy::{Phase, Worker};
 use courser_session::Cache;
 use courser_telemetry::Sink;
@@ -19,18 +18,10 @@ use crate::assemble::Assembly;
 use crate::exit::Failure;
 use crate::fleet_keys::{Kept, unix_now};
 use crate::session_file::SessionFile;
-
-/// How often the main thread looks after what nobody else does.
-const HOUSEKEEPING: Duration = Duration::from_secs(1);
+use crate::supervisor::{Drain, Event, Supervisor};
 
 /// How often it looks for sessions that have expired.
 const SWEEP: Duration = Duration::from_secs(60);
-
-/// What the main thread waits for.
-enum Event {
-    Signal(i32),
-    WorkerEnded { index: u16, result: Result<(), String> },
-}
 
 /// From here on signals no longer end the process; [`run`] handles those that have come meanwhile too.
 pub(crate) fn signals() -> Result<Signals, Failure> {
@@ -39,16 +30,20 @@ pub(crate) fn signals() -> Result<Signals, Failure> {
 }
 
 /// Serves until every worker has ended.
-pub(crate) fn run(mut assembly: Assembly, signals: Signals) -> Result<ExitCode, Failure> {
-    let (events, happened) = mpsc::channel();
-    forward_signals(signals, events.clone());
+pub(crate) fn run(
+    mut assembly: Assembly,
+    signals: Signals,
+    supervisor: Supervisor,
+) -> Result<ExitCode, Failure> {
+    forward_signals(signals, &supervisor)?;
     let sink = Sink::start(io::stdout());
     let (phase, _) = watch::channel(Phase::Serving);
     let mut house = House::of(&mut assembly);
-    let control = assembly.control.take();
-    let drain_timeout = assembly.drain_timeout;
-    let workers = start_workers(assembly, &sink, &phase, &events)?;
-    let outcome = supervise(&happened, &phase, workers, drain_timeout, || house.keep());
+    let (control, drain_timeout) = (assembly.control.take(), assembly.drain_timeout);
+    let workers = assembly.sockets.len();
+    start_workers(assembly, &sink, &phase, &supervisor)?;
+    let drain = Drain::new(&phase, drain_timeout);
+    let outcome = supervisor.supervise(workers, drain, || house.keep());
     drop(control);
     house.leave();
     if sink.lost() > 0 {
@@ -64,98 +59,40 @@ pub(crate) fn run(mut assembly: Assembly, signals: Signals) -> Result<ExitCode, 
     outcome
 }
 
-fn forward_signals(mut signals: Signals, events: Sender<Event>) {
-    thread::spawn(move || {
+fn forward_signals(mut signals: Signals, supervisor: &Supervisor) -> Result<(), Failure> {
+    let events = supervisor.events();
+    let forward = move || {
         for signal in signals.forever() {
             if events.send(Event::Signal(signal)).is_err() {
                 return;
             }
         }
-    });
+    };
+    supervisor.spawn("signals", forward)
 }
 
-/// Returns how many were started.
 fn start_workers(
     assembly: Assembly,
     sink: &Sink,
     phase: &watch::Sender<Phase>,
-    events: &Sender<Event>,
-) -> Result<usize, Failure> {
-    let workers = assembly.sockets.len();
+    supervisor: &Supervisor,
+) -> Result<(), Failure> {
     for (index, (sockets, cpu)) in assembly.sockets.into_iter().zip(assembly.cpus).enumerate() {
         let index = u16::try_from(index).expect("the configuration allows 1024 workers");
         let (lines, phase) = (sink.lines(assembly.log), phase.subscribe());
         let (max_connections, sharing) = (assembly.max_connections, assembly.sharing.clone());
         let counters = Arc::clone(&assembly.counters[usize::from(index)]);
         let worker = Worker { index, cpu, sockets, max_connections, lines, sharing, counters, phase };
-        let ended = Ended { index, events: events.clone() };
-        thread::Builder::new()
-            .name(format!("worker-{index}"))
-            .spawn(move || ended.report(worker.run()))
-            .map_err(|error| Failure::runtime("cannot start a worker", error))?;
+        let events = supervisor.events();
+        let work = move || {
+            let ended = caught(|| worker.run()).map_err(|panic| format!("it has panicked: {panic}"));
+            let result = ended.and_then(|result| result.map_err(|error| error.to_string()));
+            // A main thread that is gone needs no word.
+            let _ = events.send(Event::WorkerEnded { index, result });
+        };
+        supervisor.spawn(&format!("worker-{index}"), work)?;
     }
-    Ok(workers)
-}
-
-/// Reports the end of a worker, also of one that panics.
-struct Ended {
-    index: u16,
-    events: Sender<Event>,
-}
-
-impl Ended {
-    fn report(self, result: io::Result<()>) {
-        let _ = self
-            .events
-            .send(Event::WorkerEnded { index: self.index, result: result.map_err(|e| e.to_string()) });
-    }
-}
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            let result = Err("it panicked".to_owned());
-            let _ = self.events.send(Event::WorkerEnded { index: self.index, result });
-        }
-    }
-}
-
-/// Handles events until the last worker has ended. A worker that fails takes the others with it, in order: a service
-/// with half its workers looks healthy and is not.
-fn supervise(
-    happened: &Receiver<Event>,
-    phase: &watch::Sender<Phase>,
-    mut workers: usize,
-    drain_timeout: Duration,
-    mut housekeeping: impl FnMut(),
-) -> Result<ExitCode, Failure> {
-    let mut failure = None;
-    let mut deadline: Option<Instant> = None;
-    while workers > 0 {
-        let left =
-            deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
-        match happened.recv_timeout(left.min(HOUSEKEEPING)) {
-            Ok(Event::Signal(SIGHUP)) => {
-                say("warning", "SIGHUP ignored: settings are read at the start only");
-            }
-            Ok(Event::Signal(_)) => drain(phase, drain_timeout, &mut deadline),
-            Ok(Event::WorkerEnded { index, result }) => {
-                workers -= 1;
-                if let Err(error) = result {
-                    say("error", format_args!("worker {index} has failed: {error}; draining the others"));
-                    drain(phase, drain_timeout, &mut deadline);
-                    failure = Some(Failure::runtime(format_args!("worker {index} has failed"), error));
-                }
-            }
-            Err(_) if deadline.is_some_and(|deadline| deadline <= Instant::now()) => {
-                say("warning", "drain timeout: stopping the connections that are left");
-                phase.send_replace(Phase::Stopping);
-                deadline = None;
-            }
-            Err(_) => housekeeping(),
-        }
-    }
-    failure.map_or(Ok(ExitCode::SUCCESS), Err)
+    Ok(())
 }
 
 /// What the main thread looks after.
@@ -173,7 +110,8 @@ impl House {
         if let Some(file) = &session_file {
             file.restore();
         }
-        let mut house = Self { cache: assembly.cache.clone(), swept: Instant::now(), keys, session_file };
+        let (cache, swept) = (assembly.cache.clone(), Instant::now());
+        let mut house = Self { cache, swept, keys, session_file };
         house.keep();
         house
     }
@@ -194,18 +132,5 @@ impl House {
         if let Some(file) = self.session_file {
             file.save();
         }
-    }
-}
-
-/// The first call drains, the second stops.
-fn drain(phase: &watch::Sender<Phase>, timeout: Duration, deadline: &mut Option<Instant>) {
-    if *phase.borrow() == Phase::Serving {
-        say("info", format_args!("draining: no new connections, {timeout:?} for the open ones"));
-        phase.send_replace(Phase::Draining);
-        *deadline = Some(Instant::now() + timeout);
-    } else {
-        say("info", "stopping");
-        phase.send_replace(Phase::Stopping);
-        *deadline = None;
     }
 }

@@ -8,9 +8,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use courser_config::{Config, Located, Problem, Problems};
 use courser_net::datagram::Interface;
 use courser_net::{DatagramSettings, DatagramSocket};
-use courser_proxy::Sharing;
 use courser_proxy::fleet::{Fleet, FleetHandle};
 use courser_proxy::sharing::StoreSettings;
+use courser_proxy::{Sharing, Threads};
 use courser_session::fleet::{AddressRange, Allowed, Boot, MemberName, MemberSettings, UnixMillis};
 use courser_session::{Cache, SecretBytes, Vault};
 use courser_store::{Access, Identity, StoreCounters, StoreUrl, Target};
@@ -95,10 +95,11 @@ pub(crate) fn share(
     keys: Option<&Kept>,
     cache: &Arc<Cache>,
     name: &str,
+    threads: &Threads,
 ) -> Result<Sharing, Failure> {
     let mut sharing = Sharing::alone(Arc::clone(cache), config.sessions.tickets);
     let Some(keys) = keys else { return Ok(sharing) };
-    sharing.fleet = fleet(config, prepared.interface, keys, cache, name)?;
+    sharing.fleet = fleet(config, prepared.interface, keys, cache, name, threads)?;
     sharing.pull_deadline = if config.fleet.pull { config.fleet.pull_timeout } else { Duration::ZERO };
     sharing.store = prepared.store.map(|target| StoreSettings {
         target,
@@ -116,6 +117,7 @@ fn fleet(
     keys: &Kept,
     cache: &Arc<Cache>,
     name: &str,
+    threads: &Threads,
 ) -> Result<Option<FleetHandle>, Failure> {
     let Some(listen) = &config.fleet.listen else { return Ok(None) };
     let hops = config.fleet.interface.as_ref().map_or(1, |interface| interface.value.ttl);
@@ -136,7 +138,7 @@ fn fleet(
         keys: Arc::clone(&keys.keys),
         cache: Arc::clone(cache),
     };
-    let handle = joining.start().map_err(|error| failed(&error))?;
+    let handle = joining.start(threads).map_err(|error| failed(&error))?;
     let to = match address.ip().is_multicast() {
         true => "by multicast".to_owned(),
         false => {

@@ -7,6 +7,8 @@ use std::time::Duration;
 use courser_session::{Miss, SecretBytes, SessionId, SharedSession, UnixSeconds, Vault};
 use courser_store::{Store, StoreCounters, StoreMiss, Target};
 
+use crate::supervision::Tasks;
+
 /// A session store, for all workers.
 #[derive(Clone)]
 pub struct StoreSettings {
@@ -34,9 +36,10 @@ pub(super) struct Shelf {
 
 impl Shelf {
     /// Starts connecting, on the worker's runtime.
-    pub(super) fn new(settings: &StoreSettings) -> Self {
+    pub(super) fn new(settings: &StoreSettings, tasks: &Tasks) -> Self {
         let StoreSettings { target, timeout, counters, vault } = settings.clone();
-        Self { store: Store::new(target, timeout, counters), vault }
+        let spawn = |keeper| tasks.spawn("session store's keeper", keeper).abort_handle();
+        Self { store: Store::new(target, timeout, counters, spawn), vault }
     }
 
     /// Asks for a session.

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use courser_net::{Address, DatagramSettings, DatagramSocket, Liveness, Socket};
 use courser_proxy::fleet::{Fleet, FleetHandle};
 use courser_proxy::settings::{Announce, Host as VirtualHost, Listener, Names};
-use courser_proxy::{Backend, Certificates, Counters, Counts, Phase, Sharing, Worker};
+use courser_proxy::{Backend, Certificates, Counters, Counts, Phase, Sharing, Threads, Worker};
 use courser_session::fleet::{Boot, MemberName, MemberSettings, UnixMillis};
 use courser_session::{Cache, EpochLength, FleetKey, FleetKeys, PolicyHash, Source, Ticketer, UnixSeconds};
 use courser_telemetry::{Format, Sink};
@@ -134,7 +134,7 @@ pub(crate) fn member(name: &str, own: UdpSocket, peers: &[SocketAddr], cache: Ar
         keys: keys(),
         cache,
     };
-    fleet.start().unwrap()
+    fleet.start(&Threads::new(|panicked| panic!("{panicked:?}"))).unwrap()
 }
 
 /// The keys of a fleet whose hosts all have one key file.

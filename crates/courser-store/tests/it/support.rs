@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use courser_store::{Access, Store, StoreCounters, StoreMiss, StoreUrl, Target};
+use courser_store::{Access, Keeper, Store, StoreCounters, StoreMiss, StoreUrl, Target};
 use courser_testkit::PATIENCE;
 use tokio::runtime::{Builder, LocalOptions};
+use tokio::task::AbortHandle;
 
 /// Longer than by default: a loaded machine must not look like a slow store.
 pub(crate) const TIMEOUT: Duration = Duration::from_millis(500);
@@ -41,6 +42,10 @@ pub(crate) struct Watched {
     lines: Arc<Mutex<Vec<String>>>,
 }
 
+fn spawn(keeper: Keeper) -> AbortHandle {
+    tokio::task::spawn_local(keeper).abort_handle()
+}
+
 impl Watched {
     pub(crate) fn new(url: &str) -> Self {
         Self::with(url, Access::default(), TIMEOUT)
@@ -52,13 +57,13 @@ impl Watched {
         let tell = move |line: &str| heard.lock().unwrap().push(line.to_owned());
         let counters = Arc::new(StoreCounters::new(tell));
         let target = Target::new(StoreUrl::parse(url).unwrap(), access).unwrap();
-        let store = Store::new(Arc::clone(&target), timeout, Arc::clone(&counters));
+        let store = Store::new(Arc::clone(&target), timeout, Arc::clone(&counters), spawn);
         Self { store, target, counters, lines }
     }
 
     /// The store of another worker of the same process.
     pub(crate) fn another(&self) -> Store {
-        Store::new(Arc::clone(&self.target), TIMEOUT, Arc::clone(&self.counters))
+        Store::new(Arc::clone(&self.target), TIMEOUT, Arc::clone(&self.counters), spawn)
     }
 
     /// As [`Watched::new`], once it is connected.

@@ -9,6 +9,7 @@ use std::{
 };
 
 use courser_net::{DatagramSettings, DatagramSocket, datagram::Interface};
+use courser_proxy::Threads;
 use courser_proxy::fleet::{Fleet, FleetHandle, FleetStatus};
 use courser_session::{
     Cache, DEFAULT_SHARDS, FleetKey, FleetKeys, Lifespan, PolicyHash, SecretBytes, SessionId, SharedSession,
@@ -52,7 +53,8 @@ pub(crate) fn join(
     let mut settings = MemberSettings::new(name, boot, random()?);
     settings.warm_up = false;
     let cache = Arc::new(Cache::new(CACHE, DEFAULT_SHARDS));
-    Fleet { socket, peers, settings, keys: Arc::new(keys), cache }.start()
+    Fleet { socket, peers, settings, keys: Arc::new(keys), cache }
+        .start(&Threads::new(|panicked| eprintln!("{panicked:?}")))
 }
 
 /// What a member says once it has done all that it was asked before.

@@ -6,16 +6,19 @@ use clap::ArgMatches;
 
 use crate::exit::Failure;
 use crate::ready::{self, Ready};
+use crate::supervisor::Supervisor;
 use crate::{assemble, run};
 
 /// Serves until it is told to stop.
 pub(crate) fn serve(flags: &ArgMatches) -> Result<ExitCode, Failure> {
     let Ready { config, certificates, fleet, prepared } = ready::read(flags)?;
+    let supervisor = Supervisor::default();
     if let Some(fleet) = &fleet {
         fleet.begin()?;
     }
     // Before the first socket is announced: whoever has read that may send a signal.
     let signals = run::signals()?;
-    let assembly = assemble::assemble(&config, &certificates, fleet.as_ref(), prepared)?;
-    run::run(assembly, signals)
+    let assembly =
+        assemble::assemble(&config, &certificates, fleet.as_ref(), prepared, supervisor.threads())?;
+    run::run(assembly, signals, supervisor)
 }
