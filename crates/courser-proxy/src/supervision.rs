@@ -6,13 +6,15 @@
 //! panic leaves things, and a service with half its parts looks healthy and is not.
 
 use std::any::Any;
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::cell::Cell;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::{fmt, io, thread};
+use std::{fmt, io, panic, thread};
 
+use courser_telemetry::event::say;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -67,6 +69,21 @@ impl fmt::Debug for Threads {
 /// What the panic said.
 pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| text(&*payload).to_owned())
+}
+
+/// From now on panics are event lines. The standard library writes them to standard error itself, and a worker would wait
+/// for who reads there.
+pub fn say_panics() {
+    panic::set_hook(Box::new(|panic: &PanicHookInfo<'_>| {
+        let thread = thread::current();
+        let (name, place) = (thread.name().unwrap_or("without a name"), panic.location());
+        let place = place.map(|place| format!(" at {place}")).unwrap_or_default();
+        // As RUST_BACKTRACE says.
+        let trace = Backtrace::capture();
+        let trace = (trace.status() == BacktraceStatus::Captured).then(|| format!("\n{trace}"));
+        let (why, trace) = (text(panic.payload()), trace.unwrap_or_default());
+        say("error", format_args!("thread {name} has panicked{place}: {why}{trace}"));
+    }));
 }
 
 fn text(payload: &(dyn Any + Send)) -> &str {

@@ -235,7 +235,7 @@ mod tests {
     /// What becomes of a worker without sockets that `harm` has been done to. Without harm it would serve for ever.
     fn worker_after(harm: impl FnOnce(&WorkerState)) -> io::Result<()> {
         let (_main, phase) = watch::channel(Phase::Serving);
-        let lines = Sink::start(io::sink()).lines(Format::Off);
+        let lines = Sink::new(io::sink()).0.lines(Format::Off);
         runtime()?.block_on(async {
             let state = WorkerState::new(0, 1, lines, None, Arc::default());
             harm(&state);

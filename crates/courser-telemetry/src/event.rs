@@ -1,10 +1,17 @@
 //! Event lines for people, on standard error: start-up, warnings, errors; repeated ones are rate-limited.
+//!
+//! They are said in many places, by whoever has something to say, and there is one standard error: so where they go is the
+//! one thing here that belongs to the process, and not a handle that everybody would have to be given.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt::{Display, Write as _};
-use std::io::Write as _;
+use std::io::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
+
+use crate::losses::Losses;
+use crate::writer::{Batch, Writer};
 
 /// Lines of one kind that may appear within one [`WINDOW`]; a fault that hits every connection repeats thousands of
 /// times a second, and the first few lines say all there is to say.
@@ -13,12 +20,85 @@ const LINES_PER_WINDOW: u32 = 10;
 /// How long a kind's allowance lasts.
 const WINDOW: Duration = Duration::from_secs(10);
 
-/// Writes one event line now. For start-up and shutdown, which do not repeat.
+/// Lines that may wait for a slow reader before lines are left out: some minutes of what the rate limit lets through.
+const QUEUE: usize = 512;
+
+/// Where event lines go. The lock is held for no longer than it takes to hand a line over.
+static WAY: Mutex<Way> = Mutex::new(Way::Direct);
+
+enum Way {
+    /// Written by who says them: by commands that end by themselves, and nobody waits for.
+    Direct,
+    /// Through a queue: by a service.
+    Queued(Writer),
+    /// The process ends.
+    Over,
+}
+
+/// From now on event lines go to `output` through a queue, and nobody who says one waits for its reader. The result is the
+/// writer's work, for a thread of its own.
+pub fn queue(output: impl Write + Send + 'static) -> impl FnOnce() + Send + 'static {
+    let (writer, work) = Writer::new(output, QUEUE);
+    *way() = Way::Queued(writer);
+    work
+}
+
+/// Waits until every line is written, at most for `limit`. For the end of the process; what is said after it is lost.
+pub fn finish(limit: Duration) {
+    let queued = std::mem::replace(&mut *way(), Way::Over);
+    if let Way::Queued(writer) = queued {
+        writer.finish(limit);
+    }
+}
+
+/// What is lost of event lines; `None` where they do not go through a queue.
+pub fn losses() -> Option<Arc<Losses>> {
+    match &*way() {
+        Way::Queued(writer) => Some(Arc::clone(writer.losses())),
+        _ => None,
+    }
+}
+
+/// Says one event line. It is lost, and counted, when too many wait already.
 pub fn say(level: &str, message: impl Display) {
+    print(line(level, message));
+}
+
+/// As [`say`], but says whether the line is on its way, and counts it not if it is not: for what is said again.
+pub fn try_say(level: &str, message: impl Display) -> bool {
+    hand_over(line(level, message)).is_ok()
+}
+
+/// Writes lines that are in their form already, each with its newline; lost as those of [`say`].
+pub fn print(lines: String) {
+    if let (Err(batch), Way::Queued(writer)) = (hand_over(lines), &*way()) {
+        writer.queue().lose(batch.lines);
+    }
+}
+
+fn hand_over(text: String) -> Result<(), Batch> {
+    match &*way() {
+        Way::Queued(writer) => {
+            let lines = text.lines().count() as u64;
+            return writer.queue().offer(Batch { text, lines });
+        }
+        Way::Over => return Ok(()),
+        Way::Direct => {}
+    }
+    // Past the lock: this may wait.
+    let _ = std::io::stderr().write_all(text.as_bytes());
+    Ok(())
+}
+
+fn way() -> MutexGuard<'static, Way> {
+    WAY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn line(level: &str, message: impl Display) -> String {
     let mut line = String::new();
     crate::time::write_rfc3339(SystemTime::now(), &mut line);
     let _ = writeln!(line, " {level}: {message}");
-    let _ = std::io::stderr().write_all(line.as_bytes());
+    line
 }
 
 /// A thread's rate limiter of event lines, by kind.

@@ -10,7 +10,11 @@ pub mod line;
 pub mod sink;
 pub mod time;
 
+mod losses;
+mod writer;
+
 pub use connection::{ConnectionRecord, Resumption};
 pub use end::{End, EndReason, Side};
 pub use event::Events;
+pub use losses::Losses;
 pub use sink::{Format, Lines, Sink};

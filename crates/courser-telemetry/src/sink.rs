@@ -1,11 +1,12 @@
-//! Where lines go: a writer thread that no worker ever waits for.
+//! The connection log's way out: workers collect lines, and a writer of its own takes them, which no worker waits for.
 
 use std::cell::RefCell;
 use std::io::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
-use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::losses::Losses;
+use crate::writer::{Batch, Queue, Writer};
 
 /// The form of the connection log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,55 +25,40 @@ const FLUSH_BYTES: usize = 32 * 1024;
 /// Batches that may wait for a slow reader of the log before lines are left out: 256 batches of at most about 32 KiB.
 const QUEUE: usize = 256;
 
-enum Batch {
-    Lines(String),
-    Stop,
-}
-
-/// A writer thread in front of standard output (or any writer).
+/// A writer in front of standard output (or any output that does not buffer).
 pub struct Sink {
-    queue: SyncSender<Batch>,
-    lost: Arc<AtomicU64>,
-    writer: JoinHandle<()>,
+    writer: Writer,
 }
 
 impl Sink {
-    /// Starts the writer thread.
-    pub fn start(mut output: impl Write + Send + 'static) -> Self {
-        let (queue, batches) = sync_channel(QUEUE);
-        let writer = std::thread::spawn(move || {
-            while let Ok(Batch::Lines(lines)) = batches.recv() {
-                // A log that nobody reads any more must not end the service.
-                let _ = output.write_all(lines.as_bytes()).and_then(|()| output.flush());
-            }
-        });
-        Self { queue, lost: Arc::default(), writer }
+    /// The sink, and its writer's work: for a thread of its own, which ends with the sink and all [`Lines`].
+    pub fn new(output: impl Write + Send + 'static) -> (Self, impl FnOnce() + Send + 'static) {
+        let (writer, work) = Writer::new(output, QUEUE);
+        (Self { writer }, work)
     }
 
     /// The end of the queue that a worker holds.
     pub fn lines(&self, format: Format) -> Lines {
-        let queue = self.queue.clone();
-        Lines { format, waiting: RefCell::default(), queue, lost: Arc::clone(&self.lost) }
+        Lines { format, waiting: RefCell::default(), queue: self.writer.queue().clone() }
     }
 
-    /// Batches that were left out because the log's reader was too slow.
-    pub fn lost(&self) -> u64 {
-        self.lost.load(Ordering::Relaxed)
+    /// What is lost on the way to the output.
+    pub fn losses(&self) -> Arc<Losses> {
+        Arc::clone(self.writer.losses())
     }
 
-    /// Writes what is queued and ends the thread.
-    pub fn stop(self) {
-        let _ = self.queue.send(Batch::Stop);
-        let _ = self.writer.join();
+    /// Waits until every line is written, at most for `limit`; what is not written then is lost. For the end of the
+    /// process, when all [`Lines`] are gone.
+    pub fn finish(self, limit: Duration) {
+        self.writer.finish(limit);
     }
 }
 
 /// A worker's own end of the log: it collects lines and never blocks.
 pub struct Lines {
     format: Format,
-    waiting: RefCell<String>,
-    queue: SyncSender<Batch>,
-    lost: Arc<AtomicU64>,
+    waiting: RefCell<Batch>,
+    queue: Queue,
 }
 
 impl Lines {
@@ -84,21 +70,25 @@ impl Lines {
     /// Adds a line by a function that appends it (with its newline).
     pub fn add(&self, write: impl FnOnce(&mut String, Format)) {
         let mut waiting = self.waiting.borrow_mut();
-        write(&mut waiting, self.format);
-        if waiting.len() >= FLUSH_BYTES {
+        write(&mut waiting.text, self.format);
+        waiting.lines += 1;
+        if waiting.text.len() >= FLUSH_BYTES {
             drop(waiting);
             self.flush();
         }
     }
 
-    /// Hands the collected lines to the writer; counts them as lost when its queue is full.
+    /// Hands the collected lines to the writer. When its queue is full they wait here, until they are as many as fit into a
+    /// batch: then they are lost.
     pub fn flush(&self) {
         let mut waiting = self.waiting.borrow_mut();
-        if waiting.is_empty() {
+        if waiting.lines == 0 {
             return;
         }
-        if self.queue.try_send(Batch::Lines(std::mem::take(&mut waiting))).is_err() {
-            self.lost.fetch_add(1, Ordering::Relaxed);
+        match self.queue.offer(std::mem::take(&mut waiting)) {
+            Err(batch) if batch.text.len() < FLUSH_BYTES => *waiting = batch,
+            Err(batch) => self.queue.lose(batch.lines),
+            Ok(()) => {}
         }
     }
 }
@@ -106,5 +96,37 @@ impl Lines {
 impl Drop for Lines {
     fn drop(&mut self) {
         self.flush();
+        self.queue.lose(self.waiting.borrow().lines);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_keeps_what_finds_no_room_until_it_is_a_batch() {
+        let (sink, work) = Sink::new(Vec::new());
+        let (lines, losses) = (sink.lines(Format::Text), sink.losses());
+        let add = |line: &str| lines.add(|out, _| out.push_str(line));
+        (0..QUEUE).for_each(|_| {
+            add("line\n");
+            lines.flush();
+        });
+        // No batch finds room now.
+        (0..3).for_each(|_| {
+            add("waits\n");
+            lines.flush();
+        });
+        assert_eq!(losses.lines(), 0);
+        add(&format!("{}\n", "x".repeat(FLUSH_BYTES)));
+        assert_eq!(losses.lines(), 4);
+        add("lost with its worker\n");
+        drop(lines);
+        assert_eq!(losses.lines(), 5);
+        let writing = std::thread::spawn(work);
+        sink.finish(Duration::MAX);
+        writing.join().unwrap();
+        assert_eq!(losses.lines(), 5);
     }
 }

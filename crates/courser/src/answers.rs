@@ -12,6 +12,7 @@ use courser_proxy::{Counters, Counts, Sharing};
 use courser_session::fleet::{Direction, Passed, PeerStatus, Refusal};
 use courser_session::{Cache, ClockStanding, Miss};
 use courser_telemetry::time::write_rfc3339;
+use courser_telemetry::{Losses, event};
 use serde_json::json;
 
 use crate::control::{Answered, Answers};
@@ -27,6 +28,8 @@ pub(crate) struct Parts {
     /// One for each worker.
     pub(crate) counters: Vec<Arc<Counters>>,
     pub(crate) sharing: Option<Sharing>,
+    /// What is lost of the connection log.
+    pub(crate) log: Arc<Losses>,
 }
 
 impl Answers for Parts {
@@ -52,6 +55,8 @@ impl Parts {
             keys: self.fleet.as_ref().map(keys).unwrap_or_default(),
             cache: self.cache.as_deref().map(cache),
             handshakes: self.handshakes(),
+            log_lines_lost: self.log.lines(),
+            event_lines_lost: event::losses().map_or(0, |losses| losses.lines()),
             messages: self.sharing.as_ref().and_then(|sharing| messages(&sharing.fleet.as_ref()?.status()?)),
             store: self.sharing.as_ref().and_then(store),
         }

@@ -1,8 +1,9 @@
 //! From settings to what runs: sessions, one generation of listeners, their sockets.
 
+use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,8 +17,8 @@ use courser_net::{Address, Liveness, Socket, limits, systemd};
 use courser_proxy::settings::{Announce, Host, Listener, Names};
 use courser_proxy::{Certificates, Counters, Resolver, Sharing, Threads};
 use courser_session::{Cache, DEFAULT_SHARDS, PolicyHash, Ticketer, Vault};
-use courser_telemetry::Format;
 use courser_telemetry::event::say;
+use courser_telemetry::{Format, Sink};
 use courser_tls::{ClientAuth, ServerOffer, Sessions, Terms, Version};
 
 use crate::answers::Parts;
@@ -40,6 +41,8 @@ pub(crate) struct Assembly {
     /// Connections at most, for each worker.
     pub(crate) max_connections: usize,
     pub(crate) log: Format,
+    /// The connection log's way out.
+    pub(crate) sink: Sink,
     pub(crate) drain_timeout: std::time::Duration,
     /// Sessions by ID, for housekeeping.
     pub(crate) cache: Option<Arc<Cache>>,
@@ -73,6 +76,7 @@ pub(crate) fn assemble(
     let share = |cache| sharing::share(config, prepared, fleet, cache, &name, threads);
     let sharing = sessions.cache.as_ref().map(share).transpose()?;
     let counters: Vec<Arc<Counters>> = (0..workers).map(|_| Arc::default()).collect();
+    let sink = sink(threads)?;
     let parts = Parts {
         name,
         started: Instant::now(),
@@ -80,6 +84,7 @@ pub(crate) fn assemble(
         fleet: fleet.cloned(),
         counters: counters.clone(),
         sharing: sharing.clone(),
+        log: sink.losses(),
     };
     let control = config.process.control.as_ref().map(|path| control(path, parts, threads)).transpose()?;
     let mut resolver = Resolver::default();
@@ -108,6 +113,7 @@ pub(crate) fn assemble(
             Log::Json => Format::Json,
             Log::Off => Format::Off,
         },
+        sink,
         drain_timeout: config.process.drain_timeout,
         session_file: session_file(config, fleet, sessions.cache.as_ref()),
         keys,
@@ -136,6 +142,19 @@ fn sessions(config: &Config, keys: &Kept) -> Sessions {
     let cache = settings.session_ids.then(|| Arc::new(Cache::new(capacity, DEFAULT_SHARDS)));
     let ticketer = settings.tickets.then(|| Arc::new(Ticketer::new(Arc::clone(&keys.keys))));
     Sessions { cache, ticketer, lifetime: settings.lifetime }
+}
+
+fn sink(threads: &Threads) -> Result<Sink, Failure> {
+    let (sink, work) = Sink::new(unbuffered(io::stdout())?);
+    threads.spawn("log", work).map_err(|error| Failure::runtime("cannot start the log", error))?;
+    Ok(sink)
+}
+
+/// A standard stream as the file that it is: what is written is written, or fails, at once, and no lock is held meanwhile
+/// that the process would need to end.
+pub(crate) fn unbuffered(stream: impl AsFd) -> Result<File, Failure> {
+    let file = stream.as_fd().try_clone_to_owned();
+    file.map(File::from).map_err(|error| Failure::runtime("cannot write logs", error))
 }
 
 fn control(path: &Located<PathBuf>, parts: Parts, threads: &Threads) -> Result<Control, Failure> {

@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use courser_config::{Problem, Problems};
+use courser_telemetry::event;
 
 /// Why the program ends without success.
 #[derive(Debug)]
@@ -25,11 +26,11 @@ impl Failure {
     pub(crate) fn report(self) -> ExitCode {
         match self {
             Self::Configuration(problems) => {
-                eprint!("{}", problems.render(colour()));
+                event::print(problems.render(colour()));
                 ExitCode::from(2)
             }
             Self::Runtime(message) => {
-                eprintln!("error: {message}");
+                event::print(format!("error: {message}\n"));
                 ExitCode::from(1)
             }
         }

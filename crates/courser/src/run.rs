@@ -1,6 +1,5 @@
 //! Starts the workers, waits for signals, and ends in order.
 
-use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,8 +7,7 @@ use std::time::{Duration, Instant};
 use courser_proxy::supervision::caught;
 use courser_proxy::{Phase, Worker};
 use courser_session::Cache;
-use courser_telemetry::Sink;
-use courser_telemetry::event::say;
+use courser_telemetry::{Sink, event};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tokio::sync::watch;
@@ -17,8 +15,13 @@ use tokio::sync::watch;
 use crate::assemble::Assembly;
 use crate::exit::Failure;
 use crate::fleet_keys::{Kept, unix_now};
+use crate::loss_report::LossReport;
 use crate::session_file::SessionFile;
 use crate::supervisor::{Drain, Event, Supervisor};
+
+/// How long the process waits at its end for who reads a log: two seconds for each of the two, so that it ends within
+/// five of the drain.
+pub(crate) const LAST_LINES: Duration = Duration::from_secs(2);
 
 /// How often it looks for sessions that have expired.
 const SWEEP: Duration = Duration::from_secs(60);
@@ -36,26 +39,15 @@ pub(crate) fn run(
     supervisor: Supervisor,
 ) -> Result<ExitCode, Failure> {
     forward_signals(signals, &supervisor)?;
-    let sink = Sink::start(io::stdout());
     let (phase, _) = watch::channel(Phase::Serving);
     let mut house = House::of(&mut assembly);
     let (control, drain_timeout) = (assembly.control.take(), assembly.drain_timeout);
     let workers = assembly.sockets.len();
-    start_workers(assembly, &sink, &phase, &supervisor)?;
+    let sink = start_workers(assembly, &phase, &supervisor)?;
     let drain = Drain::new(&phase, drain_timeout);
     let outcome = supervisor.supervise(workers, drain, || house.keep());
     drop(control);
-    house.leave();
-    if sink.lost() > 0 {
-        say(
-            "warning",
-            format_args!(
-                "{} batches of connection lines were left out: their reader was too slow",
-                sink.lost()
-            ),
-        );
-    }
-    sink.stop();
+    house.leave(sink);
     outcome
 }
 
@@ -71,15 +63,15 @@ fn forward_signals(mut signals: Signals, supervisor: &Supervisor) -> Result<(), 
     supervisor.spawn("signals", forward)
 }
 
+/// Gives back the log, whose other ends the workers have.
 fn start_workers(
     assembly: Assembly,
-    sink: &Sink,
     phase: &watch::Sender<Phase>,
     supervisor: &Supervisor,
-) -> Result<(), Failure> {
+) -> Result<Sink, Failure> {
     for (index, (sockets, cpu)) in assembly.sockets.into_iter().zip(assembly.cpus).enumerate() {
         let index = u16::try_from(index).expect("the configuration allows 1024 workers");
-        let (lines, phase) = (sink.lines(assembly.log), phase.subscribe());
+        let (lines, phase) = (assembly.sink.lines(assembly.log), phase.subscribe());
         let (max_connections, sharing) = (assembly.max_connections, assembly.sharing.clone());
         let counters = Arc::clone(&assembly.counters[usize::from(index)]);
         let worker = Worker { index, cpu, sockets, max_connections, lines, sharing, counters, phase };
@@ -92,7 +84,7 @@ fn start_workers(
         };
         supervisor.spawn(&format!("worker-{index}"), work)?;
     }
-    Ok(())
+    Ok(assembly.sink)
 }
 
 /// What the main thread looks after.
@@ -101,6 +93,7 @@ struct House {
     swept: Instant,
     keys: Kept,
     session_file: Option<SessionFile>,
+    losses: Vec<LossReport>,
 }
 
 impl House {
@@ -110,13 +103,16 @@ impl House {
         if let Some(file) = &session_file {
             file.restore();
         }
+        let events = event::losses().map(|losses| LossReport::new("events", losses));
+        let losses = vec![LossReport::new("connection log", assembly.sink.losses())];
+        let losses = losses.into_iter().chain(events).collect();
         let (cache, swept) = (assembly.cache.clone(), Instant::now());
-        let mut house = Self { cache, swept, keys, session_file };
+        let mut house = Self { cache, swept, keys, session_file, losses };
         house.keep();
         house
     }
 
-    /// Rolls keys. Secrets of sessions that nobody can resume any more do not stay in the memory of an idle process.
+    /// Rolls keys, and tells of lost lines. Secrets of sessions that nobody can resume any more do not stay in the memory of an idle process.
     fn keep(&mut self) {
         self.keys.advance();
         if self.swept.elapsed() >= SWEEP {
@@ -125,12 +121,16 @@ impl House {
                 cache.sweep(unix_now());
             }
         }
+        let now = Instant::now();
+        self.losses.iter_mut().for_each(|losses| losses.tell(now));
     }
 
-    /// The end, in order.
-    fn leave(self) {
+    /// The end, in order. Whoever reads the log has [`LAST_LINES`] for what is left of it.
+    fn leave(self, sink: Sink) {
         if let Some(file) = self.session_file {
             file.save();
         }
+        sink.finish(LAST_LINES);
+        self.losses.into_iter().for_each(LossReport::tell_last);
     }
 }

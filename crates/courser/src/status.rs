@@ -21,6 +21,10 @@ pub(crate) struct Status {
     pub(crate) cache: Option<Cache>,
     /// What became of handshakes since the start.
     pub(crate) handshakes: Handshakes,
+    /// Lines of the connection log that could not be written, since the start.
+    pub(crate) log_lines_lost: u64,
+    /// Event lines that could not be written.
+    pub(crate) event_lines_lost: u64,
     /// None where hosts do not talk to each other.
     pub(crate) messages: Option<Messages>,
     /// None without an external store.
@@ -126,6 +130,8 @@ pub(crate) fn table(line: &str) -> Result<String, String> {
         );
     }
     handshakes(&mut text, &status.handshakes);
+    let (log, events) = (status.log_lines_lost, status.event_lines_lost);
+    row(&mut text, "logs", &format!("{log} lines of connections and {events} of events lost"));
     match &status.messages {
         Some(messages) => exchanged(&mut text, messages),
         None => row(&mut text, "messages", "none (`--fleet-listen` shares sessions by ID with other hosts)"),
@@ -310,6 +316,8 @@ mod tests {
                 misses: BTreeMap::from([("expired".to_owned(), 2)]),
                 looked_up: BTreeMap::new(),
             },
+            log_lines_lost: 7,
+            event_lines_lost: 1,
             messages: Some(Messages { peers: vec![peer], refused, ..Messages::default() }),
             store: None,
         };
@@ -320,11 +328,21 @@ mod tests {
             "9 sessions, 3.0 of 64.0 MiB",
             "10 full, 9 resumed (session_id 4, ticket 5; of those by session ID 3 made on other hosts)",
             "expired 2",
+            "logs         7 lines of connections and 1 of events lost",
             "replayed 3 (last from 10.0.0.9:8888)",
             "2 h 1 min",
             "-1 h 0 min, WRONG",
         ] {
             assert!(text.contains(part), "no {part:?} in:\n{text}");
+        }
+    }
+
+    #[test]
+    fn the_page_of_the_fleet_names_what_is_counted_of_logs() {
+        let (page, status) =
+            (include_str!("../../../docs/fleet.md"), serde_json::to_value(Status::default()));
+        for name in ["log_lines_lost", "event_lines_lost"] {
+            assert!(status.as_ref().unwrap()[name].is_u64() && page.contains(&format!("`{name}`")), "{name}");
         }
     }
 

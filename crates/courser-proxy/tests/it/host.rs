@@ -67,7 +67,7 @@ impl Host {
             cpu: None,
             sockets: vec![(socket, listener)],
             max_connections: 100,
-            lines: Sink::start(std::io::sink()).lines(Format::Off),
+            lines: Sink::new(std::io::sink()).0.lines(Format::Off),
             sharing: Some(sharing),
             counters: Arc::clone(&counters),
             phase: phase_receiver,

@@ -1,8 +1,11 @@
 //! `courser serve`.
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::ArgMatches;
+use courser_proxy::supervision::say_panics;
+use courser_telemetry::event;
 
 use crate::exit::Failure;
 use crate::ready::{self, Ready};
@@ -13,6 +16,9 @@ use crate::{assemble, run};
 pub(crate) fn serve(flags: &ArgMatches) -> Result<ExitCode, Failure> {
     let Ready { config, certificates, fleet, prepared } = ready::read(flags)?;
     let supervisor = Supervisor::default();
+    // From here on it is a service: it does not wait for who reads what it says.
+    supervisor.spawn("events", event::queue(assemble::unbuffered(io::stderr())?))?;
+    say_panics();
     if let Some(fleet) = &fleet {
         fleet.begin()?;
     }

@@ -19,6 +19,7 @@ mod listeners;
 mod log;
 mod proxy_header;
 mod relay;
+mod standing_readers;
 
 mod stage;
 mod support;

@@ -1,0 +1,42 @@
+//! What is lost of a log on its way out, counted by who hands lines over and by who writes them. No lock: workers count.
+
+use std::io;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+
+/// What was lost of an output's lines.
+#[derive(Debug, Default)]
+pub struct Losses {
+    lost: AtomicU64,
+    /// Handed over, and neither written nor lost yet.
+    pub(crate) waiting: AtomicU64,
+    /// The last reason: an error number of the system, or [`TOO_SLOW`].
+    reason: AtomicI32,
+}
+
+/// The reader did not take the lines in time.
+pub(crate) const TOO_SLOW: i32 = 0;
+
+impl Losses {
+    /// Lines since the start.
+    #[must_use]
+    pub fn lines(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Why lines were last lost, for people.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        match self.reason.load(Ordering::Relaxed) {
+            TOO_SLOW => "their reader is too slow".to_owned(),
+            error => io::Error::from_raw_os_error(error).to_string(),
+        }
+    }
+
+    /// Counts lines that are lost for an error of the system, or since they are [`TOO_SLOW`].
+    pub(crate) fn lose(&self, lines: u64, reason: i32) {
+        if lines > 0 {
+            self.reason.store(reason, Ordering::Relaxed);
+            self.lost.fetch_add(lines, Ordering::Relaxed);
+        }
+    }
+}
