@@ -52,11 +52,12 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Serves until the phase says to stop, or the last connection has ended while draining.
+    /// Serves until the phase says to stop, or the last connection has ended while draining. Returns how many connections
+    /// were cut off.
     ///
     /// # Errors
     /// When the runtime cannot be made, or a task that all connections need has panicked.
-    pub fn run(self) -> io::Result<()> {
+    pub fn run(self) -> io::Result<usize> {
         let Self { index, cpu, sockets, max_connections, lines, sharing, counters, phase } = self;
         if let Some(cpu) = cpu {
             cpu::pin(cpu)?;
@@ -96,7 +97,7 @@ async fn serve(
     state: Rc<WorkerState>,
     sockets: Vec<(Socket, Arc<Listener>)>,
     phase: watch::Receiver<Phase>,
-) -> io::Result<()> {
+) -> io::Result<usize> {
     tokio::select! {
         biased;
         failure = state.tasks.failure() => Err(failure),
@@ -104,11 +105,12 @@ async fn serve(
     }
 }
 
+/// Returns how many connections were open when the phase said to stop.
 async fn serve_phases(
     state: &Rc<WorkerState>,
     sockets: Vec<(Socket, Arc<Listener>)>,
     mut phase: watch::Receiver<Phase>,
-) -> io::Result<()> {
+) -> io::Result<usize> {
     state.tasks.spawn("timer wheel", Rc::clone(&state.wheel).drive());
     let mut open = Vec::new();
     for (socket, listener) in sockets {
@@ -128,7 +130,7 @@ async fn serve_phases(
         () = state.drained() => {}
         _ = phase.wait_for(|phase| *phase == Phase::Stopping) => {}
     }
-    Ok(())
+    Ok(state.open.get())
 }
 
 /// What the connections of a worker share.
@@ -233,7 +235,7 @@ mod tests {
     use super::*;
 
     /// What becomes of a worker without sockets that `harm` has been done to. Without harm it would serve for ever.
-    fn worker_after(harm: impl FnOnce(&WorkerState)) -> io::Result<()> {
+    fn worker_after(harm: impl FnOnce(&WorkerState)) -> io::Result<usize> {
         let (_main, phase) = watch::channel(Phase::Serving);
         let lines = Sink::new(io::sink()).0.lines(Format::Off);
         runtime()?.block_on(async {

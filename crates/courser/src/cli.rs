@@ -20,7 +20,8 @@ Signals:
 Exit codes:
   0  done; for `check`: nothing is wrong
   1  the system refused something, or a part of the program failed
-  2  the command line, the configuration or a file that it names is wrong";
+  2  the command line, the configuration or a file that it names is wrong
+  3  connections were still open at the end of the drain timeout, or at the second signal, and were cut off";
 
 /// The whole command line.
 pub(crate) fn command() -> Command {

@@ -7,6 +7,9 @@ use std::process::ExitCode;
 use courser_config::{Problem, Problems};
 use courser_telemetry::event;
 
+/// Connections were still open when the drain's time was over, or at the second signal, and were cut off.
+pub(crate) const CUT_OFF: u8 = 3;
+
 /// Why the program ends without success.
 #[derive(Debug)]
 pub(crate) enum Failure {

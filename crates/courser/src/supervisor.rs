@@ -11,7 +11,7 @@ use courser_telemetry::event::say;
 use signal_hook::consts::SIGHUP;
 use tokio::sync::watch;
 
-use crate::exit::Failure;
+use crate::exit::{self, Failure};
 
 /// How often the main thread looks after what nobody else does.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
@@ -19,7 +19,11 @@ const HOUSEKEEPING: Duration = Duration::from_secs(1);
 /// What the main thread waits for.
 pub(crate) enum Event {
     Signal(i32),
-    WorkerEnded { index: u16, result: Result<(), String> },
+    /// With how many connections were cut off.
+    WorkerEnded {
+        index: u16,
+        result: Result<usize, String>,
+    },
     Panicked(Panicked),
 }
 
@@ -67,7 +71,7 @@ impl Supervisor {
         mut drain: Drain<'_>,
         mut housekeeping: impl FnMut(),
     ) -> Result<ExitCode, Failure> {
-        let mut failure = None;
+        let (mut failure, mut cut_off) = (None, 0);
         while workers > 0 {
             match self.happened.recv_timeout(drain.time_left().min(HOUSEKEEPING)) {
                 Ok(Event::Signal(SIGHUP)) => {
@@ -76,8 +80,9 @@ impl Supervisor {
                 Ok(Event::Signal(_)) => drain.signal(),
                 Ok(Event::WorkerEnded { index, result }) => {
                     workers -= 1;
-                    if let Err(error) = result {
-                        drain.fail(&mut failure, format!("worker {index} has failed"), error);
+                    match result {
+                        Ok(connections) => cut_off += connections,
+                        Err(error) => drain.fail(&mut failure, format!("worker {index} has failed"), error),
                     }
                 }
                 Ok(Event::Panicked(Panicked { thread, message })) => {
@@ -87,7 +92,11 @@ impl Supervisor {
             }
             drain.stop_when_due();
         }
-        failure.map_or(Ok(ExitCode::SUCCESS), Err)
+        if cut_off > 0 {
+            say("warning", format_args!("connections cut off: {cut_off}"));
+        }
+        let code = if cut_off > 0 { ExitCode::from(exit::CUT_OFF) } else { ExitCode::SUCCESS };
+        failure.map_or(Ok(code), Err)
     }
 }
 
@@ -165,7 +174,7 @@ mod tests {
     }
 
     fn ended(index: u16) -> Event {
-        Event::WorkerEnded { index, result: Ok(()) }
+        Event::WorkerEnded { index, result: Ok(0) }
     }
 
     #[test]
@@ -194,5 +203,13 @@ mod tests {
         let (outcome, phase) = after([Event::Signal(15), failed, ended(0)], 2);
         assert!(outcome.is_err());
         assert_eq!(phase, Phase::Draining);
+    }
+
+    #[test]
+    fn connections_that_are_cut_off_show_in_the_exit_code() {
+        let cut_off = Event::WorkerEnded { index: 0, result: Ok(2) };
+        let (outcome, phase) = after([Event::Signal(15), Event::Signal(15), cut_off], 1);
+        assert_eq!((outcome.unwrap(), phase), (ExitCode::from(3), Phase::Stopping));
+        assert_eq!(after([Event::Signal(15), ended(0)], 1).0.unwrap(), ExitCode::SUCCESS);
     }
 }

@@ -72,7 +72,7 @@ impl Host {
             counters: Arc::clone(&counters),
             phase: phase_receiver,
         };
-        let worker = Some(std::thread::spawn(move || worker.run().unwrap()));
+        let worker = Some(std::thread::spawn(move || worker.run().map(drop).unwrap()));
         Self { address, cache, fleet, counters, phase, worker, _backend: backend }
     }
 

@@ -78,9 +78,10 @@ fn draining_has_a_deadline() {
     let origin = Origin::http();
     let mut courser = stage.courser().backend(origin.backend()).args(["--drain-timeout", "300ms"]).start();
     let open = opened(&stage.client(&courser, Version::Tls13));
-    assert_eq!(courser.stop().code(), Some(0));
+    assert_eq!(courser.stop().code(), Some(3));
     assert_end(&only_line(&courser), "shutdown", "courser");
     courser.wait_stderr_line("drain timeout");
+    courser.wait_stderr_line("connections cut off: 1");
     drop(open);
 }
 
@@ -92,8 +93,9 @@ fn a_second_sigterm_stops_at_once() {
     let open = opened(&stage.client(&courser, Version::Tls13));
     courser.signal(Signal::SIGTERM);
     courser.wait_stderr_line("draining");
-    assert_eq!(courser.stop().code(), Some(0));
+    assert_eq!(courser.stop().code(), Some(3));
     assert_end(&only_line(&courser), "shutdown", "courser");
+    courser.wait_stderr_line("connections cut off: 1");
     drop(open);
 }
 
