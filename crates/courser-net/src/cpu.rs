@@ -94,9 +94,7 @@ fn cores_first(mask: &[usize], core_of: impl Fn(usize) -> (usize, usize)) -> Vec
 }
 
 fn quota() -> Option<f64> {
-    let cgroups = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let v2 = cgroups.lines().find_map(|line| line.strip_prefix("0::"));
-    let v2 = v2.and_then(|path| tightest(path, |dir| parse_cpu_max(&read(dir, "cpu.max")?)));
+    let v2 = own_cgroup().and_then(|path| tightest(&path, |dir| parse_cpu_max(&read(dir, "cpu.max")?)));
     v2.or_else(|| {
         let quota: f64 = read("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us")?.trim().parse().ok()?;
         let period: f64 = read("/sys/fs/cgroup/cpu", "cpu.cfs_period_us")?.trim().parse().ok()?;
@@ -104,17 +102,30 @@ fn quota() -> Option<f64> {
     })
 }
 
+/// The smallest number in a file of this name in this process's control groups (v2), on the way up.
+pub(crate) fn tightest_limit(file: &str) -> Option<u64> {
+    tightest(&own_cgroup()?, |dir| read(dir, file)?.trim().parse().ok())
+}
+
+/// The process's control group of version 2.
+fn own_cgroup() -> Option<String> {
+    let cgroups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    cgroups.lines().find_map(|line| line.strip_prefix("0::")).map(str::to_owned)
+}
+
 fn read(dir: &str, file: &str) -> Option<String> {
     fs::read_to_string(format!("{dir}/{file}")).ok()
 }
 
-/// A quota holds for a whole subtree: the smallest on the way up counts.
-fn tightest(path: &str, quota_of: impl Fn(&str) -> Option<f64>) -> Option<f64> {
+/// A limit holds for a whole subtree: the smallest on the way up counts.
+fn tightest<T: PartialOrd>(path: &str, limit_of: impl Fn(&str) -> Option<T>) -> Option<T> {
     let mut path = path.trim_end_matches('/');
-    let mut least: Option<f64> = None;
+    let mut least: Option<T> = None;
     loop {
-        if let Some(quota) = quota_of(&format!("/sys/fs/cgroup{path}")) {
-            least = Some(least.map_or(quota, |least| least.min(quota)));
+        if let Some(limit) = limit_of(&format!("/sys/fs/cgroup{path}"))
+            && least.as_ref().is_none_or(|least| limit < *least)
+        {
+            least = Some(limit);
         }
         match path.rfind('/') {
             Some(cut) => path = &path[..cut],

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::SocketFlags;
 use socket2::{Protocol, SockRef, Type};
 use tokio::io::Interest;
@@ -151,10 +152,29 @@ impl Listener {
 
     /// Waits for the next connection.
     pub async fn accept(&self) -> io::Result<Accepted> {
+        self.accept_admitted(|| Some(()), async || ()).await.map(|(accepted, ())| accepted)
+    }
+
+    /// Waits for the next connection, and then for leave to accept it: what `try_admit` has at hand, else `admit`. Where
+    /// another worker has taken the connection meanwhile, the leave is dropped.
+    pub async fn accept_admitted<P>(
+        &self,
+        try_admit: impl Fn() -> Option<P>,
+        admit: impl AsyncFn() -> P,
+    ) -> io::Result<(Accepted, P)> {
         loop {
             let mut ready = self.queue.readable().await?;
+            let permit = match try_admit() {
+                Some(permit) => permit,
+                // Readiness outlives the last connection of the queue; for nobody there is nothing to wait for.
+                None if !has_connection(&self.fd) => {
+                    ready.clear_ready();
+                    continue;
+                }
+                None => admit().await,
+            };
             if let Ok(accepted) = ready.try_io(|_| accept(&self.fd)) {
-                return accepted;
+                return accepted.map(|accepted| (accepted, permit));
             }
         }
     }
@@ -163,6 +183,14 @@ impl Listener {
     pub fn accept_queued(&self) -> io::Result<Accepted> {
         accept(&self.fd)
     }
+}
+
+/// Whether a connection is in the queue now.
+fn has_connection(listener: &OwnedFd) -> bool {
+    let mut polled = [PollFd::new(listener, PollFlags::IN)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    // Not told apart: a failure shows when it is accepted.
+    poll(&mut polled, Some(&now)) != Ok(0)
 }
 
 fn accept(listener: &OwnedFd) -> io::Result<Accepted> {

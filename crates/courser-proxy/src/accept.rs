@@ -10,7 +10,7 @@ use courser_net::Listener as Socket;
 use crate::account::Account;
 use crate::connection::{self, Client};
 use crate::settings::Listener;
-use crate::worker::WorkerState;
+use crate::worker::{Permit, WorkerState};
 
 /// A connection that nothing is known of but its peer.
 pub(crate) struct Accepted {
@@ -21,13 +21,12 @@ pub(crate) struct Accepted {
 /// meanwhile free some, and trying again at once would burn the CPU that they need for it.
 const BACK_OFF: Duration = Duration::from_millis(100);
 
-/// Accepts connections and starts their tasks for as long as the worker serves. A worker that has its share of
-/// connections leaves further ones in the kernel's queue.
+/// Accepts connections and starts their tasks for as long as the worker serves. Where the process has as many as it may,
+/// further ones stay in the kernel's queue.
 pub(crate) async fn accept(worker: Rc<WorkerState>, socket: Rc<Socket>, listener: Arc<Listener>) {
     loop {
-        worker.admission().await;
-        match socket.accept().await {
-            Ok(accepted) => start(&worker, &listener, accepted),
+        match socket.accept_admitted(|| worker.try_admit(), async || worker.admit().await).await {
+            Ok((accepted, permit)) => start(&worker, &listener, accepted, permit),
             Err(error) if is_the_clients(&error) => {}
             Err(error) => {
                 let address = socket.address();
@@ -43,19 +42,24 @@ pub(crate) async fn accept(worker: Rc<WorkerState>, socket: Rc<Socket>, listener
 
 /// The last look at the queue, before the socket closes: who is in it was promised a connection.
 pub(crate) fn accept_queued(worker: &Rc<WorkerState>, socket: &Socket, listener: &Arc<Listener>) {
-    while worker.has_room() {
+    while let Some(permit) = worker.try_admit() {
         match socket.accept_queued() {
-            Ok(accepted) => start(worker, listener, accepted),
+            Ok(accepted) => start(worker, listener, accepted, permit),
             Err(error) if is_the_clients(&error) => {}
             Err(_) => return,
         }
     }
 }
 
-fn start(worker: &Rc<WorkerState>, listener: &Arc<Listener>, accepted: courser_net::Accepted) {
+fn start(
+    worker: &Rc<WorkerState>,
+    listener: &Arc<Listener>,
+    accepted: courser_net::Accepted,
+    permit: Permit,
+) {
     let client = Client {
         deadline: worker.wheel.deadline(listener.handshake_timeout),
-        account: Account::open(Rc::clone(worker), Arc::clone(listener), accepted.peer),
+        account: Account::open(permit, Arc::clone(listener), accepted.peer),
         worker: Rc::clone(worker),
         listener: Arc::clone(listener),
         stream: accepted.stream,

@@ -11,11 +11,13 @@ use courser_telemetry::{ConnectionRecord, End, EndReason, Format, Resumption};
 use courser_tls::{Facts, Identity, names};
 
 use crate::settings::{Host, Listener};
-use crate::worker::WorkerState;
+use crate::worker::{Permit, WorkerState};
 
 /// What is noted while a connection lives.
 pub(crate) struct Account {
     worker: Rc<WorkerState>,
+    /// Given back after the line is written.
+    _permit: Permit,
     listener: Arc<Listener>,
     opened: Instant,
     /// Number of the connection on its worker.
@@ -43,14 +45,12 @@ pub(crate) struct Account {
 
 impl Account {
     /// Opens the account of a connection that was just accepted.
-    pub(crate) fn open(
-        worker: Rc<WorkerState>,
-        listener: Arc<Listener>,
-        peer: Option<SocketAddr>,
-    ) -> Box<Self> {
+    pub(crate) fn open(permit: Permit, listener: Arc<Listener>, peer: Option<SocketAddr>) -> Box<Self> {
+        let worker = permit.worker();
         let number = worker.connection_opened();
         Box::new(Self {
             worker,
+            _permit: permit,
             listener,
             opened: Instant::now(),
             number,

@@ -156,6 +156,7 @@ impl Outbox {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
 
     #[test]
     fn an_idle_connection_holds_what_it_sent_and_no_more() {
@@ -180,7 +181,7 @@ mod tests {
         let mut inbox = Inbox { bytes: vec![7; 60_000] };
         let (mut moves, mut place) = (0, inbox.bytes.as_ptr());
         for _ in 0..1_000 {
-            std::io::Write::write_all(&mut &theirs, b"x").unwrap();
+            (&theirs).write_all(b"x").unwrap();
             let read = std::future::poll_fn(|cx| inbox.poll_read(&stream, &buffers, cx)).await;
             assert_eq!(read.unwrap(), 1);
             inbox.settle(&buffers);

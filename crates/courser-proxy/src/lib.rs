@@ -9,6 +9,7 @@ mod connection;
 
 mod accept;
 mod account;
+mod admission;
 mod announce;
 mod backend;
 mod certificate;
@@ -32,6 +33,7 @@ mod resolve;
 pub mod supervision;
 mod turn;
 
+pub use admission::Admission;
 pub use certificate::Certificates;
 pub use counters::{Counters, Counts};
 pub use resolve::{Backend, Resolver};

@@ -12,6 +12,7 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{Notify, watch};
 
 use crate::accept;
+use crate::admission::Admission;
 use crate::buffers::Buffers;
 use crate::counters::Counters;
 use crate::deadline::Wheel;
@@ -39,8 +40,8 @@ pub struct Worker {
     pub cpu: Option<usize>,
     /// Its own listening sockets, each with its settings.
     pub sockets: Vec<(Socket, Arc<Listener>)>,
-    /// Connections at most.
-    pub max_connections: usize,
+    /// The connections of the process, and how many it may have.
+    pub admission: Arc<Admission>,
     /// Its end of the connection log.
     pub lines: Lines,
     /// What it needs to share sessions by ID; `None` where there are none.
@@ -58,13 +59,12 @@ impl Worker {
     /// # Errors
     /// When the runtime cannot be made, or a task that all connections need has panicked.
     pub fn run(self) -> io::Result<usize> {
-        let Self { index, cpu, sockets, max_connections, lines, sharing, counters, phase } = self;
+        let Self { index, cpu, sockets, admission, lines, sharing, counters, phase } = self;
         if let Some(cpu) = cpu {
             cpu::pin(cpu)?;
         }
         let runtime = runtime()?;
-        let state =
-            runtime.block_on(async { WorkerState::new(index, max_connections, lines, sharing, counters) });
+        let state = runtime.block_on(async { WorkerState::new(index, admission, lines, sharing, counters) });
         CURRENT.set(Some(Rc::clone(&state)));
         let served = runtime.block_on(serve(Rc::clone(&state), sockets, phase));
         // Connections that are still there end here, each with its line.
@@ -144,7 +144,7 @@ pub(crate) struct WorkerState {
     pub(crate) events: Events,
     pub(crate) exchange: Option<Exchange>,
     pub(crate) counters: Arc<Counters>,
-    max_connections: usize,
+    admission: Arc<Admission>,
     open: Cell<usize>,
     opened: Cell<u64>,
     /// A connection has ended.
@@ -152,10 +152,25 @@ pub(crate) struct WorkerState {
     backend: Cell<usize>,
 }
 
+/// Leave for one connection of a worker, counted as long as it is held.
+pub(crate) struct Permit(Rc<WorkerState>);
+
+impl Permit {
+    pub(crate) fn worker(&self) -> Rc<WorkerState> {
+        Rc::clone(&self.0)
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.0.admission.leave(&self.0.events);
+    }
+}
+
 impl WorkerState {
     fn new(
         index: u16,
-        max_connections: usize,
+        admission: Arc<Admission>,
         lines: Lines,
         sharing: Option<Sharing>,
         counters: Arc<Counters>,
@@ -171,7 +186,7 @@ impl WorkerState {
             exchange: sharing.map(|sharing| Exchange::new(sharing, &tasks)),
             tasks,
             counters,
-            max_connections,
+            admission,
             open: Cell::new(0),
             opened: Cell::new(0),
             closed: Notify::new(),
@@ -193,21 +208,18 @@ impl WorkerState {
     }
 
     /// Waits until there may be one more connection.
-    pub(crate) async fn admission(&self) {
-        self.wait_for_at_most(self.max_connections - 1).await;
+    pub(crate) async fn admit(self: &Rc<Self>) -> Permit {
+        self.admission.enter(&self.events).await;
+        Permit(Rc::clone(self))
     }
 
-    /// Whether there may be one more connection.
-    pub(crate) fn has_room(&self) -> bool {
-        self.open.get() < self.max_connections
+    /// Leave for one more connection, if there is room.
+    pub(crate) fn try_admit(self: &Rc<Self>) -> Option<Permit> {
+        self.admission.try_enter().then(|| Permit(Rc::clone(self)))
     }
 
     async fn drained(&self) {
-        self.wait_for_at_most(0).await;
-    }
-
-    async fn wait_for_at_most(&self, connections: usize) {
-        while self.open.get() > connections {
+        while self.open.get() > 0 {
             self.closed.notified().await;
         }
     }
@@ -239,7 +251,7 @@ mod tests {
         let (_main, phase) = watch::channel(Phase::Serving);
         let lines = Sink::new(io::sink()).0.lines(Format::Off);
         runtime()?.block_on(async {
-            let state = WorkerState::new(0, 1, lines, None, Arc::default());
+            let state = WorkerState::new(0, Arc::new(Admission::new(1)), lines, None, Arc::default());
             harm(&state);
             let served = serve(state, Vec::new(), phase);
             tokio::time::timeout(Duration::from_secs(20), served).await.expect("it serves on, unharmed")

@@ -13,15 +13,16 @@ use courser_config::{
     OnTruncation, Problem, SendProxy, TlsVersion, UnknownName,
 };
 use courser_net::cpu::Cpus;
-use courser_net::{Address, Liveness, Socket, limits, systemd};
+use courser_net::{Address, Liveness, Socket, systemd};
 use courser_proxy::settings::{Announce, Host, Listener, Names};
-use courser_proxy::{Certificates, Counters, Resolver, Sharing, Threads};
+use courser_proxy::{Admission, Certificates, Counters, Resolver, Sharing, Threads};
 use courser_session::{Cache, DEFAULT_SHARDS, PolicyHash, Ticketer, Vault};
 use courser_telemetry::event::say;
 use courser_telemetry::{Format, Sink};
 use courser_tls::{ClientAuth, ServerOffer, Sessions, Terms, Version};
 
 use crate::answers::Parts;
+use crate::capacity;
 use crate::certificates::Loaded;
 use crate::control::Control;
 use crate::exit::Failure;
@@ -29,17 +30,14 @@ use crate::fleet_keys::Kept;
 use crate::session_file::SessionFile;
 use crate::sharing::{self, Prepared};
 
-/// Descriptors that are not connections: standard streams, event queues, timers, a file being read.
-const OTHER_DESCRIPTORS: u64 = 64;
-
 /// Everything that `run` needs.
 pub(crate) struct Assembly {
     /// For each worker, its sockets.
     pub(crate) sockets: Vec<Vec<(Socket, Arc<Listener>)>>,
     /// For each worker, the CPU to stay on.
     pub(crate) cpus: Vec<Option<usize>>,
-    /// Connections at most, for each worker.
-    pub(crate) max_connections: usize,
+    /// How many connections there may be, and are.
+    pub(crate) admission: Arc<Admission>,
     pub(crate) log: Format,
     /// The connection log's way out.
     pub(crate) sink: Sink,
@@ -107,7 +105,7 @@ pub(crate) fn assemble(
     Ok(Assembly {
         sockets,
         cpus: (0..workers).map(|worker| pinned(config, &cpus, worker)).collect(),
-        max_connections: max_connections(config, workers),
+        admission: Arc::new(Admission::new(capacity::max_connections(config, workers))),
         log: match config.process.log {
             Log::Text => Format::Text,
             Log::Json => Format::Json,
@@ -127,13 +125,6 @@ pub(crate) fn assemble(
 
 fn pinned(config: &Config, cpus: &Cpus, worker: usize) -> Option<usize> {
     (config.process.pin && !cpus.order.is_empty()).then(|| cpus.order[worker % cpus.order.len()])
-}
-
-/// Each worker's share. A relayed connection takes two descriptors.
-fn max_connections(config: &Config, workers: usize) -> usize {
-    let descriptors = limits::raise_descriptors();
-    let possible = usize::try_from(descriptors.saturating_sub(OTHER_DESCRIPTORS) / 2).unwrap_or(usize::MAX);
-    (config.process.max_connections.unwrap_or(possible) / workers).max(1)
 }
 
 fn sessions(config: &Config, keys: &Kept) -> Sessions {

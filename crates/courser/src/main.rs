@@ -11,6 +11,7 @@ mod cmd;
 mod answers;
 mod assemble;
 mod authorities;
+mod capacity;
 mod certificates;
 mod control;
 mod fleet_keys;

@@ -72,9 +72,9 @@ fn start_workers(
     for (index, (sockets, cpu)) in assembly.sockets.into_iter().zip(assembly.cpus).enumerate() {
         let index = u16::try_from(index).expect("the configuration allows 1024 workers");
         let (lines, phase) = (assembly.sink.lines(assembly.log), phase.subscribe());
-        let (max_connections, sharing) = (assembly.max_connections, assembly.sharing.clone());
+        let (admission, sharing) = (Arc::clone(&assembly.admission), assembly.sharing.clone());
         let counters = Arc::clone(&assembly.counters[usize::from(index)]);
-        let worker = Worker { index, cpu, sockets, max_connections, lines, sharing, counters, phase };
+        let worker = Worker { index, cpu, sockets, admission, lines, sharing, counters, phase };
         let events = supervisor.events();
         let work = move || {
             let ended = caught(|| worker.run()).map_err(|panic| format!("it has panicked: {panic}"));

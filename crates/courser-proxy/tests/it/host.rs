@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use courser_net::{Address, DatagramSettings, DatagramSocket, Liveness, Socket};
 use courser_proxy::fleet::{Fleet, FleetHandle};
 use courser_proxy::settings::{Announce, Host as VirtualHost, Listener, Names};
-use courser_proxy::{Backend, Certificates, Counters, Counts, Phase, Sharing, Threads, Worker};
+use courser_proxy::{Admission, Backend, Certificates, Counters, Counts, Phase, Sharing, Threads, Worker};
 use courser_session::fleet::{Boot, MemberName, MemberSettings, UnixMillis};
 use courser_session::{Cache, EpochLength, FleetKey, FleetKeys, PolicyHash, Source, Ticketer, UnixSeconds};
 use courser_telemetry::{Format, Sink};
@@ -66,7 +66,7 @@ impl Host {
             index: 0,
             cpu: None,
             sockets: vec![(socket, listener)],
-            max_connections: 100,
+            admission: Arc::new(Admission::new(100)),
             lines: Sink::new(std::io::sink()).0.lines(Format::Off),
             sharing: Some(sharing),
             counters: Arc::clone(&counters),

@@ -33,6 +33,36 @@ fn connections_beyond_the_limit_wait_and_are_served() {
     assert!(most_at_once(&courser.connections_json(LIMIT + 6)) <= LIMIT);
 }
 
+/// The kernel gives each worker clients as it likes: no worker's clients may wait while the process has room, and all
+/// wait when it has none.
+#[test]
+fn the_limit_is_one_for_all_workers_and_told() {
+    const LIMIT: usize = 8;
+    let stage = Stage::new();
+    let origin = Origin::http();
+    let courser = stage.courser_of(4).backend(origin.backend()).args(["--max-connections", "8"]).start();
+    let client = stage.client(&courser, Version::Tls13);
+    for round in 1..=3 {
+        let inside: Vec<_> = (0..LIMIT).map(|_| opened(&client)).collect();
+        assert_eq!(inside.len(), LIMIT);
+        let waiting = TcpStream::connect(courser.address()).unwrap();
+        waiting.set_nonblocking(true).unwrap();
+        courser.wait_stderr(&format!("the limit is told {round} times"), |lines| {
+            let told = lines.iter().filter(|line| line.contains("as many as max_connections allows")).count();
+            (told == round).then_some(())
+        });
+        assert!(waiting.peek(&mut [0]).is_err(), "it waits");
+        waiting.set_nonblocking(false).unwrap();
+        inside.into_iter().for_each(|connection| connection.close().unwrap());
+        Connection::complete(client.session(), waiting).unwrap().get(10, true).unwrap();
+        courser.wait_stderr(&format!("its end is told {round} times"), |lines| {
+            let told = lines.iter().filter(|line| line.contains("clients wait no more")).count();
+            (told == round).then_some(())
+        });
+    }
+    assert!(most_at_once(&courser.connections_json(3 * (LIMIT + 1))) <= LIMIT);
+}
+
 #[test]
 fn without_descriptors_it_rests_and_recovers() {
     let stage = Stage::new();
