@@ -42,12 +42,12 @@ pub(crate) fn run(
     let (phase, _) = watch::channel(Phase::Serving);
     let mut house = House::of(&mut assembly);
     let (control, drain_timeout) = (assembly.control.take(), assembly.drain_timeout);
-    let workers = assembly.sockets.len();
-    let sink = start_workers(assembly, &phase, &supervisor)?;
+    let workers = start_workers(&mut assembly, &phase, &supervisor)?;
     let drain = Drain::new(&phase, drain_timeout);
     let outcome = supervisor.supervise(workers, drain, || house.keep());
     drop(control);
-    house.leave(sink);
+    // Until here the assembly holds what goes on beside the workers: names are looked up again as long as it is there.
+    house.leave(assembly.sink);
     outcome
 }
 
@@ -63,13 +63,14 @@ fn forward_signals(mut signals: Signals, supervisor: &Supervisor) -> Result<(), 
     supervisor.spawn("signals", forward)
 }
 
-/// Gives back the log, whose other ends the workers have.
+/// Returns how many were started.
 fn start_workers(
-    assembly: Assembly,
+    assembly: &mut Assembly,
     phase: &watch::Sender<Phase>,
     supervisor: &Supervisor,
-) -> Result<Sink, Failure> {
-    for (index, (sockets, cpu)) in assembly.sockets.into_iter().zip(assembly.cpus).enumerate() {
+) -> Result<usize, Failure> {
+    let (sockets, workers) = (std::mem::take(&mut assembly.sockets), assembly.cpus.len());
+    for (index, (sockets, &cpu)) in sockets.into_iter().zip(&assembly.cpus).enumerate() {
         let index = u16::try_from(index).expect("the configuration allows 1024 workers");
         let (lines, phase) = (assembly.sink.lines(assembly.log), phase.subscribe());
         let (admission, sharing) = (Arc::clone(&assembly.admission), assembly.sharing.clone());
@@ -84,7 +85,7 @@ fn start_workers(
         };
         supervisor.spawn(&format!("worker-{index}"), work)?;
     }
-    Ok(assembly.sink)
+    Ok(workers)
 }
 
 /// What the main thread looks after.

@@ -10,6 +10,7 @@ mod negotiation;
 mod policy_grid;
 mod resumption;
 
+mod backend_names;
 mod backends;
 mod bad_input;
 mod command_line;
