@@ -24,8 +24,6 @@ pub(crate) struct Account {
     pub(crate) number: u64,
     /// The TCP peer; `None` for a unix socket.
     pub(crate) peer: Option<SocketAddr>,
-    /// Whom the peer claims to speak for, when it is trusted to.
-    pub(crate) claimed: Option<SocketAddr>,
     pub(crate) sni: Option<Box<str>>,
     pub(crate) host: Option<Arc<Host>>,
     pub(crate) identity: Option<Arc<Identity>>,
@@ -55,7 +53,6 @@ impl Account {
             opened: Instant::now(),
             number,
             peer,
-            claimed: None,
             sni: None,
             host: None,
             identity: None,
@@ -114,7 +111,6 @@ impl Account {
             listener: self.listener.name.clone(),
             host: self.host.as_ref().map(|host| host.name.clone()),
             peer: self.peer.map_or(Peer::Unix, Peer::Ip),
-            claimed: self.claimed,
             sni: self.sni.as_deref().map(str::to_owned),
             alpn: facts
                 .and_then(|f| f.alpn.as_deref())

@@ -3,8 +3,6 @@
 //! It leaves at once, together with whatever the client has said already, and never waits for the client: in some
 //! protocols the server speaks first.
 
-use std::net::SocketAddr;
-
 use courser_telemetry::{End, EndReason};
 use courser_tls::Facts;
 use courser_wire::proxy::{Addresses, v1, v2};
@@ -89,10 +87,8 @@ fn ssl<'a>(account: &'a Account, facts: &'a Facts) -> v2::Ssl<'a> {
     }
 }
 
-/// The client is the one that a trusted peer claims to speak for, else the peer itself.
 fn addresses(client: &Client) -> Addresses<'static> {
-    let source: Option<SocketAddr> = client.account.claimed.or(client.account.peer);
-    match (source, client.stream.local_address()) {
+    match (client.account.peer, client.stream.local_address()) {
         (Some(source), Some(destination)) => Addresses::Ip { source, destination },
         _ => Addresses::Unspecified,
     }

@@ -60,9 +60,9 @@ pub(crate) struct Ending {
 }
 
 impl Client {
-    /// The client's address, as far as anybody knows it.
+    /// The client's address; none of a unix socket.
     pub(crate) fn address(&self) -> Option<IpAddr> {
-        self.account.claimed.or(self.account.peer).map(|address| address.ip())
+        self.account.peer.map(|address| address.ip())
     }
 
     /// Deletes the session of this connection, of whose handshake these are the facts, here and everywhere: the client has

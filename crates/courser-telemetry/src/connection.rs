@@ -66,8 +66,6 @@ pub struct ConnectionRecord {
     pub host: Option<String>,
     /// The TCP peer.
     pub peer: Peer,
-    /// The client that the peer claims to speak for, when it is trusted to claim one.
-    pub claimed: Option<SocketAddr>,
     /// Server name of the ClientHello.
     pub sni: Option<String>,
     /// Application protocol agreed on.
@@ -116,7 +114,6 @@ pub const FIELDS: &[(&str, &str)] = &[
     ("listener", "configured name of the listener"),
     ("host", "configured name of the virtual host, once chosen"),
     ("peer", "address and port of the TCP peer, or `unix`"),
-    ("claimed", "the client that a trusted peer claims to speak for"),
     ("sni", "server name of the ClientHello, in lower case"),
     ("alpn", "application protocol agreed on"),
     ("version", "protocol version"),
@@ -152,7 +149,6 @@ impl ConnectionRecord {
         line.text("listener", &self.listener);
         line.maybe("host", self.host.as_deref());
         line.plain("peer", &self.peer);
-        line.maybe("claimed", self.claimed.map(|a| a.to_string()).as_deref());
         self.write_tls(&mut line);
         self.write_traffic(&mut line);
         line.end();

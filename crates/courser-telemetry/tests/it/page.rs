@@ -62,7 +62,6 @@ fn unknown() -> ConnectionRecord {
         listener: "a".into(),
         host: None,
         peer: Peer::Unix,
-        claimed: None,
         sni: None,
         alpn: None,
         version: None,

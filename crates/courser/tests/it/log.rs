@@ -38,7 +38,7 @@ fn a_line_in_json_has_every_field_in_its_type() {
     ] {
         assert_eq!(line[name], value, "{name}");
     }
-    for name in ["claimed", "miss", "detail"] {
+    for name in ["miss", "detail"] {
         assert_eq!(line[name], Value::Null, "{name}");
     }
     for name in ["hello_us", "handshake_us", "connect_us", "total_us"] {
@@ -57,7 +57,7 @@ fn a_line_in_text_has_the_same_fields_in_order() {
     let names: Vec<&str> = line.split(' ').map(|pair| pair.split_once('=').unwrap().0).collect();
     let expected: Vec<&str> = FIELDS.iter().map(|(name, _)| *name).collect();
     assert_eq!(names, expected, "{line}");
-    for part in [" version=TLSv1.2 ", " claimed=- ", " retries=0 ", " end=done side=nobody detail=-"] {
+    for part in [" version=TLSv1.2 ", " sni=", " retries=0 ", " end=done side=nobody detail=-"] {
         assert!(line.contains(part), "{part} is missing in {line}");
     }
 }
