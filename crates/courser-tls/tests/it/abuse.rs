@@ -199,7 +199,7 @@ fn what_was_said_before_a_failure_arrives() {
 fn assert_refused(what: &str, pair: &mut Pair) {
     let failure = pair.stream().failure.clone().expect("it has failed");
     assert_eq!(failure.kind, FailureKind::Protocol, "{what}: {failure}");
-    let answer = pair.hear_out().expect("what it says can be opened");
+    let answer = pair.hear_out().unwrap_or_else(|error| panic!("{what}: {error}"));
     assert_eq!(answer.alerts.len(), 1, "{what}: {:?}, {failure}", answer.alerts);
     assert_eq!(answer.alerts[0].0, FATAL, "{what}");
 }

@@ -1,6 +1,7 @@
-//! Processor time per received byte, in instructions: valgrind counts those of one function, in this program run again.
+//! Processor time per record, in instructions: valgrind counts those of one function, in this program run again. Full
+//! records are held to full ones and short ones to short ones, so that a record stands for its bytes.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::Command;
 
@@ -14,7 +15,7 @@ use crate::hostile::{MemoryServer, Pair, connected, halfway};
 /// Names the input whose cost is counted.
 const KIND: &str = "COURSER_ABUSE_KIND";
 
-/// How much dearer a byte of full records, and a record of few bytes, may be than those of an honest client.
+/// How much dearer a record may be than one of the same size that an honest client sends.
 const MOST_TIMES: f64 = 3.0;
 
 /// Wire bytes of an input, about: so many that what grows with their square would show, as far as they are taken.
@@ -30,40 +31,15 @@ const KINDS: [(&str, &str); 5] = [
 ];
 
 #[test]
-fn a_byte_of_no_message_costs_little_more_than_an_honest_one() {
+fn a_record_of_no_message_costs_little_more_than_an_honest_one() {
     let Some(valgrind) = require("valgrind") else { return };
     let honest = ["data", "data of one byte"].map(|kind| (kind, count(&valgrind, kind)));
     for (kind, like) in KINDS {
-        let (_, honest) = honest.iter().find(|(name, _)| *name == like).expect("both are counted");
+        let honest = honest.iter().find(|(name, _)| *name == like).expect("both are counted").1;
         let cost = count(&valgrind, kind);
-        // A record of few bytes costs what a record costs, to every receiver: there records are compared.
-        let (unit, honest, cost) = match like {
-            "data" => ("byte", honest.of_byte(), cost.of_byte()),
-            _ => ("record", honest.of_record(), cost.of_record()),
-        };
-        println!("{kind}: {cost:.1} instructions per {unit}, {like}: {honest:.1}");
-        assert!(
-            cost <= MOST_TIMES * honest,
-            "{kind}: {cost:.1} instructions per {unit}, {like}: {honest:.1}"
-        );
-    }
-}
-
-/// What was counted of one input.
-struct Count {
-    instructions: f64,
-    bytes: f64,
-    /// Bytes of one record.
-    record: f64,
-}
-
-impl Count {
-    fn of_byte(&self) -> f64 {
-        self.instructions / self.bytes
-    }
-
-    fn of_record(&self) -> f64 {
-        self.of_byte() * self.record
+        let told = format!("{kind}: {cost:.0} instructions per record, {like}: {honest:.0}");
+        println!("{told}");
+        assert!(cost <= MOST_TIMES * honest, "{told}");
     }
 }
 
@@ -73,14 +49,13 @@ impl Count {
 fn receive_one_kind() {
     let Ok(kind) = std::env::var(KIND) else { return };
     let (mut pair, records) = input(&kind);
-    let before = pair.stream().taken;
+    let (before, length) = (pair.stream().taken, records[0].len());
     // It ends where the server refuses.
-    let _ = receive_all(pair.stream(), &records);
-    println!("taken {}", pair.stream().taken - before);
-    println!("record {}", records[0].len());
+    let _ = receive_all(pair.stream(), &records.concat());
+    println!("taken {}", (pair.stream().taken - before).div_ceil(length));
 }
 
-/// A connection and what it is sent.
+/// A connection and what it is sent, records of one length.
 fn input(kind: &str) -> (Pair, Vec<Vec<u8>>) {
     let endless = |message: [u8; 4]| message.into_iter().chain(std::iter::repeat(0));
     let (mut pair, content, message, padding) = match kind {
@@ -108,18 +83,17 @@ fn input(kind: &str) -> (Pair, Vec<Vec<u8>>) {
 
 /// What is counted: one call for each read of a socket.
 #[inline(never)]
-fn receive_all(server: &mut MemoryServer, records: &[Vec<u8>]) -> io::Result<()> {
-    use std::io::Write;
+fn receive_all(server: &mut MemoryServer, bytes: &[u8]) -> io::Result<()> {
     // As a terminator's reads: as much as a buffer holds.
-    for read in records.concat().chunks(MAX_PLAINTEXT) {
+    for read in bytes.chunks(MAX_PLAINTEXT) {
         server.write_all(read)?;
         server.plaintext.clear();
     }
     Ok(())
 }
 
-/// Receives one input under valgrind.
-fn count(valgrind: &Path, kind: &str) -> Count {
+/// Instructions per record that was taken.
+fn count(valgrind: &Path, kind: &str) -> f64 {
     let folder = Folder::new();
     let out = folder.join("callgrind.out");
     let mut command = Command::new(valgrind);
@@ -136,9 +110,6 @@ fn count(valgrind: &Path, kind: &str) -> Count {
     };
     let counted = std::fs::read_to_string(out).expect("valgrind has written its counts");
     let instructions = number(&counted, "totals:").or_else(|| number(&counted, "summary:"));
-    Count {
-        instructions: instructions.expect("valgrind has counted"),
-        bytes: number(&said, "taken ").expect("the test says what was taken"),
-        record: number(&said, "record ").expect("the test says how long a record is"),
-    }
+    let taken = number(&said, "taken ").expect("the test says what was taken");
+    instructions.expect("valgrind has counted") / taken
 }
