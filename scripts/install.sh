@@ -18,7 +18,7 @@ judges=(
   zsh:zsh fish:fish groff:groff-base systemd-socket-activate:systemd
 )
 # Further clients and rivals, large: taken when the distribution has them, and no word is lost if not.
-extras=(node:nodejs go:golang-go caddy:caddy valkey-server:valkey-server)
+extras=(node:nodejs go:golang-go javac:default-jdk-headless caddy:caddy valkey-server:valkey-server)
 
 policy=/usr/sbin/policy-rc.d
 policy_is_ours=no

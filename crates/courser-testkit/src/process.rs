@@ -5,7 +5,7 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     os::unix::process::CommandExt,
     path::Path,
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{Child, ChildStdin, Command, ExitStatus, Stdio},
     sync::{Arc, Condvar, Mutex, PoisonError},
     thread,
     time::{Duration, Instant},
@@ -61,6 +61,18 @@ impl Process {
         // A thread, for a program that fills its output before it reads; one that ends early need not read at all.
         thread::spawn(move || pipe.write_all(&input).ok());
         process
+    }
+
+    /// As [`Process::start`], with a standard input that the caller writes to and ends.
+    ///
+    /// # Panics
+    /// When the program cannot be started.
+    #[must_use]
+    pub fn start_talking(command: &mut Command) -> (Self, ChildStdin) {
+        let mut process =
+            Self::spawn(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()));
+        let input = process.child.stdin.take().expect("stdin is piped");
+        (process, input)
     }
 
     fn spawn(command: &mut Command) -> Self {

@@ -6,6 +6,7 @@ mod certificates;
 mod client_certificates;
 mod clients;
 mod fleet;
+mod key_updates;
 mod negotiation;
 mod policy_grid;
 mod resumption;
