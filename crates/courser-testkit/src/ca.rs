@@ -94,10 +94,11 @@ impl Leaf {
     }
 }
 
-/// A root, optionally an intermediate under it, that live as long as the test.
+/// A root, optionally intermediates under it, that live as long as the test.
 pub struct TestCa {
     root: CertifiedIssuer<'static, KeyPair>,
-    intermediate: Option<CertifiedIssuer<'static, KeyPair>>,
+    /// The one that signs leaves first.
+    intermediates: Vec<CertifiedIssuer<'static, KeyPair>>,
 }
 
 impl TestCa {
@@ -112,7 +113,7 @@ impl TestCa {
     pub fn named(name: &str) -> Self {
         let root = CertifiedIssuer::self_signed(authority(name), key_pair(KeyType::EcdsaP256))
             .expect("fixed parameters of an authority are valid");
-        Self { root, intermediate: None }
+        Self { root, intermediates: Vec::new() }
     }
 
     /// As [`TestCa::named`] `expired authority`, whose own certificate was valid in 2020 only.
@@ -122,18 +123,46 @@ impl TestCa {
         params.not_after = date_time_ymd(2021, 1, 1);
         let root = CertifiedIssuer::self_signed(params, key_pair(KeyType::EcdsaP256))
             .expect("fixed parameters of an authority are valid");
-        Self { root, intermediate: None }
+        Self { root, intermediates: Vec::new() }
     }
 
     /// A root and one intermediate that signs the leaves: chains of two certificates, as public authorities issue.
     #[must_use]
     pub fn with_intermediate() -> Self {
-        let Self { root, .. } = Self::new();
-        let mut params = authority("courser test intermediate");
+        Self::new().extended("courser test intermediate")
+    }
+
+    /// The same with one more intermediate, by this name, which signs the leaves from now on.
+    #[must_use]
+    pub fn extended(mut self, name: &str) -> Self {
+        let mut params = authority(name);
         params.use_authority_key_identifier_extension = true;
-        let intermediate = CertifiedIssuer::signed_by(params, key_pair(KeyType::EcdsaP256), &root)
+        let issuer = self.intermediates.first().unwrap_or(&self.root);
+        let intermediate = CertifiedIssuer::signed_by(params, key_pair(KeyType::EcdsaP256), issuer)
             .expect("fixed parameters of an authority are valid");
-        Self { root, intermediate: Some(intermediate) }
+        self.intermediates.insert(0, intermediate);
+        self
+    }
+
+    /// A leaf with `count` intermediates that all have one name and one key, and of which each has signed all: as many
+    /// paths lead upwards as there are sequences of them, and none to an authority that anybody believes.
+    ///
+    /// # Panics
+    /// As [`TestCa::issue`].
+    #[must_use]
+    pub fn crossed(leaf: &Leaf, count: u64) -> Issued {
+        let Self { root: crossed, .. } = Self::named("crossed");
+        let key = key_pair(leaf.key);
+        let certificate =
+            leaf_params(leaf).signed_by(&key, &crossed).expect("parameters of a leaf are valid");
+        let mut chain_pem = certificate.pem();
+        for number in 0..count {
+            let mut params = authority("crossed");
+            params.serial_number = Some(number.into());
+            let again = params.signed_by(crossed.key(), &crossed).expect("as the first");
+            chain_pem.push_str(&again.pem());
+        }
+        Issued { chain_pem, key_pem: key.serialize_pem(), certificate: certificate.der().clone() }
     }
 
     /// Issues a certificate with a fresh key; those of RSA keys share one.
@@ -143,12 +172,10 @@ impl TestCa {
     #[must_use]
     pub fn issue(&self, leaf: &Leaf) -> Issued {
         let key = key_pair(leaf.key);
-        let issuer = self.intermediate.as_ref().unwrap_or(&self.root);
+        let issuer = self.intermediates.first().unwrap_or(&self.root);
         let certificate = leaf_params(leaf).signed_by(&key, issuer).expect("parameters of a leaf are valid");
         let mut chain_pem = certificate.pem();
-        if let Some(intermediate) = &self.intermediate {
-            chain_pem.push_str(&intermediate.pem());
-        }
+        chain_pem.extend(self.intermediates.iter().map(|intermediate| intermediate.pem()));
         Issued { chain_pem, key_pem: key.serialize_pem(), certificate: certificate.der().clone() }
     }
 
@@ -184,7 +211,7 @@ impl Default for TestCa {
 /// A certificate with its chain and private key.
 #[derive(Clone)]
 pub struct Issued {
-    /// The leaf, then the intermediate if there is one; the root is left out.
+    /// The leaf, then the intermediates if there are any, upwards; the root is left out.
     pub chain_pem: String,
     /// The private key, PKCS #8.
     pub key_pem: String,

@@ -133,15 +133,15 @@ impl<S: Read + Write> HostileClient<S> {
     /// Answers the server's first flight as an honest client does, and in TLS 1.2 waits for the server's Finished.
     ///
     /// # Errors
-    /// Of the stream; `InvalidData` when the server refuses.
+    /// Of the stream; `InvalidData` when the server refuses, and its alert is still to be heard.
     pub fn finish(&mut self) -> io::Result<()> {
         let Flight { messages, finished } = self.flight.clone();
         if self.is_tls13() {
-            self.send(HANDSHAKE, &[messages, finished].concat())?;
+            self.send_long(HANDSHAKE, &[messages, finished].concat())?;
             self.change_keys();
             return Ok(());
         }
-        self.send(HANDSHAKE, &messages)?;
+        self.send_long(HANDSHAKE, &messages)?;
         self.change_cipher_spec()?;
         self.send(HANDSHAKE, &finished)?;
         loop {
@@ -149,7 +149,9 @@ impl<S: Read + Write> HostileClient<S> {
                 Heard::Message(FINISHED) => return Ok(()),
                 Heard::ChangeCipherSpec | Heard::Message(_) => {}
                 other => {
-                    return Err(io::Error::new(ErrorKind::InvalidData, format!("not Finished: {other:?}")));
+                    let told = format!("not Finished: {other:?}");
+                    self.heard.push_front(other);
+                    return Err(io::Error::new(ErrorKind::InvalidData, told));
                 }
             }
         }
@@ -192,6 +194,11 @@ impl<S: Read + Write> HostileClient<S> {
     /// Of the stream.
     pub fn send(&mut self, kind: u8, content: &[u8]) -> io::Result<()> {
         self.send_padded(kind, content, 0)
+    }
+
+    /// Sends `content` in as many records as it needs.
+    fn send_long(&mut self, kind: u8, content: &[u8]) -> io::Result<()> {
+        content.chunks(MAX_PLAINTEXT).try_for_each(|part| self.send(kind, part))
     }
 
     /// As [`HostileClient::send`], with so many zero bytes behind it.

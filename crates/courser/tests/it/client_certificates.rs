@@ -2,6 +2,7 @@
 
 mod admission;
 mod announced;
+mod chains;
 mod ending;
 mod files;
 
