@@ -175,7 +175,7 @@ impl TestCa {
         let issuer = self.intermediates.first().unwrap_or(&self.root);
         let certificate = leaf_params(leaf).signed_by(&key, issuer).expect("parameters of a leaf are valid");
         let mut chain_pem = certificate.pem();
-        chain_pem.extend(self.intermediates.iter().map(|intermediate| intermediate.pem()));
+        chain_pem.extend(self.intermediates.iter().map(CertifiedIssuer::pem));
         Issued { chain_pem, key_pem: key.serialize_pem(), certificate: certificate.der().clone() }
     }
 
