@@ -1,5 +1,9 @@
 //! A server in memory for the client that has the keys and does not keep to the protocol; what it makes its server hold.
 
+// Said in full, as the fuzz target includes this file from elsewhere.
+#[path = "hostile/exercise.rs"]
+pub(crate) mod exercise;
+
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 
@@ -7,8 +11,6 @@ use courser_testkit::KeyType;
 use courser_testkit::client::hostile::{HostileClient, MAX_RECORD};
 use courser_testkit::client::{Client, Resume, Version};
 use courser_tls::{Failure, ServerConnection, State};
-
-use crate::exercise;
 
 /// Most that a server has to hold of a peer's records that it cannot let go yet, bytes.
 pub(crate) const MOST_HELD: usize = 4 * MAX_RECORD;
@@ -35,7 +37,7 @@ pub(crate) struct MemoryServer {
 impl MemoryServer {
     fn new() -> Self {
         Self {
-            connection: exercise::connection(),
+            connection: crate::exercise::connection(),
             received: Vec::new(),
             plaintext: Vec::new(),
             outgoing: Vec::new(),

@@ -18,11 +18,15 @@ use std::fs;
 use std::path::Path;
 
 #[test]
-fn the_corpus_of_the_fuzz_target_breaks_nothing() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/server");
-    let files: Vec<_> = fs::read_dir(corpus).expect("the corpus is committed").collect();
-    assert!(files.len() > 10, "the corpus is there");
-    for file in files {
-        exercise::server(&fs::read(file.expect("a file").path()).expect("readable"));
+fn the_corpora_of_the_fuzz_targets_break_nothing() {
+    for (target, exercise) in
+        [("server", exercise::server as fn(&[u8])), ("hostile", hostile::exercise::hostile)]
+    {
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
+        let files: Vec<_> = fs::read_dir(corpus).expect("the corpus is committed").collect();
+        assert!(files.len() > 10, "the corpus is there");
+        for file in files {
+            exercise(&fs::read(file.expect("a file").path()).expect("readable"));
+        }
     }
 }
