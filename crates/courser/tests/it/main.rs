@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
+mod abuse;
 mod alerts;
 mod certificates;
 mod client_certificates;
