@@ -6,6 +6,7 @@ use std::path::Path;
 
 use clap::ArgMatches;
 use courser_config::{Config, Located, Problem, Problems};
+use courser_net::account::Account;
 
 use crate::certificates::{self, Loaded};
 use crate::exit::{Failure, colour};
@@ -25,9 +26,10 @@ pub(crate) struct Ready {
 pub(crate) fn read(flags: &ArgMatches) -> Result<Ready, Failure> {
     let loaded = courser_config::from_matches(flags)?;
     let (config, mut problems) = (loaded.config, loaded.warnings);
-    let certificates = noted(certificates::load(&config), &mut problems)?;
-    let fleet = noted(fleet_keys::load(&config), &mut problems)?;
-    let prepared = noted(sharing::prepare(&config), &mut problems)?;
+    let account = Account::current();
+    let certificates = noted(certificates::load(&config, &account), &mut problems)?;
+    let fleet = noted(fleet_keys::load(&config, &account), &mut problems)?;
+    let prepared = noted(sharing::prepare(&config, &account), &mut problems)?;
     problems.extend(folders(&config));
     let (Some(certificates), Some(fleet), Some(prepared)) = (certificates, fleet, prepared) else {
         return Err(problems.into());
