@@ -45,6 +45,8 @@ pub struct Process {
     pub drain_timeout: Duration,
     /// Where the running program can be asked: a unix socket.
     pub control: Option<Located<PathBuf>>,
+    /// Whether the kernel may write the process's memory to a file, and a debugger may read it.
+    pub core_dumps: bool,
 }
 
 /// Session resumption, shared by all listeners.

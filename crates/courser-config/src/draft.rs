@@ -68,6 +68,7 @@ impl Draft {
             max_connections: None,
             drain_timeout: Duration::ZERO,
             control: None,
+            core_dumps: false,
         };
         let sessions = Sessions {
             cache_size: 0,

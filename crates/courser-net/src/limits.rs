@@ -1,6 +1,8 @@
-//! The limit of open descriptors.
+//! Limits that a process sets itself: open descriptors, core files, what it may become.
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::io;
+
+use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit};
 
 /// Raises the soft limit of open descriptors to the hard one and returns what holds then.
 pub fn raise_descriptors() -> u64 {
@@ -9,4 +11,31 @@ pub fn raise_descriptors() -> u64 {
         let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
     }
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// Allows no core file, and no debugger or reader of memory but root (PR_SET_DUMPABLE(2const), getrlimit(2)). The first
+/// also holds for core files that are piped to a program, which a limit does not prevent.
+///
+/// # Errors
+/// When the system refuses.
+pub fn forbid_core_dumps() -> io::Result<()> {
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    Ok(setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?)
+}
+
+/// Makes the process dumpable again, as the kernel has it until a process changes its user (core(5)).
+///
+/// # Errors
+/// When the system refuses.
+pub fn allow_core_dumps() -> io::Result<()> {
+    Ok(set_dumpable_behavior(DumpableBehavior::Dumpable)?)
+}
+
+/// From now on no program that this process executes has more rights than itself, by no bit of its file
+/// (PR_SET_NO_NEW_PRIVS(2const)). Threads that are started later inherit it; call it before there is any.
+///
+/// # Errors
+/// When the system refuses.
+pub fn forbid_new_privileges() -> io::Result<()> {
+    Ok(rustix::thread::set_no_new_privs(true)?)
 }

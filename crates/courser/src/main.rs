@@ -15,6 +15,7 @@ mod certificates;
 mod control;
 mod exposure;
 mod fleet_keys;
+mod hardening;
 mod input_file;
 mod ready;
 mod run;

@@ -11,6 +11,7 @@ use courser_net::account::Account;
 use crate::certificates::{self, Loaded};
 use crate::exit::{Failure, colour};
 use crate::fleet_keys::{self, Kept};
+use crate::hardening;
 use crate::session_file;
 use crate::sharing::{self, Prepared};
 
@@ -26,6 +27,7 @@ pub(crate) struct Ready {
 pub(crate) fn read(flags: &ArgMatches) -> Result<Ready, Failure> {
     let loaded = courser_config::from_matches(flags)?;
     let (config, mut problems) = (loaded.config, loaded.warnings);
+    hardening::harden(&config.process)?;
     let account = Account::current();
     let certificates = noted(certificates::load(&config, &account), &mut problems)?;
     let fleet = noted(fleet_keys::load(&config, &account), &mut problems)?;

@@ -135,4 +135,27 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
             Ok(())
         },
     },
+    Setting {
+        about: About {
+            key: "core_dumps",
+            flag: Flag::Switch(
+                "core-dumps",
+                true,
+                "DANGEROUS: allow core files and debuggers, which get every private key",
+            ),
+            kind: Kind::Switch,
+            default: DefaultValue::Toml("false"),
+            doc: "Allow core files, and debuggers of the same user. Without it the process is not dumpable and its core \
+                  size is 0, set before any key is read.",
+            example: "true",
+            danger: Some(
+                "A core file has every private key, ticket key and session secret, and plaintext of clients.",
+            ),
+            elsewhere: &["rlimit_core", "worker_rlimit_core", "coredump"],
+        },
+        store: |process, value| {
+            process.core_dumps = read::boolean(value)?;
+            Ok(())
+        },
+    },
 ];

@@ -11,10 +11,11 @@ use courser_session::{EpochLength, FleetKey, FleetState};
 
 use crate::exit::Failure;
 use crate::fleet_keys::{self, unix_now};
-use crate::{control, secret_file, status};
+use crate::{control, hardening, secret_file, status};
 
 /// One of `courser fleet`'s commands.
 pub(crate) fn fleet(flags: &ArgMatches) -> Result<ExitCode, Failure> {
+    hardening::harden_fully()?;
     match flags.subcommand() {
         Some(("keygen", flags)) => keygen(flags),
         Some(("export", flags)) => export(flags),

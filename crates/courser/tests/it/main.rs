@@ -13,6 +13,7 @@ mod resumption;
 mod backends;
 mod bad_input;
 mod command_line;
+mod hardening;
 mod limits;
 mod listeners;
 mod log;

@@ -1,0 +1,3 @@
+//! What the running program has given up, as the kernel tells it: core files, rights, users, files, system calls.
+
+mod memory;
