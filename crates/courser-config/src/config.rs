@@ -47,6 +47,8 @@ pub struct Process {
     pub control: Option<Located<PathBuf>>,
     /// Whether the kernel may write the process's memory to a file, and a debugger may read it.
     pub core_dumps: bool,
+    /// Whether each worker thread gives up files and most system calls.
+    pub confine_workers: bool,
 }
 
 /// Session resumption, shared by all listeners.

@@ -69,6 +69,7 @@ impl Draft {
             drain_timeout: Duration::ZERO,
             control: None,
             core_dumps: false,
+            confine_workers: false,
         };
         let sessions = Sessions {
             cache_size: 0,

@@ -5,12 +5,15 @@
 
 pub mod account;
 pub mod address;
+pub mod confinement;
 pub mod connect;
 pub mod cpu;
 pub mod datagram;
+mod landlock;
 pub mod limits;
 pub mod listen;
 pub mod stream;
+mod syscalls;
 pub mod systemd;
 pub mod tcp_info;
 pub mod timer;

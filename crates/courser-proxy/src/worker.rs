@@ -6,7 +6,9 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use courser_net::confinement::Confinement;
 use courser_net::{Listener as NetListener, Socket, cpu};
+use courser_telemetry::event::say;
 use courser_telemetry::{Events, Lines};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{Notify, watch};
@@ -46,6 +48,8 @@ pub struct Worker {
     pub sharing: Option<Sharing>,
     /// Where it counts its handshakes.
     pub counters: Arc<Counters>,
+    /// What its thread is confined to once it has its runtime.
+    pub confinement: Option<Arc<Confinement>>,
     /// What to do, from the process's main thread.
     pub phase: watch::Receiver<Phase>,
 }
@@ -54,11 +58,13 @@ impl Worker {
     /// Serves until the phase says to stop, or the last connection has ended while draining. Fails only if the runtime
     /// cannot be made.
     pub fn run(self) -> io::Result<()> {
-        let Self { index, cpu, sockets, max_connections, lines, sharing, counters, phase } = self;
+        let Self { index, cpu, sockets, max_connections, lines, sharing, counters, confinement, phase } =
+            self;
         if let Some(cpu) = cpu {
             cpu::pin(cpu)?;
         }
         let runtime = runtime()?;
+        confine(index, confinement.as_deref());
         let state =
             runtime.block_on(async { WorkerState::new(index, max_connections, lines, sharing, counters) });
         CURRENT.set(Some(Rc::clone(&state)));
@@ -68,6 +74,13 @@ impl Worker {
         CURRENT.set(None);
         state.lines.flush();
         served
+    }
+}
+
+/// From here on the thread opens no file. It serves also where that cannot be had: the main thread has tried it before.
+fn confine(index: u16, confinement: Option<&Confinement>) {
+    if let Some(Err(error)) = confinement.map(Confinement::enter) {
+        say("warning", format_args!("worker {index} is not confined: {error}"));
     }
 }
 

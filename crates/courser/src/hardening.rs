@@ -1,8 +1,12 @@
-//! What the process gives up by itself, before it has anything to lose: core files, debuggers, new rights.
+//! What the process gives up by itself: core files, debuggers, new rights, and of its workers files and system calls.
 //! docs/hardening.md says against what.
 
+use std::sync::Arc;
+
 use courser_config::Process;
+use courser_net::confinement::Confinement;
 use courser_net::limits;
+use courser_telemetry::event::say;
 
 use crate::exit::Failure;
 
@@ -15,6 +19,23 @@ pub(crate) fn harden(settings: &Process) -> Result<(), Failure> {
 /// As [`harden`], for commands that have no settings and handle keys.
 pub(crate) fn harden_fully() -> Result<(), Failure> {
     limits::forbid_core_dumps().and_then(|()| limits::forbid_new_privileges()).map_err(refused)
+}
+
+/// What each worker gives up when it starts, which is said. It is worth less than a service: what the kernel does not have is
+/// a warning.
+pub(crate) fn confinement(settings: &Process) -> Option<Arc<Confinement>> {
+    if !settings.confine_workers {
+        say("warning", "workers are not confined: `confine_workers` is off");
+        return None;
+    }
+    let found = Confinement::find();
+    let missing = found.missing();
+    if missing.is_empty() {
+        say("info", format_args!("workers are confined: {found}"));
+    } else {
+        say("warning", format_args!("workers are not fully confined: {}", missing.join(", ")));
+    }
+    Some(Arc::new(found))
 }
 
 fn refused(error: std::io::Error) -> Failure {

@@ -87,7 +87,9 @@ fn start_workers(
         let (lines, phase) = (sink.lines(assembly.log), phase.subscribe());
         let (max_connections, sharing) = (assembly.max_connections, assembly.sharing.clone());
         let counters = Arc::clone(&assembly.counters[usize::from(index)]);
-        let worker = Worker { index, cpu, sockets, max_connections, lines, sharing, counters, phase };
+        let confinement = assembly.confinement.clone();
+        let worker =
+            Worker { index, cpu, sockets, max_connections, lines, sharing, counters, confinement, phase };
         let ended = Ended { index, events: events.clone() };
         thread::Builder::new()
             .name(format!("worker-{index}"))

@@ -158,4 +158,28 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
             Ok(())
         },
     },
+    Setting {
+        about: About {
+            key: "confine_workers",
+            flag: Flag::Switch(
+                "unconfined-workers",
+                false,
+                "DANGEROUS: leave worker threads every file and system call that the process has",
+            ),
+            kind: Kind::Switch,
+            default: DefaultValue::Toml("true"),
+            doc: "Whether each worker thread gives up files (Landlock) and system calls that it does not need (seccomp), \
+                  as far as the kernel can. A line at the start says what is on.",
+            example: "false",
+            danger: Some(
+                "Without it, who takes a worker over by a fault in TLS or in a parser can read every file and run every \
+                 program that courser's user can.",
+            ),
+            elsewhere: &["sandbox", "seccomp"],
+        },
+        store: |process, value| {
+            process.confine_workers = read::boolean(value)?;
+            Ok(())
+        },
+    },
 ];
