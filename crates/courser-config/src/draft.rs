@@ -68,6 +68,8 @@ impl Draft {
             max_connections: None,
             drain_timeout: Duration::ZERO,
             control: None,
+            user: None,
+            group: None,
             core_dumps: false,
             confine_workers: false,
         };

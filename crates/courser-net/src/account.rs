@@ -1,11 +1,14 @@
-//! The accounts of the system: which one this process has, and by what numbers another one is known.
+//! The accounts of the system: which one this process has, by what numbers another one is known, and how to become it.
 //!
 //! Names are looked up by the C library, so that accounts of a directory service (nsswitch.conf(5)) are known as well.
 
 use std::ffi::CString;
-use std::{io, ptr};
+use std::path::Path;
+use std::{io, ptr, thread};
 
-use rustix::process::{getegid, geteuid, getgroups};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, chownat, fstat, openat};
+use rustix::process::{Gid, Uid, getegid, geteuid, getgroups};
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 /// Who a process is to the kernel when it opens a file (credentials(7)).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,8 +28,67 @@ impl Account {
         Self {
             uid: geteuid().as_raw(),
             gid: getegid().as_raw(),
-            groups: groups.into_iter().map(rustix::process::Gid::as_raw).collect(),
+            groups: groups.into_iter().map(Gid::as_raw).collect(),
         }
+    }
+
+    /// Does something on a thread that is this account, and then ends. `work` may start no thread.
+    ///
+    /// # Errors
+    /// When this process may not become that account.
+    pub fn lend<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+        thread::scope(|scope| {
+            let lent = thread::Builder::new().name("account".to_owned()).spawn_scoped(scope, || {
+                // The system calls, which concern the calling thread alone: the C library would change all threads.
+                let (uid, gid) = (Uid::from_raw(self.uid), Gid::from_raw(self.gid));
+                set_thread_groups(
+                    &self.groups.iter().map(|&group| Gid::from_raw(group)).collect::<Vec<_>>(),
+                )?;
+                set_thread_res_gid(gid, gid, gid)?;
+                set_thread_res_uid(uid, uid, uid)?;
+                Ok(work())
+            })?;
+            lent.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    /// Makes all threads of this process this account, for good.
+    ///
+    /// # Errors
+    /// When the system refuses, or would let the process go back.
+    pub fn become_for_good(&self) -> io::Result<()> {
+        let (uid, gid) = (self.uid, self.gid);
+        #[allow(
+            unsafe_code,
+            reason = "the libraries here change one thread, the C library all of them (nptl(7))"
+        )]
+        // SAFETY: `groups` has as many numbers as said, and the other calls take numbers (setgroups(2), setresuid(2)).
+        let result = unsafe {
+            check(libc::setgroups(self.groups.len(), self.groups.as_ptr()))
+                .and_then(|()| check(libc::setresgid(gid, gid, gid)))
+                .and_then(|()| check(libc::setresuid(uid, uid, uid)))
+        };
+        result?;
+        let is_root_gone = uid == 0 || set_thread_res_uid(None, Uid::ROOT, None).is_err();
+        if Self::current() == *self && is_root_gone {
+            Ok(())
+        } else {
+            Err(io::Error::other("the system let the process keep its old user"))
+        }
+    }
+
+    /// Makes this account the owner of a unix socket's file; whatever else is there by that name is left alone.
+    ///
+    /// # Errors
+    /// When it is no socket, or the system refuses.
+    pub fn take_socket(&self, path: &Path) -> io::Result<()> {
+        // By descriptor: who can write to the folder could put something else in its place meanwhile.
+        let file = openat(CWD, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+        if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::Socket {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no socket any more"));
+        }
+        let (uid, gid) = (Uid::from_raw(self.uid), Gid::from_raw(self.gid));
+        Ok(chownat(&file, "", Some(uid), Some(gid), AtFlags::EMPTY_PATH)?)
     }
 
     /// Whether it is in a group.
@@ -99,6 +161,10 @@ pub fn group_of(uid: u32) -> io::Result<Option<u32>> {
             answer(error, (!found.is_null()).then_some(entry.pw_gid))
         }
     })
+}
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// What the C library made of a question. Some systems say "not found" by one of these errors (getpwnam(3)).

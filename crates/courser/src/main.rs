@@ -17,6 +17,7 @@ mod exposure;
 mod fleet_keys;
 mod hardening;
 mod input_file;
+mod privileges;
 mod ready;
 mod run;
 mod secret_file;

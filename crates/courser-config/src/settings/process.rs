@@ -3,7 +3,7 @@
 use super::{About, DefaultValue, Flag, Kind, Setting};
 use crate::config::{Log, Process};
 use crate::named::Named;
-use crate::{address, read};
+use crate::{address, draft, read};
 
 pub(crate) static PROCESS: &[Setting<Process>] = &[
     Setting {
@@ -132,6 +132,42 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
         },
         store: |process, value| {
             process.control = Some(address::located_socket(value)?);
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "user",
+            flag: Flag::Takes("user"),
+            kind: Kind::Text,
+            default: DefaultValue::Derived("the user that starts it"),
+            doc: "User to become when the sockets are open and the files are read, a name or a number, without any \
+                  supplementary group. Only root can. Files of certificates, keys and authorities have to be readable by \
+                  that user, and keys be owned by it or by root; folders of `fleet.state`, `sessions.file` and `control` \
+                  have to be writable by it.",
+            example: "\"courser\"",
+            danger: None,
+            elsewhere: &["uid", "setuid", "run_as"],
+        },
+        store: |process, value| {
+            process.user = Some(read::located(value, draft::name)?);
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "group",
+            flag: Flag::Takes("group"),
+            kind: Kind::Text,
+            default: DefaultValue::Derived("the group of `user`"),
+            doc: "Group to have with `user`, a name or a number. Keys that root lends to this group (`chmod 640`) can be \
+                  read.",
+            example: "\"ssl-cert\"",
+            danger: None,
+            elsewhere: &["gid", "setgid"],
+        },
+        store: |process, value| {
+            process.group = Some(read::located(value, draft::name)?);
             Ok(())
         },
     },

@@ -6,16 +6,20 @@ use clap::ArgMatches;
 
 use crate::exit::Failure;
 use crate::ready::{self, Ready};
-use crate::{assemble, run};
+use crate::{assemble, privileges, run};
 
 /// Serves until it is told to stop.
 pub(crate) fn serve(flags: &ArgMatches) -> Result<ExitCode, Failure> {
-    let Ready { config, certificates, fleet, prepared } = ready::read(flags)?;
+    let Ready { config, certificates, fleet, prepared, successor } = ready::read(flags)?;
     if let Some(fleet) = &fleet {
-        fleet.begin()?;
+        // What it writes has to be the new user's from the beginning.
+        successor
+            .as_ref()
+            .map_or_else(|| fleet.begin(), |user| privileges::as_account(user, || fleet.begin())?)?;
     }
     // Before the first socket is announced: whoever has read that may send a signal.
     let signals = run::signals()?;
     let assembly = assemble::assemble(&config, &certificates, fleet.as_ref(), prepared)?;
+    privileges::give_up(&config, successor.as_ref())?;
     run::run(assembly, signals)
 }

@@ -2,3 +2,4 @@
 
 mod confinement;
 mod memory;
+mod user;
