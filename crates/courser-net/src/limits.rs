@@ -1,7 +1,8 @@
-//! Limits that a process sets itself: open descriptors, core files, what it may become.
+//! Limits that a process sets itself: open descriptors, core files, swap, what it may become.
 
 use std::io;
 
+use rustix::mm::{MlockAllFlags, mlockall};
 use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit};
 
 /// Raises the soft limit of open descriptors to the hard one and returns what holds then.
@@ -38,4 +39,21 @@ pub fn allow_core_dumps() -> io::Result<()> {
 /// When the system refuses.
 pub fn forbid_new_privileges() -> io::Result<()> {
     Ok(rustix::thread::set_no_new_privs(true)?)
+}
+
+/// Keeps all memory of this process, of now and later, out of swap (mlockall(2)). Pages are locked as they are first touched,
+/// so that the memory that was reserved and not used costs nothing.
+///
+/// `Ok(false)`: nothing was locked, since the limit of locked memory is finite: beyond it no memory could be had at all. The
+/// right to exceed it (CAP_IPC_LOCK) is not enough: it goes with the user.
+///
+/// # Errors
+/// When the system refuses.
+pub fn lock_memory() -> io::Result<bool> {
+    if getrlimit(Resource::Memlock).maximum.is_some() {
+        return Ok(false);
+    }
+    setrlimit(Resource::Memlock, Rlimit { current: None, maximum: None })?;
+    mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT)?;
+    Ok(true)
 }

@@ -1,4 +1,5 @@
-//! What the process gives up by itself: core files, debuggers, new rights, and of its workers files and system calls.
+//! What the process gives up by itself: core files, debuggers, new rights, swap, and of its workers files and
+//! system calls.
 //! docs/hardening.md says against what.
 
 use std::sync::Arc;
@@ -19,6 +20,21 @@ pub(crate) fn harden(settings: &Process) -> Result<(), Failure> {
 /// As [`harden`], for commands that have no settings and handle keys.
 pub(crate) fn harden_fully() -> Result<(), Failure> {
     limits::forbid_core_dumps().and_then(|()| limits::forbid_new_privileges()).map_err(refused)
+}
+
+/// Keeps memory out of swap where the limit allows it, which is said.
+pub(crate) fn lock_memory() {
+    match limits::lock_memory() {
+        Ok(true) => {
+            say("info", "memory is locked: it is never swapped out, and stays as large as it once was");
+        }
+        Ok(false) => say(
+            "info",
+            "memory is not locked and may be swapped out with keys in it: MemorySwapMax=0 or LimitMEMLOCK=infinity \
+             prevent that (systemd), or `ulimit -l unlimited`",
+        ),
+        Err(error) => say("warning", format_args!("memory cannot be locked: {error}")),
+    }
 }
 
 /// What each worker gives up when it starts, which is said. It is worth less than a service: what the kernel does not have is

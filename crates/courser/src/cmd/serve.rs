@@ -6,11 +6,12 @@ use clap::ArgMatches;
 
 use crate::exit::Failure;
 use crate::ready::{self, Ready};
-use crate::{assemble, privileges, run};
+use crate::{assemble, hardening, privileges, run};
 
 /// Serves until it is told to stop.
 pub(crate) fn serve(flags: &ArgMatches) -> Result<ExitCode, Failure> {
     let Ready { config, certificates, fleet, prepared, successor } = ready::read(flags)?;
+    hardening::lock_memory();
     if let Some(fleet) = &fleet {
         // What it writes has to be the new user's from the beginning.
         successor

@@ -4,10 +4,11 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 
-use courser_testkit::{Courser, Signal, require, skip};
+use courser_testkit::{Courser, Signal, leave_out, require, skip};
 use nix::unistd::geteuid;
 
 use crate::stage::{Stage, courser_for_all};
+use crate::support::text;
 
 /// The program where core files have no limit, in its own folder; SIGQUIT is what a user types for one.
 fn dumps(flags: &[&str]) -> Option<bool> {
@@ -37,6 +38,27 @@ fn the_core_size_is_0_and_no_new_privileges_come() {
     assert_eq!(core.split_whitespace().rev().take(3).collect::<Vec<_>>(), ["bytes", "0", "0"], "{limits}");
     let status = fs::read_to_string(format!("/proc/{}/status", courser.pid())).unwrap();
     assert!(status.contains("NoNewPrivs:\t1"), "{status}");
+}
+
+/// Whether memory is locked follows from the limit, and the kernel counts what is.
+#[test]
+fn memory_is_locked_where_the_limit_is_infinite_and_else_it_is_said() {
+    let Some(prlimit) = require("prlimit") else { return };
+    let stage = Stage::new();
+    let locked = |limit: &str| {
+        let limit = format!("--memlock={limit}");
+        let setup = stage.courser().backend("127.0.0.1:9").under(&[text(&prlimit), &limit]);
+        let courser = setup.try_start().ok()?;
+        let line = courser.wait_stderr_line("memory is ");
+        let status = fs::read_to_string(format!("/proc/{}/status", courser.pid())).unwrap();
+        let size = status.lines().find_map(|line| line.strip_prefix("VmLck:")).unwrap().trim().to_owned();
+        Some((line.contains("memory is locked"), size != "0 kB"))
+    };
+    assert_eq!(locked("65536:65536"), Some((false, false)));
+    match locked("unlimited:unlimited") {
+        Some(both) => assert_eq!(both, (true, true)),
+        None => leave_out("this user may not raise the limit of locked memory"),
+    }
 }
 
 /// The kernel gives what is in `/proc/PID` to root where the process is not dumpable: then no other process of its user may

@@ -98,7 +98,8 @@ fn root_that_stays_is_warned_of_and_other_users_are_not() {
     if !as_root() {
         return;
     }
-    let warning = Stage::new().serve("127.0.0.1:9").wait_stderr_line("running as root");
+    let own = Stage::new();
+    let warning = own.serve("127.0.0.1:9").wait_stderr_line("running as root");
     assert!(warning.contains("warning") && warning.contains("--user"), "{warning}");
     let stage = stage();
     let dropped = with_user(stage.courser()).backend("127.0.0.1:9").start();
