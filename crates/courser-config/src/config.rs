@@ -45,6 +45,14 @@ pub struct Process {
     pub drain_timeout: Duration,
     /// Where the running program can be asked: a unix socket.
     pub control: Option<Located<PathBuf>>,
+    /// The user to become when the sockets are open: a name or a number.
+    pub user: Option<Located<String>>,
+    /// The group to have then, where it is not the user's own.
+    pub group: Option<Located<String>>,
+    /// Whether the kernel may write the process's memory to a file, and a debugger may read it.
+    pub core_dumps: bool,
+    /// Whether each worker thread gives up files and most system calls.
+    pub confine_workers: bool,
 }
 
 /// Session resumption, shared by all listeners.

@@ -73,6 +73,10 @@ impl Draft {
             max_connections: None,
             drain_timeout: Duration::ZERO,
             control: None,
+            user: None,
+            group: None,
+            core_dumps: false,
+            confine_workers: false,
         };
         let sessions = Sessions {
             cache_size: 0,

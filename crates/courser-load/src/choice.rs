@@ -1,8 +1,8 @@
 //! What a user asks of TLS, in names, and what it means for the connections of a run.
 
-use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fmt, fs};
 
 use courser_tls::client::{ClientTerms, Engine, Offer, Resume, ServerName, Trust};
 use courser_tls::{Identity, names as tls_names};
@@ -116,7 +116,7 @@ impl Choice {
 
     fn identity(&self) -> Result<Option<Identity>, BadChoice> {
         let Some((chain, key)) = &self.identity else { return Ok(None) };
-        let identity = Identity::load(chain, key);
+        let identity = Identity::from_pem(&read(chain)?, &read(key)?);
         identity
             .map(Some)
             .map_err(|why| BadChoice(format!("the client's certificate: {why}; {}", why.hint())))
@@ -124,7 +124,7 @@ impl Choice {
 
     fn trust(&self) -> Result<Trust, BadChoice> {
         let Some(path) = &self.ca else { return Ok(Trust::Nobody) };
-        Trust::load(path).map_err(|why| BadChoice(format!("{}: {why}", path.display())))
+        Trust::from_pem(&read(path)?).map_err(|why| BadChoice(format!("{}: {why}", path.display())))
     }
 
     fn names(&self) -> Result<Names, BadChoice> {
@@ -135,6 +135,10 @@ impl Choice {
             None => Names::in_turn(names),
         })
     }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, BadChoice> {
+    fs::read(path).map_err(|why| BadChoice(format!("{}: the file cannot be read: {why}", path.display())))
 }
 
 fn codes(

@@ -1,16 +1,20 @@
-//! Sockets and CPUs: listening, connecting, non-blocking streams, datagrams, precise timers, pinning, limits.
+//! Sockets and CPUs: listening, connecting, non-blocking streams, datagrams, precise timers, pinning, limits, accounts.
 //!
 //! Moves bytes and asks the kernel; knows no protocol, reads no clock and decides no policy. The only crate that may
 //! contain `unsafe`; each use says why it is sound.
 
+pub mod account;
 pub mod address;
+pub mod confinement;
 pub mod connect;
 pub mod cpu;
 pub mod datagram;
+mod landlock;
 pub mod limits;
 pub mod listen;
 pub mod liveness;
 pub mod stream;
+mod syscalls;
 pub mod systemd;
 pub mod tcp_info;
 pub mod timer;

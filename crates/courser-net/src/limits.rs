@@ -1,8 +1,10 @@
-//! What the process may use: open descriptors and memory.
+//! What the process may use and what it gives up: open descriptors, memory, core files, swap, what it may become.
 
 use std::fs;
+use std::io;
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::mm::{MlockAllFlags, mlockall};
+use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit};
 
 /// Raises the soft limit of open descriptors to the hard one and returns what holds then.
 pub fn raise_descriptors() -> u64 {
@@ -29,6 +31,50 @@ fn v1_memory() -> Option<u64> {
 fn total(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+
+/// Allows no core file, and no debugger or reader of memory but root (PR_SET_DUMPABLE(2const), getrlimit(2)). The first
+/// also holds for core files that are piped to a program, which a limit does not prevent.
+///
+/// # Errors
+/// When the system refuses.
+pub fn forbid_core_dumps() -> io::Result<()> {
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    Ok(setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?)
+}
+
+/// Makes the process dumpable again, as the kernel has it until a process changes its user (core(5)).
+///
+/// # Errors
+/// When the system refuses.
+pub fn allow_core_dumps() -> io::Result<()> {
+    Ok(set_dumpable_behavior(DumpableBehavior::Dumpable)?)
+}
+
+/// From now on no program that this process executes has more rights than itself, by no bit of its file
+/// (PR_SET_NO_NEW_PRIVS(2const)). Threads that are started later inherit it; call it before there is any.
+///
+/// # Errors
+/// When the system refuses.
+pub fn forbid_new_privileges() -> io::Result<()> {
+    Ok(rustix::thread::set_no_new_privs(true)?)
+}
+
+/// Keeps all memory of this process, of now and later, out of swap (mlockall(2)). Pages are locked as they are first touched,
+/// so that the memory that was reserved and not used costs nothing.
+///
+/// `Ok(false)`: nothing was locked, since the limit of locked memory is finite: beyond it no memory could be had at all. The
+/// right to exceed it (CAP_IPC_LOCK) is not enough: it goes with the user.
+///
+/// # Errors
+/// When the system refuses.
+pub fn lock_memory() -> io::Result<bool> {
+    if getrlimit(Resource::Memlock).maximum.is_some() {
+        return Ok(false);
+    }
+    setrlimit(Resource::Memlock, Rlimit { current: None, maximum: None })?;
+    mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT)?;
+    Ok(true)
 }
 
 #[cfg(test)]

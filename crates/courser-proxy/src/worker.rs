@@ -6,7 +6,9 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use courser_net::confinement::Confinement;
 use courser_net::{Listener as NetListener, Socket, cpu};
+use courser_telemetry::event::say;
 use courser_telemetry::{Events, Lines};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{Notify, watch};
@@ -48,6 +50,8 @@ pub struct Worker {
     pub sharing: Option<Sharing>,
     /// Where it counts its handshakes.
     pub counters: Arc<Counters>,
+    /// What its thread is confined to once it has its runtime.
+    pub confinement: Option<Arc<Confinement>>,
     /// What to do, from the process's main thread.
     pub phase: watch::Receiver<Phase>,
 }
@@ -59,11 +63,12 @@ impl Worker {
     /// # Errors
     /// When the runtime cannot be made, or a task that all connections need has panicked.
     pub fn run(self) -> io::Result<usize> {
-        let Self { index, cpu, sockets, admission, lines, sharing, counters, phase } = self;
+        let Self { index, cpu, sockets, admission, lines, sharing, counters, confinement, phase } = self;
         if let Some(cpu) = cpu {
             cpu::pin(cpu)?;
         }
         let runtime = runtime()?;
+        confine(index, confinement.as_deref());
         let state = runtime.block_on(async { WorkerState::new(index, admission, lines, sharing, counters) });
         CURRENT.set(Some(Rc::clone(&state)));
         let served = runtime.block_on(serve(Rc::clone(&state), sockets, phase));
@@ -72,6 +77,13 @@ impl Worker {
         CURRENT.set(None);
         state.lines.flush();
         served
+    }
+}
+
+/// From here on the thread opens no file. It serves also where that cannot be had: the main thread has tried it before.
+fn confine(index: u16, confinement: Option<&Confinement>) {
+    if let Some(Err(error)) = confinement.map(Confinement::enter) {
+        say("warning", format_args!("worker {index} is not confined: {error}"));
     }
 }
 

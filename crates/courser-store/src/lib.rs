@@ -2,8 +2,9 @@
 //! and told of new sessions, without ever holding up more than a few handshakes for a few milliseconds.
 //!
 //! What is stored is opaque here: values come sealed, under names that say nothing. This crate may not interpret them,
-//! print anything, read a file, or start a thread. It runs on the worker's own single-threaded runtime: a [`Store`] for
-//! each worker, with its own connection. Only this crate names the `redis` library.
+//! print anything or read a file. It runs on the worker's own single-threaded runtime: a [`Store`] for each worker, with its
+//! own connection; what a worker may not do for that is done on one thread (`dialer.rs`). Only this crate names the `redis`
+//! library.
 //!
 //! * [`StoreUrl`] says where, [`Target`] how to get in; whoever reads the configuration makes both, and hears what is
 //!   wrong with them.
@@ -22,6 +23,8 @@ mod store;
 pub use store::{DEFAULT_TIMEOUT, Keeper, MAX_VALUE_LEN, Store, StoreMiss};
 
 mod keeper;
+
+mod dialer;
 
 mod link;
 

@@ -1,18 +1,20 @@
 //! A store and all that is needed to get in, checked before anything is served.
 
-use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::{fmt, io};
 
 use redis::cluster::{ClusterClient, ClusterClientBuilder};
 use redis::sentinel::{SentinelClient, SentinelClientBuilder, SentinelServerType};
 use redis::{
-    Client, ClientTlsConfig, ConnectionAddr, IntoConnectionInfo, ProtocolVersion, RedisConnectionInfo,
-    RedisError, TlsCertificates, TlsMode,
+    AsyncConnectionConfig, Client, ClientTlsConfig, ConnectionAddr, IntoConnectionInfo, ProtocolVersion,
+    RedisConnectionInfo, RedisError, TlsCertificates, TlsMode,
 };
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::{TcpStream, UnixStream, lookup_host};
 use zeroize::Zeroizing;
 
 use crate::StoreUrl;
+use crate::dialer::Dialer;
 use crate::link::{self, Link};
 use crate::url::{Host, Place};
 
@@ -40,6 +42,7 @@ pub struct Target {
     url: StoreUrl,
     password: Option<Zeroizing<String>>,
     certificates: Option<TlsCertificates>,
+    dialer: Dialer,
 }
 
 impl Target {
@@ -53,7 +56,8 @@ impl Target {
             return Err(BadTarget::UserAlone);
         }
         let certificates = certificates(&url, access.roots, access.identity)?;
-        let target = Self { url, password, certificates };
+        let dialer = Dialer::start().map_err(|error| BadTarget::NoThread { why: error.to_string() })?;
+        let target = Self { url, password, certificates, dialer };
         // Parses the certificates, as each connection will.
         target.client().map_err(|error| BadTarget::Tls { why: error.to_string() })?;
         Ok(Arc::new(target))
@@ -67,13 +71,13 @@ impl Target {
 
     /// A connection that has been let in; `broken` is called when it is lost.
     pub(crate) async fn connect(
-        &self,
+        self: &Arc<Self>,
         broken: impl Fn() + Send + Sync + 'static,
     ) -> Result<Link, RedisError> {
         let config = link::config(broken);
         match self.url.place() {
             Place::Server(host) if !self.url.is_tls() => {
-                let stream = TcpStream::connect((host.name.as_str(), host.port)).await?;
+                let stream = TcpStream::connect(self.look_up(host).await?.as_slice()).await?;
                 stream.set_nodelay(true)?;
                 return link::over(stream, &self.login(), config).await;
             }
@@ -82,11 +86,21 @@ impl Target {
             }
             _ => {}
         }
+        let target = Arc::clone(self);
+        self.dialer.run(async move { target.connect_by_library(&config).await }).await?
+    }
+
+    async fn look_up(&self, host: &Host) -> io::Result<Vec<SocketAddr>> {
+        let (name, port) = (host.name.clone(), host.port);
+        self.dialer.run(async move { Ok(lookup_host((name, port)).await?.collect()) }).await?
+    }
+
+    async fn connect_by_library(&self, config: &AsyncConnectionConfig) -> Result<Link, RedisError> {
         Ok(match self.client()? {
             Made::One(client) => {
-                Link::One(client.get_multiplexed_async_connection_with_config(&config).await?)
+                Link::One(client.get_multiplexed_async_connection_with_config(config).await?)
             }
-            Made::Named(mut client) => Link::Named(client.get_async_connection_with_config(&config).await?),
+            Made::Named(mut client) => Link::Named(client.get_async_connection_with_config(config).await?),
             Made::Cluster(client) => Link::Cluster(client.get_async_connection().await?),
         })
     }
@@ -238,6 +252,11 @@ pub enum BadTarget {
     },
     /// The file of authorities has no certificate.
     NoRoots,
+    /// The thread that connects to it cannot be started.
+    NoThread {
+        /// Why.
+        why: String,
+    },
     /// A certificate or key cannot be read.
     Tls {
         /// Why.
@@ -256,6 +275,7 @@ impl fmt::Display for BadTarget {
             Self::NoRoots => {
                 f.write_str("the file of trusted authorities has no certificate; it must be PEM")
             }
+            Self::NoThread { why } => write!(f, "no thread can be started to connect to it: {why}"),
             Self::Tls { why } => write!(f, "the certificates for the store cannot be used: {why}"),
         }
     }

@@ -2,7 +2,6 @@
 //!
 //! May not decide which connection is asked: that is a host's [`Terms`](crate::Terms).
 
-use std::path::Path;
 use std::sync::Arc;
 
 use aws_lc_rs::digest::{Context, SHA256};
@@ -44,12 +43,12 @@ impl Demand {
 pub struct Authorities(Vec<CertificateDer<'static>>);
 
 impl Authorities {
-    /// Reads a file of one or several certificates.
+    /// Takes one or several certificates from the text of a PEM file.
     ///
     /// # Errors
-    /// What is wrong with the file, or that one in it belongs to no authority.
-    pub fn load(path: &Path) -> Result<Self, IdentityError> {
-        let certificates = pem::chain(path)?;
+    /// What is wrong with the text, or that a certificate in it belongs to no authority.
+    pub fn from_pem(text: &[u8]) -> Result<Self, IdentityError> {
+        let certificates = pem::chain(text)?;
         certificates.iter().try_for_each(check_authority)?;
         Ok(Self(certificates))
     }

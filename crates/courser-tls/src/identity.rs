@@ -1,7 +1,6 @@
 //! An identity: a certificate chain with its private key, and what a server needs to know to choose it.
 
 use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 
 use rustls::crypto::aws_lc_rs::sign::any_supported_type;
@@ -90,9 +89,9 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Reads a chain and its key from PEM files (the same path twice where both stand in one file) and proves that
-    /// they belong together.
-    pub fn load(chain: &Path, key: &Path) -> Result<Self, IdentityError> {
+    /// Takes a chain and its key from the text of PEM files (the same text twice where both stand in one file) and
+    /// proves that they belong together.
+    pub fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, IdentityError> {
         let of_key = |error| IdentityError::KeyFile(Box::new(error));
         let chain = pem::chain(chain)?;
         let mut key = pem::key(key).map_err(of_key)?;
@@ -247,12 +246,8 @@ fn hash_of_signature(oid: &str) -> Option<&'static str> {
 /// What is wrong with a certificate or key file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IdentityError {
-    /// The file cannot be opened or read.
-    Unreadable(String),
     /// The file is empty.
     Empty,
-    /// The file is larger than 1 MiB.
-    TooLarge,
     /// The text is not well-formed PEM.
     BadPem(String),
     /// The chain file holds no certificate.
@@ -261,11 +256,6 @@ pub enum IdentityError {
     NoKey,
     /// The key is encrypted with a passphrase.
     EncryptedKey,
-    /// Everybody on the machine can read the key.
-    OthersCanRead {
-        /// Permission bits of the file.
-        mode: u32,
-    },
     /// A key of a kind or size that TLS here cannot use.
     UnsupportedKey(String),
     /// The certificate cannot be parsed.
@@ -287,14 +277,10 @@ impl IdentityError {
     /// What to do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Unreadable(_) => "check the path, and that the user that courser runs as may read it",
-            Self::Empty | Self::TooLarge | Self::BadPem(_) => {
-                "write the file again from the certificate authority's answer"
-            }
+            Self::Empty | Self::BadPem(_) => "write the file again from the certificate authority's answer",
             Self::NoCertificate => "put the certificate, then its intermediates, into the file as PEM",
             Self::NoKey => "put the key into the same file, or name its file as the key",
             Self::EncryptedKey => "decrypt it once: openssl pkey -in KEY -out KEY.plain, with umask 077",
-            Self::OthersCanRead { .. } => "chmod o= the file; if others could read it, make a new key",
             Self::UnsupportedKey(_) => "use ECDSA on P-256 or P-384, Ed25519, or RSA of 2048 bits or more",
             Self::BadCertificate(_) => "openssl x509 -in FILE -text shows whether others can read it",
             Self::NotAuthority(_) => "name the certificate of who issues, not one that was issued",
@@ -307,14 +293,11 @@ impl IdentityError {
 impl fmt::Display for IdentityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreadable(error) => write!(f, "the file cannot be read: {error}"),
             Self::Empty => f.write_str("the file is empty"),
-            Self::TooLarge => f.write_str("the file is larger than 1 MiB"),
             Self::BadPem(error) => write!(f, "the file is not well-formed PEM: {error}"),
             Self::NoCertificate => f.write_str("the file holds no certificate"),
             Self::NoKey => f.write_str("the file holds no private key"),
             Self::EncryptedKey => f.write_str("the private key is encrypted"),
-            Self::OthersCanRead { mode } => write!(f, "everybody can read the private key (mode {mode:04o})"),
             Self::UnsupportedKey(what) => write!(f, "the key cannot be used: {what}"),
             Self::BadCertificate(error) => write!(f, "the certificate cannot be parsed: {error}"),
             Self::NotAuthority(subject) => write!(f, "`{subject}` is not a certificate authority"),

@@ -12,6 +12,7 @@ use courser_config::{
     BackendAddress, Config, Host as HostConfig, ListenAddress, Listener as ListenerConfig, Located, Log,
     OnTruncation, Problem, SendProxy, TlsVersion, UnknownName,
 };
+use courser_net::confinement::Confinement;
 use courser_net::cpu::Cpus;
 use courser_net::{Address, Liveness, Socket, systemd};
 use courser_proxy::settings::{Announce, Host, Listener, Names};
@@ -27,6 +28,7 @@ use crate::certificates::Loaded;
 use crate::control::Control;
 use crate::exit::Failure;
 use crate::fleet_keys::Kept;
+use crate::hardening;
 use crate::session_file::SessionFile;
 use crate::sharing::{self, Prepared};
 
@@ -54,6 +56,8 @@ pub(crate) struct Assembly {
     pub(crate) session_file: Option<SessionFile>,
     /// What workers need to share sessions by ID.
     pub(crate) sharing: Option<Sharing>,
+    /// What workers give up.
+    pub(crate) confinement: Option<Arc<Confinement>>,
     /// Held for its thread.
     pub(crate) _resolver: Resolver,
 }
@@ -119,6 +123,7 @@ pub(crate) fn assemble(
         counters,
         cache: sessions.cache.clone(),
         sharing,
+        confinement: hardening::confinement(&config.process),
         _resolver: resolver,
     })
 }

@@ -4,10 +4,12 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use courser_config::{ClientAuth as Mode, Config, Host, Located, Problem, Problems};
+use courser_net::account::Account;
 use courser_tls::{Authorities, ClientAuth, Demand};
 
-use crate::certificates::{hosts, now, out_of_validity};
+use crate::certificates::{hosts, now, out_of_validity, unusable};
 use crate::exit::Failure;
+use crate::input_file;
 
 /// Authorities by the files that they were read from.
 #[derive(Default)]
@@ -17,21 +19,20 @@ pub(crate) struct Trusted {
 
 impl Trusted {
     /// Reads every file that `config` names; what is wrong or odd goes to `problems`.
-    pub(crate) fn load(config: &Config, problems: &mut Problems) -> Self {
+    pub(crate) fn load(config: &Config, reader: &Account, problems: &mut Problems) -> Self {
         let mut trusted = Self::default();
         let mut failed = Vec::new();
         for file in hosts(config).flat_map(|host| &host.client_ca) {
             if trusted.by_file.contains_key(&file.value) || failed.contains(&&file.value) {
                 continue;
             }
-            match Authorities::load(&file.value) {
+            match read(file, reader) {
                 Ok(authorities) => {
                     problems.extend(validity_problems(file, &authorities, config.process.strict));
                     trusted.by_file.insert(file.value.clone(), authorities);
                 }
-                Err(error) => {
-                    let message = format!("{}: {error}", file.value.display());
-                    problems.push(Problem::at(&file.origin, message, Some(error.hint().into())));
+                Err(wrong) => {
+                    problems.extend(wrong);
                     failed.push(&file.value);
                 }
             }
@@ -52,6 +53,14 @@ impl Trusted {
         let cannot = format_args!("host {}: cannot check client certificates", host.name).to_string();
         ClientAuth::new(demand, files).map_err(|error| Failure::runtime(cannot, error))
     }
+}
+
+fn read(file: &Located<PathBuf>, reader: &Account) -> Result<Authorities, Problems> {
+    let (place, path) = (&file.origin, &file.value);
+    let text = input_file::read(path).map_err(|refusal| unusable(place, path, &refusal, reader))?;
+    Authorities::from_pem(&text).map_err(|error| {
+        Problem::at(place, format!("{}: {error}", path.display()), Some(error.hint().into())).into()
+    })
 }
 
 fn validity_problems(file: &Located<PathBuf>, authorities: &Authorities, strict: bool) -> Vec<Problem> {

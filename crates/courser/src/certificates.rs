@@ -7,12 +7,15 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use courser_config::{CertificateFiles, Config, Host, Problem, Problems};
+use courser_config::{CertificateFiles, Config, Host, Origin, Problem, Problems};
+use courser_net::account::Account;
 use courser_tls::identity::Validity;
-use courser_tls::{ClientAuth, Identity, IdentityError};
+use courser_tls::{ClientAuth, Identity};
 
 use crate::authorities::Trusted;
 use crate::exit::Failure;
+use crate::input_file;
+use crate::secret_file::{self, Refusal};
 
 /// Seconds in a day, for people.
 const DAY: i64 = 86_400;
@@ -45,19 +48,19 @@ impl Loaded {
 }
 
 /// Reads every certificate that `config` names, those of the authorities of clients too.
-pub(crate) fn load(config: &Config) -> Result<Loaded, Failure> {
+pub(crate) fn load(config: &Config, reader: &Account) -> Result<Loaded, Failure> {
     let files = distinct(config);
     let (mut by_files, mut problems) = (HashMap::new(), Problems::default());
-    for (files, result) in files.iter().zip(read_all(&files)) {
+    for (files, result) in files.iter().zip(read_all(&files, reader)) {
         match result {
             Ok(identity) => {
                 problems.extend(validity_problem(files, &identity, config.process.strict));
                 by_files.insert(key(files), Arc::new(identity));
             }
-            Err(error) => problems.push(problem(files, &error)),
+            Err(wrong) => problems.extend(wrong),
         }
     }
-    let trusted = Trusted::load(config, &mut problems);
+    let trusted = Trusted::load(config, reader, &mut problems);
     if files.is_empty() {
         problems.push(self_signed_warning());
     }
@@ -86,17 +89,13 @@ fn distinct(config: &Config) -> Vec<&CertificateFiles> {
 
 /// Reads on every CPU: proving that a key belongs to its certificate costs some tens of microseconds, and there may be
 /// a hundred thousand.
-fn read_all(files: &[&CertificateFiles]) -> Vec<Result<Identity, IdentityError>> {
+fn read_all(files: &[&CertificateFiles], reader: &Account) -> Vec<Result<Identity, Problems>> {
     let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let share = files.len().div_ceil(threads).max(1);
     thread::scope(|scope| {
         let readers: Vec<_> = files
             .chunks(share)
-            .map(|chunk| {
-                scope.spawn(|| {
-                    chunk.iter().map(|files| Identity::load(&files.chain, &files.key)).collect::<Vec<_>>()
-                })
-            })
+            .map(|chunk| scope.spawn(|| chunk.iter().map(|files| read(files, reader)).collect::<Vec<_>>()))
             .collect();
         readers
             .into_iter()
@@ -105,9 +104,32 @@ fn read_all(files: &[&CertificateFiles]) -> Vec<Result<Identity, IdentityError>>
     })
 }
 
-fn problem(files: &CertificateFiles, error: &IdentityError) -> Problem {
-    let path: &Path = if error.concerns_key() { &files.key } else { &files.chain };
-    Problem::at(&files.origin, format!("{}: {error}", path.display()), Some(error.hint().into()))
+/// Reads a chain and its key, and proves that they belong together. Where both stand in one file, it is looked at as a
+/// key's is.
+fn read(files: &CertificateFiles, reader: &Account) -> Result<Identity, Problems> {
+    let refused = |path: &Path, refusal: &Refusal| unusable(&files.origin, path, refusal, reader);
+    let key = || secret_file::read_bytes(&files.key, reader).map_err(|refusal| refused(&files.key, &refusal));
+    let identity = if files.chain == files.key {
+        let both = key()?;
+        Identity::from_pem(&both, &both)
+    } else {
+        let chain = input_file::read(&files.chain).map_err(|refusal| refused(&files.chain, &refusal))?;
+        Identity::from_pem(&chain, &key()?)
+    };
+    identity.map_err(|error| {
+        let path: &Path = if error.concerns_key() { &files.key } else { &files.chain };
+        Problem::at(&files.origin, format!("{}: {error}", path.display()), Some(error.hint().into())).into()
+    })
+}
+
+/// What is wrong with a file of certificates or of a key before anything in it is looked at.
+pub(crate) fn unusable(place: &Origin, path: &Path, refusal: &Refusal, reader: &Account) -> Problems {
+    let message = match refusal {
+        Refusal::System(error) => format!("{}: the file cannot be read: {error}", path.display()),
+        refusal => format!("{}: {refusal}", path.display()),
+    };
+    let help = || "check the path, and that the user that courser runs as may read it".to_owned();
+    Problem::at(place, message, Some(refusal.help(path, reader).unwrap_or_else(help))).into()
 }
 
 fn validity_problem(files: &CertificateFiles, identity: &Identity, strict: bool) -> Option<Problem> {

@@ -9,6 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use std::{fs, io};
 
 use courser_config::{Config, Located, Problem, Problems};
+use courser_net::account::Account;
 use courser_session::{EpochLength, FleetId, FleetKey, FleetKeys, FleetState, Source, UnixSeconds};
 use courser_telemetry::event::say;
 use zeroize::Zeroizing;
@@ -108,19 +109,19 @@ impl Kept {
 }
 
 /// Reads every key that `config` names; all problems in one run. `None` when it names none. Writes nothing.
-pub(crate) fn load(config: &Config) -> Result<Option<Kept>, Failure> {
+pub(crate) fn load(config: &Config, reader: &Account) -> Result<Option<Kept>, Failure> {
     let fleet = &config.fleet;
     let folder = fleet.state.as_ref();
     let mut problems = Problems::default();
     let mut sources = Vec::new();
     for file in &fleet.keys {
-        match source(&file.value, folder.map(|folder| folder.value.as_path()), config) {
+        match source(&file.value, folder.map(|folder| folder.value.as_path()), config, reader) {
             Ok(source) => sources.push(source),
             Err((message, help)) => problems.push(Problem::at(&file.origin, message, help)),
         }
     }
     if let Some(folder) = folder.filter(|_| fleet.keys.is_empty()) {
-        match states(&folder.value) {
+        match states(&folder.value, reader) {
             Ok(states) => sources.extend(states.into_iter().map(Source::Ratcheted)),
             Err((message, help)) => problems.push(Problem::at(&folder.origin, message, help)),
         }
@@ -138,8 +139,8 @@ pub(crate) fn load(config: &Config) -> Result<Option<Kept>, Failure> {
 type Wrong = (String, Option<String>);
 
 /// What a file of `fleet.key` holds: in forward-secret mode as far as this host has come with it already.
-fn source(file: &Path, folder: Option<&Path>, config: &Config) -> Result<Source, Wrong> {
-    let text = read(file)?;
+fn source(file: &Path, folder: Option<&Path>, config: &Config, reader: &Account) -> Result<Source, Wrong> {
+    let text = read(file, reader)?;
     let Some(folder) = folder else { return simple(file, &text).map(Source::Simple) };
     let begun = match FleetState::parse(&text) {
         Ok(state) => state,
@@ -151,7 +152,7 @@ fn source(file: &Path, folder: Option<&Path>, config: &Config) -> Result<Source,
         },
     };
     let kept = folder.join(file_name(begun.id()));
-    match kept.exists().then(|| read_state(&kept)).transpose()? {
+    match kept.exists().then(|| read_state(&kept, reader)).transpose()? {
         Some(state) if state.epoch() >= begun.epoch() => Ok(Source::Ratcheted(state)),
         _ => Ok(Source::Ratcheted(begun)),
     }
@@ -174,10 +175,10 @@ fn is_state(text: &str) -> bool {
 }
 
 /// The states in a folder, that of the newest fleet first: while a fleet is re-keyed there are two.
-fn states(folder: &Path) -> Result<Vec<FleetState>, Wrong> {
+fn states(folder: &Path, reader: &Account) -> Result<Vec<FleetState>, Wrong> {
     let failed = |error: io::Error| (format!("cannot read {}: {error}", folder.display()), None);
     let files = state_files(folder).map_err(failed)?;
-    let mut states = files.iter().map(|file| read_state(file)).collect::<Result<Vec<_>, _>>()?;
+    let mut states = files.iter().map(|file| read_state(file, reader)).collect::<Result<Vec<_>, _>>()?;
     if states.is_empty() {
         let help =
             "name the fleet's key once with `fleet.key` (`--fleet-key`), or what another host exported";
@@ -200,7 +201,7 @@ fn state_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// The state that seals among those in a folder.
 pub(crate) fn newest_state(folder: &Path) -> Result<FleetState, Failure> {
-    let newest = states(folder).map(|states| states.into_iter().next());
+    let newest = states(folder, &Account::current()).map(|states| states.into_iter().next());
     newest
         .map_err(told)?
         .ok_or_else(|| Failure::Runtime(format!("there is no state in {}", folder.display())))
@@ -208,16 +209,17 @@ pub(crate) fn newest_state(folder: &Path) -> Result<FleetState, Failure> {
 
 /// A key file.
 pub(crate) fn read_key(file: &Path) -> Result<FleetKey, Failure> {
-    read(file).and_then(|text| simple(file, &text)).map_err(told)
+    read(file, &Account::current()).and_then(|text| simple(file, &text)).map_err(told)
 }
 
-fn read_state(file: &Path) -> Result<FleetState, Wrong> {
-    FleetState::parse(&read(file)?).map_err(|error| (format!("{}: {error}", file.display()), None))
+fn read_state(file: &Path, reader: &Account) -> Result<FleetState, Wrong> {
+    FleetState::parse(&read(file, reader)?).map_err(|error| (format!("{}: {error}", file.display()), None))
 }
 
-fn read(file: &Path) -> Result<Zeroizing<String>, Wrong> {
-    secret_file::read(file).map_err(|refusal| {
-        let help = if refusal.is_missing() { Some(WHERE_FROM.to_owned()) } else { refusal.help() };
+fn read(file: &Path, reader: &Account) -> Result<Zeroizing<String>, Wrong> {
+    secret_file::read(file, reader).map_err(|refusal| {
+        let help =
+            if refusal.is_missing() { Some(WHERE_FROM.to_owned()) } else { refusal.help(file, reader) };
         (format!("cannot use {}: {refusal}", file.display()), help)
     })
 }

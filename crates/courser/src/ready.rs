@@ -6,12 +6,14 @@ use std::path::Path;
 
 use clap::ArgMatches;
 use courser_config::{Config, Located, Problem, Problems};
+use courser_net::account::Account;
 
 use crate::certificates::{self, Loaded};
 use crate::exit::{Failure, colour};
 use crate::fleet_keys::{self, Kept};
 use crate::session_file;
 use crate::sharing::{self, Prepared};
+use crate::{hardening, privileges};
 
 /// What is there to serve with.
 pub(crate) struct Ready {
@@ -19,16 +21,24 @@ pub(crate) struct Ready {
     pub(crate) certificates: Loaded,
     pub(crate) fleet: Option<Kept>,
     pub(crate) prepared: Prepared,
+    /// Who the process becomes.
+    pub(crate) successor: Option<Account>,
 }
 
 /// Reads everything, and prints what is odd. What is wrong with files, keys and folders is told in one run.
 pub(crate) fn read(flags: &ArgMatches) -> Result<Ready, Failure> {
     let loaded = courser_config::from_matches(flags)?;
     let (config, mut problems) = (loaded.config, loaded.warnings);
-    let certificates = noted(certificates::load(&config), &mut problems)?;
-    let fleet = noted(fleet_keys::load(&config), &mut problems)?;
-    let prepared = noted(sharing::prepare(&config), &mut problems)?;
+    hardening::harden(&config.process)?;
+    let successor = noted(privileges::successor(&config.process), &mut problems)?.flatten();
+    let account = successor.clone().unwrap_or_else(Account::current);
+    let certificates = noted(certificates::load(&config, &account), &mut problems)?;
+    let fleet = noted(fleet_keys::load(&config, &account), &mut problems)?;
+    let prepared = noted(sharing::prepare(&config, &account), &mut problems)?;
     problems.extend(folders(&config));
+    if let Some(account) = &successor {
+        problems.extend(privileges::unreachable(&config, account)?);
+    }
     let (Some(certificates), Some(fleet), Some(prepared)) = (certificates, fleet, prepared) else {
         return Err(problems.into());
     };
@@ -38,7 +48,7 @@ pub(crate) fn read(flags: &ArgMatches) -> Result<Ready, Failure> {
     for warnings in [&problems, &certificates.warnings, &prepared.warnings] {
         eprint!("{}", warnings.render(colour()));
     }
-    Ok(Ready { config, certificates, fleet, prepared })
+    Ok(Ready { config, certificates, fleet, prepared, successor })
 }
 
 /// Notes what is wrong, so that the rest is looked at as well.

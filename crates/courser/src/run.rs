@@ -75,7 +75,8 @@ fn start_workers(
         let (lines, phase) = (assembly.sink.lines(assembly.log), phase.subscribe());
         let (admission, sharing) = (Arc::clone(&assembly.admission), assembly.sharing.clone());
         let counters = Arc::clone(&assembly.counters[usize::from(index)]);
-        let worker = Worker { index, cpu, sockets, admission, lines, sharing, counters, phase };
+        let confinement = assembly.confinement.clone();
+        let worker = Worker { index, cpu, sockets, admission, lines, sharing, counters, confinement, phase };
         let events = supervisor.events();
         let work = move || {
             let ended = caught(|| worker.run()).map_err(|panic| format!("it has panicked: {panic}"));

@@ -3,21 +3,24 @@
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use courser_net::account::Account;
 use zeroize::Zeroizing;
 
-/// No secret of ours is longer.
-const LONGEST: u64 = 1 << 20;
+use crate::exposure::Exposure;
+use crate::input_file::{self, LONGEST};
 
-/// Why a secret cannot be read or kept.
+/// Why a file, mostly one with a secret, cannot be read or written.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// Somebody else may read the file: its permission bits.
-    Exposed(u32),
-    /// It is longer than any secret of ours.
+    /// Somebody else may read or change the file.
+    Exposed(Exposure),
+    /// It is no regular file, but this.
+    NoFile(&'static str),
+    /// It is longer than any file that is read.
     TooLong,
     /// It is not text.
     NotText,
@@ -31,10 +34,10 @@ impl Refusal {
         matches!(self, Self::System(error) if error.kind() == io::ErrorKind::NotFound)
     }
 
-    /// What to do about it.
-    pub(crate) fn help(&self) -> Option<String> {
+    /// What to do about it, where `reader` is to use `path`.
+    pub(crate) fn help(&self, path: &Path, reader: &Account) -> Option<String> {
         match self {
-            Self::Exposed(_) => Some("make it readable by its owner alone: chmod 600 FILE".to_owned()),
+            Self::Exposed(exposure) => Some(exposure.help(path, reader)),
             Self::System(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 Some("a key that is in use would be lost: choose another name, or remove it first".to_owned())
             }
@@ -46,10 +49,8 @@ impl Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Exposed(mode) if mode & 0o007 == 0 => {
-                write!(f, "the group that it belongs to can read it (mode {:04o})", mode & 0o7777)
-            }
-            Self::Exposed(mode) => write!(f, "others can read it (mode {:04o})", mode & 0o7777),
+            Self::Exposed(exposure) => write!(f, "{exposure}"),
+            Self::NoFile(what) => write!(f, "it is {what}, not a file"),
             Self::TooLong => write!(f, "it has more than {LONGEST} bytes"),
             Self::NotText => f.write_str("it is not text"),
             Self::System(error) => write!(f, "{error}"),
@@ -57,40 +58,20 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl From<io::Error> for Refusal {
-    fn from(error: io::Error) -> Self {
-        Self::System(error)
-    }
-}
-
-/// Reads a secret.
-pub(crate) fn read(path: &Path) -> Result<Zeroizing<String>, Refusal> {
-    let bytes = read_bytes(path)?;
+/// Reads a secret that is text.
+pub(crate) fn read(path: &Path, reader: &Account) -> Result<Zeroizing<String>, Refusal> {
+    let bytes = read_bytes(path, reader)?;
     let text = std::str::from_utf8(&bytes).map_err(|_| Refusal::NotText)?;
     Ok(Zeroizing::new(text.to_owned()))
 }
 
-fn read_bytes(path: &Path) -> Result<Zeroizing<Vec<u8>>, Refusal> {
-    let file = File::open(path)?;
-    let found = file.metadata()?;
-    if is_exposed(&found) {
-        return Err(Refusal::Exposed(found.mode()));
+/// Reads a secret that `reader` has to itself.
+pub(crate) fn read_bytes(path: &Path, reader: &Account) -> Result<Zeroizing<Vec<u8>>, Refusal> {
+    let (file, found) = input_file::open(path)?;
+    match Exposure::of(&found, reader) {
+        Some(exposure) => Err(Refusal::Exposed(exposure)),
+        None => input_file::read_whole(file, &found),
     }
-    if found.len() > LONGEST {
-        return Err(Refusal::TooLong);
-    }
-    // The whole size at once: a vector that grows leaves its bytes behind in freed memory.
-    let mut bytes = Zeroizing::new(Vec::with_capacity(usize::try_from(found.len()).unwrap_or(0) + 1));
-    file.take(LONGEST).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// Whether anybody but this process's user can read a file. One that another user has lent to our group, as container
-/// platforms deliver secrets, can be read in no other way.
-fn is_exposed(found: &fs::Metadata) -> bool {
-    let (mode, user, group) = (found.mode(), rustix::process::geteuid(), rustix::process::getegid());
-    let lent = found.uid() != user.as_raw() && found.gid() == group.as_raw();
-    mode & 0o007 != 0 || (mode & 0o070 != 0 && !lent)
 }
 
 /// Writes a secret to a file that is not there yet.
@@ -160,11 +141,16 @@ fn sync_folder(path: &Path) -> Result<(), Refusal> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
     use std::os::unix::fs::PermissionsExt;
 
     use courser_testkit::Folder;
 
     use super::*;
+
+    fn read(path: &Path) -> Result<Zeroizing<String>, Refusal> {
+        super::read(path, &Account::current())
+    }
 
     #[test]
     fn what_was_kept_is_read_and_nobody_else_can() {
@@ -173,7 +159,13 @@ mod tests {
         create(&path, "one").unwrap();
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         assert_eq!(*read(&path).unwrap(), "one");
-        assert!(create(&path, "two").unwrap_err().help().unwrap().contains("would be lost"));
+        assert!(
+            create(&path, "two")
+                .unwrap_err()
+                .help(&path, &Account::current())
+                .unwrap()
+                .contains("would be lost")
+        );
         let old = File::open(&path).unwrap();
         replace(&path, b"three").unwrap();
         assert_eq!(*read(&path).unwrap(), "three");

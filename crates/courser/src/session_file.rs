@@ -2,7 +2,7 @@
 //! sessions are worth less than a service.
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use courser_session::{Cache, Cursor, Miss, Origin, SecretBytes, Vault};
 use courser_telemetry::event::say;
 
 use crate::fleet_keys::unix_now;
-use crate::secret_file;
+use crate::input_file;
+use crate::secret_file::{self, Refusal};
 
 /// How many bytes of sessions are taken from the cache at a time.
 const PORTION: usize = 64 * 1024;
@@ -28,7 +29,11 @@ pub(crate) const FOREIGN: &str = "there is something else in it, which would be 
 
 /// Whether there is something in a file that is no cache of ours.
 pub(crate) fn is_foreign(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else { return false };
+    let file = match input_file::open(path) {
+        Ok((file, _)) => file,
+        Err(Refusal::NoFile(_)) => return true,
+        Err(_) => return false,
+    };
     let (mut begin, longest) = (Vec::new(), Vault::FILE_HEADER.len() as u64);
     file.take(longest).read_to_end(&mut begin).is_ok_and(|read| read > 0) && begin != Vault::FILE_HEADER
 }
@@ -36,10 +41,10 @@ pub(crate) fn is_foreign(path: &Path) -> bool {
 impl SessionFile {
     /// Puts what the file has into the cache, and removes it: a second start must not resume what was deleted since.
     pub(crate) fn restore(&self) {
-        let file = match File::open(&self.path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return,
-            Err(error) => return self.tell("cannot be read", &error),
+        let file = match input_file::open(&self.path) {
+            Ok((file, _)) => file,
+            Err(refusal) if refusal.is_missing() => return,
+            Err(refusal) => return self.tell("cannot be read", &refusal),
         };
         let now = unix_now();
         let mut saved = self.vault.read(BufReader::new(file), now);

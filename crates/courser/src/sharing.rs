@@ -1,11 +1,11 @@
 //! From settings to what sessions by ID are shared through: the other hosts, and an external store.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use courser_config::{Config, Located, Problem, Problems};
+use courser_config::{Config, Located, Origin, Problem, Problems};
+use courser_net::account::Account;
 use courser_net::datagram::Interface;
 use courser_net::{DatagramSettings, DatagramSocket};
 use courser_proxy::fleet::{Fleet, FleetHandle};
@@ -18,7 +18,8 @@ use courser_telemetry::event::say;
 
 use crate::exit::Failure;
 use crate::fleet_keys::Kept;
-use crate::secret_file;
+use crate::input_file;
+use crate::secret_file::{self, Refusal};
 
 /// What has to be in place before anything is served, checked and read; nothing is opened yet.
 pub(crate) struct Prepared {
@@ -29,13 +30,11 @@ pub(crate) struct Prepared {
 }
 
 /// Reads the files that the store's settings name, and looks for the interface; all problems in one run.
-pub(crate) fn prepare(config: &Config) -> Result<Prepared, Failure> {
+pub(crate) fn prepare(config: &Config, reader: &Account) -> Result<Prepared, Failure> {
     let mut problems = Problems::default();
-    let store = config
-        .sessions
-        .store
-        .as_ref()
-        .and_then(|url| target(url, config, &mut problems).map_err(|wrong| problems.extend(wrong)).ok());
+    let store = config.sessions.store.as_ref().and_then(|url| {
+        target(url, config, reader, &mut problems).map_err(|wrong| problems.extend(wrong)).ok()
+    });
     let interface = config.fleet.interface.as_ref().and_then(|interface| {
         let found = Interface::find(&interface.value.name);
         let wrong = |error: courser_net::datagram::NoInterface| {
@@ -51,7 +50,12 @@ pub(crate) fn prepare(config: &Config) -> Result<Prepared, Failure> {
 }
 
 /// The store, with what stands in files beside its URL.
-fn target(url: &Located<String>, config: &Config, problems: &mut Problems) -> Result<Arc<Target>, Problems> {
+fn target(
+    url: &Located<String>,
+    config: &Config,
+    reader: &Account,
+    problems: &mut Problems,
+) -> Result<Arc<Target>, Problems> {
     let at_url = |message: String| {
         // Where a password may stand, the place is not shown: it would be printed with it.
         let shown = if url.value.contains('@') { None } else { Some(&url.origin) };
@@ -61,10 +65,8 @@ fn target(url: &Located<String>, config: &Config, problems: &mut Problems) -> Re
     let parsed = StoreUrl::parse(&url.value).map_err(|error| at_url(error.to_string()))?;
     let mut access = Access::default();
     if let Some(file) = &config.sessions.store_password {
-        let shown = file.value.display();
-        let text = secret_file::read(&file.value).map_err(|refusal| {
-            Problem::at(&file.origin, format!("cannot use {shown}: {refusal}"), refusal.help())
-        })?;
+        let text = secret_file::read(&file.value, reader)
+            .map_err(|refusal| cannot_use(&file.origin, &file.value, &refusal, reader))?;
         access.password = Some(text.as_bytes().to_vec().into());
     } else if parsed.has_password() {
         let message = "a password in the URL of the session store can be read by others; write it to a file for \
@@ -72,20 +74,23 @@ fn target(url: &Located<String>, config: &Config, problems: &mut Problems) -> Re
         problems.push(Problem::nowhere(message).as_warning());
     }
     if let Some(file) = &config.sessions.store_ca {
-        let shown = file.value.display();
-        let roots = fs::read(&file.value)
-            .map_err(|error| Problem::at(&file.origin, format!("cannot read {shown}: {error}"), None))?;
+        let roots = input_file::read(&file.value)
+            .map_err(|refusal| cannot_use(&file.origin, &file.value, &refusal, reader))?;
         access.roots = Some(roots);
     }
     if let Some(files) = &config.sessions.store_cert {
-        let wrong = |file: &Path, why: String| {
-            Problem::at(&files.origin, format!("cannot use {}: {why}", file.display()), None)
-        };
-        let chain = fs::read(&files.chain).map_err(|error| wrong(&files.chain, error.to_string()))?;
-        let key = secret_file::read(&files.key).map_err(|refusal| wrong(&files.key, refusal.to_string()))?;
-        access.identity = Some(Identity { chain, key: key.as_bytes().to_vec().into() });
+        let wrong = |file: &Path, refusal: &Refusal| cannot_use(&files.origin, file, refusal, reader);
+        let chain = input_file::read(&files.chain).map_err(|refusal| wrong(&files.chain, &refusal))?;
+        let key =
+            secret_file::read_bytes(&files.key, reader).map_err(|refusal| wrong(&files.key, &refusal))?;
+        access.identity = Some(Identity { chain, key });
     }
     Target::new(parsed, access).map_err(|error| at_url(error.to_string()))
+}
+
+fn cannot_use(place: &Origin, file: &Path, refusal: &Refusal, reader: &Account) -> Problems {
+    let message = format!("cannot use {}: {refusal}", file.display());
+    Problem::at(place, message, refusal.help(file, reader)).into()
 }
 
 /// Opens the way to the other hosts and to the store. `tickets`: whether clients get them.

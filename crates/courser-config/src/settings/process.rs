@@ -3,7 +3,7 @@
 use super::{About, DefaultValue, Flag, Kind, Setting};
 use crate::config::{Log, Process};
 use crate::named::Named;
-use crate::{address, read};
+use crate::{address, draft, read};
 
 pub(crate) static PROCESS: &[Setting<Process>] = &[
     Setting {
@@ -134,6 +134,89 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
         },
         store: |process, value| {
             process.control = Some(address::located_socket(value)?);
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "user",
+            flag: Flag::Takes("user"),
+            kind: Kind::Text,
+            default: DefaultValue::Derived("the user that starts it"),
+            doc: "User to become when the sockets are open and the files are read, a name or a number, without any \
+                  supplementary group. Only root can. Files of certificates, keys and authorities have to be readable by \
+                  that user, and keys be owned by it or by root; folders of `fleet.state`, `sessions.file` and `control` \
+                  have to be writable by it.",
+            example: "\"courser\"",
+            danger: None,
+            elsewhere: &["uid", "setuid", "run_as"],
+        },
+        store: |process, value| {
+            process.user = Some(read::located(value, draft::name)?);
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "group",
+            flag: Flag::Takes("group"),
+            kind: Kind::Text,
+            default: DefaultValue::Derived("the group of `user`"),
+            doc: "Group to have with `user`, a name or a number. Keys that root lends to this group (`chmod 640`) can be \
+                  read.",
+            example: "\"ssl-cert\"",
+            danger: None,
+            elsewhere: &["gid", "setgid"],
+        },
+        store: |process, value| {
+            process.group = Some(read::located(value, draft::name)?);
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "core_dumps",
+            flag: Flag::Switch(
+                "core-dumps",
+                true,
+                "DANGEROUS: allow core files and debuggers, which get every private key",
+            ),
+            kind: Kind::Switch,
+            default: DefaultValue::Toml("false"),
+            doc: "Allow core files, and debuggers of the same user. Without it the process is not dumpable and its core \
+                  size is 0, set before any key is read.",
+            example: "true",
+            danger: Some(
+                "A core file has every private key, ticket key and session secret, and plaintext of clients.",
+            ),
+            elsewhere: &["rlimit_core", "worker_rlimit_core", "coredump"],
+        },
+        store: |process, value| {
+            process.core_dumps = read::boolean(value)?;
+            Ok(())
+        },
+    },
+    Setting {
+        about: About {
+            key: "confine_workers",
+            flag: Flag::Switch(
+                "unconfined-workers",
+                false,
+                "DANGEROUS: leave worker threads every file and system call that the process has",
+            ),
+            kind: Kind::Switch,
+            default: DefaultValue::Toml("true"),
+            doc: "Whether each worker thread gives up files (Landlock) and system calls that it does not need (seccomp), \
+                  as far as the kernel can. A line at the start says what is on.",
+            example: "false",
+            danger: Some(
+                "Without it, who takes a worker over by a fault in TLS or in a parser can read every file and run every \
+                 program that courser's user can.",
+            ),
+            elsewhere: &["sandbox", "seccomp"],
+        },
+        store: |process, value| {
+            process.confine_workers = read::boolean(value)?;
             Ok(())
         },
     },

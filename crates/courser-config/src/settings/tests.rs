@@ -115,6 +115,8 @@ fn without_places(mut config: Config, origin: &Origin) -> Config {
     let files =
         [&mut process.control, &mut sessions.file, &mut sessions.store_password, &mut sessions.store_ca];
     files.into_iter().chain([&mut fleet.state]).flatten().for_each(|file| file.origin = origin.clone());
+    let accounts = [&mut process.user, &mut process.group];
+    accounts.into_iter().flatten().for_each(|name| name.origin = origin.clone());
     sessions.store_cert.iter_mut().for_each(|files| files.origin = origin.clone());
     fleet.keys.iter_mut().for_each(|file| file.origin = origin.clone());
     sessions.store.iter_mut().for_each(|url| url.origin = origin.clone());

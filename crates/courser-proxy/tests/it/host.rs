@@ -70,6 +70,7 @@ impl Host {
             lines: Sink::new(std::io::sink()).0.lines(Format::Off),
             sharing: Some(sharing),
             counters: Arc::clone(&counters),
+            confinement: None,
             phase: phase_receiver,
         };
         let worker = Some(std::thread::spawn(move || worker.run().map(drop).unwrap()));

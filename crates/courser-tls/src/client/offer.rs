@@ -1,7 +1,6 @@
 //! What a client offers, in the caller's terms.
 
 use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 
 use crate::identity::{Identity, IdentityError};
@@ -52,12 +51,12 @@ pub enum Trust {
 }
 
 impl Trust {
-    /// Believes the certificates of a PEM file.
+    /// Believes the certificates in the text of a PEM file.
     ///
     /// # Errors
-    /// When the file cannot be read, or holds none.
-    pub fn load(path: &Path) -> Result<Self, IdentityError> {
-        let chain = pem::chain(path)?;
+    /// When it holds none.
+    pub fn from_pem(text: &[u8]) -> Result<Self, IdentityError> {
+        let chain = pem::chain(text)?;
         Ok(Self::Roots(chain.into_iter().map(|certificate| certificate.to_vec()).collect()))
     }
 }

@@ -1,6 +1,6 @@
 //! The client's end against the terminator's own, in memory: what is offered, agreed, kept and resumed.
 
-use courser_testkit::{Folder, KeyType, Leaf, TestCa};
+use courser_testkit::{KeyType, Leaf, TestCa};
 use courser_tls::client::{
     ClientConnection, ClientFacts, ClientTerms, Engine, Offer, Offered, Purse, Resume, ServerName, Trust,
 };
@@ -236,10 +236,9 @@ fn trusting(engine: Engine, version: u16, ca: &TestCa) -> ClientTerms {
 }
 
 fn certified(ca: &TestCa, version: u16) -> Server {
-    let folder = Folder::new();
     let issued = ca.issue(&Leaf::new(KeyType::EcdsaP256).names(["server.example"]));
-    let file = issued.write_combined(&folder, "server");
-    let identity = Identity::load(&file, &file).expect("a good certificate");
+    let identity = Identity::from_pem(issued.chain_pem.as_bytes(), issued.key_pem.as_bytes())
+        .expect("a good certificate");
     Server::with(version, P256, SessionOffer::Tickets, identity, &sessions())
 }
 

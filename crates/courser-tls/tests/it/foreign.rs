@@ -166,7 +166,8 @@ fn a_client_certificate_is_shown_when_it_is_asked_for() {
     let Some(server) = SServer::start(&["-Verify", "1", "-verify_return_error", "-CAfile", &files[0]]) else {
         return;
     };
-    let identity = Some(Arc::new(Identity::load(files[0].as_ref(), files[1].as_ref()).unwrap()));
+    let [chain, key] = [&files[0], &files[1]].map(|file| std::fs::read(file).unwrap());
+    let identity = Some(Arc::new(Identity::from_pem(&chain, &key).unwrap()));
     for version in [0x0303, 0x0304] {
         let offer = Offer { versions: vec![version], identity: identity.clone(), ..Offer::default() };
         let page = full(&server, &offer).page;

@@ -6,14 +6,16 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::ArgMatches;
+use courser_net::account::Account;
 use courser_session::{EpochLength, FleetKey, FleetState};
 
 use crate::exit::Failure;
 use crate::fleet_keys::{self, unix_now};
-use crate::{control, secret_file, status};
+use crate::{control, hardening, secret_file, status};
 
 /// One of `courser fleet`'s commands.
 pub(crate) fn fleet(flags: &ArgMatches) -> Result<ExitCode, Failure> {
+    hardening::harden_fully()?;
     match flags.subcommand() {
         Some(("keygen", flags)) => keygen(flags),
         Some(("export", flags)) => export(flags),
@@ -66,7 +68,7 @@ fn create(out: &Path, text: &str) -> Result<(), Failure> {
     secret_file::create(out, text).map_err(|refusal| {
         let help = match refusal.is_missing() {
             true => Some("its folder has to be there: install -d -m 700 DIR".to_owned()),
-            false => refusal.help(),
+            false => refusal.help(out, &Account::current()),
         };
         let help = help.map(|help| format!("; {help}")).unwrap_or_default();
         Failure::runtime(format_args!("cannot write {}", out.display()), format_args!("{refusal}{help}"))

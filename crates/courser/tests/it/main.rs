@@ -18,6 +18,7 @@ mod backends;
 mod bad_input;
 mod command_line;
 mod endings;
+mod hardening;
 mod limits;
 mod listeners;
 mod log;

@@ -1,8 +1,9 @@
 //! What these tests share: a stage with certificate and terminator, clients in other languages, waits with a bound.
 
 use std::{
-    fs,
+    fs::{self, Permissions},
     net::{SocketAddr, TcpListener, TcpStream},
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Command,
     thread::{self, JoinHandle},
@@ -94,6 +95,14 @@ def rest(tls):
 /// The program under test.
 pub(crate) fn courser() -> Setup {
     Courser::setup(env!("CARGO_BIN_EXE_courser"))
+}
+
+/// The program in a folder that every user may enter, which the one of the build may not be.
+pub(crate) fn courser_for_all(folder: &Folder) -> PathBuf {
+    let (program, to_all) = (folder.join("courser"), Permissions::from_mode(0o755));
+    fs::copy(env!("CARGO_BIN_EXE_courser"), &program).expect("the tests' folder can be written");
+    fs::set_permissions(folder.path(), to_all).expect("the folder is ours");
+    program
 }
 
 /// A command of the program that ends by itself.

@@ -1,13 +1,17 @@
 //! Certificate and key files that cannot be served: refused at the start and by `check`, each with its own words.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::process::Command;
 
-use courser_testkit::{Folder, Issued, KeyType, Leaf, TestCa};
+use courser_testkit::{Folder, Issued, KeyType, Leaf, TestCa, require, skip};
+use nix::sys::stat::Mode;
+use nix::unistd::{geteuid, mkfifo};
 
 use crate::certificates::formats::converted;
-use crate::stage::run_courser;
+use crate::stage::{courser_for_all, run, run_courser};
 use crate::support::text;
 
 /// A folder, and a good certificate to spoil.
@@ -84,7 +88,7 @@ fn a_missing_file_is_refused() {
 #[test]
 fn a_folder_is_no_certificate() {
     let folder = Folder::new();
-    refused(text(folder.path()), folder.path(), "the file cannot be read: Is a directory");
+    refused(text(folder.path()), folder.path(), "it is a folder, not a file");
 }
 
 #[test]
@@ -111,10 +115,10 @@ fn a_key_that_everybody_can_read_is_refused_and_its_chain_need_not_be_private() 
         Some(0)
     );
     fs::set_permissions(&files.key, open_to_all()).unwrap();
-    refused(&files.as_flag(), &files.key, "everybody can read the private key (mode 0644)");
+    refused(&files.as_flag(), &files.key, "others can read it (mode 0644)");
     let combined = good.write_combined(&folder, "combined");
     fs::set_permissions(&combined, open_to_all()).unwrap();
-    refused(text(&combined), &combined, "everybody can read the private key (mode 0644)");
+    refused(text(&combined), &combined, "others can read it (mode 0644)");
 }
 
 #[test]
@@ -154,8 +158,86 @@ fn a_cut_key_is_refused_under_its_own_name() {
 }
 
 #[test]
-fn an_endless_file_is_not_read_to_its_end() {
-    refused("/dev/zero", Path::new("/dev/zero"), "the file is larger than 1 MiB");
+fn a_key_that_others_than_its_owner_can_change_or_a_group_of_strangers_can_read_is_refused() {
+    let (folder, good) = certificate();
+    let files = good.write_pair(&folder, "good");
+    for (mode, wrong) in [
+        (0o640, "the group that it belongs to, "),
+        (0o620, "the group that it belongs to, "),
+        (0o602, "others can change it (mode 0602)"),
+    ] {
+        fs::set_permissions(&files.key, Permissions::from_mode(mode)).unwrap();
+        refused(&files.as_flag(), &files.key, wrong);
+        let said = refusal(&[&files.as_flag()]);
+        assert!(said.contains(&format!("chmod 600 {}", files.key.display())), "{said}");
+    }
+}
+
+#[test]
+fn a_key_of_another_user_is_refused() {
+    if !geteuid().is_root() {
+        return skip("only root can give a file to another user");
+    }
+    let (folder, good) = certificate();
+    let files = good.write_pair(&folder, "good");
+    chown(&files.key, Some(12_345), None).unwrap();
+    refused(&files.as_flag(), &files.key, "it belongs to user 12345, who can change it");
+    let said = refusal(&[&files.as_flag()]);
+    assert!(said.contains(&format!("chown 0 {}", files.key.display())), "{said}");
+}
+
+#[test]
+fn what_is_no_file_is_refused_and_holds_nothing_up() {
+    let (folder, good) = certificate();
+    let chain = good.write_pair(&folder, "good").chain;
+    let (fifo, socket) = (folder.join("fifo"), folder.join("socket"));
+    mkfifo(&fifo, Mode::from_bits_truncate(0o600)).unwrap();
+    let _listening = UnixListener::bind(&socket).unwrap();
+    for (path, wrong) in [
+        (fifo.as_path(), "it is a FIFO, not a file"),
+        (&socket, "it is a socket, not a file"),
+        (folder.path(), "it is a folder, not a file"),
+        (Path::new("/dev/zero"), "it is a device, not a file"),
+    ] {
+        refused(text(path), path, wrong);
+        refused(&pair(&chain, path), path, wrong);
+    }
+}
+
+#[test]
+fn a_larger_file_than_any_is_not_read_to_its_end() {
+    let folder = Folder::new();
+    let large = folder.write("large.pem", vec![b'a'; 2 << 20]);
+    refused(text(&large), &large, "it has more than 1048576 bytes");
+}
+
+/// As a container platform has it: root's file, lent to a group of the service, behind two links.
+#[test]
+fn a_key_that_root_lends_to_the_group_of_the_service_is_served() {
+    if !geteuid().is_root() {
+        return skip("only root can give a file to another group");
+    }
+    let Some(setpriv) = require("setpriv") else { return };
+    let (folder, good) = certificate();
+    let data = folder.join("..2026");
+    fs::create_dir(&data).unwrap();
+    let file = good.write_combined(&folder, "..2026/tls");
+    symlink(&data, folder.join("..data")).unwrap();
+    let link = folder.join("tls.pem");
+    symlink(folder.join("..data").join(file.file_name().unwrap()), &link).unwrap();
+    fs::set_permissions(&file, Permissions::from_mode(0o440)).unwrap();
+    chown(&file, None, Some(12_345)).unwrap();
+    fs::set_permissions(&data, Permissions::from_mode(0o755)).unwrap();
+    let program = courser_for_all(&folder);
+    let check = |groups: &str| {
+        let mut command = Command::new(&setpriv);
+        command.args(["--reuid=23456", "--regid=23456", groups]).arg(&program);
+        run(command.args(["check", "--backend", "127.0.0.1:1", "--cert"]).arg(&link))
+    };
+    let lent = check("--groups=12345");
+    assert_eq!(lent.status.code(), Some(0), "{}", lent.stderr);
+    let stranger = check("--clear-groups");
+    assert!(stranger.stderr.contains("Permission denied"), "{}", stranger.stderr);
 }
 
 #[test]
