@@ -35,13 +35,13 @@ pub(crate) async fn connect(mut secured: Secured) -> Result<Connected, Box<Endin
 }
 
 async fn any(client: &mut Client, host: &Host) -> Result<Stream, End> {
-    let count = host.backends.len();
-    let first = client.worker.next_backend();
     let mut failures = String::new();
-    for index in (0..count).map(|step| (first + step) % count) {
-        let backend = &host.backends[index];
+    for (index, backend, before) in host.pool.next(client.worker.index) {
         client.account.backend = Some(index);
-        for address in backend.addresses().iter() {
+        let addresses = backend.addresses();
+        let mut has_address = false;
+        for address in addresses.in_turn(before) {
+            has_address = true;
             match one(client, host, address).await {
                 Ok(stream) => return Ok(stream),
                 Err(error) => {
@@ -51,7 +51,7 @@ async fn any(client: &mut Client, host: &Host) -> Result<Stream, End> {
                 }
             }
         }
-        if backend.addresses().is_empty() {
+        if !has_address {
             failures = format!("{}: the name has no address", backend.name);
             client.worker.events.warn("backend", format_args!("backend {failures}"));
         }

@@ -27,11 +27,13 @@ pub mod sharing;
 
 mod buffers;
 mod deadline;
+mod pool;
 mod resolve;
 mod turn;
 
 pub use certificate::Certificates;
 pub use counters::{Counters, Counts};
+pub use pool::Pool;
 pub use resolve::{Backend, Resolver};
 pub use sharing::Sharing;
 pub use worker::{Phase, Worker};

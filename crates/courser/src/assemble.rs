@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use courser_config::{
-    BackendAddress, Config, Host as HostConfig, ListenAddress, Listener as ListenerConfig, Located, Log,
-    OnTruncation, Problem, SendProxy, TlsVersion, UnknownName,
+    Config, Host as HostConfig, ListenAddress, Listener as ListenerConfig, Located, Log, OnTruncation,
+    Problem, SendProxy, TlsVersion, UnknownName,
 };
 use courser_net::cpu::Cpus;
 use courser_net::{Address, Socket, limits, systemd};
 use courser_proxy::settings::{Announce, Host, Listener, Names};
-use courser_proxy::{Certificates, Counters, Resolver, Sharing};
+use courser_proxy::{Certificates, Counters, Sharing};
 use courser_session::{Cache, DEFAULT_SHARDS, PolicyHash, Ticketer, Vault};
 use courser_telemetry::Format;
 use courser_telemetry::event::say;
@@ -25,6 +25,7 @@ use crate::certificates::Loaded;
 use crate::control::Control;
 use crate::exit::Failure;
 use crate::fleet_keys::Kept;
+use crate::pools::Pools;
 use crate::session_file::SessionFile;
 use crate::sharing::{self, Prepared};
 
@@ -53,8 +54,6 @@ pub(crate) struct Assembly {
     pub(crate) session_file: Option<SessionFile>,
     /// What workers need to share sessions by ID.
     pub(crate) sharing: Option<Sharing>,
-    /// Held for its thread.
-    pub(crate) _resolver: Resolver,
 }
 
 /// Puts the parts together; opens every socket.
@@ -81,12 +80,12 @@ pub(crate) fn assemble(
         sharing: sharing.clone(),
     };
     let control = config.process.control.as_ref().map(|path| control(path, parts)).transpose()?;
-    let mut resolver = Resolver::default();
+    let mut pools = Pools::new(workers);
     let mut inherited =
         systemd::inherited().map_err(|error| Failure::runtime("cannot take systemd's sockets", error))?;
     let mut sockets: Vec<Vec<_>> = (0..workers).map(|_| Vec::new()).collect();
     for settings in &config.listeners {
-        let listener = Arc::new(listener(settings, certificates, config, &sessions, &mut resolver)?);
+        let listener = Arc::new(listener(settings, certificates, config, &sessions, &mut pools)?);
         for address in &settings.listen {
             for opened in open(address, settings.backlog, workers, &mut inherited)? {
                 announce(&opened, settings, &listener, workers);
@@ -96,7 +95,7 @@ pub(crate) fn assemble(
             }
         }
     }
-    resolver.start();
+    pools.wait_for_addresses();
     Ok(Assembly {
         sockets,
         cpus: (0..workers).map(|worker| pinned(config, &cpus, worker)).collect(),
@@ -113,7 +112,6 @@ pub(crate) fn assemble(
         counters,
         cache: sessions.cache.clone(),
         sharing,
-        _resolver: resolver,
     })
 }
 
@@ -159,10 +157,10 @@ fn listener(
     certificates: &Loaded,
     config: &Config,
     sessions: &Sessions,
-    resolver: &mut Resolver,
+    pools: &mut Pools,
 ) -> Result<Listener, Failure> {
     let mut build =
-        |host: &HostConfig| host_of(&settings.session_scope, host, certificates, config, sessions, resolver);
+        |host: &HostConfig| host_of(&settings.session_scope, host, certificates, config, sessions, pools);
     let default = Arc::new(build(&settings.default)?);
     let mut hosts = Names::default();
     for host in &settings.hosts {
@@ -194,7 +192,7 @@ fn host_of(
     certificates: &Loaded,
     config: &Config,
     sessions: &Sessions,
-    resolver: &mut Resolver,
+    pools: &mut Pools,
 ) -> Result<Host, Failure> {
     let client_auth = certificates.client_auth(host)?;
     Ok(Host {
@@ -202,7 +200,7 @@ fn host_of(
         policy: policy(listener, host, &client_auth),
         terms: terms(host, config, client_auth, sessions)?,
         certificates: Certificates::new(&certificates.of(host)),
-        backends: host.backends.iter().map(|backend| backend_of(backend, resolver)).collect(),
+        pool: pools.of(host)?,
         announce: match host.send_proxy {
             SendProxy::Off => Announce::Off,
             SendProxy::V1 => Announce::V1,
@@ -253,16 +251,6 @@ fn policy(listener: &str, host: &HostConfig, client_auth: &ClientAuth) -> Policy
         .part("suites", &codes(host.suites.iter().map(|suite| suite.code()).collect()))
         .part("groups", &codes(host.groups.iter().map(|group| group.code()).collect()))
         .finish()
-}
-
-fn backend_of(backend: &BackendAddress, resolver: &mut Resolver) -> courser_proxy::Backend {
-    use courser_proxy::Backend;
-    match backend {
-        BackendAddress::Ip(address) => Backend::fixed(Address::Ip(*address)),
-        BackendAddress::Unix(path) => Backend::fixed(Address::Unix(path.clone())),
-        BackendAddress::Abstract(name) => Backend::fixed(Address::Abstract(name.clone())),
-        BackendAddress::Name { host, port } => resolver.backend(host, *port),
-    }
 }
 
 /// The sockets of an address, one for each worker; for `systemd` that of every socket that was passed.

@@ -14,6 +14,7 @@ mod authorities;
 mod certificates;
 mod control;
 mod fleet_keys;
+mod pools;
 mod ready;
 mod run;
 mod secret_file;
