@@ -84,6 +84,12 @@ impl Opener {
         Self { keys, recipient, known: VecDeque::new() }
     }
 
+    /// Whether something was opened with the key that this header names.
+    pub(super) fn knows(&self, header: &Header) -> bool {
+        let scope = Scope::of(header);
+        self.known.iter().any(|(known, ..)| *known == scope)
+    }
+
     /// Opens a datagram where it stands; gives the time it was sent and what it says.
     pub(super) fn open<'a>(
         &mut self,
