@@ -227,9 +227,9 @@ fn what_a_later_release_says_is_passed_over() {
     heartbeat.extend_from_slice(b"what only a later release knows");
     let longer = message(8, 1001, &heartbeat).seal(&keys(), seconds);
     let malformed = message(1, 1002, b"\x01").seal(&keys(), seconds);
-    let mut version_2 = longer.clone();
-    version_2[4] = 2;
-    for bytes in [unknown, longer, malformed, version_2] {
+    let mut version_3 = longer.clone();
+    version_3[4] = 3;
+    for bytes in [unknown, longer, malformed, version_3] {
         segment.deliver(0, 1, &bytes);
     }
     for refusal in [Refusal::UnknownType, Refusal::Malformed, Refusal::OtherVersion] {
