@@ -15,7 +15,8 @@ use courser_net::cpu::Cpus;
 use courser_net::{Address, Socket, limits, systemd};
 use courser_proxy::settings::{Announce, Host, Listener, Names};
 use courser_proxy::{Certificates, Counters, Sharing};
-use courser_session::{Cache, DEFAULT_SHARDS, PolicyHash, Ticketer, Vault};
+use courser_session::fleet::MemberName;
+use courser_session::{Cache, DEFAULT_SHARDS, PolicyHash, SecretBytes, Ticketer, Vault};
 use courser_telemetry::Format;
 use courser_telemetry::event::say;
 use courser_tls::{ClientAuth, ServerOffer, Sessions, Terms, Version};
@@ -67,7 +68,7 @@ pub(crate) fn assemble(
     let workers = config.process.workers.unwrap_or_else(|| cpus.workers());
     let keys = fleet.map_or_else(|| Kept::alone(config), |fleet| Ok(fleet.clone()))?;
     let sessions = sessions(config, &keys);
-    let name = host_name(config);
+    let name = host_name(config)?;
     let share = |cache| sharing::share(config, prepared, fleet, cache, &name);
     let sharing = sessions.cache.as_ref().map(share).transpose()?;
     let counters: Vec<Arc<Counters>> = (0..workers).map(|_| Arc::default()).collect();
@@ -141,10 +142,18 @@ fn control(path: &Located<PathBuf>, parts: Parts) -> Result<Control, Failure> {
     })
 }
 
-/// As configured, or the machine's.
-fn host_name(config: &Config) -> String {
-    let machine = || rustix::system::uname().nodename().to_string_lossy().into_owned();
-    config.fleet.name.clone().unwrap_or_else(machine)
+/// As configured, or the machine's with eight digits that another start has not: containers of one image are machines of
+/// one name, and of two hosts of one name only one is heard.
+fn host_name(config: &Config) -> Result<String, Failure> {
+    if let Some(name) = &config.fleet.name {
+        return Ok(name.clone());
+    }
+    let failed = |error| Failure::runtime("cannot make a name for this start", error);
+    let start = SecretBytes::<4>::random().map_err(failed)?;
+    let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let machine = machine.chars().filter(char::is_ascii_graphic).take(MemberName::MAX_LEN - 9);
+    let start = start.as_bytes().iter().map(|byte| format!("{byte:02x}"));
+    Ok(machine.chain(['-']).map(String::from).chain(start).collect())
 }
 
 fn session_file(config: &Config, fleet: Option<&Kept>, cache: Option<&Arc<Cache>>) -> Option<SessionFile> {
