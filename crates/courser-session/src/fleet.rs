@@ -168,6 +168,13 @@ impl Member {
         self.outbox.delete(id, now.wall.seconds().plus(longest), now);
     }
 
+    /// Tells the others to forget a session, of which nobody need remember that it was deleted: one of a client that has
+    /// ended more than there is room to remember.
+    pub fn removed(&mut self, id: &SessionId, now: Now) {
+        self.now = now;
+        self.outbox.remove(id, now);
+    }
+
     /// Asks the others for a session. An [`Event::Answered`] follows, at the latest after a second; several who want
     /// one session while it is asked for share one.
     pub fn want(&mut self, id: &SessionId, now: Now) {
