@@ -144,6 +144,20 @@ impl Stream {
         }
     }
 
+    /// Ready when the peer has reset the connection (a unix socket: closed it), so that nothing can reach it any more.
+    /// Its FIN alone is no reason: it may wait for an answer. Reads nothing, and costs no system call.
+    pub fn poll_reset(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let Ok(queue) = self.queue() else { return Poll::Pending };
+        while let Ok(mut ready) = ready!(queue.poll_write_ready(cx)) {
+            if ready.ready().is_write_closed() {
+                break;
+            }
+            // Room to write is of no interest here, and nobody misses it: a write is tried before it is waited for.
+            ready.clear_ready();
+        }
+        Poll::Ready(())
+    }
+
     /// Sends FIN: no more bytes from us.
     pub fn shutdown(&self) {
         // It fails only when the peer is gone already, which the next read says better.

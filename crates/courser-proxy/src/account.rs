@@ -139,7 +139,7 @@ impl Account {
 
     fn backend_name(&self) -> Option<String> {
         let host = self.host.as_ref()?;
-        Some(host.backends.get(self.backend?)?.name.clone())
+        Some(host.pool.get(self.backend?)?.name.clone())
     }
 
     /// A task that goes without an ending was stopped with its worker, or has panicked.

@@ -1,9 +1,10 @@
 //! Which backend, and a connection to it.
 
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::pin::pin;
 use std::task::Poll;
+use std::time::{Duration, Instant};
 
 use courser_net::{Address, Stream};
 use courser_telemetry::{End, EndReason};
@@ -20,7 +21,7 @@ pub(crate) struct Connected {
 
 /// Connects to the next backend in turn; one that refuses or does not answer in time is passed over for the one after.
 /// A client that has gone away already, without a word, gets none: health checks and port scans do not trouble the
-/// backends.
+/// backends. For one that goes away meanwhile the attempts end.
 pub(crate) async fn connect(mut secured: Secured) -> Result<Connected, Box<Ending>> {
     if secured.client_closed && secured.plaintext.is_empty() {
         return Err(secured.farewell(EndReason::ClosedAfterHandshake));
@@ -30,48 +31,107 @@ pub(crate) async fn connect(mut secured: Secured) -> Result<Connected, Box<Endin
             secured.client.account.connected();
             Ok(Connected { secured, backend })
         }
+        Err(end) if end.reason == EndReason::ClientReset => Err(secured.client.gone(end)),
         Err(end) => Err(secured.farewell(end)),
     }
 }
 
 async fn any(client: &mut Client, host: &Host) -> Result<Stream, End> {
-    let count = host.backends.len();
-    let first = client.worker.next_backend();
-    let mut failures = String::new();
-    for index in (0..count).map(|step| (first + step) % count) {
-        let backend = &host.backends[index];
+    let (mut full, mut failed) = (Vec::new(), None);
+    for (index, backend, before) in host.pool.next(client.worker.index) {
         client.account.backend = Some(index);
-        for address in backend.addresses().iter() {
-            match one(client, host, address).await {
-                Ok(stream) => {
-                    if let Address::Ip(_) = address {
-                        stream.set_liveness(&host.liveness);
-                    }
-                    return Ok(stream);
-                }
-                Err(error) => {
-                    client.account.retries += 1;
-                    client.worker.events.warn("backend", format_args!("backend {}: {error}", backend.name));
-                    failures = format!("{}: {error}", backend.name);
-                }
+        let addresses = backend.addresses();
+        let mut has_address = false;
+        for address in addresses.in_turn(before) {
+            has_address = true;
+            match one(client, host, address).await? {
+                Ok(stream) => return Ok(stream),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => full.push((index, address.clone())),
+                Err(error) => failed = Some(failure(client, &backend.name, address, &error)),
             }
         }
-        if backend.addresses().is_empty() {
-            failures = format!("{}: the name has no address", backend.name);
-            client.worker.events.warn("backend", format_args!("backend {failures}"));
+        if !has_address {
+            failed =
+                Some(End::with(EndReason::NoBackend, warn(client, &backend.name, "the name has no address")));
         }
     }
-    Err(End::with(EndReason::NoBackend, failures))
+    if !full.is_empty() {
+        // Boxed, because few connections come here and all would have to hold the room for it.
+        return Box::pin(wait_for_room(client, host, &full)).await;
+    }
+    Err(failed.unwrap_or_else(|| EndReason::NoBackend.into()))
 }
 
-async fn one(client: &Client, host: &Host, address: &Address) -> io::Result<Stream> {
+/// An attempt, whose end is the first of an answer, the timeout and the client's own end.
+async fn one(client: &Client, host: &Host, address: &Address) -> Result<io::Result<Stream>, End> {
     client.deadline.set(host.connect_timeout);
     let mut connecting = pin!(Stream::connect(address));
     poll_fn(|cx| {
         if let Poll::Ready(result) = connecting.as_mut().poll(cx) {
-            return Poll::Ready(result);
+            if let (Ok(stream), Address::Ip(_)) = (&result, address) {
+                stream.set_liveness(&host.liveness);
+            }
+            return Poll::Ready(Ok(result));
         }
-        client.deadline.poll_expired(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
+        if client.stream.poll_reset(cx).is_ready() {
+            return Poll::Ready(Err(EndReason::ClientReset.into()));
+        }
+        client.deadline.poll_expired(cx).map(|()| Ok(Err(ErrorKind::TimedOut.into())))
     })
     .await
 }
+
+/// Tries backends again whose accept queues were full. With a unix socket the kernel says so at once instead of waiting
+/// as with TCP, and makes no event when there is room (connect(2), EAGAIN); hence the pauses.
+async fn wait_for_room(client: &mut Client, host: &Host, full: &[(usize, Address)]) -> Result<Stream, End> {
+    let until = Instant::now() + host.connect_timeout;
+    let mut pause = FIRST_PAUSE;
+    while Instant::now() < until {
+        rest(client, pause).await?;
+        pause = (2 * pause).min(LONGEST_PAUSE);
+        for (index, address) in full {
+            client.account.backend = Some(*index);
+            // Another failure may pass too: a backend that restarts refuses for a moment.
+            if let Ok(stream) = one(client, host, address).await? {
+                return Ok(stream);
+            }
+        }
+    }
+    let name = full.first().map(|(_, address)| address.to_string()).unwrap_or_default();
+    let seconds = host.connect_timeout.as_secs_f64();
+    let why = format!("its accept queue stayed full for {seconds} s: it accepts too slowly");
+    client.account.retries += 1;
+    Err(End::with(EndReason::NoBackend, warn(client, &name, &why)))
+}
+
+async fn rest(client: &Client, pause: Duration) -> Result<(), End> {
+    let mut pause = pin!(tokio::time::sleep(pause));
+    poll_fn(|cx| {
+        if client.stream.poll_reset(cx).is_ready() {
+            return Poll::Ready(Err(EndReason::ClientReset.into()));
+        }
+        pause.as_mut().poll(cx).map(Ok)
+    })
+    .await
+}
+
+/// Counts a failed attempt, and says whose side it was on: a machine without ports is no fault of its backends.
+fn failure(client: &mut Client, backend: &str, address: &Address, error: &io::Error) -> End {
+    client.account.retries += 1;
+    if error.kind() == ErrorKind::AddrNotAvailable {
+        let why = format!("no local port left towards {address}, or no local address that leads there");
+        return End::with(EndReason::NoLocalPort, warn(client, backend, &why));
+    }
+    End::with(EndReason::NoBackend, warn(client, backend, &error.to_string()))
+}
+
+fn warn(client: &Client, backend: &str, why: &str) -> String {
+    client.worker.events.warn("backend", format_args!("backend {backend}: {why}"));
+    format!("{backend}: {why}")
+}
+
+/// A backend that accepts at all mostly does so within a few turns of its event loop.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+
+/// A thousand clients that wait for room are 20,000 attempts a second, about a tenth of a core.
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);

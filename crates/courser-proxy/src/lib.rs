@@ -29,6 +29,7 @@ pub mod sharing;
 
 mod buffers;
 mod deadline;
+mod pool;
 mod resolve;
 pub mod supervision;
 mod turn;
@@ -36,6 +37,7 @@ mod turn;
 pub use admission::Admission;
 pub use certificate::Certificates;
 pub use counters::{Counters, Counts};
+pub use pool::Pool;
 pub use resolve::{Backend, Resolver};
 pub use sharing::Sharing;
 pub use supervision::Threads;

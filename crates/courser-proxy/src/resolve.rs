@@ -2,16 +2,17 @@
 //!
 //! Names are looked up by the system's resolver, so that /etc/hosts, search domains and container networks work as
 //! everywhere else on the machine. It does not say how long an answer holds, so every answer expires after
-//! [`REFRESH`]. Look-ups happen on a thread of their own; a connection reads the latest answer.
+//! [`REFRESH`]. Each name has a thread of its own, as a look-up that hangs can neither be ended nor waited for; a
+//! connection reads the latest answer.
 
-use std::net::{SocketAddr, ToSocketAddrs};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::thread::JoinHandle;
 use std::time::Duration;
-use std::{fmt, io};
+use std::{fmt, io, thread};
 
-use courser_net::Address;
+use courser_net::{Address, Lookup, look_up};
 use courser_telemetry::event::say;
 
 use crate::Threads;
@@ -33,30 +34,24 @@ enum Addresses {
     Looked(Arc<Answer>),
 }
 
-/// The latest addresses of one name.
-#[derive(Debug)]
-struct Answer {
-    host: String,
-    port: u16,
-    latest: Mutex<Arc<[Address]>>,
-}
-
 impl Backend {
     /// A backend with a known address.
     pub fn fixed(address: Address) -> Self {
         Self { name: address.to_string(), addresses: Addresses::Fixed([address]) }
     }
 
-    /// Calls `with` with the addresses to try, in order. Empty while a name has no address.
+    pub(crate) fn may_have_several_addresses(&self) -> bool {
+        matches!(self.addresses, Addresses::Looked(_))
+    }
+
+    /// The addresses to try. Empty while a name has none.
     ///
     /// A fixed address, the common case, costs nothing; a looked-up one a lock of its own for the length of a copy of
     /// one pointer.
     pub(crate) fn addresses(&self) -> Candidates<'_> {
         match &self.addresses {
             Addresses::Fixed(address) => Candidates::Fixed(address),
-            Addresses::Looked(answer) => {
-                Candidates::Looked(Arc::clone(&answer.latest.lock().unwrap_or_else(PoisonError::into_inner)))
-            }
+            Addresses::Looked(answer) => Candidates::Looked(Arc::clone(&answer.latest())),
         }
     }
 }
@@ -67,67 +62,65 @@ pub(crate) enum Candidates<'a> {
     Looked(Arc<[Address]>),
 }
 
-impl std::ops::Deref for Candidates<'_> {
-    type Target = [Address];
-
-    fn deref(&self) -> &[Address] {
-        match self {
+impl Candidates<'_> {
+    /// All of them, for the connection before which there were so many. Those of the resolver's preferred family take
+    /// turns at being first; those of the other one are for when these fail, since they are mostly other ways to the
+    /// same machines, and often no way at all (RFC 6724 sorts by that).
+    pub(crate) fn in_turn(&self, before: usize) -> impl Iterator<Item = &Address> {
+        let all: &[Address] = match self {
             Self::Fixed(address) => *address,
             Self::Looked(addresses) => addresses,
-        }
+        };
+        let is_v6 = |address: &Address| matches!(address, Address::Ip(SocketAddr::V6(_)));
+        let preferred = all.iter().take_while(|address| is_v6(address) == is_v6(&all[0])).count();
+        let turns = (0..preferred).map(move |step| (before + step) % preferred);
+        turns.chain(preferred..all.len()).map(|index| &all[index])
     }
 }
 
-/// The thread that looks names up again.
-#[derive(Default)]
+/// Makes backends out of names, and starts looking them up.
 pub struct Resolver {
-    answers: Arc<Mutex<Vec<Weak<Answer>>>>,
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    names: HashMap<(String, u16), Arc<Answer>>,
+    /// Each look-up holds a copy until it has its first answer.
+    looking: Sender<()>,
+    first_answers: Receiver<()>,
+}
+
+impl Default for Resolver {
+    fn default() -> Self {
+        let (looking, first_answers) = channel();
+        Self { names: HashMap::new(), looking, first_answers }
+    }
 }
 
 impl Resolver {
-    /// A backend by name. Looks it up once now; a name without an address is warned about and tried again.
-    pub fn backend(&mut self, host: &str, port: u16) -> Backend {
-        let answer = Arc::new(Answer { host: host.into(), port, latest: Mutex::new(Arc::new([])) });
-        answer.refresh();
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&answer));
-        Backend { name: format!("{host}:{port}"), addresses: Addresses::Looked(answer) }
-    }
-
-    /// Starts looking names up again, if there are any.
+    /// A backend by name. It is looked up from now on, until nobody has the backend any more.
     ///
     /// # Errors
-    /// When the system has no thread left.
-    pub fn start(&mut self, threads: &Threads) -> io::Result<()> {
-        if self.thread.is_some() || self.answers.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
-            return Ok(());
+    /// When the system gives no thread.
+    pub fn backend(&mut self, host: &str, port: u16, threads: &Threads) -> io::Result<Backend> {
+        let name = format!("{host}:{port}");
+        if let Some(answer) = self.names.get(&(host.to_owned(), port)) {
+            return Ok(Backend { name, addresses: Addresses::Looked(Arc::clone(answer)) });
         }
-        let (answers, stop) = (Arc::clone(&self.answers), Arc::clone(&self.stop));
-        self.thread = Some(threads.spawn("resolver", move || {
-            while !stop.load(Ordering::Relaxed) {
-                std::thread::park_timeout(REFRESH);
-                for answer in live(&answers) {
-                    answer.refresh();
-                }
-            }
-        })?);
-        Ok(())
+        let latest = Mutex::new(Arc::new([]) as Arc<[Address]>);
+        let answer = Arc::new(Answer { host: host.to_owned(), port, latest });
+        let (looked_up, looking) = (Arc::downgrade(&answer), self.looking.clone());
+        threads.spawn(&thread_name(host), move || keep_up(&looked_up, looking))?;
+        self.names.insert((host.to_owned(), port), Arc::clone(&answer));
+        Ok(Backend { name, addresses: Addresses::Looked(answer) })
     }
-}
 
-fn live(answers: &Mutex<Vec<Weak<Answer>>>) -> Vec<Arc<Answer>> {
-    let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
-    answers.retain(|answer| answer.strong_count() > 0);
-    answers.iter().filter_map(Weak::upgrade).collect()
-}
-
-impl Drop for Resolver {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            thread.thread().unpark();
-            // Not joined: a look-up that hangs must not hold up the end of the process.
+    /// Waits until every name has had its first answer, or `limit` is over, and warns about those without.
+    pub fn wait_for_first_answers(self, limit: Duration) {
+        let Self { names, looking, first_answers } = self;
+        drop(looking);
+        // Nobody sends anything: the wait ends when the last sender is gone.
+        if first_answers.recv_timeout(limit) == Err(std::sync::mpsc::RecvTimeoutError::Disconnected) {
+            return;
+        }
+        for answer in names.values().filter(|answer| answer.latest().is_empty()) {
+            say("warning", format_args!("backend {}: no address yet; the resolver is slow", answer.host));
         }
     }
 }
@@ -138,23 +131,121 @@ impl fmt::Debug for Resolver {
     }
 }
 
+/// What the kernel shows of a thread's name: 15 bytes.
+fn thread_name(host: &str) -> String {
+    format!("resolve-{host}").chars().take(15).collect()
+}
+
+/// Looks a name up again and again while somebody uses it.
+fn keep_up(name: &Weak<Answer>, looking: Sender<()>) {
+    let (mut looking, mut last) = (Some(looking), Outcome::Found);
+    while let Some(answer) = name.upgrade() {
+        last = answer.refresh(last);
+        drop(answer);
+        drop(looking.take());
+        thread::sleep(REFRESH);
+    }
+}
+
+/// The latest addresses of one name.
+#[derive(Debug)]
+struct Answer {
+    host: String,
+    port: u16,
+    latest: Mutex<Arc<[Address]>>,
+}
+
+/// What became of a look-up.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Found,
+    NoSuchName,
+    Failed,
+}
+
 impl Answer {
-    /// Looks the name up. A failed look-up keeps what was known: a resolver that is down must not take the service
-    /// with it.
-    fn refresh(&self) {
-        match (self.host.as_str(), self.port).to_socket_addrs() {
-            Ok(found) => self.replace(found.collect()),
-            Err(error) => {
-                say("warning", format_args!("backend {}: cannot look the name up: {error}", self.host));
+    fn latest(&self) -> std::sync::MutexGuard<'_, Arc<[Address]>> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks the name up, and says what has changed since `last`.
+    fn refresh(&self, last: Outcome) -> Outcome {
+        let host = &self.host;
+        match look_up(host, self.port) {
+            Lookup::Found(found) => {
+                self.replace(found);
+                if last != Outcome::Found {
+                    say("info", format_args!("backend {host}: the name has addresses again"));
+                }
+                Outcome::Found
+            }
+            // Whoever gets an address next that was this name's is not who the plaintext is for.
+            Lookup::NoSuchName => {
+                let lost = self.replace(Vec::new());
+                if lost > 0 || last != Outcome::NoSuchName {
+                    say("warning", format_args!("backend {host}: no such name, or no address{}", gone(lost)));
+                }
+                Outcome::NoSuchName
+            }
+            // A resolver that is down must not take the service with it: what was known stays.
+            Lookup::Failed(why) => {
+                if last != Outcome::Failed {
+                    say("warning", format_args!("backend {host}: cannot look the name up: {why}"));
+                }
+                Outcome::Failed
             }
         }
     }
 
-    fn replace(&self, found: Vec<SocketAddr>) {
+    /// Says how many addresses there were.
+    fn replace(&self, found: Vec<SocketAddr>) -> usize {
         let found: Arc<[Address]> = found.into_iter().map(Address::Ip).collect();
-        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut latest = self.latest();
+        let before = latest.len();
         if **latest != *found {
             *latest = found;
         }
+        before
+    }
+}
+
+fn gone(lost: usize) -> String {
+    if lost == 0 { String::new() } else { format!("; it had {lost}, which get no more connections") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(addresses: &[&str], before: usize) -> Vec<String> {
+        let parse = |address: &&str| Address::Ip(address.parse().expect("an address with a port"));
+        let candidates = Candidates::Looked(addresses.iter().map(parse).collect());
+        candidates.in_turn(before).map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn addresses_of_the_preferred_family_take_turns_and_all_are_tried() {
+        let all = ["192.0.2.1:1", "192.0.2.2:1", "[2001:db8::1]:1", "[2001:db8::2]:1"];
+        assert_eq!(order(&all, 0), all);
+        assert_eq!(order(&all, 1), [all[1], all[0], all[2], all[3]]);
+        assert_eq!(order(&all, 6), all);
+        assert_eq!(order(&[], 3), [""; 0]);
+    }
+
+    #[test]
+    fn a_name_is_looked_up_once_however_many_use_it() {
+        let mut resolver = Resolver::default();
+        let backends = [(); 3].map(|()| resolver.backend("localhost", 80).expect("a thread can be made"));
+        assert_eq!(resolver.names.len(), 1);
+        resolver.wait_for_first_answers(Duration::from_secs(60));
+        for backend in backends {
+            assert!(backend.addresses().in_turn(0).next().is_some());
+        }
+    }
+
+    #[test]
+    fn threads_have_names_that_the_kernel_shows_whole() {
+        assert_eq!(thread_name("app.internal"), "resolve-app.int");
+        assert_eq!(thread_name("db"), "resolve-db");
     }
 }

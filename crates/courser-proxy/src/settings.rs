@@ -9,7 +9,7 @@ use courser_session::PolicyHash;
 use courser_tls::Terms;
 
 use crate::certificate::Certificates;
-use crate::resolve::Backend;
+use crate::pool::Pool;
 
 /// The settings of one listener.
 #[derive(Debug)]
@@ -46,8 +46,8 @@ pub struct Host {
     pub policy: PolicyHash,
     /// Certificates to choose from.
     pub certificates: Certificates,
-    /// Where plaintext goes, in configured order.
-    pub backends: Vec<Backend>,
+    /// Where plaintext goes.
+    pub pool: Pool,
     /// The PROXY header that a backend gets.
     pub announce: Announce,
     /// How long connecting to one backend may take.

@@ -4,6 +4,7 @@
 //! Clients that take tickets have no part in this: their session IDs are random. Nothing here makes a handshake fail,
 //! or wait longer than the deadlines in [`Sharing`].
 
+mod burials;
 mod ration;
 mod shelf;
 
@@ -18,6 +19,7 @@ use courser_session::{CLOCK_SKEW, Cache, Miss, Origin, PolicyHash, SessionId, Sh
 use crate::counters::{Counters, count};
 use crate::fleet::{FleetHandle, Pulled};
 use crate::supervision::Tasks;
+use burials::Burials;
 use ration::Ration;
 use shelf::Shelf;
 pub use shelf::StoreSettings;
@@ -45,6 +47,8 @@ pub struct Sharing {
     pub store: Option<StoreSettings>,
     /// How often one client address (IPv6: network of 64 bits) makes a worker ask elsewhere.
     pub per_source: Rate,
+    /// Which deletions leave a tombstone.
+    pub burials: Arc<Burials>,
 }
 
 impl Sharing {
@@ -52,7 +56,7 @@ impl Sharing {
     #[must_use]
     pub fn alone(cache: Arc<Cache>, tickets: bool) -> Self {
         let (pull_deadline, per_source) = (DEFAULT_PULL_DEADLINE, DEFAULT_PER_SOURCE);
-        Self { cache, tickets, fleet: None, pull_deadline, store: None, per_source }
+        Self { cache, tickets, fleet: None, pull_deadline, store: None, per_source, burials: Arc::default() }
     }
 }
 
@@ -152,13 +156,18 @@ impl Exchange {
 
     /// Deletes a session here and elsewhere (RFC 5246, section 7.2.2). Only for one whose client has proven, by a
     /// verified handshake, that it is its own: an ID is visible on the wire.
-    pub(crate) fn deleted(&self, id: &SessionId, expires: UnixSeconds) {
-        self.sharing.cache.bury(id, expires.plus(CLOCK_SKEW), now());
+    pub(crate) fn deleted(&self, id: &SessionId, expires: UnixSeconds, client: Option<IpAddr>) {
+        let is_buried = self.sharing.burials.admit(client);
+        if is_buried {
+            self.sharing.cache.bury(id, expires.plus(CLOCK_SKEW), now());
+        } else {
+            self.sharing.cache.remove(id);
+        }
         if let Some(shelf) = &self.shelf {
             shelf.delete(id);
         }
         if let Some(fleet) = &self.sharing.fleet {
-            fleet.deleted(*id);
+            if is_buried { fleet.deleted(*id) } else { fleet.removed(*id) }
         }
     }
 

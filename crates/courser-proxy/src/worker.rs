@@ -161,7 +161,6 @@ pub(crate) struct WorkerState {
     opened: Cell<u64>,
     /// A connection has ended.
     closed: Notify,
-    backend: Cell<usize>,
 }
 
 /// Leave for one connection of a worker, counted as long as it is held.
@@ -202,8 +201,6 @@ impl WorkerState {
             open: Cell::new(0),
             opened: Cell::new(0),
             closed: Notify::new(),
-            // Workers begin at different backends, so that the first few clients do not all meet the first one.
-            backend: Cell::new(usize::from(index)),
         })
     }
 
@@ -234,13 +231,6 @@ impl WorkerState {
         while self.open.get() > 0 {
             self.closed.notified().await;
         }
-    }
-
-    /// The backend to begin with: each in turn.
-    pub(crate) fn next_backend(&self) -> usize {
-        let next = self.backend.get();
-        self.backend.set(next.wrapping_add(1));
-        next
     }
 
     /// The event loop has nothing to do.

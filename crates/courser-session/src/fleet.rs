@@ -23,6 +23,7 @@ mod events;
 mod identity;
 mod message;
 mod now;
+mod openings;
 mod outbox;
 mod peers;
 mod proof;
@@ -48,6 +49,7 @@ use events::Events;
 pub use identity::{BadMemberName, Boot, MemberId, MemberName};
 use message::{Kind, To};
 pub use now::{Now, UnixMillis};
+use openings::Openings;
 use outbox::Outbox;
 pub use peers::MAX_PEERS;
 use peers::Peers;
@@ -76,8 +78,8 @@ pub struct MemberSettings {
     pub max_payload: usize,
     /// From where it takes messages; empty: from anywhere.
     pub allowed: Vec<Allowed>,
-    /// How many datagrams it takes from each address.
-    pub source_rate: Rate,
+    /// How many messages it takes from each peer.
+    pub peer_rate: Rate,
     /// Whether it fills its cache from a peer's when it starts.
     pub warm_up: bool,
 }
@@ -92,7 +94,7 @@ impl MemberSettings {
             random: Zeroizing::new(random),
             max_payload: ETHERNET_PAYLOAD,
             allowed: Vec::new(),
-            source_rate: DEFAULT_SOURCE_RATE,
+            peer_rate: DEFAULT_PEER_RATE,
             warm_up: true,
         }
     }
@@ -105,6 +107,8 @@ pub struct Member {
     keys: Arc<FleetKeys>,
     cache: Arc<Cache>,
     gate: allowed::Gate,
+    openings: Openings,
+    peer_rate: Rate,
     opener: Opener,
     peers: Peers,
     proofs: Proofs,
@@ -129,7 +133,9 @@ impl Member {
         let sealer = Sealer::new(Arc::clone(&keys), life.0, life.1);
         Self {
             life,
-            gate: allowed::Gate::new(settings.allowed, settings.source_rate),
+            gate: allowed::Gate::new(settings.allowed),
+            openings: Openings::new(),
+            peer_rate: settings.peer_rate,
             opener: Opener::new(Arc::clone(&keys), life.0),
             peers: Peers::default(),
             proofs: Proofs::new(&settings.random),
@@ -160,6 +166,13 @@ impl Member {
         self.now = now;
         let longest = self.keys.lifetime().min(MAX_LIFETIME) + crate::CLOCK_SKEW;
         self.outbox.delete(id, now.wall.seconds().plus(longest), now);
+    }
+
+    /// Tells the others to forget a session, of which nobody need remember that it was deleted: one of a client that has
+    /// ended more than there is room to remember.
+    pub fn removed(&mut self, id: &SessionId, now: Now) {
+        self.now = now;
+        self.outbox.remove(id, now);
     }
 
     /// Asks the others for a session. An [`Event::Answered`] follows, at the latest after a second; several who want
@@ -294,8 +307,7 @@ pub enum Destination {
 /// Ethernet's 1500 bytes, less the headers of IPv6 (40) and UDP (8).
 pub const ETHERNET_PAYLOAD: usize = 1500 - 40 - 8;
 
-/// Datagrams of one address: five times what a host sends that makes 10,000 sessions a second. Opening as many that turn
-/// out to be forged takes a few hundredths of a core.
-pub const DEFAULT_SOURCE_RATE: Rate = Rate { per_second: 10_000, burst: 10_000 };
+/// Messages of one peer: five times what a host sends that makes 10,000 sessions a second.
+pub const DEFAULT_PEER_RATE: Rate = Rate { per_second: 10_000, burst: 10_000 };
 
 const HEARTBEAT_MS: u64 = 1000;

@@ -56,9 +56,14 @@ impl StoreCounters {
         }
     }
 
+    /// So many that were counted are no longer so: for counts of what there is now.
+    pub(crate) fn uncount(&self, what: Count, by: u64) {
+        self.counts[what as usize].fetch_sub(by, Relaxed);
+    }
+
     /// A worker ends with its breaker open.
     pub(crate) fn no_longer_open(&self) {
-        self.counts[Count::OpenNow as usize].fetch_sub(1, Relaxed);
+        self.uncount(Count::OpenNow, 1);
     }
 
     /// The store answered, with an error.
@@ -107,7 +112,7 @@ pub struct StoreCounts([u64; Self::NAMES.len()]);
 
 impl StoreCounts {
     /// What is counted, as the outside names it, in the order of [`values`](Self::values).
-    pub const NAMES: [&str; 18] = [
+    pub const NAMES: [&str; 20] = [
         "gets",
         "hits",
         "misses",
@@ -121,6 +126,8 @@ impl StoreCounts {
         "deletes",
         "deleted",
         "dropped",
+        "deletes_waiting",
+        "deletes_lost",
         "connected",
         "opened",
         "closed",
@@ -173,8 +180,12 @@ pub(crate) enum Count {
     Deletes,
     /// Those that the store has acknowledged, whether or not it had them.
     Deleted,
-    /// Puts and deletes left out: too many or too large, or the store is left alone.
+    /// Puts left out: too many or too large, or the store is left alone.
     Dropped,
+    /// Deletes that wait until the store is there.
+    DeletesWaiting,
+    /// Deletes that will never be done, since too many waited.
+    DeletesLost,
     /// Connections made.
     Connected,
     /// How often a worker's breaker has opened.

@@ -65,11 +65,13 @@ async fn use_until_broken(store: &Shared, mut connection: Connection) {
         store.counters.closed(store.target.url(), after);
     }
     store.connection.send_replace(Some(connection.clone()));
+    store.catch_up(&connection).await;
     while timeout(HEARTBEAT, connection.broken.notified()).await.is_err() {
         if let Err(fault) = connection.link.ping(WRITE_TIMEOUT).await {
             store.failed(&fault);
             break;
         }
+        store.catch_up(&connection).await;
     }
     store.connection.send_replace(None);
 }

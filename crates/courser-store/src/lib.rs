@@ -8,7 +8,8 @@
 //!
 //! * [`StoreUrl`] says where, [`Target`] how to get in; whoever reads the configuration makes both, and hears what is
 //!   wrong with them.
-//! * [`Store::get`] takes at most the configured time; [`Store::put`] and [`Store::delete`] none at all.
+//! * [`Store::get`] takes at most the configured time; [`Store::put`] and [`Store::delete`] none at all. Deletions that find
+//!   no store are kept for it (`deletions.rs`).
 //! * A store that is slow or dead is left alone (`breaker.rs`) until it answers a probe in time. No client waits for
 //!   a connection, a reconnection or a probe.
 //! * Whatever goes wrong is a [`StoreMiss`] and a count in [`StoreCounters`]: a full handshake, never a failed one.
@@ -34,6 +35,8 @@ pub use answer::{Answer, read_answer};
 mod bounded;
 
 mod breaker;
+
+mod deletions;
 
 mod pauses;
 

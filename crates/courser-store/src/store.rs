@@ -14,6 +14,7 @@ use tokio::task::{AbortHandle, spawn_local};
 use crate::answer::{Answer, Fault};
 use crate::breaker::Breaker;
 use crate::counters::Count;
+use crate::deletions::Deletions;
 use crate::keeper::{self, Connection};
 use crate::link::WRITE_TIMEOUT;
 use crate::{StoreCounters, Target};
@@ -51,6 +52,7 @@ pub(crate) struct Shared {
     pub(crate) breaker: RefCell<Breaker>,
     /// There only while the store may be used.
     pub(crate) connection: watch::Sender<Option<Connection>>,
+    pub(crate) deletions: Deletions,
     waiting: Cell<usize>,
     waiting_bytes: Cell<usize>,
 }
@@ -67,6 +69,7 @@ impl Store {
         let shared = Rc::new(Shared {
             target,
             timeout,
+            deletions: Deletions::new(Arc::clone(&counters)),
             counters,
             breaker: RefCell::default(),
             connection: watch::Sender::new(None),
@@ -128,31 +131,51 @@ impl Store {
         self.send(command, value.len(), Count::Stored);
     }
 
-    /// Forgets what is under `name`. Never waits, and may not succeed, as [`put`](Self::put).
+    /// Forgets what is under `name`. Never waits: while the store is away, or has too much to do, the newest few thousand
+    /// deletions are kept, and done when it is back.
     pub fn delete(&self, name: &[u8; 32]) {
         self.shared.counters.count(Count::Deletes);
-        let mut command = redis::cmd("DEL");
-        command.arg(key(name));
-        self.send(command, 0, Count::Deleted);
-    }
-
-    fn send(&self, command: Cmd, bytes: usize, done: Count) {
-        let shared = &self.shared;
-        let full =
-            shared.waiting.get() >= MAX_WAITING || shared.waiting_bytes.get() + bytes > MAX_WAITING_BYTES;
-        if full || !shared.breaker.borrow().is_closed() {
-            shared.counters.count(Count::Dropped);
-            return;
-        }
-        let turn = Turn::new(Rc::clone(shared), bytes);
+        let name = *name;
+        let Some(turn) = self.turn(0) else { return self.shared.deletions.keep(name) };
         spawn_local(async move {
-            match turn.shared.carry(&command).await {
-                Some(true) => turn.shared.counters.count(done),
-                Some(false) => {}
-                None => turn.shared.counters.count(Count::Dropped),
+            match turn.shared.carry(&deletion(&name)).await {
+                Carried::Done => turn.shared.counters.count(Count::Deleted),
+                Carried::Refused => {}
+                Carried::NoAnswer | Carried::NoConnection => turn.shared.deletions.keep(name),
             }
         });
     }
+
+    fn send(&self, command: Cmd, bytes: usize, done: Count) {
+        let Some(turn) = self.turn(bytes) else { return self.shared.counters.count(Count::Dropped) };
+        spawn_local(async move {
+            match turn.shared.carry(&command).await {
+                Carried::Done => turn.shared.counters.count(done),
+                Carried::Refused | Carried::NoAnswer => {}
+                Carried::NoConnection => turn.shared.counters.count(Count::Dropped),
+            }
+        });
+    }
+
+    /// A share of what may be on its way, unless that is too much or the store is left alone.
+    fn turn(&self, bytes: usize) -> Option<Turn> {
+        let shared = &self.shared;
+        let full =
+            shared.waiting.get() >= MAX_WAITING || shared.waiting_bytes.get() + bytes > MAX_WAITING_BYTES;
+        let may = !full && shared.breaker.borrow().is_closed();
+        may.then(|| Turn::new(Rc::clone(shared), bytes))
+    }
+}
+
+/// What became of a command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Carried {
+    Done,
+    /// The store answered, with an error or something that is no answer.
+    Refused,
+    /// It may have been done or not.
+    NoAnswer,
+    NoConnection,
 }
 
 impl Drop for Store {
@@ -167,15 +190,41 @@ impl Drop for Store {
 }
 
 impl Shared {
-    /// Sends a command when there is a connection; whether it was done, or `None` if none came.
-    async fn carry(&self, command: &Cmd) -> Option<bool> {
+    /// Sends a command when there is a connection.
+    async fn carry(&self, command: &Cmd) -> Carried {
         let mut connections = self.connection.subscribe();
         let connected = connections.wait_for(Option::is_some);
-        let connection = tokio::time::timeout(WRITE_TIMEOUT, connected).await.ok()?.ok()?.clone();
-        let mut connection = connection?;
+        // The guard of the watched value must not be held any longer: whoever changes it waits for that, on this thread.
+        let connection = match tokio::time::timeout(WRITE_TIMEOUT, connected).await {
+            Ok(Ok(connection)) => connection.clone(),
+            Ok(Err(_)) | Err(_) => None,
+        };
+        match connection {
+            Some(connection) => self.carry_by(connection, command).await,
+            None => Carried::NoConnection,
+        }
+    }
+
+    async fn carry_by(&self, mut connection: Connection, command: &Cmd) -> Carried {
         let answer = connection.link.ask(command, WRITE_TIMEOUT).await;
         self.note(&connection, &answer);
-        Some(matches!(answer, Ok(Answer::Done)))
+        match answer {
+            Ok(Answer::Done) => Carried::Done,
+            Err(Fault::Timeout | Fault::Lost(_)) => Carried::NoAnswer,
+            Ok(_) | Err(_) => Carried::Refused,
+        }
+    }
+
+    /// Does the deletions that were kept, in order; stops at the first that has no answer.
+    pub(crate) async fn catch_up(&self, connection: &Connection) {
+        while let Some(name) = self.deletions.first() {
+            match self.carry_by(connection.clone(), &deletion(&name)).await {
+                Carried::Done => self.counters.count(Count::Deleted),
+                Carried::Refused => self.counters.count(Count::DeletesLost),
+                Carried::NoAnswer | Carried::NoConnection => return,
+            }
+            self.deletions.done(&name);
+        }
     }
 
     /// Counts the time without the store.
@@ -253,6 +302,12 @@ impl Drop for Turn {
         shared.waiting.set(shared.waiting.get() - 1);
         shared.waiting_bytes.set(shared.waiting_bytes.get() - self.bytes);
     }
+}
+
+fn deletion(name: &[u8; 32]) -> Cmd {
+    let mut command = redis::cmd("DEL");
+    command.arg(key(name));
+    command
 }
 
 /// `courser:` and the name in hexadecimal: what an operator sees, and may grant (`~courser:*`).

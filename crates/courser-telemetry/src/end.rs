@@ -117,6 +117,9 @@ reasons! {
     ClientReset = "client_reset", Client;
     /// No backend could be reached.
     NoBackend = "no_backend", Backend;
+    /// This machine has no local port left towards the last backend that was tried, or no address that leads there (`detail`
+    /// names it).
+    NoLocalPort = "no_local_port", Courser;
     /// The backend reset its connection.
     BackendReset = "backend_reset", Backend;
     /// The backend closed and took no more of what the client sent, for example after an early refusal; its answer was

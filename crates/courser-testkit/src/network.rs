@@ -1,7 +1,8 @@
 //! Hosts on one network segment, on one machine: network namespaces behind a bridge, that go away with the test.
 //!
 //! A test of this kind runs itself again inside a namespace of its own, so that nothing it sets up is on the machine's
-//! network, and no other test's addresses are in its way.
+//! network, and no other test's addresses are in its way. What it mounts, such as a resolver's configuration, only it
+//! sees.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::Command;
@@ -49,7 +50,7 @@ pub fn inside(test: &str) -> bool {
 
 fn unshare(script: &str) -> Command {
     let mut unshare = Command::new("unshare");
-    unshare.arg("--net");
+    unshare.args(["--net", "--mount"]);
     if !nix::unistd::geteuid().is_root() {
         unshare.arg("--map-root-user");
     }

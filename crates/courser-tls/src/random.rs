@@ -1,16 +1,21 @@
 //! Random bytes in small helpings.
 //!
 //! A full TLS 1.3 handshake asks for randomness seven times besides the key exchange and the signature: a ServerHello
-//! random and, for each ticket, two nonces and an age mask. Each call costs the library's generator half a
-//! microsecond, whether for 4 bytes or for 500, because it mixes fresh hardware entropy into every one. So each
-//! thread draws 512 bytes at a time. Bytes are handed out once, and overwritten as they go.
+//! random and, for each ticket, two nonces and an age mask. Each helping would be a system call, or half a microsecond of
+//! the library's generator; so a thread draws some at a time. Bytes are handed out once, and overwritten as they go.
+//!
+//! What is drawn comes from the system, and is not kept from one step of a connection to the next: a machine whose
+//! snapshot is resumed twice would hand it out twice. A ServerHello random that comes twice is worse than it looks: who
+//! replays a TLS 1.2 resumption to both has two streams under the same keys and nonces. Whatever a snapshot catches
+//! within a step belongs to a connection whose keys it has caught as well.
 
 use std::cell::RefCell;
 
-use aws_lc_rs::rand;
+use rustix::rand::{GetRandomFlags, getrandom};
 use rustls::crypto::{GetRandomFailed, SecureRandom};
 
-const STOCK: usize = 512;
+/// A ServerHello and its session ID take 64 bytes, each ticket 48.
+const STOCK: usize = 128;
 
 struct Stock {
     bytes: [u8; STOCK],
@@ -22,24 +27,32 @@ thread_local! {
     static STOCKED: RefCell<Stock> = const { RefCell::new(Stock { bytes: [0; STOCK], used: STOCK }) };
 }
 
-/// The library's generator with a stock per thread.
+/// The system's generator with a stock for a step.
 #[derive(Debug)]
 pub(crate) struct Stocked;
 
 impl SecureRandom for Stocked {
     fn fill(&self, out: &mut [u8]) -> Result<(), GetRandomFailed> {
-        fill(out).map_err(|_| GetRandomFailed)
+        fill(out)
     }
 }
 
+/// Begins a step of a connection: what is left of the one before is gone.
+pub(crate) fn begin_step() {
+    STOCKED.with_borrow_mut(|stock| {
+        stock.bytes[stock.used..].fill(0);
+        stock.used = STOCK;
+    });
+}
+
 /// Fills `out` with random bytes.
-pub(crate) fn fill(out: &mut [u8]) -> Result<(), aws_lc_rs::error::Unspecified> {
+pub(crate) fn fill(out: &mut [u8]) -> Result<(), GetRandomFailed> {
     if out.len() > STOCK {
-        return rand::fill(out);
+        return draw(out);
     }
     STOCKED.with_borrow_mut(|stock| {
         if STOCK - stock.used < out.len() {
-            rand::fill(&mut stock.bytes)?;
+            draw(&mut stock.bytes)?;
             stock.used = 0;
         }
         let helping = &mut stock.bytes[stock.used..stock.used + out.len()];
@@ -48,6 +61,15 @@ pub(crate) fn fill(out: &mut [u8]) -> Result<(), aws_lc_rs::error::Unspecified> 
         stock.used += out.len();
         Ok(())
     })
+}
+
+/// From getrandom(2), which gives less than was asked for beyond 256 bytes when a signal comes.
+fn draw(mut out: &mut [u8]) -> Result<(), GetRandomFailed> {
+    while !out.is_empty() {
+        let drawn = rustix::io::retry_on_intr(|| getrandom(&mut *out, GetRandomFlags::empty()));
+        out = &mut out[drawn.map_err(|_| GetRandomFailed)?..];
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -80,5 +102,28 @@ mod tests {
         let mut large = vec![0; 2 * STOCK];
         fill(&mut large).expect("the system has randomness");
         assert!(large.iter().any(|&byte| byte != 0));
+    }
+
+    /// All that a thread keeps is what it was; what comes next is not.
+    #[test]
+    fn a_snapshot_that_is_resumed_twice_draws_other_bytes() {
+        let step = || {
+            begin_step();
+            let mut helping = [0; 32];
+            fill(&mut helping).expect("the system has randomness");
+            helping
+        };
+        let _ = step();
+        let snapshot = STOCKED.with_borrow(|stock| (stock.bytes, stock.used));
+        let first = step();
+        STOCKED.with_borrow_mut(|stock| (stock.bytes, stock.used) = snapshot);
+        assert_ne!(step(), first);
+    }
+
+    #[test]
+    fn nothing_is_left_of_a_step() {
+        fill(&mut [0; 32]).expect("the system has randomness");
+        begin_step();
+        STOCKED.with_borrow(|stock| assert_eq!((stock.bytes, stock.used), ([0; STOCK], STOCK)));
     }
 }

@@ -9,6 +9,7 @@ use crate::client_auth::{self, ClientCertificate};
 use crate::failure::{self, Failure, FailureKind, UNEXPECTED_MESSAGE};
 use crate::names;
 use crate::plan::{self, HandshakePlan, KeptSession};
+use crate::random;
 use crate::record_cipher::{Alert, Sealer};
 use crate::records::{self, MAX_HELD, Progress};
 use crate::terms::{SuiteOrder, Terms};
@@ -82,6 +83,7 @@ impl ServerConnection {
         self.check_not_failed()?;
         let Self { tls, plan, .. } = self;
         let progress = if plan.is_some() {
+            random::begin_step();
             plan::enter(plan, || records::drive(tls, incoming, plaintext, outgoing))
         } else {
             records::drive(tls, incoming, plaintext, outgoing)

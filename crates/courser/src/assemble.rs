@@ -9,15 +9,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use courser_config::{
-    BackendAddress, Config, Host as HostConfig, ListenAddress, Listener as ListenerConfig, Located, Log,
-    OnTruncation, Problem, SendProxy, TlsVersion, UnknownName,
+    Config, Host as HostConfig, ListenAddress, Listener as ListenerConfig, Located, Log, OnTruncation,
+    Problem, SendProxy, TlsVersion, UnknownName,
 };
 use courser_net::confinement::Confinement;
 use courser_net::cpu::Cpus;
 use courser_net::{Address, Liveness, Socket, systemd};
 use courser_proxy::settings::{Announce, Host, Listener, Names};
-use courser_proxy::{Admission, Certificates, Counters, Resolver, Sharing, Threads};
-use courser_session::{Cache, DEFAULT_SHARDS, PolicyHash, Ticketer, Vault};
+use courser_proxy::{Admission, Certificates, Counters, Sharing, Threads};
+use courser_session::fleet::MemberName;
+use courser_session::{Cache, DEFAULT_SHARDS, PolicyHash, SecretBytes, Ticketer, Vault};
 use courser_telemetry::event::say;
 use courser_telemetry::{Format, Sink};
 use courser_tls::{ClientAuth, ServerOffer, Sessions, Terms, Version};
@@ -29,6 +30,7 @@ use crate::control::Control;
 use crate::exit::Failure;
 use crate::fleet_keys::Kept;
 use crate::hardening;
+use crate::pools::Pools;
 use crate::session_file::SessionFile;
 use crate::sharing::{self, Prepared};
 
@@ -58,8 +60,6 @@ pub(crate) struct Assembly {
     pub(crate) sharing: Option<Sharing>,
     /// What workers give up.
     pub(crate) confinement: Option<Arc<Confinement>>,
-    /// Held for its thread.
-    pub(crate) _resolver: Resolver,
 }
 
 /// Puts the parts together; opens every socket.
@@ -74,7 +74,7 @@ pub(crate) fn assemble(
     let workers = config.process.workers.unwrap_or_else(|| cpus.workers());
     let keys = fleet.map_or_else(|| Kept::alone(config), |fleet| Ok(fleet.clone()))?;
     let sessions = sessions(config, &keys);
-    let name = host_name(config);
+    let name = host_name(config)?;
     let share = |cache| sharing::share(config, prepared, fleet, cache, &name, threads);
     let sharing = sessions.cache.as_ref().map(share).transpose()?;
     let counters: Vec<Arc<Counters>> = (0..workers).map(|_| Arc::default()).collect();
@@ -89,12 +89,12 @@ pub(crate) fn assemble(
         log: sink.losses(),
     };
     let control = config.process.control.as_ref().map(|path| control(path, parts, threads)).transpose()?;
-    let mut resolver = Resolver::default();
+    let mut pools = Pools::new(workers, threads);
     let mut inherited =
         systemd::inherited().map_err(|error| Failure::runtime("cannot take systemd's sockets", error))?;
     let mut sockets: Vec<Vec<_>> = (0..workers).map(|_| Vec::new()).collect();
     for settings in &config.listeners {
-        let listener = Arc::new(listener(settings, certificates, config, &sessions, &mut resolver)?);
+        let listener = Arc::new(listener(settings, certificates, config, &sessions, &mut pools)?);
         for address in &settings.listen {
             for opened in open(address, settings.backlog, workers, &mut inherited)? {
                 watch_peers(&opened, &settings.default)?;
@@ -105,7 +105,7 @@ pub(crate) fn assemble(
             }
         }
     }
-    resolver.start(threads).map_err(|error| Failure::runtime("cannot start the resolver", error))?;
+    pools.wait_for_addresses();
     Ok(Assembly {
         sockets,
         cpus: (0..workers).map(|worker| pinned(config, &cpus, worker)).collect(),
@@ -124,7 +124,6 @@ pub(crate) fn assemble(
         cache: sessions.cache.clone(),
         sharing,
         confinement: hardening::confinement(&config.process),
-        _resolver: resolver,
     })
 }
 
@@ -160,10 +159,18 @@ fn control(path: &Located<PathBuf>, parts: Parts, threads: &Threads) -> Result<C
     })
 }
 
-/// As configured, or the machine's.
-fn host_name(config: &Config) -> String {
-    let machine = || rustix::system::uname().nodename().to_string_lossy().into_owned();
-    config.fleet.name.clone().unwrap_or_else(machine)
+/// As configured, or the machine's with eight digits that another start has not: containers of one image are machines of
+/// one name, and of two hosts of one name only one is heard.
+fn host_name(config: &Config) -> Result<String, Failure> {
+    if let Some(name) = &config.fleet.name {
+        return Ok(name.clone());
+    }
+    let failed = |error| Failure::runtime("cannot make a name for this start", error);
+    let start = SecretBytes::<4>::random().map_err(failed)?;
+    let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let machine = machine.chars().filter(char::is_ascii_graphic).take(MemberName::MAX_LEN - 9);
+    let start = start.as_bytes().iter().map(|byte| format!("{byte:02x}"));
+    Ok(machine.chain(['-']).map(String::from).chain(start).collect())
 }
 
 fn session_file(config: &Config, fleet: Option<&Kept>, cache: Option<&Arc<Cache>>) -> Option<SessionFile> {
@@ -176,10 +183,10 @@ fn listener(
     certificates: &Loaded,
     config: &Config,
     sessions: &Sessions,
-    resolver: &mut Resolver,
+    pools: &mut Pools<'_>,
 ) -> Result<Listener, Failure> {
     let mut build =
-        |host: &HostConfig| host_of(&settings.session_scope, host, certificates, config, sessions, resolver);
+        |host: &HostConfig| host_of(&settings.session_scope, host, certificates, config, sessions, pools);
     let default = Arc::new(build(&settings.default)?);
     let mut hosts = Names::default();
     for host in &settings.hosts {
@@ -211,7 +218,7 @@ fn host_of(
     certificates: &Loaded,
     config: &Config,
     sessions: &Sessions,
-    resolver: &mut Resolver,
+    pools: &mut Pools<'_>,
 ) -> Result<Host, Failure> {
     let client_auth = certificates.client_auth(host)?;
     Ok(Host {
@@ -219,7 +226,7 @@ fn host_of(
         policy: policy(listener, host, &client_auth),
         terms: terms(host, config, client_auth, sessions)?,
         certificates: Certificates::new(&certificates.of(host)),
-        backends: host.backends.iter().map(|backend| backend_of(backend, resolver)).collect(),
+        pool: pools.of(host)?,
         announce: match host.send_proxy {
             SendProxy::Off => Announce::Off,
             SendProxy::V1 => Announce::V1,
@@ -274,16 +281,6 @@ fn policy(listener: &str, host: &HostConfig, client_auth: &ClientAuth) -> Policy
         .part("suites", &codes(host.suites.iter().map(|suite| suite.code()).collect()))
         .part("groups", &codes(host.groups.iter().map(|group| group.code()).collect()))
         .finish()
-}
-
-fn backend_of(backend: &BackendAddress, resolver: &mut Resolver) -> courser_proxy::Backend {
-    use courser_proxy::Backend;
-    match backend {
-        BackendAddress::Ip(address) => Backend::fixed(Address::Ip(*address)),
-        BackendAddress::Unix(path) => Backend::fixed(Address::Unix(path.clone())),
-        BackendAddress::Abstract(name) => Backend::fixed(Address::Abstract(name.clone())),
-        BackendAddress::Name { host, port } => resolver.backend(host, *port),
-    }
 }
 
 fn liveness(host: &HostConfig) -> Liveness {

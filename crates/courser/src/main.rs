@@ -19,6 +19,7 @@ mod fleet_keys;
 mod hardening;
 mod input_file;
 mod loss_report;
+mod pools;
 mod privileges;
 mod ready;
 mod run;

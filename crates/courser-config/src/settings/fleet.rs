@@ -53,7 +53,9 @@ pub(crate) static FLEET: &[Setting<Fleet>] = &[
             key: "name",
             flag: Flag::Takes("fleet-name"),
             kind: Kind::Text,
-            default: DefaultValue::Derived("the machine's host name"),
+            default: DefaultValue::Derived(
+                "the machine's host name, and eight digits that differ from start to start",
+            ),
             doc: "What this host is called in the fleet. It has to differ from host to host.",
             example: "\"edge-1\"",
             danger: Some("Of two hosts of one name the one that started last is heard, the other refused."),

@@ -145,6 +145,7 @@ impl Driver {
             match new {
                 News::Made(session) => self.member.made(&session, now),
                 News::Deleted(id) => self.member.deleted(&id, now),
+                News::Removed(id) => self.member.removed(&id, now),
             }
         }
     }

@@ -41,6 +41,7 @@ pub(super) struct Inbox {
 pub(super) enum News {
     Made(SharedSession),
     Deleted(SessionId),
+    Removed(SessionId),
 }
 
 /// What somebody waits for.
@@ -80,6 +81,11 @@ impl FleetHandle {
     /// Tells the other hosts that a session must not be resumed any more.
     pub fn deleted(&self, id: SessionId) {
         self.put(&self.news, News::Deleted(id));
+    }
+
+    /// Tells the other hosts to forget a session, without a tombstone.
+    pub fn removed(&self, id: SessionId) {
+        self.put(&self.news, News::Removed(id));
     }
 
     /// Asks the other hosts for a session, and waits for their answer until `deadline` is over.

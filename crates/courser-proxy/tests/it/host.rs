@@ -8,7 +8,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use courser_net::{Address, DatagramSettings, DatagramSocket, Liveness, Socket};
 use courser_proxy::fleet::{Fleet, FleetHandle};
 use courser_proxy::settings::{Announce, Host as VirtualHost, Listener, Names};
-use courser_proxy::{Admission, Backend, Certificates, Counters, Counts, Phase, Sharing, Threads, Worker};
+use courser_proxy::{
+    Admission, Backend, Certificates, Counters, Counts, Phase, Pool, Sharing, Threads, Worker,
+};
 use courser_session::fleet::{Boot, MemberName, MemberSettings, UnixMillis};
 use courser_session::{Cache, EpochLength, FleetKey, FleetKeys, PolicyHash, Source, Ticketer, UnixSeconds};
 use courser_telemetry::{Format, Sink};
@@ -185,7 +187,7 @@ fn virtual_host(cache: &Arc<Cache>, backend: SocketAddr) -> VirtualHost {
         terms: terms.unwrap(),
         policy: policy(),
         certificates: Certificates::new(&[Arc::new(identity)]),
-        backends: vec![Backend::fixed(Address::Ip(backend))],
+        pool: Pool::new(vec![Backend::fixed(Address::Ip(backend))], 1),
         announce: Announce::Off,
         connect_timeout: crate::PATIENCE,
         idle_timeout: crate::PATIENCE,

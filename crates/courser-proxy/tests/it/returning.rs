@@ -126,6 +126,21 @@ fn a_client_that_ends_with_an_alert_ends_its_session_everywhere() {
 }
 
 #[test]
+fn a_client_that_ends_session_after_session_leaves_few_tombstones() {
+    let [a, b] = pair();
+    // The backend has room for so many in its queue, and accepts none.
+    for _ in 0..115 {
+        Client::by_id().leave_angry(a.address);
+    }
+    let deleted = || b.fleet().status().unwrap().member.received.deleted;
+    wait_for("the deletions", || (deleted() == 115).then_some(()));
+    for host in [&a, &b] {
+        let stats = host.cache.stats();
+        assert_eq!((stats.entries, stats.tombstones), (0, 100), "all sessions are gone");
+    }
+}
+
+#[test]
 fn a_stranger_cannot_end_a_session_whose_id_it_has_seen() {
     let [a, b] = pair();
     for (number, (forgery, records)) in forgeries().into_iter().enumerate() {

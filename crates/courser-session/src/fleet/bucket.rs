@@ -38,6 +38,12 @@ impl Bucket {
         enough
     }
 
+    /// Gives back what was taken for nothing.
+    pub fn give_back(&mut self, tokens: u32, rate: Rate) {
+        let back = u64::from(tokens) * 1000;
+        self.thousandths = self.thousandths.saturating_add(back).min(u64::from(rate.burst) * 1000);
+    }
+
     fn fill(&mut self, rate: Rate, mono: u64) {
         let new = mono.saturating_sub(self.filled_at).saturating_mul(u64::from(rate.per_second));
         self.thousandths = self.thousandths.saturating_add(new).min(u64::from(rate.burst) * 1000);

@@ -4,7 +4,7 @@
 //! | bytes | what |
 //! |---|---|
 //! | 4 | `CRSR` |
-//! | 1 | version: 1 |
+//! | 1 | version: 2 |
 //! | 1 | type: see [`Kind`] |
 //! | 8 | fleet, whose secret the key derives from |
 //! | 8 | epoch |
@@ -13,11 +13,14 @@
 //! | 8 | sequence number, and in its highest bit whether the message is for one member alone |
 //! | 8 | sealed: when it was sent, in Unix milliseconds |
 //! | … | sealed: what the type says, in [`content`](super::content) |
-//! | 16 | tag of AES-256-GCM |
+//! | 16 | tag of AES-256-GCM-SIV |
 //!
 //! Numbers are big endian. All before the sealed part is its associated data, followed by the member whom the message is
 //! for (8, not sent; zeros if it is for all): so one that was meant for another member does not open. Messages to all and
 //! messages to one are numbered apart, so that every receiver can count what it lost.
+//!
+//! Version 1 was sealed with AES-256-GCM, which gives its keys away when a nonce comes twice; and so one did when a
+//! machine's snapshot was resumed twice.
 
 use std::net::SocketAddr;
 
@@ -208,7 +211,7 @@ impl Draft {
 }
 
 const MAGIC: [u8; 4] = *b"CRSR";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// What a message's sealed part is bound to: its header, and whom it is for.
 pub(super) fn bound_to(header: &[u8; HEADER_LEN], recipient: Option<MemberId>) -> [u8; HEADER_LEN + 8] {
@@ -246,7 +249,7 @@ impl To {
 pub(super) const HEADER_LEN: usize = 4 + 1 + 1 + 8 + 8 + 8 + 16 + 8;
 /// Length of the time that every sealed part begins with.
 pub(super) const TIME_LEN: usize = 8;
-/// Length of the tag (NIST SP 800-38D, section 5.2.1.2).
+/// Length of the tag (RFC 8452, section 4).
 pub(super) const TAG_LEN: usize = 16;
 /// Length of a message of nothing but its frame.
 pub(super) const MIN_LEN: usize = HEADER_LEN + TIME_LEN + TAG_LEN;
@@ -289,7 +292,7 @@ mod tests {
             Header::parse(&datagram)
         };
         assert_eq!(with(0, b'X'), Err(Refusal::NotOurs));
-        assert_eq!(with(4, 2), Err(Refusal::OtherVersion));
+        assert_eq!(with(4, 1), Err(Refusal::OtherVersion));
     }
 
     #[test]

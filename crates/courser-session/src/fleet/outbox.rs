@@ -91,6 +91,16 @@ impl Outbox {
         self.deleted = self.put_into(open, Kind::Delete, |draft| put_burial(draft, id, until), To::All, now);
     }
 
+    /// Puts a session that is removed into a message to all, behind the one that tells of it: without a tombstone it would
+    /// come back with that.
+    pub(super) fn remove(&mut self, id: &SessionId, now: Now) {
+        if let Some(batch) = self.new.take() {
+            self.send_batch(batch, To::All, now);
+        }
+        // A tombstone that is over when it is put up.
+        self.delete(id, UnixSeconds(0), now);
+    }
+
     /// Puts a session that is wanted into a message to all.
     pub(super) fn want(&mut self, id: &SessionId, now: Now) {
         let open = self.wanted.take();

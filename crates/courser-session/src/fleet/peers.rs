@@ -31,6 +31,8 @@ pub(super) struct Peer {
     /// Of what it asks us: sessions, and parts of all sessions.
     pub(super) gets: Bucket,
     pub(super) warm_ups: Bucket,
+    /// Of its messages, authentic and new ones alone.
+    messages: Bucket,
     /// What was last told of it.
     pub(super) told: Told,
     /// That it came, which is told when it has said its name.
@@ -62,6 +64,13 @@ impl Peers {
             return Err(Refusal::OlderBoot);
         }
         Ok(None)
+    }
+
+    /// Whether a message would change nothing, as its header says, which need not be authentic for that. It costs
+    /// nothing to find out, and opening the message does.
+    pub(super) fn is_of_the_past(&self, header: &Header, mono: u64) -> Result<(), Refusal> {
+        let Some(place) = self.sender(header, mono)? else { return Ok(()) };
+        if self.0[place].has_seen(header.sequence) { Err(Refusal::Replayed) } else { Ok(()) }
     }
 
     /// Takes a start of a member in that has proven to live, in place of an older one of it or of one that is gone.
@@ -139,6 +148,7 @@ impl Peer {
             lateness: Lateness::default(),
             gets: Bucket::full(GETS, now.mono),
             warm_ups: Bucket::full(WARM_UPS, now.mono),
+            messages: Bucket::full(super::DEFAULT_PEER_RATE, now.mono),
             told: Told::default(),
             untold: None,
             to_all: Window::default(),
@@ -162,6 +172,16 @@ impl Peer {
     pub(super) fn is_new(&mut self, sequence: Sequence) -> bool {
         let window = if sequence.is_to_one() { &mut self.to_one } else { &mut self.to_all };
         window.accept(sequence.number())
+    }
+
+    fn has_seen(&self, sequence: Sequence) -> bool {
+        let window = if sequence.is_to_one() { &self.to_one } else { &self.to_all };
+        window.has_seen(sequence.number())
+    }
+
+    /// Whether one more message of it is within its rate.
+    pub(super) fn may_send(&mut self, rate: Rate, mono: u64) -> bool {
+        self.messages.take(1, rate, mono)
     }
 
     /// How a message to it alone is addressed.

@@ -56,13 +56,24 @@ impl Member {
         if (header.sender, header.boot) == self.life {
             return Err(Refusal::OwnEcho);
         }
-        self.gate.admit(from, now.mono)?;
-        let (sent, content) = self.opener.open(&header, datagram, now.wall.seconds())?;
+        self.gate.admit(from)?;
+        self.peers.is_of_the_past(&header, now.mono)?;
+        let is_known = self.opener.knows(&header);
+        self.openings.take(is_known, now.mono)?;
+        let opened = self.opener.open(&header, datagram, now.wall.seconds());
+        if matches!(opened, Err(Refusal::OtherFleet | Refusal::UnknownEpoch)) {
+            // No key, so nothing was computed: a fleet beside this one must not keep new members out of it.
+            self.openings.give_back(is_known);
+        }
+        let (sent, content) = opened?;
         if header.sender == self.life.0 {
             return Err(Refusal::ClonedName);
         }
         let message = Authentic { header, from, sent, content };
         let sender = self.sender(&message, now)?;
+        if sender.is_some() {
+            self.openings.give_back(is_known);
+        }
         match (kind, sender) {
             (Some(Kind::Challenge), _) => self.prove(&message, sender, now),
             (Some(Kind::Proof), _) => self.check_proof(&message, sender, now),
@@ -90,6 +101,9 @@ impl Member {
             }
             if is_newest {
                 peer.heard(message, now);
+            }
+            if !peer.may_send(self.peer_rate, now.mono) {
+                return Err(Refusal::TooMany);
             }
         }
         Ok(place)

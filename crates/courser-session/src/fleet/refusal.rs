@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// Why a datagram was refused, in the order of the checks. Its [`name`](Refusal::name) is stable.
+/// Why a datagram was refused, in the order of the checks; but what its header alone gives away, an older start or a number
+/// that was seen, is refused before it is opened. Its [`name`](Refusal::name) is stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Refusal {
     /// It is shorter than the shortest message.
@@ -15,8 +16,8 @@ pub enum Refusal {
     OwnEcho,
     /// Its source is not in the list of those allowed.
     NotAllowed,
-    /// Its source has sent more than it may.
-    TooMany,
+    /// It was not opened: too many were opened in vain in this time.
+    TooManyForged,
     /// It belongs to another fleet, or to a fleet secret that this host has not got (any more).
     OtherFleet,
     /// Its epoch is not this one, nor one that clocks may differ by.
@@ -36,6 +37,8 @@ pub enum Refusal {
     TooManyPeers,
     /// It has been seen before, or is too old to tell.
     Replayed,
+    /// Its sender, a peer, has sent more than it may.
+    TooMany,
     /// It was sent at a time too far from now by this host's clock: one of the two is wrong, or it was held back.
     Clock,
     /// Its type is new to this release.
@@ -50,13 +53,13 @@ pub enum Refusal {
 
 impl Refusal {
     /// Every reason, in the order of their declaration, which is the order of [`Refused`](super::Refused).
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::TooShort,
         Self::NotOurs,
         Self::OtherVersion,
         Self::OwnEcho,
         Self::NotAllowed,
-        Self::TooMany,
+        Self::TooManyForged,
         Self::OtherFleet,
         Self::UnknownEpoch,
         Self::Forged,
@@ -66,6 +69,7 @@ impl Refusal {
         Self::WrongProof,
         Self::TooManyPeers,
         Self::Replayed,
+        Self::TooMany,
         Self::Clock,
         Self::UnknownType,
         Self::Malformed,
@@ -82,7 +86,7 @@ impl Refusal {
             Self::OtherVersion => "other_version",
             Self::OwnEcho => "own_echo",
             Self::NotAllowed => "not_allowed",
-            Self::TooMany => "too_many",
+            Self::TooManyForged => "too_many_forged",
             Self::OtherFleet => "other_fleet",
             Self::UnknownEpoch => "unknown_epoch",
             Self::Forged => "forged",
@@ -92,6 +96,7 @@ impl Refusal {
             Self::WrongProof => "wrong_proof",
             Self::TooManyPeers => "too_many_peers",
             Self::Replayed => "replayed",
+            Self::TooMany => "too_many",
             Self::Clock => "clock",
             Self::UnknownType => "unknown_type",
             Self::Malformed => "malformed",
@@ -126,7 +131,7 @@ impl fmt::Display for Refusal {
             Self::OtherVersion => "of a version that this release does not speak",
             Self::OwnEcho => "our own, given back",
             Self::NotAllowed => "from a source that is not in the list",
-            Self::TooMany => "from a source that has sent more than it may",
+            Self::TooManyForged => "not opened: too many were forged, or recordings, in this time",
             Self::OtherFleet => "of another fleet, or under a fleet secret that this host has not got",
             Self::UnknownEpoch => "of another epoch: a clock is wrong, or the message is old",
             Self::Forged => "not sealed by the key that it names",
@@ -138,6 +143,7 @@ impl fmt::Display for Refusal {
             Self::WrongProof => "a challenge or an answer that does not concern this start of this host",
             Self::TooManyPeers => "from one peer more than there may be",
             Self::Replayed => "seen before, or too old to tell",
+            Self::TooMany => "from a peer that has sent more than it may",
             Self::Clock => "sent at a time too far from ours: a clock is wrong, or it was held back",
             Self::UnknownType => "of a type that is new to this release",
             Self::Malformed => "authentic, but not in form",

@@ -1,9 +1,13 @@
 //! Seals messages and opens those of others. May not use a nonce twice, nor a key beyond the epochs that it is for.
+//!
+//! With AES-256-GCM-SIV (RFC 8452): a machine whose snapshot is resumed twice, or that is set back to one, does use nonces
+//! twice. Then all that shows is whether two messages are the same. The nonce stays the number: a random one would be 12
+//! bytes more in each message, and no better.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, Prk};
 use zeroize::Zeroizing;
 
@@ -14,7 +18,7 @@ use crate::{FleetId, FleetKeys, MessageSecret, NoKey, UnixSeconds};
 /// Seals the messages of one start of a member.
 ///
 /// The key is of this start alone, whose random half no other has; each message has the next number: no key and nonce
-/// come together twice.
+/// come together twice in one memory of it.
 pub(super) struct Sealer {
     keys: Arc<FleetKeys>,
     sender: MemberId,
@@ -82,6 +86,12 @@ pub(super) struct Opener {
 impl Opener {
     pub(super) fn new(keys: Arc<FleetKeys>, recipient: MemberId) -> Self {
         Self { keys, recipient, known: VecDeque::new() }
+    }
+
+    /// Whether something was opened with the key that this header names.
+    pub(super) fn knows(&self, header: &Header) -> bool {
+        let scope = Scope::of(header);
+        self.known.iter().any(|(known, ..)| *known == scope)
     }
 
     /// Opens a datagram where it stands; gives the time it was sent and what it says.
@@ -152,10 +162,10 @@ impl Scope {
     fn key(&self, secret: &MessageSecret) -> LessSafeKey {
         let mut bytes = Zeroizing::new([0; 32]);
         Prk::new_less_safe(HKDF_SHA256, secret.secret.as_bytes())
-            .expand(&[b"courser message key", &self.sender.0, &self.boot.0], HKDF_SHA256)
+            .expand(&[b"courser message key 2", &self.sender.0, &self.boot.0], HKDF_SHA256)
             .and_then(|okm| okm.fill(&mut bytes[..]))
             .expect("the length asked for is that of the hash, which is the buffer's");
-        let key = UnboundKey::new(&AES_256_GCM, &bytes[..]).expect("AES-256-GCM takes 32 bytes");
+        let key = UnboundKey::new(&AES_256_GCM_SIV, &bytes[..]).expect("AES-256-GCM-SIV takes 32 bytes");
         LessSafeKey::new(key)
     }
 }

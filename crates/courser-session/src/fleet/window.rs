@@ -30,6 +30,13 @@ impl Window {
         number > self.highest
     }
 
+    /// Whether the number has been seen, or is too old to tell.
+    pub(super) fn has_seen(&self, number: u64) -> bool {
+        let is_too_old = self.highest.saturating_sub(number) >= WINDOW;
+        let is_marked = || self.words[place(number / 64)] & (1 << (number % 64)) != 0;
+        is_too_old || (number <= self.highest && is_marked())
+    }
+
     /// Whether the number is new, which it is then no longer. One that is too old to tell is not.
     pub(super) fn accept(&mut self, number: u64) -> bool {
         if self.highest.saturating_sub(number) >= WINDOW {
@@ -124,6 +131,7 @@ mod tests {
                 let number = if ahead { highest + step } else { highest.saturating_sub(step) };
                 let expected = number + WINDOW > highest && seen.insert(number);
                 highest = highest.max(number);
+                prop_assert_eq!(window.has_seen(number), !expected);
                 prop_assert_eq!(window.accept(number), expected);
             }
         }

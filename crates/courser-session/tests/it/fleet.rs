@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
+mod flood;
 mod golden;
 mod pull;
 mod push;
@@ -79,15 +80,25 @@ impl Segment {
     /// Lets so many milliseconds pass.
     fn run(&mut self, ms: u64) {
         for _ in 0..=ms {
-            for host in 0..self.hosts.len() {
-                if self.now.mono >= self.hosts[host].member.next_tick() {
-                    let now = self.now;
-                    self.hosts[host].member.tick(now);
-                }
-            }
-            self.exchange();
-            self.now = Now { wall: UnixMillis(self.now.wall.0 + 1), mono: self.now.mono + 1 };
+            self.act();
+            self.pass();
         }
+    }
+
+    /// Lets everyone do what is due.
+    fn act(&mut self) {
+        for host in 0..self.hosts.len() {
+            if self.now.mono >= self.hosts[host].member.next_tick() {
+                let now = self.now;
+                self.hosts[host].member.tick(now);
+            }
+        }
+        self.exchange();
+    }
+
+    /// Lets a millisecond pass.
+    fn pass(&mut self) {
+        self.now = Now { wall: UnixMillis(self.now.wall.0 + 1), mono: self.now.mono + 1 };
     }
 
     /// Delivers until nobody has anything to say.

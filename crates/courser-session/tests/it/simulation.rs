@@ -97,7 +97,7 @@ fn stormy_world(plan: &Plan) -> World {
     if random.below(2) == 0 {
         hosts[5] = Host::new(5, random.below(2) == 0, far_off_clock(&mut random), settings.clone());
     }
-    hosts[6].speaks_v2 = random.below(2) == 0;
+    hosts[6].speaks_v3 = random.below(2) == 0;
     if random.below(3) == 0 {
         hosts[8].name = hosts[7].name.clone();
         (hosts[7].is_clone, hosts[8].is_clone) = (true, true);

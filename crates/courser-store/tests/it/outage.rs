@@ -6,7 +6,7 @@ use std::time::Instant;
 use courser_store::{Access, StoreMiss};
 use courser_testkit::{Engine, Signal};
 
-use crate::support::{FIVE_WAITS, MINUTE, NAME, SHORT, Watched, worker};
+use crate::support::{FIVE_WAITS, MINUTE, NAME, SHORT, Watched, names, worker};
 
 #[test]
 fn a_store_that_stops_answering_costs_five_waits_and_is_used_again_when_it_answers() {
@@ -44,6 +44,37 @@ fn a_store_that_stops_answering_costs_five_waits_and_is_used_again_when_it_answe
             let [left, again] = &lines[..] else { panic!("{lines:?}") };
             assert!(left.contains("left alone until it answers in time: no answer in time"), "{left}");
             assert!(again.contains("in use again after"), "{again}");
+        });
+    }
+}
+
+#[test]
+fn what_is_deleted_meanwhile_is_deleted_when_the_store_is_back() {
+    for engine in Engine::installed() {
+        let server = engine.start(&[]);
+        worker(async {
+            let store = Watched::with(&format!("redis://{}", server.address()), Access::default(), SHORT);
+            store.until_available().await;
+            let names: Vec<_> = names(20);
+            for name in &names {
+                store.put(name, b"value").await;
+            }
+            server.signal(Signal::SIGSTOP);
+            // The first deletion is on its way when the store stops; the others meet one that is left alone.
+            store.store.delete(&names[0]);
+            while store.store.is_available() {
+                assert_eq!(store.store.get(&NAME).await, Err(StoreMiss::Timeout));
+            }
+            names[1..15].iter().for_each(|name| store.store.delete(name));
+            store.until_count("deletes_waiting", 15).await;
+
+            server.signal(Signal::SIGCONT);
+            store.until_count("deleted", 15).await;
+            assert_eq!(["deletes_waiting", "deletes_lost"].map(|name| store.count(name)), [0, 0]);
+            for (number, name) in names.iter().enumerate() {
+                let left = Some(b"value".to_vec()).filter(|_| number >= 15);
+                assert_eq!(store.store.get(name).await, Ok(left), "{number}");
+            }
         });
     }
 }

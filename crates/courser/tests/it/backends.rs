@@ -1,5 +1,8 @@
 //! Where the plaintext goes: every kind of address, each backend in turn, and what happens when one is not there.
 
+mod attempts;
+mod names;
+
 use std::{
     io::Write,
     net::SocketAddr,
@@ -12,7 +15,7 @@ use std::{
 
 use courser_testkit::{Behaviour, Courser, Folder, Origin, client::Version, free_port};
 
-use crate::stage::{Stage, Stuck, assert_end, content, only_line};
+use crate::stage::{Stage, Stuck, assert_end, content, courser, only_line};
 
 #[test]
 fn a_backend_on_ipv4_is_reached() {
@@ -65,6 +68,30 @@ fn backends_take_turns() {
     let lines: Vec<String> = courser.connections_json(9).iter().map(named).collect();
     let expected: Vec<&str> = origins.iter().map(Origin::backend).cycle().take(9).collect();
     assert_eq!(lines, expected);
+}
+
+#[test]
+fn each_host_has_its_own_round() {
+    let stage = Stage::new();
+    let origins: [Origin; 4] = std::array::from_fn(|_| Origin::http());
+    let listener = |name: &str, pair: &[Origin]| {
+        let (certificate, [first, second]) =
+            (stage.certificate.display(), [&pair[0], &pair[1]].map(Origin::backend));
+        format!(
+            "[[listener]]\nname = '{name}'\nlisten = '127.0.0.1:0'\ncert = '{certificate}'\n\
+             backend = ['{first}', '{second}']\n"
+        )
+    };
+    let config = [listener("first", &origins[..2]), listener("second", &origins[2..])].concat();
+    let file = stage.folder.write("courser.toml", format!("workers = 1\n{config}"));
+    let courser = courser().config(&file).sockets(2).start();
+    let client = stage.client(&courser, Version::Tls13);
+    for _ in 0..6 {
+        for address in courser.addresses() {
+            client.at(address.parse().unwrap()).connect().unwrap().get(10, true).unwrap();
+        }
+    }
+    assert_eq!(origins.each_ref().map(Origin::accepted), [3, 3, 3, 3]);
 }
 
 #[test]

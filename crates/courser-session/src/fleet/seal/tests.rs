@@ -79,3 +79,20 @@ fn whoever_invents_senders_makes_it_forget_nobody() {
     }
     assert_eq!(opener.known.len(), MAX_KNOWN, "and members that are many are not remembered without end");
 }
+
+/// As a machine does whose snapshot is resumed twice: both go on under one start, with the same numbers.
+#[test]
+fn a_number_that_comes_twice_tells_no_more_than_whether_messages_are_the_same() {
+    let keys = keys();
+    let resumed = |content: &[u8; 40]| {
+        let mut draft = Draft::new(Kind::New, 600);
+        assert!(draft.append(40, |bytes| bytes.extend_from_slice(content)));
+        sealer(&keys, 1).seal(draft, To::All, at(NOW)).bytes[HEADER_LEN..].to_vec()
+    };
+    let (one, other) = (resumed(&[1; 40]), resumed(&[2; 40]));
+    assert_eq!(one, resumed(&[1; 40]));
+    // The time comes first in both. A key stream that is used twice would show it, and the difference of the rest.
+    let difference: Vec<_> = one.iter().zip(&other).map(|(one, other)| one ^ other).collect();
+    assert_ne!(difference[..TIME_LEN], [0; TIME_LEN]);
+    assert_ne!(difference[TIME_LEN..TIME_LEN + 40], [3; 40]);
+}

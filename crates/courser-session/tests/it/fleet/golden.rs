@@ -1,4 +1,4 @@
-//! A conversation of two members, kept: hosts of different releases must understand each other. `messages_v1.py` makes the
+//! A conversation of two members, kept: hosts of different releases must understand each other. `messages_v2.py` makes the
 //! same with another library (pyca/cryptography, on OpenSSL).
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use courser_session::{FleetKey, SessionId, SharedSession, State};
 use super::{Segment, at, settings};
 use crate::{HOUR, NOW, policy, simple, two_hours};
 
-const KEPT: &str = include_str!("messages_v1.txt");
+const KEPT: &str = include_str!("messages_v2.txt");
 const KEY: &str = include_str!("../golden/fleet.key");
 
 #[test]

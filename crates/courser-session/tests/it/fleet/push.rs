@@ -74,6 +74,20 @@ fn a_session_that_fits_no_datagram_is_counted() {
 }
 
 #[test]
+fn a_session_that_is_removed_is_gone_everywhere_without_a_tombstone() {
+    let mut segment = Segment::acquainted(&["a", "b"]);
+    for (number, ms) in [(1, 5), (2, 0)] {
+        let made = segment.make(0, number);
+        segment.run(ms);
+        let now = segment.now;
+        segment.hosts[0].member.removed(&made.id, now);
+        segment.run(5);
+        let stats = segment.hosts[1].cache.stats();
+        assert_eq!((stats.entries, stats.tombstones, stats.removed), (0, 0, number), "after {ms} ms");
+    }
+}
+
+#[test]
 fn a_deleted_session_is_gone_everywhere_and_a_late_copy_does_not_revive_it() {
     let mut segment = Segment::acquainted(&["a", "b", "c"]);
     segment.hosts[2].is_cut_off = true;

@@ -191,11 +191,11 @@ fn two_hosts_of_one_name_are_told_apart_from_an_echo() {
 }
 
 #[test]
-fn sources_are_limited_before_anything_is_opened() {
+fn sources_are_limited_by_the_list_and_peers_by_their_rate() {
     let mut segment = Segment::new(&["a", "b"]);
     let allowed = vec![Allowed::Range("192.0.2.1".parse().unwrap())];
-    let source_rate = Rate { per_second: 1, burst: 5 };
-    segment.start(MemberSettings { allowed, source_rate, ..settings("c", 1) }, keys());
+    let peer_rate = Rate { per_second: 1, burst: 5 };
+    segment.start(MemberSettings { allowed, peer_rate, ..settings("c", 1) }, keys());
     segment.run(10);
     assert!(segment.refused(2, Refusal::NotAllowed) > 0);
     assert_eq!(segment.status(2).peers.len(), 1);
@@ -227,9 +227,9 @@ fn what_a_later_release_says_is_passed_over() {
     heartbeat.extend_from_slice(b"what only a later release knows");
     let longer = message(8, 1001, &heartbeat).seal(&keys(), seconds);
     let malformed = message(1, 1002, b"\x01").seal(&keys(), seconds);
-    let mut version_2 = longer.clone();
-    version_2[4] = 2;
-    for bytes in [unknown, longer, malformed, version_2] {
+    let mut version_3 = longer.clone();
+    version_3[4] = 3;
+    for bytes in [unknown, longer, malformed, version_3] {
         segment.deliver(0, 1, &bytes);
     }
     for refusal in [Refusal::UnknownType, Refusal::Malformed, Refusal::OtherVersion] {

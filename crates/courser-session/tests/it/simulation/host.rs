@@ -39,7 +39,7 @@ pub(super) struct Host {
     /// Whether another host has its name.
     pub(super) is_clone: bool,
     /// Whether it also says everything in a version of the future.
-    pub(super) speaks_v2: bool,
+    pub(super) speaks_v3: bool,
     /// Whether it forgets its keys as they roll.
     pub(super) ratchets: bool,
     /// When it started last, in the world's time.
@@ -89,7 +89,7 @@ impl Host {
             clock_ms,
             is_far_off: clock_ms.unsigned_abs() > FAR_OFF_MS,
             is_clone: false,
-            speaks_v2: false,
+            speaks_v3: false,
             ratchets,
             started: 0,
             is_set_back: false,

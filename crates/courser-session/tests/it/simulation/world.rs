@@ -174,9 +174,9 @@ impl World {
                 let (bytes, is_altered) = (flying.bytes, flying.is_altered);
                 self.after(flying.after, Event::Arrive { to, from: source, bytes, is_altered });
             }
-            if self.hosts[from].speaks_v2 {
+            if self.hosts[from].speaks_v3 {
                 let mut bytes = transmit.bytes.clone();
-                (bytes[4], bytes[5]) = (2, 200);
+                (bytes[4], bytes[5]) = (3, 200);
                 self.after(1, Event::Arrive { to, from: source, bytes, is_altered: true });
             }
         }

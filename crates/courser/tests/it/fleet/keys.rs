@@ -5,10 +5,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use courser_testkit::KeyType::EcdsaP256;
+use courser_testkit::free_port;
 use serde_json::Value;
 
 use super::{courser, keygen};
 use crate::resumption::visitor::Visitor;
+use crate::stage::eventually;
 use crate::support::{PSK, SESSION_ID, Site, TICKET, line, text};
 
 #[test]
@@ -165,6 +167,38 @@ fn a_forward_secret_fleet_needs_its_key_file_once_and_a_joiner_an_export() {
     let nowhere = host(&folder.join("nothing")).arg("--fleet-key").arg(&export).launch().finish();
     assert_eq!(nowhere.status.code(), Some(2), "{nowhere:?}");
     assert!(nowhere.stderr.contains("--fleet-state") && nowhere.stderr.contains("install -d"), "{nowhere:?}");
+}
+
+/// As of two containers of one image, which have one machine's name.
+#[test]
+fn two_hosts_of_one_machine_have_two_names_and_hear_each_other() {
+    let site = Site::new();
+    let key = keygen(site.folder.path(), "fleet.key");
+    let ports = [free_port(), free_port()].map(|port| format!("127.0.0.1:{port}"));
+    let sockets = ["a.sock", "b.sock"].map(|name| site.folder.join(name));
+    let start = |number: usize| {
+        let host = site.serve(&[EcdsaP256]).arg("--fleet-key").arg(&key);
+        let host = host.arg("--control").arg(&sockets[number]);
+        host.args(["--fleet-listen", &ports[number], "--fleet-peer", &ports[1 - number]]).start()
+    };
+    let _hosts = [start(0), start(1)];
+    let status = |number: usize| -> Value {
+        let told = courser(&["fleet", "status", "--json", "--control", text(&sockets[number])]);
+        serde_json::from_str(&told.stdout).unwrap_or_else(|error| panic!("{error}: {told:?}"))
+    };
+    let machine = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let machine = machine.trim();
+    let names = [0, 1].map(|number| status(number)["name"].as_str().unwrap().to_owned());
+    for name in &names {
+        let start = name.strip_prefix(&format!("{machine}-")).expect("it begins with the machine's name");
+        assert!(start.len() == 8 && start.bytes().all(|byte| byte.is_ascii_hexdigit()), "{name}");
+    }
+    assert_ne!(names[0], names[1]);
+    eventually("the second hears the first by its name", || {
+        status(1)["messages"]["peers"]
+            .as_array()
+            .is_some_and(|peers| peers.iter().any(|peer| peer["name"] == names[0].as_str()))
+    });
 }
 
 #[test]

@@ -171,8 +171,8 @@ fn the_wire_shows_no_secret() {
     }
 }
 
-/// How a message with new sessions begins, in the clear: `CRSR`, version 1, type 1.
-const NEW: &[u8] = b"CRSR\x01\x01";
+/// How a message with new sessions begins, in the clear: `CRSR`, version 2, type 1.
+const NEW: &[u8] = b"CRSR\x02\x01";
 
 fn contains(haystack: &[u8], needle: &[u8]) -> bool {
     haystack.windows(needle.len()).any(|window| window == needle)

@@ -1,10 +1,10 @@
-"""Makes messages_v1.txt with pyca/cryptography: the messages, written a second time by the documentation alone."""
+"""Makes messages_v2.txt with pyca/cryptography: the messages, written a second time by the documentation alone."""
 import hashlib
 import hmac
 import pathlib
 import struct
 
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.ciphers.aead import AESGCMSIV
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
@@ -23,10 +23,10 @@ lines, sent = [], {}
 def send(name, to, kind, at, content):
     count = sent[name, to is not None] = sent.get((name, to is not None), 0) + 1
     sequence = struct.pack(">Q", count | (to is not None) << 63)
-    header = b"CRSR" + bytes([1, kind]) + FLEET + struct.pack(">Q", EPOCH) + members[name] + BOOT + sequence
-    key = HKDFExpand(SHA256(), 32, b"courser message key" + members[name] + BOOT).derive(SECRET)
+    header = b"CRSR" + bytes([2, kind]) + FLEET + struct.pack(">Q", EPOCH) + members[name] + BOOT + sequence
+    key = HKDFExpand(SHA256(), 32, b"courser message key 2" + members[name] + BOOT).derive(SECRET)
     plaintext = struct.pack(">Q", NOW * 1000 + at) + content
-    sealed = AESGCM(key).encrypt(b"\0" * 4 + sequence, plaintext, header + (members[to] if to else b"\0" * 8))
+    sealed = AESGCMSIV(key).encrypt(b"\0" * 4 + sequence, plaintext, header + (members[to] if to else b"\0" * 8))
     lines.append(f"{name} {'one' if to else 'all'} {(header + sealed).hex()}")
 
 
@@ -75,4 +75,4 @@ for at in (2000, 3100):
     send("b", None, HEARTBEAT, at, heartbeat("b", 2, 0, 2))
 send("b", "a", WARM_UP, 3100, struct.pack(">Q", START))
 send("a", "b", PART, 3100, struct.pack(">QQB", START, 0, 3) + sessions(3, 1))
-(HERE / "messages_v1.txt").write_text("\n".join(lines) + "\n")
+(HERE / "messages_v2.txt").write_text("\n".join(lines) + "\n")
