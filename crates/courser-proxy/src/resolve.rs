@@ -235,7 +235,9 @@ mod tests {
     #[test]
     fn a_name_is_looked_up_once_however_many_use_it() {
         let mut resolver = Resolver::default();
-        let backends = [(); 3].map(|()| resolver.backend("localhost", 80).expect("a thread can be made"));
+        let threads = Threads::new(|panicked| panic!("{panicked:?}"));
+        let backends =
+            [(); 3].map(|()| resolver.backend("localhost", 80, &threads).expect("a thread can be made"));
         assert_eq!(resolver.names.len(), 1);
         resolver.wait_for_first_answers(Duration::from_secs(60));
         for backend in backends {
