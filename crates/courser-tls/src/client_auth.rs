@@ -179,7 +179,7 @@ impl ClientCertVerifier for NotingVerifier {
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
         let search = || self.library.verify_client_cert(leaf, intermediates, now);
-        let verified = client_chain::bounded(leaf, intermediates, search)?;
+        let verified = client_chain::bounded(intermediates, search)?;
         let end = end_of_chain(leaf, intermediates, UnixSeconds(now.as_secs()));
         with_current(|plan| plan.client_ends = Some(end));
         Ok(verified)

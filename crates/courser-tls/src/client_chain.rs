@@ -2,7 +2,7 @@
 //!
 //! The library tries every path through the certificates that a client sends, of which some 60 fit into 19 KB. Paths
 //! multiply with certificates of one name, so their number is bounded, and so is that of the signatures that a search
-//! verifies.
+//! verifies. Their bytes are: the library reads no message of more than 64 KiB.
 
 use std::cell::Cell;
 use std::fmt;
@@ -19,9 +19,6 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 /// than five are hardly seen, and the library itself follows six intermediates at most.
 const MOST_CERTIFICATES: usize = 10;
 
-/// Bytes of them, in DER. Ten with RSA keys of 4096 bits have 20 KB.
-const MOST_BYTES: usize = 32 * 1024;
-
 /// Intermediates of one subject: an authority and its cross certificate. With two, at most 2^6 paths lead upwards.
 const MOST_OF_ONE_NAME: usize = 2;
 
@@ -32,7 +29,6 @@ const MOST_SIGNATURES: u32 = 16;
 #[derive(Debug, PartialEq, Eq)]
 enum TooCostly {
     Certificates(usize),
-    Bytes(usize),
     OneName(usize),
     Signatures,
 }
@@ -42,9 +38,6 @@ impl fmt::Display for TooCostly {
         match self {
             Self::Certificates(sent) => {
                 write!(f, "the client sends {sent} certificates, at most {MOST_CERTIFICATES} are judged")
-            }
-            Self::Bytes(sent) => {
-                write!(f, "the client's certificates have {sent} bytes, at most {MOST_BYTES} are judged")
             }
             Self::OneName(sent) => {
                 write!(
@@ -75,29 +68,24 @@ thread_local! {
     static LEFT: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Runs `search` for a path from `leaf` through `intermediates`, within bounds.
+/// Runs `search` for a path from a client's certificate through `intermediates`, within bounds.
 ///
 /// # Errors
 /// Those of the search, or [`CertificateError::Other`] with the bound that does not hold.
 pub(crate) fn bounded<T>(
-    leaf: &CertificateDer<'_>,
     intermediates: &[CertificateDer<'_>],
     search: impl FnOnce() -> Result<T, Error>,
 ) -> Result<T, Error> {
-    check(leaf, intermediates)?;
+    check(intermediates)?;
     LEFT.set(MOST_SIGNATURES);
     let found = search();
     if found.is_err() && LEFT.get() == 0 { Err(TooCostly::Signatures.into()) } else { found }
 }
 
-fn check(leaf: &CertificateDer<'_>, intermediates: &[CertificateDer<'_>]) -> Result<(), TooCostly> {
+fn check(intermediates: &[CertificateDer<'_>]) -> Result<(), TooCostly> {
     let certificates = 1 + intermediates.len();
     if certificates > MOST_CERTIFICATES {
         return Err(TooCostly::Certificates(certificates));
-    }
-    let bytes = leaf.len() + intermediates.iter().map(|der| der.len()).sum::<usize>();
-    if bytes > MOST_BYTES {
-        return Err(TooCostly::Bytes(bytes));
     }
     // One that cannot be read is on no path.
     let parsed = intermediates.iter().filter_map(|der| X509Certificate::from_der(der).ok());
@@ -146,7 +134,7 @@ impl SignatureVerificationAlgorithm for Counted {
 
 #[cfg(test)]
 mod tests {
-    use courser_testkit::{KeyType, Leaf, TestCa};
+    use courser_testkit::TestCa;
 
     use super::*;
     use crate::Failure;
@@ -155,18 +143,12 @@ mod tests {
         names.iter().map(|name| TestCa::named(name).root()).collect()
     }
 
-    fn leaf() -> CertificateDer<'static> {
-        TestCa::new().issue(&Leaf::new(KeyType::EcdsaP256)).certificate
-    }
-
     #[test]
-    fn many_certificates_or_bytes_or_those_of_one_name_are_not_judged() {
+    fn many_certificates_or_those_of_one_name_are_not_judged() {
         let nine = ["a", "a", "b", "b", "c", "c", "d", "d", "e"];
-        assert_eq!(check(&leaf(), &certificates(&nine)), Ok(()));
-        assert_eq!(check(&leaf(), &certificates(&["a"; 10])), Err(TooCostly::Certificates(11)));
-        assert_eq!(check(&leaf(), &certificates(&["a", "b", "a", "a"])), Err(TooCostly::OneName(3)));
-        let large = [CertificateDer::from(vec![0; MOST_BYTES])];
-        assert!(matches!(check(&leaf(), &large), Err(TooCostly::Bytes(_))));
+        assert_eq!(check(&certificates(&nine)), Ok(()));
+        assert_eq!(check(&certificates(&["a"; 10])), Err(TooCostly::Certificates(11)));
+        assert_eq!(check(&certificates(&["a", "b", "a", "a"])), Err(TooCostly::OneName(3)));
     }
 
     #[test]
@@ -178,8 +160,8 @@ mod tests {
             });
             Err::<(), _>(Error::DecryptError)
         };
-        let refused = Failure::from(bounded(&leaf(), &[], verify).unwrap_err()).to_string();
+        let refused = Failure::from(bounded(&[], verify).unwrap_err()).to_string();
         assert!(refused.contains("within 16 signatures"), "{refused}");
-        assert_eq!(bounded(&leaf(), &[], || Err::<(), _>(Error::DecryptError)), Err(Error::DecryptError));
+        assert_eq!(bounded(&[], || Err::<(), _>(Error::DecryptError)), Err(Error::DecryptError));
     }
 }
