@@ -7,6 +7,8 @@ use clap::ArgMatches;
 use courser_proxy::supervision::say_panics;
 use courser_telemetry::event;
 
+use courser_net::limits;
+
 use crate::exit::Failure;
 use crate::ready::{self, Ready};
 use crate::supervisor::Supervisor;
@@ -15,6 +17,7 @@ use crate::{assemble, hardening, privileges, run};
 /// Serves until it is told to stop.
 pub(crate) fn serve(flags: &ArgMatches) -> Result<ExitCode, Failure> {
     let Ready { config, certificates, fleet, prepared, successor } = ready::read(flags)?;
+    limits::use_small_pages();
     hardening::lock_memory();
     let supervisor = Supervisor::default();
     // From here on it is a service: it does not wait for who reads what it says.

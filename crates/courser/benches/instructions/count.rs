@@ -1,0 +1,70 @@
+//! Counts one case under callgrind.
+
+use std::{fs, io};
+
+use courser_testkit::{
+    Courser, Folder, KeyType, Leaf, Origin, TestCa,
+    client::{Client, Resume, Version},
+    load::Exchange,
+    rival::TLS13_SUITE,
+};
+
+use crate::case::Case;
+
+/// A file whose code runs on no thread but the worker's.
+const ONLY_WORKER: &str = "courser-proxy/src/relay.rs";
+
+/// Instructions of the worker's thread for each of `counted` connections behind `warm` others.
+pub(crate) fn per_connection(program: &str, case: Case, warm: u32, counted: u32) -> io::Result<f64> {
+    let fewer = count(program, case, warm)?;
+    let more = count(program, case, warm + counted)?;
+    Ok((more - fewer) as f64 / f64::from(counted))
+}
+
+fn count(program: &str, case: Case, connections: u32) -> io::Result<i64> {
+    let (folder, origin) = (Folder::new(), Origin::http());
+    let certificate = TestCa::new().issue(&Leaf::new(case.key())).write_combined(&folder, "site");
+    let counts = folder.join("callgrind");
+    fs::create_dir_all(&counts)?;
+    let out = format!("--callgrind-out-file={}/out", counts.display());
+    let mut courser = Courser::setup(program)
+        .cert(certificate)
+        .backend(origin.address().to_string())
+        .args(["--workers", "1", "--log", "off", "--groups", "X25519"])
+        .args(arguments(case))
+        .under(&["valgrind", "--quiet", "--tool=callgrind", "--separate-threads=yes", &out])
+        .start();
+    let client = Client::new(courser.address(), case.version(), case.key(), case.resume());
+    for _ in 0..connections {
+        let mut connection = client.connect()?;
+        match case.exchange() {
+            Exchange::Request(size) => connection.get(size, true)?,
+            _ => connection.close()?,
+        }
+    }
+    courser.stop();
+    let totals = fs::read_dir(&counts)?.map(|file| worker(&fs::read_to_string(file?.path())?));
+    let totals = totals.collect::<io::Result<Vec<_>>>()?;
+    totals.into_iter().flatten().next().ok_or(io::Error::other("callgrind has not seen the worker's thread"))
+}
+
+fn arguments(case: Case) -> Vec<&'static str> {
+    let (version, suite) = match (case.version(), case.key()) {
+        (Version::Tls13, _) => ("1.3", TLS13_SUITE),
+        (Version::Tls12, KeyType::Rsa2048) => ("1.2", "ECDHE-RSA-AES128-GCM-SHA256"),
+        (Version::Tls12, _) => ("1.2", "ECDHE-ECDSA-AES128-GCM-SHA256"),
+    };
+    let resume: &[_] = match case.resume() {
+        Resume::Never => &["--tickets-per-handshake", "2"],
+        Resume::Ticket => &["--no-session-ids"],
+        Resume::SessionId => &["--no-tickets"],
+    };
+    [&["--tls-versions", version, "--suites", suite], resume].concat()
+}
+
+/// The total at the end of callgrind's file of a thread, if that is the worker's.
+fn worker(text: &str) -> io::Result<Option<i64>> {
+    let is_worker = text.contains(ONLY_WORKER);
+    let total = text.lines().find_map(|line| line.strip_prefix("totals: ")).filter(|_| is_worker);
+    total.map(|total| total.trim().parse().map_err(io::Error::other)).transpose()
+}

@@ -1,0 +1,100 @@
+//! Instructions of a worker per connection, counted by callgrind: what a change of the connection's path costs, to a
+//! thousandth, on any machine.
+//!
+//! Method. The cases are those of `cpu_per_connection`. The program runs under valgrind with one worker; the figure is
+//! the difference between a run of [`WARM`] + N connections and one of [`WARM`], divided by N: start-up, warm caches and
+//! the allocator's first pages fall out. The kernel's part is not counted, nor what waits for memory. An instruction
+//! that valgrind does not know makes the library choose another way: figures of one machine compare, of two may not.
+//!
+//! `limits.txt` holds the most that a connection of each case may take. A figure above its limit ends this with exit
+//! code 1; so the cost that several changes share is decided where it can be seen, in that file.
+
+#[path = "../cpu_per_connection/case.rs"]
+#[allow(dead_code, reason = "the other benchmark uses more of it")]
+mod case;
+mod count;
+mod limits;
+
+use std::{env, io, process::ExitCode};
+
+use case::Case;
+use count::per_connection;
+
+/// Connections of the shorter of the two runs.
+const WARM: u32 = 40;
+
+/// Connections that are counted, unless told otherwise.
+const COUNTED: u32 = 100;
+
+const USAGE: &str = "\
+usage: cargo bench -p courser --bench instructions -- [options]
+  --case NAME         only cases whose name contains NAME
+  --connections N     connections that are counted (100)
+  --program FILE      this program instead of the one that was built (repeatable: compared with the first)";
+
+struct Options {
+    case: String,
+    connections: u32,
+    programs: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    let options = match parse(env::args().skip(1)) {
+        Ok(options) => options,
+        Err(message) => {
+            eprintln!("{message}");
+            return ExitCode::from(2);
+        }
+    };
+    match measure(&options) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("cannot measure: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether every figure is within its limit.
+fn measure(options: &Options) -> io::Result<bool> {
+    let mut is_within = true;
+    println!("{:28} {:>12} {:>12}  program", "instructions per connection", "counted", "limit");
+    for case in Case::ALL.into_iter().filter(|case| *case != Case::IdleMemory) {
+        if !case.name().contains(&options.case) {
+            continue;
+        }
+        let limit = limits::of(case.name());
+        let mut first = None;
+        for program in &options.programs {
+            let counted = per_connection(program, case, WARM, options.connections)?;
+            let base = *first.get_or_insert(counted);
+            is_within &= counted <= limit as f64;
+            let verdict = if counted <= limit as f64 { "" } else { "  OVER ITS LIMIT" };
+            let change = 100.0 * (counted / base - 1.0);
+            println!("{:28} {counted:12.0} {limit:12}  {program} ({change:+.2} %){verdict}", case.name());
+        }
+    }
+    Ok(is_within)
+}
+
+fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
+    let mut options = Options { case: String::new(), connections: COUNTED, programs: Vec::new() };
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().ok_or(format!("{argument} wants a value\n{USAGE}"));
+        match argument.as_str() {
+            "--case" => options.case = value()?,
+            "--connections" => {
+                options.connections = value()?.parse().map_err(|_| format!("not a number\n{USAGE}"))?;
+            }
+            "--program" => options.programs.push(value()?),
+            // Cargo adds it to every benchmark.
+            "--bench" => {}
+            _ => return Err(USAGE.into()),
+        }
+    }
+    if options.programs.is_empty() {
+        options.programs.push(env!("CARGO_BIN_EXE_courser").to_owned());
+    }
+    Ok(options)
+}
