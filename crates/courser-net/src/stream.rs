@@ -164,7 +164,7 @@ impl Stream {
         let _ = rustix::net::shutdown(&self.fd, Shutdown::Write);
     }
 
-    /// Has the kernel watch the peer, of TCP.
+    /// Has the kernel watch the peer; nothing of a unix socket.
     pub fn set_liveness(&self, liveness: &Liveness) {
         // Where it cannot be set the connection is as good as without it: the deadlines of the caller hold.
         let _ = liveness.set(&self.fd);

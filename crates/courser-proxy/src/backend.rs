@@ -68,9 +68,6 @@ async fn one(client: &Client, host: &Host, address: &Address) -> Result<io::Resu
     let mut connecting = pin!(Stream::connect(address));
     poll_fn(|cx| {
         if let Poll::Ready(result) = connecting.as_mut().poll(cx) {
-            if let (Ok(stream), Address::Ip(_)) = (&result, address) {
-                stream.set_liveness(&host.liveness);
-            }
             return Poll::Ready(Ok(result));
         }
         if client.stream.poll_reset(cx).is_ready() {

@@ -58,6 +58,7 @@ impl Inbox {
     ///
     /// What has waited is not moved for a few bytes more: they are read into a lent buffer and appended. So a client
     /// that trickles pays for each byte once, however much waits already.
+    #[inline]
     pub(crate) fn poll_read(
         &mut self,
         stream: &Stream,

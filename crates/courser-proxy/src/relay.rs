@@ -24,7 +24,7 @@ use crate::settings::Host;
 /// Reads in one direction before the other connections of the worker get their turn.
 const ROUNDS: u32 = 16;
 
-/// Time for one connection's reads in a turn, beyond the first read: as much as handshakes have. A read of records of one
+/// Time for one connection's reads in a turn, beyond the first two: as much as handshakes have. A read of records of one
 /// byte costs thirty times one of full records.
 const BUDGET: Duration = Duration::from_millis(1);
 
@@ -99,6 +99,8 @@ struct Relay {
     delivered: bool,
     /// What the deadline is for.
     wait: Wait,
+    /// The kernel watches the backend.
+    watched: bool,
     /// When this turn's reads began to count.
     turn: Option<Instant>,
 }
@@ -124,6 +126,7 @@ impl Relay {
             moved: false,
             delivered: false,
             wait: Wait::Byte,
+            watched: false,
             turn: None,
             client,
             host,
@@ -138,14 +141,13 @@ impl Relay {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<End> {
         self.turn = None;
-        let both = self.poll_both(cx);
-        self.move_deadline();
-        match both {
+        match self.poll_both(cx) {
             Poll::Ready(Ok(())) => Poll::Ready(self.orderly_end().into()),
             Poll::Ready(Err(end)) => Poll::Ready(end),
             Poll::Pending => {
+                self.move_deadline();
                 self.settle();
-                self.client.deadline.poll_expired(cx).map(|()| self.expired().into())
+                self.poll_deadline(cx).map(Into::into)
             }
         }
     }
@@ -171,7 +173,7 @@ impl Relay {
     /// Client to backend.
     fn poll_upward(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
         for round in 0..ROUNDS {
-            if round > 0 && self.turn_is_over() {
+            if round > 1 && self.turn_is_over() {
                 break;
             }
             ready!(self.poll_write_backend(cx));
@@ -194,7 +196,7 @@ impl Relay {
     /// Backend to client.
     fn poll_downward(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
         for round in 0..ROUNDS {
-            if round > 0 && self.turn_is_over() {
+            if round > 1 && self.turn_is_over() {
                 break;
             }
             let more = self.poll_read_backend(cx)?;
@@ -214,7 +216,8 @@ impl Relay {
         yield_turn(cx)
     }
 
-    /// Whether this connection's reads have taken their time. The first read is free: most turns have no second.
+    /// Whether this connection's reads have taken their time. The first two are free: most turns have no third, and the
+    /// clock costs more than a look at an empty socket.
     fn turn_is_over(&mut self) -> bool {
         self.turn.get_or_insert_with(Instant::now).elapsed() > BUDGET
     }
@@ -399,13 +402,34 @@ impl Relay {
     }
 
     fn set_deadline(&self) {
+        let timeout = self.timeout();
+        let first = if self.watched { timeout } else { timeout.min(self.host.liveness.keepalive) };
+        self.client.deadline.set(self.age_left().map_or(first, |left| left.min(first)));
+    }
+
+    fn timeout(&self) -> Duration {
         let host = &self.host;
-        let timeout = match self.wait {
+        match self.wait {
             Wait::Byte => host.idle_timeout,
             Wait::BackendEnd => host.client_fin_timeout.min(host.idle_timeout),
             Wait::ClientEnd => host.backend_fin_timeout.min(host.idle_timeout),
-        };
-        self.client.deadline.set(self.age_left().map_or(timeout, |left| left.min(timeout)));
+        }
+    }
+
+    /// The deadline has two halves: after the first the kernel is told to find out whether the backend is still there. That
+    /// costs system calls, of which a connection whose bytes move needs none. (Clients' sockets inherit it.)
+    fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<EndReason> {
+        loop {
+            ready!(self.client.deadline.poll_expired(cx));
+            let left = self.timeout().saturating_sub(self.host.liveness.keepalive);
+            let is_old = self.age_left().is_some_and(|left| left.is_zero());
+            if self.watched || left.is_zero() || is_old {
+                return Poll::Ready(self.expired());
+            }
+            self.watched = true;
+            self.backend.set_liveness(&self.host.liveness);
+            self.client.deadline.set(self.age_left().map_or(left, |age| age.min(left)));
+        }
     }
 
     /// How much longer the connection may stay, where that is limited.

@@ -148,14 +148,16 @@ impl MessageEncrypter for Sealer {
     ) -> Result<OutboundOpaqueMessage, Error> {
         let sealing = &mut *self.lock();
         sealing.next = sequence + 1;
-        sealing.announcement = Vec::new();
+        if sequence == 0 {
+            sealing.announcement = Vec::new();
+        }
         // A warning other than close_notify (no_renegotiation) ends nothing, but no failure follows one unanswered.
         sealing.alerted |= message.typ == ContentType::Alert && !is_warning(&message.payload);
-        let is_answer = is_key_update(&message);
-        let record = sealing.cipher.encrypt(message, sequence)?;
-        if is_answer {
-            ANNOUNCEMENT.set(record.clone().encode());
+        if !is_key_update(&message) {
+            return sealing.cipher.encrypt(message, sequence);
         }
+        let record = sealing.cipher.encrypt(message, sequence)?;
+        ANNOUNCEMENT.set(record.clone().encode());
         Ok(record)
     }
 
@@ -202,15 +204,16 @@ impl MessageDecrypter for Opener {
         record: InboundOpaqueMessage<'a>,
         sequence: u64,
     ) -> Result<InboundPlainMessage<'a>, Error> {
-        let plain = self.cipher.decrypt(record, sequence)?;
+        let opened = self.cipher.decrypt(record, sequence);
         // Within the handshake the library's own limit holds: a chain of certificates may be long.
-        if plain.typ == ContentType::Handshake
+        if let Ok(plain) = &opened
+            && plain.typ == ContentType::Handshake
             && self.message.longest(plain.payload) > LONGEST_AFTER_HANDSHAKE
             && !plan::is_current()
         {
             return Err(InvalidMessage::HandshakePayloadTooLarge.into());
         }
-        Ok(plain)
+        opened
     }
 }
 

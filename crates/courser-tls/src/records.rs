@@ -213,6 +213,7 @@ pub(crate) fn encode<D>(data: &mut EncodeTlsData<'_, D>, outgoing: &mut Vec<u8>)
 }
 
 /// Lets `write` fill up to `room` bytes at the end of `outgoing`.
+#[inline]
 pub(crate) fn append<E>(
     outgoing: &mut Vec<u8>,
     room: usize,

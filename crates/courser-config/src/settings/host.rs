@@ -307,7 +307,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             flag: Flag::Takes("tcp-keepalive"),
             kind: Kind::Duration,
             default: DefaultValue::Toml("\"1m\""),
-            doc: "After how long without a packet the kernel asks whether the other machine is still there \
+            doc: "After how long without a byte the kernel asks whether the other machine is still there \
                   (tcp(7), TCP_KEEPIDLE), on connections of clients and to backends. For clients the setting of \
                   the listener holds, also where a host has its own.",
             example: "\"20s\"",

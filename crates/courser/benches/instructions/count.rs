@@ -12,7 +12,7 @@ use courser_testkit::{
 use crate::case::Case;
 
 /// A file whose code runs on no thread but the worker's.
-const ONLY_WORKER: &str = "courser-proxy/src/relay.rs";
+const ONLY_WORKER: &str = "courser-proxy/src/handshake.rs";
 
 /// Instructions of the worker's thread for each of `counted` connections behind `warm` others.
 pub(crate) fn per_connection(program: &str, case: Case, warm: u32, counted: u32) -> io::Result<f64> {

@@ -323,14 +323,14 @@ fn the_kernel_watches_both_peers() {
     let stage = Stage::new();
     let Some(ss) = require("ss") else { return };
     let (address, kept) = backend(|socket| socket);
-    let courser = stage.courser().backend(address).args(["--tcp-keepalive", "77s"]).start();
+    let courser = stage.courser().backend(address).args(["--tcp-keepalive", "1s"]).start();
     let _client = stage.client(&courser, Version::Tls13).connect().unwrap();
     let backend = kept.join().unwrap();
     let timers = |filter: String| {
         let run = std::process::Command::new(&ss).args(["-H", "-t", "-n", "-o", &filter]).output().unwrap();
         String::from_utf8(run.stdout).unwrap()
     };
-    let is_kept = |timers: &str| timers.contains("keepalive,1min");
+    let is_kept = |timers: &str| timers.contains("timer:(keepalive,");
     eventually("the client's socket has a keepalive", || {
         is_kept(&timers(format!("sport = :{}", courser.address().port())))
     });
