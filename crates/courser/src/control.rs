@@ -150,6 +150,8 @@ pub(crate) fn ask(path: &Path, request: &str, mut line: impl FnMut(&str) -> bool
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use courser_testkit::Folder;
 
     use super::*;
@@ -191,6 +193,45 @@ mod tests {
         assert_eq!(Control::start(&path, Echo, &threads()).unwrap_err().kind(), io::ErrorKind::AddrInUse);
         drop(control);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_request_without_end_is_answered_when_it_is_too_long() {
+        let folder = Folder::new();
+        let path = folder.join("control.sock");
+        let _control = Control::start(&path, Echo, &threads()).unwrap();
+        let mut stream = UnixStream::connect(&path).unwrap();
+        // No end of line, and no end of the stream.
+        stream.write_all(&[b'x'; 256]).unwrap();
+        let mut answer = String::new();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        BufReader::new(&stream).read_line(&mut answer).unwrap();
+        assert!(answer.contains("no such request"), "{answer}");
+    }
+
+    #[test]
+    fn more_askers_than_may_ask_at_a_time_are_told_to_come_again() {
+        let folder = Folder::new();
+        let path = folder.join("control.sock");
+        let _control = Control::start(&path, Echo, &threads()).unwrap();
+        // They are accepted in order, and say nothing.
+        let silent: Vec<_> = (0..MOST_ASKERS).map(|_| UnixStream::connect(&path).unwrap()).collect();
+        let mut refused = String::new();
+        BufReader::new(UnixStream::connect(&path).unwrap()).read_line(&mut refused).unwrap();
+        assert!(refused.contains("too many ask at once"), "{refused}");
+        drop(silent);
+        let is_answered = || {
+            let mut lines = 0;
+            let count = |line: &str| {
+                lines += usize::from(line.len() == 1);
+                true
+            };
+            ask(&path, "twice", count).is_ok() && lines == 2
+        };
+        let deadline = Instant::now() + PATIENCE;
+        while !is_answered() {
+            assert!(Instant::now() < deadline, "who has gone is still counted");
+        }
     }
 
     #[test]

@@ -208,7 +208,7 @@ fn collect(tokens: TokenStream, words: &mut BTreeSet<String>) {
     }
 }
 
-fn sources(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn sources(folder: &Path) -> Vec<PathBuf> {
     let (folders, files): (Vec<_>, Vec<_>) = children(folder).into_iter().partition(|path| path.is_dir());
     let deeper = folders.iter().flat_map(|folder| sources(folder));
     files.into_iter().filter(|path| path.extension().is_some_and(|end| end == "rs")).chain(deeper).collect()
@@ -226,6 +226,6 @@ fn page() -> String {
     fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap()
 }
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }

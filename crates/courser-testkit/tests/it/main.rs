@@ -4,6 +4,7 @@ mod architecture;
 mod ca;
 mod hostile;
 mod liar;
+mod limits_page;
 mod network;
 mod origin;
 mod process;

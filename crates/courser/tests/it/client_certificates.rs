@@ -5,6 +5,7 @@ mod announced;
 mod chains;
 mod ending;
 mod files;
+mod tickets;
 
 use std::path::PathBuf;
 use std::time::SystemTime;
