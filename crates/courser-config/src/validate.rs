@@ -302,7 +302,9 @@ fn finish_host(draft: HostDraft, problems: &mut Problems) -> Host {
         backend_fin_timeout: draft.backend_fin_timeout,
         max_connection_age: draft.max_connection_age,
         tcp_keepalive: draft.tcp_keepalive,
-        tcp_user_timeout: draft.tcp_user_timeout.unwrap_or(draft.idle_timeout.min(LONGEST_USER_TIMEOUT)),
+        tcp_user_timeout: draft
+            .tcp_user_timeout
+            .unwrap_or((2 * draft.idle_timeout).min(LONGEST_USER_TIMEOUT)),
         on_truncation: draft.on_truncation,
     }
 }

@@ -54,11 +54,12 @@ pub(crate) async fn close(finished: Finished) {
     // The backend need not wait for a client that takes its time.
     drop(backend);
     match reason {
-        EndReason::IdleTimeout
-        | EndReason::ClientFinTimeout
-        | EndReason::BackendFinTimeout
-        | EndReason::MaxConnectionAge => {
+        EndReason::IdleTimeout => {
             let _ = tls.send_close_notify(received.bytes(), &mut to_client.bytes);
+            say_goodbye(&client, &mut to_client, NONE).await;
+        }
+        // The backend may have more to say: without a close_notify the client can tell.
+        EndReason::ClientFinTimeout | EndReason::BackendFinTimeout | EndReason::MaxConnectionAge => {
             say_goodbye(&client, &mut to_client, NONE).await;
         }
         // The answer has left; a client that still sends would have it thrown away by a reset.

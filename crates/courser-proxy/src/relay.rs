@@ -3,8 +3,9 @@
 //! one direction only (half-close); a backend that takes no more may still answer; while nothing moves, no buffer is
 //! held.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
@@ -141,6 +142,10 @@ impl Relay {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<End> {
         self.turn = None;
+        // Before anything moves: bytes that move move the deadline as well.
+        if self.is_too_old() {
+            return Poll::Ready(self.expired().into());
+        }
         match self.poll_both(cx) {
             Poll::Ready(Ok(())) => Poll::Ready(self.orderly_end().into()),
             Poll::Ready(Err(end)) => Poll::Ready(end),
@@ -342,7 +347,10 @@ impl Relay {
     fn seal(&mut self, plaintext: &[u8]) -> Result<(), End> {
         self.client.worker.buffers.make_room(&mut self.to_client.bytes);
         self.client.account.bytes_out += plaintext.len() as u64;
-        self.backend.answered();
+        // An answer to what the backend has not got yet is not the last word.
+        if self.to_backend.is_empty() {
+            self.backend.answered();
+        }
         self.only_tickets = false;
         self.moved = true;
         self.tls.send(plaintext, self.received.bytes(), &mut self.to_client.bytes).map_err(bad_record)
@@ -422,8 +430,7 @@ impl Relay {
         loop {
             ready!(self.client.deadline.poll_expired(cx));
             let left = self.timeout().saturating_sub(self.host.liveness.keepalive);
-            let is_old = self.age_left().is_some_and(|left| left.is_zero());
-            if self.watched || left.is_zero() || is_old {
+            if self.watched || left.is_zero() || self.is_too_old() {
                 return Poll::Ready(self.expired());
             }
             self.watched = true;
@@ -438,9 +445,14 @@ impl Relay {
         Some(limit.saturating_sub(self.client.account.age()))
     }
 
+    fn is_too_old(&self) -> bool {
+        self.age_left().is_some_and(|left| left.is_zero())
+    }
+
     fn expired(&self) -> EndReason {
         match self.wait {
-            _ if self.age_left().is_some_and(|left| left.is_zero()) => EndReason::MaxConnectionAge,
+            _ if self.backend_reset => EndReason::BackendReset,
+            _ if self.is_too_old() => EndReason::MaxConnectionAge,
             Wait::Byte => EndReason::IdleTimeout,
             Wait::BackendEnd if self.deaf.is_some() => EndReason::BackendReset,
             Wait::BackendEnd => EndReason::ClientFinTimeout,
@@ -449,9 +461,10 @@ impl Relay {
     }
 }
 
-/// The others' turn; this connection goes on after them.
-fn yield_turn<T>(cx: &Context<'_>) -> Poll<T> {
-    cx.waker().wake_by_ref();
+/// The others' turn; this connection goes on after them, and after the event loop has looked for events: a task that just
+/// wakes itself comes back up to 60 times before.
+fn yield_turn<T>(cx: &mut Context<'_>) -> Poll<T> {
+    let _ = pin!(tokio::task::yield_now()).poll(cx);
     Poll::Pending
 }
 

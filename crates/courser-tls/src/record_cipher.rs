@@ -108,6 +108,21 @@ impl Sealer {
         LATEST.take()
     }
 
+    /// Whether the connection has sent an alert that ends it.
+    pub(crate) fn has_alerted(&self) -> bool {
+        self.lock().alerted
+    }
+
+    /// Notes that the connection has sent such an alert, under the keys before these.
+    pub(crate) fn note_alerted(&self) {
+        self.lock().alerted = true;
+    }
+
+    /// After a panic in the library: what it left on this thread belongs to no other connection.
+    pub(crate) fn clear() {
+        drop((LATEST.take(), ANNOUNCEMENT.take()));
+    }
+
     /// Seals a fatal alert of this description as the connection's next record.
     pub(crate) fn seal_alert(&self, description: u8) -> Alert {
         let Sealing { cipher, version, next, alerted, announcement } = &mut *self.lock();

@@ -24,6 +24,14 @@ pub struct ServerConnection {
     failed: Option<Box<Failure>>,
 }
 
+impl Drop for ServerConnection {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            Sealer::clear();
+        }
+    }
+}
+
 /// What a finished handshake agreed on.
 #[derive(Clone, Debug)]
 pub struct Facts {
@@ -121,6 +129,9 @@ impl ServerConnection {
 
     fn note_sealer(&mut self) {
         if let Some(latest) = Sealer::take_latest() {
+            if self.sealer.as_ref().is_some_and(Sealer::has_alerted) {
+                latest.note_alerted();
+            }
             self.sealer = Some(latest);
         }
     }

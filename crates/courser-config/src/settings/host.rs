@@ -324,7 +324,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             key: "tcp_user_timeout",
             flag: Flag::Takes("tcp-user-timeout"),
             kind: Kind::Duration,
-            default: DefaultValue::Derived("the same as `idle_timeout`, at most a day"),
+            default: DefaultValue::Derived("twice `idle_timeout`, at most a day"),
             doc: "How long bytes may stay unacknowledged before the kernel gives a connection up (tcp(7), \
                   TCP_USER_TIMEOUT). For clients the setting of the listener holds, also where a host has its own.",
             example: "\"30s\"",

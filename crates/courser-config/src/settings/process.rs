@@ -86,7 +86,7 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
                 "as many as the limit of open descriptors and half of the memory (64 KiB each) allow",
             ),
             doc: "Connections open at once, over all listeners and workers. Further ones wait in the kernel's \
-                  queue until one ends; none is dropped. Reaching the limit is told on standard error.",
+                  queue until one ends. Reaching the limit is told on standard error.",
             example: "100_000",
             danger: Some(
                 "Each connection takes two descriptors; a number beyond the limit of open descriptors \

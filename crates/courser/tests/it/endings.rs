@@ -13,6 +13,7 @@ use courser_testkit::client::{Client, Version};
 use courser_testkit::{Courser, Signal, client::Connection, require};
 use socket2::SockRef;
 
+use crate::relay::write_records_until_full;
 use crate::stage::{Stage, assert_end, backend, eventually, only_line};
 
 /// What a backend sees at the end of its stream.
@@ -316,6 +317,51 @@ fn a_long_answer_to_a_client_that_has_ended_is_not_cut() {
     client.stream().read_to_end(&mut answer).unwrap();
     assert_eq!(answer, b"xxxxxxxx");
     assert_end(&only_line(&courser), "done", "nobody");
+}
+
+#[test]
+fn a_busy_connection_becomes_no_older_than_it_may() {
+    let stage = Stage::new();
+    let (address, _) = backend(|mut socket| while socket.write_all(&[b'x'; 1 << 16]).is_ok() {});
+    let courser = stage.courser().backend(address).args(["--max-connection-age", "500ms"]).start();
+    let client = stage.client(&courser, Version::Tls13).connect().unwrap();
+    until_closed(client);
+    assert_end(&only_line(&courser), "max_connection_age", "courser");
+}
+
+/// A backend may say something (100 Continue, for one) while most of the request is still on its way.
+#[test]
+fn a_request_that_was_cut_off_behind_an_interim_answer_is_reset() {
+    let stage = Stage::new();
+    let (go_on, told) = channel();
+    let (address, seen) = backend(move |mut socket| {
+        told.recv().unwrap();
+        socket.write_all(b"!").unwrap();
+        told.recv().unwrap();
+        io::copy(&mut socket, &mut io::sink())
+    });
+    let courser =
+        stage.courser().backend(address).args(["--idle-timeout", "3s", "--tcp-user-timeout", "1h"]).start();
+    let mut client = stage.client(&courser, Version::Tls13).connect().unwrap();
+    let _ = write_records_until_full(&mut client);
+    go_on.send(()).unwrap();
+    assert_end(&only_line(&courser), "idle_timeout", "nobody");
+    go_on.send(()).unwrap();
+    assert_eq!(seen.join().unwrap().unwrap_err().kind(), io::ErrorKind::ConnectionReset);
+}
+
+#[test]
+fn what_comes_behind_our_close_notify_breaks_nothing() {
+    for record in [&[23, 3, 3, 0, 30][..], &[22, 3, 3, 0, 30], &[99, 3, 3, 0, 30]] {
+        let stage = Stage::new();
+        let (address, _) = backend(|socket| socket.shutdown(Shutdown::Write).map(|()| socket));
+        let courser = stage.serve(address);
+        let mut client = stage.client(&courser, Version::Tls13).connect().unwrap();
+        client.stream().write_all(b"ask").unwrap();
+        assert_eq!(client.stream().read(&mut [0]).unwrap(), 0);
+        client.socket().write_all(&[record, &[7; 30]].concat()).unwrap();
+        assert_end(&only_line(&courser), "bad_record", "client");
+    }
 }
 
 #[test]

@@ -320,7 +320,7 @@ fn write_until_full(socket: &mut TcpStream) -> u64 {
 }
 
 /// As [`write_until_full`], over TLS: how much plaintext was sent, and the bytes of it that the socket did not take.
-fn write_records_until_full(client: &mut Connection) -> (u64, Vec<u8>) {
+pub(crate) fn write_records_until_full(client: &mut Connection) -> (u64, Vec<u8>) {
     let mut socket = client.socket().try_clone().unwrap();
     socket.set_write_timeout(Some(FULL)).unwrap();
     let mut sent = 0;
