@@ -6,7 +6,7 @@
 //! its own, and what opens them looks at how long a handshake message says that it is. Neither touches a byte of
 //! application data.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
@@ -90,6 +90,9 @@ thread_local! {
     /// Made by the library within the call that is under way on this thread, which hands it no context.
     static LATEST: RefCell<Option<Sealer>> = const { RefCell::new(None) };
 
+    /// Whether there is one: most calls make none, and find that out in an instruction.
+    static IS_NEW: Cell<bool> = const { Cell::new(false) };
+
     /// The KeyUpdate that this thread has just sealed; its connection's next keys are made at once.
     static ANNOUNCEMENT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
@@ -100,12 +103,13 @@ impl Sealer {
         let sealing = Sealing { cipher, version, next: 0, alerted: false, announcement };
         let sealer = Self(Arc::new(Mutex::new(sealing)));
         LATEST.set(Some(sealer.clone()));
+        IS_NEW.set(true);
         Box::new(sealer)
     }
 
     /// The one that the library has made last on this thread, once.
     pub(crate) fn take_latest() -> Option<Self> {
-        LATEST.take()
+        if IS_NEW.replace(false) { LATEST.take() } else { None }
     }
 
     /// Whether the connection has sent an alert that ends it.

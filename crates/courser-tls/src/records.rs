@@ -148,7 +148,7 @@ pub(crate) fn send_close_notify<E: End>(
 
 fn write<E: End>(
     tls: &mut E,
-    room: usize,
+    mut room: usize,
     received: &mut [u8],
     outgoing: &mut Vec<u8>,
     mut write: impl FnMut(&mut WriteTraffic<'_, E::Data>, &mut [u8]) -> Result<usize, EncryptError>,
@@ -156,16 +156,14 @@ fn write<E: End>(
     loop {
         match tls.step(received).state? {
             ConnectionState::WriteTraffic(mut traffic) => {
-                let mut write = |room: &mut [u8]| write(&mut traffic, room);
-                let written = match append(outgoing, room, &mut write) {
+                match append(outgoing, room, |room| write(&mut traffic, room)) {
                     // A KeyUpdate that the peer has asked for goes in front (RFC 8446, section 4.6.3); that it is owed
                     // shows only now.
-                    Err(EncryptError::InsufficientSize(needed)) => {
-                        append(outgoing, needed.required_size, &mut write)
+                    Err(EncryptError::InsufficientSize(needed)) if needed.required_size > room => {
+                        room = needed.required_size;
                     }
-                    written => written,
-                };
-                return written.map_err(|error| Error::General(error.to_string()));
+                    written => return written.map_err(|error| Error::General(error.to_string())),
+                }
             }
             ConnectionState::EncodeTlsData(mut data) => encode(&mut data, outgoing),
             ConnectionState::TransmitTlsData(data) => data.done(),

@@ -13,6 +13,6 @@ fn every_case_has_a_limit_that_can_be_kept_and_means_something() {
     let cases = Case::ALL.into_iter().filter(|case| *case != Case::IdleMemory).map(Case::name);
     let limits: Vec<_> = limits::all().collect();
     assert_eq!(limits.iter().map(|(case, _)| *case).collect::<Vec<_>>(), cases.collect::<Vec<_>>());
-    // A signature alone takes 50,000; twice what was ever counted is no limit.
-    assert!(limits.iter().all(|(_, limit)| (50_000..5_000_000).contains(limit)), "{limits:?}");
+    // Less than the cryptography alone, or twice what was ever counted, is no limit.
+    assert!(limits.iter().all(|(_, limit)| (50_000..15_000_000).contains(limit)), "{limits:?}");
 }
