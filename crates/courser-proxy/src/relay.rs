@@ -3,6 +3,8 @@
 //! one direction only (half-close); a backend that takes no more may still answer; while nothing moves, no buffer is
 //! held.
 
+mod limits;
+
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::pin;
@@ -21,6 +23,7 @@ use crate::connection::Client;
 use crate::handshake::Secured;
 use crate::request::Request;
 use crate::settings::Host;
+use limits::Wait;
 
 /// Reads in one direction before the other connections of the worker get their turn.
 const ROUNDS: u32 = 16;
@@ -62,17 +65,6 @@ enum Flow {
     Ending,
     /// The end was passed on.
     Ended,
-}
-
-/// What the connection waits for, and so how long.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Wait {
-    /// A byte, from either side.
-    Byte,
-    /// The backend's end, as the client has ended.
-    BackendEnd,
-    /// The client's end, as the backend has ended.
-    ClientEnd,
 }
 
 struct Relay {
@@ -389,75 +381,6 @@ impl Relay {
         self.received.settle(buffers);
         self.to_backend.settle(buffers);
         self.to_client.settle(buffers);
-    }
-}
-
-/// Deadlines.
-impl Relay {
-    /// Moves the deadline when what it waits for has come, or something else is waited for. Where one side has ended,
-    /// only bytes that are delivered count: what is received and leads to nothing could come for ever.
-    fn move_deadline(&mut self) {
-        let wait = match (self.upward, self.downward) {
-            (Flow::Open, Flow::Open) if self.deaf.is_none() => Wait::Byte,
-            (_, Flow::Open) => Wait::BackendEnd,
-            _ => Wait::ClientEnd,
-        };
-        let (moved, delivered) = (std::mem::take(&mut self.moved), std::mem::take(&mut self.delivered));
-        if wait != self.wait || delivered || (moved && wait == Wait::Byte) {
-            self.wait = wait;
-            self.set_deadline();
-        }
-    }
-
-    fn set_deadline(&self) {
-        let timeout = self.timeout();
-        let first = if self.watched { timeout } else { timeout.min(self.host.liveness.keepalive) };
-        self.client.deadline.set(self.age_left().map_or(first, |left| left.min(first)));
-    }
-
-    fn timeout(&self) -> Duration {
-        let host = &self.host;
-        match self.wait {
-            Wait::Byte => host.idle_timeout,
-            Wait::BackendEnd => host.client_fin_timeout.min(host.idle_timeout),
-            Wait::ClientEnd => host.backend_fin_timeout.min(host.idle_timeout),
-        }
-    }
-
-    /// The deadline has two halves: after the first the kernel is told to find out whether the backend is still there. That
-    /// costs system calls, of which a connection whose bytes move needs none. (Clients' sockets inherit it.)
-    fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<EndReason> {
-        loop {
-            ready!(self.client.deadline.poll_expired(cx));
-            let left = self.timeout().saturating_sub(self.host.liveness.keepalive);
-            if self.watched || left.is_zero() || self.is_too_old() {
-                return Poll::Ready(self.expired());
-            }
-            self.watched = true;
-            self.backend.set_liveness(&self.host.liveness);
-            self.client.deadline.set(self.age_left().map_or(left, |age| age.min(left)));
-        }
-    }
-
-    /// How much longer the connection may stay, where that is limited.
-    fn age_left(&self) -> Option<Duration> {
-        let limit = self.host.max_connection_age?;
-        Some(limit.saturating_sub(self.client.account.age()))
-    }
-
-    fn is_too_old(&self) -> bool {
-        self.age_left().is_some_and(|left| left.is_zero())
-    }
-
-    fn expired(&self) -> EndReason {
-        match self.wait {
-            _ if self.backend_reset => EndReason::BackendReset,
-            _ if self.is_too_old() => EndReason::MaxConnectionAge,
-            Wait::Byte => EndReason::IdleTimeout,
-            Wait::BackendEnd if self.deaf.is_some() => EndReason::BackendReset,
-            Wait::BackendEnd => EndReason::ClientFinTimeout,
-            Wait::ClientEnd => EndReason::BackendFinTimeout,
-        }
     }
 }
 

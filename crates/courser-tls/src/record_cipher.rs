@@ -6,27 +6,24 @@
 //! its own, and what opens them looks at how long a handshake message says that it is. Neither touches a byte of
 //! application data.
 
+mod opener;
+
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use rustls::crypto::aws_lc_rs;
 use rustls::crypto::cipher::{
-    AeadKey, InboundOpaqueMessage, InboundPlainMessage, Iv, KeyBlockShape, MessageDecrypter,
-    MessageEncrypter, OutboundChunks, OutboundOpaqueMessage, OutboundPlainMessage, Tls12AeadAlgorithm,
-    Tls13AeadAlgorithm, UnsupportedOperationError,
+    AeadKey, Iv, KeyBlockShape, MessageDecrypter, MessageEncrypter, OutboundChunks, OutboundOpaqueMessage,
+    OutboundPlainMessage, Tls12AeadAlgorithm, Tls13AeadAlgorithm, UnsupportedOperationError,
 };
 use rustls::{
-    CipherSuiteCommon, ConnectionTrafficSecrets, ContentType, Error, InvalidMessage, ProtocolVersion,
-    SupportedCipherSuite, Tls12CipherSuite, Tls13CipherSuite,
+    CipherSuiteCommon, ConnectionTrafficSecrets, ContentType, Error, ProtocolVersion, SupportedCipherSuite,
+    Tls12CipherSuite, Tls13CipherSuite,
 };
 
-use crate::plan;
 use crate::terms::with_our_hkdf;
-
-/// The longest handshake message that is read once the handshake is done, bytes. A KeyUpdate has 5; a ClientHello by
-/// which TLS 1.2 asks for a renegotiation, which is declined, is below 2 KiB.
-const LONGEST_AFTER_HANDSHAKE: usize = 16 * 1024;
+use opener::Opener;
 
 /// The server's suite of this code point.
 pub(crate) fn suite(code: u16) -> Option<SupportedCipherSuite> {
@@ -205,79 +202,6 @@ fn is_key_update(message: &OutboundPlainMessage<'_>) -> bool {
         && message.payload.to_vec() == ANSWER
 }
 
-/// Opens records, and refuses a handshake message that says it is longer than one may be by now.
-struct Opener {
-    cipher: Box<dyn MessageDecrypter>,
-    message: Message,
-}
-
-impl Opener {
-    fn start(cipher: Box<dyn MessageDecrypter>) -> Box<dyn MessageDecrypter> {
-        Box::new(Self { cipher, message: Message::default() })
-    }
-}
-
-impl MessageDecrypter for Opener {
-    fn decrypt<'a>(
-        &mut self,
-        record: InboundOpaqueMessage<'a>,
-        sequence: u64,
-    ) -> Result<InboundPlainMessage<'a>, Error> {
-        let opened = self.cipher.decrypt(record, sequence);
-        // Within the handshake the library's own limit holds: a chain of certificates may be long.
-        if let Ok(plain) = &opened
-            && plain.typ == ContentType::Handshake
-            && self.message.longest(plain.payload) > LONGEST_AFTER_HANDSHAKE
-            && !plan::is_current()
-        {
-            return Err(InvalidMessage::HandshakePayloadTooLarge.into());
-        }
-        opened
-    }
-}
-
-/// The handshake message that is being received, as far as its header says.
-#[derive(Default)]
-struct Message {
-    header: [u8; HEADER],
-    /// How much of the header has come.
-    seen: usize,
-    /// How much of the body has not.
-    missing: usize,
-}
-
-impl Message {
-    /// Takes in more bytes of messages, and returns the length of the longest that they belong to.
-    fn longest(&mut self, mut bytes: &[u8]) -> usize {
-        let mut longest = 0;
-        while !bytes.is_empty() {
-            if self.seen < HEADER {
-                let taken = bytes.len().min(HEADER - self.seen);
-                self.header[self.seen..self.seen + taken].copy_from_slice(&bytes[..taken]);
-                self.seen += taken;
-                bytes = &bytes[taken..];
-                if self.seen < HEADER {
-                    break;
-                }
-                self.missing = self.length();
-            }
-            longest = longest.max(self.length());
-            let taken = bytes.len().min(self.missing);
-            self.missing -= taken;
-            bytes = &bytes[taken..];
-            if self.missing == 0 {
-                self.seen = 0;
-            }
-        }
-        longest
-    }
-
-    fn length(&self) -> usize {
-        let [_, high, middle, low] = self.header;
-        usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low)
-    }
-}
-
 /// An algorithm of the library whose ciphers are wrapped.
 struct Wrapped<A: ?Sized + 'static>(&'static A);
 
@@ -330,23 +254,3 @@ impl Tls12AeadAlgorithm for Wrapped<dyn Tls12AeadAlgorithm> {
 const WARNING: u8 = 1;
 const FATAL: u8 = 2;
 const CLOSE_NOTIFY: u8 = 0;
-
-/// Type and length of a handshake message (RFC 8446, section 4).
-const HEADER: usize = 4;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_message_is_as_long_as_its_header_says_however_it_is_cut() {
-        // A message of 3 bytes, an empty one, and the beginning of one of 0x01_0203 bytes.
-        let bytes = [24, 0, 0, 3, 7, 7, 7, 14, 0, 0, 0, 11, 1, 2, 3, 9];
-        for cut in 1..=bytes.len() {
-            let mut message = Message::default();
-            let longest: Vec<_> = bytes.chunks(cut).map(|part| message.longest(part)).collect();
-            assert_eq!(longest.iter().max(), Some(&0x1_0203), "cut at {cut}: {longest:?}");
-            assert_eq!((message.seen, message.missing), (HEADER, 0x1_0203 - 1));
-        }
-    }
-}
