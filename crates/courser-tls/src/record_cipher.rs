@@ -190,7 +190,12 @@ impl fmt::Debug for Sealer {
 
 /// Whether an alert leaves the connection open: a warning that is no close_notify.
 fn is_warning(content: &OutboundChunks<'_>) -> bool {
-    matches!(content.to_vec()[..], [WARNING, description] if description != CLOSE_NOTIFY)
+    let is_warning =
+        |content: &[u8]| matches!(*content, [WARNING, description] if description != CLOSE_NOTIFY);
+    match content {
+        OutboundChunks::Single(content) => is_warning(content),
+        several => is_warning(&several.to_vec()),
+    }
 }
 
 /// Whether this is the KeyUpdate that answers the peer's (RFC 8446, section 4.6.3). The library holds it back until it
