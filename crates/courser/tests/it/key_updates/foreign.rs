@@ -27,7 +27,8 @@ impl Talk {
     }
 
     fn say(&mut self, line: &str) {
-        writeln!(self.input, "{line}").unwrap();
+        // In one write: a line end that is read with the next line hides the command that begins it.
+        self.input.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
     /// Says a line and waits for it to come back.
