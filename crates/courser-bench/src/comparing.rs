@@ -3,14 +3,14 @@
 use std::time::{Duration, Instant};
 
 use courser_load::allowed_cpus;
-use courser_record::lab::{CellState, Stretch};
+use courser_record::lab::{CellState, WindowResult};
 use courser_record::{Finding, Severity};
-use courser_stats::compare::{Comparison, Plan, Target, Verdict, order};
+use courser_stats::compare::{Arm, Comparison, Plan, Verdict, order};
 
 use crate::cli::CompareArgs;
 use crate::exit::{Ended, Failure};
 use crate::lab::cores::CoreMap;
-use crate::lab::prepare::{Bench, Ready};
+use crate::lab::prepare::{Bench, PreparedTarget};
 use crate::lab::state::{About, State};
 use crate::lab::{self, Progress};
 use crate::measure::Interrupt;
@@ -38,7 +38,7 @@ pub(crate) fn compare(args: &CompareArgs, names: [&str; 2]) -> Result<(State, En
     let spec = &suite.cases[0];
     let map = CoreMap::new(&allowed_cpus(), spec.cores, bench.by_hand()).map_err(Failure::usage)?;
     let mut ready = bench.prepare(spec, &map, &mut state);
-    let Ok([first, second]) = <&mut [Ready; 2]>::try_from(ready.as_mut_slice()) else {
+    let Ok([first, second]) = <&mut [PreparedTarget; 2]>::try_from(ready.as_mut_slice()) else {
         let why = state
             .lab
             .cells
@@ -47,7 +47,7 @@ pub(crate) fn compare(args: &CompareArgs, names: [&str; 2]) -> Result<(State, En
         state.finish(interrupt.came());
         return Err(Failure::usage(why.unwrap_or_else(|| "two targets are needed".into())));
     };
-    let mut both = Both { spec, bench: &bench, ready: [first, second], round: 0 };
+    let mut both = PairRun { spec, bench: &bench, ready: [first, second], round: 0 };
     let mut different = 0;
     for number in 0..args.times {
         let seed = args.bench.seed.wrapping_add(u64::from(number));
@@ -101,15 +101,15 @@ fn suite(args: &CompareArgs) -> Result<Suite, Failure> {
 }
 
 /// The two, while they run.
-struct Both<'a, 'b> {
+struct PairRun<'a, 'b> {
     spec: &'a CaseSpec,
     bench: &'a Bench<'b>,
-    ready: [&'a mut Ready; 2],
+    ready: [&'a mut PreparedTarget; 2],
     /// Blocks so far over two: the pairs of a quad are rounds of the record.
     round: u32,
 }
 
-impl Both<'_, '_> {
+impl PairRun<'_, '_> {
     /// One comparison.
     fn once(&mut self, args: &CompareArgs, seed: u64, state: &mut State) -> Verdict {
         let began = Instant::now();
@@ -120,7 +120,7 @@ impl Both<'_, '_> {
             if comparison.is_finished() || over || self.bench.interrupt().came() || self.has_failed(state) {
                 break;
             }
-            let index = usize::from(target == Target::B);
+            let index = usize::from(target == Arm::B);
             progress.at(began.elapsed(), &self.ready[index].name);
             let value = self.block(index, state);
             comparison.push(target, value);
@@ -155,7 +155,7 @@ impl Both<'_, '_> {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "counts and times of seconds")]
-fn value(stretch: &Stretch) -> Option<f64> {
+fn value(stretch: &WindowResult) -> Option<f64> {
     let cost = stretch.user_us.zip(stretch.system_us).map(|(user, system)| (user + system) as f64);
     match cost {
         Some(cost) if stretch.succeeded > 0 => Some(cost / stretch.succeeded as f64),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use courser_load::http::{BodyCheck, ExpectedStatus};
-use courser_load::plan::{Exchange, Model, Plan};
+use courser_load::plan::{Model, Plan, Workload};
 use courser_load::schedule::Arrivals as Spacing;
 use courser_record::{
     Arrivals, CloseMode, Expected, Experiment, LoadKind, LoadModel, Phases, Request, Resumption, Share,
@@ -93,10 +93,10 @@ fn load(plan: &Plan, asked: &Asked<'_>, common: &CommonArgs) -> LoadModel {
         Model::Closed(clients) => (None, *clients, Spacing::Even),
     };
     let per_connection = match &plan.exchange {
-        Exchange::Http { count, .. } => count.map(u64::from),
-        Exchange::Echo { count, .. } => Some(u64::from(*count)),
-        Exchange::Hold { first: Some(_) } => Some(1),
-        Exchange::Handshake | Exchange::Abandon { .. } | Exchange::Hold { first: None } => Some(0),
+        Workload::Http { count, .. } => count.map(u64::from),
+        Workload::Echo { count, .. } => Some(u64::from(*count)),
+        Workload::Hold { first: Some(_) } => Some(1),
+        Workload::Handshake | Workload::Abandon { .. } | Workload::Hold { first: None } => Some(0),
     };
     LoadModel {
         kind: asked.kind,
@@ -110,7 +110,7 @@ fn load(plan: &Plan, asked: &Asked<'_>, common: &CommonArgs) -> LoadModel {
         share: common.run.share.map(|(k, n)| Share { k: small(k), n: small(n) }),
         start_at_unix_us: common.run.start_at.map(unix_us),
         abandon_after_us: match plan.exchange {
-            Exchange::Abandon { after } => Some(micros(after)),
+            Workload::Abandon { after } => Some(micros(after)),
             _ => None,
         },
     }
@@ -146,7 +146,7 @@ fn sockets(common: &CommonArgs) -> Sockets {
 
 fn request(url: &Url, plan: &Plan, args: Option<&RequestArgs>) -> Option<Request> {
     let (method, path, body, expected) = match &plan.exchange {
-        Exchange::Http { request, expect, .. } => {
+        Workload::Http { request, expect, .. } => {
             let expected = Expected {
                 status: match expect.status {
                     ExpectedStatus::Exactly(status) => Some(status),
@@ -161,10 +161,10 @@ fn request(url: &Url, plan: &Plan, args: Option<&RequestArgs>) -> Option<Request
             let body = args.and_then(|args| args.post).unwrap_or(0);
             (request.method().name(), url.path.clone(), body, expected)
         }
-        Exchange::Hold { first: Some((request, _)) } => {
+        Workload::Hold { first: Some((request, _)) } => {
             (request.method().name(), url.path.clone(), 0, Expected::default())
         }
-        Exchange::Echo { bytes, .. } => ("ECHO", String::new(), *bytes, Expected::default()),
+        Workload::Echo { bytes, .. } => ("ECHO", String::new(), *bytes, Expected::default()),
         _ => return None,
     };
     Some(Request { method: method.to_owned(), path, body_bytes: body as u64, expected })

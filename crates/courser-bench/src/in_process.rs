@@ -12,9 +12,9 @@ mod speed;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use courser_record::lab::{Figure, Lane};
+use courser_record::lab::{Era, Figure};
 
-use algorithms::{EXCHANGES, Exchange, SIGNATURES, Signature, THROUGHPUT, Throughput};
+use algorithms::{EXCHANGES, KeyExchangeCost, SIGNATURES, Signature, THROUGHPUT, Throughput};
 use ours::Ours;
 use speed::Speed;
 
@@ -34,7 +34,7 @@ pub(crate) struct Row {
     /// As tables call it: published ones where they have it.
     pub(crate) title: String,
     /// Modern or historic.
-    pub(crate) lane: Lane,
+    pub(crate) lane: Era,
     /// `kind` says which table it belongs to: `throughput`, `signature` (seconds), `rate` (signatures a
     /// second), `exchange`, `connection`.
     pub(crate) dimensions: BTreeMap<String, String>,
@@ -59,14 +59,14 @@ pub(crate) fn library(name: &str) -> (String, String) {
 pub(crate) type Progress<'a> = &'a mut dyn FnMut(usize, usize, &str);
 
 /// Where a row stands.
-struct Place {
+struct RowLabel {
     case: String,
     title: String,
-    lane: Lane,
+    lane: Era,
     kind: &'static str,
 }
 
-impl Place {
+impl RowLabel {
     fn row(&self, target: &str, result: Result<Vec<Figure>, String>) -> Row {
         Row {
             case: self.case.clone(),
@@ -113,8 +113,8 @@ pub(crate) fn primitives(quick: bool, progress: Progress<'_>) -> Vec<Row> {
     rows
 }
 
-fn throughput(algorithm: &Throughput) -> Place {
-    Place {
+fn throughput(algorithm: &Throughput) -> RowLabel {
+    RowLabel {
         case: slug(algorithm.title),
         title: algorithm.title.to_owned(),
         lane: algorithm.lane,
@@ -122,18 +122,18 @@ fn throughput(algorithm: &Throughput) -> Place {
     }
 }
 
-fn exchange(algorithm: &Exchange) -> Place {
-    Place {
+fn exchange(algorithm: &KeyExchangeCost) -> RowLabel {
+    RowLabel {
         case: format!("exchange-{}", slug(algorithm.title)),
         title: algorithm.title.to_owned(),
-        lane: Lane::Modern,
+        lane: Era::Modern,
         kind: "exchange",
     }
 }
 
 /// Two rows of one measurement: published tables have seconds of the one time, and rates of the other.
 fn signature(algorithm: &Signature, target: &str, us: &Result<Vec<Timed>, String>) -> [Row; 2] {
-    let place = |prefix: &str, kind| Place {
+    let place = |prefix: &str, kind| RowLabel {
         case: format!("{prefix}{}", slug(algorithm.title)),
         title: algorithm.title.to_owned(),
         lane: algorithm.lane,

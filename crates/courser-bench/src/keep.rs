@@ -5,15 +5,15 @@ use std::time::{Duration, SystemTime};
 
 use courser_load::machine;
 use courser_load::offered::Session;
-use courser_load::plan::{Exchange, Model, Plan};
+use courser_load::plan::{Model, Plan, Workload};
 use courser_load::run::{Counted, Outcome, thread_name};
-use courser_load::tally::{Interval as Second, Negotiated, Tally, Times, Wire};
+use courser_load::tally::{Negotiated, SecondTally, Tally, Times, Wire};
 use courser_load::usage::{CoreShare, UsageSample};
 use courser_record::times::{self, Moment};
 use courser_record::{
     CoreUsage, FAILURE_SAMPLES, FailureSample, GeneratorThread, GeneratorUsage, Handshake, HandshakeBytes,
-    Interval, Machine, Outcomes, Phase, RequestBytes, Run, ServerThread, ServerUsage, Tool, Totals, Verdict,
-    Window, WireCost,
+    Machine, Outcomes, Phase, RequestBytes, Run, RunTimes, Second, ServerThread, ServerUsage, Tool, Totals,
+    Verdict, WireCost,
 };
 
 use crate::reading::{Reading, Watched};
@@ -45,10 +45,10 @@ pub(crate) fn machine() -> Machine {
 }
 
 /// A second of a run.
-pub(crate) fn interval(number: usize, second: &Second, plan: &Plan, started: SystemTime) -> Interval {
+pub(crate) fn interval(number: usize, second: &SecondTally, plan: &Plan, started: SystemTime) -> Second {
     let number = number as u64;
     let at = Duration::from_secs(number);
-    Interval {
+    Second {
         second: number,
         start_unix_us: unix_us(started + at),
         phase: phase(at, plan),
@@ -114,7 +114,7 @@ fn run(
     Run {
         label: label.to_owned(),
         offered_rate: window.rate.map(|rate| plan.share.of_rate(rate)),
-        window: Window {
+        window: RunTimes {
             start_unix_us: unix_us(outcome.started),
             steady_start_unix_us: at(window.from),
             steady_end_unix_us: at(window.to),
@@ -159,9 +159,9 @@ fn totals(plan: &Plan, counted: &Counted<Reading>, since_us: u64) -> Totals {
 /// Transactions where they are requests.
 fn requests(plan: &Plan, tally: &Tally) -> Outcomes {
     let asks = match &plan.exchange {
-        Exchange::Http { .. } | Exchange::Echo { .. } => true,
-        Exchange::Hold { first } => first.is_some(),
-        Exchange::Handshake | Exchange::Abandon { .. } => false,
+        Workload::Http { .. } | Workload::Echo { .. } => true,
+        Workload::Hold { first } => first.is_some(),
+        Workload::Handshake | Workload::Abandon { .. } => false,
     };
     if !asks {
         return Outcomes::default();

@@ -20,9 +20,9 @@ use crate::cli::RunSuiteArgs;
 use crate::exit::{Ended, Failure};
 use crate::measure::Interrupt;
 use crate::suite::{CaseSpec, Suite};
-use block::Turn;
+use block::BlockRun;
 use cores::CoreMap;
-use prepare::{Bench, Ready};
+use prepare::{Bench, PreparedTarget};
 use state::{About, State};
 use telling::Telling;
 
@@ -120,12 +120,18 @@ fn whole(cell: &Cell, spec: &CaseSpec) -> bool {
 }
 
 /// One block of one target. A target that is not there any more is told as that; the others go on.
-pub(crate) fn block(spec: &CaseSpec, target: &mut Ready, bench: &Bench<'_>, state: &mut State, round: u32) {
+pub(crate) fn block(
+    spec: &CaseSpec,
+    target: &mut PreparedTarget,
+    bench: &Bench<'_>,
+    state: &mut State,
+    round: u32,
+) {
     let cell = state.cell(&spec.id, &target.name);
     if cell.state != CellState::Pending || cell.blocks.iter().any(|block| block.round == round) {
         return;
     }
-    let turn = Turn {
+    let turn = BlockRun {
         spec: &target.spec,
         whom: &target.whom,
         cores: &target.cores,

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use courser_load::failure::Class;
-use courser_load::plan::{Plan, Target};
+use courser_load::plan::{LoadTarget, Plan};
 use courser_load::run::{self, Run, Stop};
 use courser_load::tally::{Negotiated, Tally};
 
@@ -68,7 +68,7 @@ pub(crate) fn probe(plan: &Plan) -> Result<Option<Negotiated>, Failure> {
 
 /// A target that cannot be loaded at all is said so before the load; one that only answers wrongly is loaded: how often
 /// it does is a result.
-fn explain(class: &Class, tally: &Tally, target: &Target) -> Result<Option<Negotiated>, Failure> {
+fn explain(class: &Class, tally: &Tally, target: &LoadTarget) -> Result<Option<Negotiated>, Failure> {
     let address = target.addresses.first().map(ToString::to_string).unwrap_or_default();
     let detail = tally.failure_samples.first().cloned().unwrap_or_default();
     let told = |advice: &str| format!("{address}: {detail}; {advice}");

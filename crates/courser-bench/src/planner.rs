@@ -18,7 +18,7 @@ pub(crate) use model::{Check, Fitted, Model};
 pub(crate) use sentence::Question;
 
 /// A question, and all that is known about its answer.
-pub(crate) struct Planned {
+pub(crate) struct CorePlan {
     pub(crate) question: Question,
     pub(crate) model: Model,
     pub(crate) fitted: Fitted,
@@ -31,7 +31,7 @@ pub(crate) struct Planned {
 ///
 /// # Errors
 /// When the question is not understood, or nothing can be measured.
-pub(crate) fn plan(args: &PlanArgs) -> Result<Option<Planned>, Failure> {
+pub(crate) fn plan(args: &PlanArgs) -> Result<Option<CorePlan>, Failure> {
     let question: Question = args.question.parse().map_err(Failure::usage)?;
     let model = match &args.model {
         Some(path) => Some(Model::read(path).map_err(Failure::usage)?),
@@ -40,7 +40,7 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<Option<Planned>, Failure> {
     let Some(model) = model else { return Ok(None) };
     let fitted = model.fitted().map_err(Failure::System)?;
     let (cores, others) = answer::answer(&question, &model, &fitted).map_err(Failure::usage)?;
-    Ok(Some(Planned { question, model, fitted, cores, others }))
+    Ok(Some(CorePlan { question, model, fitted, cores, others }))
 }
 
 /// Measures a model, and keeps it where that was asked for.

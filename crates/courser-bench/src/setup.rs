@@ -4,9 +4,11 @@ use std::fs;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use courser_load::choice::{Choice, EngineChoice, ResumeChoice};
+use courser_load::choice::{ClientTlsOptions, EngineChoice, ResumeChoice};
 use courser_load::http::{BodyCheck, Expect, ExpectedStatus, Method, Rendered, Request};
-use courser_load::plan::{Close, Exchange, Model, Offered, Phases, Plan, Reuse, Security, Sockets, Target};
+use courser_load::plan::{
+    CloseMode, LoadTarget, Model, Offered, Phases, Plan, Reuse, Security, Sockets, Workload,
+};
 use courser_load::schedule::{Arrivals, Piece, Share};
 
 use crate::cli::{CloseArg, CommonArgs, EngineArg, RequestArgs, ResumeArg, RunArgs, SocketArgs, TlsArgs};
@@ -20,7 +22,7 @@ const AS_MANY_AS_FIT: Option<u32> = None;
 pub(crate) struct Intent {
     pub(crate) model: Model,
     pub(crate) reuse: u32,
-    pub(crate) exchange: Exchange,
+    pub(crate) exchange: Workload,
 }
 
 /// The plan of a run.
@@ -36,7 +38,7 @@ pub(crate) fn plan(url: &Url, intent: Intent, common: &CommonArgs) -> Result<Pla
         false => None,
     };
     Ok(Plan {
-        target: Target { addresses, security },
+        target: LoadTarget { addresses, security },
         model: intent.model,
         reuse,
         exchange: intent.exchange,
@@ -67,9 +69,9 @@ fn offered(steps: Vec<Piece>, run: &RunArgs) -> Offered {
 }
 
 /// What each connection does, as the request flags say.
-pub(crate) fn exchange(url: &Url, args: &RequestArgs) -> Result<Exchange, Failure> {
+pub(crate) fn exchange(url: &Url, args: &RequestArgs) -> Result<Workload, Failure> {
     if let Some(bytes) = args.echo {
-        return Ok(Exchange::Echo { bytes, count: args.requests });
+        return Ok(Workload::Echo { bytes, count: args.requests });
     }
     if matches!(url.scheme, Scheme::Tls | Scheme::Tcp) {
         let why = "an endpoint without http:// or https:// has no requests; give a URL, or --echo SIZE";
@@ -77,7 +79,7 @@ pub(crate) fn exchange(url: &Url, args: &RequestArgs) -> Result<Exchange, Failur
     }
     let (request, expect) = (Arc::new(request(url, args)?), Arc::new(expect(args)?));
     let count = if args.keepalive { AS_MANY_AS_FIT } else { Some(args.requests) };
-    Ok(Exchange::Http { request, expect, count })
+    Ok(Workload::Http { request, expect, count })
 }
 
 /// The plain request for a URL.
@@ -117,7 +119,7 @@ fn hash(hex: &str) -> Result<[u8; 32], Failure> {
 }
 
 fn security(url: &Url, tls: &TlsArgs, reuse: Reuse) -> Result<Security, Failure> {
-    let choice = Choice {
+    let choice = ClientTlsOptions {
         engine: engine(tls.engine),
         versions: tls.tls.clone(),
         suites: tls.suites.clone(),
@@ -164,11 +166,11 @@ fn resume(resume: ResumeArg) -> ResumeChoice {
     }
 }
 
-fn close(close: CloseArg) -> Close {
+fn close(close: CloseArg) -> CloseMode {
     match close {
-        CloseArg::CloseNotify => Close::CloseNotify,
-        CloseArg::Fin => Close::Fin,
-        CloseArg::Rst => Close::Reset,
+        CloseArg::CloseNotify => CloseMode::CloseNotify,
+        CloseArg::Fin => CloseMode::Fin,
+        CloseArg::Rst => CloseMode::Reset,
     }
 }
 
@@ -196,11 +198,11 @@ pub(crate) fn probe(plan: &Plan) -> Plan {
     const MOMENT: Duration = Duration::from_millis(99);
     let once = Offered { steps: vec![Piece::even(10.0, MOMENT)], arrivals: Arrivals::Even };
     let exchange = match &plan.exchange {
-        Exchange::Http { request, expect, .. } => {
-            Exchange::Http { request: Arc::clone(request), expect: Arc::clone(expect), count: Some(1) }
+        Workload::Http { request, expect, .. } => {
+            Workload::Http { request: Arc::clone(request), expect: Arc::clone(expect), count: Some(1) }
         }
-        Exchange::Echo { bytes, .. } => Exchange::Echo { bytes: *bytes, count: 1 },
-        _ => Exchange::Handshake,
+        Workload::Echo { bytes, .. } => Workload::Echo { bytes: *bytes, count: 1 },
+        _ => Workload::Handshake,
     };
     let phases = Phases {
         warm_up: Duration::ZERO,

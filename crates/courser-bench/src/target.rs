@@ -43,11 +43,11 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 /// The neutral specification: what is asked of every target alike.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct TargetSpec {
     /// TLS towards clients; none for clear text.
     pub(crate) tls: Option<Tls>,
     /// What holds where nothing is asked.
-    pub(crate) lane: TargetLane,
+    pub(crate) lane: Preset,
     /// Workers: threads or processes, as the target has them.
     pub(crate) workers: usize,
     /// The processors that it may use; empty for all.
@@ -85,7 +85,7 @@ pub(crate) struct Tls {
 
 /// What holds for everything that the specification does not name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TargetLane {
+pub(crate) enum Preset {
     /// The defaults of the package.
     Stock,
     /// What the program's documentation recommends for load.
@@ -144,7 +144,7 @@ impl std::error::Error for NotStarted {}
 ///
 /// # Errors
 /// When it is not installed, cannot do what is wanted, or does not come up.
-pub(crate) fn start(definition: &Definition, wanted: &Wanted) -> Result<Running, NotStarted> {
+pub(crate) fn start(definition: &Definition, wanted: &TargetSpec) -> Result<Running, NotStarted> {
     if definition.role == Role::Direct {
         return direct(definition, wanted);
     }
@@ -158,7 +158,7 @@ pub(crate) fn start(definition: &Definition, wanted: &Wanted) -> Result<Running,
 }
 
 /// Nothing is started: the first origin is the target.
-fn direct(definition: &Definition, wanted: &Wanted) -> Result<Running, NotStarted> {
+fn direct(definition: &Definition, wanted: &TargetSpec) -> Result<Running, NotStarted> {
     let cannot = |why: &str| NotStarted::Cannot(format!("{} cannot: {why}", definition.title));
     if wanted.tls.is_some() || wanted.backend_tls {
         return Err(cannot("it is the way to the origin without TLS"));
@@ -243,7 +243,7 @@ fn ourselves(
     })
 }
 
-impl Wanted {
+impl TargetSpec {
     /// The same, in words that hold wherever a program runs.
     fn absolute(&self) -> Result<Self, String> {
         let mut whole = self.clone();
@@ -278,7 +278,7 @@ impl Running {
     }
 }
 
-fn run(plan: Plan, wanted: &Wanted) -> Result<Running, String> {
+fn run(plan: Plan, wanted: &TargetSpec) -> Result<Running, String> {
     let commands: Vec<Vec<String>> = plan.commands.iter().map(|one| one.command.clone()).collect();
     let (pid, keeper) = keep(plan.commands, &wanted.cpus, &wanted.folder, &plan.addresses)?;
     let mut remarks = plan.remarks;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use courser_load::offered::Session;
-use courser_load::plan::{Exchange, Model, Offered, Phases, Plan, Reuse};
+use courser_load::plan::{Model, Offered, Phases, Plan, Reuse, Workload};
 use courser_load::run::Run;
 use courser_load::schedule::{Arrivals, Piece, Share};
 use courser_load::tally::{Negotiated, Tally};
@@ -77,9 +77,9 @@ fn within(
 fn exchange(plan: &Plan, moment: Duration) -> Plan {
     let rate = 0.99 / moment.as_secs_f64();
     let once = Offered { steps: vec![Piece::even(rate, moment)], arrivals: Arrivals::Even };
-    let count = |exchange: &Exchange| match exchange {
-        Exchange::Http { request, expect, .. } => {
-            Exchange::Http { request: request.clone(), expect: expect.clone(), count: Some(1) }
+    let count = |exchange: &Workload| match exchange {
+        Workload::Http { request, expect, .. } => {
+            Workload::Http { request: request.clone(), expect: expect.clone(), count: Some(1) }
         }
         other => other.clone(),
     };

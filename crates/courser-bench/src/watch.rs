@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::time::{Duration, SystemTime};
 
 use courser_load::plan::Plan;
-use courser_load::tally::Interval as Counted;
+use courser_load::tally::SecondTally;
 use courser_report::text;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -60,7 +60,7 @@ impl Watch {
         self.plan = Some(plan.clone());
     }
 
-    pub(crate) fn second(&mut self, number: usize, counted: &Counted) {
+    pub(crate) fn second(&mut self, number: usize, counted: &SecondTally) {
         let Some(plan) = &self.plan else { return };
         let interval = keep::interval(number, counted, plan, self.started);
         self.bar.set_position(number as u64 + 1);

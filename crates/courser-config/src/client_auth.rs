@@ -6,7 +6,7 @@ use crate::draft::{HostDraft, ListenerDraft};
 use crate::named::Named;
 use crate::problem::{Problem, Problems};
 use crate::read::Located;
-use crate::source::Origin;
+use crate::source::SourceSpan;
 
 /// Whether clients are asked for a certificate (RFC 8446, section 4.3.2; RFC 5246, section 7.4.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -61,7 +61,7 @@ fn unused(authorities: &[Located<PathBuf>]) -> Option<Problem> {
     Some(Problem::at(origin, message, Some(help.into())))
 }
 
-fn baseless(host: &HostDraft) -> Option<(Origin, Problem)> {
+fn baseless(host: &HostDraft) -> Option<(SourceSpan, Problem)> {
     let mode = host.client_auth.as_ref().filter(|_| asks(host) && host.client_ca.is_empty())?;
     let message = format!("client certificates are {}, but no authority is believed", mode.value.name());
     let help = "add `client_ca`, the certificate of the authority that issues them";

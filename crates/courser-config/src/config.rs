@@ -12,7 +12,7 @@ use crate::client_auth::ClientAuth;
 use crate::fleet::{FleetInterface, Network};
 use crate::named::Named;
 use crate::read::Located;
-use crate::source::Origin;
+use crate::source::SourceSpan;
 use crate::tls::{Group, Suite, TlsVersion};
 
 /// The whole configuration of one `courser` process.
@@ -25,7 +25,7 @@ pub struct Config {
     /// What several hosts share.
     pub fleet: Fleet,
     /// At least one.
-    pub listeners: Vec<Listener>,
+    pub listeners: Vec<ListenerConfig>,
 }
 
 /// What concerns the process as a whole.
@@ -114,7 +114,7 @@ impl Fleet {
 
 /// Where clients arrive, and what they are offered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listener {
+pub struct ListenerConfig {
     /// Unique among the listeners.
     pub name: String,
     /// What sessions are bound to: the configured name or, where there is none, the position among the listeners. The
@@ -130,14 +130,14 @@ pub struct Listener {
     pub handshake_timeout: Duration,
     /// Serves clients whose name belongs to no host. Its `name` is `default` and its `names` are empty. With
     /// [`UnknownName::Refuse`] its `backends` and `certificates` may be empty.
-    pub default: Host,
+    pub default: HostConfig,
     /// Virtual hosts in the order of the file; each has inherited what it does not say from `default`.
-    pub hosts: Vec<Host>,
+    pub hosts: Vec<HostConfig>,
 }
 
 /// What one group of server names is served with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Host {
+pub struct HostConfig {
     /// Unique in its listener; `default` is the listener's own.
     pub name: String,
     /// Server names in lower case, exact (`a.example`) or with a wildcard for one label (`*.a.example`).
@@ -188,7 +188,7 @@ pub struct CertificateFiles {
     /// The private key; the same file as `chain` where both stand in one.
     pub key: PathBuf,
     /// Where it was written, for [`Problem::at`](crate::Problem::at).
-    pub origin: Origin,
+    pub origin: SourceSpan,
 }
 
 /// Format of the connection log.

@@ -10,7 +10,7 @@ use crate::near::suggest;
 use crate::problem::{Problem, Problems};
 use crate::read::{self, Located, wrong_kind};
 use crate::settings::{FLEET, HOST_ONLY, LISTENER, PROCESS, SESSIONS, SHARED, with_defaults};
-use crate::source::Origin;
+use crate::source::SourceSpan;
 use crate::tls::{Group, Profile, Suite, TlsVersion};
 use crate::value::{Literal, Table, Value};
 
@@ -23,7 +23,7 @@ pub(crate) struct Draft {
 
 pub(crate) struct ListenerDraft {
     /// `None`: it was made of flags.
-    pub(crate) origin: Option<Origin>,
+    pub(crate) origin: Option<SourceSpan>,
     pub(crate) name: Option<Located<String>>,
     pub(crate) listen: Vec<Located<ListenAddress>>,
     pub(crate) backlog: u32,
@@ -37,7 +37,7 @@ pub(crate) struct ListenerDraft {
 
 #[derive(Clone)]
 pub(crate) struct HostDraft {
-    pub(crate) origin: Option<Origin>,
+    pub(crate) origin: Option<SourceSpan>,
     pub(crate) name: Option<Located<String>>,
     pub(crate) names: Vec<Located<String>>,
     pub(crate) certificates: Vec<CertificateFiles>,
@@ -112,7 +112,7 @@ impl Draft {
 }
 
 impl ListenerDraft {
-    pub(crate) fn new(origin: Option<Origin>) -> Self {
+    pub(crate) fn new(origin: Option<SourceSpan>) -> Self {
         let blank = Self {
             origin: origin.clone(),
             name: None,
@@ -134,7 +134,7 @@ impl ListenerDraft {
 }
 
 impl HostDraft {
-    fn new(origin: Option<Origin>) -> Self {
+    fn new(origin: Option<SourceSpan>) -> Self {
         let blank = Self {
             origin,
             name: None,
@@ -163,7 +163,7 @@ impl HostDraft {
     }
 
     /// A host of the listener that these are the settings of.
-    pub(crate) fn inherit(&self, origin: Origin) -> Self {
+    pub(crate) fn inherit(&self, origin: SourceSpan) -> Self {
         Self { origin: Some(origin), own_certificates: false, ..self.clone() }
     }
 }

@@ -9,7 +9,7 @@ use crate::document::apply;
 use crate::draft::{Draft, ListenerDraft};
 use crate::problem::{Problem, Problems};
 use crate::settings::{About, DefaultValue, FLEET, Flag, Kind, LISTENER, PROCESS, SESSIONS, SHARED, Scope};
-use crate::source::{Origin, Source};
+use crate::source::{Source, SourceSpan};
 use crate::value::{Entry, Literal, Table, Value};
 
 const CONFIG: &str = "config";
@@ -168,18 +168,18 @@ fn flatten(value: Value) -> Vec<Value> {
 }
 
 /// `--name value` as a text of its own, and in it the value.
-fn flag_origin(name: &str, value: Option<&str>) -> Origin {
+fn flag_origin(name: &str, value: Option<&str>) -> SourceSpan {
     let flag = format!("--{name}");
     let (text, start) = match value {
         Some(value) => (format!("{flag} {value}"), flag.len() + 1),
         None => (flag, 0),
     };
     let end = text.len();
-    Origin::new(&Arc::new(Source { file: None, text }), start..end)
+    SourceSpan::new(&Arc::new(Source { file: None, text }), start..end)
 }
 
 /// A flag's text as the value that a file would have.
-fn value(kind: Kind, origin: Origin, text: &str) -> Value {
+fn value(kind: Kind, origin: SourceSpan, text: &str) -> Value {
     let literal = match kind {
         Kind::Count => text.parse().map_or_else(|_| Literal::Text(text.to_owned()), Literal::Integer),
         Kind::List(_) => Literal::List(split(&origin, text)),
@@ -190,7 +190,7 @@ fn value(kind: Kind, origin: Origin, text: &str) -> Value {
 }
 
 /// The parts between commas, each with its place; an empty text is an empty list.
-fn split(origin: &Origin, text: &str) -> Vec<Value> {
+fn split(origin: &SourceSpan, text: &str) -> Vec<Value> {
     let mut start = 0;
     let mut values = Vec::new();
     for part in text.split(',').filter(|_| !text.is_empty()) {
@@ -202,7 +202,7 @@ fn split(origin: &Origin, text: &str) -> Vec<Value> {
 }
 
 /// `both.pem`, or `chain.pem,key=key.pem`.
-fn certificate(origin: &Origin, text: &str) -> Literal {
+fn certificate(origin: &SourceSpan, text: &str) -> Literal {
     let Some((chain, key)) = text.split_once(",key=") else { return Literal::Text(text.to_owned()) };
     let entry = |name: &str, text: &str, start: usize| {
         let origin = origin.part(start..start + text.len());

@@ -36,15 +36,15 @@ use clap::{ArgMatches, Command};
 pub use address::{BackendAddress, ListenAddress};
 pub use client_auth::ClientAuth;
 pub use config::{
-    CertificateFiles, Config, Fleet, Host, Listener, Log, OnTruncation, Process, SendProxy, Sessions,
-    UnknownName,
+    CertificateFiles, Config, Fleet, HostConfig, ListenerConfig, Log, OnTruncation, Process, SendProxy,
+    Sessions, UnknownName,
 };
 pub use fleet::{FleetInterface, Network};
 pub use named::Named;
 pub use problem::{Problem, Problems, Severity};
 pub use read::Located;
 pub use reference::{defaults_toml, reference_markdown};
-pub use source::Origin;
+pub use source::SourceSpan;
 pub use tls::{Group, Profile, Suite, TlsVersion};
 
 /// A valid configuration, and what is odd about it all the same.

@@ -6,7 +6,7 @@ use std::path::Path;
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet, normalize_untrusted_str};
 
-use crate::source::Origin;
+use crate::source::SourceSpan;
 
 /// Whether the program can start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,16 +25,16 @@ pub struct Problem {
     /// Lower case, no full stop.
     pub message: String,
     /// Where it was written, where there is such a place.
-    pub origin: Option<Origin>,
+    pub origin: Option<SourceSpan>,
     /// What to do about it.
     pub help: Option<String>,
     /// Another place that matters, and what stands there.
-    pub(crate) related: Option<(Origin, String)>,
+    pub(crate) related: Option<(SourceSpan, String)>,
 }
 
 impl Problem {
     /// An error at a place: also for what the program finds later, such as a certificate file that is none.
-    pub fn at(origin: &Origin, message: impl Into<String>, help: Option<String>) -> Self {
+    pub fn at(origin: &SourceSpan, message: impl Into<String>, help: Option<String>) -> Self {
         Self { origin: Some(origin.clone()), help, ..Self::nowhere(message) }
     }
 
@@ -53,7 +53,7 @@ impl Problem {
         Self { help: Some(help.into()), ..self }
     }
 
-    pub(crate) fn related(self, origin: &Origin, label: impl Into<String>) -> Self {
+    pub(crate) fn related(self, origin: &SourceSpan, label: impl Into<String>) -> Self {
         Self { related: Some((origin.clone(), label.into())), ..self }
     }
 
@@ -85,7 +85,7 @@ impl Problem {
     }
 }
 
-fn snippet(origin: &Origin) -> Snippet<'_, annotate_snippets::Annotation<'_>> {
+fn snippet(origin: &SourceSpan) -> Snippet<'_, annotate_snippets::Annotation<'_>> {
     match origin.file() {
         Some(file) => Snippet::source(origin.text()).path(file.to_string_lossy()),
         None => Snippet::source(origin.text()).path("command line"),
@@ -136,7 +136,7 @@ impl Problems {
 
     pub(crate) fn sort(&mut self) {
         self.list.sort_by_key(|problem| {
-            let file = problem.origin.as_ref().and_then(Origin::file);
+            let file = problem.origin.as_ref().and_then(SourceSpan::file);
             let place =
                 |file: &Path| (file.to_owned(), problem.origin.as_ref().map(|origin| origin.span().start));
             file.map(place)

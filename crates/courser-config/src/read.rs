@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::named::Named;
 use crate::near::{nearest, suggest};
 use crate::problem::{Problem, Problems};
-use crate::source::Origin;
+use crate::source::SourceSpan;
 use crate::units::{self, Unreadable};
 use crate::value::{Literal, Value};
 
@@ -16,7 +16,7 @@ pub struct Located<T> {
     /// It.
     pub value: T,
     /// Where it was written, for [`Problem::at`].
-    pub origin: Origin,
+    pub origin: SourceSpan,
 }
 
 pub(crate) fn boolean(value: &Value) -> Result<bool, Problems> {
@@ -170,7 +170,7 @@ pub(crate) fn located<T>(
     Ok(Located { value: read(value)?, origin: value.origin.clone() })
 }
 
-fn twice(item: &Value, first: &Origin) -> Problems {
+fn twice(item: &Value, first: &SourceSpan) -> Problems {
     let message = format!("`{}` stands in the list twice", item.written().trim_matches(['"', '\'']));
     Problem::at(&item.origin, message, None).related(first, "first here").into()
 }

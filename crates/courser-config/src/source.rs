@@ -17,12 +17,12 @@ pub(crate) struct Source {
 ///
 /// Cheap to clone; keeps the text it points into, so that a problem found much later can still show it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Origin {
+pub struct SourceSpan {
     source: Arc<Source>,
     span: Range<usize>,
 }
 
-impl Origin {
+impl SourceSpan {
     /// `span` is moved to the nearest character boundaries within the text.
     pub(crate) fn new(source: &Arc<Source>, span: Range<usize>) -> Self {
         let boundary =
@@ -79,14 +79,14 @@ impl Origin {
 }
 
 /// Without the text, which is the whole file.
-impl fmt::Debug for Origin {
+impl fmt::Debug for SourceSpan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Origin({self})")
     }
 }
 
 /// `courser.toml:12:3`, or the flag with its value.
-impl fmt::Display for Origin {
+impl fmt::Display for SourceSpan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.file() {
             Some(file) => {

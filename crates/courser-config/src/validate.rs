@@ -6,13 +6,13 @@ use std::time::Duration;
 use crate::Loaded;
 use crate::address::ListenAddress;
 use crate::client_auth::{self, ClientAuth};
-use crate::config::{Config, Fleet, Host, Listener, Sessions, UnknownName};
+use crate::config::{Config, Fleet, HostConfig, ListenerConfig, Sessions, UnknownName};
 use crate::draft::{Draft, HostDraft, ListenerDraft};
 use crate::named::Named;
 use crate::near::list;
 use crate::problem::{Problem, Problems};
 use crate::read::Located;
-use crate::source::Origin;
+use crate::source::SourceSpan;
 use crate::tls::{Group, Suite, TlsVersion};
 
 /// The configuration, or everything that is wrong with it: `problems` are those found so far.
@@ -261,11 +261,11 @@ const LONGEST_USER_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
 const DEFAULT_HOST: &str = "default";
 
-fn finish(index: usize, draft: ListenerDraft, problems: &mut Problems) -> Listener {
+fn finish(index: usize, draft: ListenerDraft, problems: &mut Problems) -> ListenerConfig {
     let name = listener_name(&draft);
     // No configured name has a space in it.
     let position = || format!("listener {}", index + 1);
-    Listener {
+    ListenerConfig {
         session_scope: draft.name.as_ref().map_or_else(position, |name| name.value.clone()),
         name: name.map_or_else(|| DEFAULT_HOST.to_owned(), |name| name.value),
         listen: draft.listen.into_iter().map(|address| address.value).collect(),
@@ -277,14 +277,14 @@ fn finish(index: usize, draft: ListenerDraft, problems: &mut Problems) -> Listen
     }
 }
 
-fn finish_host(draft: HostDraft, problems: &mut Problems) -> Host {
+fn finish_host(draft: HostDraft, problems: &mut Problems) -> HostConfig {
     let versions = versions(&draft);
     let suites = suites(&draft, &versions, problems);
     let groups = groups(&draft, &versions, problems);
     let names: Vec<String> = draft.names.into_iter().map(|name| name.value).collect();
     let name = draft.name.map(|name| name.value).or_else(|| names.first().cloned());
     let client_auth = draft.client_auth.map_or(ClientAuth::None, |mode| mode.value);
-    Host {
+    HostConfig {
         name: name.unwrap_or_else(|| DEFAULT_HOST.to_owned()),
         names,
         certificates: draft.certificates,
@@ -355,7 +355,7 @@ fn groups(draft: &HostDraft, versions: &[TlsVersion], problems: &mut Problems) -
     given.value.clone()
 }
 
-fn at(origin: Option<&Origin>, message: &str) -> Problem {
+fn at(origin: Option<&SourceSpan>, message: &str) -> Problem {
     match origin {
         Some(origin) => Problem::at(origin, message, None),
         None => Problem::nowhere(message),

@@ -7,12 +7,12 @@ use toml::Spanned;
 use toml::de::{DeInteger, DeString, DeTable, DeValue};
 
 use crate::problem::{Problem, Problems};
-use crate::source::{Origin, Source};
+use crate::source::{Source, SourceSpan};
 
 /// A value and where it was written.
 #[derive(Debug, Clone)]
 pub(crate) struct Value {
-    pub(crate) origin: Origin,
+    pub(crate) origin: SourceSpan,
     pub(crate) literal: Literal,
 }
 
@@ -32,14 +32,14 @@ pub(crate) enum Literal {
 /// A table in the order of its keys' names.
 #[derive(Debug, Clone)]
 pub(crate) struct Table {
-    pub(crate) origin: Origin,
+    pub(crate) origin: SourceSpan,
     pub(crate) entries: Vec<Entry>,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) key: String,
-    pub(crate) key_origin: Origin,
+    pub(crate) key_origin: SourceSpan,
     pub(crate) value: Value,
 }
 
@@ -52,12 +52,12 @@ impl Table {
         let source = Arc::new(Source { file: Some(path.to_owned()), text: text.to_owned() });
         let (table, errors) = DeTable::parse_recoverable(text);
         if errors.is_empty() {
-            let origin = Origin::new(&source, table.span());
+            let origin = SourceSpan::new(&source, table.span());
             return Ok(from_table(table.get_ref(), origin, &source));
         }
         let mut problems = Problems::default();
         for error in errors {
-            let origin = Origin::new(&source, error.span().unwrap_or(0..0));
+            let origin = SourceSpan::new(&source, error.span().unwrap_or(0..0));
             problems.push(Problem::at(&origin, error.message(), None));
         }
         Err(problems)
@@ -88,17 +88,17 @@ impl Value {
     }
 }
 
-fn from_table(table: &DeTable<'_>, origin: Origin, source: &Arc<Source>) -> Table {
+fn from_table(table: &DeTable<'_>, origin: SourceSpan, source: &Arc<Source>) -> Table {
     let entry = |(key, value): (&Spanned<DeString<'_>>, &Spanned<DeValue<'_>>)| Entry {
         key: key.get_ref().to_string(),
-        key_origin: Origin::new(source, key.span()),
+        key_origin: SourceSpan::new(source, key.span()),
         value: from_value(value, source),
     };
     Table { origin, entries: table.iter().map(entry).collect() }
 }
 
 fn from_value(value: &Spanned<DeValue<'_>>, source: &Arc<Source>) -> Value {
-    let origin = Origin::new(source, value.span());
+    let origin = SourceSpan::new(source, value.span());
     let literal = match value.get_ref() {
         DeValue::String(text) => Literal::Text(text.to_string()),
         DeValue::Integer(number) => Literal::Integer(integer(number)),

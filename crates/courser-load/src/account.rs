@@ -5,16 +5,16 @@ use std::time::Duration;
 use courser_tls::client::ClientConnection;
 
 use crate::channel::Channel;
-use crate::connection::{Shaken, Visit};
+use crate::connection::{Attempt, HandshakeTimes};
 use crate::failure::{Class, Failed};
 use crate::offered::Session;
 use crate::plan::Model;
-use crate::tally::{Ending, Negotiated, Tally, Times, Wire};
+use crate::tally::{Negotiated, PeerClose, Tally, Times, Wire};
 use crate::worker::Worker;
 
 /// Times of a transaction's answer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Answered {
+pub(crate) struct AnswerTimes {
     /// Whether it is the connection's first, whose time begins with the connect.
     pub(crate) first: bool,
     /// When it was asked for.
@@ -53,7 +53,7 @@ impl Worker {
     }
 
     /// A connection starts, with its first transaction.
-    pub(crate) fn attempt(&self, visit: &Visit) {
+    pub(crate) fn attempt(&self, visit: &Attempt) {
         self.books.borrow_mut().opened();
         self.books.borrow_mut().interval.attempted += 1;
         self.tally(visit.intended, |tally| {
@@ -66,7 +66,7 @@ impl Worker {
     }
 
     /// A further transaction of a connection.
-    pub(crate) fn attempt_again(&self, visit: &Visit) {
+    pub(crate) fn attempt_again(&self, visit: &Attempt) {
         visit.begun.set(self.now());
         self.books.borrow_mut().interval.attempted += 1;
         self.tally(visit.begun.get(), |tally| tally.attempted += 1);
@@ -75,9 +75,9 @@ impl Worker {
     /// The handshake is done at the client. Gives whether it was a resumption.
     pub(crate) fn shook(
         &self,
-        visit: &Visit,
+        visit: &Attempt,
         connected: Duration,
-        shaken: &Shaken,
+        shaken: &HandshakeTimes,
         channel: &Channel,
     ) -> bool {
         visit.handshake_bytes.set((shaken.bytes_out, shaken.bytes_in));
@@ -104,7 +104,7 @@ impl Worker {
     }
 
     /// A handshake for its own sake has succeeded; `heard`: when the server confirmed it, if it did.
-    pub(crate) fn confirmed(&self, visit: &Visit, heard: Option<Duration>) {
+    pub(crate) fn confirmed(&self, visit: &Attempt, heard: Option<Duration>) {
         let now = heard.unwrap_or_else(|| self.now());
         self.tally(visit.intended, |tally| {
             if let Some(heard) = heard {
@@ -116,7 +116,7 @@ impl Worker {
     }
 
     /// An answer has come, and it is the right one.
-    pub(crate) fn answered(&self, visit: &Visit, answered: Answered) {
+    pub(crate) fn answered(&self, visit: &Attempt, answered: AnswerTimes) {
         visit.transactions.set(visit.transactions.get() + 1);
         let now = self.now();
         let (intended, actual) =
@@ -140,19 +140,19 @@ impl Worker {
     }
 
     /// A client has gone away in the middle, as it was meant to.
-    pub(crate) fn abandoned(&self, visit: &Visit) {
+    pub(crate) fn abandoned(&self, visit: &Attempt) {
         let now = self.now();
         self.tally(visit.intended, |tally| tally.respond(now - visit.intended, now - visit.started));
         self.succeed(now - visit.intended);
     }
 
     /// How the server said goodbye.
-    pub(crate) fn parted(&self, visit: &Visit, ending: Ending) {
+    pub(crate) fn parted(&self, visit: &Attempt, ending: PeerClose) {
         self.tally(visit.intended, |tally| tally.endings.add(ending, 1));
     }
 
     /// The connection is over; what is left to count is on the wire.
-    pub(crate) fn weigh(&self, visit: &Visit, channel: &Channel) {
+    pub(crate) fn weigh(&self, visit: &Attempt, channel: &Channel) {
         {
             let interval = &mut self.books.borrow_mut().interval;
             interval.bytes_out += channel.bytes_out;
@@ -173,7 +173,7 @@ impl Worker {
     }
 
     /// The last account of a connection: what it fails, it fails here.
-    pub(crate) fn ended(&self, visit: &Visit, result: &Result<(), Failed>) {
+    pub(crate) fn ended(&self, visit: &Attempt, result: &Result<(), Failed>) {
         {
             let mut books = self.books.borrow_mut();
             books.in_flight -= 1;
@@ -225,7 +225,7 @@ impl Tally {
     }
 }
 
-fn sample(wire: &mut Wire, visit: &Visit, channel: &Channel) {
+fn sample(wire: &mut Wire, visit: &Attempt, channel: &Channel) {
     let Ok(tcp) = channel.stream().tcp_info() else { return };
     let (handshake_out, handshake_in) = visit.handshake_bytes.get();
     wire.connections += 1;

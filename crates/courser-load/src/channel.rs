@@ -7,7 +7,7 @@ use std::task::{Context, Waker};
 
 use courser_net::{Stream, Then};
 use courser_tls::State;
-use courser_tls::client::{ClientConnection, Purse};
+use courser_tls::client::{ClientConnection, ClientSessions};
 
 use crate::failure::{Failed, Step};
 
@@ -37,7 +37,7 @@ impl Buffers {
 
 /// What a read came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Came {
+pub(crate) enum ReadOutcome {
     /// Bytes: maybe plaintext, maybe the handshake has got on.
     Bytes,
     /// close_notify.
@@ -119,7 +119,7 @@ impl Channel {
     }
 
     /// What the client keeps for its next connection.
-    pub(crate) fn into_purse(self) -> Option<Purse> {
+    pub(crate) fn into_purse(self) -> Option<ClientSessions> {
         self.tls.map(ClientConnection::into_purse)
     }
 
@@ -179,7 +179,7 @@ impl Channel {
     }
 
     /// Waits for bytes and lets TLS have them.
-    pub(crate) async fn receive(&mut self, step: Step) -> Result<Came, Failed> {
+    pub(crate) async fn receive(&mut self, step: Step) -> Result<ReadOutcome, Failed> {
         self.settle();
         let Self { stream, received, buffers, .. } = self;
         let make_room = |received: &mut Vec<u8>| {
@@ -192,7 +192,7 @@ impl Channel {
         let read = poll_fn(|cx| stream.poll_read(cx, received, make_room)).await;
         let read = read.map_err(|error| Failed::socket(&error, step))?;
         self.bytes_in += read as u64;
-        if read == 0 { Ok(Came::End) } else { self.process() }
+        if read == 0 { Ok(ReadOutcome::End) } else { self.process() }
     }
 
     /// Gives back buffers that hold nothing.
@@ -210,7 +210,7 @@ impl Channel {
         }
     }
 
-    fn process(&mut self) -> Result<Came, Failed> {
+    fn process(&mut self) -> Result<ReadOutcome, Failed> {
         if self.plaintext.capacity() == 0 {
             self.plaintext = self.buffers.take();
         }
@@ -224,11 +224,11 @@ impl Channel {
                 self.received.drain(..progress.consumed);
                 self.handshaking = progress.state == State::Handshaking;
                 self.goodbye |= progress.state == State::PeerClosed;
-                if self.goodbye { Came::CloseNotify } else { Came::Bytes }
+                if self.goodbye { ReadOutcome::CloseNotify } else { ReadOutcome::Bytes }
             }
             None => {
                 self.plaintext.append(&mut self.received);
-                Came::Bytes
+                ReadOutcome::Bytes
             }
         };
         self.payload_in += (self.plaintext.len() - before) as u64;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fmt, fs};
 
-use courser_tls::client::{ClientTerms, Engine, Offer, Resume, ServerName, Trust};
+use courser_tls::client::{ClientTlsConfig, ClientTlsSpec, Engine, Resume, ServerName, Trust};
 use courser_tls::{Identity, names as tls_names};
 
 use crate::names::Names;
@@ -13,7 +13,7 @@ use crate::plan::Security;
 
 /// TLS as it was asked for. Empty lists stand for the engine's own.
 #[derive(Clone, Debug, Default)]
-pub struct Choice {
+pub struct ClientTlsOptions {
     /// `lean`, `real` or `foreign`.
     pub engine: EngineChoice,
     /// Versions by name.
@@ -66,7 +66,7 @@ pub enum ResumeChoice {
     SessionId,
 }
 
-impl Choice {
+impl ClientTlsOptions {
     /// Reads files and names into what connections need.
     ///
     /// # Errors
@@ -85,13 +85,13 @@ impl Choice {
             EngineChoice::Real => Engine::Real,
             EngineChoice::Foreign => Engine::Foreign,
         };
-        let terms = ClientTerms::new(engine, &offer).map_err(|why| BadChoice(why.to_string()))?;
+        let terms = ClientTlsConfig::new(engine, &offer).map_err(|why| BadChoice(why.to_string()))?;
         Ok(Security { terms, early_data: self.early_data, names: Arc::new(self.names()?), check })
     }
 
-    fn offer(&self) -> Result<Offer, BadChoice> {
+    fn offer(&self) -> Result<ClientTlsSpec, BadChoice> {
         let versions = codes(&self.versions, "version", tls_names::version_code, tls_names::versions())?;
-        Ok(Offer {
+        Ok(ClientTlsSpec {
             versions: if versions.is_empty() { self.default_versions() } else { versions },
             suites: codes(&self.suites, "cipher suite", tls_names::suite_code, tls_names::suites())?,
             groups: codes(&self.groups, "group", tls_names::group_code, tls_names::groups())?,
@@ -111,7 +111,7 @@ impl Choice {
 
     /// Session IDs are TLS 1.2's alone.
     fn default_versions(&self) -> Vec<u16> {
-        if self.resume == ResumeChoice::SessionId { vec![0x0303] } else { Offer::default().versions }
+        if self.resume == ResumeChoice::SessionId { vec![0x0303] } else { ClientTlsSpec::default().versions }
     }
 
     fn identity(&self) -> Result<Option<Identity>, BadChoice> {

@@ -5,20 +5,20 @@ use std::future::Future;
 use std::time::Duration;
 
 use courser_net::{Stream, Then};
-use courser_tls::client::{ClientConnection, Purse, ServerName};
+use courser_tls::client::{ClientConnection, ClientSessions, ServerName};
 use tokio::time::timeout;
 
-use crate::channel::{Came, Channel};
+use crate::channel::{Channel, ReadOutcome};
 use crate::exchange;
 use crate::failure::{Class, Failed, Step};
 use crate::offered::Session;
-use crate::plan::{Close, Exchange};
+use crate::plan::{CloseMode, Workload};
 use crate::worker::Worker;
 
 /// A client: what it keeps from connection to connection.
 pub(crate) struct Client {
     pub(crate) name: Option<ServerName>,
-    pub(crate) purse: Purse,
+    pub(crate) purse: ClientSessions,
     /// Which it is: with this address of several it begins.
     pub(crate) number: u64,
     /// Connections made.
@@ -27,7 +27,7 @@ pub(crate) struct Client {
 
 /// A connection as it is accounted for. Times are from the start of the run.
 #[derive(Debug)]
-pub(crate) struct Visit {
+pub(crate) struct Attempt {
     /// When it was meant to start.
     pub(crate) intended: Duration,
     /// Whether that was fixed in advance.
@@ -52,7 +52,7 @@ pub(crate) struct Visit {
 
 /// Times of a handshake, and its bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shaken {
+pub(crate) struct HandshakeTimes {
     pub(crate) server_hello: Duration,
     pub(crate) done: Duration,
     pub(crate) bytes_out: u64,
@@ -63,7 +63,7 @@ pub(crate) struct Shaken {
 /// Connects, does what a connection is for, closes, and accounts for it. `intended`: when it was meant to start, if
 /// that was fixed in advance.
 pub(crate) async fn visit(worker: &Worker, client: &mut Client, intended: Option<Duration>) {
-    let visit = Visit::new(worker, intended, client.used > 0);
+    let visit = Attempt::new(worker, intended, client.used > 0);
     worker.attempt(&visit);
     let account = Account { worker, visit: &visit };
     let mut slot = None;
@@ -78,7 +78,7 @@ pub(crate) async fn visit(worker: &Worker, client: &mut Client, intended: Option
 /// Sees to it that every connection is accounted for, also one that is dropped at the end of the run.
 struct Account<'v> {
     worker: &'v Worker,
-    visit: &'v Visit,
+    visit: &'v Attempt,
 }
 
 impl Account<'_> {
@@ -99,14 +99,14 @@ impl Drop for Account<'_> {
 async fn steps(
     worker: &Worker,
     client: &mut Client,
-    visit: &Visit,
+    visit: &Attempt,
     slot: &mut Option<Channel>,
 ) -> Result<(), Failed> {
     let stream = connect(worker, client).await?;
     let connected = worker.now();
     let (tls, has_session) = secure(worker, client)?;
     let channel = slot.insert(Channel::new(stream, tls, &worker.buffers));
-    if let Exchange::Abandon { after } = worker.plan.exchange {
+    if let Workload::Abandon { after } = worker.plan.exchange {
         return abandon(worker, visit, channel, has_session, after).await;
     }
     if channel.is_handshaking() {
@@ -116,7 +116,7 @@ async fn steps(
     exchange::exchange(worker, visit, channel).await
 }
 
-impl Visit {
+impl Attempt {
     fn new(worker: &Worker, intended: Option<Duration>, returns: bool) -> Self {
         let started = worker.now();
         let begun = intended.unwrap_or(started);
@@ -154,7 +154,7 @@ impl Visit {
 /// Bounds a part of the connection's life, and says in which step it was when its time was over.
 pub(crate) async fn within<T>(
     worker: &Worker,
-    visit: &Visit,
+    visit: &Attempt,
     part: impl Future<Output = Result<T, Failed>>,
 ) -> Result<T, Failed> {
     timeout(worker.plan.phases.timeout, part).await.unwrap_or_else(|_| Err(Failed::timeout(visit.step.get())))
@@ -181,14 +181,14 @@ fn secure(worker: &Worker, client: &mut Client) -> Result<(Option<ClientConnecti
 
 async fn handshake(
     worker: &Worker,
-    visit: &Visit,
+    visit: &Attempt,
     channel: &mut Channel,
     has_session: bool,
-) -> Result<Shaken, Failed> {
+) -> Result<HandshakeTimes, Failed> {
     let offered = send_hello(worker, visit, channel, has_session).await?;
     let mut server_hello = None;
     while channel.is_handshaking() {
-        if channel.receive(visit.step.get()).await? != Came::Bytes {
+        if channel.receive(visit.step.get()).await? != ReadOutcome::Bytes {
             return Err(Failed::truncated(visit.step.get()));
         }
         server_hello.get_or_insert_with(|| worker.now());
@@ -199,7 +199,7 @@ async fn handshake(
     }
     let done = worker.now();
     let server_hello = server_hello.unwrap_or(done);
-    Ok(Shaken {
+    Ok(HandshakeTimes {
         server_hello,
         done,
         bytes_out: channel.bytes_out + channel.queued(),
@@ -211,7 +211,7 @@ async fn handshake(
 /// Sends the ClientHello if it offers what was asked.
 async fn send_hello(
     worker: &Worker,
-    visit: &Visit,
+    visit: &Attempt,
     channel: &mut Channel,
     has_session: bool,
 ) -> Result<Session, Failed> {
@@ -219,7 +219,7 @@ async fn send_hello(
     let hello = channel.hello()?;
     let offered = worker.check(hello, has_session).map_err(|why| Failed::new(Class::WrongOffer, why))?;
     if worker.sends_early()
-        && let Exchange::Http { request, count, .. } = &worker.plan.exchange
+        && let Workload::Http { request, count, .. } = &worker.plan.exchange
     {
         channel.send_early(request.bytes(exchange::then(*count, 1)));
     }
@@ -229,7 +229,7 @@ async fn send_hello(
 
 async fn abandon(
     worker: &Worker,
-    visit: &Visit,
+    visit: &Attempt,
     channel: &mut Channel,
     has_session: bool,
     after: Duration,
@@ -240,7 +240,7 @@ async fn abandon(
     if !after.is_zero() {
         tokio::time::sleep(after).await;
     }
-    if worker.plan.close == Close::Reset {
+    if worker.plan.close == CloseMode::Reset {
         channel.stream().reset_on_close();
     }
     visit.answered.set(true);
@@ -249,7 +249,7 @@ async fn abandon(
 }
 
 /// After the last step: the purse goes back to the client; after a failure the alert goes out if it can.
-fn settle(worker: &Worker, client: &mut Client, visit: &Visit, mut channel: Channel, failed: bool) {
+fn settle(worker: &Worker, client: &mut Client, visit: &Attempt, mut channel: Channel, failed: bool) {
     if failed {
         channel.try_flush();
     }

@@ -3,24 +3,24 @@
 
 use courser_net::Then;
 
-use crate::account::Answered;
-use crate::channel::{Came, Channel};
-use crate::connection::{Visit, within};
+use crate::account::AnswerTimes;
+use crate::channel::{Channel, ReadOutcome};
+use crate::connection::{Attempt, within};
 use crate::failure::{Class, Failed, Step};
 use crate::http::{self, Answer, Expect, Rendered, WrongAnswer};
-use crate::plan::{Close, Exchange};
-use crate::tally::Ending;
+use crate::plan::{CloseMode, Workload};
+use crate::tally::PeerClose;
 use crate::worker::Worker;
 
 /// Does what the connection is for, and ends it.
-pub(crate) async fn exchange(worker: &Worker, visit: &Visit, channel: &mut Channel) -> Result<(), Failed> {
+pub(crate) async fn exchange(worker: &Worker, visit: &Attempt, channel: &mut Channel) -> Result<(), Failed> {
     match &worker.plan.exchange {
-        Exchange::Handshake => return confirm(worker, visit, channel).await,
-        Exchange::Http { request, expect, count } => {
+        Workload::Handshake => return confirm(worker, visit, channel).await,
+        Workload::Http { request, expect, count } => {
             requests(worker, visit, channel, request, expect, *count).await?;
         }
-        Exchange::Echo { bytes, count } => echoes(worker, visit, channel, *bytes, *count).await?,
-        Exchange::Hold { first } => {
+        Workload::Echo { bytes, count } => echoes(worker, visit, channel, *bytes, *count).await?,
+        Workload::Hold { first } => {
             if let Some((request, expect)) = first {
                 let mut answer = Answer::new(expect, request.method());
                 let asked = ask(worker, visit, channel, request.bytes(http::Then::KeepAlive), &mut answer);
@@ -28,22 +28,22 @@ pub(crate) async fn exchange(worker: &Worker, visit: &Visit, channel: &mut Chann
             }
             return hold(worker, visit, channel).await;
         }
-        Exchange::Abandon { .. } => {}
+        Workload::Abandon { .. } => {}
     }
     close(worker, visit, channel).await
 }
 
 /// Says goodbye with the Finished and reads to the server's end: whatever TLS record comes is its confirmation, and
 /// tickets come before it (RFC 8446, section 4.6.1).
-async fn confirm(worker: &Worker, visit: &Visit, channel: &mut Channel) -> Result<(), Failed> {
+async fn confirm(worker: &Worker, visit: &Attempt, channel: &mut Channel) -> Result<(), Failed> {
     visit.at(Step::Confirmation);
     let close = worker.plan.close;
-    if close == Close::CloseNotify {
+    if close == CloseMode::CloseNotify {
         channel.send_close_notify()?;
     }
-    let then = if close == Close::Reset { Then::Wait } else { Then::Shutdown };
+    let then = if close == CloseMode::Reset { Then::Wait } else { Then::Shutdown };
     channel.flush(then, Step::Confirmation).await?;
-    if close == Close::Reset {
+    if close == CloseMode::Reset {
         channel.stream().reset_on_close();
         worker.confirmed(visit, None);
     } else {
@@ -58,28 +58,28 @@ async fn confirm(worker: &Worker, visit: &Visit, channel: &mut Channel) -> Resul
 /// Reads until the server has closed.
 async fn read_to_end(
     worker: &Worker,
-    visit: &Visit,
+    visit: &Attempt,
     channel: &mut Channel,
     confirms: bool,
-) -> Result<Ending, Failed> {
+) -> Result<PeerClose, Failed> {
     let mut first = confirms;
     loop {
         let came = channel.receive(visit.step()).await?;
         if std::mem::take(&mut first) {
-            worker.confirmed(visit, (came != Came::End).then(|| worker.now()));
+            worker.confirmed(visit, (came != ReadOutcome::End).then(|| worker.now()));
             visit.answered.set(true);
         }
         match came {
-            Came::Bytes | Came::CloseNotify => channel.plaintext.clear(),
-            Came::End if channel.goodbye => return Ok(Ending::CloseNotify),
-            Came::End => return Ok(Ending::Fin),
+            ReadOutcome::Bytes | ReadOutcome::CloseNotify => channel.plaintext.clear(),
+            ReadOutcome::End if channel.goodbye => return Ok(PeerClose::CloseNotify),
+            ReadOutcome::End => return Ok(PeerClose::Fin),
         }
     }
 }
 
 async fn requests(
     worker: &Worker,
-    visit: &Visit,
+    visit: &Attempt,
     channel: &mut Channel,
     request: &Rendered,
     expect: &Expect,
@@ -108,7 +108,7 @@ pub(crate) fn then(count: Option<u32>, number: u32) -> http::Then {
 /// One request and its answer: one transaction.
 async fn ask(
     worker: &Worker,
-    visit: &Visit,
+    visit: &Attempt,
     channel: &mut Channel,
     request: &[u8],
     answer: &mut Answer,
@@ -134,13 +134,13 @@ async fn ask(
                 break;
             }
         }
-        if came != Came::Bytes {
+        if came != ReadOutcome::Bytes {
             answer.end().map_err(|why| ended(why, visit.step()))?;
             break;
         }
     }
     visit.answered.set(true);
-    worker.answered(visit, Answered { first, asked, heard, first_byte });
+    worker.answered(visit, AnswerTimes { first, asked, heard, first_byte });
     Ok(())
 }
 
@@ -154,7 +154,7 @@ fn ended(why: WrongAnswer, step: Step) -> Failed {
 
 async fn echoes(
     worker: &Worker,
-    visit: &Visit,
+    visit: &Attempt,
     channel: &mut Channel,
     bytes: usize,
     count: u32,
@@ -170,7 +170,7 @@ async fn echoes(
 }
 
 /// Bytes there and back. They are sent in pieces, so that neither side's buffers have to hold all of them.
-async fn echo(worker: &Worker, visit: &Visit, channel: &mut Channel, sent: &[u8]) -> Result<(), Failed> {
+async fn echo(worker: &Worker, visit: &Attempt, channel: &mut Channel, sent: &[u8]) -> Result<(), Failed> {
     const PIECE: usize = 64 * 1024;
     let first = visit.begun.get() == visit.intended;
     let asked = worker.now();
@@ -181,7 +181,7 @@ async fn echo(worker: &Worker, visit: &Visit, channel: &mut Channel, sent: &[u8]
         channel.send(piece)?;
         channel.flush(Then::Wait, Step::Answer).await?;
         while channel.plaintext.len() < piece.len() {
-            if channel.receive(Step::Answer).await? != Came::Bytes {
+            if channel.receive(Step::Answer).await? != ReadOutcome::Bytes {
                 return Err(Failed::truncated(Step::Answer));
             }
             first_byte.get_or_insert_with(|| worker.now());
@@ -192,18 +192,18 @@ async fn echo(worker: &Worker, visit: &Visit, channel: &mut Channel, sent: &[u8]
         channel.plaintext.clear();
     }
     visit.answered.set(true);
-    worker.answered(visit, Answered { first, asked, heard: first_byte, first_byte });
+    worker.answered(visit, AnswerTimes { first, asked, heard: first_byte, first_byte });
     Ok(())
 }
 
 /// Waits until the run ends and drops the connection, or the server ends it first.
-async fn hold(worker: &Worker, visit: &Visit, channel: &mut Channel) -> Result<(), Failed> {
+async fn hold(worker: &Worker, visit: &Attempt, channel: &mut Channel) -> Result<(), Failed> {
     channel.flush(Then::Wait, Step::Confirmation).await?;
     if !visit.answered.replace(true) {
         worker.confirmed(visit, Some(worker.now()));
     }
     worker.hold();
-    while channel.receive(Step::Answer).await? == Came::Bytes {
+    while channel.receive(Step::Answer).await? == ReadOutcome::Bytes {
         channel.plaintext.clear();
     }
     worker.release();
@@ -212,24 +212,24 @@ async fn hold(worker: &Worker, visit: &Visit, channel: &mut Channel) -> Result<(
 
 /// The server closes first where the last request has asked it to, so that the wait for stray segments (TIME_WAIT) is
 /// with it and local ports are free again at once.
-async fn close(worker: &Worker, visit: &Visit, channel: &mut Channel) -> Result<(), Failed> {
-    if worker.plan.close == Close::Reset {
+async fn close(worker: &Worker, visit: &Attempt, channel: &mut Channel) -> Result<(), Failed> {
+    if worker.plan.close == CloseMode::Reset {
         channel.stream().reset_on_close();
-        worker.parted(visit, Ending::NotAwaited);
+        worker.parted(visit, PeerClose::NotAwaited);
         return Ok(());
     }
-    if matches!(worker.plan.exchange, Exchange::Echo { .. }) {
+    if matches!(worker.plan.exchange, Workload::Echo { .. }) {
         say_goodbye(worker, channel).await?;
         channel.shutdown();
     }
     // The answer is there; how the server says goodbye is counted, and is no failure.
     let ending = match within(worker, visit, read_to_end(worker, visit, channel, false)).await {
         Ok(ending) => ending,
-        Err(Failed { class: Class::Reset(_), .. }) => Ending::Reset,
-        Err(_) => Ending::NotAwaited,
+        Err(Failed { class: Class::Reset(_), .. }) => PeerClose::Reset,
+        Err(_) => PeerClose::NotAwaited,
     };
     worker.parted(visit, ending);
-    if ending != Ending::Reset {
+    if ending != PeerClose::Reset {
         // The server may have closed for good.
         let _ = say_goodbye(worker, channel).await;
     }
@@ -238,7 +238,7 @@ async fn close(worker: &Worker, visit: &Visit, channel: &mut Channel) -> Result<
 
 /// Servers throw a session away whose connection ended without close_notify (RFC 5246, section 7.2.1; OpenSSL does).
 async fn say_goodbye(worker: &Worker, channel: &mut Channel) -> Result<(), Failed> {
-    if worker.plan.close == Close::CloseNotify {
+    if worker.plan.close == CloseMode::CloseNotify {
         channel.send_close_notify()?;
     }
     channel.flush(Then::Shutdown, Step::Answer).await

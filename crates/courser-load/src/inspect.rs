@@ -26,7 +26,7 @@ pub use prober::InspectError;
 pub use resumption::{EarlyData, Resumption};
 pub use rows::Row;
 pub use served::{ClientKind, Served};
-pub use target::{Target, TargetError};
+pub use target::{InspectedEndpoint, TargetError};
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -86,7 +86,7 @@ pub struct Inspection {
 ///
 /// # Errors
 /// When it cannot be reached, or does not speak TLS as far as we do. What fails later counts as refused.
-pub fn inspect(target: &Target, options: &Options) -> Result<Inspection, InspectError> {
+pub fn inspect(target: &InspectedEndpoint, options: &Options) -> Result<Inspection, InspectError> {
     let mut prober = Prober::reach(target, options)?;
     let (versions, asks_certificate) = negotiation::versions(&mut prober)?;
     let retry = negotiation::retry(&mut prober, &versions)?;
@@ -109,7 +109,10 @@ pub fn inspect(target: &Target, options: &Options) -> Result<Inspection, Inspect
 }
 
 /// Asks several endpoints, [`Options::parallel`] at a time; the answers are in the order of the targets.
-pub fn inspect_all(targets: &[Target], options: &Options) -> Vec<Result<Inspection, InspectError>> {
+pub fn inspect_all(
+    targets: &[InspectedEndpoint],
+    options: &Options,
+) -> Vec<Result<Inspection, InspectError>> {
     let next = AtomicUsize::new(0);
     let answers = Mutex::new(Vec::new());
     let work = || {

@@ -126,22 +126,29 @@ fn session(hello: &ClientHello<'_>) -> Session {
 
 #[cfg(test)]
 mod tests {
-    use courser_tls::client::{ClientConnection, ClientTerms, Engine, Offer, Purse, ServerName};
+    use courser_tls::client::{
+        ClientConnection, ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine, ServerName,
+    };
 
     use super::*;
 
     /// The ClientHello of a new client of the lean engine.
-    fn hello(offer: &Offer) -> Vec<u8> {
-        let terms = ClientTerms::new(Engine::Lean, offer).expect("the engine has it");
+    fn hello(offer: &ClientTlsSpec) -> Vec<u8> {
+        let terms = ClientTlsConfig::new(Engine::Lean, offer).expect("the engine has it");
         let name = ServerName::parse("server.example").expect("a name");
-        let mut client = ClientConnection::new(&terms, &name, Purse::default()).expect("a client");
+        let mut client = ClientConnection::new(&terms, &name, ClientSessions::default()).expect("a client");
         let mut hello = Vec::new();
         client.process(&mut [], &mut Vec::new(), &mut hello).expect("a ClientHello");
         hello
     }
 
-    fn offer() -> Offer {
-        Offer { versions: vec![0x0304], suites: vec![0x1301], groups: vec![0x0017], ..Offer::default() }
+    fn offer() -> ClientTlsSpec {
+        ClientTlsSpec {
+            versions: vec![0x0304],
+            suites: vec![0x1301],
+            groups: vec![0x0017],
+            ..ClientTlsSpec::default()
+        }
     }
 
     fn check() -> Check {
@@ -152,7 +159,7 @@ mod tests {
     #[test]
     fn what_is_offered_as_asked_passes() {
         assert_eq!(check().offer(&hello(&offer()), false), Ok(Session::None));
-        let old = Offer { versions: vec![0x0303], suites: vec![0xc02b], ..offer() };
+        let old = ClientTlsSpec { versions: vec![0x0303], suites: vec![0xc02b], ..offer() };
         let asked = Check { versions: vec![0x0303], ..Check::default() };
         assert_eq!(asked.offer(&hello(&old), false), Ok(Session::None));
     }

@@ -40,7 +40,7 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
 pub use courser_net::Address;
-use courser_net::{Socket, limits};
+use courser_net::{ListenSocket, limits};
 use tokio::sync::watch;
 
 use worker::Worker;
@@ -89,7 +89,7 @@ pub enum Mode {
 
 /// A running origin; dropping it closes its sockets and every connection.
 #[derive(Debug)]
-pub struct Origin {
+pub struct OriginServer {
     addresses: Vec<Address>,
     threads: Vec<i32>,
     counters: Vec<Arc<Counters>>,
@@ -108,7 +108,7 @@ pub struct Counts {
     pub refused: u64,
 }
 
-impl Origin {
+impl OriginServer {
     /// Listens on all `addresses` and serves them; port 0 takes a free port. It accepts connections when this returns.
     ///
     /// # Errors
@@ -117,11 +117,11 @@ impl Origin {
         // A connection is a descriptor; where they cannot be raised, `accept` will wait.
         limits::raise_descriptors();
         let count = settings.threads.max(1);
-        let mut sockets: Vec<Vec<Socket>> = (0..count).map(|_| Vec::new()).collect();
+        let mut sockets: Vec<Vec<ListenSocket>> = (0..count).map(|_| Vec::new()).collect();
         let mut bound = Vec::new();
         for address in addresses {
             let listen = |error| OriginError::Listen { address: address.clone(), error };
-            let opened = Socket::open(address, true, settings.backlog, count).map_err(listen)?;
+            let opened = ListenSocket::open(address, true, settings.backlog, count).map_err(listen)?;
             bound.extend(opened.first().map(|socket| socket.address().clone()));
             sockets.iter_mut().zip(opened).for_each(|(own, socket)| own.push(socket));
         }
@@ -171,7 +171,7 @@ impl Origin {
         self.end()
     }
 
-    fn start(&mut self, sockets: Vec<Socket>, settings: &Settings) -> Result<(), OriginError> {
+    fn start(&mut self, sockets: Vec<ListenSocket>, settings: &Settings) -> Result<(), OriginError> {
         let index = self.running.len();
         let counters = Arc::new(Counters::default());
         let worker = Worker {
@@ -210,7 +210,7 @@ impl Origin {
     }
 }
 
-impl Drop for Origin {
+impl Drop for OriginServer {
     fn drop(&mut self) {
         // Whoever wants to know calls `stop`.
         let _ = self.end();

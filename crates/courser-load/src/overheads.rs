@@ -18,12 +18,12 @@ mod server;
 
 use std::fmt;
 
-use courser_stats::{Interval, interval};
-use courser_tls::{Failure, IdentityError, TermsError, names};
+use courser_stats::{ConfidenceInterval, interval};
+use courser_tls::{Failure, IdentityError, TlsConfigError, names};
 
 use crate::primitives::median;
 use batch::Spent;
-use lane::Lane;
+use lane::InProcessPair;
 
 /// Whose both ends are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -128,7 +128,7 @@ pub struct Cost {
     /// The server's, microseconds.
     pub server_us: f64,
     /// 95 % interval of their sum; none of too few connections.
-    pub interval: Option<Interval>,
+    pub interval: Option<ConfidenceInterval>,
 }
 
 impl Cost {
@@ -162,7 +162,7 @@ pub fn measure(options: &Options, mut progress: impl FnMut(usize, usize)) -> Res
     progress(done, total);
     let mut rows = Vec::new();
     for (&Suite { code: suite, version, .. }, key) in kinds {
-        let lane = Lane::new(options.library, version, suite, key)?;
+        let lane = InProcessPair::new(options.library, version, suite, key)?;
         for &bytes in &options.bytes {
             let mut cost = |resume| {
                 let batches = lane.run(resume, bytes, options.number);
@@ -250,7 +250,7 @@ pub enum Error {
     /// The server has no key.
     Key(IdentityError),
     /// A library does not take a suite.
-    Terms(TermsError),
+    Terms(TlsConfigError),
     /// A connection went wrong.
     Connection {
         /// Suite that was asked for.

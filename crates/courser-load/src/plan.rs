@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use courser_tls::client::ClientTerms;
+use courser_tls::client::ClientTlsConfig;
 
 use crate::http::{Expect, Rendered};
 use crate::names::Names;
@@ -15,15 +15,15 @@ use crate::schedule::{Arrivals, Piece, Share};
 #[derive(Clone)]
 pub struct Plan {
     /// Whom.
-    pub target: Target,
+    pub target: LoadTarget,
     /// How connections arrive.
     pub model: Model,
     /// How often a client comes back with its TLS session.
     pub reuse: Reuse,
     /// What a connection is for.
-    pub exchange: Exchange,
+    pub exchange: Workload,
     /// How a connection ends.
-    pub close: Close,
+    pub close: CloseMode,
     /// Sockets.
     pub sockets: Sockets,
     /// Phases around the steady one.
@@ -38,7 +38,7 @@ pub struct Plan {
 
 /// Whom to load.
 #[derive(Clone)]
-pub struct Target {
+pub struct LoadTarget {
     /// Where it listens. With several, each connection of a client goes to the next one.
     pub addresses: Vec<SocketAddr>,
     /// TLS, or none.
@@ -49,7 +49,7 @@ pub struct Target {
 #[derive(Clone)]
 pub struct Security {
     /// What is offered.
-    pub terms: ClientTerms,
+    pub terms: ClientTlsConfig,
     /// Whether the first request is sent as early data where the session allows it (RFC 8446, section 2.3).
     pub early_data: bool,
     /// Server names.
@@ -91,7 +91,7 @@ pub enum Reuse {
 
 /// What a connection is for.
 #[derive(Clone, Debug)]
-pub enum Exchange {
+pub enum Workload {
     /// The handshake alone, up to the server's confirmation.
     Handshake,
     /// HTTP requests, so many; `None`: as many as fit into the run.
@@ -124,7 +124,7 @@ pub enum Exchange {
 
 /// How a connection ends, once its exchange is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Close {
+pub enum CloseMode {
     /// close_notify and FIN, then wait for the server's FIN.
     CloseNotify,
     /// FIN without close_notify, then wait for the server's FIN.
@@ -163,7 +163,7 @@ pub struct Phases {
 
 /// A stretch of the steady phase whose counts are kept apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Window {
+pub struct MeasurementWindow {
     /// From the start of the run.
     pub from: Duration,
     /// From the start of the run.
@@ -184,15 +184,15 @@ impl Plan {
     }
 
     /// The windows that count.
-    pub fn windows(&self) -> Vec<Window> {
+    pub fn windows(&self) -> Vec<MeasurementWindow> {
         let mut from = self.phases.warm_up + self.phases.ramp;
         let (Model::Sessions(offered) | Model::Connections(offered)) = &self.model else {
-            return vec![Window { from, to: from + self.phases.steady, rate: None }];
+            return vec![MeasurementWindow { from, to: from + self.phases.steady, rate: None }];
         };
         let mut windows = Vec::new();
         for step in &offered.steps {
             let rate = Some(f64::midpoint(step.from, step.to));
-            windows.push(Window { from, to: from + step.length, rate });
+            windows.push(MeasurementWindow { from, to: from + step.length, rate });
             from += step.length;
         }
         windows

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use courser_stats::{Interval, interval};
+use courser_stats::{ConfidenceInterval, interval};
 pub use courser_tls::primitives::{Family, library_version};
 use courser_tls::primitives::{Operation, Primitive};
 
@@ -32,7 +32,7 @@ pub struct Figure {
     /// Processor time of one, microseconds: the median of the rounds.
     pub us: f64,
     /// 95 % interval of `us`, by resampling the rounds.
-    pub interval: Interval,
+    pub interval: ConfidenceInterval,
     /// Operations behind the figure.
     pub operations: u64,
 }
@@ -190,7 +190,7 @@ mod tests {
             bytes: Some(1024),
             per_second: 2000.0,
             us: 500.0,
-            interval: Interval { low: 499.0, high: 501.0 },
+            interval: ConfidenceInterval { low: 499.0, high: 501.0 },
             operations: 100,
         };
         assert_eq!(figure.bytes_per_second(), Some(2_048_000.0));

@@ -22,7 +22,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use courser_net::{Address, Listener, Socket, limits};
+use courser_net::{Address, AsyncListener, ListenSocket, limits};
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::task::spawn_local;
 
@@ -47,7 +47,7 @@ const REST: Duration = Duration::from_millis(50);
 /// A relay that listens and has not been run.
 #[derive(Debug)]
 pub struct Relay {
-    socket: Socket,
+    socket: ListenSocket,
     to: SocketAddr,
     rtt: Duration,
 }
@@ -58,7 +58,7 @@ impl Relay {
     /// # Errors
     /// When the address cannot be had.
     pub fn bind(listen: SocketAddr, to: SocketAddr, rtt: Duration) -> io::Result<Self> {
-        let socket = Socket::open(&Address::Ip(listen), false, BACKLOG, 1)?.pop();
+        let socket = ListenSocket::open(&Address::Ip(listen), false, BACKLOG, 1)?.pop();
         let socket = socket.ok_or_else(|| io::Error::other("no socket was opened"))?;
         Ok(Self { socket, to, rtt })
     }
@@ -82,7 +82,7 @@ impl Relay {
             .build_local(LocalOptions::default())?;
         runtime.block_on(async {
             let path = Rc::new(Path { to: self.to, rtt: self.rtt, pacer: Pacer::new()? });
-            let listener = Listener::new(self.socket)?;
+            let listener = AsyncListener::new(self.socket)?;
             loop {
                 match listener.accept().await {
                     Ok(accepted) => {

@@ -8,11 +8,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use courser_net::{Address, Listener, Socket, Stream, Then};
+use courser_net::{Address, AsyncListener, ListenSocket, Stream, Then};
 use courser_session::{EpochLength, FleetKeys, PolicyHash, Ticketer, UnixSeconds};
 use courser_tls::{
-    HandshakePlan, Identity, ServerConnection, ServerOffer, SessionOffer, Sessions, State, SuiteOrder, Terms,
-    Version,
+    HandshakePlan, Identity, ServerConnection, ServerOffer, ServerTlsConfig, SessionOffer, Sessions, State,
+    SuiteOrder, Version,
 };
 use courser_wire::hello::ClientHello;
 use courser_wire::record::{Assembly, assemble};
@@ -27,12 +27,12 @@ const GROUPS: [u16; 2] = [0x001d, 0x0017];
 
 /// A server that listens and has not been run.
 pub struct Responder {
-    socket: Socket,
+    socket: ListenSocket,
     shared: Shared,
 }
 
 struct Shared {
-    terms: Terms,
+    terms: ServerTlsConfig,
     identity: Arc<Identity>,
 }
 
@@ -42,7 +42,7 @@ impl Responder {
     /// # Errors
     /// When the address cannot be had, or no key can be made.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
-        let socket = Socket::open(&Address::Ip(address), false, 4096, 1)?.pop();
+        let socket = ListenSocket::open(&Address::Ip(address), false, 4096, 1)?.pop();
         let socket = socket.ok_or_else(|| io::Error::other("no socket was opened"))?;
         let identity = courser_tls::self_signed(&["localhost".to_owned()]).map_err(io::Error::other)?;
         let offer = ServerOffer {
@@ -52,7 +52,7 @@ impl Responder {
             tickets: 1,
             ..ServerOffer::default()
         };
-        let terms = Terms::new(offer, &sessions()).map_err(io::Error::other)?;
+        let terms = ServerTlsConfig::new(offer, &sessions()).map_err(io::Error::other)?;
         Ok(Self { socket, shared: Shared { terms, identity: Arc::new(identity) } })
     }
 
@@ -69,7 +69,7 @@ impl Responder {
         let runtime = Builder::new_current_thread().enable_io().build_local(LocalOptions::default())?;
         let shared = Rc::new(self.shared);
         runtime.block_on(async {
-            let listener = Listener::new(self.socket)?;
+            let listener = AsyncListener::new(self.socket)?;
             loop {
                 let accepted = listener.accept().await?;
                 let shared = Rc::clone(&shared);

@@ -9,8 +9,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
 use crate::clock;
-use crate::plan::{Plan, Window};
-use crate::tally::{Books, Interval, Tally};
+use crate::plan::{MeasurementWindow, Plan};
+use crate::tally::{SecondTally, Tally, ThreadStats};
 use crate::worker::{Control, Task};
 
 /// Threads are up when the run starts.
@@ -24,11 +24,11 @@ pub struct Run<S> {
     plan: Arc<Plan>,
     start: Duration,
     control: Arc<Control>,
-    threads: Vec<JoinHandle<io::Result<Books>>>,
-    seconds: Receiver<(u64, Interval)>,
+    threads: Vec<JoinHandle<io::Result<ThreadStats>>>,
+    seconds: Receiver<(u64, SecondTally)>,
     /// Seconds that not all threads have told of.
-    pending: Vec<(usize, Interval)>,
-    intervals: Vec<Interval>,
+    pending: Vec<(usize, SecondTally)>,
+    intervals: Vec<SecondTally>,
     sampler: JoinHandle<Vec<[S; 2]>>,
 }
 
@@ -38,7 +38,7 @@ pub struct Outcome<S> {
     /// Each stretch of the steady phase: when, what was counted, what was sampled at its two ends.
     pub windows: Vec<Counted<S>>,
     /// Every second, whatever its phase.
-    pub intervals: Vec<Interval>,
+    pub intervals: Vec<SecondTally>,
     /// Most connections open at a time.
     pub most_in_flight: u64,
     /// Handshakes in all phases.
@@ -53,7 +53,7 @@ pub struct Outcome<S> {
 #[derive(Debug)]
 pub struct Counted<S> {
     /// Its bounds; the end is earlier than planned if the run was cut.
-    pub window: Window,
+    pub window: MeasurementWindow,
     /// What was counted of the connections that were meant to start in it.
     pub tally: Tally,
     /// Samples at its start and end; none if the run was cut before.
@@ -129,7 +129,7 @@ impl<S: Send + 'static> Run<S> {
     }
 
     /// Waits for the next second of all threads: its number and what was counted. `None` when the run is over.
-    pub fn next_second(&mut self) -> Option<(usize, &Interval)> {
+    pub fn next_second(&mut self) -> Option<(usize, &SecondTally)> {
         loop {
             if let Some(number) = self.take_complete() {
                 return Some((number, &self.intervals[number]));
@@ -166,7 +166,7 @@ impl<S: Send + 'static> Run<S> {
         })
     }
 
-    fn add(&mut self, second: u64, interval: &Interval) {
+    fn add(&mut self, second: u64, interval: &SecondTally) {
         let index = usize::try_from(second).unwrap_or(usize::MAX) - self.intervals.len();
         if self.pending.len() <= index {
             self.pending.resize_with(index + 1, Default::default);
@@ -182,7 +182,7 @@ impl<S: Send + 'static> Run<S> {
     }
 
     /// What some threads did not live to tell of is told as far as it is known.
-    fn last_seconds(&mut self) -> Option<(usize, &Interval)> {
+    fn last_seconds(&mut self) -> Option<(usize, &SecondTally)> {
         (!self.pending.is_empty()).then(|| {
             let number = self.take_first();
             (number, &self.intervals[number])
@@ -200,7 +200,7 @@ pub fn thread_name(index: usize) -> String {
     format!("load-{index}")
 }
 
-fn count<S>(plan: &Plan, books: &mut [Books], samples: Vec<[S; 2]>, end: Duration) -> Vec<Counted<S>> {
+fn count<S>(plan: &Plan, books: &mut [ThreadStats], samples: Vec<[S; 2]>, end: Duration) -> Vec<Counted<S>> {
     let mut samples = samples.into_iter();
     let mut counted = Vec::new();
     for (number, mut window) in plan.windows().into_iter().enumerate() {
@@ -215,7 +215,7 @@ fn count<S>(plan: &Plan, books: &mut [Books], samples: Vec<[S; 2]>, end: Duratio
 }
 
 fn sample_windows<S>(
-    windows: &[Window],
+    windows: &[MeasurementWindow],
     start: Duration,
     stop: &Stop,
     mut sample: impl FnMut() -> S,

@@ -79,7 +79,7 @@ fn named(name: impl Fn(u16) -> Option<&'static str>, code: u16) -> String {
 
 /// How the server ended a connection that had done what it was for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Ending {
+pub enum PeerClose {
     /// close_notify and FIN.
     CloseNotify,
     /// FIN alone.
@@ -190,7 +190,7 @@ pub struct Tally {
     /// Tickets received per handshake.
     pub tickets: Counts<u32>,
     /// How servers ended connections.
-    pub endings: Counts<Ending>,
+    pub endings: Counts<PeerClose>,
     /// Times of full handshakes.
     pub full: Times,
     /// Times of resumed handshakes.
@@ -261,7 +261,7 @@ impl Tally {
 /// One second of a run, whatever its phase. Attempts count in the second of their intended start, results in the second
 /// in which they came.
 #[derive(Clone, Debug, Default)]
-pub struct Interval {
+pub struct SecondTally {
     /// Transactions tried.
     pub attempted: u64,
     /// Transactions that succeeded.
@@ -284,7 +284,7 @@ pub struct Interval {
     pub response: Histogram,
 }
 
-impl Interval {
+impl SecondTally {
     /// Adds what another thread has counted in the same second.
     pub fn merge(&mut self, other: &Self) {
         self.attempted += other.attempted;
@@ -302,10 +302,10 @@ impl Interval {
 
 /// One thread's books: a tally per window, and the second that is running.
 #[derive(Debug)]
-pub(crate) struct Books {
+pub(crate) struct ThreadStats {
     windows: Vec<(Duration, Duration)>,
     pub(crate) tallies: Vec<Tally>,
-    pub(crate) interval: Interval,
+    pub(crate) interval: SecondTally,
     /// Its number.
     pub(crate) second: u64,
     /// Attempts that are meant to start in the second after the running one are counted when that runs.
@@ -317,13 +317,13 @@ pub(crate) struct Books {
     pub(crate) failures: u64,
 }
 
-impl Books {
+impl ThreadStats {
     pub(crate) fn new(windows: Vec<(Duration, Duration)>) -> Self {
         let tallies = windows.iter().map(|_| Tally::default()).collect();
         Self {
             windows,
             tallies,
-            interval: Interval::default(),
+            interval: SecondTally::default(),
             second: 0,
             in_flight: 0,
             most_in_flight: 0,
@@ -339,15 +339,15 @@ impl Books {
     }
 
     /// The running second is over: its number and its counts.
-    pub(crate) fn next_second(&mut self) -> (u64, Interval) {
+    pub(crate) fn next_second(&mut self) -> (u64, SecondTally) {
         let interval = std::mem::take(&mut self.interval);
         self.second += 1;
-        (self.second - 1, Interval { in_flight: self.in_flight, ..interval })
+        (self.second - 1, SecondTally { in_flight: self.in_flight, ..interval })
     }
 
     /// What came after the last whole second, unless nothing did.
-    pub(crate) fn last_second(&mut self) -> Option<(u64, Interval)> {
-        let Interval { attempted, succeeded, failed, connections, full, resumed, .. } = self.interval;
+    pub(crate) fn last_second(&mut self) -> Option<(u64, SecondTally)> {
+        let SecondTally { attempted, succeeded, failed, connections, full, resumed, .. } = self.interval;
         (attempted + succeeded + failed + connections + full + resumed > 0).then(|| self.next_second())
     }
 
@@ -363,7 +363,7 @@ mod tests {
 
     #[test]
     fn what_comes_after_the_last_whole_second_is_told_once() {
-        let mut books = Books::new(Vec::new());
+        let mut books = ThreadStats::new(Vec::new());
         books.interval.attempted = 2;
         assert_eq!(books.next_second().0, 0);
         assert!(books.last_second().is_none(), "nothing came after it");

@@ -20,9 +20,9 @@ use tokio::task::{spawn_local, yield_now};
 use crate::clock;
 use crate::connection::{Client, visit};
 use crate::offered::Session;
-use crate::plan::{Exchange, Model, Offered, Plan, Reuse};
+use crate::plan::{Model, Offered, Plan, Reuse, Workload};
 use crate::schedule::Schedule;
-use crate::tally::{Books, Interval};
+use crate::tally::{SecondTally, ThreadStats};
 
 /// One connection in this many has its segments counted: asking the kernel costs a system call.
 const SAMPLED: u64 = 64;
@@ -48,12 +48,12 @@ pub(crate) struct Task {
     pub(crate) start: Duration,
     pub(crate) control: Arc<Control>,
     /// Where each second's counts go, with the second's number.
-    pub(crate) intervals: Sender<(u64, Interval)>,
+    pub(crate) intervals: Sender<(u64, SecondTally)>,
 }
 
 impl Task {
     /// Runs to the end of the drain. Fails only if the thread cannot be set up.
-    pub(crate) fn run(self) -> io::Result<Books> {
+    pub(crate) fn run(self) -> io::Result<ThreadStats> {
         if let Some(Some(cpu)) = self.plan.threads.get(self.index) {
             cpu::pin(*cpu)?;
         }
@@ -62,7 +62,7 @@ impl Task {
         runtime.block_on(drive(Rc::clone(&worker), self.intervals.clone()))?;
         // Whoever has not ended by now accounts for itself as it is dropped.
         drop(runtime);
-        let mut books = worker.books.replace(Books::new(Vec::new()));
+        let mut books = worker.books.replace(ThreadStats::new(Vec::new()));
         if let Some(last) = books.last_second() {
             let _ = self.intervals.send(last);
         }
@@ -78,7 +78,7 @@ fn runtime() -> io::Result<LocalRuntime> {
 /// What a thread lends to its connections.
 pub(crate) struct Worker {
     pub(crate) plan: Arc<Plan>,
-    pub(crate) books: RefCell<Books>,
+    pub(crate) books: RefCell<ThreadStats>,
     pub(crate) buffers: Rc<crate::channel::Buffers>,
     start: Duration,
     connectors: Vec<Connector>,
@@ -103,7 +103,7 @@ impl Worker {
         let index = task.index as u64;
         Self {
             plan: Arc::clone(plan),
-            books: RefCell::new(Books::new(windows)),
+            books: RefCell::new(ThreadStats::new(windows)),
             buffers: Rc::default(),
             start: task.start,
             connectors: sources.into_iter().map(connector).collect(),
@@ -184,7 +184,7 @@ impl Worker {
 }
 
 /// The thread's life: arrivals, then the drain.
-async fn drive(worker: Rc<Worker>, intervals: Sender<(u64, Interval)>) -> io::Result<()> {
+async fn drive(worker: Rc<Worker>, intervals: Sender<(u64, SecondTally)>) -> io::Result<()> {
     let mut timer = Timer::new()?;
     spawn_local(keep_seconds(Rc::clone(&worker), intervals));
     spawn_local(beat(Rc::clone(&worker)));
@@ -302,7 +302,7 @@ async fn wait_for(worker: &Worker, timer: &mut Timer, end: Duration) -> io::Resu
 
 /// Gives what is open some time to end. Connections that are held open by intention are not waited for.
 async fn drain(worker: &Worker) {
-    if matches!(worker.plan.exchange, Exchange::Hold { .. }) {
+    if matches!(worker.plan.exchange, Workload::Hold { .. }) {
         return;
     }
     let all_gone = async {
@@ -325,7 +325,7 @@ async fn beat(worker: Rc<Worker>) {
 }
 
 /// Hands the counts over at the end of each second.
-async fn keep_seconds(worker: Rc<Worker>, intervals: Sender<(u64, Interval)>) {
+async fn keep_seconds(worker: Rc<Worker>, intervals: Sender<(u64, SecondTally)>) {
     const SECOND: Duration = Duration::from_secs(1);
     loop {
         let second = worker.books.borrow().second;
@@ -343,7 +343,7 @@ mod tests {
 
     use super::*;
     use crate::failure::Class;
-    use crate::plan::{Close, Phases, Sockets, Target};
+    use crate::plan::{CloseMode, LoadTarget, Phases, Sockets};
     use crate::schedule::{Arrivals, Piece, Share};
 
     /// Two arrivals, 25 and 75 ms after the start; nobody listens.
@@ -351,11 +351,11 @@ mod tests {
         let second = Duration::from_secs(1);
         let steps = vec![Piece::even(20.0, second / 10)];
         Plan {
-            target: Target { addresses: vec![([127, 0, 0, 1], 1).into()], security: None },
+            target: LoadTarget { addresses: vec![([127, 0, 0, 1], 1).into()], security: None },
             model: Model::Connections(Offered { steps, arrivals: Arrivals::Even }),
             reuse: Reuse::Times(1),
-            exchange: Exchange::Handshake,
-            close: Close::Fin,
+            exchange: Workload::Handshake,
+            close: CloseMode::Fin,
             sockets: Sockets::default(),
             phases: Phases {
                 warm_up: Duration::ZERO,
@@ -373,7 +373,7 @@ mod tests {
     }
 
     /// What a thread has in its books that begins so long after the start of its run.
-    fn begun_late(late: Duration) -> Books {
+    fn begun_late(late: Duration) -> ThreadStats {
         let (plan, index, control) = (Arc::new(two_arrivals()), 0, Arc::default());
         let task = Task { plan, index, start: clock::now() - late, control, intervals: channel().0 };
         task.run().unwrap()

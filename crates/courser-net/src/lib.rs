@@ -23,7 +23,7 @@ pub mod timer;
 pub use address::Address;
 pub use connect::{ConnectError, ConnectErrorKind, Connector};
 pub use datagram::{DatagramSettings, DatagramSocket, Datagrams};
-pub use listen::{Accepted, Listener, Socket};
+pub use listen::{Accepted, AsyncListener, ListenSocket};
 pub use liveness::Liveness;
 pub use lookup::{Lookup, look_up};
 pub use stream::{Stream, Then};

@@ -19,12 +19,12 @@ use crate::stream::{Stream, Watched, register};
 
 /// An open listening socket that no worker serves yet.
 #[derive(Debug)]
-pub struct Socket {
+pub struct ListenSocket {
     fd: OwnedFd,
     address: Address,
 }
 
-impl Socket {
+impl ListenSocket {
     /// Opens `count` listening sockets on `address`, one for each worker. For TCP they share the port through
     /// SO_REUSEPORT (socket(7)), so that the kernel spreads the clients; a unix socket is one queue that all share.
     /// Port 0 takes a free port, the same for all. `dual` lets an IPv6 socket accept IPv4 as well.
@@ -123,7 +123,7 @@ fn local_address(socket: &SockRef<'_>) -> io::Result<Address> {
 
 /// A listening socket in a worker's runtime.
 #[derive(Debug)]
-pub struct Listener {
+pub struct AsyncListener {
     // Dropped before `fd`: see `register`.
     queue: AsyncFd<Watched>,
     fd: OwnedFd,
@@ -139,9 +139,9 @@ pub struct Accepted {
     pub peer: Option<SocketAddr>,
 }
 
-impl Listener {
+impl AsyncListener {
     /// Registers the socket with the current thread's runtime.
-    pub fn new(socket: Socket) -> io::Result<Self> {
+    pub fn new(socket: ListenSocket) -> io::Result<Self> {
         Ok(Self { queue: register(&socket.fd, Interest::READABLE)?, fd: socket.fd, address: socket.address })
     }
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use courser_net::Listener as Socket;
+use courser_net::AsyncListener;
 
 use crate::account::Account;
 use crate::connection::{self, Client};
@@ -23,7 +23,7 @@ const BACK_OFF: Duration = Duration::from_millis(100);
 
 /// Accepts connections and starts their tasks for as long as the worker serves. Where the process has as many as it may,
 /// further ones stay in the kernel's queue.
-pub(crate) async fn accept(worker: Rc<WorkerState>, socket: Rc<Socket>, listener: Arc<Listener>) {
+pub(crate) async fn accept(worker: Rc<WorkerState>, socket: Rc<AsyncListener>, listener: Arc<Listener>) {
     loop {
         match socket.accept_admitted(|| worker.try_admit(), async || worker.admit().await).await {
             Ok((accepted, permit)) => start(&worker, &listener, accepted, permit),
@@ -41,7 +41,7 @@ pub(crate) async fn accept(worker: Rc<WorkerState>, socket: Rc<Socket>, listener
 }
 
 /// The last look at the queue, before the socket closes: who is in it was promised a connection.
-pub(crate) fn accept_queued(worker: &Rc<WorkerState>, socket: &Socket, listener: &Arc<Listener>) {
+pub(crate) fn accept_queued(worker: &Rc<WorkerState>, socket: &AsyncListener, listener: &Arc<Listener>) {
     while let Some(permit) = worker.try_admit() {
         match socket.accept_queued() {
             Ok(accepted) => start(worker, listener, accepted, permit),

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use courser_telemetry::connection::Peer;
-use courser_telemetry::{ConnectionRecord, End, EndReason, Format, Resumption};
-use courser_tls::{Facts, Identity, names};
+use courser_telemetry::{Close, CloseReason, ConnectionRecord, Format, Resumption};
+use courser_tls::{HandshakeInfo, Identity, names};
 
-use crate::settings::{Host, Listener};
+use crate::settings::{Listener, VirtualHost};
 use crate::worker::{Permit, WorkerState};
 
 /// What is noted while a connection lives.
@@ -25,9 +25,9 @@ pub(crate) struct Account {
     /// The TCP peer; `None` for a unix socket.
     pub(crate) peer: Option<SocketAddr>,
     pub(crate) sni: Option<Box<str>>,
-    pub(crate) host: Option<Arc<Host>>,
+    pub(crate) host: Option<Arc<VirtualHost>>,
     pub(crate) identity: Option<Arc<Identity>>,
-    pub(crate) facts: Option<Box<Facts>>,
+    pub(crate) facts: Option<Box<HandshakeInfo>>,
     pub(crate) session: Option<Resumption>,
     pub(crate) miss: Option<&'static str>,
     /// Index of the backend in its host's list.
@@ -38,7 +38,7 @@ pub(crate) struct Account {
     hello: Option<Instant>,
     secured: Option<Instant>,
     connected: Option<Instant>,
-    end: Option<End>,
+    end: Option<Close>,
 }
 
 impl Account {
@@ -91,7 +91,7 @@ impl Account {
     }
 
     /// Notes the ending; the first one that is noted counts.
-    pub(crate) fn end(&mut self, end: impl Into<End>) {
+    pub(crate) fn end(&mut self, end: impl Into<Close>) {
         self.end.get_or_insert_with(|| end.into());
     }
 
@@ -115,8 +115,8 @@ impl Account {
             alpn: facts
                 .and_then(|f| f.alpn.as_deref())
                 .map(|alpn| String::from_utf8_lossy(alpn).into_owned()),
-            version: facts.map(Facts::version_name),
-            suite: facts.map(Facts::suite_name),
+            version: facts.map(HandshakeInfo::version_name),
+            suite: facts.map(HandshakeInfo::suite_name),
             group: facts.and_then(|f| f.group).and_then(names::group),
             scheme: facts.and_then(|f| f.scheme).and_then(names::scheme),
             key: self.identity.as_ref().map(|identity| identity.key_algorithm.clone()),
@@ -143,8 +143,8 @@ impl Account {
     }
 
     /// A task that goes without an ending was stopped with its worker, or has panicked.
-    fn unended(&self) -> End {
-        if std::thread::panicking() { EndReason::Internal.into() } else { EndReason::Shutdown.into() }
+    fn unended(&self) -> Close {
+        if std::thread::panicking() { CloseReason::Internal.into() } else { CloseReason::Shutdown.into() }
     }
 }
 

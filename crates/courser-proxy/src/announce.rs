@@ -3,18 +3,18 @@
 //! It leaves at once, together with whatever the client has said already, and never waits for the client: in some
 //! protocols the server speaks first.
 
-use courser_telemetry::{End, EndReason};
-use courser_tls::Facts;
+use courser_telemetry::{Close, CloseReason};
+use courser_tls::HandshakeInfo;
 use courser_wire::proxy::{Addresses, v1, v2};
 
 use crate::account::Account;
 use crate::backend::Connected;
 use crate::buffers::Outbox;
-use crate::connection::{Client, Ending};
-use crate::settings::Announce;
+use crate::connection::{Client, EarlyClose};
+use crate::settings::SendProxy;
 
 /// A connection whose first bytes for the backend are ready.
-pub(crate) struct Announced {
+pub(crate) struct HeaderSent {
     pub(crate) connected: Connected,
     /// Header and plaintext.
     pub(crate) to_backend: Outbox,
@@ -23,25 +23,25 @@ pub(crate) struct Announced {
 }
 
 /// Puts the header in front of the plaintext.
-pub(crate) fn announce(mut connected: Connected) -> Result<Announced, Box<Ending>> {
+pub(crate) fn announce(mut connected: Connected) -> Result<HeaderSent, Box<EarlyClose>> {
     let secured = &mut connected.secured;
     let plaintext = std::mem::take(&mut secured.plaintext);
     let header = match secured.host.announce {
-        Announce::Off => Vec::new(),
-        Announce::V1 => write_v1(&secured.client),
-        Announce::V2 => match write_v2(&secured.client) {
+        SendProxy::Off => Vec::new(),
+        SendProxy::V1 => write_v1(&secured.client),
+        SendProxy::V2 => match write_v2(&secured.client) {
             Ok(header) => header,
             Err(unwritable) => {
                 return Err(connected
                     .secured
-                    .farewell(End::with(EndReason::Internal, unwritable.to_string())));
+                    .farewell(Close::with(CloseReason::Internal, unwritable.to_string())));
             }
         },
     };
     let plaintext_bytes = plaintext.len() as u64;
     let mut to_backend = Outbox::default();
     to_backend.bytes = if header.is_empty() { plaintext } else { [header, plaintext].concat() };
-    Ok(Announced { connected, to_backend, plaintext_bytes })
+    Ok(HeaderSent { connected, to_backend, plaintext_bytes })
 }
 
 fn write_v1(client: &Client) -> Vec<u8> {
@@ -67,7 +67,7 @@ fn write_v2(client: &Client) -> Result<Vec<u8>, v2::Unwritable> {
     Ok(header)
 }
 
-fn ssl<'a>(account: &'a Account, facts: &'a Facts) -> v2::Ssl<'a> {
+fn ssl<'a>(account: &'a Account, facts: &'a HandshakeInfo) -> v2::Ssl<'a> {
     let identity = account.identity.as_deref();
     let client = facts.client.as_ref();
     v2::Ssl {

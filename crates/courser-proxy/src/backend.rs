@@ -7,11 +7,11 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use courser_net::{Address, Stream};
-use courser_telemetry::{End, EndReason};
+use courser_telemetry::{Close, CloseReason};
 
-use crate::connection::{Client, Ending};
+use crate::connection::{Client, EarlyClose};
 use crate::handshake::Secured;
-use crate::settings::Host;
+use crate::settings::VirtualHost;
 
 /// A connection with its backend.
 pub(crate) struct Connected {
@@ -22,21 +22,21 @@ pub(crate) struct Connected {
 /// Connects to the next backend in turn; one that refuses or does not answer in time is passed over for the one after.
 /// A client that has gone away already, without a word, gets none: health checks and port scans do not trouble the
 /// backends. For one that goes away meanwhile the attempts end.
-pub(crate) async fn connect(mut secured: Secured) -> Result<Connected, Box<Ending>> {
+pub(crate) async fn connect(mut secured: Secured) -> Result<Connected, Box<EarlyClose>> {
     if secured.client_closed && secured.plaintext.is_empty() {
-        return Err(secured.farewell(EndReason::ClosedAfterHandshake));
+        return Err(secured.farewell(CloseReason::ClosedAfterHandshake));
     }
     match any(&mut secured.client, &secured.host).await {
         Ok(backend) => {
             secured.client.account.connected();
             Ok(Connected { secured, backend })
         }
-        Err(end) if end.reason == EndReason::ClientReset => Err(secured.client.gone(end)),
+        Err(end) if end.reason == CloseReason::ClientReset => Err(secured.client.gone(end)),
         Err(end) => Err(secured.farewell(end)),
     }
 }
 
-async fn any(client: &mut Client, host: &Host) -> Result<Stream, End> {
+async fn any(client: &mut Client, host: &VirtualHost) -> Result<Stream, Close> {
     let (mut full, mut failed) = (Vec::new(), None);
     for (index, backend, before) in host.pool.next(client.worker.index) {
         client.account.backend = Some(index);
@@ -51,19 +51,21 @@ async fn any(client: &mut Client, host: &Host) -> Result<Stream, End> {
             }
         }
         if !has_address {
-            failed =
-                Some(End::with(EndReason::NoBackend, warn(client, &backend.name, "the name has no address")));
+            failed = Some(Close::with(
+                CloseReason::NoBackend,
+                warn(client, &backend.name, "the name has no address"),
+            ));
         }
     }
     if !full.is_empty() {
         // Boxed, because few connections come here and all would have to hold the room for it.
         return Box::pin(wait_for_room(client, host, &full)).await;
     }
-    Err(failed.unwrap_or_else(|| EndReason::NoBackend.into()))
+    Err(failed.unwrap_or_else(|| CloseReason::NoBackend.into()))
 }
 
 /// An attempt, whose end is the first of an answer, the timeout and the client's own end.
-async fn one(client: &Client, host: &Host, address: &Address) -> Result<io::Result<Stream>, End> {
+async fn one(client: &Client, host: &VirtualHost, address: &Address) -> Result<io::Result<Stream>, Close> {
     client.deadline.set(host.connect_timeout);
     let mut connecting = pin!(Stream::connect(address));
     poll_fn(|cx| {
@@ -71,7 +73,7 @@ async fn one(client: &Client, host: &Host, address: &Address) -> Result<io::Resu
             return Poll::Ready(Ok(result));
         }
         if client.stream.poll_reset(cx).is_ready() {
-            return Poll::Ready(Err(EndReason::ClientReset.into()));
+            return Poll::Ready(Err(CloseReason::ClientReset.into()));
         }
         client.deadline.poll_expired(cx).map(|()| Ok(Err(ErrorKind::TimedOut.into())))
     })
@@ -80,7 +82,11 @@ async fn one(client: &Client, host: &Host, address: &Address) -> Result<io::Resu
 
 /// Tries backends again whose accept queues were full. With a unix socket the kernel says so at once instead of waiting
 /// as with TCP, and makes no event when there is room (connect(2), EAGAIN); hence the pauses.
-async fn wait_for_room(client: &mut Client, host: &Host, full: &[(usize, Address)]) -> Result<Stream, End> {
+async fn wait_for_room(
+    client: &mut Client,
+    host: &VirtualHost,
+    full: &[(usize, Address)],
+) -> Result<Stream, Close> {
     let until = Instant::now() + host.connect_timeout;
     let mut pause = FIRST_PAUSE;
     while Instant::now() < until {
@@ -98,14 +104,14 @@ async fn wait_for_room(client: &mut Client, host: &Host, full: &[(usize, Address
     let seconds = host.connect_timeout.as_secs_f64();
     let why = format!("its accept queue stayed full for {seconds} s: it accepts too slowly");
     client.account.retries += 1;
-    Err(End::with(EndReason::NoBackend, warn(client, &name, &why)))
+    Err(Close::with(CloseReason::NoBackend, warn(client, &name, &why)))
 }
 
-async fn rest(client: &Client, pause: Duration) -> Result<(), End> {
+async fn rest(client: &Client, pause: Duration) -> Result<(), Close> {
     let mut pause = pin!(tokio::time::sleep(pause));
     poll_fn(|cx| {
         if client.stream.poll_reset(cx).is_ready() {
-            return Poll::Ready(Err(EndReason::ClientReset.into()));
+            return Poll::Ready(Err(CloseReason::ClientReset.into()));
         }
         pause.as_mut().poll(cx).map(Ok)
     })
@@ -113,13 +119,13 @@ async fn rest(client: &Client, pause: Duration) -> Result<(), End> {
 }
 
 /// Counts a failed attempt, and says whose side it was on: a machine without ports is no fault of its backends.
-fn failure(client: &mut Client, backend: &str, address: &Address, error: &io::Error) -> End {
+fn failure(client: &mut Client, backend: &str, address: &Address, error: &io::Error) -> Close {
     client.account.retries += 1;
     if error.kind() == ErrorKind::AddrNotAvailable {
         let why = format!("no local port left towards {address}, or no local address that leads there");
-        return End::with(EndReason::NoLocalPort, warn(client, backend, &why));
+        return Close::with(CloseReason::NoLocalPort, warn(client, backend, &why));
     }
-    End::with(EndReason::NoBackend, warn(client, backend, &error.to_string()))
+    Close::with(CloseReason::NoBackend, warn(client, backend, &error.to_string()))
 }
 
 fn warn(client: &Client, backend: &str, why: &str) -> String {

@@ -6,27 +6,27 @@
 
 use std::sync::Arc;
 
-use courser_telemetry::{End, EndReason};
-use courser_tls::{Identity, KeyKind, SuiteOrder, Terms, Version};
+use courser_telemetry::{Close, CloseReason};
+use courser_tls::{Identity, KeyKind, ServerTlsConfig, SuiteOrder, Version};
 use courser_wire::alert::Description;
 
 use crate::buffers::Inbox;
-use crate::classify::{Classified, Offer, alert};
-use crate::connection::{Client, Ending};
-use crate::settings::{Host, Names};
+use crate::classify::{Classified, ClientOffer, alert};
+use crate::connection::{Client, EarlyClose};
+use crate::settings::{Names, VirtualHost};
 
 /// A connection with everything chosen.
-pub(crate) struct Chosen {
+pub(crate) struct Selected {
     pub(crate) client: Client,
     pub(crate) received: Inbox,
-    pub(crate) offer: Offer,
-    pub(crate) host: Arc<Host>,
-    pub(crate) choice: Choice,
+    pub(crate) offer: ClientOffer,
+    pub(crate) host: Arc<VirtualHost>,
+    pub(crate) choice: Selection,
 }
 
 /// What was chosen.
 #[derive(Debug)]
-pub(crate) struct Choice {
+pub(crate) struct Selection {
     pub(crate) version: Version,
     pub(crate) group: u16,
     pub(crate) order: SuiteOrder,
@@ -37,17 +37,17 @@ pub(crate) struct Choice {
 const HYBRID: u16 = 0x11ec;
 
 /// Chooses for a connection.
-pub(crate) fn choose(classified: Classified) -> Result<Chosen, Box<Ending>> {
+pub(crate) fn choose(classified: Classified) -> Result<Selected, Box<EarlyClose>> {
     let Classified { mut client, received, offer } = classified;
     let Some(host) = client.listener.host(offer.name.as_deref()).cloned() else {
         received.discard(&client.worker.buffers);
-        return Err(client.ending(EndReason::UnknownName, alert(Description::UnrecognizedName)));
+        return Err(client.ending(CloseReason::UnknownName, alert(Description::UnrecognizedName)));
     };
     client.account.host = Some(Arc::clone(&host));
-    match Choice::make(&offer, &host.terms, &host.certificates) {
+    match Selection::make(&offer, &host.terms, &host.certificates) {
         Ok(choice) => {
             client.account.identity = Some(Arc::clone(&choice.identity));
-            Ok(Chosen { client, received, offer, host, choice })
+            Ok(Selected { client, received, offer, host, choice })
         }
         Err((end, description)) => {
             received.discard(&client.worker.buffers);
@@ -56,10 +56,14 @@ pub(crate) fn choose(classified: Classified) -> Result<Chosen, Box<Ending>> {
     }
 }
 
-type Refusal = (End, Description);
+type Refusal = (Close, Description);
 
-impl Choice {
-    fn make(offer: &Offer, terms: &Terms, certificates: &Certificates) -> Result<Self, Refusal> {
+impl Selection {
+    fn make(
+        offer: &ClientOffer,
+        terms: &ServerTlsConfig,
+        certificates: &Certificates,
+    ) -> Result<Self, Refusal> {
         let version = version(offer, terms)?;
         let suites: Vec<u16> = terms.suites.iter().copied().filter(|&suite| is_of(suite, version)).collect();
         let group = group(offer, terms, version)?;
@@ -71,13 +75,13 @@ impl Choice {
     }
 }
 
-fn version(offer: &Offer, terms: &Terms) -> Result<Version, Refusal> {
+fn version(offer: &ClientOffer, terms: &ServerTlsConfig) -> Result<Version, Refusal> {
     if offer.tls13 && terms.allows(Version::Tls13) {
         Ok(Version::Tls13)
     } else if offer.tls12 && terms.allows(Version::Tls12) {
         Ok(Version::Tls12)
     } else {
-        Err((EndReason::NoCommonVersion.into(), Description::ProtocolVersion))
+        Err((CloseReason::NoCommonVersion.into(), Description::ProtocolVersion))
     }
 }
 
@@ -87,7 +91,7 @@ fn is_of(suite: u16, version: Version) -> bool {
 
 /// Our first group that the client has sent a key share for; only when there is none, our first that it knows, which
 /// costs a HelloRetryRequest. In TLS 1.2 there are no shares.
-fn group(offer: &Offer, terms: &Terms, version: Version) -> Result<u16, Refusal> {
+fn group(offer: &ClientOffer, terms: &ServerTlsConfig, version: Version) -> Result<u16, Refusal> {
     let tls13 = version == Version::Tls13;
     let ours = || terms.groups.iter().filter(|&&group| tls13 || group != HYBRID);
     let shared = ours().find(|group| tls13 && offer.key_shares.contains(group));
@@ -97,7 +101,7 @@ fn group(offer: &Offer, terms: &Terms, version: Version) -> Result<u16, Refusal>
 }
 
 /// Whether a client can use a certificate with a key of `kind`.
-fn is_usable(kind: KeyKind, offer: &Offer, version: Version, suites: &[u16]) -> bool {
+fn is_usable(kind: KeyKind, offer: &ClientOffer, version: Version, suites: &[u16]) -> bool {
     let tls13 = version == Version::Tls13;
     let Some(schemes) = &offer.schemes else { return false };
     let common = |&&suite: &&u16| offer.suites.contains(&suite);
@@ -107,7 +111,7 @@ fn is_usable(kind: KeyKind, offer: &Offer, version: Version, suites: &[u16]) -> 
 }
 
 /// A client that puts ChaCha20 first has no AES in hardware; everybody else gets the configured order.
-fn order(offer: &Offer, suites: &[u16]) -> SuiteOrder {
+fn order(offer: &ClientOffer, suites: &[u16]) -> SuiteOrder {
     let first = offer.suites.iter().find(|suite| suites.contains(suite));
     match first {
         Some(0x1303 | 0xcca8 | 0xcca9) => SuiteOrder::ChaChaFirst,
@@ -115,7 +119,7 @@ fn order(offer: &Offer, suites: &[u16]) -> SuiteOrder {
     }
 }
 
-fn no_certificate(offer: &Offer) -> Refusal {
+fn no_certificate(offer: &ClientOffer) -> Refusal {
     too_old(match offer.schemes {
         None => "no signature_algorithms extension",
         Some(_) => "no certificate here fits the client's suites, signature schemes and curves",
@@ -123,7 +127,7 @@ fn no_certificate(offer: &Offer) -> Refusal {
 }
 
 fn too_old(detail: &str) -> Refusal {
-    (End::with(EndReason::TooOld, detail), Description::HandshakeFailure)
+    (Close::with(CloseReason::TooOld, detail), Description::HandshakeFailure)
 }
 
 /// The certificates of a host, by name and by kind of key.

@@ -4,14 +4,14 @@ use std::future::poll_fn;
 use std::task::Poll;
 
 use courser_session::SessionId;
-use courser_telemetry::{End, EndReason};
+use courser_telemetry::{Close, CloseReason};
 use courser_wire::alert::{self, Description};
 use courser_wire::hello::ClientHello;
 use courser_wire::record::{Assembler, Assembly, NotHello};
 
 use crate::accept::Accepted;
 use crate::buffers::Inbox;
-use crate::connection::{Client, Ending};
+use crate::connection::{Client, EarlyClose};
 
 /// Most bytes in which a ClientHello has to end. A post-quantum one is under 2 KB; 64 KB leaves room for whatever
 /// comes, and bounds what a stranger can make us hold.
@@ -22,11 +22,11 @@ pub(crate) struct Classified {
     pub(crate) client: Client,
     /// Everything received so far.
     pub(crate) received: Inbox,
-    pub(crate) offer: Offer,
+    pub(crate) offer: ClientOffer,
 }
 
 /// What the ClientHello says, as far as we decide by it.
-pub(crate) struct Offer {
+pub(crate) struct ClientOffer {
     /// Server name in lower case.
     pub(crate) name: Option<Box<str>>,
     /// Versions: `supported_versions`, or what the legacy field implies.
@@ -48,7 +48,7 @@ pub(crate) struct Offer {
 }
 
 /// Waits for the whole ClientHello and reads it.
-pub(crate) async fn classify(accepted: Accepted) -> Result<Classified, Box<Ending>> {
+pub(crate) async fn classify(accepted: Accepted) -> Result<Classified, Box<EarlyClose>> {
     let Accepted { mut client } = accepted;
     let mut received = Inbox::default();
     let offer = match hello(&client, &mut received).await {
@@ -63,9 +63,9 @@ pub(crate) async fn classify(accepted: Accepted) -> Result<Classified, Box<Endin
     Ok(Classified { client, received, offer })
 }
 
-type Refusal = (End, Vec<u8>);
+type Refusal = (Close, Vec<u8>);
 
-async fn hello(client: &Client, received: &mut Inbox) -> Result<Offer, Refusal> {
+async fn hello(client: &Client, received: &mut Inbox) -> Result<ClientOffer, Refusal> {
     let mut assembler = Assembler::new(HELLO_LIMIT);
     loop {
         let read = read_more(client, received).await?;
@@ -73,7 +73,7 @@ async fn hello(client: &Client, received: &mut Inbox) -> Result<Offer, Refusal> 
             return Err(closed(received));
         }
         match assembler.assemble(received.bytes()) {
-            Ok(Assembly::Complete(body)) => return Offer::read(&body),
+            Ok(Assembly::Complete(body)) => return ClientOffer::read(&body),
             Ok(Assembly::Incomplete) => received.settle(&client.worker.buffers),
             Err(not_hello) => return Err(refuse(not_hello)),
         }
@@ -83,39 +83,39 @@ async fn hello(client: &Client, received: &mut Inbox) -> Result<Offer, Refusal> 
 async fn read_more(client: &Client, received: &mut Inbox) -> Result<usize, Refusal> {
     poll_fn(|cx| {
         if let Poll::Ready(read) = received.poll_read(&client.stream, &client.worker.buffers, cx) {
-            return Poll::Ready(read.map_err(|_| (EndReason::ClientReset.into(), Vec::new())));
+            return Poll::Ready(read.map_err(|_| (CloseReason::ClientReset.into(), Vec::new())));
         }
-        client.deadline.poll_expired(cx).map(|()| Err((EndReason::HelloTimeout.into(), Vec::new())))
+        client.deadline.poll_expired(cx).map(|()| Err((CloseReason::HelloTimeout.into(), Vec::new())))
     })
     .await
 }
 
 fn closed(received: &Inbox) -> Refusal {
-    let reason = if received.is_empty() { EndReason::Probe } else { EndReason::ClosedInHello };
+    let reason = if received.is_empty() { CloseReason::Probe } else { CloseReason::ClosedInHello };
     (reason.into(), Vec::new())
 }
 
 fn refuse(what: NotHello) -> Refusal {
     let reason = match what {
-        NotHello::Sslv2 => EndReason::Sslv2Hello,
-        NotHello::ZeroLengthRecord => EndReason::ZeroLengthRecord,
-        NotHello::OversizedRecord => EndReason::OversizedRecord,
-        NotHello::TooLong => EndReason::HelloTooLong,
+        NotHello::Sslv2 => CloseReason::Sslv2Hello,
+        NotHello::ZeroLengthRecord => CloseReason::ZeroLengthRecord,
+        NotHello::OversizedRecord => CloseReason::OversizedRecord,
+        NotHello::TooLong => CloseReason::HelloTooLong,
         NotHello::NotClientHello(_) | NotHello::UnexpectedType(_) | NotHello::Alert(_) => {
-            EndReason::MalformedHello
+            CloseReason::MalformedHello
         }
-        _ => EndReason::NotTls,
+        _ => CloseReason::NotTls,
     };
     let farewell = what.alert().map(|description| alert::record(description).to_vec());
-    (End::with(reason, what.to_string()), farewell.unwrap_or_default())
+    (Close::with(reason, what.to_string()), farewell.unwrap_or_default())
 }
 
-impl Offer {
+impl ClientOffer {
     fn read(body: &[u8]) -> Result<Self, Refusal> {
         match ClientHello::parse(body) {
             Ok(hello) => Ok(Self::of(&hello)),
             Err(malformed) => Err((
-                End::with(EndReason::MalformedHello, malformed.to_string()),
+                Close::with(CloseReason::MalformedHello, malformed.to_string()),
                 alert::record(malformed.alert()).to_vec(),
             )),
         }

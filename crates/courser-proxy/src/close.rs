@@ -8,11 +8,11 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use courser_net::{Stream, Then};
-use courser_telemetry::EndReason;
+use courser_telemetry::CloseReason;
 
 use crate::account::FAREWELL;
 use crate::buffers::{BUFFER_BYTES, Outbox};
-use crate::connection::{Client, Ending};
+use crate::connection::{Client, EarlyClose};
 use crate::relay::Finished;
 
 /// How long, and for how many bytes, a client that goes on talking is listened to.
@@ -32,9 +32,9 @@ const ALERT: Linger = Linger { time: FAREWELL, bytes: 1 << 20 };
 const ANSWER: Linger = Linger { time: Duration::from_secs(10), bytes: usize::MAX };
 
 /// Ends a connection that was refused: sends the alert, then FIN, then listens until the client has gone too.
-pub(crate) async fn refuse(ending: Ending) {
-    let Ending { mut client, end, farewell } = ending;
-    let linger = if end.reason == EndReason::ClosedAfterHandshake { NONE } else { ALERT };
+pub(crate) async fn refuse(ending: EarlyClose) {
+    let EarlyClose { mut client, end, farewell } = ending;
+    let linger = if end.reason == CloseReason::ClosedAfterHandshake { NONE } else { ALERT };
     client.account.end(end);
     if !farewell.is_empty() {
         let mut outbox = Outbox::default();
@@ -54,24 +54,24 @@ pub(crate) async fn close(finished: Finished) {
     // The backend need not wait for a client that takes its time.
     drop(backend);
     match reason {
-        EndReason::IdleTimeout => {
+        CloseReason::IdleTimeout => {
             let _ = tls.send_close_notify(received.bytes(), &mut to_client.bytes);
             say_goodbye(&client, &mut to_client, NONE).await;
         }
         // The backend may have more to say: without a close_notify the client can tell.
-        EndReason::ClientFinTimeout | EndReason::BackendFinTimeout | EndReason::MaxConnectionAge => {
+        CloseReason::ClientFinTimeout | CloseReason::BackendFinTimeout | CloseReason::MaxConnectionAge => {
             say_goodbye(&client, &mut to_client, NONE).await;
         }
         // The answer has left; a client that still sends would have it thrown away by a reset.
-        EndReason::BackendReset | EndReason::BackendClosedEarly => {
+        CloseReason::BackendReset | CloseReason::BackendClosedEarly => {
             say_goodbye(&client, &mut to_client, ANSWER).await;
         }
-        EndReason::ClientAlert => {
+        CloseReason::ClientAlert => {
             client.delete_session(client.account.facts.as_deref());
             say_goodbye(&client, &mut to_client, ALERT).await;
         }
         // The alert is in `to_client`.
-        EndReason::BadRecord | EndReason::Internal => say_goodbye(&client, &mut to_client, ALERT).await,
+        CloseReason::BadRecord | CloseReason::Internal => say_goodbye(&client, &mut to_client, ALERT).await,
         _ => {}
     }
 }

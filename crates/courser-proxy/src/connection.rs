@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use courser_net::Stream;
-use courser_telemetry::End;
-use courser_tls::Facts;
+use courser_telemetry::Close;
+use courser_tls::HandshakeInfo;
 
 use crate::accept::Accepted;
 use crate::account::Account;
@@ -23,7 +23,7 @@ pub(crate) async fn serve(accepted: Accepted) {
     }
 }
 
-async fn path(accepted: Accepted) -> Result<(), Box<Ending>> {
+async fn path(accepted: Accepted) -> Result<(), Box<EarlyClose>> {
     let classified = classify::classify(accepted).await?;
     let chosen = certificate::choose(classified)?;
     let primed = resume::prime(chosen).await;
@@ -50,11 +50,11 @@ pub(crate) struct Client {
 }
 
 /// A connection that ends before its relay.
-pub(crate) struct Ending {
+pub(crate) struct EarlyClose {
     /// The client.
     pub(crate) client: Client,
     /// Why.
-    pub(crate) end: End,
+    pub(crate) end: Close,
     /// Bytes that tell the client so: an alert.
     pub(crate) farewell: Vec<u8>,
 }
@@ -68,7 +68,7 @@ impl Client {
     /// Deletes the session of this connection, of whose handshake these are the facts, here and everywhere: the client has
     /// ended it with an error, and has said so under its keys, which nobody could who only saw the session's ID. Such a
     /// session must not be resumed (RFC 5246, section 7.2.2).
-    pub(crate) fn delete_session(&self, facts: Option<&Facts>) {
+    pub(crate) fn delete_session(&self, facts: Option<&HandshakeInfo>) {
         let session = facts.and_then(|facts| facts.session);
         if let (Some(session), Some(exchange)) = (session, &self.worker.exchange) {
             exchange.deleted(&session.id, session.expires, self.address());
@@ -76,12 +76,12 @@ impl Client {
     }
 
     /// Ends the connection without a word: the client is gone.
-    pub(crate) fn gone(self, end: impl Into<End>) -> Box<Ending> {
+    pub(crate) fn gone(self, end: impl Into<Close>) -> Box<EarlyClose> {
         self.ending(end, Vec::new())
     }
 
     /// Ends the connection with `farewell`.
-    pub(crate) fn ending(self, end: impl Into<End>, farewell: impl Into<Vec<u8>>) -> Box<Ending> {
-        Box::new(Ending { client: self, end: end.into(), farewell: farewell.into() })
+    pub(crate) fn ending(self, end: impl Into<Close>, farewell: impl Into<Vec<u8>>) -> Box<EarlyClose> {
+        Box::new(EarlyClose { client: self, end: end.into(), farewell: farewell.into() })
     }
 }

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use courser_session::{Miss, Origin};
+use courser_session::{Provenance, ResumptionFailure};
 use courser_telemetry::Resumption;
-use courser_tls::Facts;
+use courser_tls::HandshakeInfo;
 
 /// The counters of one worker, on cache lines of their own.
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ pub struct Counters {
     by_id_from_elsewhere: AtomicU64,
     by_ticket: AtomicU64,
     by_psk: AtomicU64,
-    misses: [AtomicU64; Miss::ALL.len()],
+    misses: [AtomicU64; ResumptionFailure::ALL.len()],
     /// Sessions that were looked for elsewhere, and where they were found.
     pub(crate) asked: AtomicU64,
     pub(crate) found_in_fleet: AtomicU64,
@@ -37,7 +37,7 @@ pub struct Counts {
     /// Resumed by a TLS 1.3 pre-shared key.
     pub by_psk: u64,
     /// Offered and not resumed, by reason in the order of [`Miss::ALL`].
-    pub misses: [u64; Miss::ALL.len()],
+    pub misses: [u64; ResumptionFailure::ALL.len()],
     /// Sessions that other hosts or a store were asked for.
     pub asked: u64,
     /// Of these, what another host had.
@@ -51,7 +51,7 @@ pub struct Counts {
 
 impl Counters {
     /// Notes a finished handshake that offered to resume `by`, or nothing.
-    pub(crate) fn handshake(&self, by: Resumption, facts: &Facts, miss: Option<Miss>) {
+    pub(crate) fn handshake(&self, by: Resumption, facts: &HandshakeInfo, miss: Option<ResumptionFailure>) {
         if let Some(miss) = miss {
             count(&self.misses[miss as usize]);
         }
@@ -83,8 +83,8 @@ impl Counters {
     }
 }
 
-fn is_from_elsewhere(facts: &Facts) -> bool {
-    facts.session.is_some_and(|session| session.origin == Origin::Remote)
+fn is_from_elsewhere(facts: &HandshakeInfo) -> bool {
+    facts.session.is_some_and(|session| session.origin == Provenance::Remote)
 }
 
 /// One more.
@@ -115,7 +115,7 @@ impl Counts {
 
     /// How often a session was not resumed for this reason.
     #[must_use]
-    pub fn missed(&self, miss: Miss) -> u64 {
+    pub fn missed(&self, miss: ResumptionFailure) -> u64 {
         self.misses[miss as usize]
     }
 }

@@ -21,7 +21,7 @@ use courser_session::{Cache, FleetKeys};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 
 use crate::Threads;
-use drive::{Clock, Driver, Told};
+use drive::{Clock, Driver, DriverStatus};
 use handle::Inbox;
 pub use handle::{FleetHandle, Pulled};
 pub use status::{FleetStatus, UnsentCounts};
@@ -66,7 +66,7 @@ impl Fleet {
     /// On the thread itself: neither of the two can move to another.
     fn prepare(self, inbox: Inbox, left_out: Arc<AtomicU64>) -> io::Result<(LocalRuntime, Driver)> {
         let Self { socket, peers, mut settings, keys, cache } = self;
-        let told = Told::new(&socket, peers, left_out)?;
+        let told = DriverStatus::new(&socket, peers, left_out)?;
         settings.max_payload = told.max_payload;
         let runtime =
             Builder::new_current_thread().enable_io().enable_time().build_local(LocalOptions::default())?;

@@ -13,16 +13,16 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use courser_net::Then;
-use courser_telemetry::{End, EndReason};
+use courser_telemetry::{Close, CloseReason};
 use courser_tls::{Failure, FailureKind, ServerConnection, State};
 
-use crate::announce::Announced;
+use crate::announce::HeaderSent;
 use crate::backend::Connected;
 use crate::buffers::{BUFFER_BYTES, Inbox, Outbox};
 use crate::connection::Client;
 use crate::handshake::Secured;
 use crate::request::Request;
-use crate::settings::Host;
+use crate::settings::VirtualHost;
 use limits::Wait;
 
 /// Reads in one direction before the other connections of the worker get their turn.
@@ -45,11 +45,11 @@ pub(crate) struct Finished {
     pub(crate) backend: Request,
     /// Records that the client has not taken yet.
     pub(crate) to_client: Outbox,
-    pub(crate) end: End,
+    pub(crate) end: Close,
 }
 
 /// Relays until the connection ends.
-pub(crate) async fn relay(announced: Announced) -> Finished {
+pub(crate) async fn relay(announced: HeaderSent) -> Finished {
     let mut relay = Relay::new(announced);
     let end = poll_fn(|cx| relay.poll(cx)).await;
     let Relay { client, tls, received, backend, to_client, .. } = relay;
@@ -69,7 +69,7 @@ enum Flow {
 
 struct Relay {
     client: Client,
-    host: Arc<Host>,
+    host: Arc<VirtualHost>,
     tls: Box<ServerConnection>,
     backend: Request,
     /// Ciphertext from the client that is no whole record yet.
@@ -99,8 +99,8 @@ struct Relay {
 }
 
 impl Relay {
-    fn new(announced: Announced) -> Self {
-        let Announced { connected, to_backend, plaintext_bytes } = announced;
+    fn new(announced: HeaderSent) -> Self {
+        let HeaderSent { connected, to_backend, plaintext_bytes } = announced;
         let Connected { secured, backend } = connected;
         let Secured { mut client, host, tls, received, tickets, client_closed, .. } = secured;
         client.account.bytes_in += plaintext_bytes; // said with the Finished
@@ -132,7 +132,7 @@ impl Relay {
         relay
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<End> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Close> {
         self.turn = None;
         // Before anything moves: bytes that move move the deadline as well.
         if self.is_too_old() {
@@ -149,7 +149,7 @@ impl Relay {
         }
     }
 
-    fn poll_both(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
+    fn poll_both(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Close>> {
         let upward = self.poll_upward(cx)?;
         let held = self.client_is_held();
         let downward = self.poll_downward(cx)?;
@@ -168,7 +168,7 @@ impl Relay {
     }
 
     /// Client to backend.
-    fn poll_upward(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
+    fn poll_upward(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Close>> {
         for round in 0..ROUNDS {
             if round > 1 && self.turn_is_over() {
                 break;
@@ -191,7 +191,7 @@ impl Relay {
     }
 
     /// Backend to client.
-    fn poll_downward(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
+    fn poll_downward(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Close>> {
         for round in 0..ROUNDS {
             if round > 1 && self.turn_is_over() {
                 break;
@@ -226,7 +226,7 @@ impl Relay {
             && self.to_client.pending().len() <= MOST_TICKETS
     }
 
-    fn poll_read_client(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
+    fn poll_read_client(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Close>> {
         if self.client_is_held() {
             return Poll::Pending;
         }
@@ -234,11 +234,11 @@ impl Relay {
         match ready!(self.received.poll_read(stream, &worker.buffers, cx)) {
             Ok(0) => Poll::Ready(self.client_truncated()),
             Ok(_) => Poll::Ready(self.open_records()),
-            Err(_) => Poll::Ready(Err(EndReason::ClientReset.into())),
+            Err(_) => Poll::Ready(Err(CloseReason::ClientReset.into())),
         }
     }
 
-    fn open_records(&mut self) -> Result<(), End> {
+    fn open_records(&mut self) -> Result<(), Close> {
         self.client.worker.buffers.make_room(&mut self.to_backend.bytes);
         let before = (self.to_backend.bytes.len(), self.to_client.bytes.len());
         let progress =
@@ -259,7 +259,7 @@ impl Relay {
     }
 
     /// The client's stream has ended without close_notify. One that never carried a byte has nothing to be cut short.
-    fn client_truncated(&mut self) -> Result<(), End> {
+    fn client_truncated(&mut self) -> Result<(), Close> {
         self.upward = Flow::Ending;
         self.truncated = !self.is_silent();
         if !self.truncated {
@@ -268,21 +268,21 @@ impl Relay {
         let host = &self.host;
         let message = format_args!("host {}: a client's stream was cut short", host.name);
         self.client.worker.events.warn("truncated", message);
-        if host.reset_truncated { Err(EndReason::Truncated.into()) } else { Ok(()) }
+        if host.reset_truncated { Err(CloseReason::Truncated.into()) } else { Ok(()) }
     }
 
     /// Both directions have ended.
-    fn orderly_end(&self) -> EndReason {
+    fn orderly_end(&self) -> CloseReason {
         if self.backend_reset {
-            EndReason::BackendReset
+            CloseReason::BackendReset
         } else if self.deaf.is_some() {
-            EndReason::BackendClosedEarly
+            CloseReason::BackendClosedEarly
         } else if self.truncated {
-            EndReason::Truncated
+            CloseReason::Truncated
         } else if self.is_silent() {
-            EndReason::ClosedAfterHandshake
+            CloseReason::ClosedAfterHandshake
         } else {
-            EndReason::Done
+            CloseReason::Done
         }
     }
 
@@ -315,7 +315,7 @@ impl Relay {
 
     /// Reads and encrypts until the client's share of a write is full or nothing more is there, so that an answer and
     /// the end behind it leave together.
-    fn poll_read_backend(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
+    fn poll_read_backend(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Close>> {
         let mut read_some = false;
         while self.downward == Flow::Open && self.to_client.pending().len() < BUFFER_BYTES / 2 {
             let mut plaintext = Vec::new();
@@ -336,7 +336,7 @@ impl Relay {
         Poll::Ready(Ok(()))
     }
 
-    fn seal(&mut self, plaintext: &[u8]) -> Result<(), End> {
+    fn seal(&mut self, plaintext: &[u8]) -> Result<(), Close> {
         self.client.worker.buffers.make_room(&mut self.to_client.bytes);
         self.client.account.bytes_out += plaintext.len() as u64;
         // An answer to what the backend has not got yet is not the last word.
@@ -348,7 +348,7 @@ impl Relay {
         self.tls.send(plaintext, self.received.bytes(), &mut self.to_client.bytes).map_err(bad_record)
     }
 
-    fn end_downward(&mut self) -> Result<(), End> {
+    fn end_downward(&mut self) -> Result<(), Close> {
         self.downward = Flow::Ending;
         self.only_tickets = false;
         self.tls.send_close_notify(self.received.bytes(), &mut self.to_client.bytes).map_err(bad_record)
@@ -362,12 +362,12 @@ impl Relay {
         self.deaf.get_or_insert(io::ErrorKind::ConnectionReset);
     }
 
-    fn poll_write_client(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
+    fn poll_write_client(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Close>> {
         let then = if self.downward == Flow::Ending { Then::Shutdown } else { Then::Wait };
         while !self.to_client.is_empty() {
             match ready!(self.client.stream.poll_write(cx, self.to_client.pending(), then)) {
                 Ok(written) => self.to_client.advance(written),
-                Err(_) => return Poll::Ready(Err(EndReason::ClientReset.into())),
+                Err(_) => return Poll::Ready(Err(CloseReason::ClientReset.into())),
             }
             self.delivered = true;
         }
@@ -391,16 +391,16 @@ fn yield_turn<T>(cx: &mut Context<'_>) -> Poll<T> {
     Poll::Pending
 }
 
-fn bad_record(failure: Failure) -> End {
+fn bad_record(failure: Failure) -> Close {
     let reason = match failure.kind {
-        FailureKind::AlertReceived => EndReason::ClientAlert,
-        FailureKind::Internal => EndReason::Internal,
+        FailureKind::AlertReceived => CloseReason::ClientAlert,
+        FailureKind::Internal => CloseReason::Internal,
         FailureKind::Incompatible
         | FailureKind::Certificate
         | FailureKind::NoCertificate
         | FailureKind::FalseResumption
         | FailureKind::NotTls
-        | FailureKind::Protocol => EndReason::BadRecord,
+        | FailureKind::Protocol => CloseReason::BadRecord,
     };
-    End::with(reason, failure.detail)
+    Close::with(reason, failure.detail)
 }

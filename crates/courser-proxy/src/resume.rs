@@ -9,26 +9,26 @@ use courser_telemetry::Resumption;
 use courser_tls::{HandshakePlan, SessionOffer, Version};
 
 use crate::buffers::Inbox;
-use crate::certificate::{Choice, Chosen};
-use crate::classify::Offer;
+use crate::certificate::{Selected, Selection};
+use crate::classify::ClientOffer;
 use crate::connection::Client;
-use crate::settings::Host;
-use crate::sharing::Exchange;
+use crate::settings::VirtualHost;
+use crate::sharing::RemoteSessions;
 
 /// A connection ready for its handshake.
-pub(crate) struct Primed {
+pub(crate) struct Planned {
     pub(crate) client: Client,
     pub(crate) received: Inbox,
-    pub(crate) host: Arc<Host>,
-    pub(crate) choice: Choice,
+    pub(crate) host: Arc<VirtualHost>,
+    pub(crate) choice: Selection,
     pub(crate) plan: HandshakePlan,
     /// What a resumption would be by, when the client offers one.
     pub(crate) offered: Option<Resumption>,
 }
 
 /// Makes the plan of the handshake, and fetches the session that it may need.
-pub(crate) async fn prime(chosen: Chosen) -> Primed {
-    let Chosen { client, received, offer, host, choice } = chosen;
+pub(crate) async fn prime(chosen: Selected) -> Planned {
+    let Selected { client, received, offer, host, choice } = chosen;
     let by = session_offer(&offer, choice.version);
     let mut plan = HandshakePlan::new(Arc::clone(&choice.identity), host.policy, by);
     if let Some((exchange, id)) = lacking(&client, &offer, by, &host) {
@@ -39,7 +39,7 @@ pub(crate) async fn prime(chosen: Chosen) -> Primed {
         }
     }
     let offered = offered(&offer, choice.version);
-    Primed { client, received, host, choice, plan, offered }
+    Planned { client, received, host, choice, plan, offered }
 }
 
 /// The session that the client names by an ID which means something, if this host has not got it and others may.
@@ -48,16 +48,16 @@ pub(crate) async fn prime(chosen: Chosen) -> Primed {
 /// 4.1.2); nothing tells the two apart, and asking for the random ones would burden every host with every handshake.
 fn lacking<'a>(
     client: &'a Client,
-    offer: &Offer,
+    offer: &ClientOffer,
     by: SessionOffer,
-    host: &Host,
-) -> Option<(&'a Exchange, SessionId)> {
+    host: &VirtualHost,
+) -> Option<(&'a RemoteSessions, SessionId)> {
     let (id, exchange) = (offer.session_id?, client.worker.exchange.as_ref()?);
     let random = offer.tls13 || (by == SessionOffer::Tickets && exchange.gives_tickets());
     (!random && exchange.lacks(&id, &host.policy)).then_some((exchange, id))
 }
 
-fn session_offer(offer: &Offer, version: Version) -> SessionOffer {
+fn session_offer(offer: &ClientOffer, version: Version) -> SessionOffer {
     if version == Version::Tls13 || offer.takes_tickets {
         SessionOffer::Tickets
     } else {
@@ -65,7 +65,7 @@ fn session_offer(offer: &Offer, version: Version) -> SessionOffer {
     }
 }
 
-fn offered(offer: &Offer, version: Version) -> Option<Resumption> {
+fn offered(offer: &ClientOffer, version: Version) -> Option<Resumption> {
     match version {
         Version::Tls13 => offer.psk.then_some(Resumption::Psk),
         Version::Tls12 if offer.ticket => Some(Resumption::Ticket),

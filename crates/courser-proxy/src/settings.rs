@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use courser_net::Liveness;
 use courser_session::PolicyHash;
-use courser_tls::Terms;
+use courser_tls::ServerTlsConfig;
 
 use crate::certificate::Certificates;
 use crate::pool::Pool;
@@ -21,14 +21,14 @@ pub struct Listener {
     /// Whether a client that names no known host, or none, is refused.
     pub refuse_unknown: bool,
     /// Serves clients whose name belongs to no host.
-    pub default: Arc<Host>,
+    pub default: Arc<VirtualHost>,
     /// Virtual hosts by the names they serve.
-    pub hosts: Names<Arc<Host>>,
+    pub hosts: Names<Arc<VirtualHost>>,
 }
 
 impl Listener {
     /// The host that serves `name`; `None` when it is unknown and unknown names are refused.
-    pub fn host(&self, name: Option<&str>) -> Option<&Arc<Host>> {
+    pub fn host(&self, name: Option<&str>) -> Option<&Arc<VirtualHost>> {
         let known = name.and_then(|name| self.hosts.get(name));
         let covered = |name| self.default.certificates.covers(name);
         known.or_else(|| (!self.refuse_unknown || name.is_some_and(covered)).then_some(&self.default))
@@ -37,11 +37,11 @@ impl Listener {
 
 /// How one group of server names is served.
 #[derive(Debug)]
-pub struct Host {
+pub struct VirtualHost {
     /// Configured name.
     pub name: String,
     /// What TLS negotiates.
-    pub terms: Terms,
+    pub terms: ServerTlsConfig,
     /// Binds sessions to this host.
     pub policy: PolicyHash,
     /// Certificates to choose from.
@@ -49,7 +49,7 @@ pub struct Host {
     /// Where plaintext goes.
     pub pool: Pool,
     /// The PROXY header that a backend gets.
-    pub announce: Announce,
+    pub announce: SendProxy,
     /// How long connecting to one backend may take.
     pub connect_timeout: Duration,
     /// How long a connection may stay without a byte in either direction.
@@ -68,7 +68,7 @@ pub struct Host {
 
 /// Which PROXY header a backend gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Announce {
+pub enum SendProxy {
     /// None.
     Off,
     /// Version 1.

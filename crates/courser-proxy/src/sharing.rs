@@ -14,14 +14,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use courser_session::fleet::Rate;
-use courser_session::{CLOCK_SKEW, Cache, Miss, Origin, PolicyHash, SessionId, SharedSession, UnixSeconds};
+use courser_session::{
+    CLOCK_SKEW, Cache, PolicyHash, Provenance, ResumptionFailure, SessionId, SharedSession, UnixSeconds,
+};
 
 use crate::counters::{Counters, count};
 use crate::fleet::{FleetHandle, Pulled};
 use crate::supervision::Tasks;
 use burials::Burials;
-use ration::Ration;
-use shelf::Shelf;
+use ration::LookupLimiter;
+use shelf::RemoteStore;
 pub use shelf::StoreSettings;
 
 /// How long a handshake waits for other hosts of the fleet unless told otherwise: some ten round trips within a data
@@ -61,18 +63,18 @@ impl Sharing {
 }
 
 /// A worker's part in it.
-pub(crate) struct Exchange {
+pub(crate) struct RemoteSessions {
     sharing: Sharing,
-    shelf: Option<Shelf>,
-    ration: RefCell<Ration>,
+    shelf: Option<RemoteStore>,
+    ration: RefCell<LookupLimiter>,
     started: Instant,
 }
 
-impl Exchange {
+impl RemoteSessions {
     /// On the worker's runtime: a store is connected to from the start.
     pub(crate) fn new(sharing: Sharing, tasks: &Tasks) -> Self {
-        let ration = RefCell::new(Ration::new(sharing.per_source));
-        let shelf = sharing.store.as_ref().map(|store| Shelf::new(store, tasks));
+        let ration = RefCell::new(LookupLimiter::new(sharing.per_source));
+        let shelf = sharing.store.as_ref().map(|store| RemoteStore::new(store, tasks));
         Self { sharing, shelf, ration, started: Instant::now() }
     }
 
@@ -85,7 +87,7 @@ impl Exchange {
     pub(crate) fn lacks(&self, id: &SessionId, policy: &PolicyHash) -> bool {
         let asks = self.shelf.is_some() || self.asks_fleet().is_some();
         let here = || self.sharing.cache.peek(id, policy, now());
-        asks && matches!(here(), Err(Miss::NotFound | Miss::Evicted))
+        asks && matches!(here(), Err(ResumptionFailure::NotFound | ResumptionFailure::Evicted))
     }
 
     /// Asks elsewhere for a session on behalf of a client. If it is found, it is in the cache then.
@@ -97,14 +99,14 @@ impl Exchange {
         id: SessionId,
         client: Option<IpAddr>,
         counters: &Counters,
-    ) -> Result<(), Miss> {
+    ) -> Result<(), ResumptionFailure> {
         let source = client.unwrap_or(Ipv4Addr::UNSPECIFIED.into());
         let admitted = self.ration.borrow_mut().admit(&id, source, self.mono());
         if let Err(miss) = admitted {
             count(&counters.not_asked);
             return Err(miss);
         }
-        let _place = Place(&self.ration);
+        let _place = InFlightPermit(&self.ration);
         count(&counters.asked);
         let answer = self.ask(id, counters).await;
         if answer.is_err() {
@@ -114,8 +116,8 @@ impl Exchange {
     }
 
     /// The other hosts first: they answer sooner, and have what the store has not got yet.
-    async fn ask(&self, id: SessionId, counters: &Counters) -> Result<(), Miss> {
-        let mut miss = Miss::NotShared;
+    async fn ask(&self, id: SessionId, counters: &Counters) -> Result<(), ResumptionFailure> {
+        let mut miss = ResumptionFailure::NotShared;
         if let Some(fleet) = self.asks_fleet() {
             match fleet.pull(id, self.sharing.pull_deadline).await {
                 Pulled::Found => {
@@ -123,20 +125,20 @@ impl Exchange {
                     return Ok(());
                 }
                 Pulled::Missing => {}
-                Pulled::TimedOut => miss = Miss::PullTimeout,
+                Pulled::TimedOut => miss = ResumptionFailure::PullTimeout,
             }
         }
         let stored = self.ask_store(&id).await;
         if stored.is_ok() {
             count(&counters.found_in_store);
         }
-        stored.map_err(|why| if why == Miss::NotShared { miss } else { why })
+        stored.map_err(|why| if why == ResumptionFailure::NotShared { miss } else { why })
     }
 
-    async fn ask_store(&self, id: &SessionId) -> Result<(), Miss> {
-        let Some(shelf) = &self.shelf else { return Err(Miss::NotShared) };
+    async fn ask_store(&self, id: &SessionId) -> Result<(), ResumptionFailure> {
+        let Some(shelf) = &self.shelf else { return Err(ResumptionFailure::NotShared) };
         let SharedSession { id, policy, lifespan, state } = shelf.get(id, now()).await?;
-        self.sharing.cache.put(&id, policy, state, lifespan, Origin::Remote, now());
+        self.sharing.cache.put(&id, policy, state, lifespan, Provenance::Remote, now());
         Ok(())
     }
 
@@ -178,9 +180,9 @@ impl Exchange {
 }
 
 /// One of the few look-ups that may be under way, given back also when its connection is dropped.
-struct Place<'a>(&'a RefCell<Ration>);
+struct InFlightPermit<'a>(&'a RefCell<LookupLimiter>);
 
-impl Drop for Place<'_> {
+impl Drop for InFlightPermit<'_> {
     fn drop(&mut self) {
         self.0.borrow_mut().leave();
     }

@@ -20,13 +20,13 @@ const BUDGET: Duration = Duration::from_millis(1);
 
 /// A worker's budget.
 #[derive(Default)]
-pub(crate) struct Turn {
+pub(crate) struct HandshakeBudget {
     tasks: Tasks,
     spent: Cell<Duration>,
     line: RefCell<VecDeque<Waker>>,
 }
 
-impl Turn {
+impl HandshakeBudget {
     /// The budget of the worker whose tasks these are.
     pub(crate) fn new(tasks: Tasks) -> Rc<Self> {
         Rc::new(Self { tasks, ..Self::default() })

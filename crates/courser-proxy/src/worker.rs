@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use courser_net::confinement::Confinement;
-use courser_net::{Listener as NetListener, Socket, cpu};
+use courser_net::{AsyncListener, ListenSocket, cpu};
 use courser_telemetry::event::say;
 use courser_telemetry::{Events, Lines};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
@@ -19,9 +19,9 @@ use crate::buffers::Buffers;
 use crate::counters::Counters;
 use crate::deadline::Wheel;
 use crate::settings::Listener;
-use crate::sharing::{Exchange, Sharing};
+use crate::sharing::{RemoteSessions, Sharing};
 use crate::supervision::Tasks;
-use crate::turn::Turn;
+use crate::turn::HandshakeBudget;
 
 /// What a process does with its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub struct Worker {
     /// CPU to stay on.
     pub cpu: Option<usize>,
     /// Its own listening sockets, each with its settings.
-    pub sockets: Vec<(Socket, Arc<Listener>)>,
+    pub sockets: Vec<(ListenSocket, Arc<Listener>)>,
     /// The connections of the process, and how many it may have.
     pub admission: Arc<Admission>,
     /// Its end of the connection log.
@@ -107,7 +107,7 @@ fn runtime() -> io::Result<LocalRuntime> {
 
 async fn serve(
     state: Rc<WorkerState>,
-    sockets: Vec<(Socket, Arc<Listener>)>,
+    sockets: Vec<(ListenSocket, Arc<Listener>)>,
     phase: watch::Receiver<Phase>,
 ) -> io::Result<usize> {
     tokio::select! {
@@ -120,13 +120,13 @@ async fn serve(
 /// Returns how many connections were open when the phase said to stop.
 async fn serve_phases(
     state: &Rc<WorkerState>,
-    sockets: Vec<(Socket, Arc<Listener>)>,
+    sockets: Vec<(ListenSocket, Arc<Listener>)>,
     mut phase: watch::Receiver<Phase>,
 ) -> io::Result<usize> {
     state.tasks.spawn("timer wheel", Rc::clone(&state.wheel).drive());
     let mut open = Vec::new();
     for (socket, listener) in sockets {
-        let socket = Rc::new(NetListener::new(socket)?);
+        let socket = Rc::new(AsyncListener::new(socket)?);
         let accept = accept::accept(Rc::clone(state), Rc::clone(&socket), Arc::clone(&listener));
         open.push((state.tasks.spawn("accept loop", accept), socket, listener));
     }
@@ -151,10 +151,10 @@ pub(crate) struct WorkerState {
     tasks: Tasks,
     pub(crate) buffers: Buffers,
     pub(crate) wheel: Rc<Wheel>,
-    pub(crate) turn: Rc<Turn>,
+    pub(crate) turn: Rc<HandshakeBudget>,
     pub(crate) lines: Lines,
     pub(crate) events: Events,
-    pub(crate) exchange: Option<Exchange>,
+    pub(crate) exchange: Option<RemoteSessions>,
     pub(crate) counters: Arc<Counters>,
     admission: Arc<Admission>,
     open: Cell<usize>,
@@ -191,10 +191,10 @@ impl WorkerState {
             index,
             buffers: Buffers::default(),
             wheel: Wheel::new(),
-            turn: Turn::new(tasks.clone()),
+            turn: HandshakeBudget::new(tasks.clone()),
             lines,
             events: Events::default(),
-            exchange: sharing.map(|sharing| Exchange::new(sharing, &tasks)),
+            exchange: sharing.map(|sharing| RemoteSessions::new(sharing, &tasks)),
             tasks,
             counters,
             admission,

@@ -10,7 +10,7 @@ use crate::record::VERSION;
 /// One second of a run: what ended in it, whenever it began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Interval {
+pub struct Second {
     /// Seconds since the run began.
     pub second: u64,
     /// When it began, by the wall clock.
@@ -42,7 +42,7 @@ pub struct Interval {
     pub sent_bytes: u64,
 }
 
-impl Interval {
+impl Second {
     /// One line of NDJSON, without its newline: the interval with `"type": "interval"`, the version of the format and
     /// the label of the run; of the response times the summary.
     pub fn to_ndjson(&self, run: &str) -> String {

@@ -10,8 +10,10 @@ mod layout;
 
 use serde::{Deserialize, Serialize};
 
-pub use case::{Case, Lane, Limit, LimitPart, Measure};
-pub use cell::{Block, Cell, CellState, Drift, Figure, File, Profile, Second, Stretch, Symbol, Verified};
+pub use case::{Case, Era, Limit, LimitPart, Measure};
+pub use cell::{
+    Block, Cell, CellState, Drift, Figure, File, Profile, Symbol, Verified, WindowResult, WindowSecond,
+};
 pub use layout::{Chart, ChartKind, Published, PublishedRow, Table, Value};
 
 use crate::machine::Machine;

@@ -40,13 +40,13 @@ pub use experiment::{
     Arrivals, CloseMode, Expected, Experiment, LoadKind, LoadModel, Phases, Request, Resumption, Share,
     Sockets, Target, TlsOffer, Verification,
 };
-pub use interval::{Interval, Phase};
+pub use interval::{Phase, Second};
 pub use lab::Lab;
 pub use machine::Machine;
 pub use merge::{MergeError, merge};
 pub use read::{Problem, ReadError};
 pub use record::{FORMAT, Found, Record, SCHEMA, Source, Tool, VERSION};
-pub use run::{Finding, Run, Severity, Verdict, Window};
+pub use run::{Finding, Run, RunTimes, Severity, Verdict};
 pub use totals::{FAILURE_SAMPLES, FailureSample, Handshake, Negotiated, Outcomes, Totals};
 pub use usage::{
     CoreUsage, GeneratorThread, GeneratorUsage, HandshakeBytes, IdleMemory, RequestBytes, ServerThread,

@@ -16,7 +16,7 @@ pub use error::MergeError;
 
 use crate::experiment::{Experiment, Share};
 use crate::record::{Record, Source};
-use crate::run::{Finding, Run, Severity, Verdict, Window};
+use crate::run::{Finding, Run, RunTimes, Severity, Verdict};
 
 /// How much of the longest steady window all generators have to have in common before it goes without saying.
 const COMMON: f64 = 0.95;
@@ -158,7 +158,7 @@ fn run(parts: &[Part<'_>]) -> Result<Run, MergeError> {
 }
 
 /// From the first start to the last end, when there is a time at which all were in their steady windows.
-fn window(parts: &[Part<'_>]) -> Result<Window, MergeError> {
+fn window(parts: &[Part<'_>]) -> Result<RunTimes, MergeError> {
     let windows = || parts.iter().map(|(_, run)| run.window);
     for (source, run) in parts {
         if run.window.steady_end_unix_us <= run.window.steady_start_unix_us {
@@ -175,9 +175,9 @@ fn window(parts: &[Part<'_>]) -> Result<Window, MergeError> {
             });
         }
     }
-    let first = |time: fn(&Window) -> u64| windows().map(|window| time(&window)).min().unwrap_or(0);
-    let last = |time: fn(&Window) -> u64| windows().map(|window| time(&window)).max().unwrap_or(0);
-    Ok(Window {
+    let first = |time: fn(&RunTimes) -> u64| windows().map(|window| time(&window)).min().unwrap_or(0);
+    let last = |time: fn(&RunTimes) -> u64| windows().map(|window| time(&window)).max().unwrap_or(0);
+    Ok(RunTimes {
         start_unix_us: first(|window| window.start_unix_us),
         steady_start_unix_us: first(|window| window.steady_start_unix_us),
         steady_end_unix_us: last(|window| window.steady_end_unix_us),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::interval::Interval;
+use crate::interval::Second;
 use crate::totals::Totals;
 use crate::usage::{GeneratorUsage, ServerUsage, WireCost};
 
@@ -17,11 +17,11 @@ pub struct Run {
     /// Arrivals a second that this generator was to make; null in a closed loop.
     pub offered_rate: Option<f64>,
     /// When it was measured.
-    pub window: Window,
+    pub window: RunTimes,
     /// What came out, over the steady window alone.
     pub totals: Totals,
     /// What came out second by second, in all phases.
-    pub intervals: Vec<Interval>,
+    pub intervals: Vec<Second>,
     /// What the server spent over the steady window; null when it was not watched.
     pub server: Option<ServerUsage>,
     /// What generators spent over the steady window: one, or of a merged record one per source.
@@ -37,7 +37,7 @@ pub struct Run {
 /// Wall-clock times of a run: how it is laid beside logs and other generators.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Window {
+pub struct RunTimes {
     /// Start of the first phase.
     pub start_unix_us: u64,
     /// Start of the steady window.

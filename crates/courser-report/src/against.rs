@@ -7,7 +7,7 @@ use courser_record::lab::{Measure, Value};
 use courser_stats::{Unpaired, unpaired};
 
 use crate::layout::harmless;
-use crate::standing::{self, Wanted};
+use crate::standing::{self, FigureSpec};
 use crate::words;
 
 /// What is compared, the first that both records have: processor time does not depend on the generator.
@@ -115,7 +115,7 @@ fn line(before: &Lab, after: &Lab, case: &str, target: &str, value: Value) -> Op
     if staircase != (value == Value::MaxTpsAvg100ms) {
         return None;
     }
-    let wanted: Wanted = value.into();
+    let wanted: FigureSpec = value.into();
     let series = |lab: &Lab| -> Option<Vec<f64>> {
         let cell = lab.cell(case, target)?;
         let values: Vec<f64> = standing::by_round(lab, cell, &wanted).into_values().collect();

@@ -3,7 +3,7 @@
 use courser_record::Lab;
 use courser_record::lab::{Case, Cell};
 
-use crate::standing::{self, Told, Wanted, told};
+use crate::standing::{self, CellValue, FigureSpec, told};
 use crate::words;
 
 /// Heads of the columns. `low` and `high` are the ends of a 95 % interval, or with `interval` no of what the blocks range
@@ -24,16 +24,16 @@ pub fn render(labs: &[Lab]) -> String {
 }
 
 /// Of a case whose figures have names, and of which none was measured, one line says why.
-fn wanted(lab: &Lab, case: &Case) -> Vec<Wanted> {
+fn wanted(lab: &Lab, case: &Case) -> Vec<FigureSpec> {
     let wanted = standing::wanted(lab, &case.id);
     if wanted.is_empty() {
-        standing::values(case.measure).iter().copied().map(Wanted::from).collect()
+        standing::values(case.measure).iter().copied().map(FigureSpec::from).collect()
     } else {
         wanted
     }
 }
 
-fn line(lab: &Lab, case: &Case, cell: &Cell, wanted: &Wanted) -> String {
+fn line(lab: &Lab, case: &Case, cell: &Cell, wanted: &FigureSpec) -> String {
     let told = told(lab, cell, wanted);
     let found = told.estimate();
     let number = |value: Option<f64>| value.map_or(String::new(), digits);
@@ -55,7 +55,7 @@ fn line(lab: &Lab, case: &Case, cell: &Cell, wanted: &Wanted) -> String {
         spread.map_or(String::new(), |spread| yes(spread.is_interval)),
         found.map_or(String::new(), |found| words::kind(found.kind).to_owned()),
         found.map_or(String::new(), |found| found.blocks.to_string()),
-        yes(matches!(told, Told::Withheld { .. })),
+        yes(matches!(told, CellValue::Withheld { .. })),
         told.word().to_owned(),
         told.reason().unwrap_or_default().to_owned(),
     ];

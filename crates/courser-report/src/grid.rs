@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use courser_record::Lab;
 use courser_record::lab::{Case, Table, Value};
 
-use crate::standing::{self, Told, Wanted};
+use crate::standing::{self, CellValue, FigureSpec};
 use crate::words;
 
 pub use published::{Apart, beside};
@@ -53,9 +53,9 @@ pub struct Slot {
     /// See `case`.
     pub target: String,
     /// What is shown.
-    pub wanted: Wanted,
+    pub wanted: FigureSpec,
     /// What there is.
-    pub told: Told,
+    pub told: CellValue,
     /// Number of the note that says why there is no figure.
     pub note: Option<usize>,
 }
@@ -69,7 +69,7 @@ impl Slot {
     /// How far the figure may be off.
     pub fn spread(&self) -> Option<String> {
         let value = match self.told {
-            Told::Withheld { .. } => Value::TpsOfCpu,
+            CellValue::Withheld { .. } => Value::TpsOfCpu,
             _ => self.wanted.value,
         };
         words::spread(value, self.told.estimate()?)
@@ -110,7 +110,7 @@ pub fn grid(lab: &Lab, table: &Table) -> Grid {
 pub(crate) struct Entry<'a> {
     pub(crate) case: &'a Case,
     pub(crate) target: &'a str,
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: FigureSpec,
 }
 
 /// All entries of a table, case by case.
@@ -125,22 +125,23 @@ fn entries<'a>(lab: &'a Lab, table: &Table) -> Vec<Entry<'a>> {
             move |name: &str| wanted.is_none_or(|names| names.iter().any(|wanted| wanted == name));
         let asked_of = move |name: &str| is_wanted(name) && lab.cell(&case.id, name).is_some();
         let targets = standing::targets(lab).into_iter().filter(move |target| asked_of(target));
-        let entry = move |target: &'a str, wanted: &Wanted| Entry { case, target, wanted: wanted.clone() };
+        let entry =
+            move |target: &'a str, wanted: &FigureSpec| Entry { case, target, wanted: wanted.clone() };
         targets.flat_map(move |target| asked.iter().map(|wanted| entry(target, wanted)).collect::<Vec<_>>())
     };
     cases.into_iter().flat_map(of_case).collect()
 }
 
 /// What a table asks of a case, in its order; of a case without figures those that others have.
-fn asked(lab: &Lab, table: &Table, case: &Case, figures: &[String]) -> Vec<Wanted> {
+fn asked(lab: &Lab, table: &Table, case: &Case, figures: &[String]) -> Vec<FigureSpec> {
     let known = standing::wanted(lab, &case.id);
     let of_value = |value: &Value| {
-        let found: Vec<Wanted> = known.iter().filter(|wanted| wanted.value == *value).cloned().collect();
-        let named = |name: &String| Wanted { figure: Some(name.clone()), ..Value::Figure.into() };
+        let found: Vec<FigureSpec> = known.iter().filter(|wanted| wanted.value == *value).cloned().collect();
+        let named = |name: &String| FigureSpec { figure: Some(name.clone()), ..Value::Figure.into() };
         match (found.is_empty(), value) {
             (false, _) => found,
             (true, Value::Figure) if !figures.is_empty() => figures.iter().map(named).collect(),
-            (true, value) => vec![Wanted::from(*value)],
+            (true, value) => vec![FigureSpec::from(*value)],
         }
     };
     table.values.iter().flat_map(of_value).collect()

@@ -13,7 +13,7 @@ use courser_record::lab::{Cell, CellState, Measure, Value};
 
 pub use estimate::{Estimate, Kind, Spread};
 pub(crate) use order::is_cost;
-pub use order::{Absent, Basis, Outcome, Pair, Place, Ranking, by_round, ranking, rankings};
+pub use order::{Absent, Basis, Outcome, Pair, RankedTarget, Ranking, by_round, ranking, rankings};
 pub use stairs::Rule;
 
 pub(crate) use blocks::steps;
@@ -23,7 +23,7 @@ use blocks::Read;
 
 /// A figure that is asked for: a value, of in-process results the name of one, of different clients the kind of one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Wanted {
+pub struct FigureSpec {
     /// What is asked for.
     pub value: Value,
     /// [`courser_record::lab::Figure::name`]; only with [`Value::Figure`].
@@ -32,7 +32,7 @@ pub struct Wanted {
     pub client: Option<String>,
 }
 
-impl From<Value> for Wanted {
+impl From<Value> for FigureSpec {
     fn from(value: Value) -> Self {
         Self { value, figure: None, client: None }
     }
@@ -40,7 +40,7 @@ impl From<Value> for Wanted {
 
 /// What a cell says about it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Told {
+pub enum CellValue {
     /// A figure.
     Value(Estimate),
     /// There is one, but it says nothing about the target.
@@ -60,7 +60,7 @@ pub enum Told {
     Unknown,
 }
 
-impl Told {
+impl CellValue {
     /// The figure, withheld or not: what was computed stands for what is withheld.
     pub fn estimate(&self) -> Option<&Estimate> {
         match self {
@@ -93,22 +93,22 @@ impl Told {
 
 /// What a cell says about a figure: the median of its blocks. With the figure of fewer than half of its blocks it is
 /// withheld: blocks are spoilt more often where a target is fast.
-pub fn told(lab: &Lab, cell: &Cell, wanted: &Wanted) -> Told {
+pub fn told(lab: &Lab, cell: &Cell, wanted: &FigureSpec) -> CellValue {
     let reason = || cell.reason.clone().unwrap_or_else(|| "no reason given".to_owned());
     match cell.state {
-        CellState::Cannot => Told::Cannot(reason()),
-        CellState::Failed => Told::Failed(reason()),
-        CellState::Pending if cell.blocks.is_empty() => Told::Pending,
+        CellState::Cannot => CellValue::Cannot(reason()),
+        CellState::Failed => CellValue::Failed(reason()),
+        CellState::Pending if cell.blocks.is_empty() => CellValue::Pending,
         CellState::Pending | CellState::Done => measured(lab, cell, wanted),
     }
 }
 
 /// The same by names; [`Told::Pending`] where nothing was asked of this target.
-pub fn told_of(lab: &Lab, case: &str, target: &str, wanted: &Wanted) -> Told {
-    lab.cell(case, target).map_or(Told::Pending, |cell| told(lab, cell, wanted))
+pub fn told_of(lab: &Lab, case: &str, target: &str, wanted: &FigureSpec) -> CellValue {
+    lab.cell(case, target).map_or(CellValue::Pending, |cell| told(lab, cell, wanted))
 }
 
-fn measured(lab: &Lab, cell: &Cell, wanted: &Wanted) -> Told {
+fn measured(lab: &Lab, cell: &Cell, wanted: &FigureSpec) -> CellValue {
     let reads: Vec<Read> = cell.blocks.iter().map(|block| blocks::read(lab, cell, block, wanted)).collect();
     let known = reads.iter().filter(|read| matches!(read, Read::Value { .. })).count();
     let withheld = reads.iter().find_map(|read| match read {
@@ -117,16 +117,16 @@ fn measured(lab: &Lab, cell: &Cell, wanted: &Wanted) -> Told {
     });
     match withheld {
         Some(reason) if known * 2 < reads.len() => {
-            Told::Withheld { reason, computed: computed(lab, cell, wanted) }
+            CellValue::Withheld { reason, computed: computed(lab, cell, wanted) }
         }
-        _ => estimate::of(&reads, lab.seed).map_or(Told::Unknown, Told::Value),
+        _ => estimate::of(&reads, lab.seed).map_or(CellValue::Unknown, CellValue::Value),
     }
 }
 
 /// Transactions a second that the cores could make, in place of a rate that is withheld. Nothing stands for a rate under
 /// a rule: processor time does not say when clients begin to wait.
-fn computed(lab: &Lab, cell: &Cell, wanted: &Wanted) -> Option<Estimate> {
-    let of_cpu = Wanted { value: Value::TpsOfCpu, ..wanted.clone() };
+fn computed(lab: &Lab, cell: &Cell, wanted: &FigureSpec) -> Option<Estimate> {
+    let of_cpu = FigureSpec { value: Value::TpsOfCpu, ..wanted.clone() };
     let is_plain = matches!(wanted.value, Value::Tps | Value::MaxTps);
     is_plain.then(|| measured(lab, cell, &of_cpu).estimate().cloned()).flatten()
 }
@@ -174,18 +174,18 @@ pub fn values(measure: Measure) -> &'static [Value] {
 }
 
 /// Everything that may be asked of a cell: [`values`], one for each figure and kind of client that its case has.
-pub fn wanted(lab: &Lab, case: &str) -> Vec<Wanted> {
+pub fn wanted(lab: &Lab, case: &str) -> Vec<FigureSpec> {
     let Some(measure) = lab.case(case).map(|case| case.measure) else { return Vec::new() };
-    let all = values(measure).iter().copied().map(Wanted::from);
+    let all = values(measure).iter().copied().map(FigureSpec::from);
     match measure {
         Measure::InProcess => {
-            let named = |figure| Wanted { figure: Some(figure), ..Value::Figure.into() };
+            let named = |figure| FigureSpec { figure: Some(figure), ..Value::Figure.into() };
             figures(lab, case).into_iter().map(named).collect()
         }
         Measure::Clients => {
             let clients = clients(lab, case);
-            let each = |wanted: Wanted| {
-                let of = move |client: &String| Wanted { client: Some(client.clone()), ..wanted.clone() };
+            let each = |wanted: FigureSpec| {
+                let of = move |client: &String| FigureSpec { client: Some(client.clone()), ..wanted.clone() };
                 clients.iter().map(of).collect::<Vec<_>>()
             };
             all.flat_map(each).collect()
@@ -225,7 +225,7 @@ pub fn clients(lab: &Lab, case: &str) -> Vec<String> {
     distinct(stretches(lab, case).map(|stretch| &stretch.label))
 }
 
-fn stretches<'a>(lab: &'a Lab, case: &'a str) -> impl Iterator<Item = &'a courser_record::lab::Stretch> {
+fn stretches<'a>(lab: &'a Lab, case: &'a str) -> impl Iterator<Item = &'a courser_record::lab::WindowResult> {
     let cells = lab.cells.iter().filter(move |cell| cell.case == case);
     cells.flat_map(|cell| &cell.blocks).flat_map(|block| &block.stretches)
 }

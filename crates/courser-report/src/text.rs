@@ -8,7 +8,7 @@ mod outcome;
 mod runs;
 mod times;
 
-use courser_record::{Interval, Record, Run};
+use courser_record::{Record, Run, Second};
 
 pub use crate::layout::Style;
 
@@ -31,7 +31,7 @@ pub fn render(record: &Record, style: Style) -> String {
 }
 
 /// One second, in columns that stay where they are.
-pub fn line(interval: &Interval) -> String {
+pub fn line(interval: &Second) -> String {
     let response = interval.response.summary();
     format!(
         "{:>4} s {:<7} started {:>6} done {:>6} failed {:>5} full {:>6} resumed {:>6} open {:>6} mean {:>7} p99 {:>7}",

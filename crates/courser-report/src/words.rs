@@ -5,17 +5,17 @@ mod order;
 mod verdict;
 
 use courser_record::Lab;
-use courser_record::lab::{Case, Lane, Stretch, Value};
+use courser_record::lab::{Case, Era, Value, WindowResult};
 
 use crate::figure;
-use crate::standing::{Estimate, Kind, Told, Wanted};
+use crate::standing::{CellValue, Estimate, FigureSpec, Kind};
 
 pub use findings::{Concern, findings, grouped};
 pub use order::order;
 pub use verdict::{Verdict, verdict};
 
 /// What a figure is called, at the head of a column.
-pub fn name(wanted: &Wanted) -> String {
+pub fn name(wanted: &FigureSpec) -> String {
     let name = wanted.figure.as_deref().unwrap_or_else(|| value(wanted.value));
     match wanted.client.as_deref() {
         Some(client) if !client.is_empty() => format!("{name}, {client}"),
@@ -50,7 +50,7 @@ pub fn value(value: Value) -> &'static str {
 }
 
 /// What a figure is counted in, as CSV and axes say it.
-pub fn unit(lab: &Lab, wanted: &Wanted) -> String {
+pub fn unit(lab: &Lab, wanted: &FigureSpec) -> String {
     match wanted.value {
         Value::Cpu | Value::Mean | Value::P50 | Value::P99 => "us".to_owned(),
         Value::KernelShare | Value::LimitShare | Value::Resumed | Value::ResumedOfOffered => {
@@ -65,7 +65,7 @@ pub fn unit(lab: &Lab, wanted: &Wanted) -> String {
 
 fn figure_unit(lab: &Lab, name: Option<&str>) -> Option<String> {
     let blocks = lab.cells.iter().flat_map(|cell| &cell.blocks);
-    let stretches: Vec<&Stretch> = blocks.flat_map(|block| &block.stretches).collect();
+    let stretches: Vec<&WindowResult> = blocks.flat_map(|block| &block.stretches).collect();
     let mut figures = stretches.into_iter().flat_map(|stretch| &stretch.figures);
     figures.find(|figure| Some(figure.name.as_str()) == name).map(|figure| figure.unit.clone())
 }
@@ -96,12 +96,12 @@ pub fn spread(value: Value, estimate: &Estimate) -> Option<String> {
 }
 
 /// What stands in a cell: the figure, or the word for why there is none.
-pub fn told(value: Value, told: &Told) -> String {
+pub fn told(value: Value, told: &CellValue) -> String {
     match told {
-        Told::Value(found) => estimate(value, found),
-        Told::Withheld { computed: Some(computed), .. } => estimate(Value::TpsOfCpu, computed),
-        Told::Pending => "not measured".to_owned(),
-        Told::Unknown => figure::UNKNOWN.to_owned(),
+        CellValue::Value(found) => estimate(value, found),
+        CellValue::Withheld { computed: Some(computed), .. } => estimate(Value::TpsOfCpu, computed),
+        CellValue::Pending => "not measured".to_owned(),
+        CellValue::Unknown => figure::UNKNOWN.to_owned(),
         other => other.word().to_owned(),
     }
 }
@@ -150,10 +150,10 @@ pub fn kind(kind: Kind) -> &'static str {
 }
 
 /// Of today, or as published.
-pub fn lane(lane: Lane) -> &'static str {
+pub fn lane(lane: Era) -> &'static str {
     match lane {
-        Lane::Modern => "modern",
-        Lane::Historic => "historic",
+        Era::Modern => "modern",
+        Era::Historic => "historic",
     }
 }
 

@@ -7,10 +7,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use courser_session::fleet::{Boot, Member, MemberName, MemberSettings, Now, UnixMillis};
+use courser_session::fleet::{Incarnation, Member, MemberName, MemberSettings, Now, UnixMillis};
 use courser_session::{
-    Cache, DEFAULT_SHARDS, EpochLength, FleetKeys, Lifespan, Origin, PolicyHash, SessionId, SharedSession,
-    State, UnixSeconds,
+    Cache, DEFAULT_SHARDS, EpochLength, FleetKeys, Lifespan, PolicyHash, Provenance, SessionId,
+    SharedSession, State, UnixSeconds,
 };
 
 const NOW: UnixSeconds = UnixSeconds(1_800_000_000);
@@ -83,7 +83,7 @@ impl Model {
     fn start(&mut self, number: u64, warm_up: bool) {
         let cache = Arc::new(Cache::new(512 << 20, DEFAULT_SHARDS));
         let name = MemberName::new(&format!("host {number}")).expect("it is a name");
-        let boot = Boot::new(self.now.wall, number.to_be_bytes());
+        let boot = Incarnation::new(self.now.wall, number.to_be_bytes());
         let settings = MemberSettings { warm_up, ..MemberSettings::new(name, boot, [7; 32]) };
         let member = Member::new(settings, Arc::clone(&self.keys), Arc::clone(&cache), self.now);
         self.hosts.push(Host { member, cache, made: number << 40 });
@@ -146,7 +146,7 @@ impl Host {
             state: State::from(&[7; 150][..]),
         };
         let SharedSession { id, policy, lifespan, state } = session.clone();
-        self.cache.put(&id, policy, state, lifespan, Origin::Local, NOW);
+        self.cache.put(&id, policy, state, lifespan, Provenance::Local, NOW);
         session
     }
 }

@@ -4,7 +4,9 @@
 
 use std::time::Duration;
 
-use courser_session::{Cache, DEFAULT_SHARDS, Lifespan, Origin, PolicyHash, SessionId, State, UnixSeconds};
+use courser_session::{
+    Cache, DEFAULT_SHARDS, Lifespan, PolicyHash, Provenance, SessionId, State, UnixSeconds,
+};
 
 fn main() {
     let mut arguments = std::env::args().skip(1).filter_map(|argument| argument.parse().ok());
@@ -33,7 +35,7 @@ fn fill(cache: &Cache, state_len: usize) {
         let mut id = [0; 32];
         id[..8].copy_from_slice(&number.to_be_bytes());
         let id = SessionId::try_from(&id[..]).expect("32 bytes are an ID");
-        cache.put(&id, policy, State::from(vec![7; state_len]), lifespan, Origin::Local, now);
+        cache.put(&id, policy, State::from(vec![7; state_len]), lifespan, Provenance::Local, now);
     }
 }
 

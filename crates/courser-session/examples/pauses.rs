@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use courser_session::{
-    Cache, Cursor, DEFAULT_SHARDS, Lifespan, Origin, PolicyHash, SessionId, State, UnixSeconds,
+    Cache, Cursor, DEFAULT_SHARDS, Lifespan, PolicyHash, Provenance, SessionId, State, UnixSeconds,
 };
 
 const START: UnixSeconds = UnixSeconds(1_800_000_000);
@@ -85,7 +85,7 @@ impl Run {
     fn put(&self, number: u64, now: UnixSeconds) -> impl Sized {
         let lifespan = Lifespan::new(now, Duration::from_secs(7200));
         let state = State::from(vec![7; self.state_len]);
-        self.cache.put(&id(number), self.policy, state, lifespan, Origin::Local, now)
+        self.cache.put(&id(number), self.policy, state, lifespan, Provenance::Local, now)
     }
 
     fn get(&self, number: u64, now: UnixSeconds) -> impl Sized {

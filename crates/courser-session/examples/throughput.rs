@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use courser_session::{
-    Cache, DEFAULT_SHARDS, EpochLength, FleetKeys, Lifespan, Origin, PolicyHash, SessionId, State, Ticketer,
-    UnixSeconds,
+    Cache, DEFAULT_SHARDS, EpochLength, FleetKeys, Lifespan, PolicyHash, Provenance, SessionId, State,
+    Ticketer, UnixSeconds,
 };
 
 const CALLS: u64 = 1_000_000;
@@ -26,7 +26,7 @@ fn main() {
 
 fn cache_calls(threads: u64) {
     let (cache, policy, lifespan) = (Cache::new(64 << 20, DEFAULT_SHARDS), policy(), lifespan());
-    let put = |call| cache.put(&id(call), policy, State::from(&STATE[..]), lifespan, Origin::Local, NOW);
+    let put = |call| cache.put(&id(call), policy, State::from(&STATE[..]), lifespan, Provenance::Local, NOW);
     time("put, new", threads, |call| put(call % SESSIONS));
     time("get, hit", threads, |call| cache.get(&id(call % SESSIONS), &policy, NOW));
     time("get, miss", threads, |call| cache.get(&id(call + CALLS * 100), &policy, NOW));

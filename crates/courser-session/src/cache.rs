@@ -17,8 +17,8 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, MutexGuard};
 
-use crate::{Lifespan, Miss, PolicyHash, SessionId, SharedSession, State, UnixSeconds};
-pub use answer::{Origin, Put, Stored};
+use crate::{Lifespan, PolicyHash, ResumptionFailure, SessionId, SharedSession, State, UnixSeconds};
+pub use answer::{Provenance, Put, Stored};
 pub use cursor::Cursor;
 use entry::Entry;
 use shard::{Batch, Shard};
@@ -72,7 +72,7 @@ impl Cache {
         policy: PolicyHash,
         state: State,
         lifespan: Lifespan,
-        origin: Origin,
+        origin: Provenance,
         now: UnixSeconds,
     ) -> Put {
         let (hash, mut shard) = self.shard(id);
@@ -84,7 +84,12 @@ impl Cache {
     /// # Errors
     /// [`Miss::NotFound`], [`Miss::Evicted`], [`Miss::Deleted`], [`Miss::Expired`] (the session is then gone),
     /// [`Miss::NotYetValid`] or [`Miss::OtherPolicy`] (it stays, for whom it was made).
-    pub fn get(&self, id: &SessionId, policy: &PolicyHash, now: UnixSeconds) -> Result<Stored, Miss> {
+    pub fn get(
+        &self,
+        id: &SessionId,
+        policy: &PolicyHash,
+        now: UnixSeconds,
+    ) -> Result<Stored, ResumptionFailure> {
         let (hash, mut shard) = self.shard(id);
         shard.get(hash, id, policy, now)
     }
@@ -93,7 +98,12 @@ impl Cache {
     ///
     /// # Errors
     /// As [`get`](Self::get); on a miss nothing is removed but what has expired.
-    pub fn take(&self, id: &SessionId, policy: &PolicyHash, now: UnixSeconds) -> Result<Stored, Miss> {
+    pub fn take(
+        &self,
+        id: &SessionId,
+        policy: &PolicyHash,
+        now: UnixSeconds,
+    ) -> Result<Stored, ResumptionFailure> {
         let (hash, mut shard) = self.shard(id);
         shard.take(hash, id, policy, now)
     }
@@ -110,7 +120,12 @@ impl Cache {
     ///
     /// # Errors
     /// As [`get`](Self::get).
-    pub fn peek(&self, id: &SessionId, policy: &PolicyHash, now: UnixSeconds) -> Result<(), Miss> {
+    pub fn peek(
+        &self,
+        id: &SessionId,
+        policy: &PolicyHash,
+        now: UnixSeconds,
+    ) -> Result<(), ResumptionFailure> {
         let (hash, shard) = self.shard(id);
         shard.peek(hash, id, policy, now)
     }
@@ -259,14 +274,14 @@ mod tests {
         let (now, id) = (UnixSeconds(1_000), SessionId::try_from(&[1; 32][..]).unwrap());
         let policy = PolicyHash::builder("listener", "host").finish();
         let lifespan = Lifespan { created: now, expires: UnixSeconds(2_000) };
-        let put = || cache.put(&id, policy, State::from(&b"state"[..]), lifespan, Origin::Local, now);
+        let put = || cache.put(&id, policy, State::from(&b"state"[..]), lifespan, Provenance::Local, now);
         assert_eq!(put(), Put::Stored);
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             let _locked = cache.shards[0].lock();
             panic!("on purpose");
         }));
         assert!(panicked.is_err());
-        assert_eq!(cache.get(&id, &policy, now).unwrap_err(), Miss::NotFound);
+        assert_eq!(cache.get(&id, &policy, now).unwrap_err(), ResumptionFailure::NotFound);
         assert_eq!(put(), Put::Stored);
         assert!(cache.get(&id, &policy, now).is_ok());
         assert_eq!(cache.stats().removed, 1);

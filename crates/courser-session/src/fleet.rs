@@ -46,7 +46,7 @@ pub use allowed::{AddressRange, Allowed, BadAddressRange};
 pub use bucket::{Bucket, Buckets, Rate, source_of};
 use content::Heartbeat;
 use events::Events;
-pub use identity::{BadMemberName, Boot, MemberId, MemberName};
+pub use identity::{BadMemberName, Incarnation, MemberId, MemberName};
 use message::{Kind, To};
 pub use now::{Now, UnixMillis};
 use openings::Openings;
@@ -71,7 +71,7 @@ pub struct MemberSettings {
     pub name: MemberName,
     /// This start of it. A member that is made anew, also within one process, has another one: two of one boot would
     /// seal different messages under the same key and nonce, which gives both away.
-    pub boot: Boot,
+    pub boot: Incarnation,
     /// For this start alone: what it challenges others with follows from it. Wiped on drop.
     pub random: Zeroizing<[u8; 32]>,
     /// The longest datagram that it may send, without IP and UDP headers: at least 512 bytes, at most 65,507.
@@ -87,7 +87,7 @@ pub struct MemberSettings {
 impl MemberSettings {
     /// Settings for Ethernet and any source, with warm-up. `random` is fresh from a random number generator.
     #[must_use]
-    pub fn new(name: MemberName, boot: Boot, random: [u8; 32]) -> Self {
+    pub fn new(name: MemberName, boot: Incarnation, random: [u8; 32]) -> Self {
         Self {
             name,
             boot,

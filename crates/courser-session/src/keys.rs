@@ -36,13 +36,15 @@ use std::time::Duration;
 use zeroize::Zeroizing;
 
 use crate::seal::{KEY_NAME_LEN, NamedKey};
-use crate::{EpochLength, FleetId, FleetKey, FleetState, Lifespan, Miss, SecretBytes, UnixSeconds};
+use crate::{
+    EpochLength, FleetId, FleetKey, FleetState, Lifespan, ResumptionFailure, SecretBytes, UnixSeconds,
+};
 use live::Live;
 pub(crate) use live::{MAX_PAST_EPOCHS, epoch_of, past_epochs};
 pub use problem::BadFleetKeys;
 pub(crate) use ring::Purpose;
 use ring::Ring;
-pub use standing::{ClockStanding, Standing};
+pub use standing::{ClockStanding, KeyStatus};
 use striped::Striped;
 
 /// Where a live secret comes from.
@@ -170,10 +172,10 @@ impl FleetKeys {
 
     /// Where each live secret is, the sealing one first.
     #[must_use]
-    pub fn standings(&self, now: UnixSeconds) -> Vec<Standing> {
+    pub fn standings(&self, now: UnixSeconds) -> Vec<KeyStatus> {
         let mut live = self.lock();
         self.roll(&mut live, now);
-        live.iter().map(|live| Standing::of(live, now)).collect()
+        live.iter().map(|live| KeyStatus::of(live, now)).collect()
     }
 
     /// Calls `seal` with the key that seals for `purpose`.
@@ -192,10 +194,15 @@ impl FleetKeys {
         purpose: Purpose,
         name: &[u8; KEY_NAME_LEN],
         now: UnixSeconds,
-        open: impl FnOnce(&NamedKey) -> Result<T, Miss>,
-    ) -> Result<T, Miss> {
+        open: impl FnOnce(&NamedKey) -> Result<T, ResumptionFailure>,
+    ) -> Result<T, ResumptionFailure> {
         self.with_rings(now, |rings| {
-            open(rings.iter().find_map(|ring| ring.find(purpose, name, now)).ok_or(Miss::UnknownKey)?)
+            open(
+                rings
+                    .iter()
+                    .find_map(|ring| ring.find(purpose, name, now))
+                    .ok_or(ResumptionFailure::UnknownKey)?,
+            )
         })
     }
 

@@ -18,10 +18,10 @@ mod policy;
 pub use policy::{PolicyBuilder, PolicyHash, STATE_FORMAT};
 
 mod miss;
-pub use miss::Miss;
+pub use miss::ResumptionFailure;
 
 mod cache;
-pub use cache::{Cache, Cursor, DEFAULT_SHARDS, MissCounts, Origin, Put, Stats, Stored};
+pub use cache::{Cache, Cursor, DEFAULT_SHARDS, MissCounts, Provenance, Put, Stats, Stored};
 
 mod session_id;
 pub use session_id::{BadSessionId, SessionId};
@@ -49,7 +49,7 @@ mod fleet_state;
 pub use fleet_state::{BadFleetState, FleetState};
 
 mod keys;
-pub use keys::{BadFleetKeys, ClockStanding, FleetKeys, MessageSecret, NoKey, Source, Standing};
+pub use keys::{BadFleetKeys, ClockStanding, FleetKeys, KeyStatus, MessageSecret, NoKey, Source};
 
 mod seal;
 pub use seal::NONCE_LEN;

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Why a client gets a full handshake. Its [`name`](Miss::name) is stable: logs and metrics use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Miss {
+pub enum ResumptionFailure {
     /// The client offered nothing to resume. Never returned by this crate: for callers who count every handshake.
     NotOffered,
     /// The cache has no session with this ID, and nobody else was asked: it never had, or it was removed or taken.
@@ -41,7 +41,7 @@ pub enum Miss {
     Malformed,
 }
 
-impl Miss {
+impl ResumptionFailure {
     /// Every reason, in the order of their declaration, which is the order of [`MissCounts`](crate::MissCounts).
     pub const ALL: [Self; 15] = [
         Self::NotOffered,
@@ -84,7 +84,7 @@ impl Miss {
     }
 }
 
-impl fmt::Display for Miss {
+impl fmt::Display for ResumptionFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NotOffered => "the client offered no session",
@@ -106,7 +106,7 @@ impl fmt::Display for Miss {
     }
 }
 
-impl std::error::Error for Miss {}
+impl std::error::Error for ResumptionFailure {}
 
 #[cfg(test)]
 mod tests {
@@ -114,17 +114,17 @@ mod tests {
 
     #[test]
     fn all_is_in_the_order_of_declaration() {
-        for (position, miss) in Miss::ALL.into_iter().enumerate() {
+        for (position, miss) in ResumptionFailure::ALL.into_iter().enumerate() {
             assert_eq!(miss as usize, position, "{}", miss.name());
         }
     }
 
     #[test]
     fn names_are_distinct_snake_case() {
-        let mut names: Vec<_> = Miss::ALL.map(Miss::name).to_vec();
+        let mut names: Vec<_> = ResumptionFailure::ALL.map(ResumptionFailure::name).to_vec();
         assert!(names.iter().all(|name| name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')));
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), Miss::ALL.len());
+        assert_eq!(names.len(), ResumptionFailure::ALL.len());
     }
 }

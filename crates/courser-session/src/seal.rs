@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, Nonce, UnboundKey};
 use zeroize::Zeroizing;
 
-use crate::{Miss, SecretBytes};
+use crate::{ResumptionFailure, SecretBytes};
 
 /// A key, and the name that it has in what it seals. The library wipes it when it frees it.
 pub(crate) struct NamedKey {
@@ -59,13 +59,17 @@ impl NamedKey {
     }
 
     /// The plaintext of what this key sealed.
-    pub(crate) fn open(&self, sealed: &Sealed<'_>, bound_to: &[u8]) -> Result<Zeroizing<Vec<u8>>, Miss> {
+    pub(crate) fn open(
+        &self,
+        sealed: &Sealed<'_>,
+        bound_to: &[u8],
+    ) -> Result<Zeroizing<Vec<u8>>, ResumptionFailure> {
         let mut buffer = Zeroizing::new(sealed.body.to_vec());
         let aad = Aad::from(associated(sealed.header, bound_to));
         let plaintext_len = self
             .aead
             .open_in_place(Nonce::assume_unique_for_key(sealed.nonce), aad, &mut buffer)
-            .map_err(|_| Miss::Forged)?
+            .map_err(|_| ResumptionFailure::Forged)?
             .len();
         buffer.truncate(plaintext_len);
         Ok(buffer)
@@ -86,17 +90,17 @@ pub(crate) struct Sealed<'a> {
 
 impl<'a> Sealed<'a> {
     /// Splits `bytes`, which must be of this format.
-    pub(crate) fn parse(format: u8, bytes: &'a [u8]) -> Result<Self, Miss> {
+    pub(crate) fn parse(format: u8, bytes: &'a [u8]) -> Result<Self, ResumptionFailure> {
         if bytes.len() < OVERHEAD {
-            return Err(Miss::Malformed);
+            return Err(ResumptionFailure::Malformed);
         }
         let (header, rest) = bytes.split_at(HEADER_LEN);
         let (version, key_name) = header.split_at(1);
         if version != [format] {
-            return Err(Miss::UnknownFormat);
+            return Err(ResumptionFailure::UnknownFormat);
         }
-        let (nonce, body) = rest.split_first_chunk::<NONCE_LEN>().ok_or(Miss::Malformed)?;
-        let key_name = key_name.try_into().map_err(|_| Miss::Malformed)?;
+        let (nonce, body) = rest.split_first_chunk::<NONCE_LEN>().ok_or(ResumptionFailure::Malformed)?;
+        let key_name = key_name.try_into().map_err(|_| ResumptionFailure::Malformed)?;
         Ok(Self { header, key_name, nonce: *nonce, body })
     }
 }

@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 
 use crate::keys::Purpose;
 use crate::seal::{NONCE_LEN, NamedKey, OVERHEAD, Sealed};
-use crate::{FleetKeys, Lifespan, Miss, PolicyHash, UnixSeconds};
+use crate::{FleetKeys, Lifespan, PolicyHash, ResumptionFailure, UnixSeconds};
 
 /// Seals and opens tickets. Shared by all workers; the current epoch's key seals, those of all epochs that a live
 /// ticket can be from open, and in an epoch's last minute the next one's too.
@@ -77,9 +77,14 @@ impl Ticketer {
     /// # Errors
     /// A [`Miss`] with the reason. Once a ticket's key has rolled out of use, the reason is
     /// [`Miss::UnknownKey`] and no longer [`Miss::Expired`].
-    pub fn open(&self, policy: &PolicyHash, ticket: &[u8], now: UnixSeconds) -> Result<Opened, Miss> {
+    pub fn open(
+        &self,
+        policy: &PolicyHash,
+        ticket: &[u8],
+        now: UnixSeconds,
+    ) -> Result<Opened, ResumptionFailure> {
         if !(OVERHEAD + TRAILER_LEN..=MAX_TICKET_LEN).contains(&ticket.len()) {
-            return Err(Miss::Malformed);
+            return Err(ResumptionFailure::Malformed);
         }
         let sealed = Sealed::parse(FORMAT, ticket)?;
         let open = |key: &NamedKey| key.open(&sealed, &[]);
@@ -93,12 +98,13 @@ impl Ticketer {
         mut plaintext: Zeroizing<Vec<u8>>,
         policy: &PolicyHash,
         now: UnixSeconds,
-    ) -> Result<Opened, Miss> {
-        let (state, trailer) = plaintext.split_last_chunk::<TRAILER_LEN>().ok_or(Miss::Malformed)?;
+    ) -> Result<Opened, ResumptionFailure> {
+        let (state, trailer) =
+            plaintext.split_last_chunk::<TRAILER_LEN>().ok_or(ResumptionFailure::Malformed)?;
         let state_len = state.len();
         let (lifespan, sealed_policy) = read_trailer(trailer);
         if !policy.is(sealed_policy) {
-            return Err(Miss::OtherPolicy);
+            return Err(ResumptionFailure::OtherPolicy);
         }
         let lifespan = self.keys.limit(lifespan);
         lifespan.check(now)?;

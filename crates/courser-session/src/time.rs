@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::Miss;
+use crate::ResumptionFailure;
 
 /// How far two hosts' clocks may differ before a session from one is refused by the other.
 ///
@@ -63,12 +63,12 @@ impl Lifespan {
     ///
     /// # Errors
     /// [`Miss::Expired`], or [`Miss::NotYetValid`] if it was created more than [`CLOCK_SKEW`] in the future.
-    pub fn check(&self, now: UnixSeconds) -> Result<(), Miss> {
+    pub fn check(&self, now: UnixSeconds) -> Result<(), ResumptionFailure> {
         if now >= self.end() {
-            return Err(Miss::Expired);
+            return Err(ResumptionFailure::Expired);
         }
         if self.created > now.plus(CLOCK_SKEW) {
-            return Err(Miss::NotYetValid);
+            return Err(ResumptionFailure::NotYetValid);
         }
         Ok(())
     }
@@ -89,7 +89,7 @@ mod tests {
         let lifespan = Lifespan::new(NOON, Duration::from_secs(10));
         assert_eq!(lifespan.check(NOON), Ok(()));
         assert_eq!(lifespan.check(UnixSeconds(NOON.0 + 9)), Ok(()));
-        assert_eq!(lifespan.check(UnixSeconds(NOON.0 + 10)), Err(Miss::Expired));
+        assert_eq!(lifespan.check(UnixSeconds(NOON.0 + 10)), Err(ResumptionFailure::Expired));
         assert_eq!(lifespan.remaining(UnixSeconds(NOON.0 + 4)), Duration::from_secs(6));
         assert_eq!(lifespan.remaining(UnixSeconds(NOON.0 + 11)), Duration::ZERO);
     }
@@ -98,7 +98,7 @@ mod tests {
     fn tolerates_a_clock_that_is_a_minute_behind_and_no_more() {
         let lifespan = Lifespan::new(NOON, Duration::from_secs(600));
         assert_eq!(lifespan.check(UnixSeconds(NOON.0 - 60)), Ok(()));
-        assert_eq!(lifespan.check(UnixSeconds(NOON.0 - 61)), Err(Miss::NotYetValid));
+        assert_eq!(lifespan.check(UnixSeconds(NOON.0 - 61)), Err(ResumptionFailure::NotYetValid));
     }
 
     #[test]
@@ -106,7 +106,7 @@ mod tests {
         let immortal = Lifespan { created: NOON, expires: UnixSeconds(u64::MAX) };
         let week_later = NOON.plus(MAX_LIFETIME);
         assert_eq!(immortal.check(UnixSeconds(week_later.0 - 1)), Ok(()));
-        assert_eq!(immortal.check(week_later), Err(Miss::Expired));
+        assert_eq!(immortal.check(week_later), Err(ResumptionFailure::Expired));
         assert_eq!(Lifespan::new(NOON, Duration::MAX).expires, week_later);
     }
 
@@ -121,6 +121,6 @@ mod tests {
     #[test]
     fn the_end_of_time_does_not_overflow() {
         let last = UnixSeconds(u64::MAX);
-        assert_eq!(Lifespan::new(last, MAX_LIFETIME).check(last), Err(Miss::Expired));
+        assert_eq!(Lifespan::new(last, MAX_LIFETIME).check(last), Err(ResumptionFailure::Expired));
     }
 }

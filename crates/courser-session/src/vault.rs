@@ -16,7 +16,7 @@ use aws_lc_rs::digest::{Context, SHA256};
 
 use crate::keys::Purpose;
 use crate::seal::{NONCE_LEN, NamedKey, OVERHEAD, Sealed};
-use crate::{FleetKeys, Miss, SessionId, SharedSession, UnixSeconds};
+use crate::{FleetKeys, ResumptionFailure, SessionId, SharedSession, UnixSeconds};
 pub use file::{SavedCounts, SavedSessions};
 
 /// Seals sessions and opens them, with the keys of the fleet: what one host seals all open, for as long as the session
@@ -57,9 +57,14 @@ impl Vault {
     ///
     /// # Errors
     /// A [`Miss`] with the reason.
-    pub fn open(&self, id: &SessionId, value: &[u8], now: UnixSeconds) -> Result<SharedSession, Miss> {
+    pub fn open(
+        &self,
+        id: &SessionId,
+        value: &[u8],
+        now: UnixSeconds,
+    ) -> Result<SharedSession, ResumptionFailure> {
         let session = self.open_as(&value_of(id), value, now)?;
-        if session.id == *id { Ok(session) } else { Err(Miss::Malformed) }
+        if session.id == *id { Ok(session) } else { Err(ResumptionFailure::Malformed) }
     }
 
     fn seal_as(
@@ -83,17 +88,22 @@ impl Vault {
         }))
     }
 
-    fn open_as(&self, bound_to: &[u8], bytes: &[u8], now: UnixSeconds) -> Result<SharedSession, Miss> {
+    fn open_as(
+        &self,
+        bound_to: &[u8],
+        bytes: &[u8],
+        now: UnixSeconds,
+    ) -> Result<SharedSession, ResumptionFailure> {
         if bytes.len() > MAX_SEALED_LEN {
-            return Err(Miss::Malformed);
+            return Err(ResumptionFailure::Malformed);
         }
         let sealed = Sealed::parse(FORMAT, bytes)?;
         let open = |key: &NamedKey| key.open(&sealed, bound_to);
         let plaintext = self.keys.open_with(Purpose::Vault, &sealed.key_name, now, open)?;
         let mut rest = &plaintext[..];
-        let mut session = SharedSession::decode(&mut rest).ok_or(Miss::Malformed)?;
+        let mut session = SharedSession::decode(&mut rest).ok_or(ResumptionFailure::Malformed)?;
         if !rest.is_empty() {
-            return Err(Miss::Malformed);
+            return Err(ResumptionFailure::Malformed);
         }
         session.lifespan = self.keys.limit(session.lifespan);
         session.lifespan.check(now)?;

@@ -23,7 +23,7 @@
 
 use fastrand::Rng;
 
-use crate::Interval;
+use crate::ConfidenceInterval;
 use crate::interval::length;
 use crate::resample::average;
 use crate::special::normal_quantile;
@@ -35,7 +35,7 @@ pub use plan::Plan;
 
 /// One of the two that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Target {
+pub enum Arm {
     /// The one that the other is compared with.
     A,
     /// The other.
@@ -50,12 +50,12 @@ pub enum Verdict {
         /// Best estimate.
         ratio: f64,
         /// What is compatible with the blocks; 1 is not in it.
-        interval: Interval,
+        interval: ConfidenceInterval,
     },
     /// A difference was not seen, which is not the same as there being none.
     NoDifferenceSeen {
         /// What is compatible with the blocks; 1 is in it.
-        interval: Interval,
+        interval: ConfidenceInterval,
         /// The relative difference that blocks like these show in nine of ten cases: 0.02 is 2 %.
         smallest_visible: f64,
     },
@@ -69,8 +69,8 @@ pub enum Verdict {
 }
 
 /// Which target each block is for, without end: quads A B B A or B A A B.
-pub fn order(seed: u64) -> impl Iterator<Item = Target> {
-    use Target::{A, B};
+pub fn order(seed: u64) -> impl Iterator<Item = Arm> {
+    use Arm::{A, B};
 
     let mut rng = Rng::with_seed(seed);
     std::iter::repeat_with(move || if rng.bool() { [A, B, B, A] } else { [B, A, A, B] }).flatten()
@@ -81,7 +81,7 @@ pub fn order(seed: u64) -> impl Iterator<Item = Target> {
 pub struct Comparison {
     plan: Plan,
     /// Blocks of the quad that is not whole yet.
-    pending: Vec<(Target, f64)>,
+    pending: Vec<(Arm, f64)>,
     /// Logarithms of B over A, one for each quad.
     quads: Vec<f64>,
     /// The last look at all, and the last one that excluded equality.
@@ -94,7 +94,7 @@ pub struct Comparison {
 #[derive(Clone, Copy, Debug)]
 struct Look {
     estimate: f64,
-    interval: Interval,
+    interval: ConfidenceInterval,
     /// How many standard errors the interval reaches.
     reach: f64,
 }
@@ -108,7 +108,7 @@ impl Comparison {
 
     /// Takes the next block's value (a rate, a time per connection: anything above zero), in the order of [`order`].
     /// Anything else, such as NaN for a block that could not be measured, makes the quad void.
-    pub fn push(&mut self, target: Target, value: f64) {
+    pub fn push(&mut self, target: Arm, value: f64) {
         self.pending.push((target, value));
         if self.pending.len() == 4 {
             let quad = quad(&self.pending);
@@ -161,15 +161,15 @@ impl Comparison {
 
     fn look(&self, critical: usize) -> Look {
         let means = ranks::pairwise_means(&self.quads);
-        let interval = Interval { low: means[critical - 1], high: means[means.len() - critical] };
+        let interval = ConfidenceInterval { low: means[critical - 1], high: means[means.len() - critical] };
         let error = ranks::level(self.quads.len(), critical);
         Look { estimate: ranks::middle(&means), interval, reach: -normal_quantile(error / 2.0) }
     }
 }
 
 impl Look {
-    fn ratios(&self) -> Interval {
-        Interval { low: self.interval.low.exp(), high: self.interval.high.exp() }
+    fn ratios(&self) -> ConfidenceInterval {
+        ConfidenceInterval { low: self.interval.low.exp(), high: self.interval.high.exp() }
     }
 
     /// The difference, in logarithms, whose interval would have excluded zero in nine of ten cases.
@@ -180,12 +180,12 @@ impl Look {
 }
 
 /// The logarithm of B over A, of four blocks with two of each.
-fn quad(blocks: &[(Target, f64)]) -> Option<f64> {
-    let usable = |(_, value): &(Target, f64)| value.is_finite() && *value > 0.0;
-    let logarithms = |of: Target| -> Vec<f64> {
+fn quad(blocks: &[(Arm, f64)]) -> Option<f64> {
+    let usable = |(_, value): &(Arm, f64)| value.is_finite() && *value > 0.0;
+    let logarithms = |of: Arm| -> Vec<f64> {
         blocks.iter().filter(|(target, _)| *target == of).map(|(_, value)| value.ln()).collect()
     };
-    let (a, b) = (logarithms(Target::A), logarithms(Target::B));
+    let (a, b) = (logarithms(Arm::A), logarithms(Arm::B));
     let whole = blocks.iter().all(usable) && length(a.len()) == 2.0 && length(b.len()) == 2.0;
     whole.then(|| average(&b) - average(&a))
 }
@@ -203,7 +203,7 @@ mod tests {
     fn until_known(seed: u64, drift: Drift, ratio: f64, noise: f64) -> Verdict {
         let mut comparison = Comparison::new(plan());
         for (target, value) in order(seed).zip(blocks(seed ^ 0x5eed, drift, noise)) {
-            let by = if target == Target::B { ratio } else { 1.0 };
+            let by = if target == Arm::B { ratio } else { 1.0 };
             comparison.push(target, value * by);
             if comparison.is_finished() {
                 break;
@@ -270,7 +270,7 @@ mod tests {
         let mut comparison = Comparison::new(plan());
         let mut count = 0;
         for (target, value) in order(3).zip(blocks(4, Drift::Linear, 0.02)) {
-            comparison.push(target, if target == Target::B { value * 1.4 } else { value });
+            comparison.push(target, if target == Arm::B { value * 1.4 } else { value });
             count += 1;
             if comparison.is_finished() {
                 break;

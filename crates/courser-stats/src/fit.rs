@@ -14,7 +14,7 @@
 
 use fastrand::Rng;
 
-use crate::Interval;
+use crate::ConfidenceInterval;
 use crate::interval::{LEVEL, length};
 use crate::resample::average;
 
@@ -36,7 +36,7 @@ pub struct Prediction {
     /// Best estimate, in the unit of the totals.
     pub value: f64,
     /// How sure it is.
-    pub interval: Interval,
+    pub interval: ConfidenceInterval,
 }
 
 impl Fit {
@@ -62,7 +62,7 @@ impl Fit {
         };
         let value = dot(&self.coefficients, mix);
         let (low, high) = (at((1.0 - LEVEL) / 2.0), at(0.5 + LEVEL / 2.0));
-        Prediction { value, interval: Interval { low: low.min(value), high: high.max(value) } }
+        Prediction { value, interval: ConfidenceInterval { low: low.min(value), high: high.max(value) } }
     }
 }
 

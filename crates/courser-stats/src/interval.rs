@@ -12,14 +12,14 @@ pub const LEVEL: f64 = 0.95;
 
 /// A 95 % interval: what the numbers say is compatible with everything between `low` and `high`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Interval {
+pub struct ConfidenceInterval {
     /// Lower end, in the unit of what was estimated.
     pub low: f64,
     /// Upper end, in the same unit.
     pub high: f64,
 }
 
-impl Interval {
+impl ConfidenceInterval {
     /// Whether `value` lies between the ends, ends included.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
@@ -40,7 +40,7 @@ impl Interval {
 /// The share that `seen` of `trials` stand for: Wilson's score interval (JASA 22, 1927), whose mean coverage is near
 /// 95 % even for few trials and shares near 0 or 1 (Brown, Cai and DasGupta, Statistical Science 16, 2001). For plots
 /// and tables; a limit is judged by [`share_exact`]. `None` without trials.
-pub fn share(seen: u64, trials: u64) -> Option<Interval> {
+pub fn share(seen: u64, trials: u64) -> Option<ConfidenceInterval> {
     if trials == 0 {
         return None;
     }
@@ -48,15 +48,17 @@ pub fn share(seen: u64, trials: u64) -> Option<Interval> {
     let p = float(seen.min(trials)) / n;
     let middle = (p + z * z / (2.0 * n)) / (1.0 + z * z / n);
     let reach = z / (1.0 + z * z / n) * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
-    Some(Interval { low: (middle - reach).max(0.0), high: (middle + reach).min(1.0) })
+    Some(ConfidenceInterval { low: (middle - reach).max(0.0), high: (middle + reach).min(1.0) })
 }
 
 /// The same after Clopper and Pearson (Biometrika 26, 1934): covers at least 95 % whatever the share, at the price of
 /// being wider. `None` without trials.
-pub fn share_exact(seen: u64, trials: u64) -> Option<Interval> {
+pub fn share_exact(seen: u64, trials: u64) -> Option<ConfidenceInterval> {
     let tail = (1.0 - LEVEL) / 2.0;
-    (trials > 0)
-        .then(|| Interval { low: share_above(seen, trials, tail), high: share_below(seen, trials, tail) })
+    (trials > 0).then(|| ConfidenceInterval {
+        low: share_above(seen, trials, tail),
+        high: share_below(seen, trials, tail),
+    })
 }
 
 /// The share that lies below the true one with probability `1 - error` at least: a one-sided Clopper-Pearson bound.
@@ -82,10 +84,10 @@ pub(crate) fn share_below(seen: u64, trials: u64, error: f64) -> f64 {
 
 /// The mean number of events behind a count of `seen` in one stretch: Garwood's exact interval for Poisson counts
 /// (Biometrika 28, 1936). Events that come in bursts are no Poisson events: their interval is wider.
-pub fn count(seen: u64) -> Interval {
+pub fn count(seen: u64) -> ConfidenceInterval {
     let tail = (1.0 - LEVEL) / 2.0;
     let low = if seen == 0 { 0.0 } else { gamma_quantile(float(seen), tail) };
-    Interval { low, high: gamma_quantile(float(seen) + 1.0, 1.0 - tail) }
+    ConfidenceInterval { low, high: gamma_quantile(float(seen) + 1.0, 1.0 - tail) }
 }
 
 /// The mean behind a series in time order, such as requests per second: a studentised bootstrap over blocks of
@@ -97,7 +99,7 @@ pub fn count(seen: u64) -> Interval {
 /// its name. Limits: a series that drifts has no mean to estimate. With a correlation of 0.5 from one value to the
 /// next, the interval from thirty values covers the mean in some 93 % of simulations; with fewer or more dependent
 /// ones, less.
-pub fn mean(series: &[f64], seed: u64) -> Option<Interval> {
+pub fn mean(series: &[f64], seed: u64) -> Option<ConfidenceInterval> {
     (series.len() >= resample::FEWEST).then(|| resample::mean(series, seed))
 }
 
@@ -109,7 +111,7 @@ pub fn mean(series: &[f64], seed: u64) -> Option<Interval> {
 /// median should that lie outside. It takes them for independent and their logarithms for normal, so that mean and
 /// median are one; it is wide, as it has to be: of three values it reaches 2.5 of their standard deviations either way,
 /// of five 1.2. `None` of fewer, or where one is no number.
-pub fn median(series: &[f64], seed: u64) -> Option<Interval> {
+pub fn median(series: &[f64], seed: u64) -> Option<ConfidenceInterval> {
     match series.len() {
         _ if series.iter().any(|value| !value.is_finite()) => None,
         resample::FEWEST.. => Some(resample::median(series, seed)),
@@ -118,16 +120,16 @@ pub fn median(series: &[f64], seed: u64) -> Option<Interval> {
     }
 }
 
-fn of_few(series: &[f64]) -> Interval {
+fn of_few(series: &[f64]) -> ConfidenceInterval {
     let interval = if series.iter().all(|value| *value > 0.0) {
         let logarithms: Vec<f64> = series.iter().map(|value| value.ln()).collect();
         let interval = paired::student(&logarithms, 1.0 - LEVEL);
-        Interval { low: interval.low.exp(), high: interval.high.exp() }
+        ConfidenceInterval { low: interval.low.exp(), high: interval.high.exp() }
     } else {
         paired::student(series, 1.0 - LEVEL)
     };
     let middle = resample::middle(&mut series.to_vec());
-    Interval { low: interval.low.min(middle), high: interval.high.max(middle) }
+    ConfidenceInterval { low: interval.low.min(middle), high: interval.high.max(middle) }
 }
 
 /// Counts beyond 2^53 are beyond any run.

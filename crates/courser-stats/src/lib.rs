@@ -19,11 +19,11 @@ mod special;
 pub mod steady;
 pub mod unpaired;
 
-pub use compare::{Comparison, Plan, Target, Verdict};
+pub use compare::{Arm, Comparison, Plan, Verdict};
 pub use counts::Counts;
 pub use fit::{Fit, Prediction, fit};
 pub use histogram::Histogram;
-pub use interval::Interval;
+pub use interval::ConfidenceInterval;
 pub use modes::{Mode, Shift, Timer};
 pub use paired::{Paired, holm, paired, paired_at};
 pub use rule::{Limit, Observation, Outcome, Rule, RuleError};

@@ -13,7 +13,7 @@
 //! **Limits.** The order of targets has to change from round to round (first forwards, then backwards), else a steady
 //! drift looks like a difference. With three or four pairs only big differences are seen: `smallest_visible` says how big.
 
-use crate::Interval;
+use crate::ConfidenceInterval;
 use crate::interval::{LEVEL, length};
 use crate::resample::average;
 use crate::special::{beta_below, bisect, normal_above, student_quantile};
@@ -30,7 +30,7 @@ pub struct Paired {
     /// Best estimate: the geometric mean of the pairs' ratios.
     pub ratio: f64,
     /// Ratios that are compatible with the pairs.
-    pub interval: Interval,
+    pub interval: ConfidenceInterval,
     /// The relative difference that pairs like these show in nine of ten cases: 0.02 is 2 %.
     pub smallest_visible: f64,
     /// How likely equal targets look at least this different (two-sided), for [`holm`].
@@ -77,10 +77,10 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
 }
 
 /// Student's t interval of the mean of at least two values.
-pub(crate) fn student(values: &[f64], error: f64) -> Interval {
+pub(crate) fn student(values: &[f64], error: f64) -> ConfidenceInterval {
     let (centre, reach) = (average(values), student_quantile(1.0 - error / 2.0, length(values.len() - 1)));
     let half = reach * standard_error(values);
-    Interval { low: centre - half, high: centre + half }
+    ConfidenceInterval { low: centre - half, high: centre + half }
 }
 
 /// The logarithm of b over a, of each pair that is whole.
@@ -95,7 +95,7 @@ fn compared(ratios: &[f64], error: f64) -> Paired {
     let interval = student(ratios, error);
     Paired {
         ratio: average(ratios).exp(),
-        interval: Interval { low: interval.low.exp(), high: interval.high.exp() },
+        interval: ConfidenceInterval { low: interval.low.exp(), high: interval.high.exp() },
         smallest_visible: (visible(freedom, error) * standard_error(ratios)).exp_m1(),
         p: two_sided(average(ratios) / standard_error(ratios), freedom),
         pairs: ratios.len(),

@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use crate::interval::{Interval, LEVEL, length};
+use crate::interval::{ConfidenceInterval, LEVEL, length};
 use crate::special::{normal_quantile, student_quantile};
 
 /// Series shorter than this get no interval.
@@ -12,7 +12,7 @@ pub(crate) const FEWEST: usize = 8;
 const RESAMPLES: usize = 1000;
 
 /// A studentised interval for the mean.
-pub(crate) fn mean(series: &[f64], seed: u64) -> Interval {
+pub(crate) fn mean(series: &[f64], seed: u64) -> ConfidenceInterval {
     let block = block_length(series);
     let centre = average(series);
     let error = block_error(series, block) * missed(lag_one(series).clamp(0.0, 0.9), block);
@@ -26,18 +26,18 @@ pub(crate) fn mean(series: &[f64], seed: u64) -> Interval {
         .collect();
     let (low, high) = tails(&mut ratios);
     // A ratio far below zero belongs to a resample that came out low: the truth is then above what was seen.
-    Interval { low: centre - high * error, high: centre - low * error }
+    ConfidenceInterval { low: centre - high * error, high: centre - low * error }
 }
 
 /// The percentiles of resampled medians.
-pub(crate) fn median(series: &[f64], seed: u64) -> Interval {
+pub(crate) fn median(series: &[f64], seed: u64) -> ConfidenceInterval {
     let block = block_length(series);
     let mut rng = Rng::with_seed(seed);
     let mut medians: Vec<f64> = (0..RESAMPLES).map(|_| middle(&mut draw(series, block, &mut rng))).collect();
     let centre = middle(&mut series.to_vec());
     let (low, high) = tails(&mut medians);
     let widened = widening(length(series.len()) / length(block));
-    Interval { low: centre - (centre - low) * widened, high: centre + (high - centre) * widened }
+    ConfidenceInterval { low: centre - (centre - low) * widened, high: centre + (high - centre) * widened }
 }
 
 /// How much wider Student's t makes an interval that rests on so many independent pieces.

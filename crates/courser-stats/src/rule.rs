@@ -83,9 +83,9 @@ impl Rule {
         let mut missing: Option<(Limit, u64)> = None;
         for limit in &self.limits {
             match limit.check(observation) {
-                limit::Kept::Yes => {}
-                limit::Kept::No(seen) => return Outcome::Fails { limit: *limit, seen },
-                limit::Kept::Unknown { more } => {
+                limit::LimitCheck::Yes => {}
+                limit::LimitCheck::No(seen) => return Outcome::Fails { limit: *limit, seen },
+                limit::LimitCheck::Unknown { more } => {
                     if missing.is_none_or(|(_, most)| more > most) {
                         missing = Some((*limit, more));
                     }

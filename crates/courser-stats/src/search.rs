@@ -27,14 +27,14 @@
 
 use std::time::Duration;
 
-use crate::{Interval, Observation, Rule};
+use crate::{ConfidenceInterval, Observation, Rule};
 
 mod belief;
 mod quest;
 #[cfg(test)]
 mod tests;
 
-use quest::{Ceiling, Quest};
+use quest::{Ceiling, KneeSearch};
 
 /// Where to search, how precisely, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -95,7 +95,7 @@ pub enum Finding {
         /// Best estimate.
         rate: f64,
         /// 95 % interval of the knee.
-        interval: Interval,
+        interval: ConfidenceInterval,
         /// Whether the interval is as narrow as was asked for; when not, the budget ended first.
         precise: bool,
         /// Whether a long trial confirmed a rate of the interval.
@@ -121,7 +121,7 @@ pub enum Finding {
     /// The budget ended before anything was known but bounds.
     Unknown {
         /// Where the knee is with 95 % probability.
-        interval: Interval,
+        interval: ConfidenceInterval,
     },
 }
 
@@ -156,7 +156,7 @@ pub enum ScopeError {
 #[derive(Clone, Debug)]
 pub struct Search {
     scope: Scope,
-    quests: Vec<Quest>,
+    quests: Vec<KneeSearch>,
     spent: Duration,
     trials: usize,
     /// The highest rate that the generator made.
@@ -194,7 +194,7 @@ impl Search {
         if rules.is_empty() {
             return Err(ScopeError::NoRule);
         }
-        let quests = rules.into_iter().map(|rule| Quest::new(rule, scope)).collect();
+        let quests = rules.into_iter().map(|rule| KneeSearch::new(rule, scope)).collect();
         let step = Step::Done;
         let spent = Duration::ZERO;
         let mut search = Self { scope, quests, spent, trials: 0, made: 0.0, ceiling: None, refused: 0, step };
@@ -245,7 +245,7 @@ impl Search {
     /// About how much more there is to come; zero when it is over.
     pub fn time_left(&self) -> Duration {
         let Step::Trial(next) = self.step else { return Duration::ZERO };
-        let open: Duration = self.open().map(Quest::time_left).sum();
+        let open: Duration = self.open().map(KneeSearch::time_left).sum();
         open.max(next.length()).min(self.scope.budget.saturating_sub(self.spent))
     }
 
@@ -270,7 +270,7 @@ impl Search {
         (highest >= self.scope.from).then(|| neediest.trial(highest, left))
     }
 
-    fn open(&self) -> impl Iterator<Item = &Quest> {
+    fn open(&self) -> impl Iterator<Item = &KneeSearch> {
         self.quests.iter().filter(|quest| !quest.is_settled(self.ceiling.as_ref()))
     }
 }

@@ -4,7 +4,7 @@
 //! mood, its neighbours) is in the ratio as well, and no interval knows of it. The interval is Welch's (Biometrika 34,
 //! 1947) of the logarithms: for few blocks, of unequal noise.
 
-use crate::Interval;
+use crate::ConfidenceInterval;
 use crate::interval::{LEVEL, length};
 use crate::resample::average;
 use crate::special::student_quantile;
@@ -18,7 +18,7 @@ pub struct Unpaired {
     /// Best estimate: the ratio of the geometric means.
     pub ratio: f64,
     /// Ratios that are compatible with the blocks, at 95 %.
-    pub interval: Interval,
+    pub interval: ConfidenceInterval,
     /// How many blocks there were on each side.
     pub blocks: [usize; 2],
 }
@@ -39,7 +39,7 @@ pub fn unpaired(a: &[f64], b: &[f64]) -> Option<Unpaired> {
         let (error, freedom) = welch(spread(&a), spread(&b));
         let half =
             if error > 0.0 { student_quantile(1.0 - (1.0 - LEVEL) / 2.0, freedom) * error } else { 0.0 };
-        let interval = Interval { low: (difference - half).exp(), high: (difference + half).exp() };
+        let interval = ConfidenceInterval { low: (difference - half).exp(), high: (difference + half).exp() };
         Unpaired { ratio: difference.exp(), interval, blocks: [a.len(), b.len()] }
     })
 }

@@ -17,7 +17,7 @@ use crate::counters::Count;
 use crate::deletions::Deletions;
 use crate::keeper::{self, Connection};
 use crate::link::WRITE_TIMEOUT;
-use crate::{StoreCounters, Target};
+use crate::{StoreCounters, StoreEndpoint};
 
 /// How long a question may take unless told otherwise: twenty round trips in a data centre, and a fifth of what people
 /// notice.
@@ -46,7 +46,7 @@ pub type Keeper = Pin<Box<dyn Future<Output = ()>>>;
 
 /// What the store has in common with the tasks that work for it.
 pub(crate) struct Shared {
-    pub(crate) target: Arc<Target>,
+    pub(crate) target: Arc<StoreEndpoint>,
     pub(crate) timeout: Duration,
     pub(crate) counters: Arc<StoreCounters>,
     pub(crate) breaker: RefCell<Breaker>,
@@ -61,7 +61,7 @@ impl Store {
     /// Starts connecting, in the background. A question may take `timeout`. `spawn` makes a task of what keeps the store
     /// connected, on this thread's runtime; without it no question is answered, so a panic of it is the caller's affair.
     pub fn new(
-        target: Arc<Target>,
+        target: Arc<StoreEndpoint>,
         timeout: Duration,
         counters: Arc<StoreCounters>,
         spawn: impl FnOnce(Keeper) -> AbortHandle,
@@ -158,12 +158,12 @@ impl Store {
     }
 
     /// A share of what may be on its way, unless that is too much or the store is left alone.
-    fn turn(&self, bytes: usize) -> Option<Turn> {
+    fn turn(&self, bytes: usize) -> Option<Permit> {
         let shared = &self.shared;
         let full =
             shared.waiting.get() >= MAX_WAITING || shared.waiting_bytes.get() + bytes > MAX_WAITING_BYTES;
         let may = !full && shared.breaker.borrow().is_closed();
-        may.then(|| Turn::new(Rc::clone(shared), bytes))
+        may.then(|| Permit::new(Rc::clone(shared), bytes))
     }
 }
 
@@ -283,12 +283,12 @@ impl Shared {
 }
 
 /// A command on its way, with its share of what may be.
-struct Turn {
+struct Permit {
     shared: Rc<Shared>,
     bytes: usize,
 }
 
-impl Turn {
+impl Permit {
     fn new(shared: Rc<Shared>, bytes: usize) -> Self {
         shared.waiting.set(shared.waiting.get() + 1);
         shared.waiting_bytes.set(shared.waiting_bytes.get() + bytes);
@@ -296,7 +296,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for Permit {
     fn drop(&mut self) {
         let shared = &self.shared;
         shared.waiting.set(shared.waiting.get() - 1);

@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 use crate::StoreUrl;
 use crate::dialer::Dialer;
 use crate::link::{self, Link};
-use crate::url::{Host, Place};
+use crate::url::{UrlAuthority, UrlHost};
 
 /// What stands in files beside the URL; the caller reads them.
 #[derive(Default)]
@@ -38,14 +38,14 @@ pub struct Identity {
 }
 
 /// A store that can be connected to: one for the process, which every worker's [`Store`](crate::Store) shares.
-pub struct Target {
+pub struct StoreEndpoint {
     url: StoreUrl,
     password: Option<Zeroizing<String>>,
     certificates: Option<TlsCertificates>,
     dialer: Dialer,
 }
 
-impl Target {
+impl StoreEndpoint {
     /// Checks everything that can be known without connecting.
     ///
     /// # Errors
@@ -76,12 +76,12 @@ impl Target {
     ) -> Result<Link, RedisError> {
         let config = link::config(broken);
         match self.url.place() {
-            Place::Server(host) if !self.url.is_tls() => {
+            UrlAuthority::Server(host) if !self.url.is_tls() => {
                 let stream = TcpStream::connect(self.look_up(host).await?.as_slice()).await?;
                 stream.set_nodelay(true)?;
                 return link::over(stream, &self.login(), config).await;
             }
-            Place::Socket(path) => {
+            UrlAuthority::Socket(path) => {
                 return link::over(UnixStream::connect(path).await?, &self.login(), config).await;
             }
             _ => {}
@@ -90,7 +90,7 @@ impl Target {
         self.dialer.run(async move { target.connect_by_library(&config).await }).await?
     }
 
-    async fn look_up(&self, host: &Host) -> io::Result<Vec<SocketAddr>> {
+    async fn look_up(&self, host: &UrlHost) -> io::Result<Vec<SocketAddr>> {
         let (name, port) = (host.name.clone(), host.port);
         self.dialer.run(async move { Ok(lookup_host((name, port)).await?.collect()) }).await?
     }
@@ -107,10 +107,14 @@ impl Target {
 
     fn client(&self) -> Result<Made, RedisError> {
         Ok(match self.url.place() {
-            Place::Server(host) => Made::One(Box::new(self.server(self.address(host))?)),
-            Place::Socket(path) => Made::One(Box::new(self.server(ConnectionAddr::Unix(path.clone()))?)),
-            Place::Sentinel { sentinels, master } => Made::Named(Box::new(self.sentinel(sentinels, master)?)),
-            Place::Cluster(nodes) => Made::Cluster(Box::new(self.cluster(nodes)?)),
+            UrlAuthority::Server(host) => Made::One(Box::new(self.server(self.address(host))?)),
+            UrlAuthority::Socket(path) => {
+                Made::One(Box::new(self.server(ConnectionAddr::Unix(path.clone()))?))
+            }
+            UrlAuthority::Sentinel { sentinels, master } => {
+                Made::Named(Box::new(self.sentinel(sentinels, master)?))
+            }
+            UrlAuthority::Cluster(nodes) => Made::Cluster(Box::new(self.cluster(nodes)?)),
         })
     }
 
@@ -123,7 +127,7 @@ impl Target {
     }
 
     /// User and password are for the servers; a sentinel is asked without.
-    fn sentinel(&self, sentinels: &[Host], master: &str) -> Result<SentinelClient, RedisError> {
+    fn sentinel(&self, sentinels: &[UrlHost], master: &str) -> Result<SentinelClient, RedisError> {
         let sentinels = sentinels.iter().map(|host| self.address(host));
         let mut builder = SentinelClientBuilder::new(sentinels, master, SentinelServerType::Master)?
             .set_client_to_redis_db(i64::from(self.url.db()))
@@ -143,7 +147,7 @@ impl Target {
         builder.build()
     }
 
-    fn cluster(&self, nodes: &[Host]) -> Result<ClusterClient, RedisError> {
+    fn cluster(&self, nodes: &[UrlHost]) -> Result<ClusterClient, RedisError> {
         let nodes = nodes
             .iter()
             .map(|host| self.address(host).into_connection_info())
@@ -161,7 +165,7 @@ impl Target {
         builder.build()
     }
 
-    fn address(&self, host: &Host) -> ConnectionAddr {
+    fn address(&self, host: &UrlHost) -> ConnectionAddr {
         let (host, port) = (host.name.clone(), host.port);
         if self.url.is_tls() {
             ConnectionAddr::TcpTls { host, port, insecure: false, tls_params: None }
@@ -185,7 +189,7 @@ impl Target {
     }
 }
 
-impl fmt::Debug for Target {
+impl fmt::Debug for StoreEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Target({})", self.url)
     }
@@ -287,8 +291,8 @@ impl std::error::Error for BadTarget {}
 mod tests {
     use super::*;
 
-    fn target(url: &str, access: Access) -> Result<Arc<Target>, BadTarget> {
-        Target::new(StoreUrl::parse(url).expect("the URL is right"), access)
+    fn target(url: &str, access: Access) -> Result<Arc<StoreEndpoint>, BadTarget> {
+        StoreEndpoint::new(StoreUrl::parse(url).expect("the URL is right"), access)
     }
 
     fn with_password(password: &[u8]) -> Access {

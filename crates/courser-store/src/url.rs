@@ -36,13 +36,13 @@ pub struct StoreUrl {
     scheme: &'static Scheme,
     user: Option<String>,
     password: Option<Zeroizing<String>>,
-    place: Place,
+    place: UrlAuthority,
     db: u16,
 }
 
 /// A server's name or address, and port.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Host {
+pub(crate) struct UrlHost {
     /// A DNS name, an IPv4 address, or an IPv6 address without brackets.
     pub(crate) name: String,
     /// Its TCP port.
@@ -51,11 +51,11 @@ pub(crate) struct Host {
 
 /// Which servers, and how they belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    Server(Host),
+pub(crate) enum UrlAuthority {
+    Server(UrlHost),
     Socket(PathBuf),
-    Sentinel { sentinels: Vec<Host>, master: String },
-    Cluster(Vec<Host>),
+    Sentinel { sentinels: Vec<UrlHost>, master: String },
+    Cluster(Vec<UrlHost>),
 }
 
 impl StoreUrl {
@@ -86,7 +86,7 @@ impl StoreUrl {
         self.password.is_some()
     }
 
-    pub(crate) fn place(&self) -> &Place {
+    pub(crate) fn place(&self) -> &UrlAuthority {
         &self.place
     }
 
@@ -119,14 +119,16 @@ impl fmt::Display for StoreUrl {
             write!(f, "{}@", encode(user))?;
         }
         match &self.place {
-            Place::Server(host) => write!(f, "{host}")?,
-            Place::Socket(path) => f.write_str(&encode(&path.to_string_lossy()))?,
-            Place::Sentinel { sentinels, master } => write!(f, "{}/{}", Hosts(sentinels), encode(master))?,
-            Place::Cluster(nodes) => write!(f, "{}", Hosts(nodes))?,
+            UrlAuthority::Server(host) => write!(f, "{host}")?,
+            UrlAuthority::Socket(path) => f.write_str(&encode(&path.to_string_lossy()))?,
+            UrlAuthority::Sentinel { sentinels, master } => {
+                write!(f, "{}/{}", Hosts(sentinels), encode(master))?
+            }
+            UrlAuthority::Cluster(nodes) => write!(f, "{}", Hosts(nodes))?,
         }
         match (&self.place, self.db) {
             (_, 0) => Ok(()),
-            (Place::Socket(_), db) => write!(f, "?db={db}"),
+            (UrlAuthority::Socket(_), db) => write!(f, "?db={db}"),
             (_, db) => write!(f, "/{db}"),
         }
     }
@@ -138,7 +140,7 @@ impl fmt::Debug for StoreUrl {
     }
 }
 
-impl fmt::Display for Host {
+impl fmt::Display for UrlHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.name.contains(':') {
             write!(f, "[{}]:{}", self.name, self.port)
@@ -148,7 +150,7 @@ impl fmt::Display for Host {
     }
 }
 
-struct Hosts<'a>(&'a [Host]);
+struct Hosts<'a>(&'a [UrlHost]);
 
 impl fmt::Display for Hosts<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -181,7 +183,7 @@ fn read_user_info(user_info: &str) -> Result<UserInfo, BadStoreUrl> {
     Ok((user, password.map(Zeroizing::new)))
 }
 
-fn read_socket(rest: &str) -> Result<(Place, u16), BadStoreUrl> {
+fn read_socket(rest: &str) -> Result<(UrlAuthority, u16), BadStoreUrl> {
     let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
     let db = match query {
         "" => 0,
@@ -191,10 +193,10 @@ fn read_socket(rest: &str) -> Result<(Place, u16), BadStoreUrl> {
         return Err(BadStoreUrl::Path { given: path.to_owned() });
     }
     let decoded = decode(path).ok_or_else(|| BadStoreUrl::Path { given: path.to_owned() })?;
-    Ok((Place::Socket(decoded.into()), db))
+    Ok((UrlAuthority::Socket(decoded.into()), db))
 }
 
-fn read_network(scheme: &Scheme, kind: Kind, rest: &str) -> Result<(Place, u16), BadStoreUrl> {
+fn read_network(scheme: &Scheme, kind: Kind, rest: &str) -> Result<(UrlAuthority, u16), BadStoreUrl> {
     if rest.contains(['?', '#']) {
         return Err(BadStoreUrl::Query);
     }
@@ -204,10 +206,10 @@ fn read_network(scheme: &Scheme, kind: Kind, rest: &str) -> Result<(Place, u16),
     let place = match kind {
         Kind::Sentinel => {
             let master = path.next().and_then(decode).ok_or(BadStoreUrl::NoMaster)?;
-            Place::Sentinel { sentinels: hosts, master }
+            UrlAuthority::Sentinel { sentinels: hosts, master }
         }
-        Kind::Cluster => Place::Cluster(hosts),
-        Kind::Server | Kind::Socket => Place::Server(the_one(hosts, scheme)?),
+        Kind::Cluster => UrlAuthority::Cluster(hosts),
+        Kind::Server | Kind::Socket => UrlAuthority::Server(the_one(hosts, scheme)?),
     };
     let db = path.next().map_or(Ok(0), read_db)?;
     match path.next() {
@@ -217,20 +219,20 @@ fn read_network(scheme: &Scheme, kind: Kind, rest: &str) -> Result<(Place, u16),
     }
 }
 
-fn the_one(mut hosts: Vec<Host>, scheme: &Scheme) -> Result<Host, BadStoreUrl> {
+fn the_one(mut hosts: Vec<UrlHost>, scheme: &Scheme) -> Result<UrlHost, BadStoreUrl> {
     match (hosts.pop(), hosts.is_empty()) {
         (Some(host), true) => Ok(host),
         _ => Err(BadStoreUrl::ManyHosts { scheme: scheme.name }),
     }
 }
 
-fn read_hosts(hosts: &str, default_port: u16) -> Result<Vec<Host>, BadStoreUrl> {
+fn read_hosts(hosts: &str, default_port: u16) -> Result<Vec<UrlHost>, BadStoreUrl> {
     hosts.split(',').map(|host| read_host(host, default_port)).collect()
 }
 
 /// `name`, `name:port`, `[v6]` or `[v6]:port`. What follows the colon is quoted in no error unless it is a number: where
 /// the `@` was forgotten, it is a password.
-fn read_host(given: &str, default_port: u16) -> Result<Host, BadStoreUrl> {
+fn read_host(given: &str, default_port: u16) -> Result<UrlHost, BadStoreUrl> {
     if given.parse::<Ipv6Addr>().is_ok() {
         return Err(BadStoreUrl::Brackets { given: given.to_owned() });
     }
@@ -242,7 +244,7 @@ fn read_host(given: &str, default_port: u16) -> Result<Host, BadStoreUrl> {
     match name {
         "" => Err(BadStoreUrl::NoHost),
         name if !name.bytes().all(is_name) => Err(BadStoreUrl::Host { given: name.to_owned() }),
-        name => Ok(Host { name: name.to_owned(), port: port.map_or(Ok(default_port), read_port)? }),
+        name => Ok(UrlHost { name: name.to_owned(), port: port.map_or(Ok(default_port), read_port)? }),
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
 
-use crate::end::End;
+use crate::end::Close;
 use crate::line::Line;
 use crate::time::write_rfc3339;
 
@@ -103,7 +103,7 @@ pub struct ConnectionRecord {
     /// Time from accept to the end.
     pub total: Duration,
     /// How it ended.
-    pub end: End,
+    pub end: Close,
 }
 
 /// The fields of a line, in order, and what each says. A value that is not known is `-` in text, `null` in JSON.

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Who caused an ending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum Cause {
     /// The peer that opened the connection.
     Client,
     /// The server behind courser.
@@ -15,7 +15,7 @@ pub enum Side {
     Nobody,
 }
 
-impl Side {
+impl Cause {
     /// The name used in logs.
     pub const fn name(self) -> &'static str {
         match self {
@@ -31,9 +31,9 @@ macro_rules! reasons {
     ($($(#[doc = $doc:literal])* $variant:ident = $name:literal, $side:ident;)*) => {
         /// Why a connection ended. One of these stands in every connection's line as `end`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum EndReason { $($(#[doc = $doc])* $variant,)* }
+        pub enum CloseReason { $($(#[doc = $doc])* $variant,)* }
 
-        impl EndReason {
+        impl CloseReason {
             /// Every reason, in the order of a connection's life.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
@@ -60,8 +60,8 @@ macro_rules! reasons {
             }
 
             /// Whose doing it was.
-            pub const fn side(self) -> Side {
-                match self { $(Self::$variant => Side::$side,)* }
+            pub const fn side(self) -> Cause {
+                match self { $(Self::$variant => Cause::$side,)* }
             }
         }
     };
@@ -140,7 +140,7 @@ reasons! {
     Internal = "internal", Courser;
 }
 
-impl fmt::Display for EndReason {
+impl fmt::Display for CloseReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -148,22 +148,22 @@ impl fmt::Display for EndReason {
 
 /// An ending with what is known beyond its reason.
 #[derive(Clone, Debug)]
-pub struct End {
+pub struct Close {
     /// Why.
-    pub reason: EndReason,
+    pub reason: CloseReason,
     /// What the reason alone does not say, for people.
     pub detail: Option<String>,
 }
 
-impl End {
+impl Close {
     /// An ending with a detail.
-    pub fn with(reason: EndReason, detail: impl Into<String>) -> Self {
+    pub fn with(reason: CloseReason, detail: impl Into<String>) -> Self {
         Self { reason, detail: Some(detail.into()) }
     }
 }
 
-impl From<EndReason> for End {
-    fn from(reason: EndReason) -> Self {
+impl From<CloseReason> for Close {
+    fn from(reason: CloseReason) -> Self {
         Self { reason, detail: None }
     }
 }
@@ -175,8 +175,8 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_plain() {
-        let names: HashSet<_> = EndReason::ALL.iter().map(|r| r.name()).collect();
-        assert_eq!(names.len(), EndReason::ALL.len());
+        let names: HashSet<_> = CloseReason::ALL.iter().map(|r| r.name()).collect();
+        assert_eq!(names.len(), CloseReason::ALL.len());
         assert!(names.iter().all(|n| n.bytes().all(|b| b.is_ascii_lowercase() || b == b'_' || b == b'2')));
     }
 }

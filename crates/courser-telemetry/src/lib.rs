@@ -14,7 +14,7 @@ mod losses;
 mod writer;
 
 pub use connection::{ConnectionRecord, Resumption};
-pub use end::{End, EndReason, Side};
+pub use end::{Cause, Close, CloseReason};
 pub use event::Events;
 pub use losses::Losses;
 pub use sink::{Format, Lines, Sink};

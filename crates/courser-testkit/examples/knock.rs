@@ -9,7 +9,7 @@ use std::{env, net::SocketAddr, process::ExitCode, time::Duration};
 use courser_testkit::{
     KeyType,
     client::{Client, Resume, Version},
-    load::{Exchange, Load, Until},
+    load::{Load, Until, Workload},
 };
 
 const ANSWER: usize = 1024;
@@ -55,7 +55,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Knock, String> {
         key: KeyType::EcdsaP256,
         resume: Resume::Never,
         load: Load {
-            exchange: Exchange::Request(ANSWER),
+            exchange: Workload::Request(ANSWER),
             resumed: false,
             concurrency: 16,
             until: Until::Elapsed(Duration::from_secs(3)),
@@ -79,7 +79,7 @@ fn option(knock: &mut Knock, name: &str, rest: &mut impl Iterator<Item = String>
         "--concurrency" => knock.load.concurrency = number()?,
         "--tls12" => knock.version = Version::Tls12,
         "--rsa" => knock.key = KeyType::Rsa2048,
-        "--handshake" => knock.load.exchange = Exchange::Handshake,
+        "--handshake" => knock.load.exchange = Workload::Handshake,
         "--resume" => {
             knock.resume = resume(rest.next().as_deref())?;
             // The client's tickets are used once each in TLS 1.3: there it may find none when many knock at a time.

@@ -5,7 +5,7 @@
 
 use std::{env, process::ExitCode, thread};
 
-use courser_testkit::{Behaviour, Origin, origin::Setup};
+use courser_testkit::{Behaviour, OriginServer, origin::Setup};
 
 fn main() -> ExitCode {
     let started =
@@ -34,14 +34,14 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Setup, String> {
             }
         }
     }
-    let mut setup = Origin::setup(behaviour);
+    let mut setup = OriginServer::setup(behaviour);
     if let Some(address) = listen {
         setup = setup.listen(address.parse().map_err(|_| format!("not an address: {address}"))?);
     }
     Ok(if proxy { setup.proxy() } else { setup })
 }
 
-fn serve(origin: &Origin) -> ! {
+fn serve(origin: &OriginServer) -> ! {
     eprintln!("listening on {}", origin.backend());
     loop {
         // Its own thread serves; this one has nothing to do until a signal ends the process.

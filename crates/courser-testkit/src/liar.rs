@@ -135,7 +135,7 @@ impl Liar {
     #[must_use]
     pub fn with_key(fault: Fault, key: KeyType) -> Self {
         let ca = TestCa::new();
-        let terms = terms::Terms::new(fault, &ca.issue(&Leaf::new(key)));
+        let terms = terms::FaultScript::new(fault, &ca.issue(&Leaf::new(key)));
         let listener = listen().expect("loopback has a free port");
         let address = listener.local_addr().expect("a listening socket has an address");
         let shared = Arc::new(Shared {
@@ -206,7 +206,7 @@ fn listen() -> io::Result<TcpListener> {
 #[derive(Debug)]
 struct Shared {
     fault: Fault,
-    terms: terms::Terms,
+    terms: terms::FaultScript,
     stopped: AtomicBool,
     /// Connections by their number, to be closed at the end.
     open: Mutex<HashMap<u64, TcpStream>>,

@@ -25,7 +25,7 @@ pub use courser_load::usage;
 pub use engine::{Engine, EngineServer, join_cluster};
 pub use folder::Folder;
 pub use liar::{Fault, Liar};
-pub use origin::{Behaviour, Origin, body};
+pub use origin::{Behaviour, OriginServer, body};
 pub use process::{Finished, PATIENCE, Process, Signal};
 pub use skip::{leave_out, skip};
 pub use standing::StandingPipe;

@@ -18,7 +18,7 @@ use crate::client::{Client, Connection};
 
 /// What each connection does after its handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exchange {
+pub enum Workload {
     /// Nothing: it says close_notify, ends its side, and waits until the server has ended the other.
     Handshake,
     /// One request for an object of so many bytes, every byte checked; the origin closes, then the server.
@@ -29,7 +29,7 @@ pub enum Exchange {
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     /// What each connection does.
-    pub exchange: Exchange,
+    pub exchange: Workload,
     /// Whether every handshake must be resumed (`true`) or full (`false`).
     pub resumed: bool,
     /// How many at a time, each with a thread.
@@ -208,8 +208,8 @@ impl Run {
             return Err(Failure::Resumption { resumed });
         }
         match self.load.exchange {
-            Exchange::Handshake => connection.close(),
-            Exchange::Request(size) => connection.get(size, true),
+            Workload::Handshake => connection.close(),
+            Workload::Request(size) => connection.get(size, true),
         }
         .map_err(failed)
     }

@@ -82,7 +82,7 @@ impl Setup {
     ///
     /// # Errors
     /// When the address cannot be bound.
-    pub fn try_start(self) -> io::Result<Origin> {
+    pub fn try_start(self) -> io::Result<OriginServer> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
         let (listener, backend) = runtime.block_on(bind(&self.listen))?;
         let shared = Arc::new(Shared {
@@ -94,7 +94,7 @@ impl Setup {
         });
         let served = Arc::clone(&shared);
         let thread = thread::spawn(move || runtime.block_on(serve(listener, served)));
-        Ok(Origin { backend, shared, thread: Some(thread) })
+        Ok(OriginServer { backend, shared, thread: Some(thread) })
     }
 
     /// As [`Setup::try_start`].
@@ -102,7 +102,7 @@ impl Setup {
     /// # Panics
     /// When the address cannot be bound.
     #[must_use]
-    pub fn start(self) -> Origin {
+    pub fn start(self) -> OriginServer {
         let shown = format!("{:?}", self.listen);
         self.try_start().unwrap_or_else(|error| panic!("origin cannot listen on {shown}: {error}"))
     }
@@ -110,13 +110,13 @@ impl Setup {
 
 /// A running origin; dropping it closes its socket and every connection.
 #[derive(Debug)]
-pub struct Origin {
+pub struct OriginServer {
     backend: String,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Origin {
+impl OriginServer {
     /// Begins a set-up: a free port of 127.0.0.1, no PROXY header.
     #[must_use]
     pub fn setup(behaviour: Behaviour) -> Setup {
@@ -170,7 +170,7 @@ impl Origin {
     }
 }
 
-impl Drop for Origin {
+impl Drop for OriginServer {
     fn drop(&mut self) {
         self.shared.stop.notify_one();
         if let Some(thread) = self.thread.take() {

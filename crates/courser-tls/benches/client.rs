@@ -11,7 +11,9 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use courser_tls::SessionOffer;
-use courser_tls::client::{ClientConnection, ClientTerms, Engine, Offer, Purse, Resume, ServerName, Trust};
+use courser_tls::client::{
+    ClientConnection, ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine, Resume, ServerName, Trust,
+};
 use nix::time::{ClockId, clock_gettime};
 use server::{Pair, Server};
 
@@ -85,24 +87,24 @@ impl Case {
             _ => SessionOffer::Tickets,
         };
         let server = Server::new(self.version, self.group, offer);
-        let terms = ClientTerms::new(self.engine, &self.offer()).expect("the engine can do it");
-        let mut purses: Vec<_> = (0..BATCH).map(|_| Purse::default()).collect();
+        let terms = ClientTlsConfig::new(self.engine, &self.offer()).expect("the engine can do it");
+        let mut purses: Vec<_> = (0..BATCH).map(|_| ClientSessions::default()).collect();
         (0..rounds + 10).map(|_| self.round(&terms, &server, &mut purses)).skip(10).collect()
     }
 
-    fn offer(&self) -> Offer {
-        Offer {
+    fn offer(&self) -> ClientTlsSpec {
+        ClientTlsSpec {
             versions: vec![self.version],
             suites: vec![if self.version == 0x0304 { 0x1301 } else { 0xc02b }],
             groups: vec![self.group],
             resume: self.resume,
             trust: Trust::Nobody,
-            ..Offer::default()
+            ..ClientTlsSpec::default()
         }
     }
 
     /// One batch of connections; what the client took.
-    fn round(&self, terms: &ClientTerms, server: &Server, purses: &mut Vec<Purse>) -> Duration {
+    fn round(&self, terms: &ClientTlsConfig, server: &Server, purses: &mut Vec<ClientSessions>) -> Duration {
         let name = ServerName::parse("server.example").expect("a name");
         let servers: Vec<_> = (0..BATCH).map(|_| server.connection()).collect();
         let start = cpu_time();
@@ -131,7 +133,11 @@ impl Case {
 }
 
 #[inline(never)]
-fn begin(terms: &ClientTerms, name: &ServerName, purses: &mut Vec<Purse>) -> Vec<ClientConnection> {
+fn begin(
+    terms: &ClientTlsConfig,
+    name: &ServerName,
+    purses: &mut Vec<ClientSessions>,
+) -> Vec<ClientConnection> {
     let client = |purse| ClientConnection::new(terms, name, purse).expect("the terms fit");
     purses.drain(..).map(client).collect()
 }
@@ -143,6 +149,6 @@ fn client_turns(pairs: &mut [Pair]) {
 
 /// The end of the server is freed here too, and on the clock: little, and on the safe side.
 #[inline(never)]
-fn end(pairs: Vec<Pair>, purses: &mut Vec<Purse>) {
+fn end(pairs: Vec<Pair>, purses: &mut Vec<ClientSessions>) {
     purses.extend(pairs.into_iter().map(|pair| black_box(pair.client.into_purse())));
 }

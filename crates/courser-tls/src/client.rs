@@ -22,9 +22,9 @@ mod verifier;
 #[cfg(feature = "foreign")]
 pub use foreign::{ForeignKey, ForeignServer, ForeignServerTerms};
 pub use name::{NameError, ServerName};
-pub use offer::{Engine, Offer, Resume, Trust};
-pub use purse::Purse;
-pub use terms::ClientTerms;
+pub use offer::{ClientTlsSpec, Engine, Resume, Trust};
+pub use purse::ClientSessions;
+pub use terms::ClientTlsConfig;
 
 use crate::failure::Failure;
 use crate::names;
@@ -93,7 +93,7 @@ impl ClientConnection {
     ///
     /// # Errors
     /// `Internal` when the library refuses its own configuration or has no randomness.
-    pub fn new(terms: &ClientTerms, name: &ServerName, purse: Purse) -> Result<Self, Failure> {
+    pub fn new(terms: &ClientTlsConfig, name: &ServerName, purse: ClientSessions) -> Result<Self, Failure> {
         let inner = match &terms.inner {
             terms::Inner::Library(terms) => {
                 Inner::Library(Box::new(library::Connection::new(terms, name, purse)?))
@@ -197,7 +197,7 @@ impl ClientConnection {
     }
 
     /// Gives the purse back, with what came in.
-    pub fn into_purse(self) -> Purse {
+    pub fn into_purse(self) -> ClientSessions {
         match self.inner {
             Inner::Library(connection) => connection.into_purse(),
             #[cfg(feature = "foreign")]

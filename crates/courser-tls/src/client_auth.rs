@@ -18,7 +18,7 @@ use crate::client_chain;
 use crate::identity::{IdentityError, Validity};
 use crate::pem;
 use crate::plan::with_current;
-use crate::terms::TermsError;
+use crate::terms::TlsConfigError;
 
 /// Whether a client that is asked for a certificate may have none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,14 +98,14 @@ impl ClientAuth {
     pub fn new<'a>(
         demand: Demand,
         authorities: impl IntoIterator<Item = &'a Authorities>,
-    ) -> Result<Self, TermsError> {
+    ) -> Result<Self, TlsConfigError> {
         let mut set: Vec<_> = authorities.into_iter().flat_map(|file| &file.0).cloned().collect();
         set.sort_unstable_by(|a, b| a.as_ref().cmp(b.as_ref()));
         set.dedup();
         let fingerprint = fingerprint(&set);
         let mut roots = RootCertStore::empty();
         for der in set {
-            roots.add(der).map_err(|error| TermsError::BadRoot(error.to_string()))?;
+            roots.add(der).map_err(|error| TlsConfigError::BadRoot(error.to_string()))?;
         }
         let counted = CryptoProvider {
             signature_verification_algorithms: client_chain::algorithms(),
@@ -116,7 +116,7 @@ impl ClientAuth {
             Demand::Optional => builder.allow_unauthenticated(),
             Demand::Required => builder,
         };
-        let library = builder.build().map_err(|error| TermsError::Inconsistent(error.to_string()))?;
+        let library = builder.build().map_err(|error| TlsConfigError::Inconsistent(error.to_string()))?;
         let verifier = Arc::new(NotingVerifier { library });
         Ok(Self { verifier, mode: demand.name(), fingerprint: Some(fingerprint) })
     }

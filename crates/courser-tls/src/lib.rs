@@ -34,6 +34,6 @@ pub use identity::{Identity, IdentityError, KeyKind};
 pub use plan::{HandshakePlan, KeptSession, SessionOffer};
 pub use records::{MAX_HELD, Progress, RECORD_OVERHEAD, State};
 pub use selfsigned::{self_signed, self_signed_rsa};
-pub use server::{Facts, ServerConnection};
+pub use server::{HandshakeInfo, ServerConnection};
 pub use sessions::Sessions;
-pub use terms::{ServerOffer, SuiteOrder, Terms, TermsError, Version};
+pub use terms::{ServerOffer, ServerTlsConfig, SuiteOrder, TlsConfigError, Version};

@@ -8,7 +8,9 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use courser_session::{Lifespan, Miss, Origin, PolicyHash, SessionId, SharedSession, UnixSeconds};
+use courser_session::{
+    Lifespan, PolicyHash, Provenance, ResumptionFailure, SessionId, SharedSession, UnixSeconds,
+};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
@@ -30,7 +32,7 @@ pub struct KeptSession {
     /// The ID.
     pub id: SessionId,
     /// Where it was made.
-    pub origin: Origin,
+    pub origin: Provenance,
     /// Until when it may be resumed.
     pub expires: UnixSeconds,
 }
@@ -49,9 +51,9 @@ pub struct HandshakePlan {
     /// When the certificate that the client has shown ends, or one that it rests on.
     pub(crate) client_ends: Option<UnixSeconds>,
     /// Why an offered session was not resumed.
-    pub(crate) miss: Option<Miss>,
+    pub(crate) miss: Option<ResumptionFailure>,
     /// What asking elsewhere for the session came to; it explains that this host has none.
-    elsewhere: Option<Miss>,
+    elsewhere: Option<ResumptionFailure>,
     /// The session that is being resumed or was made, if it is kept by its ID.
     pub(crate) session: Option<KeptSession>,
     /// The one that was made, to be told to others.
@@ -78,14 +80,16 @@ impl HandshakePlan {
     }
 
     /// Notes that the session which the client offers by its ID was asked for elsewhere, in vain.
-    pub fn asked_elsewhere(&mut self, miss: Miss) {
+    pub fn asked_elsewhere(&mut self, miss: ResumptionFailure) {
         self.elsewhere = Some(miss);
     }
 
     /// Notes why a session is not resumed. That this host has none, or no longer, says less than what those said who
     /// were asked for it.
-    pub(crate) fn missed(&mut self, miss: Miss) {
-        let asked = self.elsewhere.filter(|_| matches!(miss, Miss::NotFound | Miss::Evicted));
+    pub(crate) fn missed(&mut self, miss: ResumptionFailure) {
+        let asked = self
+            .elsewhere
+            .filter(|_| matches!(miss, ResumptionFailure::NotFound | ResumptionFailure::Evicted));
         self.miss = Some(asked.unwrap_or(miss));
     }
 }

@@ -3,7 +3,7 @@
 use rustls::server::UnbufferedServerConnection;
 use rustls::{Error, HandshakeKind, ProtocolVersion};
 
-use courser_session::{Miss, SharedSession};
+use courser_session::{ResumptionFailure, SharedSession};
 
 use crate::client_auth::{self, ClientCertificate};
 use crate::failure::{self, Failure, FailureKind, UNEXPECTED_MESSAGE};
@@ -12,7 +12,7 @@ use crate::plan::{self, HandshakePlan, KeptSession};
 use crate::random;
 use crate::record_cipher::{Alert, Sealer};
 use crate::records::{self, MAX_HELD, Progress};
-use crate::terms::{SuiteOrder, Terms};
+use crate::terms::{ServerTlsConfig, SuiteOrder};
 
 /// One connection.
 pub struct ServerConnection {
@@ -34,7 +34,7 @@ impl Drop for ServerConnection {
 
 /// What a finished handshake agreed on.
 #[derive(Clone, Debug)]
-pub struct Facts {
+pub struct HandshakeInfo {
     /// Protocol version, code point.
     pub version: u16,
     /// Cipher suite, code point.
@@ -48,7 +48,7 @@ pub struct Facts {
     /// Whether a session was resumed.
     pub resumed: bool,
     /// Why an offered session was not.
-    pub miss: Option<Miss>,
+    pub miss: Option<ResumptionFailure>,
     /// The session that was made or resumed, if it is kept by its ID.
     pub session: Option<KeptSession>,
     /// The session that was made and is kept by its ID. It holds secrets: take it out, and let it go soon.
@@ -57,7 +57,7 @@ pub struct Facts {
     pub client: Option<ClientCertificate>,
 }
 
-impl Facts {
+impl HandshakeInfo {
     /// Name of the version.
     pub fn version_name(&self) -> &'static str {
         names::version(self.version).unwrap_or("unknown")
@@ -71,7 +71,12 @@ impl Facts {
 
 impl ServerConnection {
     /// A connection on `terms` that uses `group` for the key exchange, with what `plan` says.
-    pub fn new(terms: &Terms, group: u16, order: SuiteOrder, plan: HandshakePlan) -> Result<Self, Failure> {
+    pub fn new(
+        terms: &ServerTlsConfig,
+        group: u16,
+        order: SuiteOrder,
+        plan: HandshakePlan,
+    ) -> Result<Self, Failure> {
         let tls = UnbufferedServerConnection::new(terms.config(group, order))?;
         Ok(Self { tls, plan: Some(Box::new(plan)), sealer: None, failed: None })
     }
@@ -137,7 +142,7 @@ impl ServerConnection {
     }
 
     /// What the handshake agreed on, once it is done: the client's Finished is verified. The plan ends here.
-    pub fn finish_handshake(&mut self) -> Option<Facts> {
+    pub fn finish_handshake(&mut self) -> Option<HandshakeInfo> {
         if self.tls.is_handshaking() {
             return None;
         }
@@ -145,7 +150,7 @@ impl ServerConnection {
         let plan = self.plan.take()?;
         let resumed = self.resumed();
         let group = self.tls.negotiated_key_exchange_group().map(|group| u16::from(group.name()));
-        Some(Facts {
+        Some(HandshakeInfo {
             version: u16::from(version),
             suite: u16::from(suite.suite()),
             group: group.filter(|_| !resumed || version == ProtocolVersion::TLSv1_3),
@@ -210,7 +215,7 @@ impl ServerConnection {
         if let Some(plan) = self.plan.as_mut().filter(|plan| !resumed && plan.lifespan.is_some()) {
             plan.lifespan = None;
             plan.session = None;
-            plan.miss = Some(Miss::OtherParameters);
+            plan.miss = Some(ResumptionFailure::OtherParameters);
         }
     }
 }

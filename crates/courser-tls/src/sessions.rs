@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use courser_session::{
-    Cache, Lifespan, Miss, Origin, SessionId, SharedSession, State, Stored, Ticketer, UnixSeconds,
+    Cache, Lifespan, Provenance, ResumptionFailure, SessionId, SharedSession, State, Stored, Ticketer,
+    UnixSeconds,
 };
 use rustls::server::{ProducesTickets, StoresServerSessions};
 
@@ -44,7 +45,10 @@ impl Sessions {
         })
     }
 
-    fn found(plan: &mut HandshakePlan, found: Result<(Vec<u8>, Lifespan), Miss>) -> Option<Vec<u8>> {
+    fn found(
+        plan: &mut HandshakePlan,
+        found: Result<(Vec<u8>, Lifespan), ResumptionFailure>,
+    ) -> Option<Vec<u8>> {
         match found {
             Ok((state, lifespan)) => {
                 plan.lifespan = Some(lifespan);
@@ -73,9 +77,9 @@ impl StoresServerSessions for Sessions {
         }
         with_current(|plan| {
             let (policy, lifespan, state) = (plan.policy, self.lifespan(plan), State::from(state));
-            let put = cache.put(&id, policy, state.clone(), lifespan, Origin::Local, now());
+            let put = cache.put(&id, policy, state.clone(), lifespan, Provenance::Local, now());
             if put.is_stored() {
-                let (origin, expires) = (Origin::Local, lifespan.expires);
+                let (origin, expires) = (Provenance::Local, lifespan.expires);
                 plan.session = Some(KeptSession { id, origin, expires });
                 plan.made = Some(SharedSession { id, policy, lifespan, state });
             }

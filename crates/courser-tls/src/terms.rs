@@ -60,7 +60,7 @@ pub struct ServerOffer {
 
 /// What a virtual host negotiates.
 #[derive(Debug)]
-pub struct Terms {
+pub struct ServerTlsConfig {
     /// Versions, at least one.
     pub versions: Vec<Version>,
     /// Cipher suites by code point, in order of preference.
@@ -70,19 +70,19 @@ pub struct Terms {
     configs: Vec<[Arc<ServerConfig>; 2]>,
 }
 
-impl Terms {
+impl ServerTlsConfig {
     /// Compiles terms.
     ///
     /// # Errors
     /// When there is no group, or something that the library has not.
-    pub fn new(offer: ServerOffer, sessions: &Sessions) -> Result<Self, TermsError> {
+    pub fn new(offer: ServerOffer, sessions: &Sessions) -> Result<Self, TlsConfigError> {
         let both = |&group: &u16| {
             let build = |order| build(&offer, group, order, sessions);
             Ok([build(SuiteOrder::Configured)?, build(SuiteOrder::ChaChaFirst)?].map(Arc::new))
         };
-        let configs = offer.groups.iter().map(both).collect::<Result<Vec<_>, TermsError>>()?;
+        let configs = offer.groups.iter().map(both).collect::<Result<Vec<_>, TlsConfigError>>()?;
         if configs.is_empty() {
-            return Err(TermsError::NoGroup);
+            return Err(TlsConfigError::NoGroup);
         }
         let ServerOffer { versions, suites, groups, .. } = offer;
         Ok(Self { versions, suites, groups, configs })
@@ -104,7 +104,7 @@ fn build(
     group: u16,
     order: SuiteOrder,
     sessions: &Sessions,
-) -> Result<ServerConfig, TermsError> {
+) -> Result<ServerConfig, TlsConfigError> {
     let provider = CryptoProvider {
         cipher_suites: ordered(&offer.suites, order).map(suite).collect::<Result<_, _>>()?,
         kx_groups: vec![kx_group(group)?],
@@ -114,7 +114,7 @@ fn build(
     let versions: Vec<_> = offer.versions.iter().map(|version| library_version(*version)).collect();
     let mut config = ServerConfig::builder_with_provider(Arc::new(provider))
         .with_protocol_versions(&versions)
-        .map_err(|error| TermsError::Inconsistent(error.to_string()))?
+        .map_err(|error| TlsConfigError::Inconsistent(error.to_string()))?
         .with_client_cert_verifier(offer.client_auth.verifier())
         .with_cert_resolver(Arc::new(PlannedCertificate));
     config.ignore_client_order = true;
@@ -143,8 +143,8 @@ fn is_chacha(code: u16) -> bool {
     names::suite(code).is_some_and(|name| name.contains("CHACHA20"))
 }
 
-fn suite(code: u16) -> Result<SupportedCipherSuite, TermsError> {
-    record_cipher::suite(code).ok_or(TermsError::UnknownSuite(code))
+fn suite(code: u16) -> Result<SupportedCipherSuite, TlsConfigError> {
+    record_cipher::suite(code).ok_or(TlsConfigError::UnknownSuite(code))
 }
 
 /// TLS 1.3 suites with SHA-256 use our key schedule.
@@ -165,9 +165,9 @@ pub(crate) fn with_our_hkdf(suite: SupportedCipherSuite) -> SupportedCipherSuite
     known.map_or(suite, SupportedCipherSuite::Tls13)
 }
 
-fn kx_group(code: u16) -> Result<&'static dyn SupportedKxGroup, TermsError> {
+fn kx_group(code: u16) -> Result<&'static dyn SupportedKxGroup, TlsConfigError> {
     let known = aws_lc_rs::ALL_KX_GROUPS.iter().find(|group| u16::from(group.name()) == code);
-    known.copied().ok_or(TermsError::UnknownGroup(code))
+    known.copied().ok_or(TlsConfigError::UnknownGroup(code))
 }
 
 fn library_version(version: Version) -> &'static SupportedProtocolVersion {
@@ -179,7 +179,7 @@ fn library_version(version: Version) -> &'static SupportedProtocolVersion {
 
 /// Terms that cannot be compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TermsError {
+pub enum TlsConfigError {
     /// A suite that the library has not, by code point.
     UnknownSuite(u16),
     /// A group that the library has not, by code point.
@@ -200,7 +200,7 @@ pub enum TermsError {
     Inconsistent(String),
 }
 
-impl fmt::Display for TermsError {
+impl fmt::Display for TlsConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownSuite(code) => write!(f, "cipher suite 0x{code:04x} is not supported"),
@@ -216,4 +216,4 @@ impl fmt::Display for TermsError {
     }
 }
 
-impl std::error::Error for TermsError {}
+impl std::error::Error for TlsConfigError {}

@@ -19,7 +19,7 @@ use std::{
 };
 
 use courser_testkit::{
-    Courser, Folder, KeyType, Leaf, Origin, TestCa,
+    Courser, Folder, KeyType, Leaf, OriginServer, TestCa,
     client::{Client, Resume, Version},
 };
 
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
 }
 
 fn measure(count: usize) -> io::Result<()> {
-    let (folder, origin) = (Folder::new(), Origin::echo());
+    let (folder, origin) = (Folder::new(), OriginServer::echo());
     eprintln!("writing {count} certificates");
     let files = write_certificates(&folder, count);
     let start = |files: &[PathBuf]| Server::start(&folder, &origin, files);
@@ -94,7 +94,7 @@ struct Server {
 }
 
 impl Server {
-    fn start(folder: &Folder, origin: &Origin, files: &[PathBuf]) -> Self {
+    fn start(folder: &Folder, origin: &OriginServer, files: &[PathBuf]) -> Self {
         let config = folder.write(&format!("{}.toml", files.len()), configuration(origin, files));
         let setup = Courser::setup(env!("CARGO_BIN_EXE_courser")).config(&config).args([
             "--log",
@@ -146,7 +146,7 @@ fn connect(client: &Client, name: &str) -> io::Result<()> {
     connection.close()
 }
 
-fn configuration(origin: &Origin, files: &[PathBuf]) -> String {
+fn configuration(origin: &OriginServer, files: &[PathBuf]) -> String {
     let certs: Vec<String> = files.iter().map(|file| format!("{:?}", file.display().to_string())).collect();
     let (backend, certs) = (origin.backend(), certs.join(",\n"));
     format!("[[listener]]\nlisten = \"127.0.0.1:0\"\nbackend = \"{backend}\"\ncert = [\n{certs}\n]\n")

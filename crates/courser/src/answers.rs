@@ -10,21 +10,21 @@ use std::time::{Duration, Instant, SystemTime};
 use courser_proxy::fleet::FleetStatus;
 use courser_proxy::{Counters, Counts, Sharing};
 use courser_session::fleet::{Direction, Passed, PeerStatus, Refusal};
-use courser_session::{Cache, ClockStanding, Miss};
+use courser_session::{Cache, ClockStanding, ResumptionFailure};
 use courser_telemetry::time::write_rfc3339;
 use courser_telemetry::{Losses, event};
 use serde_json::json;
 
-use crate::control::{Answered, Answers};
-use crate::fleet_keys::{Kept, unix_now};
+use crate::control::{ControlHandler, RequestOutcome};
+use crate::fleet_keys::{PersistentKeys, unix_now};
 use crate::status;
 
 /// The parts that can tell how they are.
-pub(crate) struct Parts {
+pub(crate) struct StatusSource {
     pub(crate) name: String,
     pub(crate) started: Instant,
     pub(crate) cache: Option<Arc<Cache>>,
-    pub(crate) fleet: Option<Kept>,
+    pub(crate) fleet: Option<PersistentKeys>,
     /// One for each worker.
     pub(crate) counters: Vec<Arc<Counters>>,
     pub(crate) sharing: Option<Sharing>,
@@ -32,21 +32,21 @@ pub(crate) struct Parts {
     pub(crate) log: Arc<Losses>,
 }
 
-impl Answers for Parts {
-    fn answer(&self, request: &str, out: &mut UnixStream) -> io::Result<Answered> {
+impl ControlHandler for StatusSource {
+    fn answer(&self, request: &str, out: &mut UnixStream) -> io::Result<RequestOutcome> {
         match request {
             "fleet status" => {
                 serde_json::to_writer(&mut *out, &self.status())?;
                 writeln!(out)?;
-                Ok(Answered::Yes)
+                Ok(RequestOutcome::Yes)
             }
-            "fleet watch" => self.watch(out).map(|()| Answered::Yes),
-            _ => Ok(Answered::Unknown),
+            "fleet watch" => self.watch(out).map(|()| RequestOutcome::Yes),
+            _ => Ok(RequestOutcome::Unknown),
         }
     }
 }
 
-impl Parts {
+impl StatusSource {
     fn status(&self) -> status::Status {
         status::Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -70,7 +70,7 @@ impl Parts {
             ("ticket", counts.by_ticket),
             ("psk", counts.by_psk),
         ];
-        let misses = Miss::ALL.map(|miss| (miss.name(), counts.missed(miss)));
+        let misses = ResumptionFailure::ALL.map(|miss| (miss.name(), counts.missed(miss)));
         let asked = [
             ("asked", counts.asked),
             ("found_in_fleet", counts.found_in_fleet),
@@ -134,10 +134,10 @@ fn named(counts: impl IntoIterator<Item = (&'static str, u64)>) -> BTreeMap<Stri
     counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
 }
 
-fn keys(fleet: &Kept) -> Vec<status::Key> {
+fn keys(fleet: &PersistentKeys) -> Vec<status::Key> {
     let now = unix_now();
     let standings = fleet.keys.standings(now).into_iter();
-    let key = |standing: courser_session::Standing| status::Key {
+    let key = |standing: courser_session::KeyStatus| status::Key {
         fleet: standing.fleet.to_string(),
         epoch: standing.epoch,
         rolls_in_s: standing.rolls_at.0.saturating_sub(now.0),

@@ -9,26 +9,26 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use courser_config::{
-    Config, Host as HostConfig, ListenAddress, Listener as ListenerConfig, Located, Log, OnTruncation,
-    Problem, SendProxy, TlsVersion, UnknownName,
+    Config, HostConfig, ListenAddress, ListenerConfig, Located, Log, OnTruncation, Problem, TlsVersion,
+    UnknownName,
 };
 use courser_net::confinement::Confinement;
 use courser_net::cpu::Cpus;
-use courser_net::{Address, Liveness, Socket, systemd};
-use courser_proxy::settings::{Announce, Host, Listener, Names};
+use courser_net::{Address, ListenSocket, Liveness, systemd};
+use courser_proxy::settings::{Listener, Names, SendProxy, VirtualHost};
 use courser_proxy::{Admission, Certificates, Counters, Sharing, Threads};
 use courser_session::fleet::MemberName;
 use courser_session::{Cache, DEFAULT_SHARDS, PolicyHash, SecretBytes, Ticketer, Vault};
 use courser_telemetry::event::say;
 use courser_telemetry::{Format, Sink};
-use courser_tls::{ClientAuth, ServerOffer, Sessions, Terms, Version};
+use courser_tls::{ClientAuth, ServerOffer, ServerTlsConfig, Sessions, Version};
 
-use crate::answers::Parts;
+use crate::answers::StatusSource;
 use crate::capacity;
 use crate::certificates::Loaded;
 use crate::control::Control;
 use crate::exit::Failure;
-use crate::fleet_keys::Kept;
+use crate::fleet_keys::PersistentKeys;
 use crate::hardening;
 use crate::pools::Pools;
 use crate::session_file::SessionFile;
@@ -37,7 +37,7 @@ use crate::sharing::{self, Prepared};
 /// Everything that `run` needs.
 pub(crate) struct Assembly {
     /// For each worker, its sockets.
-    pub(crate) sockets: Vec<Vec<(Socket, Arc<Listener>)>>,
+    pub(crate) sockets: Vec<Vec<(ListenSocket, Arc<Listener>)>>,
     /// For each worker, the CPU to stay on.
     pub(crate) cpus: Vec<Option<usize>>,
     /// How many connections there may be, and are.
@@ -49,7 +49,7 @@ pub(crate) struct Assembly {
     /// Sessions by ID, for housekeeping.
     pub(crate) cache: Option<Arc<Cache>>,
     /// The fleet's, or this process's own.
-    pub(crate) keys: Kept,
+    pub(crate) keys: PersistentKeys,
     /// Answers questions while it is held.
     pub(crate) control: Option<Control>,
     /// For each worker, what it counts.
@@ -66,20 +66,20 @@ pub(crate) struct Assembly {
 pub(crate) fn assemble(
     config: &Config,
     certificates: &Loaded,
-    fleet: Option<&Kept>,
+    fleet: Option<&PersistentKeys>,
     prepared: Prepared,
     threads: &Threads,
 ) -> Result<Assembly, Failure> {
     let cpus = Cpus::available();
     let workers = config.process.workers.unwrap_or_else(|| cpus.workers());
-    let keys = fleet.map_or_else(|| Kept::alone(config), |fleet| Ok(fleet.clone()))?;
+    let keys = fleet.map_or_else(|| PersistentKeys::alone(config), |fleet| Ok(fleet.clone()))?;
     let sessions = sessions(config, &keys);
     let name = host_name(config)?;
     let share = |cache| sharing::share(config, prepared, fleet, cache, &name, threads);
     let sharing = sessions.cache.as_ref().map(share).transpose()?;
     let counters: Vec<Arc<Counters>> = (0..workers).map(|_| Arc::default()).collect();
     let sink = sink(threads)?;
-    let parts = Parts {
+    let parts = StatusSource {
         name,
         started: Instant::now(),
         cache: sessions.cache.clone(),
@@ -131,7 +131,7 @@ fn pinned(config: &Config, cpus: &Cpus, worker: usize) -> Option<usize> {
     (config.process.pin && !cpus.order.is_empty()).then(|| cpus.order[worker % cpus.order.len()])
 }
 
-fn sessions(config: &Config, keys: &Kept) -> Sessions {
+fn sessions(config: &Config, keys: &PersistentKeys) -> Sessions {
     let settings = &config.sessions;
     let capacity = usize::try_from(settings.cache_size).unwrap_or(usize::MAX);
     let cache = settings.session_ids.then(|| Arc::new(Cache::new(capacity, DEFAULT_SHARDS)));
@@ -152,7 +152,7 @@ pub(crate) fn unbuffered(stream: impl AsFd) -> Result<File, Failure> {
     file.map(File::from).map_err(|error| Failure::runtime("cannot write logs", error))
 }
 
-fn control(path: &Located<PathBuf>, parts: Parts, threads: &Threads) -> Result<Control, Failure> {
+fn control(path: &Located<PathBuf>, parts: StatusSource, threads: &Threads) -> Result<Control, Failure> {
     Control::start(&path.value, parts, threads).map_err(|error| {
         let message = format!("cannot listen for questions on {}: {error}", path.value.display());
         Problem::at(&path.origin, message, None).into()
@@ -173,7 +173,11 @@ fn host_name(config: &Config) -> Result<String, Failure> {
     Ok(machine.chain(['-']).map(String::from).chain(start).collect())
 }
 
-fn session_file(config: &Config, fleet: Option<&Kept>, cache: Option<&Arc<Cache>>) -> Option<SessionFile> {
+fn session_file(
+    config: &Config,
+    fleet: Option<&PersistentKeys>,
+    cache: Option<&Arc<Cache>>,
+) -> Option<SessionFile> {
     let (path, keys) = (config.sessions.file.as_ref()?.value.clone(), Arc::clone(&fleet?.keys));
     Some(SessionFile { path, vault: Vault::new(keys), cache: Arc::clone(cache?) })
 }
@@ -219,18 +223,18 @@ fn host_of(
     config: &Config,
     sessions: &Sessions,
     pools: &mut Pools<'_>,
-) -> Result<Host, Failure> {
+) -> Result<VirtualHost, Failure> {
     let client_auth = certificates.client_auth(host)?;
-    Ok(Host {
+    Ok(VirtualHost {
         name: host.name.clone(),
         policy: policy(listener, host, &client_auth),
         terms: terms(host, config, client_auth, sessions)?,
         certificates: Certificates::new(&certificates.of(host)),
         pool: pools.of(host)?,
         announce: match host.send_proxy {
-            SendProxy::Off => Announce::Off,
-            SendProxy::V1 => Announce::V1,
-            SendProxy::V2 => Announce::V2,
+            courser_config::SendProxy::Off => SendProxy::Off,
+            courser_config::SendProxy::V1 => SendProxy::V1,
+            courser_config::SendProxy::V2 => SendProxy::V2,
         },
         connect_timeout: host.connect_timeout,
         idle_timeout: host.idle_timeout,
@@ -247,7 +251,7 @@ fn terms(
     config: &Config,
     client_auth: ClientAuth,
     sessions: &Sessions,
-) -> Result<Terms, Failure> {
+) -> Result<ServerTlsConfig, Failure> {
     let offer = ServerOffer {
         versions: host.versions.iter().map(|version| version_of(*version)).collect(),
         suites: host.suites.iter().map(|suite| suite.code()).collect(),
@@ -256,7 +260,7 @@ fn terms(
         tickets: config.sessions.tickets_per_handshake as usize,
         client_auth,
     };
-    Terms::new(offer, sessions).map_err(|error| cannot_set_up(host, error))
+    ServerTlsConfig::new(offer, sessions).map_err(|error| cannot_set_up(host, error))
 }
 
 fn cannot_set_up(host: &HostConfig, error: impl std::fmt::Display) -> Failure {
@@ -288,8 +292,8 @@ fn liveness(host: &HostConfig) -> Liveness {
 }
 
 /// Accepted sockets inherit it from the listening one, so that no connection pays for it.
-fn watch_peers(opened: &[Socket], host: &HostConfig) -> Result<(), Failure> {
-    let set = |socket: &Socket| socket.set_liveness(&liveness(host));
+fn watch_peers(opened: &[ListenSocket], host: &HostConfig) -> Result<(), Failure> {
+    let set = |socket: &ListenSocket| socket.set_liveness(&liveness(host));
     let failed = |error| Failure::runtime("cannot set the keepalive of a listening socket", error);
     opened.iter().try_for_each(set).map_err(failed)
 }
@@ -300,9 +304,10 @@ fn open(
     backlog: u32,
     workers: usize,
     inherited: &mut Vec<(String, OwnedFd)>,
-) -> Result<Vec<Vec<Socket>>, Failure> {
-    let open =
-        |address: &Address, dual| Socket::open(address, dual, backlog, workers).map(|opened| vec![opened]);
+) -> Result<Vec<Vec<ListenSocket>>, Failure> {
+    let open = |address: &Address, dual| {
+        ListenSocket::open(address, dual, backlog, workers).map(|opened| vec![opened])
+    };
     let opened = match address {
         ListenAddress::Any { port } => {
             let v6 = open(&Address::Ip(SocketAddr::from((Ipv6Addr::UNSPECIFIED, *port))), true);
@@ -321,7 +326,7 @@ fn adopt(
     name: Option<&str>,
     workers: usize,
     inherited: &mut Vec<(String, OwnedFd)>,
-) -> io::Result<Vec<Vec<Socket>>> {
+) -> io::Result<Vec<Vec<ListenSocket>>> {
     let (ours, others) = std::mem::take(inherited)
         .into_iter()
         .partition::<Vec<_>, _>(|(known, _)| name.is_none_or(|name| name == known));
@@ -329,11 +334,11 @@ fn adopt(
     if ours.is_empty() {
         return Err(io::Error::new(io::ErrorKind::NotFound, "systemd has passed no such socket"));
     }
-    ours.into_iter().map(|(_, fd)| Socket::adopt(fd, workers)).collect()
+    ours.into_iter().map(|(_, fd)| ListenSocket::adopt(fd, workers)).collect()
 }
 
 /// Says what listens where, with which certificates and backends.
-fn announce(opened: &[Socket], settings: &ListenerConfig, listener: &Listener, workers: usize) {
+fn announce(opened: &[ListenSocket], settings: &ListenerConfig, listener: &Listener, workers: usize) {
     let Some(socket) = opened.first() else { return };
     let name = &settings.name;
     say("info", format_args!("listening on {} (listener {name}, workers: {workers})", socket.address()));

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use courser_config::{ClientAuth as Mode, Config, Host, Located, Problem, Problems};
+use courser_config::{ClientAuth as Mode, Config, HostConfig, Located, Problem, Problems};
 use courser_net::account::Account;
 use courser_tls::{Authorities, ClientAuth, Demand};
 
@@ -41,7 +41,7 @@ impl Trusted {
     }
 
     /// What a host asks of its clients.
-    pub(crate) fn client_auth(&self, host: &Host) -> Result<ClientAuth, Failure> {
+    pub(crate) fn client_auth(&self, host: &HostConfig) -> Result<ClientAuth, Failure> {
         let demand = match host.client_auth {
             Mode::None => return Ok(ClientAuth::none()),
             Mode::Optional => Demand::Optional,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use courser_config::{CertificateFiles, Config, Host, Origin, Problem, Problems};
+use courser_config::{CertificateFiles, Config, HostConfig, Problem, Problems, SourceSpan};
 use courser_net::account::Account;
 use courser_tls::identity::Validity;
 use courser_tls::{ClientAuth, Identity};
@@ -36,13 +36,13 @@ impl Loaded {
     }
 
     /// The certificates of a host, in configured order; the self-signed one where none is configured anywhere.
-    pub(crate) fn of(&self, host: &Host) -> Vec<Arc<Identity>> {
+    pub(crate) fn of(&self, host: &HostConfig) -> Vec<Arc<Identity>> {
         let configured = host.certificates.iter().filter_map(|files| self.by_files.get(&key(files)));
         configured.chain(&self.self_signed).cloned().collect()
     }
 
     /// What a host asks of its clients.
-    pub(crate) fn client_auth(&self, host: &Host) -> Result<ClientAuth, Failure> {
+    pub(crate) fn client_auth(&self, host: &HostConfig) -> Result<ClientAuth, Failure> {
         self.trusted.client_auth(host)
     }
 }
@@ -75,7 +75,7 @@ fn key(files: &CertificateFiles) -> (PathBuf, PathBuf) {
     (files.chain.clone(), files.key.clone())
 }
 
-pub(crate) fn hosts(config: &Config) -> impl Iterator<Item = &Host> {
+pub(crate) fn hosts(config: &Config) -> impl Iterator<Item = &HostConfig> {
     config.listeners.iter().flat_map(|listener| std::iter::once(&listener.default).chain(&listener.hosts))
 }
 
@@ -123,7 +123,7 @@ fn read(files: &CertificateFiles, reader: &Account) -> Result<Identity, Problems
 }
 
 /// What is wrong with a file of certificates or of a key before anything in it is looked at.
-pub(crate) fn unusable(place: &Origin, path: &Path, refusal: &Refusal, reader: &Account) -> Problems {
+pub(crate) fn unusable(place: &SourceSpan, path: &Path, refusal: &Refusal, reader: &Account) -> Problems {
     let message = match refusal {
         Refusal::System(error) => format!("{}: the file cannot be read: {error}", path.display()),
         refusal => format!("{}: {refusal}", path.display()),

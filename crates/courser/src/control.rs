@@ -25,14 +25,14 @@ const LONGEST_REQUEST: u64 = 256;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Answers requests: writes JSON lines, or says that it knows no such request. A long answer ends when writing fails.
-pub(crate) trait Answers: Send + Sync + 'static {
+pub(crate) trait ControlHandler: Send + Sync + 'static {
     /// Answers one request.
-    fn answer(&self, request: &str, out: &mut UnixStream) -> io::Result<Answered>;
+    fn answer(&self, request: &str, out: &mut UnixStream) -> io::Result<RequestOutcome>;
 }
 
 /// What became of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answered {
+pub(crate) enum RequestOutcome {
     /// It was answered.
     Yes,
     /// There is no such request.
@@ -48,7 +48,7 @@ pub(crate) struct Control {
 impl Control {
     /// Opens the socket and answers on a thread of its own. A socket that a crash left behind is replaced; one that
     /// somebody listens on is not, nor any other file.
-    pub(crate) fn start(path: &Path, answers: impl Answers, threads: &Threads) -> io::Result<Self> {
+    pub(crate) fn start(path: &Path, answers: impl ControlHandler, threads: &Threads) -> io::Result<Self> {
         if UnixStream::connect(path).is_ok() {
             return Err(io::Error::new(io::ErrorKind::AddrInUse, "another program answers there"));
         }
@@ -78,7 +78,7 @@ impl Drop for Control {
     }
 }
 
-fn accept<A: Answers>(listener: &UnixListener, answers: &Arc<A>) {
+fn accept<A: ControlHandler>(listener: &UnixListener, answers: &Arc<A>) {
     let askers = Arc::new(AtomicUsize::new(0));
     for stream in listener.incoming() {
         let Ok(mut stream) = stream else {
@@ -110,7 +110,7 @@ impl Drop for Leaving {
     }
 }
 
-fn serve(mut stream: UnixStream, answers: &impl Answers) -> io::Result<()> {
+fn serve(mut stream: UnixStream, answers: &impl ControlHandler) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     if !may_ask(&stream)? {
@@ -119,8 +119,8 @@ fn serve(mut stream: UnixStream, answers: &impl Answers) -> io::Result<()> {
     let mut request = String::new();
     BufReader::new((&stream).take(LONGEST_REQUEST)).read_line(&mut request)?;
     match answers.answer(request.trim_end(), &mut stream)? {
-        Answered::Yes => Ok(()),
-        Answered::Unknown => {
+        RequestOutcome::Yes => Ok(()),
+        RequestOutcome::Unknown => {
             say(&mut stream, "this program knows no such request: is it of another version?")
         }
     }
@@ -162,11 +162,11 @@ mod tests {
 
     struct Echo;
 
-    impl Answers for Echo {
-        fn answer(&self, request: &str, out: &mut UnixStream) -> io::Result<Answered> {
+    impl ControlHandler for Echo {
+        fn answer(&self, request: &str, out: &mut UnixStream) -> io::Result<RequestOutcome> {
             match request {
-                "twice" => writeln!(out, "1\n2").map(|()| Answered::Yes),
-                _ => Ok(Answered::Unknown),
+                "twice" => writeln!(out, "1\n2").map(|()| RequestOutcome::Yes),
+                _ => Ok(RequestOutcome::Unknown),
             }
         }
     }

@@ -26,7 +26,7 @@ const EXTENSION: &str = "state";
 
 /// Keys while the program runs: the fleet's, or its own.
 #[derive(Clone)]
-pub(crate) struct Kept {
+pub(crate) struct PersistentKeys {
     pub(crate) keys: Arc<FleetKeys>,
     /// Whether the last states could not be written.
     is_behind: Arc<AtomicBool>,
@@ -34,7 +34,7 @@ pub(crate) struct Kept {
     folder: Option<Located<PathBuf>>,
 }
 
-impl Kept {
+impl PersistentKeys {
     /// Keys of this process alone, forgotten when it ends.
     pub(crate) fn alone(config: &Config) -> Result<Self, Failure> {
         let keys = FleetKeys::alone(EpochLength::DEFAULT, config.sessions.lifetime, unix_now());
@@ -109,7 +109,7 @@ impl Kept {
 }
 
 /// Reads every key that `config` names; all problems in one run. `None` when it names none. Writes nothing.
-pub(crate) fn load(config: &Config, reader: &Account) -> Result<Option<Kept>, Failure> {
+pub(crate) fn load(config: &Config, reader: &Account) -> Result<Option<PersistentKeys>, Failure> {
     let fleet = &config.fleet;
     let folder = fleet.state.as_ref();
     let mut problems = Problems::default();
@@ -132,7 +132,7 @@ pub(crate) fn load(config: &Config, reader: &Account) -> Result<Option<Kept>, Fa
     let Some(place) = fleet.keys.first().or(folder).map(|place| &place.origin) else { return Ok(None) };
     let keys = FleetKeys::new(sources, config.sessions.lifetime, unix_now())
         .map_err(|error| Problem::at(place, format!("these keys cannot be used: {error}"), None))?;
-    Ok(Some(Kept { keys: Arc::new(keys), is_behind: Arc::default(), folder: folder.cloned() }))
+    Ok(Some(PersistentKeys { keys: Arc::new(keys), is_behind: Arc::default(), folder: folder.cloned() }))
 }
 
 /// What is wrong with a file, and what to do about it.

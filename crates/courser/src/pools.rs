@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use courser_config::{BackendAddress, Host as HostConfig};
+use courser_config::{BackendAddress, HostConfig};
 use courser_net::Address;
 use courser_proxy::{Backend, Pool, Resolver, Threads};
 

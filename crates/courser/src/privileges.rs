@@ -4,7 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use courser_config::{Config, ListenAddress, Located, Origin, Problem, Problems, Process};
+use courser_config::{Config, ListenAddress, Located, Problem, Problems, Process, SourceSpan};
 use courser_net::account::{self, Account};
 use courser_net::limits;
 use courser_telemetry::event::say;
@@ -69,7 +69,7 @@ fn unknown(what: &str, name: &Located<String>, database: &str) -> Failure {
     wrong(&name.origin, format!("there is no {what} `{}`", name.value), help)
 }
 
-fn wrong(place: &Origin, message: impl Into<String>, help: impl Into<String>) -> Failure {
+fn wrong(place: &SourceSpan, message: impl Into<String>, help: impl Into<String>) -> Failure {
     Problem::at(place, message, Some(help.into())).into()
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn as_account<T: Send>(account: &Account, work: impl FnOnce() -> T + 
 
 /// A file that has to be readable, or a folder that has to be writable.
 struct Need<'a> {
-    place: &'a Origin,
+    place: &'a SourceSpan,
     path: PathBuf,
     access: Access,
 }

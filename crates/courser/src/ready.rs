@@ -10,7 +10,7 @@ use courser_net::account::Account;
 
 use crate::certificates::{self, Loaded};
 use crate::exit::{Failure, colour};
-use crate::fleet_keys::{self, Kept};
+use crate::fleet_keys::{self, PersistentKeys};
 use crate::session_file;
 use crate::sharing::{self, Prepared};
 use crate::{hardening, privileges};
@@ -19,7 +19,7 @@ use crate::{hardening, privileges};
 pub(crate) struct Ready {
     pub(crate) config: Config,
     pub(crate) certificates: Loaded,
-    pub(crate) fleet: Option<Kept>,
+    pub(crate) fleet: Option<PersistentKeys>,
     pub(crate) prepared: Prepared,
     /// Who the process becomes.
     pub(crate) successor: Option<Account>,

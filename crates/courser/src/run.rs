@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 use crate::assemble::Assembly;
 use crate::exit::Failure;
-use crate::fleet_keys::{Kept, unix_now};
+use crate::fleet_keys::{PersistentKeys, unix_now};
 use crate::loss_report::LossReport;
 use crate::session_file::SessionFile;
 use crate::supervisor::{Drain, Event, Supervisor};
@@ -40,7 +40,7 @@ pub(crate) fn run(
 ) -> Result<ExitCode, Failure> {
     forward_signals(signals, &supervisor)?;
     let (phase, _) = watch::channel(Phase::Serving);
-    let mut house = House::of(&mut assembly);
+    let mut house = Maintenance::of(&mut assembly);
     let (control, drain_timeout) = (assembly.control.take(), assembly.drain_timeout);
     let workers = start_workers(&mut assembly, &phase, &supervisor)?;
     let drain = Drain::new(&phase, drain_timeout);
@@ -90,15 +90,15 @@ fn start_workers(
 }
 
 /// What the main thread looks after.
-struct House {
+struct Maintenance {
     cache: Option<Arc<Cache>>,
     swept: Instant,
-    keys: Kept,
+    keys: PersistentKeys,
     session_file: Option<SessionFile>,
     losses: Vec<LossReport>,
 }
 
-impl House {
+impl Maintenance {
     /// Takes over from the assembly, and gets the cache of the last start back.
     fn of(assembly: &mut Assembly) -> Self {
         let (keys, session_file) = (assembly.keys.clone(), assembly.session_file.take());

@@ -7,7 +7,7 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use courser_session::{Cache, Cursor, Miss, Origin, SecretBytes, Vault};
+use courser_session::{Cache, Cursor, Provenance, ResumptionFailure, SecretBytes, Vault};
 use courser_telemetry::event::say;
 
 use crate::fleet_keys::unix_now;
@@ -50,10 +50,17 @@ impl SessionFile {
         let mut saved = self.vault.read(BufReader::new(file), now);
         for session in saved.by_ref() {
             // Another host may have said so already, and ours put over it.
-            if self.cache.peek(&session.id, &session.policy, now).err() == Some(Miss::Deleted) {
+            if self.cache.peek(&session.id, &session.policy, now).err() == Some(ResumptionFailure::Deleted) {
                 continue;
             }
-            self.cache.put(&session.id, session.policy, session.state, session.lifespan, Origin::Local, now);
+            self.cache.put(
+                &session.id,
+                session.policy,
+                session.state,
+                session.lifespan,
+                Provenance::Local,
+                now,
+            );
         }
         let counts = saved.counts();
         say(

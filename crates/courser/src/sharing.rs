@@ -4,26 +4,26 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use courser_config::{Config, Located, Origin, Problem, Problems};
+use courser_config::{Config, Located, Problem, Problems, SourceSpan};
 use courser_net::account::Account;
 use courser_net::datagram::Interface;
 use courser_net::{DatagramSettings, DatagramSocket};
 use courser_proxy::fleet::{Fleet, FleetHandle};
 use courser_proxy::sharing::StoreSettings;
 use courser_proxy::{Sharing, Threads};
-use courser_session::fleet::{AddressRange, Allowed, Boot, MemberName, MemberSettings, UnixMillis};
+use courser_session::fleet::{AddressRange, Allowed, Incarnation, MemberName, MemberSettings, UnixMillis};
 use courser_session::{Cache, SecretBytes, Vault};
-use courser_store::{Access, Identity, StoreCounters, StoreUrl, Target};
+use courser_store::{Access, Identity, StoreCounters, StoreEndpoint, StoreUrl};
 use courser_telemetry::event::say;
 
 use crate::exit::Failure;
-use crate::fleet_keys::Kept;
+use crate::fleet_keys::PersistentKeys;
 use crate::input_file;
 use crate::secret_file::{self, Refusal};
 
 /// What has to be in place before anything is served, checked and read; nothing is opened yet.
 pub(crate) struct Prepared {
-    store: Option<Arc<Target>>,
+    store: Option<Arc<StoreEndpoint>>,
     interface: Option<Interface>,
     /// What is odd about them.
     pub(crate) warnings: Problems,
@@ -55,7 +55,7 @@ fn target(
     config: &Config,
     reader: &Account,
     problems: &mut Problems,
-) -> Result<Arc<Target>, Problems> {
+) -> Result<Arc<StoreEndpoint>, Problems> {
     let at_url = |message: String| {
         // Where a password may stand, the place is not shown: it would be printed with it.
         let shown = if url.value.contains('@') { None } else { Some(&url.origin) };
@@ -85,10 +85,10 @@ fn target(
             secret_file::read_bytes(&files.key, reader).map_err(|refusal| wrong(&files.key, &refusal))?;
         access.identity = Some(Identity { chain, key });
     }
-    Target::new(parsed, access).map_err(|error| at_url(error.to_string()))
+    StoreEndpoint::new(parsed, access).map_err(|error| at_url(error.to_string()))
 }
 
-fn cannot_use(place: &Origin, file: &Path, refusal: &Refusal, reader: &Account) -> Problems {
+fn cannot_use(place: &SourceSpan, file: &Path, refusal: &Refusal, reader: &Account) -> Problems {
     let message = format!("cannot use {}: {refusal}", file.display());
     Problem::at(place, message, refusal.help(file, reader)).into()
 }
@@ -97,7 +97,7 @@ fn cannot_use(place: &Origin, file: &Path, refusal: &Refusal, reader: &Account) 
 pub(crate) fn share(
     config: &Config,
     prepared: Prepared,
-    keys: Option<&Kept>,
+    keys: Option<&PersistentKeys>,
     cache: &Arc<Cache>,
     name: &str,
     threads: &Threads,
@@ -119,7 +119,7 @@ pub(crate) fn share(
 fn fleet(
     config: &Config,
     interface: Option<Interface>,
-    keys: &Kept,
+    keys: &PersistentKeys,
     cache: &Arc<Cache>,
     name: &str,
     threads: &Threads,
@@ -132,7 +132,7 @@ fn fleet(
     let name = MemberName::new(name).map_err(|error| Failure::runtime("cannot join the fleet", error))?;
     let failed = |error: &dyn std::fmt::Display| Failure::runtime("cannot join the fleet", error);
     let random = |_| failed(&"the system gave no random bytes");
-    let boot = Boot::new(now(), *SecretBytes::random().map_err(random)?.as_bytes());
+    let boot = Incarnation::new(now(), *SecretBytes::random().map_err(random)?.as_bytes());
     let mut settings = MemberSettings::new(name, boot, *SecretBytes::random().map_err(random)?.as_bytes());
     settings.allowed = allowed(config);
     let address = socket.address();

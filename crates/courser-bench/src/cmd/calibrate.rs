@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use clap::Parser;
-use courser_load::plan::{Exchange, Model, Plan};
+use courser_load::plan::{Model, Plan, Workload};
 use courser_load::usage::{Held, UsageSample};
 use serde_json::{Value, json};
 
@@ -153,7 +153,7 @@ impl Bench {
     }
 
     fn handshakes(&self, name: &str, flags: &[&str], reuse: u32) -> Result<Row, Failure> {
-        let intent = Intent { model: Model::Closed(CLIENTS), reuse, exchange: Exchange::Handshake };
+        let intent = Intent { model: Model::Closed(CLIENTS), reuse, exchange: Workload::Handshake };
         let (plan, outcome) = self.run(&self.common(self.time, flags)?, intent)?;
         let run = crate::keep::runs(name, &plan, &outcome, &Default::default()).pop();
         let run = run.ok_or_else(|| Failure::System("nothing was measured".into()))?;
@@ -177,7 +177,7 @@ impl Bench {
     fn schedule(&self) -> Result<Schedule, Failure> {
         let common = self.common(self.time, &[])?;
         let model = Model::Connections(setup::steady(LIGHT, &common.run));
-        let (_, outcome) = self.run(&common, Intent { model, reuse: 1, exchange: Exchange::Handshake })?;
+        let (_, outcome) = self.run(&common, Intent { model, reuse: 1, exchange: Workload::Handshake })?;
         let lag = &outcome.windows[0].tally.lag;
         let at = |fraction| lag.quantile(fraction).filter(|_| lag.supports(fraction));
         Ok(Schedule { p50: at(0.5), p99: at(0.99), count: lag.count() })
@@ -195,7 +195,7 @@ impl Bench {
     /// How many connections were held, and the generator's memory with them.
     fn held(&self, clients: u64) -> Result<Option<(u64, u64)>, Failure> {
         let common = self.common(self.time.max(OPENING), &["--warm-up", "0", "--ramp-up", "0"])?;
-        let exchange = Exchange::Hold { first: None };
+        let exchange = Workload::Hold { first: None };
         let (_, outcome) = self.run(&common, Intent { model: Model::Closed(clients), reuse: 1, exchange })?;
         let counted = &outcome.windows[0];
         let connections = counted.tally.succeeded.saturating_sub(counted.tally.failed());

@@ -1,6 +1,6 @@
 //! `handshake`: connect, handshake, close; or go away in the middle.
 
-use courser_load::plan::{Exchange, Model};
+use courser_load::plan::{Model, Workload};
 use courser_record::LoadKind;
 
 use crate::cli::HandshakeArgs;
@@ -18,8 +18,8 @@ pub(crate) fn handshake(args: &HandshakeArgs) -> Result<Ended, Failure> {
         None => Model::Closed(args.connections),
     };
     let (exchange, kind) = match args.abandon {
-        Some(after) => (Exchange::Abandon { after }, LoadKind::Abandon),
-        None => (Exchange::Handshake, LoadKind::Handshake),
+        Some(after) => (Workload::Abandon { after }, LoadKind::Abandon),
+        None => (Workload::Handshake, LoadKind::Handshake),
     };
     let reuse = args.reuse.reuse;
     let plan = setup::plan(&args.url, Intent { model, reuse, exchange }, &args.common)?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use courser_load::plan::{Exchange, Model, Phases, Plan};
+use courser_load::plan::{Model, Phases, Plan, Workload};
 use courser_load::run::Outcome;
 use courser_load::usage::{Held, UsageSample};
 use courser_record::{Finding, IdleMemory, LoadKind, Run, Severity};
@@ -41,7 +41,7 @@ fn plan(args: &IdleArgs) -> Result<Plan, Failure> {
         Scheme::Tls | Scheme::Tcp => None,
     };
     let intent =
-        Intent { model: Model::Closed(args.connections), reuse: 1, exchange: Exchange::Hold { first } };
+        Intent { model: Model::Closed(args.connections), reuse: 1, exchange: Workload::Hold { first } };
     let plan = setup::plan(&args.url, intent, &at_once(&args.common))?;
     let in_flight = usize::try_from(args.connections).unwrap_or(usize::MAX);
     Ok(Plan { phases: Phases { in_flight, ..plan.phases }, ..plan })

@@ -1,8 +1,8 @@
 //! `inspect`: what endpoints negotiate.
 
 use courser_load::inspect::{
-    self, ClientKind, EarlyData, InspectError, Inspection, Negotiated, Options, Order, Resumption, Retry,
-    Served, Target,
+    self, ClientKind, EarlyData, InspectError, InspectedEndpoint, Inspection, Negotiated, Options, Order,
+    Resumption, Retry, Served,
 };
 use courser_report::figure::count;
 use courser_report::layout::{Page, Style, Tone};
@@ -19,12 +19,15 @@ type Answer = Result<Inspection, InspectError>;
 /// Asks all endpoints, and prints what each negotiates. Those that cannot be asked are told with the others, and the
 /// first of them decides how the program ends.
 pub(crate) fn inspect(args: &InspectArgs) -> Result<Ended, Failure> {
-    let target =
-        |url: &crate::url::Url| Target { host: url.host.clone(), port: url.port, name: args.sni.clone() };
-    let targets: Vec<Target> = args.endpoints.iter().map(target).collect();
+    let target = |url: &crate::url::Url| InspectedEndpoint {
+        host: url.host.clone(),
+        port: url.port,
+        name: args.sni.clone(),
+    };
+    let targets: Vec<InspectedEndpoint> = args.endpoints.iter().map(target).collect();
     let options = Options { timeout: args.timeout, ..Options::default() };
     let answers = inspect::inspect_all(&targets, &options);
-    let answered: Vec<(&Target, &Answer)> = targets.iter().zip(&answers).collect();
+    let answered: Vec<(&InspectedEndpoint, &Answer)> = targets.iter().zip(&answers).collect();
     if args.json {
         print(&format!("{:#}\n", document(&answered)));
     } else {
@@ -34,7 +37,7 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<Ended, Failure> {
     failed.map_or(Ok(Ended::Well), |(target, why)| Err(failure(target, why)))
 }
 
-fn failure(target: &Target, why: &InspectError) -> Failure {
+fn failure(target: &InspectedEndpoint, why: &InspectError) -> Failure {
     let message = format!("{target}: {why}");
     match why {
         InspectError::BadName(_) => Failure::Usage(message),
@@ -43,7 +46,7 @@ fn failure(target: &Target, why: &InspectError) -> Failure {
     }
 }
 
-fn tables(answered: &[(&Target, &Answer)], style: Style) -> String {
+fn tables(answered: &[(&InspectedEndpoint, &Answer)], style: Style) -> String {
     let mut page = Page::new(style);
     for (index, (target, answer)) in answered.iter().enumerate() {
         if index > 0 {
@@ -57,7 +60,7 @@ fn tables(answered: &[(&Target, &Answer)], style: Style) -> String {
     page.finish()
 }
 
-fn endpoint(page: &mut Page, target: &Target, found: &Inspection) {
+fn endpoint(page: &mut Page, target: &InspectedEndpoint, found: &Inspection) {
     let connections = count(found.connections.into());
     page.line(Tone::Heading, &format!("{target} ({}), {connections} connections", found.address));
     let rows = found.rows();
@@ -67,8 +70,8 @@ fn endpoint(page: &mut Page, target: &Target, found: &Inspection) {
     }
 }
 
-fn document(answered: &[(&Target, &Answer)]) -> Value {
-    let endpoint = |(target, answer): &(&Target, &Answer)| match answer {
+fn document(answered: &[(&InspectedEndpoint, &Answer)]) -> Value {
+    let endpoint = |(target, answer): &(&InspectedEndpoint, &Answer)| match answer {
         Ok(found) => entry(target, found),
         Err(why) => json!({ "target": target.to_string(), "name": target.name, "error": why.to_string() }),
     };
@@ -80,7 +83,7 @@ fn document(answered: &[(&Target, &Answer)]) -> Value {
     })
 }
 
-fn entry(target: &Target, found: &Inspection) -> Value {
+fn entry(target: &InspectedEndpoint, found: &Inspection) -> Value {
     let protocols = found.protocols.iter().map(|name| String::from_utf8_lossy(name));
     json!({
         "target": target.to_string(),
@@ -145,8 +148,8 @@ fn resumption(tried: &Resumption) -> Value {
 mod tests {
     use super::*;
 
-    fn refused() -> (Target, Answer) {
-        let target = Target::parse("a.test:8443").expect("an endpoint");
+    fn refused() -> (InspectedEndpoint, Answer) {
+        let target = InspectedEndpoint::parse("a.test:8443").expect("an endpoint");
         (target, Err(InspectError::NotTls))
     }
 

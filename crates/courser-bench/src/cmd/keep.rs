@@ -27,7 +27,7 @@ enum Event {
 }
 
 /// A program that was started.
-struct Kept<'a> {
+struct SupervisedChild<'a> {
     pid: u32,
     command: &'a KeptCommand,
 }
@@ -57,7 +57,7 @@ fn run(spec: &Spec, events: &Receiver<Event>) -> Option<String> {
     let mut kept = Vec::new();
     for command in &spec.commands {
         match start(command) {
-            Ok(pid) => kept.push(Kept { pid, command }),
+            Ok(pid) => kept.push(SupervisedChild { pid, command }),
             Err(why) => return Some(format!("{} cannot be started: {why}", command.name)),
         }
     }
@@ -72,7 +72,7 @@ fn run(spec: &Spec, events: &Receiver<Event>) -> Option<String> {
 }
 
 /// Why one of them has ended, with the last it said.
-fn ended(kept: &[Kept<'_>]) -> Option<String> {
+fn ended(kept: &[SupervisedChild<'_>]) -> Option<String> {
     let mut found = None;
     reap(|pid, how| {
         let one = kept.iter().find(|one| one.pid == pid);

@@ -4,7 +4,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::thread::available_parallelism;
 
-use courser_load::origin::{Address, Counts, Mode, Origin, Proxy, Settings};
+use courser_load::origin::{Address, Counts, Mode, OriginServer, Proxy, Settings};
 use courser_report::figure::count;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -20,7 +20,8 @@ pub(crate) fn origin(args: &OriginArgs) -> Result<Ended, Failure> {
     // Taken over before anyone can know that we listen.
     let mut signals =
         Signals::new([SIGINT, SIGTERM]).map_err(|why| Failure::system("taking over Ctrl-C", why))?;
-    let origin = Origin::bind(&addresses, &settings(args)).map_err(|why| Failure::System(why.to_string()))?;
+    let origin =
+        OriginServer::bind(&addresses, &settings(args)).map_err(|why| Failure::System(why.to_string()))?;
     print(&greeting(origin.addresses(), origin.threads(), args.echo));
     signals.forever().next();
     print(&farewell(origin.counts()));

@@ -133,7 +133,7 @@ fn cost(cost: &Cost) -> Value {
 #[cfg(test)]
 mod tests {
     use courser_load::overheads::Key;
-    use courser_stats::Interval;
+    use courser_stats::ConfidenceInterval;
 
     use super::super::primitives::tests::machine;
     use super::*;
@@ -141,7 +141,11 @@ mod tests {
     fn row(suite: &'static str, key: Key, bytes: usize, us: f64) -> Row {
         let cost = |client_us, server_us| {
             let total = client_us + server_us;
-            Cost { client_us, server_us, interval: Some(Interval { low: total * 0.98, high: total * 1.02 }) }
+            Cost {
+                client_us,
+                server_us,
+                interval: Some(ConfidenceInterval { low: total * 0.98, high: total * 1.02 }),
+            }
         };
         Row { suite, key, bytes, full: cost(us, us * 1.5), resumed: cost(us / 4.0, us / 2.0) }
     }

@@ -8,7 +8,7 @@ use crate::cli::PlanArgs;
 use crate::deliver::{print, style};
 use crate::exit::{Ended, Failure};
 use crate::keep;
-use crate::planner::{self, Check, Cores, Planned, words};
+use crate::planner::{self, Check, CorePlan, Cores, words};
 
 /// Beyond this error of a prediction the model is not to be relied on.
 const RELIABLE: f64 = 0.1;
@@ -32,8 +32,8 @@ fn is_reliable(checks: &[Check]) -> bool {
     checks.iter().all(|check| check.error().abs() <= RELIABLE)
 }
 
-fn page(planned: &Planned, checks: &[Check], style: Style) -> String {
-    let Planned { model, cores, others, .. } = planned;
+fn page(planned: &CorePlan, checks: &[Check], style: Style) -> String {
+    let CorePlan { model, cores, others, .. } = planned;
     let mut page = Page::new(style);
     page.line(
         Tone::Heading,
@@ -90,7 +90,7 @@ fn judged(checks: &[Check]) -> Vec<Vec<String>> {
     rows
 }
 
-fn costs(planned: &Planned) -> Vec<Vec<String>> {
+fn costs(planned: &CorePlan) -> Vec<Vec<String>> {
     let mut rows = vec![["", "processor time", ""].map(str::to_owned).to_vec()];
     rows.extend(planned.fitted.costs().into_iter().map(|(name, cost)| {
         let interval = format!("({} to {})", time(Some(cost.interval.low)), time(Some(cost.interval.high)));
@@ -99,7 +99,7 @@ fn costs(planned: &Planned) -> Vec<Vec<String>> {
     rows
 }
 
-fn holds_for(planned: &Planned) -> String {
+fn holds_for(planned: &CorePlan) -> String {
     let model = &planned.model;
     let cpu = if model.machine.cpu_model.is_empty() { "unknown processor" } else { &model.machine.cpu_model };
     let here = keep::machine();
@@ -117,7 +117,7 @@ fn shown(cores: f64) -> String {
     if cores < 10.0 { format!("{cores:.2}") } else { format!("{cores:.1}") }
 }
 
-fn document(planned: &Planned, checks: &[Check]) -> Value {
+fn document(planned: &CorePlan, checks: &[Check]) -> Value {
     let check = |check: &Check| {
         json!({
             "asked": check.asked,

@@ -179,7 +179,7 @@ fn entry(figure: &Figure) -> Value {
 pub(super) mod tests {
     use std::collections::BTreeMap;
 
-    use courser_stats::Interval;
+    use courser_stats::ConfidenceInterval;
 
     use super::*;
 
@@ -201,7 +201,7 @@ pub(super) mod tests {
     }
 
     fn figure(name: &'static str, family: Family, bytes: Option<usize>, us: f64) -> Figure {
-        let interval = Interval { low: us * 0.984, high: us * 1.016 };
+        let interval = ConfidenceInterval { low: us * 0.984, high: us * 1.016 };
         Figure { name, family, bytes, per_second: 1e6 / us, us, interval, operations: 1000 }
     }
 

@@ -14,7 +14,7 @@ use signal_hook::iterator::Signals;
 use crate::cli::StartArgs;
 use crate::deliver::print;
 use crate::exit::{Ended, Failure};
-use crate::target::{self, Definition, Fleet, NotStarted, Running, TargetLane, Tls, Wanted, catalogue};
+use crate::target::{self, Definition, Fleet, NotStarted, Preset, Running, TargetSpec, Tls, catalogue};
 
 /// How often it is looked whether the target still runs.
 const LOOK: Duration = Duration::from_millis(100);
@@ -62,10 +62,14 @@ fn origin(args: &StartArgs, folder: &Path) -> Result<Option<(Vec<std::net::Socke
     target::origin(1, &[], &folder.join("origin")).map(Some).map_err(Failure::System)
 }
 
-fn wanted(args: &StartArgs, backends: Vec<std::net::SocketAddr>, folder: &Path) -> Result<Wanted, Failure> {
-    Ok(Wanted {
+fn wanted(
+    args: &StartArgs,
+    backends: Vec<std::net::SocketAddr>,
+    folder: &Path,
+) -> Result<TargetSpec, Failure> {
+    Ok(TargetSpec {
         tls: tls(args, folder)?,
-        lane: if args.stock { TargetLane::Stock } else { TargetLane::Tuned },
+        lane: if args.stock { Preset::Stock } else { Preset::Tuned },
         workers: args.workers as usize,
         cpus: args.cpus.as_ref().map(|cpus| cpus.0.clone()).unwrap_or_default(),
         backends,

@@ -2,8 +2,8 @@
 
 use courser_load::failure::{Class, Step};
 use courser_load::offered::Session;
-use courser_load::plan::{Close, Exchange, Model};
-use courser_load::tally::Ending;
+use courser_load::plan::{CloseMode, Model, Workload};
+use courser_load::tally::PeerClose;
 use courser_record::{Finding, Severity};
 use courser_stats::modes::{self, Mode, Shift, Timer};
 
@@ -161,23 +161,23 @@ fn endings(evidence: &Evidence<'_>) -> Vec<Finding> {
         })
     };
     let reset = rude(
-        Ending::Reset,
+        PeerClose::Reset,
         "reset-at-end",
         "in a reset after the answer",
         "RFC 9411 counts that as a failure",
     );
     let bare = rude(
-        Ending::Fin,
+        PeerClose::Fin,
         "no-close-notify",
         "without close_notify",
         "a client cannot tell the end from a cut (RFC 8446, section 6.1)",
     );
-    reset.into_iter().chain(bare.filter(|_| evidence.plan.close == Close::CloseNotify)).collect()
+    reset.into_iter().chain(bare.filter(|_| evidence.plan.close == CloseMode::CloseNotify)).collect()
 }
 
 fn closed_loop(evidence: &Evidence<'_>) -> Option<Finding> {
     matches!(evidence.plan.model, Model::Closed(_)).then(|| {
-        let held = matches!(evidence.plan.exchange, Exchange::Hold { .. });
+        let held = matches!(evidence.plan.exchange, Workload::Hold { .. });
         let text = "closed loop: the rate is the server's answer to this many clients, and response times are those of a \
                     saturated server";
         let advice = "use --rate for what users would wait";

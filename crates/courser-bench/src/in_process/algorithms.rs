@@ -1,7 +1,7 @@
 //! What is measured: the rows of the tables of 1997 by the names that they have there, then what TLS uses
 //! today.
 
-use courser_record::lab::Lane;
+use courser_record::lab::Era;
 
 /// Sizes of blocks, bytes: the columns of 1997.
 pub(super) const SIZES: [usize; 5] = [8, 64, 256, 1024, 8192];
@@ -9,7 +9,7 @@ pub(super) const SIZES: [usize; 5] = [8, 64, 256, 1024, 8192];
 /// A cipher or hash.
 pub(super) struct Throughput {
     pub(super) title: &'static str,
-    pub(super) lane: Lane,
+    pub(super) lane: Era,
     /// As our primitives call it, where the library has it.
     pub(super) ours: Option<&'static str>,
     /// As OpenSSL calls it.
@@ -19,11 +19,11 @@ pub(super) struct Throughput {
 }
 
 const fn historic(title: &'static str, ours: Option<&'static str>, theirs: &'static str) -> Throughput {
-    Throughput { title, lane: Lane::Historic, ours, theirs, is_aead: false }
+    Throughput { title, lane: Era::Historic, ours, theirs, is_aead: false }
 }
 
 const fn modern(title: &'static str, ours: &'static str, theirs: &'static str, is_aead: bool) -> Throughput {
-    Throughput { title, lane: Lane::Modern, ours: Some(ours), theirs, is_aead }
+    Throughput { title, lane: Era::Modern, ours: Some(ours), theirs, is_aead }
 }
 
 pub(super) const THROUGHPUT: [Throughput; 16] = [
@@ -48,7 +48,7 @@ pub(super) const THROUGHPUT: [Throughput; 16] = [
 /// A kind of key that signs.
 pub(super) struct Signature {
     pub(super) title: &'static str,
-    pub(super) lane: Lane,
+    pub(super) lane: Era,
     /// As our primitives call it, where the library takes such a key.
     pub(super) ours: Option<&'static str>,
     /// As `openssl speed` calls it.
@@ -57,7 +57,7 @@ pub(super) struct Signature {
 
 const fn signature(
     title: &'static str,
-    lane: Lane,
+    lane: Era,
     ours: Option<&'static str>,
     theirs: &'static str,
 ) -> Signature {
@@ -65,18 +65,18 @@ const fn signature(
 }
 
 pub(super) const SIGNATURES: [Signature; 8] = [
-    signature("RSA-512", Lane::Historic, None, "rsa512"),
-    signature("RSA-1024", Lane::Historic, None, "rsa1024"),
-    signature("RSA-2048", Lane::Modern, Some("RSA-2048"), "rsa2048"),
-    signature("RSA-3072", Lane::Modern, Some("RSA-3072"), "rsa3072"),
-    signature("RSA-4096", Lane::Modern, Some("RSA-4096"), "rsa4096"),
-    signature("ECDSA P-256", Lane::Modern, Some("ECDSA P-256"), "ecdsap256"),
-    signature("ECDSA P-384", Lane::Modern, Some("ECDSA P-384"), "ecdsap384"),
-    signature("Ed25519", Lane::Modern, Some("Ed25519"), "ed25519"),
+    signature("RSA-512", Era::Historic, None, "rsa512"),
+    signature("RSA-1024", Era::Historic, None, "rsa1024"),
+    signature("RSA-2048", Era::Modern, Some("RSA-2048"), "rsa2048"),
+    signature("RSA-3072", Era::Modern, Some("RSA-3072"), "rsa3072"),
+    signature("RSA-4096", Era::Modern, Some("RSA-4096"), "rsa4096"),
+    signature("ECDSA P-256", Era::Modern, Some("ECDSA P-256"), "ecdsap256"),
+    signature("ECDSA P-384", Era::Modern, Some("ECDSA P-384"), "ecdsap384"),
+    signature("Ed25519", Era::Modern, Some("Ed25519"), "ed25519"),
 ];
 
 /// A group of key exchange.
-pub(super) struct Exchange {
+pub(super) struct KeyExchangeCost {
     pub(super) title: &'static str,
     /// As our primitives call what both libraries have: the step from the peer's share to the secret.
     pub(super) ours: &'static str,
@@ -84,8 +84,8 @@ pub(super) struct Exchange {
     pub(super) theirs: &'static str,
 }
 
-pub(super) const EXCHANGES: [Exchange; 3] = [
-    Exchange { title: "X25519", ours: "X25519 agree", theirs: "ecdhx25519" },
-    Exchange { title: "P-256", ours: "P-256 agree", theirs: "ecdhp256" },
-    Exchange { title: "P-384", ours: "P-384 agree", theirs: "ecdhp384" },
+pub(super) const EXCHANGES: [KeyExchangeCost; 3] = [
+    KeyExchangeCost { title: "X25519", ours: "X25519 agree", theirs: "ecdhx25519" },
+    KeyExchangeCost { title: "P-256", ours: "P-256 agree", theirs: "ecdhp256" },
+    KeyExchangeCost { title: "P-384", ours: "P-384 agree", theirs: "ecdhp384" },
 ];

@@ -1,9 +1,9 @@
 //! Both ends of TLS in one process: the experiment of SSLeay's `ssltest` (1997), as its table had it.
 
 use courser_load::overheads::{self, Cost, Key, Library, Options};
-use courser_record::lab::{Figure, Lane};
+use courser_record::lab::{Era, Figure};
 
-use super::{OURS, Place, Progress, Row, THEIRS, slug};
+use super::{OURS, Progress, Row, RowLabel, THEIRS, slug};
 
 /// Bytes there and back: the columns of 1997.
 const BYTES: [usize; 4] = [1, 1024, 10_240, 102_400];
@@ -119,19 +119,19 @@ fn figure(name: String, us: f64, interval: Option<(f64, f64)>) -> Figure {
 
 fn retired((title, ours, theirs): &(&str, &str, &str)) -> [Row; 2] {
     [(OURS, ours), (THEIRS, theirs)]
-        .map(|(target, why)| place(title, Lane::Historic).row(target, Err((*why).to_owned())))
+        .map(|(target, why)| place(title, Era::Historic).row(target, Err((*why).to_owned())))
 }
 
 fn row(kind: &Kind, target: &str, result: Result<Vec<Figure>, String>) -> Row {
-    let lane = if kind.is_retired() { Lane::Historic } else { Lane::Modern };
+    let lane = if kind.is_retired() { Era::Historic } else { Era::Modern };
     let mut row = place(&kind.title(), lane).row(target, result);
     row.dimensions.insert("key".to_owned(), kind.key.to_string());
     row
 }
 
-fn place(title: &str, lane: Lane) -> Place {
+fn place(title: &str, lane: Era) -> RowLabel {
     let case = slug(&title.replace(", ", "-").replace('.', ""));
-    Place { case, title: title.to_owned(), lane, kind: "connection" }
+    RowLabel { case, title: title.to_owned(), lane, kind: "connection" }
 }
 
 #[cfg(test)]
@@ -166,7 +166,7 @@ mod tests {
         let older = title("TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256", Key::Rsa2048);
         assert_eq!(older, "TLS 1.2 CHACHA20-POLY1305-SHA256, RSA-2048");
         let row = row(&Kind { suite: "TLS_AES_128_GCM_SHA256", key: Key::EcdsaP256 }, OURS, Ok(Vec::new()));
-        assert_eq!((&*row.case, row.lane), ("tls-13-aes128-gcm-sha256-p-256", Lane::Modern));
+        assert_eq!((&*row.case, row.lane), ("tls-13-aes128-gcm-sha256-p-256", Era::Modern));
     }
 
     #[test]

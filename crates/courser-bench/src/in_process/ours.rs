@@ -6,7 +6,7 @@ use courser_load::primitives::{self, Family};
 use courser_record::lab::Figure;
 
 use super::Timed;
-use super::algorithms::{Exchange, SIZES, Signature, Throughput};
+use super::algorithms::{KeyExchangeCost, SIZES, Signature, Throughput};
 
 pub(super) struct Ours {
     /// For each figure.
@@ -36,7 +36,7 @@ impl Ours {
     }
 
     /// Secrets a second.
-    pub(super) fn exchange(&self, algorithm: &Exchange) -> Result<Vec<Figure>, String> {
+    pub(super) fn exchange(&self, algorithm: &KeyExchangeCost) -> Result<Vec<Figure>, String> {
         let figure = self.one(algorithm.ours, Family::KeyExchange, None)?;
         Ok(vec![timed("agree", &figure).per_second()])
     }

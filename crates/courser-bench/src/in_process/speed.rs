@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use courser_record::lab::Figure;
 
 use super::Timed;
-use super::algorithms::{Exchange, SIZES, Signature, Throughput};
+use super::algorithms::{KeyExchangeCost, SIZES, Signature, Throughput};
 
 /// Runs of `openssl speed`.
 pub(super) struct Speed {
@@ -60,7 +60,7 @@ impl Speed {
     }
 
     /// Secrets a second.
-    pub(super) fn exchange(&mut self, algorithm: &Exchange) -> Result<Vec<Figure>, String> {
+    pub(super) fn exchange(&mut self, algorithm: &KeyExchangeCost) -> Result<Vec<Figure>, String> {
         let said = self.run(&[algorithm.theirs])?;
         let per_second = secrets(&said).ok_or_else(|| said.why())?;
         Ok(vec![Timed { name: "agree", us: 1e6 / per_second, interval: None }.per_second()])

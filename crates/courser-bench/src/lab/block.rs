@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use courser_load::plan::{Exchange, Plan};
+use courser_load::plan::{Plan, Workload};
 use courser_record::Run;
-use courser_record::lab::{Block, Drift, Measure, Stretch};
+use courser_record::lab::{Block, Drift, Measure, WindowResult};
 
-use super::command::{self, Load, Prepared, Whom};
+use super::command::{self, Load, Prepared, TargetAddress};
 use super::cores::CoreMap;
 use super::stretch::stretch;
 use crate::exit::Failure;
@@ -25,9 +25,9 @@ const STAIRCASE: [f64; 2] = [0.3, 1.4];
 const FEELER: Duration = Duration::from_millis(1200);
 
 /// What a block needs to know.
-pub(crate) struct Turn<'a> {
+pub(crate) struct BlockRun<'a> {
     pub(crate) spec: &'a CaseSpec,
-    pub(crate) whom: &'a Whom,
+    pub(crate) whom: &'a TargetAddress,
     pub(crate) cores: &'a CoreMap,
     pub(crate) seed: u64,
     pub(crate) round: u32,
@@ -37,7 +37,7 @@ pub(crate) struct Turn<'a> {
 }
 
 /// What came of a turn.
-pub(crate) struct Turned {
+pub(crate) struct BlockResult {
     pub(crate) block: Block,
     /// Sessions a second that a closed loop reached.
     pub(crate) reached: Option<f64>,
@@ -45,12 +45,12 @@ pub(crate) struct Turned {
     pub(crate) cut: bool,
 }
 
-impl Turn<'_> {
+impl BlockRun<'_> {
     /// Measures a block.
     ///
     /// # Errors
     /// When the load cannot be made at all.
-    pub(crate) fn take(&self) -> Result<Turned, Failure> {
+    pub(crate) fn take(&self) -> Result<BlockResult, Failure> {
         let speed = speed(self.cores.target.first().copied());
         let start_unix_us = keep::unix_us(SystemTime::now());
         let (seen, reached) = match self.spec.measure {
@@ -61,7 +61,7 @@ impl Turn<'_> {
         };
         let drift = Drift { steal: seen.steal, switches: None, speed };
         let block = Block { round: self.round, start_unix_us, stretches: seen.stretches, drift };
-        Ok(Turned { block, reached, cut: seen.cut })
+        Ok(BlockResult { block, reached, cut: seen.cut })
     }
 
     /// A closed loop says how high it goes, unless an earlier block has; then the steps.
@@ -110,7 +110,8 @@ impl Turn<'_> {
         let steal = steal.filter_map(|core| core.steal).reduce(f64::max);
         let several = runs.len() > 1;
         let name = |run: &Run| if several { run.label.clone() } else { label.to_owned() };
-        let stretches: Vec<Stretch> = runs.iter().map(|run| stretch(&name(run), run, per_arrival)).collect();
+        let stretches: Vec<WindowResult> =
+            runs.iter().map(|run| stretch(&name(run), run, per_arrival)).collect();
         Ok(Seen { stretches, cut, steal })
     }
 }
@@ -118,7 +119,7 @@ impl Turn<'_> {
 /// What loads showed.
 #[derive(Default)]
 struct Seen {
-    stretches: Vec<Stretch>,
+    stretches: Vec<WindowResult>,
     cut: bool,
     steal: Option<f64>,
 }
@@ -126,7 +127,7 @@ struct Seen {
 /// Transactions that a session of the schedule makes.
 fn per_arrival(plan: &Plan, spec: &CaseSpec) -> f64 {
     let requests = match (&plan.exchange, spec.requests) {
-        (Exchange::Http { .. }, Requests::Exactly(count)) => count,
+        (Workload::Http { .. }, Requests::Exactly(count)) => count,
         _ => 1,
     };
     f64::from(spec.reuse.max(1)) * f64::from(requests)

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::Parser;
-use courser_load::plan::{Exchange, Model, Plan};
+use courser_load::plan::{Model, Plan, Workload};
 
 use super::cores::{self, CoreMap};
 use crate::cli::{Cli, Command, CommonArgs};
@@ -33,7 +33,7 @@ pub(crate) enum Load {
 
 /// Whom a command is for.
 #[derive(Clone, Debug)]
-pub(crate) struct Whom {
+pub(crate) struct TargetAddress {
     /// Where clients connect.
     pub(crate) address: Option<SocketAddr>,
     /// The other hosts of its fleet.
@@ -57,7 +57,7 @@ pub(crate) struct Prepared {
 /// The command of a case. `client`: further arguments, of a kind of client.
 pub(crate) fn arguments(
     spec: &CaseSpec,
-    whom: &Whom,
+    whom: &TargetAddress,
     load: &Load,
     length: Duration,
     cores: &CoreMap,
@@ -139,7 +139,7 @@ fn groups(wanted: &str, keys: &[String]) -> String {
     std::iter::once(wanted).chain(curves).collect::<Vec<_>>().join(",")
 }
 
-fn url(spec: &CaseSpec, whom: &Whom) -> String {
+fn url(spec: &CaseSpec, whom: &TargetAddress) -> String {
     let path = spec.object.map_or(String::new(), |size| format!("/?s={size}"));
     if let Some(url) = &whom.url {
         return format!("{}{path}", url.trim_end_matches('/'));
@@ -184,7 +184,7 @@ pub(crate) fn prepare(arguments: &[String]) -> Result<Prepared, Failure> {
             let intent = Intent {
                 model: Model::Closed(args.connections),
                 reuse: args.reuse.reuse,
-                exchange: Exchange::Handshake,
+                exchange: Workload::Handshake,
             };
             (args.url, intent, args.common)
         }

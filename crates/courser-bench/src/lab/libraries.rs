@@ -1,6 +1,6 @@
 //! Suites without a network: a cell for each case and library, of one block.
 
-use courser_record::lab::{Block, Case, CellState, Measure, Stretch, TargetNotes};
+use courser_record::lab::{Block, Case, CellState, Measure, TargetNotes, WindowResult};
 
 use super::state::State;
 use super::telling::Telling;
@@ -42,7 +42,7 @@ fn note(row: Row, state: &mut State) {
     let cell = state.cell(&row.case, &row.target);
     match row.result {
         Ok(figures) => {
-            let stretch = Stretch { figures, ..Stretch::default() };
+            let stretch = WindowResult { figures, ..WindowResult::default() };
             cell.blocks = vec![Block { stretches: vec![stretch], ..Block::default() }];
             (cell.state, cell.reason) = (CellState::Done, None);
         }

@@ -9,8 +9,8 @@ use courser_load::allowed_cpus;
 use courser_record::lab::{CellState, Profile, TargetNotes, Verified};
 use courser_record::{Finding, Severity};
 
-use super::block::Turn;
-use super::command::{self, Load, Whom};
+use super::block::BlockRun;
+use super::command::{self, Load, TargetAddress};
 use super::cores::{ByHand, CoreMap};
 use super::scratch::Scratch;
 use super::state::State;
@@ -21,7 +21,7 @@ use crate::measure::Interrupt;
 use crate::profile::Sampling;
 use crate::suite::{Backend, CaseSpec, Requests, Resume, Transport, clients};
 use crate::target::{
-    self, Certificate, Definition, Fleet, KeyKind, NotStarted, Running, Sent, TargetLane, Tls, Wanted,
+    self, Certificate, Definition, Fleet, KeyKind, NotStarted, Preset, Running, Sent, TargetSpec, Tls,
 };
 use crate::url::Url;
 use crate::verify::verify;
@@ -53,7 +53,7 @@ pub(crate) struct Bench<'a> {
     interrupt: Interrupt,
     limits: Limits,
     by_hand: ByHand,
-    chosen: Vec<Chosen>,
+    chosen: Vec<TargetSelector>,
     /// Ended before the folder that they write to goes.
     origin: Option<(Vec<SocketAddr>, Running)>,
     secure_origin: Option<Running>,
@@ -64,26 +64,26 @@ pub(crate) struct Bench<'a> {
 
 /// A target that was asked for.
 #[derive(Clone)]
-struct Chosen {
+struct TargetSelector {
     name: String,
-    lane: TargetLane,
+    lane: Preset,
     /// One that is not ours to start.
     url: Option<String>,
 }
 
 /// A target that runs, and negotiates what the case asks.
-pub(crate) struct Ready {
+pub(crate) struct PreparedTarget {
     pub(crate) name: String,
     /// The case as it is asked of this target: the way without a terminator is in clear.
     pub(crate) spec: CaseSpec,
-    pub(crate) whom: Whom,
+    pub(crate) whom: TargetAddress,
     pub(crate) cores: CoreMap,
     pub(crate) reached: Option<f64>,
     running: Option<Running>,
     relays: Vec<Running>,
 }
 
-impl Ready {
+impl PreparedTarget {
     /// What its hosts have told each other so far; none when they do not.
     pub(crate) fn sent(&self) -> Option<Sent> {
         self.running.as_ref()?.sent()
@@ -107,7 +107,7 @@ impl<'a> Bench<'a> {
             generator: args.cpus.clone(),
             origin: args.origin_cpus.clone(),
         };
-        let chosen = names.iter().map(|name| Chosen::parse(name)).collect::<Result<_, _>>()?;
+        let chosen = names.iter().map(|name| TargetSelector::parse(name)).collect::<Result<_, _>>()?;
         let scratch = Scratch::new()?;
         let (origin, secure_origin) = (None, None);
         Ok(Self {
@@ -152,12 +152,12 @@ impl<'a> Bench<'a> {
     }
 
     /// The targets of a case: those of the command line, or the group's, or the suite's.
-    fn targets(&self, spec: &CaseSpec) -> Vec<Chosen> {
+    fn targets(&self, spec: &CaseSpec) -> Vec<TargetSelector> {
         if !self.chosen.is_empty() {
             return self.chosen.clone();
         }
         let names = spec.targets.as_ref().map_or(self.usual, Vec::as_slice);
-        names.iter().filter_map(|name| Chosen::parse(name).ok()).collect()
+        names.iter().filter_map(|name| TargetSelector::parse(name).ok()).collect()
     }
 
     /// Notes for all targets of a case that nobody can do it, and why.
@@ -170,7 +170,12 @@ impl<'a> Bench<'a> {
     }
 
     /// The targets that run and negotiate what the case asks; the cells of the others say why they do not.
-    pub(crate) fn prepare(&mut self, spec: &CaseSpec, map: &CoreMap, state: &mut State) -> Vec<Ready> {
+    pub(crate) fn prepare(
+        &mut self,
+        spec: &CaseSpec,
+        map: &CoreMap,
+        state: &mut State,
+    ) -> Vec<PreparedTarget> {
         let impossible = spec.cannot.clone().or_else(|| descriptors(spec));
         let specification = match (impossible, self.backends(spec, map)) {
             (Some(why), _) | (None, Err(why)) => Err(why),
@@ -209,10 +214,10 @@ impl<'a> Bench<'a> {
         &mut self,
         spec: &CaseSpec,
         map: &CoreMap,
-        wanted: &Wanted,
-        target: &Chosen,
+        wanted: &TargetSpec,
+        target: &TargetSelector,
         state: &mut State,
-    ) -> Result<Ready, NotStarted> {
+    ) -> Result<PreparedTarget, NotStarted> {
         let spec = &as_asked_of(spec, target);
         let mut ready = match &target.url {
             Some(_) if spec.hosts > 1 => {
@@ -266,11 +271,11 @@ impl<'a> Bench<'a> {
     fn external(
         &self,
         spec: &CaseSpec,
-        target: &Chosen,
+        target: &TargetSelector,
         url: &str,
         map: &CoreMap,
         state: &mut State,
-    ) -> Ready {
+    ) -> PreparedTarget {
         note(
             state,
             TargetNotes {
@@ -280,14 +285,14 @@ impl<'a> Bench<'a> {
                 ..TargetNotes::default()
             },
         );
-        let whom = Whom {
+        let whom = TargetAddress {
             address: None,
             others: Vec::new(),
             url: Some(url.to_owned()),
             pid: None,
             origin_pid: None,
         };
-        Ready {
+        PreparedTarget {
             name: target.name.clone(),
             spec: spec.clone(),
             whom,
@@ -302,14 +307,14 @@ impl<'a> Bench<'a> {
         &mut self,
         spec: &CaseSpec,
         map: &CoreMap,
-        wanted: &Wanted,
-        target: &Chosen,
+        wanted: &TargetSpec,
+        target: &TargetSelector,
         state: &mut State,
-    ) -> Result<Ready, NotStarted> {
+    ) -> Result<PreparedTarget, NotStarted> {
         let name = definition_of(&target.name);
         let definition = find(name).map_err(NotStarted::Missing)?;
         let tls = wanted.tls.clone().filter(|_| spec.transport != Transport::Clear);
-        let wanted = Wanted { tls, lane: target.lane, folder: self.folder(name), ..wanted.clone() };
+        let wanted = TargetSpec { tls, lane: target.lane, folder: self.folder(name), ..wanted.clone() };
         let running = target::start(definition, &wanted)?;
         note(
             state,
@@ -319,7 +324,7 @@ impl<'a> Bench<'a> {
                 program: running.program.display().to_string(),
                 version: running.version.clone(),
                 tls_library: running.library.clone(),
-                lane: if target.lane == TargetLane::Stock { "stock" } else { "tuned" }.into(),
+                lane: if target.lane == Preset::Stock { "stock" } else { "tuned" }.into(),
                 note: definition.note.clone(),
             },
         );
@@ -330,7 +335,7 @@ impl<'a> Bench<'a> {
         if !relays.is_empty() {
             addresses = relays.iter().map(|relay| relay.address).collect();
         }
-        let whom = Whom {
+        let whom = TargetAddress {
             address: addresses.first().copied(),
             others: addresses.split_off(1),
             url: None,
@@ -338,7 +343,7 @@ impl<'a> Bench<'a> {
             origin_pid: self.origin.as_ref().map(|(_, origin)| origin.pid),
         };
         let name = target.name.clone();
-        Ok(Ready {
+        Ok(PreparedTarget {
             name,
             spec: spec.clone(),
             whom,
@@ -361,7 +366,7 @@ impl<'a> Bench<'a> {
         spec: &CaseSpec,
         map: &CoreMap,
         backends: Vec<SocketAddr>,
-    ) -> Result<Wanted, String> {
+    ) -> Result<TargetSpec, String> {
         let tls = match &spec.transport {
             Transport::Clear => None,
             Transport::Tls(version) => Some(Tls {
@@ -373,9 +378,9 @@ impl<'a> Bench<'a> {
                 session_cache: (spec.cache && spec.resume == Resume::Id).then_some(SESSION_CACHE),
             }),
         };
-        Ok(Wanted {
+        Ok(TargetSpec {
             tls,
-            lane: TargetLane::Tuned,
+            lane: Preset::Tuned,
             workers: spec.cores,
             cpus: map.target.clone(),
             backends,
@@ -415,7 +420,7 @@ impl<'a> Bench<'a> {
         if let Some(running) = &self.secure_origin {
             return Ok(running.address);
         }
-        let wanted = Wanted {
+        let wanted = TargetSpec {
             tls: Some(Tls {
                 // nginx before 1.23.4 offers backends no TLS 1.3.
                 versions: vec!["1.2".into(), "1.3".into()],
@@ -425,7 +430,7 @@ impl<'a> Bench<'a> {
                 tickets: true,
                 session_cache: None,
             }),
-            lane: TargetLane::Tuned,
+            lane: Preset::Tuned,
             workers: 1,
             cpus: map.origin.clone(),
             backends: origin.iter().copied().take(1).collect(),
@@ -457,7 +462,7 @@ impl<'a> Bench<'a> {
     }
 
     /// A further block under a profiler, where that was asked for.
-    pub(crate) fn profile(&mut self, target: &Ready, state: &mut State) {
+    pub(crate) fn profile(&mut self, target: &PreparedTarget, state: &mut State) {
         let Some(pid) = target.whom.pid else { return };
         let folder = self.folder("profile");
         let sampled = self.sampled(target, pid, &folder);
@@ -471,10 +476,10 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn sampled(&self, target: &Ready, pid: u32, folder: &Path) -> Result<Profile, String> {
+    fn sampled(&self, target: &PreparedTarget, pid: u32, folder: &Path) -> Result<Profile, String> {
         fs::create_dir_all(folder).map_err(|why| format!("{}: {why}", folder.display()))?;
         let sampling = Sampling::start(pid, SAMPLES, folder)?;
-        let turn = Turn {
+        let turn = BlockRun {
             spec: &target.spec,
             whom: &target.whom,
             cores: &target.cores,
@@ -523,17 +528,17 @@ impl<'a> Bench<'a> {
     }
 }
 
-impl Chosen {
+impl TargetSelector {
     /// `haproxy`, `haproxy:stock`, `haproxy@again`, `external=https://…`.
     fn parse(text: &str) -> Result<Self, Failure> {
         if let Some((name, url)) = text.split_once('=') {
             let _: Url = url.parse().map_err(|why| Failure::usage(format!("{text}: {why}")))?;
-            return Ok(Self { name: name.to_owned(), lane: TargetLane::Tuned, url: Some(url.to_owned()) });
+            return Ok(Self { name: name.to_owned(), lane: Preset::Tuned, url: Some(url.to_owned()) });
         }
         let words = text.split('@').next().unwrap_or(text);
         let lane = match words.split_once(':').map_or("tuned", |(_, lane)| lane) {
-            "tuned" => TargetLane::Tuned,
-            "stock" => TargetLane::Stock,
+            "tuned" => Preset::Tuned,
+            "stock" => Preset::Stock,
             other => {
                 return Err(Failure::usage(format!("{text}: a lane is `stock` or `tuned`, not {other:?}")));
             }
@@ -552,7 +557,7 @@ fn definition_of(name: &str) -> &str {
 const DIRECT: &str = "direct";
 
 /// A case as it is asked of a target: no TLS where nobody terminates it.
-fn as_asked_of(spec: &CaseSpec, target: &Chosen) -> CaseSpec {
+fn as_asked_of(spec: &CaseSpec, target: &TargetSelector) -> CaseSpec {
     let transport = if target.name == DIRECT { Transport::Clear } else { spec.transport.clone() };
     CaseSpec { transport, ..spec.clone() }
 }
@@ -562,7 +567,7 @@ fn as_asked_of(spec: &CaseSpec, target: &Chosen) -> CaseSpec {
 /// # Errors
 /// What is wrong with the name, and which is the nearest.
 pub(crate) fn check(name: &str) -> Result<(), String> {
-    Chosen::parse(name).map(drop).map_err(|why| why.told().to_owned())
+    TargetSelector::parse(name).map(drop).map_err(|why| why.told().to_owned())
 }
 
 /// The definition of a target.

@@ -1,15 +1,15 @@
 //! From a run of the engine to a stretch of a block: what a suite's record keeps of it.
 
-use courser_record::lab::{Second, Stretch};
+use courser_record::lab::{WindowResult, WindowSecond};
 use courser_record::times::{self, Moment};
-use courser_record::{Handshake, Interval, Phase, Run, Totals};
+use courser_record::{Handshake, Phase, Run, Second, Totals};
 use courser_stats::Histogram;
 
 /// Findings that hold for every block of every suite, and are said once of all of them.
 const SAID: [&str; 2] = ["closed-loop", "loopback"];
 
 /// What a run comes to. `per_arrival`: transactions that each arrival of its schedule stands for.
-pub(crate) fn stretch(label: &str, run: &Run, per_arrival: f64) -> Stretch {
+pub(crate) fn stretch(label: &str, run: &Run, per_arrival: f64) -> WindowResult {
     let totals = &run.totals;
     let asks = totals.requests.attempted > 0;
     let transactions = if asks { &totals.requests } else { &totals.connections };
@@ -20,7 +20,7 @@ pub(crate) fn stretch(label: &str, run: &Run, per_arrival: f64) -> Stretch {
     let lag = generator.and_then(|generator| {
         generator.threads.iter().filter_map(|thread| thread.schedule_lag_p99_us).reduce(f64::max)
     });
-    Stretch {
+    WindowResult {
         label: label.to_owned(),
         window_us: totals.window_us,
         offered_tps: run.offered_rate.map(|rate| rate * per_arrival),
@@ -77,8 +77,8 @@ fn handshake(totals: &Totals, resumed: bool) -> Histogram {
     totals.times.get(times::name(Moment::Handshake, resumed)).cloned().unwrap_or_default()
 }
 
-fn second(interval: &Interval) -> Second {
-    Second {
+fn second(interval: &Second) -> WindowSecond {
+    WindowSecond {
         at: interval.second,
         attempted: interval.attempted,
         succeeded: interval.succeeded,

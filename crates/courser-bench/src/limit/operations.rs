@@ -62,7 +62,7 @@ pub(super) struct Operation {
 /// # Errors
 /// When a part of it is no operation of the library.
 pub(super) fn of(needs: &Needs) -> Result<Vec<Operation>, String> {
-    let terms = Terms::of(needs)?;
+    let terms = OperationCounts::of(needs)?;
     let mut all = List::default();
     let resumed = 1.0 - needs.full;
     if needs.version == "1.3" {
@@ -95,7 +95,7 @@ pub(super) fn of(needs: &Needs) -> Result<Vec<Operation>, String> {
 /// RFC 8446, section 7.1: extraction of the handshake and the master secret; five secrets, a key and an IV
 /// for each of four, two keys of Finished, and what a ticket needs. Of a session in addition: the early
 /// secret, and the binder.
-fn tls13_keys(all: &mut List, terms: &Terms, resumed: f64) {
+fn tls13_keys(all: &mut List, terms: &OperationCounts, resumed: f64) {
     let extracted = 2.0 + resumed;
     all.push(
         Step::new(format!("HKDF-{} extract and expand", terms.hash), Family::Kdf).at(terms.digest),
@@ -108,7 +108,7 @@ fn tls13_keys(all: &mut List, terms: &Terms, resumed: f64) {
 
 /// RFC 5246, section 5: two HMACs for each digest's length of output. The master secret (48 bytes), the key
 /// block (40 or 72), both Finished (12).
-fn tls12_keys(all: &mut List, terms: &Terms, full: f64) {
+fn tls12_keys(all: &mut List, terms: &OperationCounts, full: f64) {
     #[allow(clippy::cast_precision_loss, reason = "a digest's length")]
     let hmacs = |bytes: f64| 2.0 * (bytes / terms.digest as f64).ceil();
     let times = full * hmacs(48.0) + hmacs(terms.key_block) + 2.0 * hmacs(12.0);
@@ -116,7 +116,7 @@ fn tls12_keys(all: &mut List, terms: &Terms, full: f64) {
 }
 
 /// What was negotiated, in the names of operations.
-struct Terms {
+struct OperationCounts {
     cipher: &'static str,
     hash: &'static str,
     /// Its length, bytes.
@@ -130,7 +130,7 @@ struct Terms {
     exchange: Option<&'static [&'static str]>,
 }
 
-impl Terms {
+impl OperationCounts {
     fn of(needs: &Needs) -> Result<Self, String> {
         let (cipher, key_block) = match &needs.suite {
             suite if suite.contains("AES_128_GCM") => ("AES-128-GCM", 40.0),
@@ -181,18 +181,18 @@ impl List {
         }
     }
 
-    fn exchange(&mut self, terms: &Terms, times: f64) {
+    fn exchange(&mut self, terms: &OperationCounts, times: f64) {
         for name in terms.exchange.unwrap_or_default() {
             self.push(Step::new(*name, Family::KeyExchange), times);
         }
     }
 
     /// Or the decryption of what the client has encrypted to the key.
-    fn signature(&mut self, terms: &Terms, times: f64) {
+    fn signature(&mut self, terms: &OperationCounts, times: f64) {
         self.push(Step::new(terms.signature, Family::Sign), times);
     }
 
-    fn hash(&mut self, terms: &Terms, bytes: f64, times: f64) {
+    fn hash(&mut self, terms: &OperationCounts, bytes: f64, times: f64) {
         self.sized(Step::new(terms.hash, Family::Digest), bytes, times);
     }
 
@@ -201,7 +201,7 @@ impl List {
     }
 
     /// In records as full as can be.
-    fn bytes(&mut self, terms: &Terms, opened: u64, sealed: u64) {
+    fn bytes(&mut self, terms: &OperationCounts, opened: u64, sealed: u64) {
         for (what, bytes) in [("open", opened), ("seal", sealed)] {
             #[allow(clippy::cast_precision_loss, reason = "counts of bytes")]
             let (records, bytes) = (bytes.div_ceil(RECORD) as f64, bytes as f64);

@@ -16,7 +16,7 @@ use crate::lab::cores::{ByHand, CoreMap, list};
 use crate::lab::scratch::Scratch;
 use crate::lab::{block, command};
 use crate::measure::Interrupt;
-use crate::target::{self, Definition, KeyKind, Running, TargetLane, Tls, Wanted};
+use crate::target::{self, Definition, KeyKind, Preset, Running, TargetSpec, Tls};
 
 /// Connections at a time while a point's full load is looked for.
 const CLIENTS: u32 = 16;
@@ -44,7 +44,7 @@ pub(crate) struct Trial<'a> {
 }
 
 /// Targets that run, and how they are reached.
-struct Ready {
+struct RunningTargets {
     cores: CoreMap,
     origin_pid: u32,
     targets: Vec<(KeyKind, Running)>,
@@ -71,7 +71,7 @@ impl Trial<'_> {
             Ok((*key, running.map_err(|why| Failure::System(why.to_string()))?))
         };
         let targets = self.keys.iter().map(start).collect::<Result<Vec<_>, Failure>>()?;
-        let mut ready = Ready { cores, origin_pid: origin.pid, targets, interrupt, seed: self.seed };
+        let mut ready = RunningTargets { cores, origin_pid: origin.pid, targets, interrupt, seed: self.seed };
         let points = points(&self.keys, self.seed);
         let mut rates: Vec<Option<f64>> = vec![None; points.len()];
         let mut order: Vec<usize> = (0..points.len()).collect();
@@ -105,9 +105,9 @@ impl Trial<'_> {
         backends: &[SocketAddr],
         folder: PathBuf,
         keys: &Path,
-    ) -> Result<Wanted, Failure> {
+    ) -> Result<TargetSpec, Failure> {
         let certificate = target::certificate(key, keys).map_err(Failure::System)?;
-        Ok(Wanted {
+        Ok(TargetSpec {
             tls: Some(Tls {
                 versions: vec!["1.2".into(), "1.3".into()],
                 suites: Vec::new(),
@@ -116,7 +116,7 @@ impl Trial<'_> {
                 tickets: true,
                 session_cache: None,
             }),
-            lane: TargetLane::Tuned,
+            lane: Preset::Tuned,
             workers: 1,
             cpus: cores.target.clone(),
             backends: backends.to_vec(),
@@ -128,7 +128,7 @@ impl Trial<'_> {
         })
     }
 
-    fn model(&self, ready: &Ready, runs: Vec<Mixed>) -> Model {
+    fn model(&self, ready: &RunningTargets, runs: Vec<Mixed>) -> Model {
         let version = ready.targets.first().map_or("", |(_, running)| &running.version);
         Model {
             format: FORMAT.into(),
@@ -144,7 +144,7 @@ impl Trial<'_> {
     }
 }
 
-impl Ready {
+impl RunningTargets {
     /// A short closed loop says what a connection costs, the first time; then so many that the target's core is about as
     /// busy in all runs.
     fn run(

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use courser_record::lab::{Lane, Measure};
+use courser_record::lab::{Era, Measure};
 
 use super::file::{Dimensions, Group, OneOrMany};
 use super::values::{self, Swept};
@@ -13,7 +13,7 @@ use super::values::{self, Swept};
 pub(crate) struct CaseSpec {
     pub(crate) id: String,
     pub(crate) title: String,
-    pub(crate) lane: Lane,
+    pub(crate) lane: Era,
     pub(crate) measure: Measure,
     pub(crate) dimensions: BTreeMap<String, String>,
     pub(crate) transport: Transport,

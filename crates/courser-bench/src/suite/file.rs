@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use courser_record::lab::{Chart, ChartKind, Lane, Measure, Value};
+use courser_record::lab::{Chart, ChartKind, Era, Measure, Value};
 use serde::Deserialize;
 
 use super::checks;
@@ -35,7 +35,7 @@ pub(super) struct Group {
     /// What the names of its cases begin with.
     pub(super) id: String,
     #[serde(default)]
-    pub(super) lane: Lane,
+    pub(super) lane: Era,
     pub(super) measure: Measure,
     /// How many blocks each cell has.
     #[serde(default = "one")]

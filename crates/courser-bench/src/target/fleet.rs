@@ -46,7 +46,7 @@ impl fmt::Debug for Fleet {
 
 /// One of the copies.
 #[derive(Clone, Debug)]
-pub(super) struct Host {
+pub(super) struct FleetHost {
     /// Counted from 1.
     pub(super) number: usize,
     /// Where each of its parts listens, the one in front first.
@@ -56,9 +56,9 @@ pub(super) struct Host {
 }
 
 /// As many copies as there are addresses for, each of so many parts.
-pub(super) fn hosts(addresses: &[SocketAddr], parts: usize) -> Vec<Host> {
+pub(super) fn hosts(addresses: &[SocketAddr], parts: usize) -> Vec<FleetHost> {
     let fronts: Vec<SocketAddr> = addresses.iter().copied().step_by(parts).collect();
-    let host = |(index, own): (usize, &[SocketAddr])| Host {
+    let host = |(index, own): (usize, &[SocketAddr])| FleetHost {
         number: index + 1,
         addresses: own.to_vec(),
         peers: fronts.iter().copied().filter(|front| *front != own[0]).collect(),

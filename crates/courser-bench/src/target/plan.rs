@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use courser_record::lab::File;
 
 use super::definition::Definition;
-use super::fleet::{self, Host};
+use super::fleet::{self, FleetHost};
 use super::installed::Installed;
 use super::keeper::KeptCommand;
 use super::messages::Ask;
-use super::template::{Context, Place, holds, render};
-use super::{KeyKind, NotStarted, Tls, Wanted};
+use super::template::{Context, LaunchContext, holds, render};
+use super::{KeyKind, NotStarted, TargetSpec, Tls};
 
 /// Everything that is needed to start a target.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub(super) struct Plan {
 }
 
 /// Plans a target, and writes its files.
-pub(super) fn plan(definition: &Definition, wanted: &Wanted) -> Result<Plan, NotStarted> {
+pub(super) fn plan(definition: &Definition, wanted: &TargetSpec) -> Result<Plan, NotStarted> {
     let parts: Vec<&Definition> = definition.parts().collect();
     let failed = |what: &str, why: &dyn std::fmt::Display| NotStarted::Failed(format!("{what}: {why}"));
     let hosts = wanted.fleet.as_ref().map_or(1, |fleet| fleet.hosts);
@@ -78,7 +78,7 @@ fn missing(part: &Definition, how: &str) -> NotStarted {
 }
 
 /// Of a chain, only the first part has to do with clients, and only the last with backends.
-fn of_part(wanted: &Wanted, index: usize, addresses: &[SocketAddr]) -> Wanted {
+fn of_part(wanted: &TargetSpec, index: usize, addresses: &[SocketAddr]) -> TargetSpec {
     let mut own = wanted.clone();
     if index > 0 {
         own.tls = None;
@@ -92,8 +92,8 @@ fn of_part(wanted: &Wanted, index: usize, addresses: &[SocketAddr]) -> Wanted {
 
 fn plan_part(
     part: &Definition,
-    wanted: &Wanted,
-    host: &Host,
+    wanted: &TargetSpec,
+    host: &FleetHost,
     listen: SocketAddr,
     installed: Installed,
 ) -> Result<Plan, NotStarted> {
@@ -102,7 +102,7 @@ fn plan_part(
         Some(_) => format!("{}-{}", part.own_name(), host.number),
     };
     let folder = wanted.folder.join(&name);
-    let place = Place {
+    let place = LaunchContext {
         folder: folder.display().to_string(),
         listen,
         host: host.clone(),
@@ -117,7 +117,7 @@ fn plan_part(
 }
 
 /// Whether it can do what is wanted.
-pub(super) fn check(part: &Definition, wanted: &Wanted, context: &Context) -> Result<(), NotStarted> {
+pub(super) fn check(part: &Definition, wanted: &TargetSpec, context: &Context) -> Result<(), NotStarted> {
     let cannot = |why: &str| NotStarted::Cannot(format!("{} cannot: {why}", part.title));
     if let Some(why) = wanted.tls.as_ref().and_then(|tls| beyond(part, tls)) {
         return Err(cannot(&why));

@@ -6,8 +6,8 @@ use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
 use serde::Serialize;
 
 use super::definition::Definition;
-use super::fleet::Host;
-use super::{KeyKind, TargetLane, Tls, Wanted};
+use super::fleet::FleetHost;
+use super::{KeyKind, Preset, TargetSpec, Tls};
 
 /// What every program that runs on OpenSSL can include: settings of the library that the program has no word for.
 const OPENSSL: &str = "\
@@ -109,13 +109,13 @@ struct CertificateContext {
 
 /// What is only known when a target is about to start.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct LaunchContext {
     /// The program's folder.
     pub(super) folder: String,
     /// Where it is to listen.
     pub(super) listen: std::net::SocketAddr,
     /// Which host of a fleet it is of, and its peers.
-    pub(super) host: Host,
+    pub(super) host: FleetHost,
     /// Its version.
     pub(super) version: String,
     /// Its TLS library.
@@ -126,14 +126,14 @@ pub(super) struct Place {
 
 impl Context {
     /// The specification, for a program at this place.
-    pub(super) fn new(wanted: &Wanted, place: Place) -> Self {
+    pub(super) fn new(wanted: &TargetSpec, place: LaunchContext) -> Self {
         Self {
             folder: place.folder,
             listen: place.listen.to_string(),
             port: place.listen.port(),
             old: wanted.tls.as_ref().is_some_and(is_old),
             tls: wanted.tls.as_ref().map(TlsContext::new),
-            tuned: wanted.lane == TargetLane::Tuned,
+            tuned: wanted.lane == Preset::Tuned,
             workers: wanted.workers,
             backends: wanted.backends.iter().map(ToString::to_string).collect(),
             backend_tls: wanted.backend_tls,

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use courser_testkit::{Folder, KeyType, Origin, PATIENCE, Process, Signal, TestCa, free_port, require};
+use courser_testkit::{Folder, KeyType, OriginServer, PATIENCE, Process, Signal, TestCa, free_port, require};
 use serde_json::Value;
 
 /// The client that `courser-bench` sends first, to see that there is somebody; it makes a full handshake.
@@ -298,7 +298,7 @@ fn processor_time_is_what_the_kernel_says_of_the_process() {
         let (pid, over) = (busy.pid(), Arc::clone(&over));
         move || look(pid, &over)
     });
-    let (origin, pid) = (Origin::http(), busy.pid().to_string());
+    let (origin, pid) = (OriginServer::http(), busy.pid().to_string());
     let url = format!("http://{}/", origin.address());
     let record = record(&["load", &url, "--rate", "20", "--reuse", "1", "--server-pid", &pid]);
     over.store(true, Ordering::Relaxed);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use courser_record::lab::{CellState, Lab, Stretch};
+use courser_record::lab::{CellState, Lab, WindowResult};
 use courser_testkit::{Courser, KeyType, Process, TestCa, skip};
 
 use crate::mini::{A_SECOND, Mini, SUITE, cell, ended, fake, outcome};
@@ -18,7 +18,7 @@ fn is_measured(lab: &Lab, target: &str) {
 }
 
 /// The only stretch of a target, in which there was something.
-fn stretch<'a>(lab: &'a Lab, target: &str) -> &'a Stretch {
+fn stretch<'a>(lab: &'a Lab, target: &str) -> &'a WindowResult {
     is_measured(lab, target);
     let stretch = &cell(lab, target).blocks[0].stretches[0];
     assert!(stretch.succeeded > 0 && stretch.failed == 0, "{target}: {stretch:?}");

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::*;
 use crate::config::Config;
-use crate::source::Origin;
+use crate::source::SourceSpan;
 use crate::value::Literal;
 use crate::{defaults_toml, from_matches, from_toml, reference_markdown, serve_command};
 
@@ -103,7 +103,7 @@ fn flags(words: &[String]) -> Config {
 }
 
 /// The same configuration as flags would give it: no hosts, no name, no places.
-fn without_places(mut config: Config, origin: &Origin) -> Config {
+fn without_places(mut config: Config, origin: &SourceSpan) -> Config {
     for listener in &mut config.listeners {
         listener.hosts.clear();
         "default".clone_into(&mut listener.name);

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use courser_tls::State;
-use courser_tls::client::{ClientConnection, ClientFacts, ClientTerms, Purse};
+use courser_tls::client::{ClientConnection, ClientFacts, ClientSessions, ClientTlsConfig};
 
 use super::prober::Prober;
 
@@ -14,12 +14,12 @@ pub(super) struct Dialogue {
     pub(super) facts: ClientFacts,
     pub(super) tickets: u32,
     pub(super) certificates: Vec<Vec<u8>>,
-    pub(super) purse: Purse,
+    pub(super) purse: ClientSessions,
 }
 
 /// Shakes hands, sends a request (as early data, if the terms have it and the session allows it), and listens until
 /// something has come back: by then the server's tickets have come too. None if the handshake fails.
-pub(super) fn hold(prober: &mut Prober, terms: &ClientTerms, purse: Purse) -> Option<Dialogue> {
+pub(super) fn hold(prober: &mut Prober, terms: &ClientTlsConfig, purse: ClientSessions) -> Option<Dialogue> {
     let socket = prober.connect().ok()?;
     let connection = ClientConnection::new(terms, &prober.name, purse).ok()?;
     let request = format!("GET / HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", prober.host);

@@ -9,7 +9,7 @@ use courser_tls::client::ServerName;
 use courser_tls::flight::{Flight, Said};
 
 use super::question::Question;
-use super::{Options, Target};
+use super::{InspectedEndpoint, Options};
 
 /// An endpoint that can be reached, and how many connections that has taken.
 pub(super) struct Prober {
@@ -22,7 +22,7 @@ pub(super) struct Prober {
 
 impl Prober {
     /// Looks the target up and finds the first address that accepts a connection.
-    pub(super) fn reach(target: &Target, options: &Options) -> Result<Self, InspectError> {
+    pub(super) fn reach(target: &InspectedEndpoint, options: &Options) -> Result<Self, InspectError> {
         let name = target.server_name().map_err(|error| InspectError::BadName(error.to_string()))?;
         let unknown = |error: io::Error| InspectError::Unknown(error.to_string());
         let addresses = (target.host.as_str(), target.port).to_socket_addrs().map_err(unknown)?;

@@ -1,6 +1,6 @@
 //! What takes whole handshakes: application protocols, resumption as it really happens, early data.
 
-use courser_tls::client::{ClientTerms, Engine, Offer, Offered, Purse, Resume};
+use courser_tls::client::{ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine, Offered, Resume};
 
 use super::dialogue::{self, Dialogue};
 use super::negotiation::Negotiated;
@@ -34,13 +34,13 @@ pub enum EarlyData {
 }
 
 /// The terms of each engine of this build that can offer this, the likeliest to succeed first.
-pub(super) fn terms_for(offer: &Offer) -> impl Iterator<Item = ClientTerms> {
+pub(super) fn terms_for(offer: &ClientTlsSpec) -> impl Iterator<Item = ClientTlsConfig> {
     let engines = if offer.versions == [TLS13] {
         [Engine::Real, Engine::Foreign]
     } else {
         [Engine::Foreign, Engine::Real]
     };
-    engines.into_iter().filter_map(|engine| ClientTerms::new(engine, offer).ok())
+    engines.into_iter().filter_map(|engine| ClientTlsConfig::new(engine, offer).ok())
 }
 
 /// Those of `protocols` that the server takes.
@@ -48,7 +48,8 @@ pub(super) fn protocols(prober: &mut Prober, versions: &[Negotiated], protocols:
     let (mut left, mut taken) = (protocols.to_vec(), Vec::new());
     let newest: Vec<u16> = versions.iter().map(|found| found.version).take(1).collect();
     while !left.is_empty() {
-        let offer = Offer { versions: newest.clone(), alpn: left.clone(), ..Offer::default() };
+        let offer =
+            ClientTlsSpec { versions: newest.clone(), alpn: left.clone(), ..ClientTlsSpec::default() };
         let Some((_, first)) = first_to_succeed(prober, &offer) else { break };
         let Some(place) = first.facts.alpn.and_then(|alpn| left.iter().position(|one| *one == alpn)) else {
             break;
@@ -75,7 +76,8 @@ pub(super) fn try_all(
     let (mut tried, mut tickets) = (Vec::new(), None);
     for (version, resume, by) in kinds {
         let Some(version) = version else { continue };
-        let offer = Offer { versions: vec![version], resume, tickets_kept: 1, ..Offer::default() };
+        let offer =
+            ClientTlsSpec { versions: vec![version], resume, tickets_kept: 1, ..ClientTlsSpec::default() };
         let Some((terms, first)) = first_to_succeed(prober, &offer) else { continue };
         tickets = if version == TLS13 { Some(first.tickets) } else { tickets };
         tried.push(try_one(
@@ -92,8 +94,12 @@ pub(super) fn try_all(
 pub(super) fn early_data(prober: &mut Prober, versions: &[Negotiated]) -> Option<EarlyData> {
     let found = versions.iter().find(|found| found.version == TLS13)?;
     // A HelloRetryRequest throws early data away: the share has to be of a group that the server takes.
-    let mut offer =
-        Offer { versions: vec![TLS13], resume: Resume::Ticket, early_data: true, ..Offer::default() };
+    let mut offer = ClientTlsSpec {
+        versions: vec![TLS13],
+        resume: Resume::Ticket,
+        early_data: true,
+        ..ClientTlsSpec::default()
+    };
     offer.groups = found.groups.iter().copied().filter(|group| REAL_GROUPS.contains(group)).collect();
     let (terms, first) = first_to_succeed(prober, &offer)?;
     let second = dialogue::hold(prober, &terms, first.purse)?;
@@ -104,10 +110,15 @@ pub(super) fn early_data(prober: &mut Prober, versions: &[Negotiated]) -> Option
     })
 }
 
-fn try_one(prober: &mut Prober, terms: &ClientTerms, mut purse: Purse, mut so_far: Resumption) -> Resumption {
+fn try_one(
+    prober: &mut Prober,
+    terms: &ClientTlsConfig,
+    mut purse: ClientSessions,
+    mut so_far: Resumption,
+) -> Resumption {
     for _ in 0..so_far.attempts {
         let Some(held) = dialogue::hold(prober, terms, purse) else {
-            purse = Purse::default();
+            purse = ClientSessions::default();
             continue;
         };
         so_far.offered += u32::from(held.facts.offered.is_some());
@@ -117,9 +128,9 @@ fn try_one(prober: &mut Prober, terms: &ClientTerms, mut purse: Purse, mut so_fa
     so_far
 }
 
-fn first_to_succeed(prober: &mut Prober, offer: &Offer) -> Option<(ClientTerms, Dialogue)> {
+fn first_to_succeed(prober: &mut Prober, offer: &ClientTlsSpec) -> Option<(ClientTlsConfig, Dialogue)> {
     terms_for(offer).find_map(|terms| {
-        let held = dialogue::hold(prober, &terms, Purse::default())?;
+        let held = dialogue::hold(prober, &terms, ClientSessions::default())?;
         Some((terms, held))
     })
 }

@@ -1,7 +1,7 @@
 //! Which certificate a client gets that can use one kind of key only.
 
 use courser_tls::certificate::CertificateFacts;
-use courser_tls::client::{Offer, Purse};
+use courser_tls::client::{ClientSessions, ClientTlsSpec};
 use courser_tls::names;
 
 use super::dialogue;
@@ -100,9 +100,10 @@ fn in_the_clear(
 /// In TLS 1.3 certificates are encrypted.
 fn after_a_handshake(prober: &mut Prober, versions: &[Negotiated], kind: ClientKind) -> Option<Vec<Vec<u8>>> {
     let _ = versions.iter().find(|found| found.version == TLS13)?;
-    let offer = Offer { versions: vec![TLS13], schemes: kind.schemes().to_vec(), ..Offer::default() };
+    let offer =
+        ClientTlsSpec { versions: vec![TLS13], schemes: kind.schemes().to_vec(), ..ClientTlsSpec::default() };
     terms_for(&offer)
-        .find_map(|terms| dialogue::hold(prober, &terms, Purse::default()))
+        .find_map(|terms| dialogue::hold(prober, &terms, ClientSessions::default()))
         .map(|held| held.certificates)
 }
 

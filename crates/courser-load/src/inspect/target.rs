@@ -6,7 +6,7 @@ use courser_tls::client::{NameError, ServerName};
 
 /// An endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct InspectedEndpoint {
     /// DNS name or IP address, without brackets.
     pub host: String,
     /// TCP port.
@@ -15,7 +15,7 @@ pub struct Target {
     pub name: Option<String>,
 }
 
-impl Target {
+impl InspectedEndpoint {
     /// Reads `host:port`, `[address]:port`, or a host alone, whose port is 443 then.
     ///
     /// # Errors
@@ -41,7 +41,7 @@ fn split(text: &str) -> Option<(&str, u16)> {
     (!host.is_empty()).then_some((host, port))
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for InspectedEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { host, port, .. } = self;
         if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
@@ -74,10 +74,10 @@ mod tests {
             ("[::1]:9", "[::1]:9"),
             ("::1", "[::1]:443"),
         ] {
-            assert_eq!(Target::parse(text).unwrap().to_string(), shown);
+            assert_eq!(InspectedEndpoint::parse(text).unwrap().to_string(), shown);
         }
         for text in ["", ":443", "a.test:", "a.test:x", "a.test:65536", "[::1", "[::1]9"] {
-            assert!(Target::parse(text).is_err(), "{text}");
+            assert!(InspectedEndpoint::parse(text).is_err(), "{text}");
         }
     }
 }

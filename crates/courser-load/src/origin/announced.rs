@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// A PROXY header of either version.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Announced {
+pub(super) struct AcceptProxy {
     header: Box<[u8]>,
     /// The client's address, if it was told.
     pub(super) source: Option<SocketAddr>,
@@ -22,10 +22,10 @@ pub(super) enum Front {
     /// No header.
     Other,
     /// A header, of so many bytes.
-    Header(Announced, usize),
+    Header(AcceptProxy, usize),
 }
 
-impl Announced {
+impl AcceptProxy {
     /// Looks for a header at the front of `received`.
     pub(super) fn read(received: &[u8]) -> Result<Front, Malformed> {
         let found = match v1::parse(received) {
@@ -61,8 +61,8 @@ impl Announced {
 }
 
 /// What is known of a caller: the peer of the connection, and what it announced.
-pub(super) fn peer(peer: Option<SocketAddr>, announced: Option<&Announced>) -> Vec<u8> {
-    let told = json!({ "peer": peer, "proxy": announced.map(Announced::told) });
+pub(super) fn peer(peer: Option<SocketAddr>, announced: Option<&AcceptProxy>) -> Vec<u8> {
+    let told = json!({ "peer": peer, "proxy": announced.map(AcceptProxy::told) });
     format!("{told}\n").into_bytes()
 }
 
@@ -121,19 +121,19 @@ mod tests {
 
     #[test]
     fn the_front_is_decided_as_soon_as_it_can_be() {
-        let front = |received: &[u8]| Announced::read(received).unwrap();
+        let front = |received: &[u8]| AcceptProxy::read(received).unwrap();
         for undecided in [b"".as_slice(), b"P", b"PROXY TCP4 ", b"\r\n\r\n\0\r\nQUIT\n", b"\r\n"] {
             assert_eq!(front(undecided), Front::Undecided, "{undecided:?}");
         }
         for other in [b"G".as_slice(), b"PO", b"\r\nGET", b"\x16\x03\x01"] {
             assert_eq!(front(other), Front::Other, "{other:?}");
         }
-        assert!(Announced::read(b"PROXY TCP4 nonsense\r\n").is_err());
+        assert!(AcceptProxy::read(b"PROXY TCP4 nonsense\r\n").is_err());
     }
 
     #[test]
     fn both_versions_are_told() {
-        let told = |header: &[u8]| match Announced::read(header) {
+        let told = |header: &[u8]| match AcceptProxy::read(header) {
             Ok(Front::Header(announced, length)) if length == header.len() => announced.told(),
             other => panic!("{other:?}"),
         };

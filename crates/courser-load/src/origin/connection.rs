@@ -8,7 +8,7 @@ use std::rc::Rc;
 use courser_net::{Accepted, Stream, Then};
 use sha2::{Digest, Sha256};
 
-use super::announced::{Announced, Front, hex, peer};
+use super::announced::{AcceptProxy, Front, hex, peer};
 use super::answer::{Answer, Shape};
 use super::request::{Asked, Persistence, Refused};
 use super::wish::Content;
@@ -44,7 +44,7 @@ struct Connection {
     taken: usize,
     /// Answers not sent yet.
     out: Vec<u8>,
-    announced: Option<Box<Announced>>,
+    announced: Option<Box<AcceptProxy>>,
 }
 
 /// Whether a connection goes on.
@@ -67,7 +67,7 @@ impl Connection {
 
     async fn read_announcement(&mut self) -> io::Result<()> {
         loop {
-            match Announced::read(self.pending()) {
+            match AcceptProxy::read(self.pending()) {
                 Ok(Front::Header(announced, length)) => {
                     self.taken += length;
                     self.announced = Some(Box::new(announced));

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use courser_net::{Listener, Socket, cpu};
+use courser_net::{AsyncListener, ListenSocket, cpu};
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::watch;
 
@@ -27,7 +27,7 @@ const REST: Duration = Duration::from_millis(50);
 
 /// A thread before it runs.
 pub(super) struct Worker {
-    pub(super) sockets: Vec<Socket>,
+    pub(super) sockets: Vec<ListenSocket>,
     pub(super) cpu: Option<usize>,
     pub(super) proxy: Proxy,
     pub(super) mode: Mode,
@@ -53,7 +53,7 @@ impl Worker {
         });
         runtime.block_on(async {
             for socket in sockets {
-                tokio::task::spawn_local(accept(Rc::clone(&state), Listener::new(socket)?));
+                tokio::task::spawn_local(accept(Rc::clone(&state), AsyncListener::new(socket)?));
             }
             // Who started the thread waits for this, unless it is gone.
             let _ = ready.send(rustix::thread::gettid().as_raw_nonzero().get());
@@ -63,7 +63,7 @@ impl Worker {
     }
 }
 
-async fn accept(state: Rc<State>, listener: Listener) {
+async fn accept(state: Rc<State>, listener: AsyncListener) {
     loop {
         match listener.accept().await {
             Ok(accepted) => {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use courser_tls::Failure;
-use courser_tls::client::{ClientConnection, Purse};
+use courser_tls::client::{ClientConnection, ClientSessions};
 
 use super::Trouble;
 use super::server::Server;
@@ -56,8 +56,8 @@ struct Pair {
 impl Batch {
     /// A pair for each purse.
     pub(super) fn new(
-        purses: Vec<Purse>,
-        connect: impl Fn(Purse) -> Result<ClientConnection, Failure>,
+        purses: Vec<ClientSessions>,
+        connect: impl Fn(ClientSessions) -> Result<ClientConnection, Failure>,
         accept: impl Fn() -> Result<Server, Failure>,
     ) -> Result<Self, Failure> {
         let (mut client, mut server) = (Duration::ZERO, Duration::ZERO);
@@ -97,7 +97,7 @@ impl Batch {
     }
 
     /// Frees the connections, and gives what all came to and what the clients keep.
-    pub(super) fn end(mut self) -> (Spent, Vec<Purse>) {
+    pub(super) fn end(mut self) -> (Spent, Vec<ClientSessions>) {
         let connections = u32::try_from(self.pairs.len()).unwrap_or(u32::MAX);
         let (clients, servers): (Vec<_>, Vec<_>) =
             self.pairs.into_iter().map(|pair| (pair.client, pair.server)).unzip();

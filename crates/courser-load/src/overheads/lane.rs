@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use courser_session::{EpochLength, FleetKeys, PolicyHash, Ticketer, UnixSeconds};
-use courser_tls::client::{ClientConnection, ClientTerms, Engine, Offer, Purse, Resume, ServerName, Trust};
+use courser_tls::client::{
+    ClientConnection, ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine, Resume, ServerName, Trust,
+};
 #[cfg(feature = "foreign")]
 use courser_tls::client::{ForeignKey, ForeignServer, ForeignServerTerms};
 use courser_tls::{
-    Failure, HandshakePlan, Identity, ServerConnection, ServerOffer, SessionOffer, Sessions, SuiteOrder,
-    Terms, TermsError, Version,
+    Failure, HandshakePlan, Identity, ServerConnection, ServerOffer, ServerTlsConfig, SessionOffer, Sessions,
+    SuiteOrder, TlsConfigError, Version,
 };
 
 use super::batch::{Batch, Spent};
@@ -37,27 +39,28 @@ const TLS13: u16 = 0x0304;
 
 /// What servers are made from.
 enum Opposite {
-    Own(Terms, Arc<Identity>),
+    Own(ServerTlsConfig, Arc<Identity>),
     #[cfg(feature = "foreign")]
     Foreign(ForeignServerTerms),
 }
 
-pub(super) struct Lane {
+pub(super) struct InProcessPair {
     suite: u16,
     opposite: Opposite,
     /// That never resumes, and that does.
-    clients: [ClientTerms; 2],
+    clients: [ClientTlsConfig; 2],
     name: ServerName,
 }
 
-impl Lane {
+impl InProcessPair {
     pub(super) fn new(library: Library, version: u16, suite: u16, key: Key) -> Result<Self, Error> {
         let (engine, opposite) = match library {
             Library::Own => (Engine::Real, own(version, suite, key)?),
             Library::OpenSsl => (Engine::Foreign, foreign(version, suite, key)?),
         };
-        let client =
-            |resume| ClientTerms::new(engine, &offer(engine, version, suite, resume)).map_err(Error::Terms);
+        let client = |resume| {
+            ClientTlsConfig::new(engine, &offer(engine, version, suite, resume)).map_err(Error::Terms)
+        };
         Ok(Self {
             suite,
             opposite,
@@ -70,7 +73,8 @@ impl Lane {
     /// count. `bytes` go there and back on each.
     pub(super) fn run(&self, resume: bool, bytes: usize, number: u32) -> Result<Vec<Spent>, Trouble> {
         let content: Vec<u8> = (0..bytes).map(|index| (index % 251).to_le_bytes()[0]).collect();
-        let mut purses: Vec<Purse> = (0..BATCH.min(number)).map(|_| Purse::default()).collect();
+        let mut purses: Vec<ClientSessions> =
+            (0..BATCH.min(number)).map(|_| ClientSessions::default()).collect();
         self.batch(&mut purses, resume, false, &content)?;
         let mut batches = Vec::new();
         let mut left = number;
@@ -86,7 +90,7 @@ impl Lane {
     /// One connection for each purse. `resume`: whether clients would; `resumes`: whether they have to.
     fn batch(
         &self,
-        purses: &mut Vec<Purse>,
+        purses: &mut Vec<ClientSessions>,
         resume: bool,
         resumes: bool,
         content: &[u8],
@@ -121,7 +125,7 @@ fn own(version: u16, suite: u16, key: Key) -> Result<Opposite, Error> {
         Key::EcdsaP256 => courser_tls::self_signed(&names),
         Key::Rsa2048 => courser_tls::self_signed_rsa(&names),
         Key::Rsa512 | Key::Rsa1024 => {
-            return Err(Error::Terms(TermsError::Unable("the library takes no RSA key under 2048 bits")));
+            return Err(Error::Terms(TlsConfigError::Unable("the library takes no RSA key under 2048 bits")));
         }
     };
     let version = if version == TLS13 { Version::Tls13 } else { Version::Tls12 };
@@ -132,7 +136,7 @@ fn own(version: u16, suite: u16, key: Key) -> Result<Opposite, Error> {
         tickets: TICKETS,
         ..ServerOffer::default()
     };
-    let terms = Terms::new(offer, &sessions()).map_err(Error::Terms)?;
+    let terms = ServerTlsConfig::new(offer, &sessions()).map_err(Error::Terms)?;
     Ok(Opposite::Own(terms, Arc::new(identity.map_err(Error::Key)?)))
 }
 
@@ -149,19 +153,19 @@ fn foreign(version: u16, suite: u16, key: Key) -> Result<Opposite, Error> {
 
 #[cfg(not(feature = "foreign"))]
 fn foreign(_: u16, _: u16, _: Key) -> Result<Opposite, Error> {
-    Err(Error::Terms(TermsError::Unable("this build has no OpenSSL (the feature foreign)")))
+    Err(Error::Terms(TlsConfigError::Unable("this build has no OpenSSL (the feature foreign)")))
 }
 
 /// OpenSSL takes an ECDSA key only on a curve that was offered (RFC 8422, section 5.1).
-fn offer(engine: Engine, version: u16, suite: u16, resume: Resume) -> Offer {
-    Offer {
+fn offer(engine: Engine, version: u16, suite: u16, resume: Resume) -> ClientTlsSpec {
+    ClientTlsSpec {
         versions: vec![version],
         suites: vec![suite],
         groups: if engine == Engine::Foreign { vec![GROUP, P256] } else { vec![GROUP] },
         resume,
         tickets_kept: TICKETS,
         trust: Trust::Nobody,
-        ..Offer::default()
+        ..ClientTlsSpec::default()
     }
 }
 
@@ -183,11 +187,11 @@ mod tests {
     fn a_connection_that_does_the_other_thing_fails_the_figure() {
         for suite in [0x1301, 0xc02b] {
             let version = if suite == 0x1301 { TLS13 } else { 0x0303 };
-            let lane = Lane::new(Library::Own, version, suite, Key::EcdsaP256).unwrap();
-            let mut purses = vec![Purse::default()];
+            let lane = InProcessPair::new(Library::Own, version, suite, Key::EcdsaP256).unwrap();
+            let mut purses = vec![ClientSessions::default()];
             let first = lane.batch(&mut purses, true, true, b"there and back");
             assert_eq!(first, Err(Trouble::Resumption { asked: true }), "there is nothing to resume yet");
-            let mut purses = vec![Purse::default()];
+            let mut purses = vec![ClientSessions::default()];
             lane.batch(&mut purses, true, false, b"there and back").unwrap();
             let second = lane.batch(&mut purses, true, false, b"there and back");
             assert_eq!(second, Err(Trouble::Resumption { asked: false }));

@@ -8,9 +8,9 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use courser_load::inspect::{InspectError, Inspection, Options, Target, inspect, inspect_all};
+use courser_load::inspect::{InspectError, InspectedEndpoint, Inspection, Options, inspect, inspect_all};
 use courser_testkit::{
-    Courser, Folder, KeyType, Origin, PATIENCE, Process, TestCa, free_port, require, skip,
+    Courser, Folder, KeyType, OriginServer, PATIENCE, Process, TestCa, free_port, require, skip,
 };
 
 #[test]
@@ -207,7 +207,7 @@ fn haproxy_is_reported_exactly() {
 fn courser_is_reported_exactly() {
     let Some(program) = courser() else { return };
     let (ca, folder) = (TestCa::with_intermediate(), Folder::new());
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let courser = Courser::setup(program)
         .cert(ca.localhost(KeyType::EcdsaP256, &folder, "ecdsa"))
         .cert(ca.localhost(KeyType::Rsa2048, &folder, "rsa"))
@@ -248,12 +248,13 @@ fn what_is_no_tls_server_is_named_and_the_others_go_on() {
     let (plain, silent) = (plain_http(), TcpListener::bind("127.0.0.1:0").unwrap());
     let nobody = format!("127.0.0.1:{}", free_port());
     let all = [plain.to_string(), nobody, server.address.to_string()];
-    let targets: Vec<Target> = all.iter().map(|text| Target::parse(text).unwrap()).collect();
+    let targets: Vec<InspectedEndpoint> =
+        all.iter().map(|text| InspectedEndpoint::parse(text).unwrap()).collect();
     let answers = inspect_all(&targets, &options());
     assert_eq!(answers[0].as_ref().unwrap_err(), &InspectError::NotTls);
     assert!(matches!(answers[1], Err(InspectError::Unreachable(_))), "{:?}", answers[1]);
     assert!(answers[2].is_ok(), "{:?}", answers[2]);
-    let silent = Target::parse(&silent.local_addr().unwrap().to_string()).unwrap();
+    let silent = InspectedEndpoint::parse(&silent.local_addr().unwrap().to_string()).unwrap();
     let impatient = Options { timeout: Duration::from_millis(20), ..options() };
     assert_eq!(inspect(&silent, &impatient).unwrap_err(), InspectError::Silent);
 }
@@ -272,7 +273,10 @@ fn plain_http() -> SocketAddr {
 }
 
 fn inspected(address: SocketAddr) -> Inspection {
-    let target = Target { name: Some("localhost".into()), ..Target::parse(&address.to_string()).unwrap() };
+    let target = InspectedEndpoint {
+        name: Some("localhost".into()),
+        ..InspectedEndpoint::parse(&address.to_string()).unwrap()
+    };
     inspect(&target, &options()).unwrap()
 }
 

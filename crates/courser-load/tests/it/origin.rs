@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use courser_load::http::body;
-use courser_load::origin::{Mode, Origin, Proxy, Settings};
+use courser_load::origin::{Mode, OriginServer, Proxy, Settings};
 use courser_net::Address;
 use courser_testkit::{Folder, Process, free_port, require, skip};
 
@@ -17,14 +17,14 @@ const V1: &[u8] = b"PROXY TCP4 192.0.2.1 192.0.2.2 1000 443\r\n";
 /// LOCAL, as health checks send it: version 2 with nothing in it.
 const V2_LOCAL: &[u8] = b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0";
 
-fn origin(settings: &Settings) -> (Origin, SocketAddr) {
+fn origin(settings: &Settings) -> (OriginServer, SocketAddr) {
     let any = Address::Ip((Ipv4Addr::LOCALHOST, 0).into());
-    let origin = Origin::bind(&[any], settings).unwrap();
+    let origin = OriginServer::bind(&[any], settings).unwrap();
     let Address::Ip(address) = origin.addresses()[0] else { panic!("it listens on TCP") };
     (origin, address)
 }
 
-fn http() -> (Origin, SocketAddr) {
+fn http() -> (OriginServer, SocketAddr) {
     origin(&Settings::default())
 }
 
@@ -158,7 +158,7 @@ fn raw_bytes_come_back() {
 fn a_unix_socket_and_several_threads_serve_too() {
     let folder = Folder::new();
     let addresses = [Address::Ip((Ipv4Addr::LOCALHOST, 0).into()), Address::Unix(folder.join("origin.sock"))];
-    let origin = Origin::bind(&addresses, &Settings { threads: 2, ..Settings::default() }).unwrap();
+    let origin = OriginServer::bind(&addresses, &Settings { threads: 2, ..Settings::default() }).unwrap();
     let mut stream = UnixStream::connect(folder.join("origin.sock")).unwrap();
     stream.write_all(b"GET /?s=4 HTTP/1.0\r\n\r\n").unwrap();
     let mut answer = String::new();
@@ -172,7 +172,7 @@ fn a_unix_socket_and_several_threads_serve_too() {
 fn an_address_in_use_is_named() {
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
-    let error = Origin::bind(&[Address::Ip(address)], &Settings::default()).unwrap_err();
+    let error = OriginServer::bind(&[Address::Ip(address)], &Settings::default()).unwrap_err();
     assert!(error.to_string().contains(&address.to_string()), "{error}");
 }
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use courser_load::plan::{Close, Exchange, Model, Offered, Phases, Plan, Reuse, Sockets, Target};
+use courser_load::plan::{CloseMode, LoadTarget, Model, Offered, Phases, Plan, Reuse, Sockets, Workload};
 use courser_load::run::{Run, thread_name};
 use courser_load::schedule::{Arrivals, Piece, Share};
 use courser_testkit::free_port;
@@ -15,14 +15,17 @@ fn short() -> Plan {
     let steady = Duration::from_millis(200);
     let second = Duration::from_secs(1);
     Plan {
-        target: Target { addresses: vec![SocketAddr::from(([127, 0, 0, 1], free_port()))], security: None },
+        target: LoadTarget {
+            addresses: vec![SocketAddr::from(([127, 0, 0, 1], free_port()))],
+            security: None,
+        },
         model: Model::Connections(Offered {
             steps: vec![Piece::even(20.0, steady)],
             arrivals: Arrivals::Even,
         }),
         reuse: Reuse::Times(1),
-        exchange: Exchange::Handshake,
-        close: Close::Fin,
+        exchange: Workload::Handshake,
+        close: CloseMode::Fin,
         sockets: Sockets { sources: Vec::new(), nagle: false },
         phases: Phases {
             warm_up: Duration::ZERO,

@@ -41,7 +41,7 @@ pub(super) struct Driver {
     inbox: Inbox,
     clock: Clock,
     /// What does not change, and the counts.
-    told: Told,
+    told: DriverStatus,
     waiting: Waiting,
     watchers: Vec<SyncSender<Passed>>,
     events: Events,
@@ -49,7 +49,7 @@ pub(super) struct Driver {
 }
 
 /// What a status says beside the member's.
-pub(super) struct Told {
+pub(super) struct DriverStatus {
     address: SocketAddr,
     peers: Vec<SocketAddr>,
     pub(super) max_payload: usize,
@@ -59,7 +59,7 @@ pub(super) struct Told {
     left_out: Arc<AtomicU64>,
 }
 
-impl Told {
+impl DriverStatus {
     pub(super) fn new(
         socket: &DatagramSocket,
         mut peers: Vec<SocketAddr>,
@@ -83,7 +83,13 @@ impl Told {
 }
 
 impl Driver {
-    pub(super) fn new(datagrams: Datagrams, member: Member, inbox: Inbox, clock: Clock, told: Told) -> Self {
+    pub(super) fn new(
+        datagrams: Datagrams,
+        member: Member,
+        inbox: Inbox,
+        clock: Clock,
+        told: DriverStatus,
+    ) -> Self {
         let (waiting, watchers, events) = (Waiting::default(), Vec::new(), Events::default());
         let complaints = Complaints::default();
         Self { datagrams, member, inbox, clock, told, waiting, watchers, events, complaints }

@@ -3,7 +3,7 @@
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use courser_telemetry::EndReason;
+use courser_telemetry::CloseReason;
 
 use super::{Flow, Relay};
 
@@ -51,7 +51,7 @@ impl Relay {
 
     /// The deadline has two halves: after the first the kernel is told to find out whether the backend is still there. That
     /// costs system calls, of which a connection whose bytes move needs none. (Clients' sockets inherit it.)
-    pub(super) fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<EndReason> {
+    pub(super) fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<CloseReason> {
         loop {
             ready!(self.client.deadline.poll_expired(cx));
             let left = self.timeout().saturating_sub(self.host.liveness.keepalive);
@@ -74,14 +74,14 @@ impl Relay {
         self.age_left().is_some_and(|left| left.is_zero())
     }
 
-    pub(super) fn expired(&self) -> EndReason {
+    pub(super) fn expired(&self) -> CloseReason {
         match self.wait {
-            _ if self.backend_reset => EndReason::BackendReset,
-            _ if self.is_too_old() => EndReason::MaxConnectionAge,
-            Wait::Byte => EndReason::IdleTimeout,
-            Wait::BackendEnd if self.deaf.is_some() => EndReason::BackendReset,
-            Wait::BackendEnd => EndReason::ClientFinTimeout,
-            Wait::ClientEnd => EndReason::BackendFinTimeout,
+            _ if self.backend_reset => CloseReason::BackendReset,
+            _ if self.is_too_old() => CloseReason::MaxConnectionAge,
+            Wait::Byte => CloseReason::IdleTimeout,
+            Wait::BackendEnd if self.deaf.is_some() => CloseReason::BackendReset,
+            Wait::BackendEnd => CloseReason::ClientFinTimeout,
+            Wait::ClientEnd => CloseReason::BackendFinTimeout,
         }
     }
 }

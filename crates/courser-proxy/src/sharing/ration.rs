@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 
 use courser_session::fleet::{Buckets, Rate, source_of};
-use courser_session::{Miss, SessionId};
+use courser_session::{ResumptionFailure, SessionId};
 
 /// Look-ups of one worker at a time: with 5 ms each, 12,800 a second.
 const AT_ONCE: usize = 64;
@@ -20,13 +20,13 @@ const REMEMBERED: usize = 4_096;
 /// that lost its connection tries again within that time; a session that comes meanwhile is found here anyhow.
 const GENERATION_MS: u64 = 2_000;
 
-pub(super) struct Ration {
+pub(super) struct LookupLimiter {
     sources: Buckets<IpAddr>,
     under_way: usize,
     misses: Misses,
 }
 
-impl Ration {
+impl LookupLimiter {
     pub(super) fn new(per_source: Rate) -> Self {
         Self { sources: Buckets::new(per_source, SOURCES), under_way: 0, misses: Misses::default() }
     }
@@ -35,12 +35,17 @@ impl Ration {
     ///
     /// # Errors
     /// [`Miss::NotShared`] if nobody had the session a moment ago, else [`Miss::NotFound`].
-    pub(super) fn admit(&mut self, id: &SessionId, client: IpAddr, mono: u64) -> Result<(), Miss> {
+    pub(super) fn admit(
+        &mut self,
+        id: &SessionId,
+        client: IpAddr,
+        mono: u64,
+    ) -> Result<(), ResumptionFailure> {
         if self.misses.contains(id, mono) {
-            return Err(Miss::NotShared);
+            return Err(ResumptionFailure::NotShared);
         }
         if self.under_way == AT_ONCE || !self.sources.take(source_of(client), 1, mono) {
-            return Err(Miss::NotFound);
+            return Err(ResumptionFailure::NotFound);
         }
         self.under_way += 1;
         Ok(())
@@ -111,31 +116,31 @@ mod tests {
 
     #[test]
     fn a_client_has_a_budget_and_others_theirs() {
-        let mut ration = Ration::new(RATE);
+        let mut ration = LookupLimiter::new(RATE);
         assert!((0..3).all(|number| ration.admit(&id(number), client(1), 0).is_ok()));
-        assert_eq!(ration.admit(&id(3), client(1), 0), Err(Miss::NotFound));
+        assert_eq!(ration.admit(&id(3), client(1), 0), Err(ResumptionFailure::NotFound));
         assert_eq!(ration.admit(&id(3), client(2), 0), Ok(()));
         assert_eq!(ration.admit(&id(4), client(1), 100), Ok(()), "it fills again");
     }
 
     #[test]
     fn only_so_many_are_under_way() {
-        let mut ration = Ration::new(Rate { per_second: 0, burst: 1_000 });
+        let mut ration = LookupLimiter::new(Rate { per_second: 0, burst: 1_000 });
         let admitted = (0..100).filter(|&number| ration.admit(&id(number), client(1), 0).is_ok()).count();
         assert_eq!(admitted, AT_ONCE);
         ration.leave();
         assert_eq!(ration.admit(&id(100), client(1), 0), Ok(()));
-        assert_eq!(ration.admit(&id(101), client(1), 0), Err(Miss::NotFound));
+        assert_eq!(ration.admit(&id(101), client(1), 0), Err(ResumptionFailure::NotFound));
     }
 
     #[test]
     fn what_nobody_has_is_not_asked_for_again_at_once() {
-        let mut ration = Ration::new(RATE);
+        let mut ration = LookupLimiter::new(RATE);
         for begin in [0, 5_999, 50_000] {
             assert_eq!(ration.admit(&id(7), client(1), begin), Ok(()), "at {begin}");
             ration.missed(id(7), begin);
             for later in [0, 1, GENERATION_MS - 1] {
-                assert_eq!(ration.admit(&id(7), client(1), begin + later), Err(Miss::NotShared));
+                assert_eq!(ration.admit(&id(7), client(1), begin + later), Err(ResumptionFailure::NotShared));
             }
             assert_eq!(ration.admit(&id(8), client(1), begin), Ok(()), "others are asked for");
         }

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use courser_session::{Miss, SecretBytes, SessionId, SharedSession, UnixSeconds, Vault};
-use courser_store::{Store, StoreCounters, StoreMiss, Target};
+use courser_session::{ResumptionFailure, SecretBytes, SessionId, SharedSession, UnixSeconds, Vault};
+use courser_store::{Store, StoreCounters, StoreEndpoint, StoreMiss};
 
 use crate::supervision::Tasks;
 
@@ -13,7 +13,7 @@ use crate::supervision::Tasks;
 #[derive(Clone)]
 pub struct StoreSettings {
     /// Where it is.
-    pub target: Arc<Target>,
+    pub target: Arc<StoreEndpoint>,
     /// How long a handshake may wait for it.
     pub timeout: Duration,
     /// Where it is counted how it goes.
@@ -29,12 +29,12 @@ impl fmt::Debug for StoreSettings {
 }
 
 /// One worker's connection.
-pub(super) struct Shelf {
+pub(super) struct RemoteStore {
     store: Store,
     vault: Arc<Vault>,
 }
 
-impl Shelf {
+impl RemoteStore {
     /// Starts connecting, on the worker's runtime.
     pub(super) fn new(settings: &StoreSettings, tasks: &Tasks) -> Self {
         let StoreSettings { target, timeout, counters, vault } = settings.clone();
@@ -46,13 +46,17 @@ impl Shelf {
     ///
     /// # Errors
     /// Why there is none: [`Miss::NotShared`], [`Miss::StoreTimeout`], or what is wrong with what is there.
-    pub(super) async fn get(&self, id: &SessionId, now: UnixSeconds) -> Result<SharedSession, Miss> {
+    pub(super) async fn get(
+        &self,
+        id: &SessionId,
+        now: UnixSeconds,
+    ) -> Result<SharedSession, ResumptionFailure> {
         match self.store.get(&Vault::name(id)).await {
             Ok(Some(value)) => self.vault.open(id, &value, now),
-            Ok(None) => Err(Miss::NotShared),
+            Ok(None) => Err(ResumptionFailure::NotShared),
             // Left alone for the moment: nobody was asked.
-            Err(StoreMiss::Unavailable) => Err(Miss::NotFound),
-            Err(_) => Err(Miss::StoreTimeout),
+            Err(StoreMiss::Unavailable) => Err(ResumptionFailure::NotFound),
+            Err(_) => Err(ResumptionFailure::StoreTimeout),
         }
     }
 

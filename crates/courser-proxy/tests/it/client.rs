@@ -4,20 +4,22 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 
 use courser_tls::State;
-use courser_tls::client::{ClientConnection, ClientTerms, Engine, Offer, Purse, Resume, ServerName};
+use courser_tls::client::{
+    ClientConnection, ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine, Resume, ServerName,
+};
 
 use crate::PATIENCE;
 
 /// A client with one session.
 pub(crate) struct Client {
-    terms: ClientTerms,
-    purse: Purse,
+    terms: ClientTlsConfig,
+    purse: ClientSessions,
 }
 
 impl Client {
     pub(crate) fn new(versions: &[u16], resume: Resume) -> Self {
-        let offer = Offer { versions: versions.to_vec(), resume, ..Offer::default() };
-        Self { terms: ClientTerms::new(Engine::Real, &offer).unwrap(), purse: Purse::default() }
+        let offer = ClientTlsSpec { versions: versions.to_vec(), resume, ..ClientTlsSpec::default() };
+        Self { terms: ClientTlsConfig::new(Engine::Real, &offer).unwrap(), purse: ClientSessions::default() }
     }
 
     /// TLS 1.2 without tickets.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use courser_proxy::fleet::{FleetHandle, Pulled};
-use courser_session::{Cache, Lifespan, Miss, Origin, SessionId, SharedSession, State};
+use courser_session::{Cache, Lifespan, Provenance, ResumptionFailure, SessionId, SharedSession, State};
 
 use crate::host::{member, now, place, policy};
 use crate::wait_for;
@@ -30,7 +30,7 @@ impl Member {
 
     fn puts(&self, session: &SharedSession) {
         let SharedSession { id, policy, lifespan, state } = session.clone();
-        assert!(self.cache.put(&id, policy, state, lifespan, Origin::Local, now()).is_stored());
+        assert!(self.cache.put(&id, policy, state, lifespan, Provenance::Local, now()).is_stored());
     }
 
     fn knows_peers(&self, count: usize) {
@@ -78,7 +78,10 @@ fn what_one_makes_the_other_has_until_it_is_deleted() {
     }
     a.handle.deleted(id(7));
     wait_for("the deletion", || {
-        b.cache.peek(&id(7), &policy(), now()).is_err_and(|miss| miss == Miss::Deleted).then_some(())
+        b.cache
+            .peek(&id(7), &policy(), now())
+            .is_err_and(|miss| miss == ResumptionFailure::Deleted)
+            .then_some(())
     });
     b.handle.made(session(200));
     wait_for("a session the other way", || a.has(&id(200)));

@@ -5,16 +5,16 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use courser_net::{Address, DatagramSettings, DatagramSocket, Liveness, Socket};
+use courser_net::{Address, DatagramSettings, DatagramSocket, ListenSocket, Liveness};
 use courser_proxy::fleet::{Fleet, FleetHandle};
-use courser_proxy::settings::{Announce, Host as VirtualHost, Listener, Names};
+use courser_proxy::settings::{Listener, Names, SendProxy, VirtualHost};
 use courser_proxy::{
     Admission, Backend, Certificates, Counters, Counts, Phase, Pool, Sharing, Threads, Worker,
 };
-use courser_session::fleet::{Boot, MemberName, MemberSettings, UnixMillis};
+use courser_session::fleet::{Incarnation, MemberName, MemberSettings, UnixMillis};
 use courser_session::{Cache, EpochLength, FleetKey, FleetKeys, PolicyHash, Source, Ticketer, UnixSeconds};
 use courser_telemetry::{Format, Sink};
-use courser_tls::{ClientAuth, Identity, ServerOffer, Sessions, Terms, Version};
+use courser_tls::{ClientAuth, Identity, ServerOffer, ServerTlsConfig, Sessions, Version};
 use tokio::sync::watch;
 
 /// How long sessions live here.
@@ -57,7 +57,7 @@ impl Host {
         let backend = TcpListener::bind("127.0.0.1:0").unwrap();
         let listener = Arc::new(listener(&cache, backend.local_addr().unwrap()));
         let any = Address::Ip("127.0.0.1:0".parse().unwrap());
-        let socket = Socket::open(&any, false, 64, 1).unwrap().remove(0);
+        let socket = ListenSocket::open(&any, false, 64, 1).unwrap().remove(0);
         let Address::Ip(address) = *socket.address() else { panic!("an Internet address") };
         let (phase, phase_receiver) = watch::channel(Phase::Serving);
         let counters = Arc::<Counters>::default();
@@ -127,7 +127,7 @@ pub(crate) fn member(name: &str, own: UdpSocket, peers: &[SocketAddr], cache: Ar
     let listen = own.local_addr().unwrap();
     drop(own);
     let settings = DatagramSettings { listen, interface: None, hops: 1, same_machine: true };
-    let boot = Boot::new(UnixMillis(now().0 * 1000), *b"8 random");
+    let boot = Incarnation::new(UnixMillis(now().0 * 1000), *b"8 random");
     let mut settings_of_member = MemberSettings::new(MemberName::new(name).unwrap(), boot, [9; 32]);
     settings_of_member.warm_up = false;
     let fleet = Fleet {
@@ -180,7 +180,7 @@ fn virtual_host(cache: &Arc<Cache>, backend: SocketAddr) -> VirtualHost {
         tickets: 2,
         client_auth: ClientAuth::none(),
     };
-    let terms = Terms::new(offer, &sessions);
+    let terms = ServerTlsConfig::new(offer, &sessions);
     let identity: Identity = courser_tls::self_signed(&["server.example".to_owned()]).unwrap();
     VirtualHost {
         name: "default".to_owned(),
@@ -188,7 +188,7 @@ fn virtual_host(cache: &Arc<Cache>, backend: SocketAddr) -> VirtualHost {
         policy: policy(),
         certificates: Certificates::new(&[Arc::new(identity)]),
         pool: Pool::new(vec![Backend::fixed(Address::Ip(backend))], 1),
-        announce: Announce::Off,
+        announce: SendProxy::Off,
         connect_timeout: crate::PATIENCE,
         idle_timeout: crate::PATIENCE,
         client_fin_timeout: crate::PATIENCE,

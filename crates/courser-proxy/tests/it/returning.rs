@@ -2,7 +2,7 @@
 
 use courser_proxy::Sharing;
 use courser_session::fleet::Rate;
-use courser_session::{Cursor, Miss};
+use courser_session::{Cursor, ResumptionFailure};
 use courser_tls::client::Resume;
 
 use crate::client::{Client, Impostor};
@@ -66,7 +66,7 @@ fn what_nobody_has_is_a_full_handshake_that_says_so() {
     client.visit(Host::alone().address);
     assert!(!client.visit(a.address));
     let counts = a.counts(1);
-    assert_eq!((counts.asked, counts.full, counts.missed(Miss::NotShared)), (1, 1, 1));
+    assert_eq!((counts.asked, counts.full, counts.missed(ResumptionFailure::NotShared)), (1, 1, 1));
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn what_nobody_has_is_not_asked_for_again_when_its_client_tries_again() {
     assert!(!client.visit(a.address));
     let counts = a.counts(1);
     assert_eq!((counts.asked, counts.not_asked, counts.full), (1, 1, 1));
-    assert_eq!(counts.missed(Miss::NotShared), 1, "what was answered a moment ago");
+    assert_eq!(counts.missed(ResumptionFailure::NotShared), 1, "what was answered a moment ago");
     assert_eq!(a.fleet().status().unwrap().member.pulls.wanted, 1);
 }
 
@@ -91,7 +91,7 @@ fn a_host_without_a_fleet_asks_nobody() {
     let mut client = Client::by_id();
     client.visit(a.address);
     assert!(!client.visit(b.address));
-    assert_eq!((b.counts(1).asked, b.counts(1).missed(Miss::NotFound)), (0, 1));
+    assert_eq!((b.counts(1).asked, b.counts(1).missed(ResumptionFailure::NotFound)), (0, 1));
 }
 
 #[test]
@@ -118,11 +118,12 @@ fn a_client_that_ends_with_an_alert_ends_its_session_everywhere() {
     let id = a.cache.export(Cursor::START, usize::MAX, now()).0[0].id;
     client.leave_angry(b.address);
     for host in [&b, &a] {
-        let deleted = || (host.cache.peek(&id, &policy(), now()) == Err(Miss::Deleted)).then_some(());
+        let deleted =
+            || (host.cache.peek(&id, &policy(), now()) == Err(ResumptionFailure::Deleted)).then_some(());
         wait_for("the deletion", deleted);
     }
     assert!(!client.visit(a.address));
-    assert_eq!(a.counts(2).missed(Miss::Deleted), 1, "it was offered again");
+    assert_eq!(a.counts(2).missed(ResumptionFailure::Deleted), 1, "it was offered again");
 }
 
 #[test]
@@ -193,5 +194,5 @@ fn a_client_that_asks_too_often_is_served_without_asking() {
     assert!(!client.visit(host.address));
     let counts = host.counts(1);
     assert_eq!((counts.asked, counts.not_asked), (0, 1));
-    assert_eq!(counts.missed(Miss::NotFound), 1);
+    assert_eq!(counts.missed(ResumptionFailure::NotFound), 1);
 }

@@ -13,7 +13,7 @@ pub struct Case {
     /// Its heading.
     pub title: String,
     /// Modern or historic.
-    pub lane: Lane,
+    pub lane: Era,
     /// Where it stands in the experiment: dimension to value, for instance `key` to `RSA-2048`, `object` to `4 KB`.
     pub dimensions: BTreeMap<String, String>,
     /// What is measured.
@@ -28,7 +28,7 @@ pub struct Case {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Lane {
+pub enum Era {
     /// TLS 1.2 and 1.3 with what is used today.
     #[default]
     Modern,

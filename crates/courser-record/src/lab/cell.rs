@@ -88,7 +88,7 @@ pub struct Block {
     /// When it began.
     pub start_unix_us: u64,
     /// What was measured: one stretch, or one for each step of a staircase.
-    pub stretches: Vec<Stretch>,
+    pub stretches: Vec<WindowResult>,
     /// What the machine did meanwhile.
     pub drift: Drift,
 }
@@ -96,7 +96,7 @@ pub struct Block {
 /// A window of constant conditions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Stretch {
+pub struct WindowResult {
     /// What tells it from its neighbours: the kind of client, a step; empty when it is the only one.
     pub label: String,
     /// Its length.
@@ -145,7 +145,7 @@ pub struct Stretch {
     /// What a reader has to know.
     pub findings: Vec<Finding>,
     /// The seconds of the window.
-    pub seconds: Vec<Second>,
+    pub seconds: Vec<WindowSecond>,
     /// Results without a network, by name: `value` in `unit`.
     #[serde(default)]
     pub figures: Vec<Figure>,
@@ -170,7 +170,7 @@ pub struct Figure {
 /// A second: what ended in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Second {
+pub struct WindowSecond {
     /// Seconds since the block began.
     pub at: u64,
     /// Connections begun.

@@ -6,7 +6,7 @@ use courser_stats::{Counts, Histogram};
 
 use super::Part;
 use crate::encode::{MOST, Packed};
-use crate::interval::{Interval, Phase};
+use crate::interval::{Phase, Second};
 use crate::run::{Finding, Severity};
 use crate::totals::{FAILURE_SAMPLES, Negotiated, Outcomes, Totals};
 use crate::usage::{HandshakeBytes, RequestBytes, ServerUsage, WireCost};
@@ -75,10 +75,10 @@ fn add_negotiated(sum: &mut Vec<Negotiated>, more: &Negotiated) {
 
 /// Intervals laid over each other by the wall clock: one belongs to the second that it began nearest to, counted from
 /// the first one of all. Nothing is lost when a clock was set meanwhile; the second has two then.
-pub(super) fn intervals(parts: &[Part<'_>]) -> Vec<Interval> {
+pub(super) fn intervals(parts: &[Part<'_>]) -> Vec<Second> {
     let all = || parts.iter().flat_map(|(_, run)| &run.intervals);
     let Some(zero) = all().map(|interval| interval.start_unix_us).min() else { return Vec::new() };
-    let mut seconds = BTreeMap::<u64, (Interval, Histogram)>::new();
+    let mut seconds = BTreeMap::<u64, (Second, Histogram)>::new();
     for interval in all() {
         let second = (interval.start_unix_us - zero).saturating_add(500_000) / 1_000_000;
         seconds
@@ -86,19 +86,16 @@ pub(super) fn intervals(parts: &[Part<'_>]) -> Vec<Interval> {
             .and_modify(|(sum, response)| add_interval(sum, response, interval))
             .or_insert_with(|| (placed(interval, zero, second), interval.response.unpack()));
     }
-    seconds
-        .into_values()
-        .map(|(sum, response)| Interval { response: Packed::from(&response), ..sum })
-        .collect()
+    seconds.into_values().map(|(sum, response)| Second { response: Packed::from(&response), ..sum }).collect()
 }
 
-fn placed(interval: &Interval, zero: u64, second: u64) -> Interval {
+fn placed(interval: &Second, zero: u64, second: u64) -> Second {
     let start_unix_us = zero.saturating_add(second.saturating_mul(1_000_000));
-    Interval { second, start_unix_us, ..interval.clone() }
+    Second { second, start_unix_us, ..interval.clone() }
 }
 
 /// A second is steady when it is so for all.
-fn add_interval(sum: &mut Interval, response: &mut Histogram, more: &Interval) {
+fn add_interval(sum: &mut Second, response: &mut Histogram, more: &Second) {
     sum.phase = if sum.phase == Phase::Steady { more.phase } else { sum.phase };
     sum.offered_rate = sum.offered_rate.zip(more.offered_rate).map(|(sum, more)| sum + more);
     add(&mut sum.attempted, more.attempted);

@@ -154,7 +154,7 @@ fn run(random: &mut Random, start_unix_us: u64) -> Run {
         label: "load".into(),
         intervals: intervals.collect(),
         offered_rate: random.some(1000.0 / 3.0),
-        window: Window {
+        window: RunTimes {
             start_unix_us,
             steady_start_unix_us: start_unix_us + 2_000_000,
             steady_end_unix_us: start_unix_us + 5_000_000,
@@ -171,9 +171,9 @@ fn run(random: &mut Random, start_unix_us: u64) -> Run {
     }
 }
 
-fn interval(random: &mut Random, second: u64, phase: Phase, start_unix_us: u64) -> Interval {
+fn interval(random: &mut Random, second: u64, phase: Phase, start_unix_us: u64) -> Second {
     let response = durations(random, 120);
-    Interval {
+    Second {
         second,
         start_unix_us: start_unix_us + second * 1_000_000,
         phase,

@@ -4,9 +4,9 @@ use courser_record::Lab;
 use courser_record::lab::{Case, Cell, Chart, Value};
 
 use super::Drawing;
-use super::canvas::{self, Canvas, Point, Side, fitted, rounded, sheet_width};
+use super::canvas::{self, AxisSide, Canvas, Point, fitted, rounded, sheet_width};
 use super::theme::{FAINT, INK, LINE, series};
-use crate::standing::{Kind, Told, Wanted, cells, clients, told};
+use crate::standing::{CellValue, FigureSpec, Kind, cells, clients, told};
 use crate::words;
 
 /// Height of a bar with the text above it.
@@ -15,7 +15,7 @@ const ROW: i32 = 42;
 struct Row {
     number: usize,
     name: String,
-    told: Told,
+    told: CellValue,
     value: Value,
 }
 
@@ -42,8 +42,8 @@ fn of_cell(lab: &Lab, chart: &Chart, case: &Case, cell: &Cell) -> Vec<Row> {
     let target = words::target(lab, &cell.target);
     let row = |client: Option<String>| {
         let name = client.as_ref().map_or(target.to_owned(), |client| format!("{target}, {client}"));
-        let told = told(lab, cell, &Wanted { client, ..chart.value.into() });
-        let value = if matches!(told, Told::Withheld { .. }) { Value::TpsOfCpu } else { chart.value };
+        let told = told(lab, cell, &FigureSpec { client, ..chart.value.into() });
+        let value = if matches!(told, CellValue::Withheld { .. }) { Value::TpsOfCpu } else { chart.value };
         Row { number: super::number(lab, &cell.target), name, told, value }
     };
     clients.into_iter().map(row).collect()
@@ -68,9 +68,9 @@ fn bar(canvas: &Canvas<'_>, top: i32, row: &Row, most: f64) {
     let (left, right) = (4, sheet_width() - 12);
     let text = words::told(row.value, &row.told);
     let room = right - left - canvas::width(&text) - 12;
-    canvas.text((left, top + 10), Side::Left, INK, &fitted(&row.name, room));
+    canvas.text((left, top + 10), AxisSide::Left, INK, &fitted(&row.name, room));
     let is_known = row.told.estimate().is_some();
-    canvas.text((right, top + 10), Side::Right, if is_known { INK } else { FAINT }, &text);
+    canvas.text((right, top + 10), AxisSide::Right, if is_known { INK } else { FAINT }, &text);
     canvas.line(vec![(left, top + 28), (right, top + 28)], LINE, 1);
     let Some(found) = row.told.estimate() else { return };
     let x = |value: f64| left + rounded(f64::from(right - left) * value / most.max(f64::MIN_POSITIVE));

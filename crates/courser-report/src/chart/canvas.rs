@@ -25,7 +25,7 @@ pub(super) type Point = (i32, i32);
 
 /// Where a text is in relation to its point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum AxisSide {
     Left,
     Right,
 }
@@ -74,10 +74,10 @@ pub(super) fn rounded(value: f64) -> i32 {
 }
 
 impl<'a> Canvas<'a> {
-    pub(super) fn text(&self, at: Point, side: Side, colour: RGBColor, text: &str) {
+    pub(super) fn text(&self, at: Point, side: AxisSide, colour: RGBColor, text: &str) {
         let across = match side {
-            Side::Left => HPos::Left,
-            Side::Right => HPos::Right,
+            AxisSide::Left => HPos::Left,
+            AxisSide::Right => HPos::Right,
         };
         let style = font(colour).pos(Pos::new(across, VPos::Center));
         self.area.draw(&Text::new(harmless(text), at, style)).expect(NEVER);
@@ -149,7 +149,7 @@ impl<'a> Canvas<'a> {
             let (x, y) = (10 + index % columns * each, top + 10 + index / columns * 20);
             self.line(vec![(x, y), (x + 26, y)], super::theme::series(*series), 2);
             self.mark(*series, (x + 13, y));
-            self.text((x + 34, y), Side::Left, INK, &fitted(name, each - 38));
+            self.text((x + 34, y), AxisSide::Left, INK, &fitted(name, each - 38));
         }
     }
 }

@@ -5,10 +5,10 @@ use courser_record::Lab;
 use courser_record::lab::{Case, Cell, Chart, Value};
 
 use super::Drawing;
-use super::canvas::{self, Canvas, Side, fitted, rounded, sheet_width};
+use super::canvas::{self, AxisSide, Canvas, fitted, rounded, sheet_width};
 use super::theme::{FAINT, INK, series};
 use crate::figure;
-use crate::standing::{Wanted, cells, told};
+use crate::standing::{FigureSpec, cells, told};
 use crate::words;
 
 /// Height of a bar with the text above it.
@@ -43,7 +43,7 @@ fn rows(lab: &Lab, case: &Case) -> Vec<Row> {
 }
 
 fn row(lab: &Lab, cell: &Cell, is_sampled: bool) -> Option<Row> {
-    let of = |value: Value| told(lab, cell, &Wanted::from(value)).estimate().map(|found| found.value);
+    let of = |value: Value| told(lab, cell, &FigureSpec::from(value)).estimate().map(|found| found.value);
     let cpu = of(Value::Cpu)?;
     let kernel = of(Value::KernelShare);
     let parts = match (&cell.profile, kernel) {
@@ -98,7 +98,7 @@ fn heads(canvas: &Canvas<'_>, names: &[String]) {
         let place = i32::try_from(index).unwrap_or(0);
         let (x, y) = (4 + place % 3 * 136, 10 + place / 3 * 20);
         canvas.bar((x, y - 6), (x + 14, y + 6), series(index), 1.0);
-        canvas.text((x + 20, y), Side::Left, INK, &fitted(name, 112));
+        canvas.text((x + 20, y), AxisSide::Left, INK, &fitted(name, 112));
     }
 }
 
@@ -107,11 +107,11 @@ fn stack(canvas: &Canvas<'_>, top: i32, row: &Row, names: &[String], most: f64, 
     let text = figure::time(Some(row.per_connection));
     canvas.text(
         (left, top + 10),
-        Side::Left,
+        AxisSide::Left,
         INK,
         &fitted(&row.name, right - left - canvas::width(&text) - 12),
     );
-    canvas.text((right, top + 10), Side::Right, FAINT, &text);
+    canvas.text((right, top + 10), AxisSide::Right, FAINT, &text);
     let x = |us: f64| left + rounded(f64::from(right - left) * us / most.max(f64::MIN_POSITIVE));
     let mut sum = 0.0;
     for (name, us) in &row.parts {

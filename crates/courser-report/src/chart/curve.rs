@@ -9,7 +9,7 @@ use super::Drawing;
 use super::canvas::{self, Scale, legend_height, width};
 use super::theme::series;
 use crate::figure::exact;
-use crate::standing::{Wanted, targets, told_of};
+use crate::standing::{FigureSpec, targets, told_of};
 use crate::words;
 
 struct Line {
@@ -41,7 +41,7 @@ fn lines(lab: &Lab, chart: &Chart, cases: &[&Case], dimension: &str, ticks: &[St
             else {
                 continue;
             };
-            let told = told_of(lab, &case.id, target, &Wanted::from(chart.value));
+            let told = told_of(lab, &case.id, target, &FigureSpec::from(chart.value));
             let Some(found) = told.estimate() else { continue };
             let name = line_name(cases, case, dimension, words::target(lab, target));
             let number = super::number(lab, target);

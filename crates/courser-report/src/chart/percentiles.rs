@@ -2,7 +2,7 @@
 //! 1/(1-p), as Gil Tene's plots have it, so that the few slow ones get as much room as the many.
 
 use courser_record::Lab;
-use courser_record::lab::{Case, Cell, Chart, Measure, Stretch};
+use courser_record::lab::{Case, Cell, Chart, Measure, WindowResult};
 use courser_stats::Histogram;
 
 use super::Drawing;
@@ -34,7 +34,7 @@ pub(super) fn draw(lab: &Lab, chart: &Chart, cases: &[&Case]) -> Vec<Drawing> {
 }
 
 fn line(lab: &Lab, cell: &Cell) -> Line {
-    let stretches: Vec<&Stretch> = cell.blocks.iter().flat_map(|block| &block.stretches).collect();
+    let stretches: Vec<&WindowResult> = cell.blocks.iter().flat_map(|block| &block.stretches).collect();
     let mut all = Histogram::default();
     stretches
         .iter()

@@ -1,11 +1,11 @@
 //! Attempted, successful and failed transactions a second over time, the response time below: a plot for each cell.
 
 use courser_record::Lab;
-use courser_record::lab::{Block, Case, Cell, Chart, Second};
+use courser_record::lab::{Block, Case, Cell, Chart, WindowSecond};
 use plotters::style::RGBColor;
 
 use super::Drawing;
-use super::canvas::{self, Axes, Canvas, Scale, Side};
+use super::canvas::{self, Axes, AxisSide, Canvas, Scale};
 use super::theme::{FAINT, INK, MARK, series};
 use crate::figure::{self, exact};
 use crate::standing::{cells, steps};
@@ -64,7 +64,7 @@ fn rates(canvas: &Canvas<'_>, points: &[Point]) {
         [(66, "attempted", MARK), (188, "successful", series(0)), (312, "failed", series(1))]
     {
         canvas.line(vec![(x, 12), (x + 24, 12)], colour, 2);
-        canvas.text((x + 30, 12), Side::Left, INK, name);
+        canvas.text((x + 30, 12), AxisSide::Left, INK, name);
     }
     responses(canvas, points, &x());
 }
@@ -78,7 +78,7 @@ fn responses(canvas: &Canvas<'_>, points: &[Point], x: &Scale) {
     let known = points.iter().filter_map(|point| point.mean_us).chain([100_000.0]);
     let y = Scale::decades(known, |us| figure::time(Some(us)));
     let lower = canvas.axes(236, 390, x, &y);
-    canvas.text((6, 228), Side::Left, FAINT, "mean response, over seconds");
+    canvas.text((6, 228), AxisSide::Left, FAINT, "mean response, over seconds");
     canvas.line(vec![lower.at(x.low, 5.0), lower.at(x.high, 5.0)], MARK, 1);
     for run in unbroken(points, &lower) {
         canvas.line(run, series(0), 2);
@@ -92,12 +92,12 @@ fn unbroken(points: &[Point], axes: &Axes<'_>) -> Vec<Vec<canvas::Point>> {
     runs.filter(|run| run.len() > 1).map(|run| run.iter().map(place).collect()).collect()
 }
 
-/// Second by second; of steps without seconds each as a whole.
+/// WindowSecond by second; of steps without seconds each as a whole.
 fn points(block: &Block) -> Vec<Point> {
-    let mut seconds: Vec<&Second> = steps(block).into_iter().flat_map(|step| &step.seconds).collect();
+    let mut seconds: Vec<&WindowSecond> = steps(block).into_iter().flat_map(|step| &step.seconds).collect();
     seconds.sort_by_key(|second| second.at);
     let first = seconds.first().map_or(0, |second| second.at);
-    let of_second = |second: &&Second| Point {
+    let of_second = |second: &&WindowSecond| Point {
         at: exact(second.at - first),
         attempted: exact(second.attempted),
         succeeded: exact(second.succeeded),

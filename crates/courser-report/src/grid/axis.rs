@@ -38,7 +38,7 @@ impl Axis {
     fn value(&self, lab: &Lab, entry: &Entry<'_>) -> String {
         match self {
             Self::Target => words::target(lab, entry.target).to_owned(),
-            Self::Value => words::name(&crate::standing::Wanted { client: None, ..entry.wanted.clone() }),
+            Self::Value => words::name(&crate::standing::FigureSpec { client: None, ..entry.wanted.clone() }),
             Self::Client => entry.wanted.client.clone().unwrap_or_default(),
             Self::OfCase(name) => {
                 of_case(entry.case, name).unwrap_or_else(|| crate::figure::UNKNOWN.to_owned())

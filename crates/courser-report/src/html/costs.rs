@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::table;
 use crate::figure;
-use crate::standing::{Wanted, cells, told};
+use crate::standing::{FigureSpec, cells, told};
 use crate::words;
 
 /// A table over all cells whose processor time is known.
@@ -28,7 +28,7 @@ fn of_case(lab: &Lab, case: &Case) -> Vec<Vec<String>> {
 }
 
 fn row(lab: &Lab, case: &Case, cell: &Cell) -> Option<Vec<String>> {
-    let of = |value: Value| told(lab, cell, &Wanted::from(value)).estimate().cloned();
+    let of = |value: Value| told(lab, cell, &FigureSpec::from(value)).estimate().cloned();
     let cpu = of(Value::Cpu)?;
     let kernel = of(Value::KernelShare).map(|share| share.value);
     let text =

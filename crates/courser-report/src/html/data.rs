@@ -5,7 +5,7 @@ use std::io::Write;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use courser_record::Lab;
-use courser_record::lab::Stretch;
+use courser_record::lab::WindowResult;
 use flate2::{Compression, GzBuilder};
 use maud::{Markup, html};
 
@@ -61,7 +61,7 @@ fn gzip(text: &[u8]) -> Vec<u8> {
     packed.write_all(text).and_then(|()| packed.finish()).expect("memory takes what is written to it")
 }
 
-fn each_stretch(lab: &mut Lab, change: fn(&mut Stretch)) {
+fn each_stretch(lab: &mut Lab, change: fn(&mut WindowResult)) {
     let blocks = lab.cells.iter_mut().flat_map(|cell| &mut cell.blocks);
     blocks.flat_map(|block| &mut block.stretches).for_each(change);
 }

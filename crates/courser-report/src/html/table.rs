@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::grid::{Apart, Grid, Slot};
-use crate::standing::Told;
+use crate::standing::CellValue;
 
 /// A table in the published layout, ours first.
 pub(super) fn table(grid: &Grid) -> Markup {
@@ -43,8 +43,8 @@ fn cell(slots: &[Slot]) -> Markup {
 /// A figure and how far it may be off: below it where it stands alone, beside it where there are several.
 fn figure(slot: &Slot, is_alone: bool) -> Markup {
     let class = match slot.told {
-        Told::Value(_) => "figure",
-        Told::Failed(_) => "figure failed",
+        CellValue::Value(_) => "figure",
+        CellValue::Failed(_) => "figure failed",
         _ => "figure absent",
     };
     html! {

@@ -1,10 +1,10 @@
 //! What one block says.
 
 use courser_record::Lab;
-use courser_record::lab::{Block, Case, Cell, Measure, Stretch, Value};
+use courser_record::lab::{Block, Case, Cell, Measure, Value, WindowResult};
 
 use super::estimate::{Kind, Spread};
-use super::{Wanted, stairs};
+use super::{FigureSpec, stairs};
 use crate::figure::exact;
 
 /// What a block says about a figure.
@@ -38,7 +38,7 @@ impl Read {
 }
 
 /// What a block says about a figure.
-pub(super) fn read(lab: &Lab, cell: &Cell, block: &Block, wanted: &Wanted) -> Read {
+pub(super) fn read(lab: &Lab, cell: &Cell, block: &Block, wanted: &FigureSpec) -> Read {
     let Some(case) = lab.case(&cell.case) else { return Read::Absent };
     if let Some(rule) = stairs::Rule::of(wanted.value) {
         return stairs::highest(block, rule);
@@ -52,15 +52,15 @@ pub(super) fn read(lab: &Lab, cell: &Cell, block: &Block, wanted: &Wanted) -> Re
 }
 
 /// The steps of a staircase, without the short saturation before them.
-pub(crate) fn steps(block: &Block) -> Vec<&Stretch> {
+pub(crate) fn steps(block: &Block) -> Vec<&WindowResult> {
     let mut steps: Vec<_> = block.stretches.iter().filter(|stretch| stretch.offered_tps.is_some()).collect();
     steps.sort_by(|a, b| a.offered_tps.unwrap_or(0.0).total_cmp(&b.offered_tps.unwrap_or(0.0)));
     steps
 }
 
 /// The stretches that a figure is about: of clients those of one kind, of a staircase the saturation before it.
-fn chosen<'a>(case: &Case, block: &'a Block, wanted: &Wanted) -> Vec<&'a Stretch> {
-    let is_it = |stretch: &&Stretch| match case.measure {
+fn chosen<'a>(case: &Case, block: &'a Block, wanted: &FigureSpec) -> Vec<&'a WindowResult> {
+    let is_it = |stretch: &&WindowResult| match case.measure {
         Measure::Clients => wanted.client.as_ref().is_none_or(|client| *client == stretch.label),
         Measure::Staircase => stretch.offered_tps.is_none(),
         _ => true,
@@ -80,7 +80,7 @@ fn figure(block: &Block, name: Option<&str>) -> Read {
 }
 
 /// Response times: of a staircase those of the highest step that keeps the rule.
-fn response(case: &Case, block: &Block, wanted: &Wanted) -> Read {
+fn response(case: &Case, block: &Block, wanted: &FigureSpec) -> Read {
     let chosen = match case.measure {
         Measure::Staircase => stairs::best(block).into_iter().collect(),
         _ => chosen(case, block, wanted),
@@ -104,7 +104,7 @@ fn response(case: &Case, block: &Block, wanted: &Wanted) -> Read {
     })
 }
 
-fn rate(case: &Case, cell: &Cell, block: &Block, wanted: &Wanted) -> Read {
+fn rate(case: &Case, cell: &Cell, block: &Block, wanted: &FigureSpec) -> Read {
     let chosen = chosen(case, block, wanted);
     if let Some(reason) = withheld(&chosen) {
         return Read::Withheld(reason);
@@ -118,7 +118,7 @@ fn rate(case: &Case, cell: &Cell, block: &Block, wanted: &Wanted) -> Read {
     })
 }
 
-fn withheld(stretches: &[&Stretch]) -> Option<String> {
+fn withheld(stretches: &[&WindowResult]) -> Option<String> {
     stretches.iter().find_map(|stretch| stretch.withheld.clone())
 }
 
@@ -177,11 +177,11 @@ pub(crate) struct Sum {
 }
 
 impl Sum {
-    pub(crate) fn of(stretches: &[&Stretch]) -> Self {
-        let total = |of: fn(&Stretch) -> u64| {
+    pub(crate) fn of(stretches: &[&WindowResult]) -> Self {
+        let total = |of: fn(&WindowResult) -> u64| {
             stretches.iter().fold(0_u64, |sum, stretch| sum.saturating_add(of(stretch)))
         };
-        let known = |of: fn(&Stretch) -> Option<u64>| {
+        let known = |of: fn(&WindowResult) -> Option<u64>| {
             let all: Option<Vec<u64>> = stretches.iter().map(|stretch| of(stretch)).collect();
             all.filter(|all| !all.is_empty()).map(|all| all.into_iter().map(exact).sum::<f64>())
         };

@@ -8,7 +8,7 @@ use courser_stats::{holm, paired_at};
 
 use super::blocks::{self, Read};
 use super::estimate::Estimate;
-use super::{Told, Wanted, cells, clients, distinct, told};
+use super::{CellValue, FigureSpec, cells, clients, distinct, told};
 use crate::figure::exact;
 
 /// The error that all comparisons of a ranking share.
@@ -26,7 +26,7 @@ pub struct Ranking {
     /// What it goes by.
     pub basis: Basis,
     /// Those that have a figure, the best first.
-    pub places: Vec<Place>,
+    pub places: Vec<RankedTarget>,
     /// Every two of them, the better ones first.
     pub pairs: Vec<Pair>,
     /// Those that have none.
@@ -54,7 +54,7 @@ pub struct Basis {
 
 /// A target and its figure.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Place {
+pub struct RankedTarget {
     /// [`courser_record::lab::TargetNotes::name`].
     pub target: String,
     /// The figure.
@@ -67,7 +67,7 @@ pub struct Absent {
     /// Its name.
     pub target: String,
     /// What there is instead.
-    pub told: Told,
+    pub told: CellValue,
 }
 
 /// Two targets.
@@ -126,11 +126,11 @@ pub fn rankings(lab: &Lab) -> Vec<Ranking> {
 pub fn ranking(lab: &Lab, case: &Case, client: Option<String>, lane: &str) -> Option<Ranking> {
     let cells = comparable(lab, case, lane);
     let basis = basis(lab, case, client.as_deref(), &cells);
-    let wanted = Wanted { client: client.clone(), ..basis.value.into() };
+    let wanted = FigureSpec { client: client.clone(), ..basis.value.into() };
     let (mut places, mut absent) = (Vec::new(), Vec::new());
     for cell in cells {
         match told(lab, cell, &wanted) {
-            Told::Value(estimate) => places.push((cell, estimate)),
+            CellValue::Value(estimate) => places.push((cell, estimate)),
             told => absent.push(Absent { target: cell.target.clone(), told }),
         }
     }
@@ -140,7 +140,7 @@ pub fn ranking(lab: &Lab, case: &Case, client: Option<String>, lane: &str) -> Op
     let better = |a: f64, b: f64| if is_cost(basis.value) { a.total_cmp(&b) } else { b.total_cmp(&a) };
     places.sort_by(|a, b| better(a.1.value, b.1.value));
     let pairs = pairs(lab, &places.iter().map(|(cell, _)| *cell).collect::<Vec<_>>(), &wanted);
-    let place = |(cell, estimate): (&Cell, Estimate)| Place { target: cell.target.clone(), estimate };
+    let place = |(cell, estimate): (&Cell, Estimate)| RankedTarget { target: cell.target.clone(), estimate };
     let places = places.into_iter().map(place).collect();
     Some(Ranking { case: case.id.clone(), client, lane: lane.to_owned(), basis, places, pairs, absent })
 }
@@ -178,13 +178,13 @@ fn basis(lab: &Lab, case: &Case, client: Option<&str>, cells: &[&Cell]) -> Basis
         Measure::Rate => return Basis { value: Value::Cpu, instead_of_rate: None },
         _ => Value::Tps,
     };
-    let wanted = |value: Value| Wanted { client: client.map(str::to_owned), ..value.into() };
+    let wanted = |value: Value| FigureSpec { client: client.map(str::to_owned), ..value.into() };
     let done = || cells.iter().filter(|cell| cell.state == CellState::Done || !cell.blocks.is_empty());
     let withheld = done().find_map(|cell| match told(lab, cell, &wanted(rate)) {
-        Told::Withheld { reason, .. } => Some(format!("of {}: {reason}", cell.target)),
+        CellValue::Withheld { reason, .. } => Some(format!("of {}: {reason}", cell.target)),
         _ => None,
     });
-    let has_cpu = |cell: &&&Cell| matches!(told(lab, cell, &wanted(Value::Cpu)), Told::Value(_));
+    let has_cpu = |cell: &&&Cell| matches!(told(lab, cell, &wanted(Value::Cpu)), CellValue::Value(_));
     let usable = done().filter(has_cpu).count() > 1;
     match withheld.filter(|_| usable) {
         Some(reason) => Basis { value: Value::Cpu, instead_of_rate: Some(reason) },
@@ -193,7 +193,7 @@ fn basis(lab: &Lab, case: &Case, client: Option<&str>, cells: &[&Cell]) -> Basis
 }
 
 /// Every two: the first of them is the better one, by the medians.
-fn pairs(lab: &Lab, cells: &[&Cell], wanted: &Wanted) -> Vec<Pair> {
+fn pairs(lab: &Lab, cells: &[&Cell], wanted: &FigureSpec) -> Vec<Pair> {
     let series: Vec<_> = cells.iter().map(|cell| by_round(lab, cell, wanted)).collect();
     let both = |first: usize, second: usize| {
         let (a, b) = joined(&series[first], &series[second]);
@@ -240,7 +240,7 @@ fn judged((a, b): &(Vec<f64>, Vec<f64>), error: f64, is_different: bool) -> (Out
 }
 
 /// The value of each round: the geometric mean where a round has several blocks.
-pub fn by_round(lab: &Lab, cell: &Cell, wanted: &Wanted) -> BTreeMap<u32, f64> {
+pub fn by_round(lab: &Lab, cell: &Cell, wanted: &FigureSpec) -> BTreeMap<u32, f64> {
     let mut logs: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for block in &cell.blocks {
         if let Read::Value { value, .. } = blocks::read(lab, cell, block, wanted)

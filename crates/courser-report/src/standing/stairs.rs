@@ -1,6 +1,6 @@
 //! How high a staircase goes under a rule.
 
-use courser_record::lab::{Block, Stretch, Value};
+use courser_record::lab::{Block, Value, WindowResult};
 
 use super::blocks::{Read, steps};
 use super::estimate::Kind;
@@ -31,7 +31,7 @@ impl Rule {
         })
     }
 
-    fn holds(&self, step: &Stretch) -> bool {
+    fn holds(&self, step: &WindowResult) -> bool {
         let mean = step.response.summary().mean_us;
         let quick = self.mean_us.is_none_or(|limit| mean.is_some_and(|mean| mean < limit));
         let loss = exact(step.failed) / exact(step.attempted.max(1));
@@ -48,7 +48,7 @@ impl Rule {
 /// The highest rate of successes under a rule. At least that where nothing was seen to break it higher up.
 pub(super) fn highest(block: &Block, rule: Rule) -> Read {
     let steps = steps(block);
-    let usable: Vec<&Stretch> = steps.iter().copied().filter(|step| step.withheld.is_none()).collect();
+    let usable: Vec<&WindowResult> = steps.iter().copied().filter(|step| step.withheld.is_none()).collect();
     let Some(best) = highest_of(&usable, rule) else {
         let reason = steps.iter().find_map(|step| step.withheld.clone());
         return match reason {
@@ -70,30 +70,30 @@ pub(super) fn highest(block: &Block, rule: Rule) -> Read {
 }
 
 /// The highest step that keeps the rule of 2011, else the lowest of all.
-pub(super) fn best(block: &Block) -> Option<&Stretch> {
+pub(super) fn best(block: &Block) -> Option<&WindowResult> {
     let steps = steps(block);
     highest_of(&steps, Rule::BERNAT).or_else(|| steps.first().copied())
 }
 
-fn highest_of<'a>(steps: &[&'a Stretch], rule: Rule) -> Option<&'a Stretch> {
+fn highest_of<'a>(steps: &[&'a WindowResult], rule: Rule) -> Option<&'a WindowResult> {
     let kept = steps.iter().copied().filter(|step| rule.holds(step));
     kept.max_by(|a, b| rate(a).total_cmp(&rate(b)))
 }
 
-fn seen_up_to(steps: &[&Stretch], best: &Stretch) -> u64 {
+fn seen_up_to(steps: &[&WindowResult], best: &WindowResult) -> u64 {
     let below = steps.iter().filter(|step| step.offered_tps <= best.offered_tps);
     below.fold(0_u64, |sum, step| sum.saturating_add(step.attempted))
 }
 
-fn gives_way(step: &Stretch, rule: Rule) -> bool {
+fn gives_way(step: &WindowResult, rule: Rule) -> bool {
     !rule.holds(step) || falls_short(step)
 }
 
 /// As RFC 9411, section 7, judges a rate: more than 5 % below what was offered.
-fn falls_short(step: &Stretch) -> bool {
+fn falls_short(step: &WindowResult) -> bool {
     step.offered_tps.is_some_and(|offered| rate(step) < 0.95 * offered)
 }
 
-fn rate(step: &Stretch) -> f64 {
+fn rate(step: &WindowResult) -> f64 {
     exact(step.succeeded) * 1e6 / exact(step.window_us.max(1))
 }

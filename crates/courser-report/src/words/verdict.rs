@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use courser_record::Lab;
-use courser_record::lab::{CellState, Lane, Measure};
+use courser_record::lab::{CellState, Era, Measure};
 
 use super::order;
 use crate::standing::{Outcome, Ranking, rankings};
@@ -43,7 +43,7 @@ fn nothing(lab: &Lab) -> String {
 
 /// The rankings of a lane of cases and a lane of targets.
 struct Group<'a> {
-    cases: Lane,
+    cases: Era,
     targets: String,
     rankings: Vec<&'a Ranking>,
 }
@@ -51,7 +51,7 @@ struct Group<'a> {
 fn groups<'a>(lab: &Lab, rankings: &'a [Ranking]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     for ranking in rankings {
-        let cases = lab.case(&ranking.case).map_or(Lane::Modern, |case| case.lane);
+        let cases = lab.case(&ranking.case).map_or(Era::Modern, |case| case.lane);
         match groups.iter_mut().find(|group| group.cases == cases && group.targets == ranking.lane) {
             Some(group) => group.rankings.push(ranking),
             None => groups.push(Group { cases, targets: ranking.lane.clone(), rankings: vec![ranking] }),

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use courser_record::lab::{
-    Block, Case, Cell, CellState, Chart, ChartKind, CoreRole, Drift, Figure, File, LAB_FORMAT, LAB_VERSION,
-    Lane, LeftOut, Limit, LimitPart, Measure, Profile, Published, PublishedRow, Second, Stretch, SuiteNotes,
-    Symbol, Table, TargetNotes, Tuning, Value, Verified,
+    Block, Case, Cell, CellState, Chart, ChartKind, CoreRole, Drift, Era, Figure, File, LAB_FORMAT,
+    LAB_VERSION, LeftOut, Limit, LimitPart, Measure, Profile, Published, PublishedRow, SuiteNotes, Symbol,
+    Table, TargetNotes, Tuning, Value, Verified, WindowResult, WindowSecond,
 };
 use courser_record::record::Tool;
 use courser_record::{Finding, Lab, Machine, Severity};
@@ -22,36 +22,36 @@ pub(crate) fn capacity() -> Lab {
         case(
             "tls13-ecdsa",
             "TLS 1.3, ECDSA P-256",
-            Lane::Modern,
+            Era::Modern,
             Measure::Saturation,
             &[("key", "P-256"), ("object", "1 KB")],
         ),
         case(
             "tls13-rsa",
             "TLS 1.3, RSA-2048",
-            Lane::Modern,
+            Era::Modern,
             Measure::Saturation,
             &[("key", "RSA-2048"), ("object", "1 KB")],
         ),
         case(
             "big",
             "TLS 1.3, ECDSA P-256, 64 KB",
-            Lane::Modern,
+            Era::Modern,
             Measure::Saturation,
             &[("key", "P-256"), ("object", "64 KB")],
         ),
         case(
             "stairs",
             "Staircase, ECDSA P-256",
-            Lane::Modern,
+            Era::Modern,
             Measure::Staircase,
             &[("key", "P-256"), ("object", "1 KB")],
         ),
-        case("clients", "Clients of two kinds", Lane::Modern, Measure::Clients, &[]),
+        case("clients", "Clients of two kinds", Era::Modern, Measure::Clients, &[]),
         case(
             "rsa1024",
             "RSA-1024, as published",
-            Lane::Historic,
+            Era::Historic,
             Measure::Saturation,
             &[("key", "RSA-1024"), ("object", "1 KB")],
         ),
@@ -77,7 +77,7 @@ pub(crate) fn capacity() -> Lab {
 /// Figures of libraries without a network.
 pub(crate) fn primitives() -> Lab {
     let algorithm = |name: &str, lane| case(name, name, lane, Measure::InProcess, &[("kind", "throughput")]);
-    let cases = vec![algorithm("aes-128-gcm", Lane::Modern), algorithm("md2", Lane::Historic)];
+    let cases = vec![algorithm("aes-128-gcm", Era::Modern), algorithm("md2", Era::Historic)];
     let figure = |name: &str, value: f64| Figure {
         name: name.to_owned(),
         unit: "1000 bytes/s".to_owned(),
@@ -90,9 +90,9 @@ pub(crate) fn primitives() -> Lab {
         target: target.to_owned(),
         state: CellState::Done,
         blocks: vec![Block {
-            stretches: vec![Stretch {
+            stretches: vec![WindowResult {
                 figures: vec![figure("8", 91_000.0 * factor), figure("1024", 2_400_000.0 * factor)],
-                ..Stretch::default()
+                ..WindowResult::default()
             }],
             ..Block::default()
         }],
@@ -244,7 +244,7 @@ fn withhold(cell: &mut Cell) {
     }
 }
 
-fn case(id: &str, title: &str, lane: Lane, measure: Measure, dimensions: &[(&str, &str)]) -> Case {
+fn case(id: &str, title: &str, lane: Era, measure: Measure, dimensions: &[(&str, &str)]) -> Case {
     let part = LimitPart { name: "ECDSA P-256 sign".to_owned(), times: 0.25, us: 48.0 };
     Case {
         id: id.to_owned(),
@@ -323,7 +323,7 @@ fn block(case: &Case, slow: f64, round: u32) -> Block {
 }
 
 /// Saturation first, then more and more until it gives way.
-fn step_of_stairs(step: u32, slow: f64) -> Stretch {
+fn step_of_stairs(step: u32, slow: f64) -> WindowResult {
     let capacity = 6000.0 / slow;
     if step == 0 {
         return stretch("saturation", capacity, 900.0, 120.0 * slow, 2_000_000);
@@ -343,11 +343,11 @@ fn step_of_stairs(step: u32, slow: f64) -> Stretch {
     stretch
 }
 
-fn stretch(label: &str, tps: f64, response_us: f64, cpu_us: f64, window_us: u64) -> Stretch {
+fn stretch(label: &str, tps: f64, response_us: f64, cpu_us: f64, window_us: u64) -> WindowResult {
     #[allow(clippy::cast_precision_loss, reason = "seconds")]
     let seconds = window_us as f64 / 1e6;
     let succeeded = whole(tps * seconds);
-    let second = |at| Second {
+    let second = |at| WindowSecond {
         at,
         attempted: whole(tps),
         succeeded: whole(tps),
@@ -358,7 +358,7 @@ fn stretch(label: &str, tps: f64, response_us: f64, cpu_us: f64, window_us: u64)
     for index in 1..=succeeded.min(2000) {
         response.record(Duration::from_micros(whole(response_us * 0.7) + 300 * (2000 / index)));
     }
-    Stretch {
+    WindowResult {
         label: label.to_owned(),
         window_us,
         attempted: succeeded,
@@ -373,7 +373,7 @@ fn stretch(label: &str, tps: f64, response_us: f64, cpu_us: f64, window_us: u64)
         target_idle: Some(0.01),
         generator_busy: Some(0.7),
         seconds: (0..window_us / 1_000_000).map(second).collect(),
-        ..Stretch::default()
+        ..WindowResult::default()
     }
 }
 
@@ -498,7 +498,7 @@ fn charts() -> Vec<Chart> {
 }
 
 /// As if a stretch had been so much of its length.
-pub(crate) fn seconds_of(stretch: &mut Stretch, part: f64) {
+pub(crate) fn seconds_of(stretch: &mut WindowResult, part: f64) {
     #[allow(clippy::cast_precision_loss, reason = "a few seconds, a few thousand transactions")]
     let less = |count: u64| whole(count as f64 * part);
     stretch.window_us = less(stretch.window_us);

@@ -2,7 +2,7 @@
 
 use courser_record::Lab;
 use courser_record::lab::Value;
-use courser_report::standing::{Kind, Outcome, Ranking, Told, rankings, told_of};
+use courser_report::standing::{CellValue, Kind, Outcome, Ranking, rankings, told_of};
 
 use crate::labs::{capacity, seconds_of};
 
@@ -30,7 +30,8 @@ fn withheld_rates_rank_nobody() {
     assert_eq!(ranking.basis.value, Value::Cpu);
     assert!(ranking.basis.instead_of_rate.as_ref().unwrap().contains("client-bound"));
     assert_eq!(ranking.places[0].target, "courser", "less processor time is better");
-    let Told::Withheld { computed: Some(computed), .. } = told_of(&lab, "big", "courser", &Value::Tps.into())
+    let CellValue::Withheld { computed: Some(computed), .. } =
+        told_of(&lab, "big", "courser", &Value::Tps.into())
     else {
         panic!("the rate is withheld");
     };
@@ -47,12 +48,12 @@ fn a_rate_of_half_of_the_blocks_is_a_rate_and_of_fewer_is_none() {
     };
     (0..3).for_each(|index| spoil(index, cell));
     let seen = told_of(&lab, "tls13-ecdsa", "courser", &Value::Tps.into());
-    assert!(matches!(&seen, Told::Value(found) if (found.blocks, found.of) == (3, 6)), "{seen:?}");
+    assert!(matches!(&seen, CellValue::Value(found) if (found.blocks, found.of) == (3, 6)), "{seen:?}");
     let cell =
         lab.cells.iter_mut().find(|cell| cell.case == "tls13-ecdsa" && cell.target == "courser").unwrap();
     spoil(3, cell);
     let seen = told_of(&lab, "tls13-ecdsa", "courser", &Value::Tps.into());
-    assert!(matches!(seen, Told::Withheld { .. }), "{seen:?}");
+    assert!(matches!(seen, CellValue::Withheld { .. }), "{seen:?}");
 }
 
 #[test]
@@ -66,11 +67,11 @@ fn one_round_tells_nothing() {
 fn a_staircase_that_never_gave_way_says_at_least() {
     let mut lab = capacity();
     let told = told_of(&lab, "stairs", "courser", &Value::MaxTps.into());
-    assert!(matches!(&told, Told::Value(found) if found.kind == Kind::Measured), "{told:?}");
+    assert!(matches!(&told, CellValue::Value(found) if found.kind == Kind::Measured), "{told:?}");
     let cell = lab.cells.iter_mut().find(|cell| cell.case == "stairs" && cell.target == "courser").unwrap();
     cell.blocks[0].stretches.truncate(5);
     let told = told_of(&lab, "stairs", "courser", &Value::MaxTps.into());
-    assert!(matches!(&told, Told::Value(found) if found.kind == Kind::AtLeast), "{told:?}");
+    assert!(matches!(&told, CellValue::Value(found) if found.kind == Kind::AtLeast), "{told:?}");
 }
 
 #[test]
@@ -83,7 +84,7 @@ fn a_loss_limit_that_too_few_transactions_support_is_withheld() {
     }
     let told = told_of(&lab, "stairs", "courser", &Value::MaxTpsLoss.into());
     assert!(
-        matches!(&told, Told::Withheld { reason, computed: None } if reason.contains("30,000")),
+        matches!(&told, CellValue::Withheld { reason, computed: None } if reason.contains("30,000")),
         "{told:?}"
     );
 }

@@ -4,7 +4,7 @@ use crate::{Lifespan, State};
 
 /// Where a session was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum Provenance {
     /// By a full handshake on this host.
     Local,
     /// On another host of the fleet.
@@ -44,5 +44,5 @@ pub struct Stored {
     /// Its original lifespan.
     pub lifespan: Lifespan,
     /// Where it was made.
-    pub origin: Origin,
+    pub origin: Provenance,
 }

@@ -1,8 +1,8 @@
 //! What the cache knows of one session. May not know where it lies.
 
 use super::slab::Node;
-use super::{Origin, Stored};
-use crate::{Lifespan, Miss, PolicyHash, SessionId, SharedSession, State, UnixSeconds};
+use super::{Provenance, Stored};
+use crate::{Lifespan, PolicyHash, ResumptionFailure, SessionId, SharedSession, State, UnixSeconds};
 
 /// A session as the cache holds it, or the tombstone of one.
 pub(super) struct Entry {
@@ -10,7 +10,7 @@ pub(super) struct Entry {
     pub(super) hash: u32,
     pub(super) policy: PolicyHash,
     pub(super) lifespan: Lifespan,
-    pub(super) origin: Origin,
+    pub(super) origin: Provenance,
     /// None in a tombstone.
     pub(super) state: Option<State>,
 }
@@ -23,7 +23,7 @@ impl Entry {
     }
 
     pub(super) fn is_expired(&self, now: UnixSeconds) -> bool {
-        self.lifespan.check(now) == Err(Miss::Expired)
+        self.lifespan.check(now) == Err(ResumptionFailure::Expired)
     }
 
     /// The session as it travels, if it lives.
@@ -38,11 +38,15 @@ impl Entry {
     }
 
     /// The session, if it may be resumed under `policy`.
-    pub(super) fn resumable(&self, policy: &PolicyHash, now: UnixSeconds) -> Result<Stored, Miss> {
-        let state = self.state.as_ref().ok_or(Miss::Deleted)?;
+    pub(super) fn resumable(
+        &self,
+        policy: &PolicyHash,
+        now: UnixSeconds,
+    ) -> Result<Stored, ResumptionFailure> {
+        let state = self.state.as_ref().ok_or(ResumptionFailure::Deleted)?;
         self.lifespan.check(now)?;
         if self.policy != *policy {
-            return Err(Miss::OtherPolicy);
+            return Err(ResumptionFailure::OtherPolicy);
         }
         Ok(Stored { state: state.clone(), lifespan: self.lifespan, origin: self.origin })
     }
@@ -61,7 +65,7 @@ pub(super) enum Segment {
     Buried,
 }
 
-impl Origin {
+impl Provenance {
     pub(super) fn segment(self) -> Segment {
         match self {
             Self::Local => Segment::Fresh,

@@ -12,8 +12,8 @@ use super::index::Index;
 use super::list::List;
 use super::slab::{NIL, Node, Slab, Slot};
 use super::stats::Stats;
-use super::{Origin, Put, Stored};
-use crate::{Miss, PolicyHash, SessionId, SharedSession, UnixSeconds};
+use super::{Provenance, Put, Stored};
+use crate::{PolicyHash, ResumptionFailure, SessionId, SharedSession, UnixSeconds};
 pub(super) use export::Batch;
 
 pub(super) struct Shard {
@@ -74,7 +74,7 @@ impl Shard {
         }
         self.sweep(SWEEP_PER_PUT, now);
         let replaced = match self.find_unexpired(entry.hash, &entry.id, now) {
-            Ok(slot) if entry.origin == Origin::Remote => return self.refusal(slot),
+            Ok(slot) if entry.origin == Provenance::Remote => return self.refusal(slot),
             Ok(slot) => self.remove(slot).session_segment(),
             Err(_) => None,
         };
@@ -99,7 +99,7 @@ impl Shard {
         id: &SessionId,
         policy: &PolicyHash,
         now: UnixSeconds,
-    ) -> Result<Stored, Miss> {
+    ) -> Result<Stored, ResumptionFailure> {
         let (slot, stored) = self.look_up(hash, id, policy, now)?;
         self.promote(slot);
         Ok(stored)
@@ -111,7 +111,7 @@ impl Shard {
         id: &SessionId,
         policy: &PolicyHash,
         now: UnixSeconds,
-    ) -> Result<Stored, Miss> {
+    ) -> Result<Stored, ResumptionFailure> {
         let (slot, stored) = self.look_up(hash, id, policy, now)?;
         self.counts.taken += 1;
         self.remove(slot);
@@ -125,11 +125,11 @@ impl Shard {
         id: &SessionId,
         policy: &PolicyHash,
         now: UnixSeconds,
-    ) -> Result<(), Miss> {
+    ) -> Result<(), ResumptionFailure> {
         let slot = self.find(hash, id)?;
         let entry = &self.slab[slot].entry;
         if entry.is_expired(now) {
-            return Err(Miss::Expired);
+            return Err(ResumptionFailure::Expired);
         }
         entry.resumable(policy, now).map(drop)
     }
@@ -197,7 +197,7 @@ impl Shard {
         id: &SessionId,
         policy: &PolicyHash,
         now: UnixSeconds,
-    ) -> Result<(Slot, Stored), Miss> {
+    ) -> Result<(Slot, Stored), ResumptionFailure> {
         let found = self
             .find_unexpired(hash, id, now)
             .and_then(|slot| Ok((slot, self.slab[slot].entry.resumable(policy, now)?)));
@@ -211,17 +211,24 @@ impl Shard {
     /// Finds a session or a tombstone that has not expired; removes it if it has.
     ///
     /// One that is not yet valid was valid when it was put: the clock went back, and may come forward again.
-    fn find_unexpired(&mut self, hash: u32, id: &SessionId, now: UnixSeconds) -> Result<Slot, Miss> {
+    fn find_unexpired(
+        &mut self,
+        hash: u32,
+        id: &SessionId,
+        now: UnixSeconds,
+    ) -> Result<Slot, ResumptionFailure> {
         let slot = self.find(hash, id)?;
         if self.slab[slot].entry.is_expired(now) {
             self.expire(slot);
-            return Err(Miss::Expired);
+            return Err(ResumptionFailure::Expired);
         }
         Ok(slot)
     }
 
-    fn find(&self, hash: u32, id: &SessionId) -> Result<Slot, Miss> {
-        let missing = || if self.evicted.contains(hash) { Miss::Evicted } else { Miss::NotFound };
+    fn find(&self, hash: u32, id: &SessionId) -> Result<Slot, ResumptionFailure> {
+        let missing = || {
+            if self.evicted.contains(hash) { ResumptionFailure::Evicted } else { ResumptionFailure::NotFound }
+        };
         self.index.find(&self.slab, hash, id).ok_or_else(missing)
     }
 

@@ -1,7 +1,7 @@
 //! What the cache counts. May not name a session.
 
-use super::Origin;
-use crate::Miss;
+use super::Provenance;
+use crate::ResumptionFailure;
 
 /// Counters since the start, and what is held now.
 ///
@@ -73,31 +73,31 @@ impl Stats {
         self.evicted_tombstones += other.evicted_tombstones;
     }
 
-    pub(super) fn count_hit(&mut self, origin: Origin) {
+    pub(super) fn count_hit(&mut self, origin: Provenance) {
         self.hits += 1;
-        self.hits_remote += u64::from(origin == Origin::Remote);
+        self.hits_remote += u64::from(origin == Provenance::Remote);
     }
 }
 
 /// How often each [`Miss`] occurred.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MissCounts([u64; Miss::ALL.len()]);
+pub struct MissCounts([u64; ResumptionFailure::ALL.len()]);
 
 impl MissCounts {
     /// Counts one more.
-    pub fn count(&mut self, miss: Miss) {
+    pub fn count(&mut self, miss: ResumptionFailure) {
         self.0[miss as usize] += 1;
     }
 
     /// How often `miss` occurred.
     #[must_use]
-    pub fn of(&self, miss: Miss) -> u64 {
+    pub fn of(&self, miss: ResumptionFailure) -> u64 {
         self.0[miss as usize]
     }
 
     /// Every reason with its count.
-    pub fn iter(&self) -> impl Iterator<Item = (Miss, u64)> {
-        Miss::ALL.into_iter().zip(self.0)
+    pub fn iter(&self) -> impl Iterator<Item = (ResumptionFailure, u64)> {
+        ResumptionFailure::ALL.into_iter().zip(self.0)
     }
 
     /// All misses.

@@ -15,7 +15,7 @@
 //! (1), ID, created (8), expires (8), length of the state (2), state.
 
 use super::message::{Draft, Kind};
-use super::{Boot, MemberId, MemberName};
+use super::{Incarnation, MemberId, MemberName};
 use crate::{Lifespan, PolicyHash, SessionId, SharedSession, State, UnixSeconds};
 
 /// What a message says.
@@ -61,7 +61,7 @@ pub(super) struct Heartbeat {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Proof {
     /// Whom the message is for.
-    pub(super) to: (MemberId, Boot),
+    pub(super) to: (MemberId, Incarnation),
     pub(super) bytes: [u8; 32],
     /// The number of the last message to all that its sender had sent before: those up to it are of the past.
     pub(super) last_to_all: u64,
@@ -234,7 +234,7 @@ fn burial(bytes: &mut &[u8]) -> Option<(SessionId, UnixSeconds)> {
 }
 
 fn proof(bytes: &mut &[u8]) -> Option<Proof> {
-    let to = (MemberId(array(bytes)?), Boot(array(bytes)?));
+    let to = (MemberId(array(bytes)?), Incarnation(array(bytes)?));
     Some(Proof { to, bytes: array(bytes)?, last_to_all: number(bytes)? })
 }
 

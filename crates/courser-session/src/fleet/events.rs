@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use super::outbox::Sealed;
-use super::peers::{Peer, Peers, Told};
+use super::peers::{LastReported, Peer, Peers};
 use super::status::label;
 use super::{Destination, Direction, Event, Passed, PeerChange, PeerStatus, Refusal};
 use crate::SessionId;
@@ -89,7 +89,7 @@ pub(super) struct Seen {
     pub(super) items: u64,
 }
 
-fn clock_change(peer: &Peer, telling: Told) -> PeerChange {
+fn clock_change(peer: &Peer, telling: LastReported) -> PeerChange {
     match telling.is_clock_off {
         true => PeerChange::ClockOff { ahead_ms: peer.lateness.clock_ahead_ms() },
         false => PeerChange::ClockRight,
@@ -99,7 +99,7 @@ fn clock_change(peer: &Peer, telling: Told) -> PeerChange {
 impl Peer {
     pub(super) fn status(&self, mono: u64) -> PeerStatus {
         let heartbeat = self.heartbeat.as_ref();
-        let Told { is_silent, is_clock_off } = self.telling(mono);
+        let LastReported { is_silent, is_clock_off } = self.telling(mono);
         PeerStatus {
             name: self.name().map(ToString::to_string),
             id: self.id,

@@ -65,9 +65,9 @@ pub struct MemberId(pub [u8; 8]);
 /// One start of a member: when (milliseconds, 8 bytes big endian), then 8 random bytes. A later start compares greater.
 /// Shown in hexadecimal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Boot(pub [u8; 16]);
+pub struct Incarnation(pub [u8; 16]);
 
-impl Boot {
+impl Incarnation {
     /// A start at `started`. With random bytes no two starts are alike, even of a host whose clock jumps back.
     #[must_use]
     pub fn new(started: UnixMillis, random: [u8; 8]) -> Self {
@@ -104,13 +104,13 @@ impl fmt::Debug for MemberId {
     }
 }
 
-impl fmt::Display for Boot {
+impl fmt::Display for Incarnation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
-impl fmt::Debug for Boot {
+impl fmt::Debug for Incarnation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Boot({self})")
     }
@@ -137,8 +137,8 @@ mod tests {
 
     #[test]
     fn later_starts_compare_greater_and_know_their_time() {
-        let boots =
-            [(1, [9; 8]), (2, [0; 8]), (2, [1; 8])].map(|(at, random)| Boot::new(UnixMillis(at), random));
+        let boots = [(1, [9; 8]), (2, [0; 8]), (2, [1; 8])]
+            .map(|(at, random)| Incarnation::new(UnixMillis(at), random));
         assert!(boots[0] < boots[1] && boots[1] < boots[2]);
         assert_eq!(boots[1].started(), UnixMillis(2));
         assert_eq!(boots[2].halves(), [2, 0x0101_0101_0101_0101]);

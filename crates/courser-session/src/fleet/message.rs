@@ -26,7 +26,7 @@ use std::net::SocketAddr;
 
 use zeroize::Zeroizing;
 
-use super::{Boot, Destination, MemberId, Refusal};
+use super::{Destination, Incarnation, MemberId, Refusal};
 use crate::FleetId;
 
 /// What stands in front of a message, before anything of it is believed.
@@ -37,7 +37,7 @@ pub(super) struct Header {
     pub(super) fleet: FleetId,
     pub(super) epoch: u64,
     pub(super) sender: MemberId,
-    pub(super) boot: Boot,
+    pub(super) boot: Incarnation,
     pub(super) sequence: Sequence,
 }
 
@@ -60,7 +60,7 @@ impl Header {
             fleet: FleetId::from_bytes(take(&mut rest)?),
             epoch: u64::from_be_bytes(take(&mut rest)?),
             sender: MemberId(take(&mut rest)?),
-            boot: Boot(take(&mut rest)?),
+            boot: Incarnation(take(&mut rest)?),
             sequence: Sequence(u64::from_be_bytes(take(&mut rest)?)),
         })
     }
@@ -264,7 +264,7 @@ mod tests {
             fleet: FleetId::from_bytes([1; 8]),
             epoch: 2,
             sender: MemberId([3; 8]),
-            boot: Boot([4; 16]),
+            boot: Incarnation([4; 16]),
             sequence: Sequence::new(5, true),
         }
     }

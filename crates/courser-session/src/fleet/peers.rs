@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use super::content::Heartbeat;
 use super::message::{Header, Sequence, To};
 use super::proof::Life;
-use super::window::Window;
-use super::{Boot, Bucket, MemberId, MemberName, Now, PeerChange, Rate, Refusal};
+use super::window::ReplayWindow;
+use super::{Bucket, Incarnation, MemberId, MemberName, Now, PeerChange, Rate, Refusal};
 
 /// The most peers that a member has: as many as a word has bits, for sets of them.
 pub const MAX_PEERS: usize = 64;
@@ -20,7 +20,7 @@ pub(super) struct Peers(Vec<Peer>);
 pub(super) struct Peer {
     pub(super) id: MemberId,
     /// The start of it that has proven to live last.
-    pub(super) boot: Boot,
+    pub(super) boot: Incarnation,
     pub(super) address: SocketAddr,
     /// From the first heartbeat on.
     pub(super) heartbeat: Option<Heartbeat>,
@@ -34,16 +34,16 @@ pub(super) struct Peer {
     /// Of its messages, authentic and new ones alone.
     messages: Bucket,
     /// What was last told of it.
-    pub(super) told: Told,
+    pub(super) told: LastReported,
     /// That it came, which is told when it has said its name.
     pub(super) untold: Option<PeerChange>,
-    to_all: Window,
-    to_one: Window,
+    to_all: ReplayWindow,
+    to_one: ReplayWindow,
 }
 
 /// What was last told of a peer, so that only changes are told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct LastReported {
     pub(super) is_silent: bool,
     pub(super) is_clock_off: bool,
 }
@@ -149,17 +149,17 @@ impl Peer {
             gets: Bucket::full(GETS, now.mono),
             warm_ups: Bucket::full(WARM_UPS, now.mono),
             messages: Bucket::full(super::DEFAULT_PEER_RATE, now.mono),
-            told: Told::default(),
+            told: LastReported::default(),
             untold: None,
-            to_all: Window::default(),
-            to_one: Window::default(),
+            to_all: ReplayWindow::default(),
+            to_one: ReplayWindow::default(),
         }
     }
 
     /// What it sent before its proof is of the past: new to this host perhaps, but others may have undone it since.
     pub(super) fn counts_from(&mut self, last_to_all: u64, proof: Sequence) {
-        self.to_all = Window::after(last_to_all);
-        self.to_one = Window::after(proof.number());
+        self.to_all = ReplayWindow::after(last_to_all);
+        self.to_one = ReplayWindow::after(proof.number());
     }
 
     /// Whether no message after this one has come.
@@ -212,13 +212,16 @@ impl Peer {
     }
 
     /// What is to be told of it now.
-    pub(super) fn telling(&self, mono: u64) -> Told {
-        Told { is_silent: self.silence(mono) >= SILENT_MS, is_clock_off: self.lateness.is_clock_off() }
+    pub(super) fn telling(&self, mono: u64) -> LastReported {
+        LastReported {
+            is_silent: self.silence(mono) >= SILENT_MS,
+            is_clock_off: self.lateness.is_clock_off(),
+        }
     }
 
     /// Whether it is there, and its clock is right: it can be asked for something.
     fn is_useful(&self, mono: u64) -> bool {
-        self.telling(mono) == Told::default()
+        self.telling(mono) == LastReported::default()
     }
 
     /// For how long it has not been heard, in milliseconds.

@@ -5,10 +5,10 @@ use aws_lc_rs::constant_time;
 use aws_lc_rs::hmac::{self, HMAC_SHA256};
 
 use super::content::Proof;
-use super::{Boot, Buckets, MemberId, Rate};
+use super::{Buckets, Incarnation, MemberId, Rate};
 
 /// One start of a member.
-pub(super) type Life = (MemberId, Boot);
+pub(super) type Life = (MemberId, Incarnation);
 
 /// Asks other members to prove that they live, and proves it to them.
 pub(super) struct Proofs {
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     fn life(number: u8) -> Life {
-        (MemberId([number; 8]), Boot::new(UnixMillis(1), [number; 8]))
+        (MemberId([number; 8]), Incarnation::new(UnixMillis(1), [number; 8]))
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::message::{Header, Kind, To};
 use super::peers::{Admitted, MAX_CLOCK_DIFFERENCE_MS, Peer};
 use super::warm_up::PARTS_PER_QUESTION;
 use super::{Member, Now, PeerChange, Refusal, UnixMillis};
-use crate::{Cursor, Origin, Put, SessionId, SharedSession, UnixSeconds};
+use crate::{Cursor, Provenance, Put, SessionId, SharedSession, UnixSeconds};
 
 /// A message that is authentic. Whether it is new, and its sender alive, is another question.
 struct Authentic<'a> {
@@ -218,7 +218,7 @@ impl Member {
     fn take(&mut self, session: SharedSession, now: Now) -> bool {
         let SharedSession { id, policy, lifespan, state } = session;
         let lifespan = self.keys.limit(lifespan);
-        let put = self.cache.put(&id, policy, state, lifespan, Origin::Remote, now.wall.seconds());
+        let put = self.cache.put(&id, policy, state, lifespan, Provenance::Remote, now.wall.seconds());
         let count = match put {
             Put::Stored | Put::Replaced => &mut self.received.taken,
             Put::Kept => &mut self.received.known,

@@ -12,7 +12,7 @@ use aws_lc_rs::hkdf::{HKDF_SHA256, Prk};
 use zeroize::Zeroizing;
 
 use super::message::{Draft, HEADER_LEN, Header, Sequence, TIME_LEN, To, bound_to};
-use super::{Boot, MemberId, Now, Refusal, Transmit, UnixMillis};
+use super::{Incarnation, MemberId, Now, Refusal, Transmit, UnixMillis};
 use crate::{FleetId, FleetKeys, MessageSecret, NoKey, UnixSeconds};
 
 /// Seals the messages of one start of a member.
@@ -22,7 +22,7 @@ use crate::{FleetId, FleetKeys, MessageSecret, NoKey, UnixSeconds};
 pub(super) struct Sealer {
     keys: Arc<FleetKeys>,
     sender: MemberId,
-    boot: Boot,
+    boot: Incarnation,
     /// The key in use, and in which second it was found to be the right one.
     current: Option<(Scope, LessSafeKey, UnixSeconds)>,
     /// How many messages went to all, and to one.
@@ -30,7 +30,7 @@ pub(super) struct Sealer {
 }
 
 impl Sealer {
-    pub(super) fn new(keys: Arc<FleetKeys>, sender: MemberId, boot: Boot) -> Self {
+    pub(super) fn new(keys: Arc<FleetKeys>, sender: MemberId, boot: Incarnation) -> Self {
         Self { keys, sender, boot, current: None, sent: [0; 2] }
     }
 
@@ -143,7 +143,7 @@ impl Opener {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Scope {
     sender: MemberId,
-    boot: Boot,
+    boot: Incarnation,
     epoch: u64,
     fleet: FleetId,
 }
@@ -223,7 +223,7 @@ const MAX_KNOWN: usize = 128;
 #[derive(Clone, Debug)]
 pub struct AnyMessage<'a> {
     pub sender: MemberId,
-    pub boot: Boot,
+    pub boot: Incarnation,
     /// The member it is for; none for all.
     pub to: Option<MemberId>,
     /// Its number, among those to all or those to one.

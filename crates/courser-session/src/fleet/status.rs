@@ -4,7 +4,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use super::{Boot, MemberId, Refusal, UnixMillis};
+use super::{Incarnation, MemberId, Refusal, UnixMillis};
 use crate::{FleetId, SessionId};
 
 /// How a member and its peers go.
@@ -15,7 +15,7 @@ pub struct Status {
     /// What stands for it in messages.
     pub id: MemberId,
     /// This start of it.
-    pub boot: Boot,
+    pub boot: Incarnation,
     /// The fleet whose secret seals.
     pub fleet: FleetId,
     /// The epoch that this secret is in.
@@ -46,7 +46,7 @@ pub struct PeerStatus {
     /// What stands for it in messages.
     pub id: MemberId,
     /// Its present start; when that was is by its own clock.
-    pub boot: Boot,
+    pub boot: Incarnation,
     /// From where its last message came.
     pub address: SocketAddr,
     /// Since when it is known, by this member's clock.

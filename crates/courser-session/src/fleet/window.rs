@@ -9,7 +9,7 @@ const WORDS: usize = (WINDOW / 64) as usize + 1;
 
 /// The numbers seen of one sequence.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Window {
+pub(super) struct ReplayWindow {
     words: [u64; WORDS],
     highest: u64,
     /// The first that came.
@@ -17,7 +17,7 @@ pub(super) struct Window {
     seen: u64,
 }
 
-impl Window {
+impl ReplayWindow {
     /// A window in which all numbers up to this one have been seen.
     pub(super) fn after(number: u64) -> Self {
         let mut window = Self { words: [u64::MAX; WORDS], highest: number, ..Self::default() };
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn what_was_before_the_beginning_has_been_seen() {
         for last in [0, 1, 63, 64, 65, 127, 5000, u64::MAX >> 1] {
-            let mut window = Window::after(last);
+            let mut window = ReplayWindow::after(last);
             assert!((last.saturating_sub(2000)..=last).all(|number| !window.accept(number)), "{last}");
             assert_eq!(window.missing(), 0);
             let late = [1, 3, 2, 70, 64, 63, 1500].map(|ahead| last + ahead);
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn each_number_counts_once_in_any_order() {
-        let mut window = Window::default();
+        let mut window = ReplayWindow::default();
         for number in [5, 3, 4, 1, 2, 0, 700, 64, 63] {
             assert!(window.accept(number), "{number}");
             assert!(!window.accept(number), "{number} again");
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn a_number_is_too_old_at_the_windows_length() {
         for highest in [WINDOW, 1_000_000, 1_000_063, u64::MAX] {
-            let mut window = Window::default();
+            let mut window = ReplayWindow::default();
             assert!(window.accept(highest));
             assert!(!window.accept(highest - WINDOW), "{highest}");
             assert!(window.accept(highest - WINDOW + 1), "{highest}");
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn counts_what_did_not_come_and_takes_back_what_came_late() {
-        let mut window = Window::default();
+        let mut window = ReplayWindow::default();
         assert_eq!(window.missing(), 0);
         assert!(window.accept(10) && window.accept(14));
         assert_eq!(window.missing(), 3);
@@ -126,7 +126,7 @@ mod tests {
         /// Against a set that forgets nothing.
         #[test]
         fn does_what_a_set_does(steps in proptest::collection::vec((0_u64..3000, any::<bool>()), 1..400)) {
-            let (mut window, mut seen, mut highest) = (Window::default(), HashSet::new(), 0_u64);
+            let (mut window, mut seen, mut highest) = (ReplayWindow::default(), HashSet::new(), 0_u64);
             for (step, ahead) in steps {
                 let number = if ahead { highest + step } else { highest.saturating_sub(step) };
                 let expected = number + WINDOW > highest && seen.insert(number);

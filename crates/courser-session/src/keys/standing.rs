@@ -5,7 +5,7 @@ use crate::{FleetId, UnixSeconds};
 
 /// Where a live secret is: for a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct KeyStatus {
     /// Whose secret.
     pub fleet: FleetId,
     /// Whether this host has a state of its own, and not the key file.
@@ -29,7 +29,7 @@ pub enum ClockStanding {
     TooFarAhead,
 }
 
-impl Standing {
+impl KeyStatus {
     pub(super) fn of(live: &Live, now: UnixSeconds) -> Self {
         let clock = match live.course().due(now) {
             Due::Nothing | Due::Forward(_) | Due::Back(_) => ClockStanding::Agrees,

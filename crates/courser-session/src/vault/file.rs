@@ -7,7 +7,7 @@ use std::io::Read;
 
 use super::{MAX_SEALED_LEN, Vault};
 use crate::seal::NONCE_LEN;
-use crate::{Miss, SharedSession, UnixSeconds};
+use crate::{ResumptionFailure, SharedSession, UnixSeconds};
 
 impl Vault {
     /// What a file of sessions begins with.
@@ -121,7 +121,7 @@ impl<R: Read> Iterator for SavedSessions<'_, R> {
                     self.counts.taken += 1;
                     return Some(session);
                 }
-                Err(Miss::Expired | Miss::UnknownKey) => self.counts.over += 1,
+                Err(ResumptionFailure::Expired | ResumptionFailure::UnknownKey) => self.counts.over += 1,
                 Err(_) => self.counts.damaged += 1,
             }
         }

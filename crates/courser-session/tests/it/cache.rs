@@ -2,79 +2,83 @@
 
 use std::time::Duration;
 
-use courser_session::{Cache, Lifespan, Miss, Origin, Put, State, UnixSeconds};
+use courser_session::{Cache, Lifespan, Provenance, Put, ResumptionFailure, State, UnixSeconds};
 
 use crate::{NOW, policy, session_id, two_hours};
 
-fn put(cache: &Cache, number: u64, state: &[u8], origin: Origin) -> Put {
+fn put(cache: &Cache, number: u64, state: &[u8], origin: Provenance) -> Put {
     cache.put(&session_id(number), policy("a"), State::from(state), two_hours(NOW), origin, NOW)
 }
 
 #[test]
 fn returns_what_was_put_with_its_original_lifespan() {
     let cache = Cache::new(1 << 20, 4);
-    assert_eq!(put(&cache, 1, b"state", Origin::Local), Put::Stored);
+    assert_eq!(put(&cache, 1, b"state", Provenance::Local), Put::Stored);
     let stored = cache.get(&session_id(1), &policy("a"), UnixSeconds(NOW.0 + 3600)).unwrap();
     assert_eq!(&stored.state[..], b"state");
     assert_eq!(stored.lifespan, two_hours(NOW));
-    assert_eq!(cache.get(&session_id(2), &policy("a"), NOW).unwrap_err(), Miss::NotFound);
+    assert_eq!(cache.get(&session_id(2), &policy("a"), NOW).unwrap_err(), ResumptionFailure::NotFound);
 }
 
 #[test]
 fn another_policy_misses_and_leaves_the_session_to_its_own() {
     let cache = Cache::new(1 << 20, 4);
-    put(&cache, 1, b"state", Origin::Local);
-    assert_eq!(cache.get(&session_id(1), &policy("b"), NOW).unwrap_err(), Miss::OtherPolicy);
-    assert_eq!(cache.take(&session_id(1), &policy("b"), NOW).unwrap_err(), Miss::OtherPolicy);
+    put(&cache, 1, b"state", Provenance::Local);
+    assert_eq!(cache.get(&session_id(1), &policy("b"), NOW).unwrap_err(), ResumptionFailure::OtherPolicy);
+    assert_eq!(cache.take(&session_id(1), &policy("b"), NOW).unwrap_err(), ResumptionFailure::OtherPolicy);
     assert!(cache.get(&session_id(1), &policy("a"), NOW).is_ok());
 }
 
 #[test]
 fn use_does_not_extend_a_life() {
     let cache = Cache::new(1 << 20, 4);
-    put(&cache, 1, b"state", Origin::Local);
+    put(&cache, 1, b"state", Provenance::Local);
     for seconds in (0..7200).step_by(60) {
         assert!(cache.get(&session_id(1), &policy("a"), UnixSeconds(NOW.0 + seconds)).is_ok());
     }
     let end = UnixSeconds(NOW.0 + 7200);
-    assert_eq!(cache.get(&session_id(1), &policy("a"), end).unwrap_err(), Miss::Expired);
-    assert_eq!(cache.get(&session_id(1), &policy("a"), NOW).unwrap_err(), Miss::NotFound, "it is gone");
+    assert_eq!(cache.get(&session_id(1), &policy("a"), end).unwrap_err(), ResumptionFailure::Expired);
+    assert_eq!(
+        cache.get(&session_id(1), &policy("a"), NOW).unwrap_err(),
+        ResumptionFailure::NotFound,
+        "it is gone"
+    );
     assert_eq!(cache.stats().expired, 1);
 }
 
 #[test]
 fn a_clock_set_back_hides_a_session_until_its_time() {
     let cache = Cache::new(1 << 20, 4);
-    put(&cache, 1, b"state", Origin::Local);
+    put(&cache, 1, b"state", Provenance::Local);
     let before = UnixSeconds(NOW.0 - 61);
-    assert_eq!(cache.get(&session_id(1), &policy("a"), before).unwrap_err(), Miss::NotYetValid);
+    assert_eq!(cache.get(&session_id(1), &policy("a"), before).unwrap_err(), ResumptionFailure::NotYetValid);
     assert!(cache.get(&session_id(1), &policy("a"), NOW).is_ok());
 }
 
 #[test]
 fn take_gives_a_session_once() {
     let cache = Cache::new(1 << 20, 4);
-    put(&cache, 1, b"state", Origin::Local);
+    put(&cache, 1, b"state", Provenance::Local);
     assert_eq!(&cache.take(&session_id(1), &policy("a"), NOW).unwrap().state[..], b"state");
-    assert_eq!(cache.take(&session_id(1), &policy("a"), NOW).unwrap_err(), Miss::NotFound);
+    assert_eq!(cache.take(&session_id(1), &policy("a"), NOW).unwrap_err(), ResumptionFailure::NotFound);
 }
 
 #[test]
 fn remove_forgets_and_says_whether_there_was_something() {
     let cache = Cache::new(1 << 20, 4);
-    put(&cache, 1, b"state", Origin::Local);
+    put(&cache, 1, b"state", Provenance::Local);
     assert!(cache.remove(&session_id(1)));
     assert!(!cache.remove(&session_id(1)));
-    assert_eq!(cache.get(&session_id(1), &policy("a"), NOW).unwrap_err(), Miss::NotFound);
+    assert_eq!(cache.get(&session_id(1), &policy("a"), NOW).unwrap_err(), ResumptionFailure::NotFound);
 }
 
 #[test]
 fn a_session_from_elsewhere_does_not_replace_one_that_lives() {
     let cache = Cache::new(1 << 20, 4);
-    put(&cache, 1, b"ours", Origin::Local);
-    assert_eq!(put(&cache, 1, b"theirs", Origin::Remote), Put::Kept);
+    put(&cache, 1, b"ours", Provenance::Local);
+    assert_eq!(put(&cache, 1, b"theirs", Provenance::Remote), Put::Kept);
     assert_eq!(&cache.get(&session_id(1), &policy("a"), NOW).unwrap().state[..], b"ours");
-    assert_eq!(put(&cache, 1, b"newer", Origin::Local), Put::Replaced);
+    assert_eq!(put(&cache, 1, b"newer", Provenance::Local), Put::Replaced);
     assert_eq!(&cache.get(&session_id(1), &policy("a"), NOW).unwrap().state[..], b"newer");
 }
 
@@ -85,7 +89,7 @@ fn refuses_lives_that_are_over_or_not_begun() {
     for created in [UnixSeconds(NOW.0 - 3600), UnixSeconds(NOW.0 + 61)] {
         let lifespan = Lifespan::new(created, hour);
         let put =
-            cache.put(&session_id(1), policy("a"), State::from(&b"x"[..]), lifespan, Origin::Remote, NOW);
+            cache.put(&session_id(1), policy("a"), State::from(&b"x"[..]), lifespan, Provenance::Remote, NOW);
         assert_eq!(put, Put::NotAlive);
     }
     assert_eq!(cache.stats().refused_not_alive, 2);
@@ -95,26 +99,26 @@ fn refuses_lives_that_are_over_or_not_begun() {
 #[test]
 fn refuses_what_would_evict_too_much() {
     let cache = Cache::new(64 * 1024, 1);
-    assert_eq!(put(&cache, 1, &[1; 16 * 1024], Origin::Local), Put::TooLarge);
-    assert_eq!(put(&cache, 1, &[1; 4 * 1024], Origin::Local), Put::Stored);
+    assert_eq!(put(&cache, 1, &[1; 16 * 1024], Provenance::Local), Put::TooLarge);
+    assert_eq!(put(&cache, 1, &[1; 4 * 1024], Provenance::Local), Put::Stored);
 }
 
 #[test]
 fn a_cache_of_no_bytes_stores_nothing_and_works() {
     let cache = Cache::new(0, 64);
-    assert_eq!(put(&cache, 1, b"state", Origin::Local), Put::TooLarge);
-    assert_eq!(cache.get(&session_id(1), &policy("a"), NOW).unwrap_err(), Miss::NotFound);
+    assert_eq!(put(&cache, 1, b"state", Provenance::Local), Put::TooLarge);
+    assert_eq!(cache.get(&session_id(1), &policy("a"), NOW).unwrap_err(), ResumptionFailure::NotFound);
 }
 
 #[test]
 fn sweep_empties_an_idle_cache_of_what_has_expired() {
     let cache = Cache::new(1 << 20, 4);
     for number in 0..500 {
-        put(&cache, number, b"state", Origin::Local);
+        put(&cache, number, b"state", Provenance::Local);
     }
     let late = Lifespan::new(UnixSeconds(NOW.0 + 60), 2 * Duration::from_secs(3600));
     for number in 500..600 {
-        cache.put(&session_id(number), policy("a"), State::from(&b"x"[..]), late, Origin::Local, NOW);
+        cache.put(&session_id(number), policy("a"), State::from(&b"x"[..]), late, Provenance::Local, NOW);
     }
     assert_eq!(cache.sweep(NOW), 0);
     assert_eq!(cache.sweep(two_hours(NOW).expires), 500);
@@ -124,7 +128,7 @@ fn sweep_empties_an_idle_cache_of_what_has_expired() {
 #[test]
 fn misses_are_counted_by_reason() {
     let cache = Cache::new(1 << 20, 4);
-    put(&cache, 1, b"state", Origin::Local);
+    put(&cache, 1, b"state", Provenance::Local);
     let _ = cache.get(&session_id(1), &policy("a"), NOW);
     let _ = cache.get(&session_id(1), &policy("b"), NOW);
     let _ = cache.get(&session_id(2), &policy("a"), NOW);
@@ -133,31 +137,41 @@ fn misses_are_counted_by_reason() {
     let stats = cache.stats();
     assert_eq!(stats.hits, 1);
     let counted: Vec<_> = stats.misses.iter().filter(|(_, count)| *count > 0).collect();
-    assert_eq!(counted, [(Miss::NotFound, 2), (Miss::Expired, 1), (Miss::OtherPolicy, 1)]);
+    assert_eq!(
+        counted,
+        [
+            (ResumptionFailure::NotFound, 2),
+            (ResumptionFailure::Expired, 1),
+            (ResumptionFailure::OtherPolicy, 1)
+        ]
+    );
     assert_eq!(stats.misses.total(), 4);
 }
 
 #[test]
 fn a_look_counts_promotes_and_removes_nothing() {
     let cache = Cache::new(1 << 20, 4);
-    put(&cache, 1, b"state", Origin::Local);
+    put(&cache, 1, b"state", Provenance::Local);
     let before = cache.stats();
     assert!(cache.contains(&session_id(1), &policy("a"), NOW));
     assert!(!cache.contains(&session_id(1), &policy("b"), NOW));
-    assert_eq!(cache.peek(&session_id(2), &policy("a"), NOW), Err(Miss::NotFound));
-    assert_eq!(cache.peek(&session_id(1), &policy("a"), two_hours(NOW).expires), Err(Miss::Expired));
+    assert_eq!(cache.peek(&session_id(2), &policy("a"), NOW), Err(ResumptionFailure::NotFound));
+    assert_eq!(
+        cache.peek(&session_id(1), &policy("a"), two_hours(NOW).expires),
+        Err(ResumptionFailure::Expired)
+    );
     assert_eq!(cache.stats(), before);
 }
 
 #[test]
 fn says_where_a_session_was_made() {
     let cache = Cache::new(1 << 20, 4);
-    put(&cache, 1, b"ours", Origin::Local);
-    put(&cache, 2, b"theirs", Origin::Remote);
-    assert_eq!(cache.get(&session_id(1), &policy("a"), NOW).unwrap().origin, Origin::Local);
+    put(&cache, 1, b"ours", Provenance::Local);
+    put(&cache, 2, b"theirs", Provenance::Remote);
+    assert_eq!(cache.get(&session_id(1), &policy("a"), NOW).unwrap().origin, Provenance::Local);
     for _ in 0..3 {
         let stored = cache.get(&session_id(2), &policy("a"), NOW).unwrap();
-        assert_eq!(stored.origin, Origin::Remote, "use does not make it ours");
+        assert_eq!(stored.origin, Provenance::Remote, "use does not make it ours");
     }
     assert_eq!((cache.stats().hits, cache.stats().hits_remote), (4, 3));
 }
@@ -167,11 +181,14 @@ fn what_was_deleted_does_not_come_back_from_elsewhere_in_whatever_order() {
     let cache = Cache::new(1 << 20, 4);
     let until = two_hours(NOW).expires;
     assert!(!cache.bury(&session_id(1), until, NOW), "the deletion came first");
-    put(&cache, 2, b"state", Origin::Local);
+    put(&cache, 2, b"state", Provenance::Local);
     assert!(cache.bury(&session_id(2), until, NOW), "the session came first");
     for number in [1, 2] {
-        assert_eq!(put(&cache, number, b"replayed", Origin::Remote), Put::Buried);
-        assert_eq!(cache.get(&session_id(number), &policy("a"), NOW).unwrap_err(), Miss::Deleted);
+        assert_eq!(put(&cache, number, b"replayed", Provenance::Remote), Put::Buried);
+        assert_eq!(
+            cache.get(&session_id(number), &policy("a"), NOW).unwrap_err(),
+            ResumptionFailure::Deleted
+        );
         assert!(!cache.remove(&session_id(number)), "a tombstone is no session");
     }
     let stats = cache.stats();
@@ -182,7 +199,7 @@ fn what_was_deleted_does_not_come_back_from_elsewhere_in_whatever_order() {
 fn a_session_of_our_own_lifts_a_tombstone() {
     let cache = Cache::new(1 << 20, 4);
     cache.bury(&session_id(1), two_hours(NOW).expires, NOW);
-    assert_eq!(put(&cache, 1, b"another", Origin::Local), Put::Stored);
+    assert_eq!(put(&cache, 1, b"another", Provenance::Local), Put::Stored);
     assert_eq!(&cache.get(&session_id(1), &policy("a"), NOW).unwrap().state[..], b"another");
     assert_eq!(cache.stats().tombstones, 0);
 }
@@ -194,7 +211,14 @@ fn a_tombstone_stands_until_its_time_and_an_earlier_end_does_not_shorten_it() {
     cache.bury(&session_id(1), UnixSeconds(NOW.0 + 10), NOW);
     let put_at = |seconds| {
         let now = UnixSeconds(NOW.0 + seconds);
-        cache.put(&session_id(1), policy("a"), State::from(&b"x"[..]), two_hours(NOW), Origin::Remote, now)
+        cache.put(
+            &session_id(1),
+            policy("a"),
+            State::from(&b"x"[..]),
+            two_hours(NOW),
+            Provenance::Remote,
+            now,
+        )
     };
     assert_eq!(put_at(99), Put::Buried);
     assert_eq!(put_at(100), Put::Stored);
@@ -215,7 +239,7 @@ fn a_tombstone_for_ever_is_swept_after_a_week() {
 fn a_flood_of_deletions_flushes_no_sessions_and_is_counted() {
     let cache = Cache::new(64 * 1024, 1);
     for number in 0..100 {
-        put(&cache, number, b"state", Origin::Local);
+        put(&cache, number, b"state", Provenance::Local);
     }
     for number in 1_000..100_000 {
         cache.bury(&session_id(number), two_hours(NOW).expires, NOW);
@@ -230,12 +254,12 @@ fn a_flood_of_deletions_flushes_no_sessions_and_is_counted() {
 fn tells_an_evicted_session_from_one_that_never_was() {
     let cache = Cache::new(64 * 1024, 1);
     for number in 0..1_000 {
-        put(&cache, number, b"state", Origin::Local);
+        put(&cache, number, b"state", Provenance::Local);
     }
     let miss = |number| cache.get(&session_id(number), &policy("a"), NOW).unwrap_err();
     let evicted = 1_000 - cache.stats().entries as u64;
-    let told = (0..evicted).filter(|number| miss(*number) == Miss::Evicted).count();
+    let told = (0..evicted).filter(|number| miss(*number) == ResumptionFailure::Evicted).count();
     assert!(told > 100, "{told} of {evicted} evictions are remembered");
-    let strangers = (10_000..20_000).filter(|number| miss(*number) == Miss::Evicted).count();
+    let strangers = (10_000..20_000).filter(|number| miss(*number) == ResumptionFailure::Evicted).count();
     assert!(strangers < 10, "{strangers} of 10,000 strangers are taken for evicted");
 }

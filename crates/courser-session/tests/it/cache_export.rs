@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use courser_session::{Cache, Cursor, Origin, SessionId, SharedSession, State, UnixSeconds};
+use courser_session::{Cache, Cursor, Provenance, SessionId, SharedSession, State, UnixSeconds};
 use proptest::prelude::*;
 
 use crate::{NOW, Random, policy, session_id, two_hours};
 
 fn put(cache: &Cache, number: u64, state_len: usize) {
     let state = State::from(vec![7; state_len]);
-    cache.put(&session_id(number), policy("a"), state, two_hours(NOW), Origin::Local, NOW);
+    cache.put(&session_id(number), policy("a"), state, two_hours(NOW), Provenance::Local, NOW);
 }
 
 /// How often each session is in the batches of one export; `between` is done after each batch.

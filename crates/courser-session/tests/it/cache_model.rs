@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use courser_session::{Cache, Lifespan, Miss, Origin, Put, State, Stats, Stored, UnixSeconds};
+use courser_session::{
+    Cache, Lifespan, Provenance, Put, ResumptionFailure, State, Stats, Stored, UnixSeconds,
+};
 use proptest::prelude::*;
 
 use crate::{NOW, policy, session_id};
@@ -12,7 +14,7 @@ const POLICIES: [&str; 2] = ["a", "b"];
 
 #[derive(Clone, Debug)]
 enum Op {
-    Put { id: u64, policy: usize, state: Vec<u8>, lifetime: u64, origin: Origin },
+    Put { id: u64, policy: usize, state: Vec<u8>, lifetime: u64, origin: Provenance },
     Get { id: u64, policy: usize },
     Take { id: u64, policy: usize },
     Remove { id: u64 },
@@ -23,7 +25,7 @@ enum Op {
 
 fn ops(ids: u64) -> impl Strategy<Value = Vec<Op>> {
     let (id, policy) = (0..ids, 0..POLICIES.len());
-    let origin = prop_oneof![Just(Origin::Local), Just(Origin::Remote)];
+    let origin = prop_oneof![Just(Provenance::Local), Just(Provenance::Remote)];
     // Drawn byte by byte, the states would take most of the test's time.
     let state = (any::<u8>(), 0..600_usize).prop_map(|(byte, len)| vec![byte; len]);
     let put = (id.clone(), policy.clone(), state, 1..100_u64, origin);
@@ -66,29 +68,41 @@ struct Model {
 }
 
 impl Model {
-    fn answer(&self, id: u64, policy: usize, now: UnixSeconds) -> Result<(&[u8], Lifespan), Miss> {
+    fn answer(
+        &self,
+        id: u64,
+        policy: usize,
+        now: UnixSeconds,
+    ) -> Result<(&[u8], Lifespan), ResumptionFailure> {
         if let Some(until) = self.buried.get(&id) {
-            return Err(if now < *until { Miss::Deleted } else { Miss::Expired });
+            return Err(if now < *until { ResumptionFailure::Deleted } else { ResumptionFailure::Expired });
         }
-        let (bound_to, state, lifespan) = self.sessions.get(&id).ok_or(Miss::NotFound)?;
+        let (bound_to, state, lifespan) = self.sessions.get(&id).ok_or(ResumptionFailure::NotFound)?;
         if now >= lifespan.expires {
-            return Err(Miss::Expired);
+            return Err(ResumptionFailure::Expired);
         }
         if *bound_to != policy {
-            return Err(Miss::OtherPolicy);
+            return Err(ResumptionFailure::OtherPolicy);
         }
         Ok((state, *lifespan))
     }
 
     /// Compares an answer. Where there is no room for all, or once the cache has swept, an unknown session is right.
-    fn judge(&mut self, id: u64, policy: usize, now: UnixSeconds, got: &Result<Stored, Miss>, exact: bool) {
+    fn judge(
+        &mut self,
+        id: u64,
+        policy: usize,
+        now: UnixSeconds,
+        got: &Result<Stored, ResumptionFailure>,
+        exact: bool,
+    ) {
         let expected = self.answer(id, policy, now);
         match got {
             Ok(stored) => assert_eq!(Ok((&stored.state[..], stored.lifespan)), expected),
-            Err(Miss::NotFound) if !exact || expected == Err(Miss::Expired) => {}
-            Err(Miss::Evicted) => assert!(!exact),
+            Err(ResumptionFailure::NotFound) if !exact || expected == Err(ResumptionFailure::Expired) => {}
+            Err(ResumptionFailure::Evicted) => assert!(!exact),
             // A tombstone that would have stood longer had to make room; the one that came after it is over.
-            Err(Miss::Expired) if !exact && expected == Err(Miss::Deleted) => {}
+            Err(ResumptionFailure::Expired) if !exact && expected == Err(ResumptionFailure::Deleted) => {}
             Err(miss) => assert_eq!(Err(*miss), expected),
         }
         match got {
@@ -120,7 +134,7 @@ fn step(cache: &Cache, model: &mut Model, op: Op, now: &mut UnixSeconds, exact: 
                 *now,
             );
             model.puts += 1;
-            let remote = origin == Origin::Remote;
+            let remote = origin == Provenance::Remote;
             let lives = model.sessions.get(&id).is_some_and(|(.., lifespan)| *now < lifespan.expires);
             let buried = model.buried.get(&id).is_some_and(|until| *now < *until);
             let refused = [(Put::Kept, lives && remote), (Put::Buried, buried && remote)]

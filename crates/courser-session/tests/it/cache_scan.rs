@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use courser_session::{Cache, Origin, State};
+use courser_session::{Cache, Provenance, State};
 
 use crate::{NOW, Random, policy, session_id, two_hours};
 
@@ -17,7 +17,7 @@ fn cache() -> Cache {
     Cache::new(CAPACITY * COST * 65 / 64, 1)
 }
 
-fn put(cache: &Cache, id: u64, origin: Origin) {
+fn put(cache: &Cache, id: u64, origin: Provenance) {
     assert!(
         cache
             .put(&session_id(id), policy("a"), State::from(&STATE[..]), two_hours(NOW), origin, NOW)
@@ -38,11 +38,11 @@ fn left(cache: &Cache, ids: std::ops::Range<u64>) -> usize {
 fn a_pass_of_new_sessions_does_not_flush_those_in_use() {
     let cache = cache();
     for id in 0..500 {
-        put(&cache, id, Origin::Local);
+        put(&cache, id, Provenance::Local);
         assert!(hit(&cache, id));
     }
     for id in 1_000..11_000 {
-        put(&cache, id, Origin::Local);
+        put(&cache, id, Provenance::Local);
     }
     let left = left(&cache, 0..500);
     println!("scan of 10 capacities: {left} of 500 sessions in use are left");
@@ -52,11 +52,11 @@ fn a_pass_of_new_sessions_does_not_flush_those_in_use() {
 #[test]
 fn a_session_in_use_whose_state_is_replaced_stays_in_use() {
     let cache = cache();
-    put(&cache, 0, Origin::Local);
+    put(&cache, 0, Provenance::Local);
     assert!(hit(&cache, 0));
-    put(&cache, 0, Origin::Local);
+    put(&cache, 0, Provenance::Local);
     for id in 1_000..3_000 {
-        put(&cache, id, Origin::Local);
+        put(&cache, id, Provenance::Local);
     }
     assert!(hit(&cache, 0));
 }
@@ -65,14 +65,14 @@ fn a_session_in_use_whose_state_is_replaced_stays_in_use() {
 fn a_flood_from_elsewhere_flushes_neither_used_nor_new_local_sessions() {
     let cache = cache();
     for id in 0..500 {
-        put(&cache, id, Origin::Local);
+        put(&cache, id, Provenance::Local);
         assert!(hit(&cache, id));
     }
     for id in 500..700 {
-        put(&cache, id, Origin::Local);
+        put(&cache, id, Provenance::Local);
     }
     for id in 1_000..11_000 {
-        put(&cache, id, Origin::Remote);
+        put(&cache, id, Provenance::Remote);
     }
     let (used, new) = (left(&cache, 0..500), left(&cache, 500..700));
     println!(
@@ -85,7 +85,7 @@ fn a_flood_from_elsewhere_flushes_neither_used_nor_new_local_sessions() {
 fn sessions_from_elsewhere_are_kept_where_there_is_room() {
     let cache = cache();
     for id in 0..900 {
-        put(&cache, id, Origin::Remote);
+        put(&cache, id, Provenance::Remote);
     }
     assert_eq!(left(&cache, 0..900), 900);
 }
@@ -133,7 +133,7 @@ fn simulate(workload: &Workload, seed: u64) -> (f64, f64) {
         let id = if stranger { 1_000_000 + arrival } else { gone + skewed(&mut random, workload.clients) };
         let (our_hit, lru_hit) = (hit(&cache, id), lru.visit(id));
         if !our_hit {
-            put(&cache, id, Origin::Local);
+            put(&cache, id, Provenance::Local);
         }
         // The first tenth fills both.
         if !stranger && arrival > 20_000 {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use courser_session::{Cache, Origin, State};
+use courser_session::{Cache, Provenance, State};
 
 use crate::{NOW, Random, policy, session_id, two_hours};
 
@@ -39,7 +39,7 @@ fn work(cache: &Cache, mut random: Random) {
         let id = session_id(number);
         match random.below(8) {
             0..3 => {
-                cache.put(&id, policy("a"), state_of(number), two_hours(NOW), Origin::Local, NOW);
+                cache.put(&id, policy("a"), state_of(number), two_hours(NOW), Provenance::Local, NOW);
             }
             3 => drop(cache.take(&id, &policy("a"), NOW)),
             4 => drop(cache.remove(&id)),
@@ -56,7 +56,7 @@ fn work(cache: &Cache, mut random: Random) {
 fn of_eight_workers_that_take_a_session_one_gets_it() {
     let cache = Cache::new(1 << 20, 4);
     for number in 0..1_000 {
-        cache.put(&session_id(number), policy("a"), state_of(number), two_hours(NOW), Origin::Local, NOW);
+        cache.put(&session_id(number), policy("a"), state_of(number), two_hours(NOW), Provenance::Local, NOW);
     }
     let taken = AtomicU64::new(0);
     std::thread::scope(|scope| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use courser_session::fleet::{
-    AnyMessage, Boot, Event, Member, MemberName, MemberSettings, Now, Refusal, Status, UnixMillis,
+    AnyMessage, Event, Incarnation, Member, MemberName, MemberSettings, Now, Refusal, Status, UnixMillis,
 };
 use courser_session::{
     Cache, EpochLength, FleetKey, FleetKeys, FleetState, Lifespan, PolicyHash, SessionId, SharedSession,
@@ -96,7 +96,8 @@ impl Pair {
         let (cache, now) =
             (Arc::new(Cache::new(1 << 20, 2)), Now { wall: UnixMillis(NOW.0 * 1000), mono: 0 });
         let member = |name, cache| {
-            let (name, boot) = (MemberName::new(name).expect("it is a name"), Boot::new(now.wall, [7; 8]));
+            let (name, boot) =
+                (MemberName::new(name).expect("it is a name"), Incarnation::new(now.wall, [7; 8]));
             let settings =
                 MemberSettings { max_payload: MAX_PAYLOAD, ..MemberSettings::new(name, boot, [7; 32]) };
             Member::new(settings, Arc::clone(&keys), cache, now)

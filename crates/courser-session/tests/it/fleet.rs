@@ -14,9 +14,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use courser_session::fleet::{
-    Boot, Destination, Event, Member, MemberName, MemberSettings, Now, PeerStatus, Refusal, UnixMillis,
+    Destination, Event, Incarnation, Member, MemberName, MemberSettings, Now, PeerStatus, Refusal, UnixMillis,
 };
-use courser_session::{Cache, FleetKey, FleetKeys, Origin, SessionId, SharedSession, Source, State};
+use courser_session::{Cache, FleetKey, FleetKeys, Provenance, SessionId, SharedSession, Source, State};
 
 use crate::{HOUR, NOW, hourly, policy, session_id, two_hours};
 
@@ -144,7 +144,9 @@ impl Segment {
     fn put(&self, host: usize, session: &SharedSession) {
         let SharedSession { id, policy, lifespan, state } = session.clone();
         let seconds = self.now.wall.seconds();
-        assert!(self.hosts[host].cache.put(&id, policy, state, lifespan, Origin::Local, seconds).is_stored());
+        assert!(
+            self.hosts[host].cache.put(&id, policy, state, lifespan, Provenance::Local, seconds).is_stored()
+        );
     }
 
     fn has(&self, host: usize, session: &SharedSession) -> bool {
@@ -213,7 +215,7 @@ fn at(ms: u64) -> Now {
 fn settings(name: &str, boot: u64) -> MemberSettings {
     let name = MemberName::new(name).unwrap();
     let random = u8::try_from(boot & 0xff).unwrap();
-    let boot = Boot::new(UnixMillis(NOW.0 * 1000 - 1000 + boot), [random; 8]);
+    let boot = Incarnation::new(UnixMillis(NOW.0 * 1000 - 1000 + boot), [random; 8]);
     let mut secret = [random; 32];
     secret[..8].copy_from_slice(&name.id().0);
     MemberSettings { warm_up: false, ..MemberSettings::new(name, boot, secret) }

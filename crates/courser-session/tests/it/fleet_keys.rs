@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use courser_session::{
-    BadFleetKeys, ClockStanding, FleetKey, FleetKeys, FleetState, Miss, NoKey, Source, Ticketer, UnixSeconds,
+    BadFleetKeys, ClockStanding, FleetKey, FleetKeys, FleetState, NoKey, ResumptionFailure, Source, Ticketer,
+    UnixSeconds,
 };
 use proptest::prelude::*;
 
@@ -40,7 +41,7 @@ fn seal(ticketer: &Ticketer, now: UnixSeconds) -> Vec<u8> {
     ticketer.seal(&policy("a"), two_hours(now), b"state", [1; 12], now).unwrap()
 }
 
-fn open(ticketer: &Ticketer, ticket: &[u8], now: UnixSeconds) -> Result<(), Miss> {
+fn open(ticketer: &Ticketer, ticket: &[u8], now: UnixSeconds) -> Result<(), ResumptionFailure> {
     ticketer.open(&policy("a"), ticket, now).map(|opened| assert_eq!(opened.state, b"state"))
 }
 

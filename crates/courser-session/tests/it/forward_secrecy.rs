@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, Nonce, UnboundKey};
-use courser_session::{FleetKey, FleetKeys, FleetState, Miss, Source, Ticketer, UnixSeconds};
+use courser_session::{FleetKey, FleetKeys, FleetState, ResumptionFailure, Source, Ticketer, UnixSeconds};
 
 use crate::{HOUR, NOW, hourly, policy, simple, two_hours};
 
@@ -50,7 +50,7 @@ fn a_state_holds_no_key_of_tickets_that_are_over() {
         let keys = FleetKeys::new(vec![Source::Ratcheted(state)], 2 * HOUR, later).unwrap();
         let stolen = Ticketer::new(Arc::new(keys));
         let opened = stolen.open(&policy("a"), &ticket, sealed);
-        assert_eq!(opened.err(), (!holds).then_some(Miss::UnknownKey), "{hours} h later");
+        assert_eq!(opened.err(), (!holds).then_some(ResumptionFailure::UnknownKey), "{hours} h later");
     }
 }
 

@@ -1,13 +1,13 @@
 //! The pages that name what is counted.
 
-use courser_session::Miss;
+use courser_session::ResumptionFailure;
 use courser_session::fleet::{Refusal, WarmUpStatus};
 
 #[test]
 fn the_page_names_every_reason_that_a_line_can_have() {
     let page = include_str!("../../../../docs/life-of-a-connection.md");
-    let misses = Miss::ALL.into_iter().filter(|miss| *miss != Miss::NotOffered);
-    assert_names(page, misses.map(Miss::name));
+    let misses = ResumptionFailure::ALL.into_iter().filter(|miss| *miss != ResumptionFailure::NotOffered);
+    assert_names(page, misses.map(ResumptionFailure::name));
 }
 
 #[test]

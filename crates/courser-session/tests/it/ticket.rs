@@ -1,6 +1,6 @@
 //! What opens and what does not, and why not.
 
-use courser_session::{Lifespan, Miss, UnixSeconds};
+use courser_session::{Lifespan, ResumptionFailure, UnixSeconds};
 use proptest::prelude::*;
 
 use crate::{HOUR, NOW, policy, ticketer, two_hours};
@@ -21,12 +21,12 @@ fn any_host_with_the_secret_opens_it() {
 
 #[test]
 fn a_host_with_another_secret_does_not_know_its_key() {
-    assert_eq!(ticketer(2).open(&policy("a"), &ticket(), NOW).unwrap_err(), Miss::UnknownKey);
+    assert_eq!(ticketer(2).open(&policy("a"), &ticket(), NOW).unwrap_err(), ResumptionFailure::UnknownKey);
 }
 
 #[test]
 fn another_policy_is_told_apart_from_a_forgery() {
-    assert_eq!(ticketer(1).open(&policy("b"), &ticket(), NOW).unwrap_err(), Miss::OtherPolicy);
+    assert_eq!(ticketer(1).open(&policy("b"), &ticket(), NOW).unwrap_err(), ResumptionFailure::OtherPolicy);
 }
 
 #[test]
@@ -37,9 +37,9 @@ fn each_bit_counts_and_the_reason_says_which_part_it_is_in() {
         let mut bad = good.clone();
         bad[bit / 8] ^= 1 << (bit % 8);
         let expected = match bit / 8 {
-            0 => Miss::UnknownFormat,
-            1..17 => Miss::UnknownKey,
-            _ => Miss::Forged,
+            0 => ResumptionFailure::UnknownFormat,
+            1..17 => ResumptionFailure::UnknownKey,
+            _ => ResumptionFailure::Forged,
         };
         assert_eq!(ticketer.open(&policy("a"), &bad, NOW).unwrap_err(), expected, "bit {bit}");
     }
@@ -50,11 +50,11 @@ fn a_ticket_cut_short_or_with_more_behind_it_is_a_miss() {
     let ticketer = ticketer(1);
     let good = ticket();
     for len in 0..good.len() {
-        let expected = if len < 93 { Miss::Malformed } else { Miss::Forged };
+        let expected = if len < 93 { ResumptionFailure::Malformed } else { ResumptionFailure::Forged };
         assert_eq!(ticketer.open(&policy("a"), &good[..len], NOW).unwrap_err(), expected, "{len} bytes");
     }
     let longer = [&good[..], &[0]].concat();
-    assert_eq!(ticketer.open(&policy("a"), &longer, NOW).unwrap_err(), Miss::Forged);
+    assert_eq!(ticketer.open(&policy("a"), &longer, NOW).unwrap_err(), ResumptionFailure::Forged);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_state_too_long_for_tls_gets_no_ticket() {
     let state = vec![3; 65_535 - 92];
     assert!(ticketer(1).seal(&policy("a"), two_hours(NOW), &state, NONCE, NOW).is_none());
     let oversized = vec![1; 65_536];
-    assert_eq!(ticketer(1).open(&policy("a"), &oversized, NOW).unwrap_err(), Miss::Malformed);
+    assert_eq!(ticketer(1).open(&policy("a"), &oversized, NOW).unwrap_err(), ResumptionFailure::Malformed);
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn renewing_a_ticket_does_not_extend_the_session() {
         ticket = ticketer.seal(&policy("a"), opened.lifespan, &opened.state, NONCE, now).unwrap();
     }
     let end = UnixSeconds(NOW.0 + 7200);
-    assert_eq!(ticketer.open(&policy("a"), &ticket, end).unwrap_err(), Miss::Expired);
+    assert_eq!(ticketer.open(&policy("a"), &ticket, end).unwrap_err(), ResumptionFailure::Expired);
 }
 
 #[test]
@@ -124,7 +124,7 @@ proptest! {
     #[test]
     fn arbitrary_bytes_under_our_key_are_forged(bytes in prop::collection::vec(any::<u8>(), 76..400)) {
         let forged = [&ticket()[..17], &bytes].concat();
-        prop_assert_eq!(ticketer(1).open(&policy("a"), &forged, NOW).unwrap_err(), Miss::Forged);
+        prop_assert_eq!(ticketer(1).open(&policy("a"), &forged, NOW).unwrap_err(), ResumptionFailure::Forged);
     }
 
     #[test]

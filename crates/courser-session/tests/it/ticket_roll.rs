@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use courser_session::{FleetKey, Lifespan, Miss, Ticketer, UnixSeconds};
+use courser_session::{FleetKey, Lifespan, ResumptionFailure, Ticketer, UnixSeconds};
 
 use crate::{HOUR, fleet_key, hourly, policy, simple, ticketer, two_hours};
 
@@ -19,7 +19,7 @@ fn seal(ticketer: &Ticketer, now: u64) -> Vec<u8> {
     ticketer.seal(&policy("a"), two_hours(now), b"state", [1; 12], now).expect("the session lives")
 }
 
-fn open(ticketer: &Ticketer, ticket: &[u8], now: u64) -> Result<Vec<u8>, Miss> {
+fn open(ticketer: &Ticketer, ticket: &[u8], now: u64) -> Result<Vec<u8>, ResumptionFailure> {
     ticketer.open(&policy("a"), ticket, UnixSeconds(now)).map(|opened| opened.state)
 }
 
@@ -44,8 +44,8 @@ fn a_ticket_opens_for_all_its_life_whenever_in_an_epoch_it_was_sealed() {
         for age in (0..7200).step_by(300).chain([7199]) {
             assert!(open(&ticketer, &ticket, sealed + age).is_ok(), "sealed at {sealed}, {age} s old");
         }
-        assert_eq!(open(&ticketer, &ticket, sealed + 7200), Err(Miss::Expired));
-        assert_eq!(open(&ticketer, &ticket, sealed + 5 * 3600), Err(Miss::UnknownKey));
+        assert_eq!(open(&ticketer, &ticket, sealed + 7200), Err(ResumptionFailure::Expired));
+        assert_eq!(open(&ticketer, &ticket, sealed + 5 * 3600), Err(ResumptionFailure::UnknownKey));
     }
 }
 
@@ -54,7 +54,7 @@ fn a_host_that_rolls_a_minute_early_is_understood_and_not_earlier() {
     let (early, late) = (ticketer(1), ticketer(1));
     let ticket = seal(&early, ROLL);
     assert!(open(&late, &ticket, ROLL - 60).is_ok());
-    assert_eq!(open(&late, &ticket, ROLL - 61), Err(Miss::UnknownKey));
+    assert_eq!(open(&late, &ticket, ROLL - 61), Err(ResumptionFailure::UnknownKey));
 }
 
 #[test]

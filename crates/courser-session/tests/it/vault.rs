@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use courser_session::{
-    FleetKeys, Lifespan, Miss, SavedCounts, SharedSession, Source, State, UnixSeconds, Vault,
+    FleetKeys, Lifespan, ResumptionFailure, SavedCounts, SharedSession, Source, State, UnixSeconds, Vault,
 };
 use proptest::prelude::*;
 
@@ -56,13 +56,13 @@ fn any_host_of_the_fleet_opens_it_under_its_own_name() {
 
 #[test]
 fn it_opens_under_no_other_name_and_not_as_a_record() {
-    assert_eq!(vault(1).open(&session_id(2), &value(), NOW).unwrap_err(), Miss::Forged);
+    assert_eq!(vault(1).open(&session_id(2), &value(), NOW).unwrap_err(), ResumptionFailure::Forged);
     let len = u32::try_from(value().len()).unwrap().to_be_bytes();
     let file = [Vault::FILE_HEADER, &len, &value()].concat();
     let damaged = SavedCounts { damaged: 1, ..SavedCounts::default() };
     assert_eq!(read(&vault(1), &file, NOW), (vec![], damaged));
     let record = &self::file(1..2)[Vault::FILE_HEADER.len() + 4..];
-    assert_eq!(vault(1).open(&session_id(1), record, NOW).unwrap_err(), Miss::Forged);
+    assert_eq!(vault(1).open(&session_id(1), record, NOW).unwrap_err(), ResumptionFailure::Forged);
 }
 
 #[test]
@@ -72,9 +72,9 @@ fn each_bit_counts() {
         let mut bad = good.clone();
         bad[bit / 8] ^= 1 << (bit % 8);
         let expected = match bit / 8 {
-            0 => Miss::UnknownFormat,
-            1..17 => Miss::UnknownKey,
-            _ => Miss::Forged,
+            0 => ResumptionFailure::UnknownFormat,
+            1..17 => ResumptionFailure::UnknownKey,
+            _ => ResumptionFailure::Forged,
         };
         assert_eq!(vault.open(&session_id(1), &bad, NOW).unwrap_err(), expected, "bit {bit}");
     }
@@ -82,16 +82,19 @@ fn each_bit_counts() {
 
 #[test]
 fn another_fleet_does_not_know_the_key() {
-    assert_eq!(vault(2).open(&session_id(1), &value(), NOW).unwrap_err(), Miss::UnknownKey);
+    assert_eq!(vault(2).open(&session_id(1), &value(), NOW).unwrap_err(), ResumptionFailure::UnknownKey);
 }
 
 #[test]
 fn it_opens_while_the_session_lives_and_no_longer() {
     let vault = vault(1);
-    assert_eq!(vault.open(&session_id(1), &value(), UnixSeconds(NOW.0 + 7200)).unwrap_err(), Miss::Expired);
+    assert_eq!(
+        vault.open(&session_id(1), &value(), UnixSeconds(NOW.0 + 7200)).unwrap_err(),
+        ResumptionFailure::Expired
+    );
     assert_eq!(
         vault.open(&session_id(1), &value(), UnixSeconds(NOW.0 + 18_000)).unwrap_err(),
-        Miss::UnknownKey
+        ResumptionFailure::UnknownKey
     );
 }
 

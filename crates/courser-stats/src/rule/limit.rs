@@ -44,7 +44,7 @@ pub enum Seen {
 }
 
 /// Whether a limit is kept.
-pub(super) enum Kept {
+pub(super) enum LimitCheck {
     Yes,
     No(Seen),
     Unknown { more: u64 },
@@ -57,12 +57,12 @@ const FEW: u64 = 10;
 const ERROR: f64 = 0.05;
 
 impl Limit {
-    pub(super) fn check(&self, observation: &Observation<'_>) -> Kept {
+    pub(super) fn check(&self, observation: &Observation<'_>) -> LimitCheck {
         let response = observation.response;
         match *self {
             Self::Loss { percent } => losses(observation, percent / 100.0),
             Self::Rate { percent } => rate(observation, percent),
-            _ if response.count() == 0 && observation.attempted > 0 => Kept::No(Seen::Nothing),
+            _ if response.count() == 0 && observation.attempted > 0 => LimitCheck::No(Seen::Nothing),
             Self::Mean(time) => compared(response.count(), FEW, response.mean(), time),
             Self::Max(time) => compared(response.count(), FEW, response.max(), time),
             Self::Percentile { percent, time } => {
@@ -114,25 +114,25 @@ impl Limit {
     }
 }
 
-fn compared(count: u64, needed: u64, seen: Option<Duration>, limit: Duration) -> Kept {
+fn compared(count: u64, needed: u64, seen: Option<Duration>, limit: Duration) -> LimitCheck {
     match seen {
-        Some(seen) if count >= needed && seen < limit => Kept::Yes,
-        Some(seen) if count >= needed => Kept::No(Seen::Time(seen)),
-        _ => Kept::Unknown { more: needed.saturating_sub(count) },
+        Some(seen) if count >= needed && seen < limit => LimitCheck::Yes,
+        Some(seen) if count >= needed => LimitCheck::No(Seen::Time(seen)),
+        _ => LimitCheck::Unknown { more: needed.saturating_sub(count) },
     }
 }
 
 /// Kept when at least 3/p attempts were made and the exact one-sided 95 % bound (Clopper and Pearson, 1934) on the true
 /// share is below the limit; broken when the bound from the other side is above it.
-fn losses(observation: &Observation<'_>, limit: f64) -> Kept {
+fn losses(observation: &Observation<'_>, limit: f64) -> LimitCheck {
     let (failed, attempted) = (observation.failed, observation.attempted);
     if share_above(failed, attempted, ERROR) > limit {
-        return Kept::No(Seen::Percent(100.0 * float(failed) / float(attempted)));
+        return LimitCheck::No(Seen::Percent(100.0 * float(failed) / float(attempted)));
     }
     if confirmed(failed, attempted, limit) {
-        return Kept::Yes;
+        return LimitCheck::Yes;
     }
-    Kept::Unknown { more: decisive(failed, attempted, limit).saturating_sub(attempted).max(1) }
+    LimitCheck::Unknown { more: decisive(failed, attempted, limit).saturating_sub(attempted).max(1) }
 }
 
 fn confirmed(failed: u64, attempted: u64, limit: f64) -> bool {
@@ -158,12 +158,12 @@ fn decisive(failed: u64, attempted: u64, limit: f64) -> u64 {
     whole(attempts.ceil())
 }
 
-fn rate(observation: &Observation<'_>, percent: f64) -> Kept {
+fn rate(observation: &Observation<'_>, percent: f64) -> LimitCheck {
     if observation.attempted < FEW {
-        return Kept::Unknown { more: FEW - observation.attempted };
+        return LimitCheck::Unknown { more: FEW - observation.attempted };
     }
     let seen = 100.0 * observation.achieved / observation.offered;
-    if seen > percent { Kept::Yes } else { Kept::No(Seen::Percent(seen)) }
+    if seen > percent { LimitCheck::Yes } else { LimitCheck::No(Seen::Percent(seen)) }
 }
 
 fn broken(yes: bool) -> f64 {

@@ -46,7 +46,7 @@ const BEYOND: f64 = 0.3;
 
 /// Probability over the logarithm of the knee (rows) and the steepness (columns).
 #[derive(Clone, Debug)]
-pub(super) struct Belief {
+pub(super) struct Posterior {
     /// Logarithm of the first row's rate, and the distance between rows.
     first: f64,
     step: f64,
@@ -55,7 +55,7 @@ pub(super) struct Belief {
     least_shift: f64,
 }
 
-impl Belief {
+impl Posterior {
     /// No rate of the range more likely than another, on a logarithmic scale, with a resolution that suits `precision`.
     pub(super) fn new(from: f64, to: f64, precision: f64, least_shift: f64) -> Self {
         let step = precision / 6.0;
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn it_converges_on_a_knee_and_recovers_from_a_lie() {
-        let mut belief = Belief::new(100.0, 100_000.0, 0.03, 0.0);
+        let mut belief = Posterior::new(100.0, 100_000.0, 0.03, 0.0);
         for trial in 0..30 {
             let rate = belief.quantile(0.5);
             let failed = (rate > 4321.0) != (trial == 2); // the third trial lies
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn what_says_nothing_changes_nothing() {
-        let mut belief = Belief::new(100.0, 1000.0, 0.03, 0.0);
+        let mut belief = Posterior::new(100.0, 1000.0, 0.03, 0.0);
         let before = belief.quantile(0.3);
         belief.learn(300.0, 0.5, Kind::Long);
         assert!((belief.quantile(0.3) / before - 1.0).abs() < 1e-9);
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn probabilities_and_quantiles_are_inverse() {
-        let mut belief = Belief::new(10.0, 1000.0, 0.03, 0.0);
+        let mut belief = Posterior::new(10.0, 1000.0, 0.03, 0.0);
         belief.learn(80.0, 1.0, Kind::Long);
         assert!((belief.below(belief.quantile(0.4)) - 0.4).abs() < 0.02);
     }

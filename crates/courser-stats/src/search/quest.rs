@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::belief::{Belief, Kind};
+use super::belief::{Kind, Posterior};
 use super::{Confirmation, Finding, Scope, Trial};
 use crate::interval::float;
-use crate::{Interval, Observation, Outcome, Rule};
+use crate::{ConfidenceInterval, Observation, Outcome, Rule};
 
 /// Lengths of trials, seconds: warm-up, and what counts.
 const SHORT: (f64, f64) = (1.0, 2.0);
@@ -29,11 +29,11 @@ const SURE: f64 = 0.95;
 
 /// What is known of one rule.
 #[derive(Clone, Debug)]
-pub(super) struct Quest {
+pub(super) struct KneeSearch {
     rule: Rule,
     scope: Scope,
     unseen: f64,
-    belief: Belief,
+    belief: Posterior,
     /// The highest rate that a trial spoke for, zero before there is one; and whether any spoke against a rate.
     held: f64,
     broken: bool,
@@ -50,10 +50,10 @@ pub(super) struct Ceiling {
     pub(super) reason: String,
 }
 
-impl Quest {
+impl KneeSearch {
     pub(super) fn new(rule: Rule, scope: Scope) -> Self {
         let unseen = unseen(&rule);
-        let belief = Belief::new(scope.from, scope.to, scope.precision, unseen / 2.0);
+        let belief = Posterior::new(scope.from, scope.to, scope.precision, unseen / 2.0);
         Self { rule, unseen, scope, belief, held: 0.0, broken: false, confirmation: Confirmation::None }
     }
 
@@ -143,13 +143,13 @@ impl Quest {
     }
 
     /// The middle 95 %, its lower end moved by what of an unseen overload the belief has not allowed for.
-    fn interval(&self) -> Interval {
+    fn interval(&self) -> ConfidenceInterval {
         let believed = self.believed();
-        Interval { low: believed.low * (1.0 - self.unseen / 2.0), ..believed }
+        ConfidenceInterval { low: believed.low * (1.0 - self.unseen / 2.0), ..believed }
     }
 
-    fn believed(&self) -> Interval {
-        Interval { low: self.belief.quantile(0.025), high: self.belief.quantile(0.975) }
+    fn believed(&self) -> ConfidenceInterval {
+        ConfidenceInterval { low: self.belief.quantile(0.025), high: self.belief.quantile(0.975) }
     }
 
     fn is_narrow(&self) -> bool {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use courser_store::{Access, Keeper, Store, StoreCounters, StoreMiss, StoreUrl, Target};
+use courser_store::{Access, Keeper, Store, StoreCounters, StoreEndpoint, StoreMiss, StoreUrl};
 use courser_testkit::PATIENCE;
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::task::AbortHandle;
@@ -37,7 +37,7 @@ pub(crate) fn worker<T>(test: impl Future<Output = T>) -> T {
 /// A store, its counters, and the lines that it had to say.
 pub(crate) struct Watched {
     pub(crate) store: Store,
-    target: Arc<Target>,
+    target: Arc<StoreEndpoint>,
     pub(crate) counters: Arc<StoreCounters>,
     lines: Arc<Mutex<Vec<String>>>,
 }
@@ -56,7 +56,7 @@ impl Watched {
         let heard = Arc::clone(&lines);
         let tell = move |line: &str| heard.lock().unwrap().push(line.to_owned());
         let counters = Arc::new(StoreCounters::new(tell));
-        let target = Target::new(StoreUrl::parse(url).unwrap(), access).unwrap();
+        let target = StoreEndpoint::new(StoreUrl::parse(url).unwrap(), access).unwrap();
         let store = Store::new(Arc::clone(&target), timeout, Arc::clone(&counters), spawn);
         Self { store, target, counters, lines }
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use courser_telemetry::connection::{FIELDS, Peer};
-use courser_telemetry::{ConnectionRecord, EndReason};
+use courser_telemetry::{CloseReason, ConnectionRecord};
 
 /// Set it to 1 to write the tables as they are now.
 const UPDATE: &str = "UPDATE_SNAPSHOTS";
@@ -32,10 +32,10 @@ fn a_line_has_the_fields_of_the_table() {
 }
 
 fn end_reasons() -> String {
-    let row = |reason: &EndReason| {
+    let row = |reason: &CloseReason| {
         format!("| `{reason}` | {} | {} |\n", reason.side().name(), reason.meaning().replace('|', "\\|"))
     };
-    let rows: String = EndReason::ALL.iter().map(row).collect();
+    let rows: String = CloseReason::ALL.iter().map(row).collect();
     format!("| `end` | `side` | what happened |\n|---|---|---|\n{rows}")
 }
 
@@ -80,6 +80,6 @@ fn unknown() -> ConnectionRecord {
         handshake: None,
         connect: None,
         total: Duration::ZERO,
-        end: EndReason::Probe.into(),
+        end: CloseReason::Probe.into(),
     }
 }

@@ -26,7 +26,7 @@ use crate::{Issued, KeyType};
 pub struct Intruder {
     client: Client,
     shown: Arc<Shown>,
-    loot: Arc<Loot>,
+    loot: Arc<CapturedSession>,
 }
 
 impl Intruder {
@@ -35,7 +35,7 @@ impl Intruder {
     pub fn new(version: Version, key: KeyType, resume: Resume) -> Self {
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
         let mut client = Client::new(nowhere, version, key, Resume::Never);
-        let (shown, loot) = (Arc::<Shown>::default(), Arc::<Loot>::default());
+        let (shown, loot) = (Arc::<Shown>::default(), Arc::<CapturedSession>::default());
         let config = Arc::make_mut(&mut client.config);
         config.client_auth_cert_resolver = Arc::clone(&shown) as _;
         config.resumption = match resume {
@@ -55,13 +55,14 @@ impl Intruder {
 
     /// Keeps the sessions of the connections from now on, in place of those that it has.
     pub fn collect(&self) {
-        *lock(&self.loot.0) = Kept { collecting: true, ..Kept::default() };
+        *lock(&self.loot.0) = CapturedTicket { collecting: true, ..CapturedTicket::default() };
     }
 
     /// Offers the sessions that it has from now on, and keeps those that it is given: as an orderly client does, but
     /// to every server.
     pub fn renew(&self) {
-        *lock(&self.loot.0) = Kept { collecting: true, offering: true, ..Kept::default() };
+        *lock(&self.loot.0) =
+            CapturedTicket { collecting: true, offering: true, ..CapturedTicket::default() };
     }
 
     /// Offers the sessions that it has from now on, and keeps no others. One of TLS 1.2 is offered again and again, a
@@ -120,17 +121,17 @@ impl ResolvesClientCert for Shown {
 
 /// Sessions, whichever server they are from.
 #[derive(Debug, Default)]
-struct Loot(Mutex<Kept>);
+struct CapturedSession(Mutex<CapturedTicket>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct CapturedTicket {
     collecting: bool,
     offering: bool,
     tls12: Option<Tls12ClientSessionValue>,
     tls13: VecDeque<Tls13ClientSessionValue>,
 }
 
-impl ClientSessionStore for Loot {
+impl ClientSessionStore for CapturedSession {
     fn set_kx_hint(&self, _: ServerName<'static>, _: NamedGroup) {}
 
     fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {

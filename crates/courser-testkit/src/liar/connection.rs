@@ -55,16 +55,17 @@ fn before_handshake(
     match shared.fault {
         Fault::Drops if shared.fault.picks(number) => {}
         Fault::PlainHttp => socket.write_all(http::PLAIN)?,
-        Fault::FalseResumption => match double::greeting(&shared.terms, &hello(received, double::Offer::of)?)
-        {
-            Some(greeting) => {
-                shared.lied();
-                socket.write_all(&greeting)?;
-                // The client has the last word: an alert.
-                return Ok(true);
+        Fault::FalseResumption => {
+            match double::greeting(&shared.terms, &hello(received, double::OfferedSession::of)?) {
+                Some(greeting) => {
+                    shared.lied();
+                    socket.write_all(&greeting)?;
+                    // The client has the last word: an alert.
+                    return Ok(true);
+                }
+                None => return Ok(false),
             }
-            None => return Ok(false),
-        },
+        }
         _ => return Ok(false),
     }
     shared.lied();

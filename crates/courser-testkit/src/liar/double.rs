@@ -3,17 +3,17 @@
 
 use courser_wire::hello::ClientHello;
 
-use super::terms::Terms;
+use super::terms::FaultScript;
 
 /// What a client offers to resume, as far as the false answer has to fit it.
 #[derive(Debug)]
-pub(super) struct Offer {
+pub(super) struct OfferedSession {
     session_id: Vec<u8>,
     ticket: bool,
     extended_master_secret: bool,
 }
 
-impl Offer {
+impl OfferedSession {
     pub(super) fn of(hello: &ClientHello<'_>) -> Self {
         Self {
             session_id: hello.session_id.to_vec(),
@@ -25,7 +25,7 @@ impl Offer {
 
 /// ServerHello with the client's session ID, Certificate and ServerHelloDone in a record; `None` for a client that offers
 /// no session of ours.
-pub(super) fn greeting(terms: &Terms, offer: &Offer) -> Option<Vec<u8>> {
+pub(super) fn greeting(terms: &FaultScript, offer: &OfferedSession) -> Option<Vec<u8>> {
     let offers = !offer.session_id.is_empty() && (offer.ticket || terms.knows(&offer.session_id));
     if !offers {
         return None;
@@ -42,7 +42,7 @@ pub(super) fn greeting(terms: &Terms, offer: &Offer) -> Option<Vec<u8>> {
 }
 
 /// A session is resumed with the suite that it began with (RFC 5246, section 7.4.1.3).
-fn server_hello(offer: &Offer, suite: u16) -> Vec<u8> {
+fn server_hello(offer: &OfferedSession, suite: u16) -> Vec<u8> {
     let mut hello = vec![3, 3];
     // Any random will do, but not one that ends in the mark of a downgrade (RFC 8446, section 4.1.3).
     hello.extend_from_slice(&[0x5a; 32]);

@@ -25,7 +25,7 @@ const SESSIONS: usize = 100_000;
 
 /// The configurations of one liar.
 #[derive(Debug)]
-pub(super) struct Terms {
+pub(super) struct FaultScript {
     honest: Arc<ServerConfig>,
     /// One for each group, which it alone has.
     single: Vec<(u16, Arc<ServerConfig>)>,
@@ -36,7 +36,7 @@ pub(super) struct Terms {
     pub(super) certificate: CertificateDer<'static>,
 }
 
-impl Terms {
+impl FaultScript {
     pub(super) fn new(fault: Fault, issued: &Issued) -> Self {
         let provider = aws_lc_rs::default_provider();
         let sessions = Arc::new(Sessions::new());

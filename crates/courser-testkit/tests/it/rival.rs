@@ -1,9 +1,9 @@
 //! Every rival that is installed does what a benchmark's setting says, seen by the client that loads it.
 
 use courser_testkit::{
-    Folder, KeyType, Leaf, Origin, TestCa,
+    Folder, KeyType, Leaf, OriginServer, TestCa,
     client::{Client, Resume, Version},
-    load::{Exchange, Load, Until, hold},
+    load::{Load, Until, Workload, hold},
     require,
     rival::{Rival, Running, Setting},
 };
@@ -14,13 +14,13 @@ struct Stage {
     rival: Running,
     ca: TestCa,
     setting: Setting,
-    _origin: Origin,
+    _origin: OriginServer,
     _folder: Folder,
 }
 
 impl Stage {
     fn set(rival: Rival, version: Version, key: KeyType, resume: Resume) -> Self {
-        let (folder, ca, origin) = (Folder::new(), TestCa::new(), Origin::http());
+        let (folder, ca, origin) = (Folder::new(), TestCa::new(), OriginServer::http());
         let certificate = ca.issue(&Leaf::new(key)).write_combined(&folder, "site");
         let setting = Setting {
             version,
@@ -82,13 +82,13 @@ fn tls12_is_resumed_as_the_setting_says() {
 fn load_completes_and_counts() {
     for rival in installed() {
         let stage = Stage::set(rival, Version::Tls13, KeyType::EcdsaP256, Resume::Never);
-        for exchange in [Exchange::Handshake, Exchange::Request(1024)] {
+        for exchange in [Workload::Handshake, Workload::Request(1024)] {
             let load = Load { exchange, resumed: false, concurrency: 4, until: Until::Connections(40) };
             let outcome = load.run(&stage.client()).unwrap();
             assert_eq!(outcome.connections, 40, "{}", rival.name());
         }
         let resumed = Load {
-            exchange: Exchange::Handshake,
+            exchange: Workload::Handshake,
             resumed: true,
             concurrency: 1,
             until: Until::Connections(1),

@@ -15,15 +15,15 @@ mod sessions;
 mod terms;
 
 pub use server::{ForeignKey, ForeignServer, ForeignServerTerms};
-pub(super) use sessions::Pouch;
-pub(super) use terms::Terms;
+pub(super) use sessions::OpensslSessions;
+pub(super) use terms::OpensslClientConfig;
 
 use std::borrow::Cow;
 
 use openssl::ssl::{Error, ErrorCode, ShutdownState, Ssl, SslSession, SslStream};
 use rustls::pki_types;
 
-use super::{ClientFacts, Offered, Purse, Resume, ServerName};
+use super::{ClientFacts, ClientSessions, Offered, Resume, ServerName};
 use crate::failure::Failure;
 use crate::flight::Flight;
 use crate::names;
@@ -33,9 +33,9 @@ use memory::Memory;
 /// One connection.
 pub(super) struct Connection {
     stream: SslStream<Memory>,
-    terms: Terms,
+    terms: OpensslClientConfig,
     name: ServerName,
-    purse: Purse,
+    purse: ClientSessions,
     /// The session that was offered, if any: its ID, and by what it was named.
     offered: Option<(Vec<u8>, Offered)>,
     /// What the server says in the clear.
@@ -47,7 +47,11 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(terms: &Terms, name: &ServerName, mut purse: Purse) -> Result<Self, Failure> {
+    pub(super) fn new(
+        terms: &OpensslClientConfig,
+        name: &ServerName,
+        mut purse: ClientSessions,
+    ) -> Result<Self, Failure> {
         let mut ssl = Ssl::new(&terms.context).map_err(|error| failure::ours(&error))?;
         address(&mut ssl, name, terms.verifies).map_err(|error| failure::ours(&error))?;
         let offered = purse.foreign.offer(&mut ssl, name)?;
@@ -129,7 +133,7 @@ impl Connection {
         chain.into_iter().flatten().filter_map(|certificate| certificate.to_der().ok()).collect()
     }
 
-    pub(super) fn into_purse(mut self) -> Purse {
+    pub(super) fn into_purse(mut self) -> ClientSessions {
         // OpenSSL spoils the session of a connection that ends without close_notify. The other engines do not: whether
         // the server still takes it is for the server to say (RFC 5246, section 7.2.1).
         self.stream.set_shutdown(ShutdownState::SENT | ShutdownState::RECEIVED);

@@ -11,13 +11,13 @@ use rustls::crypto::{ActiveKeyExchange, SharedSecret, SupportedKxGroup, aws_lc_r
 use rustls::ffdhe_groups::FfdheGroup;
 use rustls::{Error, NamedGroup, PeerMisbehaved};
 
-use crate::terms::TermsError;
+use crate::terms::TlsConfigError;
 
 /// First byte of an uncompressed point (RFC 8446, section 4.2.8.2).
 const UNCOMPRESSED: u8 = 4;
 
 /// The lean engine's group for a code point: ours, or the library's where we have none.
-pub(super) fn lean(code: u16) -> Result<&'static dyn SupportedKxGroup, TermsError> {
+pub(super) fn lean(code: u16) -> Result<&'static dyn SupportedKxGroup, TlsConfigError> {
     if code == u16::from(hybrid::Hybrid.name()) {
         return Ok(&hybrid::Hybrid);
     }
@@ -26,9 +26,9 @@ pub(super) fn lean(code: u16) -> Result<&'static dyn SupportedKxGroup, TermsErro
 }
 
 /// The library's group for a code point.
-pub(super) fn real(code: u16) -> Result<&'static dyn SupportedKxGroup, TermsError> {
+pub(super) fn real(code: u16) -> Result<&'static dyn SupportedKxGroup, TlsConfigError> {
     let known = aws_lc_rs::ALL_KX_GROUPS.iter().find(|group| u16::from(group.name()) == code);
-    known.copied().ok_or(TermsError::UnknownGroup(code))
+    known.copied().ok_or(TlsConfigError::UnknownGroup(code))
 }
 
 /// A group whose private scalar is always 1.

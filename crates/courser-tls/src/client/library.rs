@@ -9,7 +9,7 @@ use rustls::{CommonState, ContentType, Error, HandshakeKind, HandshakeType, Prot
 use super::hello::{self, PRE_SHARED_KEY, SESSION_TICKET};
 use super::name::ServerName;
 use super::offer::Resume;
-use super::purse::{self, Errand, Purse, Taken};
+use super::purse::{self, CallContext, ClientSessions, Taken};
 use super::terms::LibraryTerms;
 use super::{ClientFacts, Offered};
 use crate::failure::{Failure, FailureKind};
@@ -25,7 +25,7 @@ const END_OF_EARLY_DATA: [u8; HEADER] = [23, 3, 3, 0, 4 + 1 + 16];
 /// One connection.
 pub(super) struct Connection {
     tls: UnbufferedClientConnection,
-    errand: Option<Box<Errand>>,
+    errand: Option<Box<CallContext>>,
     /// The ClientHello, until the first call takes it.
     hello: Vec<u8>,
     offered: Option<Offered>,
@@ -51,18 +51,22 @@ enum EarlyData {
 }
 
 impl Connection {
-    pub(super) fn new(terms: &LibraryTerms, name: &ServerName, purse: Purse) -> Result<Self, Failure> {
-        let mut connection = Self::begin(terms, name, Errand::new(terms, purse))?;
+    pub(super) fn new(
+        terms: &LibraryTerms,
+        name: &ServerName,
+        purse: ClientSessions,
+    ) -> Result<Self, Failure> {
+        let mut connection = Self::begin(terms, name, CallContext::new(terms, purse))?;
         if connection.is_other_than_asked() {
             let mut purse = connection.into_purse();
             purse.forget_session();
-            connection = Self::begin(terms, name, Errand::new(terms, purse))?;
+            connection = Self::begin(terms, name, CallContext::new(terms, purse))?;
         }
         Ok(connection)
     }
 
     /// Writes the ClientHello, and stops where early data can follow.
-    fn begin(terms: &LibraryTerms, name: &ServerName, errand: Errand) -> Result<Self, Failure> {
+    fn begin(terms: &LibraryTerms, name: &ServerName, errand: CallContext) -> Result<Self, Failure> {
         let mut errand = Some(Box::new(errand));
         let (config, server) = (Arc::clone(&terms.config), name.0.clone());
         let mut tls = purse::enter(&mut errand, || UnbufferedClientConnection::new(config, server))?;
@@ -220,7 +224,7 @@ impl Connection {
         chain.iter().map(|certificate| certificate.to_vec()).collect()
     }
 
-    pub(super) fn into_purse(self) -> Purse {
+    pub(super) fn into_purse(self) -> ClientSessions {
         self.errand.map(|errand| errand.purse).unwrap_or_default()
     }
 }

@@ -64,7 +64,7 @@ impl Trust {
 /// What a client offers. Lists hold code points in order of preference and are offered as they are; an empty list of
 /// suites, groups or schemes stands for the engine's own.
 #[derive(Clone, Debug)]
-pub struct Offer {
+pub struct ClientTlsSpec {
     /// Protocol versions, at least one.
     pub versions: Vec<u16>,
     /// Cipher suites.
@@ -88,7 +88,7 @@ pub struct Offer {
     pub trust: Trust,
 }
 
-impl Default for Offer {
+impl Default for ClientTlsSpec {
     /// TLS 1.3 and 1.2 with all that the engine has; no resumption, no verification.
     fn default() -> Self {
         Self {

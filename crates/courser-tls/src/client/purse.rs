@@ -18,23 +18,23 @@ use super::terms::LibraryTerms;
 /// Sessions and tickets of one client. A session is only ever offered to the server (by name) that it came from, and
 /// only on the terms it was made on, or a clone of them.
 #[derive(Default)]
-pub struct Purse {
+pub struct ClientSessions {
     /// The TLS 1.2 session: it may be resumed any number of times, until another one takes its place.
-    session: Option<Kept<Tls12ClientSessionValue>>,
+    session: Option<BoundSession<Tls12ClientSessionValue>>,
     /// TLS 1.3 tickets, newest last: each is for one connection (RFC 8446, appendix C.4).
-    tickets: VecDeque<Kept<Tls13ClientSessionValue>>,
+    tickets: VecDeque<BoundSession<Tls13ClientSessionValue>>,
     /// What the foreign engine keeps.
     #[cfg(feature = "foreign")]
-    pub(super) foreign: super::foreign::Pouch,
+    pub(super) foreign: super::foreign::OpensslSessions,
 }
 
 /// A session with the server that it is from and the terms that it was made on.
-type Kept<T> = (TermsId, ServerName<'static>, T);
+type BoundSession<T> = (ConfigId, ServerName<'static>, T);
 
 /// Tells terms apart; clones have the same.
-pub(super) type TermsId = u64;
+pub(super) type ConfigId = u64;
 
-impl Purse {
+impl ClientSessions {
     /// Whether there is nothing to resume with.
     pub fn is_empty(&self) -> bool {
         #[cfg(feature = "foreign")]
@@ -62,7 +62,7 @@ impl Purse {
         self.session = None;
     }
 
-    fn keep(&mut self, ticket: Kept<Tls13ClientSessionValue>, at_most: usize) {
+    fn keep(&mut self, ticket: BoundSession<Tls13ClientSessionValue>, at_most: usize) {
         self.tickets.push_back(ticket);
         while self.tickets.len() > at_most {
             self.tickets.pop_front();
@@ -70,13 +70,13 @@ impl Purse {
     }
 
     /// The newest ticket, as browsers take it: it lives longest. The older ones are for connections side by side.
-    fn take(&mut self, on: TermsId, server: &ServerName<'_>) -> Option<Tls13ClientSessionValue> {
+    fn take(&mut self, on: ConfigId, server: &ServerName<'_>) -> Option<Tls13ClientSessionValue> {
         let newest = self.tickets.iter().rposition(|(terms, name, _)| *terms == on && name == server)?;
         self.tickets.remove(newest).map(|(_, _, ticket)| ticket)
     }
 }
 
-impl fmt::Debug for Purse {
+impl fmt::Debug for ClientSessions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Purse {{ session: {}, tickets: {} }}", self.session.is_some(), self.tickets.len())
     }
@@ -84,9 +84,9 @@ impl fmt::Debug for Purse {
 
 /// What a connection brings along for the library's callbacks, and what they note.
 #[derive(Debug)]
-pub(super) struct Errand {
-    pub(super) purse: Purse,
-    terms: TermsId,
+pub(super) struct CallContext {
+    pub(super) purse: ClientSessions,
+    terms: ConfigId,
     resume: Resume,
     /// Tickets to keep at most.
     tickets_kept: usize,
@@ -98,8 +98,8 @@ pub(super) struct Errand {
     pub(super) scheme: Option<u16>,
 }
 
-impl Errand {
-    pub(super) fn new(terms: &LibraryTerms, purse: Purse) -> Self {
+impl CallContext {
+    pub(super) fn new(terms: &LibraryTerms, purse: ClientSessions) -> Self {
         Self {
             verify: terms.verifies_next(purse.is_empty()),
             purse,
@@ -125,11 +125,11 @@ pub(super) enum Taken {
 }
 
 thread_local! {
-    static CURRENT: RefCell<Option<Box<Errand>>> = const { RefCell::new(None) };
+    static CURRENT: RefCell<Option<Box<CallContext>>> = const { RefCell::new(None) };
 }
 
 /// Runs `work` with `errand` as the current one, and puts it back afterwards.
-pub(super) fn enter<T>(errand: &mut Option<Box<Errand>>, work: impl FnOnce() -> T) -> T {
+pub(super) fn enter<T>(errand: &mut Option<Box<CallContext>>, work: impl FnOnce() -> T) -> T {
     CURRENT.set(errand.take());
     let result = work();
     *errand = CURRENT.take();
@@ -137,7 +137,7 @@ pub(super) fn enter<T>(errand: &mut Option<Box<Errand>>, work: impl FnOnce() -> 
 }
 
 /// Calls `use_it` with the current errand, when there is one.
-pub(super) fn with_current<T>(use_it: impl FnOnce(&mut Errand) -> T) -> Option<T> {
+pub(super) fn with_current<T>(use_it: impl FnOnce(&mut CallContext) -> T) -> Option<T> {
     CURRENT.with_borrow_mut(|errand| errand.as_deref_mut().map(use_it))
 }
 

@@ -9,13 +9,13 @@ use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, SignatureScheme, SupportedCipherSuite, SupportedProtocolVersion};
 
 use super::group;
-use super::offer::{Engine, Offer, Resume, Trust};
-use super::purse::{CurrentPurse, TermsId};
+use super::offer::{ClientTlsSpec, Engine, Resume, Trust};
+use super::purse::{ConfigId, CurrentPurse};
 use super::suite;
 use super::verifier::Verifier;
 use crate::identity::Identity;
 use crate::random::Stocked;
-use crate::terms::TermsError;
+use crate::terms::TlsConfigError;
 
 /// The lean engine verifies one full handshake of so many, where it is given roots.
 const SAMPLE: u32 = 1000;
@@ -23,7 +23,7 @@ const SAMPLE: u32 = 1000;
 /// What a client offers, ready for use. A clone shares nothing that connections write to, so that threads with a clone
 /// each do not get in each other's way; sessions made on one clone can be resumed on another.
 #[derive(Clone)]
-pub struct ClientTerms {
+pub struct ClientTlsConfig {
     pub(super) inner: Inner,
 }
 
@@ -32,22 +32,22 @@ pub struct ClientTerms {
 pub(super) enum Inner {
     Library(LibraryTerms),
     #[cfg(feature = "foreign")]
-    Foreign(super::foreign::Terms),
+    Foreign(super::foreign::OpensslClientConfig),
 }
 
-impl ClientTerms {
+impl ClientTlsConfig {
     /// Compiles an offer for an engine.
     ///
     /// # Errors
     /// Names what of it the engine cannot do.
-    pub fn new(engine: Engine, offer: &Offer) -> Result<Self, TermsError> {
+    pub fn new(engine: Engine, offer: &ClientTlsSpec) -> Result<Self, TlsConfigError> {
         let inner = match engine {
             Engine::Lean | Engine::Real => Inner::Library(LibraryTerms::new(engine, offer)?),
             #[cfg(feature = "foreign")]
-            Engine::Foreign => Inner::Foreign(super::foreign::Terms::new(offer)?),
+            Engine::Foreign => Inner::Foreign(super::foreign::OpensslClientConfig::new(offer)?),
             #[cfg(not(feature = "foreign"))]
             Engine::Foreign => {
-                return Err(TermsError::Unable(
+                return Err(TlsConfigError::Unable(
                     "the foreign engine is not part of this build: build with the feature `foreign`",
                 ));
             }
@@ -59,7 +59,7 @@ impl ClientTerms {
 /// An offer as a configuration of rustls.
 pub(super) struct LibraryTerms {
     pub(super) config: Arc<ClientConfig>,
-    pub(super) id: TermsId,
+    pub(super) id: ConfigId,
     pub(super) resume: Resume,
     pub(super) tickets_kept: usize,
     verifies: Verifies,
@@ -82,9 +82,11 @@ impl Clone for LibraryTerms {
 }
 
 impl LibraryTerms {
-    fn new(engine: Engine, offer: &Offer) -> Result<Self, TermsError> {
+    fn new(engine: Engine, offer: &ClientTlsSpec) -> Result<Self, TlsConfigError> {
         if offer.resume == Resume::SessionId && !offer.versions.contains(&0x0303) {
-            return Err(TermsError::Unable("session IDs are of TLS 1.2, which is not among the versions"));
+            return Err(TlsConfigError::Unable(
+                "session IDs are of TLS 1.2, which is not among the versions",
+            ));
         }
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let verifies = match (engine, &offer.trust) {
@@ -112,16 +114,16 @@ impl LibraryTerms {
     }
 }
 
-fn config(engine: Engine, offer: &Offer) -> Result<ClientConfig, TermsError> {
+fn config(engine: Engine, offer: &ClientTlsSpec) -> Result<ClientConfig, TlsConfigError> {
     let provider = Arc::new(provider(engine, offer)?);
     let versions = offer.versions.iter().map(version).collect::<Result<Vec<_>, _>>()?;
     if versions.is_empty() {
-        return Err(TermsError::NoVersion);
+        return Err(TlsConfigError::NoVersion);
     }
     let verifier = Arc::new(Verifier::new(&offer.schemes, &offer.trust, &provider)?);
     let builder = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&versions)
-        .map_err(|error| TermsError::Inconsistent(error.to_string()))?
+        .map_err(|error| TlsConfigError::Inconsistent(error.to_string()))?
         .dangerous()
         .with_custom_certificate_verifier(verifier);
     let mut config = match &offer.identity {
@@ -143,7 +145,7 @@ fn resumption(resume: Resume) -> Resumption {
     }
 }
 
-fn provider(engine: Engine, offer: &Offer) -> Result<CryptoProvider, TermsError> {
+fn provider(engine: Engine, offer: &ClientTlsSpec) -> Result<CryptoProvider, TlsConfigError> {
     let library = aws_lc_rs::default_provider();
     let suites = match &offer.suites[..] {
         [] => default_suites(&offer.versions),
@@ -177,7 +179,10 @@ const LEAN_GROUPS: [u16; 3] = [0x0017, 0x001d, 0x0018];
 
 type Group = &'static dyn SupportedKxGroup;
 
-fn groups(codes: &[u16], find: fn(u16) -> Result<Group, TermsError>) -> Result<Vec<Group>, TermsError> {
+fn groups(
+    codes: &[u16],
+    find: fn(u16) -> Result<Group, TlsConfigError>,
+) -> Result<Vec<Group>, TlsConfigError> {
     codes.iter().map(|&code| find(code)).collect()
 }
 
@@ -190,16 +195,16 @@ fn default_suites(versions: &[u16]) -> Vec<u16> {
     codes
 }
 
-fn library_suite(code: u16) -> Result<SupportedCipherSuite, TermsError> {
+fn library_suite(code: u16) -> Result<SupportedCipherSuite, TlsConfigError> {
     let known = aws_lc_rs::ALL_CIPHER_SUITES.iter().find(|suite| u16::from(suite.suite()) == code);
-    known.copied().ok_or(TermsError::UnknownSuite(code))
+    known.copied().ok_or(TlsConfigError::UnknownSuite(code))
 }
 
-fn version(code: &u16) -> Result<&'static SupportedProtocolVersion, TermsError> {
+fn version(code: &u16) -> Result<&'static SupportedProtocolVersion, TlsConfigError> {
     match code {
         0x0303 => Ok(&rustls::version::TLS12),
         0x0304 => Ok(&rustls::version::TLS13),
-        _ => Err(TermsError::UnknownVersion(*code)),
+        _ => Err(TlsConfigError::UnknownVersion(*code)),
     }
 }
 
@@ -222,7 +227,8 @@ mod tests {
     use super::*;
 
     fn verified(engine: Engine, trust: Trust) -> Vec<u32> {
-        let terms = LibraryTerms::new(engine, &Offer { trust, ..Offer::default() }).expect("it can do that");
+        let terms = LibraryTerms::new(engine, &ClientTlsSpec { trust, ..ClientTlsSpec::default() })
+            .expect("it can do that");
         assert!(engine == Engine::Real || !terms.verifies_next(false), "there is nothing to verify");
         (0..2500).filter(|_| terms.verifies_next(true)).collect()
     }

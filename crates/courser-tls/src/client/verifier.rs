@@ -15,7 +15,7 @@ use rustls::{DigitallySignedStruct, Error, PeerMisbehaved, RootCertStore, Signat
 
 use super::offer::Trust;
 use super::purse;
-use crate::terms::TermsError;
+use crate::terms::TlsConfigError;
 
 /// Verifies if the current errand says so, and notes the scheme of the server's signature there.
 #[derive(Debug)]
@@ -31,12 +31,12 @@ impl Verifier {
         schemes: &[u16],
         trust: &Trust,
         provider: &Arc<CryptoProvider>,
-    ) -> Result<Self, TermsError> {
+    ) -> Result<Self, TlsConfigError> {
         let algorithms = provider.signature_verification_algorithms;
         let known = algorithms.supported_schemes();
         let scheme = |&code: &u16| {
             let found = known.iter().find(|scheme| u16::from(**scheme) == code);
-            found.copied().ok_or(TermsError::UnknownScheme(code))
+            found.copied().ok_or(TlsConfigError::UnknownScheme(code))
         };
         let offered = schemes.iter().map(scheme).collect::<Result<Vec<_>, _>>()?;
         let chain = match trust {
@@ -63,8 +63,8 @@ impl Verifier {
 fn webpki(
     roots: &[Vec<u8>],
     provider: &Arc<CryptoProvider>,
-) -> Result<Arc<WebPkiServerVerifier>, TermsError> {
-    let bad = |error: String| TermsError::BadRoot(error);
+) -> Result<Arc<WebPkiServerVerifier>, TlsConfigError> {
+    let bad = |error: String| TlsConfigError::BadRoot(error);
     let mut store = RootCertStore::empty();
     for root in roots {
         store.add(CertificateDer::from(root.clone())).map_err(|error| bad(error.to_string()))?;

@@ -2,9 +2,12 @@
 
 use courser_testkit::{KeyType, Leaf, TestCa};
 use courser_tls::client::{
-    ClientConnection, ClientFacts, ClientTerms, Engine, Offer, Offered, Purse, Resume, ServerName, Trust,
+    ClientConnection, ClientFacts, ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine, Offered, Resume,
+    ServerName, Trust,
 };
-use courser_tls::{Facts, Failure, FailureKind, Identity, SessionOffer, Sessions, State, TermsError};
+use courser_tls::{
+    Failure, FailureKind, HandshakeInfo, Identity, SessionOffer, Sessions, State, TlsConfigError,
+};
 
 use crate::server::{Pair, Server, TICKETS, sessions};
 
@@ -21,8 +24,9 @@ fn each_engine_agrees_on_each_version_and_group() {
     for (version, group) in cases {
         let server = Server::new(version, group, SessionOffer::Tickets);
         for engine in ENGINES {
-            let offer = Offer { alpn: vec![b"http/1.1".to_vec()], ..offer(version, group, Resume::Never) };
-            let (facts, seen, purse) = meet(&server, &terms(engine, &offer), Purse::default());
+            let offer =
+                ClientTlsSpec { alpn: vec![b"http/1.1".to_vec()], ..offer(version, group, Resume::Never) };
+            let (facts, seen, purse) = meet(&server, &terms(engine, &offer), ClientSessions::default());
             assert_eq!((facts.version, facts.group), (version, Some(group)), "{engine}");
             assert_eq!((facts.scheme, facts.alpn.as_deref()), (Some(0x0403), Some(&b"http/1.1"[..])));
             assert_eq!((facts.offered, facts.resumed, facts.retried), (None, false, false));
@@ -43,7 +47,7 @@ fn sessions_are_resumed_as_asked_and_as_often() {
         let server = Server::new(version, P256, session);
         for engine in ENGINES {
             let terms = terms(engine, &offer(version, P256, resume));
-            let (facts, seen, mut purse) = meet(&server, &terms, Purse::default());
+            let (facts, seen, mut purse) = meet(&server, &terms, ClientSessions::default());
             assert_eq!((facts.offered, facts.resumed, seen.resumed), (None, false, false));
             for _ in 0..3 {
                 let (facts, seen, kept) = meet(&server, &terms, purse);
@@ -62,9 +66,9 @@ fn sessions_are_resumed_as_asked_and_as_often() {
 fn each_connection_takes_one_ticket_and_no_more_are_kept_than_asked() {
     let server = Server::new(TLS13, P256, SessionOffer::Tickets);
     for kept in 0..=6 {
-        let offer = Offer { tickets_kept: kept, ..offer(TLS13, P256, Resume::Ticket) };
+        let offer = ClientTlsSpec { tickets_kept: kept, ..offer(TLS13, P256, Resume::Ticket) };
         let terms = terms(Engine::Lean, &offer);
-        let mut purse = Purse::default();
+        let mut purse = ClientSessions::default();
         for _ in 0..5 {
             let expected = (purse.tickets().saturating_sub(1) + TICKETS).min(kept);
             purse = meet(&server, &terms, purse).2;
@@ -78,7 +82,7 @@ fn each_connection_takes_one_ticket_and_no_more_are_kept_than_asked() {
 fn a_connection_that_comes_to_nothing_costs_its_ticket() {
     let server = Server::new(TLS13, P256, SessionOffer::Tickets);
     let terms = terms(Engine::Lean, &offer(TLS13, P256, Resume::Ticket));
-    let mut purse = meet(&server, &terms, Purse::default()).2;
+    let mut purse = meet(&server, &terms, ClientSessions::default()).2;
     for left in [1, 0] {
         purse = ClientConnection::new(&terms, &name("server.example"), purse).expect("it fits").into_purse();
         assert_eq!(purse.tickets(), left);
@@ -91,8 +95,8 @@ fn a_session_is_only_offered_where_it_came_from() {
         let server = Server::new(version, P256, SessionOffer::Tickets);
         let offer = offer(version, P256, Resume::Ticket);
         let (ours, others) = (terms(Engine::Lean, &offer), terms(Engine::Lean, &offer));
-        let offered = |terms: &ClientTerms, server_name| {
-            let purse = meet(&server, &ours, Purse::default()).2;
+        let offered = |terms: &ClientTlsConfig, server_name| {
+            let purse = meet(&server, &ours, ClientSessions::default()).2;
             meet_as(server_name, &server, terms, purse).0.offered
         };
         assert_eq!(offered(&others, "server.example"), None, "other terms");
@@ -107,7 +111,7 @@ fn a_session_without_a_ticket_is_not_resumed_by_its_id_instead() {
     let identity = courser_tls::self_signed(&["server.example".to_owned()]).expect("a key can be made");
     let server = Server::with(TLS12, P256, SessionOffer::SessionId, identity, &sessions);
     let terms = terms(Engine::Real, &offer(TLS12, P256, Resume::Ticket));
-    let purse = meet(&server, &terms, Purse::default()).2;
+    let purse = meet(&server, &terms, ClientSessions::default()).2;
     assert!(!purse.is_empty(), "the server gave a session ID");
     let (facts, seen, _) = meet(&server, &terms, purse);
     assert_eq!((facts.offered, facts.resumed, seen.resumed, seen.miss), (None, false, false, None));
@@ -120,7 +124,7 @@ fn a_second_hello_is_told_with_and_without_resumption() {
         let mut offer = offer(TLS13, X25519, Resume::Ticket);
         offer.groups.push(P256);
         let terms = terms(engine, &offer);
-        let (facts, _, purse) = meet(&server, &terms, Purse::default());
+        let (facts, _, purse) = meet(&server, &terms, ClientSessions::default());
         assert_eq!((facts.retried, facts.resumed, facts.group), (true, false, Some(P256)));
         let (facts, _, _) = meet(&server, &terms, purse);
         assert_eq!((facts.retried, facts.resumed, facts.group), (true, true, Some(P256)));
@@ -133,7 +137,7 @@ fn the_part_of_a_hybrid_group_does_without_a_second_hello() {
     for engine in ENGINES {
         let mut offer = offer(TLS13, 0x11ec, Resume::Never);
         offer.groups.push(X25519);
-        let (facts, _, _) = meet(&server, &terms(engine, &offer), Purse::default());
+        let (facts, _, _) = meet(&server, &terms(engine, &offer), ClientSessions::default());
         assert_eq!((facts.retried, facts.group), (false, Some(X25519)), "{engine}");
     }
 }
@@ -144,8 +148,8 @@ fn the_servers_bytes_may_come_one_at_a_time() {
         let server = Server::new(version, X25519, SessionOffer::Tickets);
         for engine in ENGINES {
             let terms = terms(engine, &offer(version, X25519, Resume::Ticket));
-            let whole = meet(&server, &terms, Purse::default()).0;
-            let mut pair = begin("server.example", &server, &terms, Purse::default());
+            let whole = meet(&server, &terms, ClientSessions::default()).0;
+            let mut pair = begin("server.example", &server, &terms, ClientSessions::default());
             settle_by_bytes(&mut pair);
             assert_eq!(pair.client.facts(), Some(whole));
             talk(&mut pair);
@@ -190,23 +194,26 @@ fn the_lean_engine_accepts_what_it_should_when_it_checks() {
 #[test]
 fn an_engine_says_what_it_cannot_do() {
     let base = offer(TLS13, P256, Resume::Never);
-    let refusal = |engine, offer: Offer| ClientTerms::new(engine, &offer).err();
+    let refusal = |engine, offer: ClientTlsSpec| ClientTlsConfig::new(engine, &offer).err();
     for engine in ENGINES {
-        let unknown = Offer { suites: vec![0x0035], ..base.clone() };
-        assert_eq!(refusal(engine, unknown), Some(TermsError::UnknownSuite(0x0035)));
-        let unknown = Offer { groups: vec![0x0100], ..base.clone() };
-        assert_eq!(refusal(engine, unknown), Some(TermsError::UnknownGroup(0x0100)));
-        let unknown = Offer { schemes: vec![0x0201], ..base.clone() };
-        assert_eq!(refusal(engine, unknown), Some(TermsError::UnknownScheme(0x0201)));
-        let unknown = Offer { versions: vec![0x0301], ..base.clone() };
-        assert_eq!(refusal(engine, unknown), Some(TermsError::UnknownVersion(0x0301)));
-        assert_eq!(refusal(engine, Offer { versions: vec![], ..base.clone() }), Some(TermsError::NoVersion));
-        let by_id = Offer { resume: Resume::SessionId, ..base.clone() };
-        assert!(matches!(refusal(engine, by_id), Some(TermsError::Unable(_))));
-        let no_root = Offer { trust: Trust::Roots(vec![vec![1, 2, 3]]), ..base.clone() };
-        assert!(matches!(refusal(engine, no_root), Some(TermsError::BadRoot(_))));
-        let misfit = Offer { suites: vec![0xc02b], ..base.clone() };
-        assert!(matches!(refusal(engine, misfit), Some(TermsError::Inconsistent(_))));
+        let unknown = ClientTlsSpec { suites: vec![0x0035], ..base.clone() };
+        assert_eq!(refusal(engine, unknown), Some(TlsConfigError::UnknownSuite(0x0035)));
+        let unknown = ClientTlsSpec { groups: vec![0x0100], ..base.clone() };
+        assert_eq!(refusal(engine, unknown), Some(TlsConfigError::UnknownGroup(0x0100)));
+        let unknown = ClientTlsSpec { schemes: vec![0x0201], ..base.clone() };
+        assert_eq!(refusal(engine, unknown), Some(TlsConfigError::UnknownScheme(0x0201)));
+        let unknown = ClientTlsSpec { versions: vec![0x0301], ..base.clone() };
+        assert_eq!(refusal(engine, unknown), Some(TlsConfigError::UnknownVersion(0x0301)));
+        assert_eq!(
+            refusal(engine, ClientTlsSpec { versions: vec![], ..base.clone() }),
+            Some(TlsConfigError::NoVersion)
+        );
+        let by_id = ClientTlsSpec { resume: Resume::SessionId, ..base.clone() };
+        assert!(matches!(refusal(engine, by_id), Some(TlsConfigError::Unable(_))));
+        let no_root = ClientTlsSpec { trust: Trust::Roots(vec![vec![1, 2, 3]]), ..base.clone() };
+        assert!(matches!(refusal(engine, no_root), Some(TlsConfigError::BadRoot(_))));
+        let misfit = ClientTlsSpec { suites: vec![0xc02b], ..base.clone() };
+        assert!(matches!(refusal(engine, misfit), Some(TlsConfigError::Inconsistent(_))));
     }
 }
 
@@ -214,7 +221,7 @@ fn an_engine_says_what_it_cannot_do() {
 fn nothing_is_sent_before_the_handshake_is_done() {
     let terms = terms(Engine::Lean, &offer(TLS13, P256, Resume::Never));
     let mut client =
-        ClientConnection::new(&terms, &name("server.example"), Purse::default()).expect("it fits");
+        ClientConnection::new(&terms, &name("server.example"), ClientSessions::default()).expect("it fits");
     let mut outgoing = Vec::new();
     assert!(client.send(b"x", &mut [], &mut outgoing).is_err() && outgoing.is_empty());
     assert!(client.send_close_notify(&mut [], &mut outgoing).is_err() && outgoing.is_empty());
@@ -222,17 +229,17 @@ fn nothing_is_sent_before_the_handshake_is_done() {
     assert_eq!(client.facts(), None);
 }
 
-pub(crate) fn offer(version: u16, group: u16, resume: Resume) -> Offer {
-    Offer { versions: vec![version], groups: vec![group], resume, ..Offer::default() }
+pub(crate) fn offer(version: u16, group: u16, resume: Resume) -> ClientTlsSpec {
+    ClientTlsSpec { versions: vec![version], groups: vec![group], resume, ..ClientTlsSpec::default() }
 }
 
-pub(crate) fn terms(engine: Engine, offer: &Offer) -> ClientTerms {
-    ClientTerms::new(engine, offer).expect("the engine can do it")
+pub(crate) fn terms(engine: Engine, offer: &ClientTlsSpec) -> ClientTlsConfig {
+    ClientTlsConfig::new(engine, offer).expect("the engine can do it")
 }
 
-fn trusting(engine: Engine, version: u16, ca: &TestCa) -> ClientTerms {
+fn trusting(engine: Engine, version: u16, ca: &TestCa) -> ClientTlsConfig {
     let trust = Trust::Roots(vec![ca.root().to_vec()]);
-    terms(engine, &Offer { trust, ..offer(version, P256, Resume::Never) })
+    terms(engine, &ClientTlsSpec { trust, ..offer(version, P256, Resume::Never) })
 }
 
 fn certified(ca: &TestCa, version: u16) -> Server {
@@ -246,22 +253,26 @@ pub(crate) fn name(text: &str) -> ServerName {
     ServerName::parse(text).expect("a name")
 }
 
-fn begin(server_name: &str, server: &Server, terms: &ClientTerms, purse: Purse) -> Pair {
+fn begin(server_name: &str, server: &Server, terms: &ClientTlsConfig, purse: ClientSessions) -> Pair {
     let client = ClientConnection::new(terms, &name(server_name), purse).expect("the terms fit");
     Pair::new(client, server.connection())
 }
 
 /// A whole connection with data in both directions: what each end says of it, and what the client keeps.
-pub(crate) fn meet(server: &Server, terms: &ClientTerms, purse: Purse) -> (ClientFacts, Facts, Purse) {
+pub(crate) fn meet(
+    server: &Server,
+    terms: &ClientTlsConfig,
+    purse: ClientSessions,
+) -> (ClientFacts, HandshakeInfo, ClientSessions) {
     meet_as("server.example", server, terms, purse)
 }
 
 pub(crate) fn meet_as(
     server_name: &str,
     server: &Server,
-    terms: &ClientTerms,
-    purse: Purse,
-) -> (ClientFacts, Facts, Purse) {
+    terms: &ClientTlsConfig,
+    purse: ClientSessions,
+) -> (ClientFacts, HandshakeInfo, ClientSessions) {
     let mut pair = begin(server_name, server, terms, purse);
     settle(&mut pair).expect("two good ends");
     talk(&mut pair);
@@ -270,8 +281,8 @@ pub(crate) fn meet_as(
     (facts, seen, pair.client.into_purse())
 }
 
-fn attempt(server: &Server, terms: &ClientTerms, server_name: &str) -> Result<(), Failure> {
-    let client = ClientConnection::new(terms, &name(server_name), Purse::default())?;
+fn attempt(server: &Server, terms: &ClientTlsConfig, server_name: &str) -> Result<(), Failure> {
+    let client = ClientConnection::new(terms, &name(server_name), ClientSessions::default())?;
     settle(&mut Pair::new(client, server.connection()))
 }
 

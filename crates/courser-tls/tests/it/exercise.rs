@@ -5,14 +5,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use courser_session::{Cache, EpochLength, FleetKeys, PolicyHash, Ticketer, UnixSeconds};
 use courser_tls::{
-    HandshakePlan, Identity, ServerConnection, ServerOffer, SessionOffer, Sessions, SuiteOrder, Terms,
-    Version,
+    HandshakePlan, Identity, ServerConnection, ServerOffer, ServerTlsConfig, SessionOffer, Sessions,
+    SuiteOrder, Version,
 };
 
 const X25519: u16 = 0x001d;
 
 struct Stage {
-    terms: Terms,
+    terms: ServerTlsConfig,
     identity: Arc<Identity>,
 }
 
@@ -34,7 +34,7 @@ fn stage() -> &'static Stage {
             tickets: 2,
             ..ServerOffer::default()
         };
-        let terms = Terms::new(offer, &sessions).expect("known code points");
+        let terms = ServerTlsConfig::new(offer, &sessions).expect("known code points");
         let identity = courser_tls::self_signed(&["fuzz.example".to_owned()]).expect("a key can be made");
         Stage { terms, identity: Arc::new(identity) }
     })

@@ -9,11 +9,13 @@ use std::sync::Arc;
 
 use crate::server::{Pair, Server};
 use courser_testkit::{Folder, TestCa};
-use courser_tls::client::{ClientConnection, ClientTerms, Engine, Offer, Offered, Purse, Resume, Trust};
+use courser_tls::client::{
+    ClientConnection, ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine, Offered, Resume, Trust,
+};
 use courser_tls::identity::Identity;
 use courser_tls::names;
 use courser_tls::{FailureKind, SessionOffer, State};
-use peer::{Exchange, SServer, exchange, name};
+use peer::{ClientOutcome, SServer, exchange, name};
 
 const OLD: [&str; 2] = ["-cipher", "ALL:COMPLEMENTOFALL:@SECLEVEL=0"];
 
@@ -22,7 +24,7 @@ fn each_version_is_spoken_alone() {
     let Some(server) = SServer::start(&OLD) else { return };
     for (version, shown) in [(0x0301, "TLSv1"), (0x0302, "TLSv1.1"), (0x0303, "TLSv1.2"), (0x0304, "TLSv1.3")]
     {
-        let offer = Offer { versions: vec![version], ..Offer::default() };
+        let offer = ClientTlsSpec { versions: vec![version], ..ClientTlsSpec::default() };
         let got = full(&server, &offer);
         assert_eq!(got.facts.version, version);
         assert!(got.page.contains(&format!("Protocol  : {shown}\n")), "{}", got.page);
@@ -32,7 +34,7 @@ fn each_version_is_spoken_alone() {
 #[test]
 fn versions_in_between_are_left_out() {
     let Some(server) = SServer::start(&[&OLD[..], &["-no_tls1_3", "-no_tls1_2"]].concat()) else { return };
-    let offer = Offer { versions: vec![0x0304, 0x0303, 0x0301], ..Offer::default() };
+    let offer = ClientTlsSpec { versions: vec![0x0304, 0x0303, 0x0301], ..ClientTlsSpec::default() };
     assert_eq!(full(&server, &offer).facts.version, 0x0301, "TLS 1.1, which the server has, was not offered");
 }
 
@@ -48,8 +50,12 @@ fn each_key_exchange_of_the_old_world_is_done_as_asked() {
         ("ECDHE-RSA-AES256-SHA384", Some(0x0018)),
     ] {
         let code = names::suite_code(suite).unwrap();
-        let offer =
-            Offer { versions: vec![0x0303], suites: vec![code], groups: vec![0x0018], ..Offer::default() };
+        let offer = ClientTlsSpec {
+            versions: vec![0x0303],
+            suites: vec![code],
+            groups: vec![0x0018],
+            ..ClientTlsSpec::default()
+        };
         let got = full(&server, &offer);
         assert_eq!((got.facts.suite, got.facts.group), (code, group), "{suite}");
         assert_eq!(got.facts.scheme.is_some(), suite.contains("DHE"), "who has an ephemeral key signs it");
@@ -60,7 +66,7 @@ fn each_key_exchange_of_the_old_world_is_done_as_asked() {
 #[test]
 fn a_certificate_of_1024_bits_does() {
     let Some(server) = SServer::with_small_rsa(&OLD) else { return };
-    let got = full(&server, &Offer { versions: vec![0x0301], ..Offer::default() });
+    let got = full(&server, &ClientTlsSpec { versions: vec![0x0301], ..ClientTlsSpec::default() });
     assert_eq!(got.certificates.len(), 1);
     assert_eq!(got.facts.scheme, None, "TLS 1.0 has none");
 }
@@ -82,8 +88,8 @@ fn sessions_are_resumed_as_asked_and_no_other_way() {
         (&tickets, 0x0303, Resume::Never, None),
         (&tickets, 0x0304, Resume::Never, None),
     ] {
-        let terms = terms(&Offer { versions: vec![version], resume, ..Offer::default() });
-        let mut purse = exchange(server, &terms, Purse::default()).unwrap().purse;
+        let terms = terms(&ClientTlsSpec { versions: vec![version], resume, ..ClientTlsSpec::default() });
+        let mut purse = exchange(server, &terms, ClientSessions::default()).unwrap().purse;
         for _ in 0..3 {
             let got = exchange(server, &terms, purse).unwrap();
             let case = format!("{version:04x} {resume:?} {expected:?}");
@@ -100,8 +106,9 @@ fn sessions_are_resumed_as_asked_and_no_other_way() {
 fn a_ticket_that_comes_with_a_resumption_takes_the_place_of_the_one_before() {
     // OpenSSL's server renews no ticket that will do; the terminator renews each.
     let server = Server::new(0x0303, 0x001d, SessionOffer::Tickets);
-    let terms = terms(&Offer { versions: vec![0x0303], resume: Resume::Ticket, ..Offer::default() });
-    let mut purse = Purse::default();
+    let terms =
+        terms(&ClientTlsSpec { versions: vec![0x0303], resume: Resume::Ticket, ..ClientTlsSpec::default() });
+    let mut purse = ClientSessions::default();
     for turn in 0..4 {
         let mut pair = Pair::new(connection(&terms, purse), server.connection());
         while pair.state != State::Open {
@@ -116,9 +123,14 @@ fn a_ticket_that_comes_with_a_resumption_takes_the_place_of_the_one_before() {
 #[test]
 fn a_purse_keeps_as_many_tickets_as_it_may_and_uses_each_once() {
     let Some(server) = SServer::start(&["-num_tickets", "4"]) else { return };
-    let offer = Offer { versions: vec![0x0304], resume: Resume::Ticket, tickets_kept: 3, ..Offer::default() };
+    let offer = ClientTlsSpec {
+        versions: vec![0x0304],
+        resume: Resume::Ticket,
+        tickets_kept: 3,
+        ..ClientTlsSpec::default()
+    };
     let terms = terms(&offer);
-    let first = exchange(&server, &terms, Purse::default()).unwrap();
+    let first = exchange(&server, &terms, ClientSessions::default()).unwrap();
     assert_eq!((first.tickets, first.purse.tickets()), (4, 3));
     let connection = ClientConnection::new(&terms, &name("localhost"), first.purse).unwrap();
     assert_eq!(connection.into_purse().tickets(), 2);
@@ -127,9 +139,9 @@ fn a_purse_keeps_as_many_tickets_as_it_may_and_uses_each_once() {
 #[test]
 fn a_session_is_for_its_own_terms_and_its_own_server() {
     let Some(server) = SServer::start(&[]) else { return };
-    let offer = Offer { resume: Resume::Ticket, tickets_kept: 9, ..Offer::default() };
+    let offer = ClientTlsSpec { resume: Resume::Ticket, tickets_kept: 9, ..ClientTlsSpec::default() };
     let (one, other) = (terms(&offer), terms(&offer));
-    let purse = exchange(&server, &one, Purse::default()).unwrap().purse;
+    let purse = exchange(&server, &one, ClientSessions::default()).unwrap().purse;
     let got = exchange(&server, &other, purse).unwrap();
     assert_eq!((got.facts.offered, got.facts.resumed), (None, false));
     let elsewhere = ClientConnection::new(&other, &name("127.0.0.1"), got.purse).unwrap();
@@ -139,10 +151,11 @@ fn a_session_is_for_its_own_terms_and_its_own_server() {
 #[test]
 fn another_hello_is_sent_when_it_is_asked_for() {
     let Some(server) = SServer::start(&["-groups", "P-384"]) else { return };
-    let offer = Offer { versions: vec![0x0304], groups: vec![0x001d, 0x0018], ..Offer::default() };
+    let offer =
+        ClientTlsSpec { versions: vec![0x0304], groups: vec![0x001d, 0x0018], ..ClientTlsSpec::default() };
     let facts = full(&server, &offer).facts;
     assert_eq!((facts.retried, facts.group), (true, Some(0x0018)));
-    let offer = Offer { groups: vec![0x0018, 0x001d], ..offer };
+    let offer = ClientTlsSpec { groups: vec![0x0018, 0x001d], ..offer };
     let facts = full(&server, &offer).facts;
     assert_eq!((facts.retried, facts.group), (false, Some(0x0018)));
 }
@@ -152,8 +165,12 @@ fn protocols_are_offered_and_schemes_are_what_was_asked_for() {
     let Some(server) = SServer::start(&["-alpn", "h2,http/1.1"]) else { return };
     let alpn = vec![b"spdy/3".to_vec(), b"http/1.1".to_vec()];
     for version in [0x0303, 0x0304] {
-        let offer =
-            Offer { versions: vec![version], alpn: alpn.clone(), schemes: vec![0x0805], ..Offer::default() };
+        let offer = ClientTlsSpec {
+            versions: vec![version],
+            alpn: alpn.clone(),
+            schemes: vec![0x0805],
+            ..ClientTlsSpec::default()
+        };
         let facts = full(&server, &offer).facts;
         assert_eq!((facts.alpn.as_deref(), facts.scheme), (Some(&b"http/1.1"[..]), Some(0x0805)));
     }
@@ -169,40 +186,43 @@ fn a_client_certificate_is_shown_when_it_is_asked_for() {
     let [chain, key] = [&files[0], &files[1]].map(|file| std::fs::read(file).unwrap());
     let identity = Some(Arc::new(Identity::from_pem(&chain, &key).unwrap()));
     for version in [0x0303, 0x0304] {
-        let offer = Offer { versions: vec![version], identity: identity.clone(), ..Offer::default() };
+        let offer =
+            ClientTlsSpec { versions: vec![version], identity: identity.clone(), ..ClientTlsSpec::default() };
         let page = full(&server, &offer).page;
         assert!(page.contains("CN=client.test"), "the server shows whom it saw: {page}");
-        let without = Offer { identity: None, ..offer };
-        assert!(exchange(&server, &terms(&without), Purse::default()).is_err());
+        let without = ClientTlsSpec { identity: None, ..offer };
+        assert!(exchange(&server, &terms(&without), ClientSessions::default()).is_err());
     }
 }
 
 #[test]
 fn certificates_are_believed_only_with_their_root_and_their_name() {
     let Some(server) = SServer::start(&[]) else { return };
-    let verifying = |root: Vec<u8>| terms(&Offer { trust: Trust::Roots(vec![root]), ..Offer::default() });
+    let verifying =
+        |root: Vec<u8>| terms(&ClientTlsSpec { trust: Trust::Roots(vec![root]), ..ClientTlsSpec::default() });
     let right = verifying(server.root.clone());
-    assert!(exchange(&server, &right, Purse::default()).is_ok());
+    assert!(exchange(&server, &right, ClientSessions::default()).is_ok());
     let wrong = verifying(TestCa::new().root().to_vec());
-    let failure = exchange(&server, &wrong, Purse::default()).map(drop).unwrap_err();
+    let failure = exchange(&server, &wrong, ClientSessions::default()).map(drop).unwrap_err();
     assert_eq!(failure.kind, FailureKind::Certificate, "{failure}");
-    let failure =
-        peer::exchange_as("elsewhere.test", &server, &right, Purse::default()).map(drop).unwrap_err();
+    let failure = peer::exchange_as("elsewhere.test", &server, &right, ClientSessions::default())
+        .map(drop)
+        .unwrap_err();
     assert_eq!(failure.kind, FailureKind::Certificate, "{failure}");
-    assert!(peer::exchange_as("127.0.0.1", &server, &right, Purse::default()).is_ok());
+    assert!(peer::exchange_as("127.0.0.1", &server, &right, ClientSessions::default()).is_ok());
 }
 
 #[test]
 fn a_refusal_keeps_its_name_and_a_failed_connection_stays_failed() {
     let Some(server) = SServer::start(&["-tls1_3"]) else { return };
-    let offer = Offer { versions: vec![0x0303], ..Offer::default() };
-    let failure = exchange(&server, &terms(&offer), Purse::default()).map(drop).unwrap_err();
+    let offer = ClientTlsSpec { versions: vec![0x0303], ..ClientTlsSpec::default() };
+    let failure = exchange(&server, &terms(&offer), ClientSessions::default()).map(drop).unwrap_err();
     assert_eq!((failure.kind, failure.alert()), (FailureKind::AlertReceived, Some("ProtocolVersion")));
 }
 
 #[test]
 fn plain_http_is_not_tls() {
-    let mut connection = connection(&terms(&Offer::default()), Purse::default());
+    let mut connection = connection(&terms(&ClientTlsSpec::default()), ClientSessions::default());
     let mut answer = *b"HTTP/1.1 400 Bad Request\r\n\r\n";
     for _ in 0..2 {
         let failure = connection.process(&mut answer, &mut Vec::new(), &mut Vec::new()).unwrap_err();
@@ -214,10 +234,14 @@ fn plain_http_is_not_tls() {
 #[test]
 fn a_full_handshake_behind_a_promise_to_resume_is_named() {
     let Some(server) = SServer::start(&[]) else { return };
-    let offer =
-        Offer { versions: vec![0x0303], suites: vec![0xc02f], resume: Resume::Ticket, ..Offer::default() };
+    let offer = ClientTlsSpec {
+        versions: vec![0x0303],
+        suites: vec![0xc02f],
+        resume: Resume::Ticket,
+        ..ClientTlsSpec::default()
+    };
     let terms = terms(&offer);
-    let purse = exchange(&server, &terms, Purse::default()).unwrap().purse;
+    let purse = exchange(&server, &terms, ClientSessions::default()).unwrap().purse;
     let mut connection = connection(&terms, purse);
     let mut hello = Vec::new();
     connection.process(&mut [], &mut Vec::new(), &mut hello).unwrap();
@@ -228,25 +252,36 @@ fn a_full_handshake_behind_a_promise_to_resume_is_named() {
 
 #[test]
 fn what_the_library_cannot_do_is_named() {
-    let refused = |offer: Offer| ClientTerms::new(Engine::Foreign, &offer).map(drop).unwrap_err().to_string();
-    assert!(refused(Offer { early_data: true, ..Offer::default() }).contains("early data"));
-    assert!(refused(Offer { suites: vec![0x1301, 0x0003], ..Offer::default() }).contains("0x0003"));
-    assert!(refused(Offer { groups: vec![0x001d, 0x6399], ..Offer::default() }).contains("0x6399"));
-    assert!(refused(Offer { schemes: vec![0x0403, 0xfefe], ..Offer::default() }).contains("0xfefe"));
-    assert!(refused(Offer { versions: vec![0x0300], ..Offer::default() }).contains("0x0300"));
-    assert!(refused(Offer { versions: vec![], ..Offer::default() }).contains("version"));
+    let refused = |offer: ClientTlsSpec| {
+        ClientTlsConfig::new(Engine::Foreign, &offer).map(drop).unwrap_err().to_string()
+    };
+    assert!(refused(ClientTlsSpec { early_data: true, ..ClientTlsSpec::default() }).contains("early data"));
+    assert!(
+        refused(ClientTlsSpec { suites: vec![0x1301, 0x0003], ..ClientTlsSpec::default() })
+            .contains("0x0003")
+    );
+    assert!(
+        refused(ClientTlsSpec { groups: vec![0x001d, 0x6399], ..ClientTlsSpec::default() })
+            .contains("0x6399")
+    );
+    assert!(
+        refused(ClientTlsSpec { schemes: vec![0x0403, 0xfefe], ..ClientTlsSpec::default() })
+            .contains("0xfefe")
+    );
+    assert!(refused(ClientTlsSpec { versions: vec![0x0300], ..ClientTlsSpec::default() }).contains("0x0300"));
+    assert!(refused(ClientTlsSpec { versions: vec![], ..ClientTlsSpec::default() }).contains("version"));
 }
 
-fn full(server: &SServer, offer: &Offer) -> Exchange {
-    let got = exchange(server, &terms(offer), Purse::default()).unwrap();
+fn full(server: &SServer, offer: &ClientTlsSpec) -> ClientOutcome {
+    let got = exchange(server, &terms(offer), ClientSessions::default()).unwrap();
     assert!(!got.facts.resumed);
     got
 }
 
-fn terms(offer: &Offer) -> ClientTerms {
-    ClientTerms::new(Engine::Foreign, offer).unwrap()
+fn terms(offer: &ClientTlsSpec) -> ClientTlsConfig {
+    ClientTlsConfig::new(Engine::Foreign, offer).unwrap()
 }
 
-fn connection(terms: &ClientTerms, purse: Purse) -> ClientConnection {
+fn connection(terms: &ClientTlsConfig, purse: ClientSessions) -> ClientConnection {
     ClientConnection::new(terms, &name("localhost"), purse).unwrap()
 }

@@ -5,7 +5,9 @@ mod exercise;
 use std::fs;
 use std::path::Path;
 
-use courser_tls::client::{ClientConnection, ClientTerms, Engine, Offer, Purse, Resume, ServerName};
+use courser_tls::client::{
+    ClientConnection, ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine, Resume, ServerName,
+};
 use courser_tls::{Failure, FailureKind, SessionOffer};
 
 use crate::server::{Pair, Server};
@@ -99,23 +101,24 @@ fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     [&[22, 3, 3, 0, length + 4, kind, 0, 0, length][..], body].concat()
 }
 
-fn terms(engine: Engine, resume: Resume) -> ClientTerms {
-    let offer = Offer { versions: vec![TLS12], groups: vec![P256], resume, ..Offer::default() };
-    ClientTerms::new(engine, &offer).expect("the engine can do it")
+fn terms(engine: Engine, resume: Resume) -> ClientTlsConfig {
+    let offer =
+        ClientTlsSpec { versions: vec![TLS12], groups: vec![P256], resume, ..ClientTlsSpec::default() };
+    ClientTlsConfig::new(engine, &offer).expect("the engine can do it")
 }
 
-fn client(terms: &ClientTerms, purse: Purse) -> ClientConnection {
+fn client(terms: &ClientTlsConfig, purse: ClientSessions) -> ClientConnection {
     let name = ServerName::parse("server.example").expect("a name");
     ClientConnection::new(terms, &name, purse).expect("the terms fit")
 }
 
 fn connection() -> ClientConnection {
-    client(&terms(Engine::Lean, Resume::Never), Purse::default())
+    client(&terms(Engine::Lean, Resume::Never), ClientSessions::default())
 }
 
 /// An honest connection; what the client keeps.
-fn meet(server: &Server, terms: &ClientTerms) -> Purse {
-    let mut pair = Pair::new(client(terms, Purse::default()), server.connection());
+fn meet(server: &Server, terms: &ClientTlsConfig) -> ClientSessions {
+    let mut pair = Pair::new(client(terms, ClientSessions::default()), server.connection());
     while pair.client.facts().is_none() {
         pair.client_turn().expect("a good server");
         pair.server_turn().expect("a good client");

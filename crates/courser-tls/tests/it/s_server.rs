@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use courser_testkit::{Folder, KeyType, Leaf, PATIENCE, Process, TestCa, require};
 use courser_tls::client::{
-    ClientConnection, ClientFacts, ClientTerms, Engine, Offer, Offered, Purse, Resume, ServerName, Trust,
+    ClientConnection, ClientFacts, ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine, Offered, Resume,
+    ServerName, Trust,
 };
 use courser_tls::{Failure, FailureKind, Identity, State};
 
@@ -22,15 +23,15 @@ const REQUEST: &[u8] = b"GET / HTTP/1.0\r\n\r\n";
 #[test]
 fn what_is_offered_is_what_was_asked() {
     let Some(server) = Server::start(&["-www"]) else { return };
-    let offer = Offer {
+    let offer = ClientTlsSpec {
         versions: vec![TLS12],
         suites: vec![0xc02c, 0xcca9, 0xc02b],
         groups: vec![P384, P256],
         schemes: vec![0x0503, 0x0804, 0x0403],
-        ..Offer::default()
+        ..ClientTlsSpec::default()
     };
     for engine in ENGINES {
-        let page = exchange(&server, &terms(engine, &offer), Purse::default()).page;
+        let page = exchange(&server, &terms(engine, &offer), ClientSessions::default()).page;
         let suites =
             "ECDHE-ECDSA-AES256-GCM-SHA384 ECDHE-ECDSA-CHACHA20-POLY1305 ECDHE-ECDSA-AES128-GCM-SHA256";
         assert_eq!(after(&page, "Ciphers common between both SSL end points:\n"), suites);
@@ -47,8 +48,13 @@ fn each_version_and_group_carries_data() {
         for engine in ENGINES {
             // OpenSSL takes the groups of TLS 1.2 for the curves of certificates as well (RFC 8422, section 5.1).
             let groups = if group == P384 && version == TLS12 { vec![P384, P256] } else { vec![group] };
-            let offer = Offer { versions: vec![version], groups, schemes: vec![0x0403], ..Offer::default() };
-            let got = exchange(&server, &terms(engine, &offer), Purse::default());
+            let offer = ClientTlsSpec {
+                versions: vec![version],
+                groups,
+                schemes: vec![0x0403],
+                ..ClientTlsSpec::default()
+            };
+            let got = exchange(&server, &terms(engine, &offer), ClientSessions::default());
             assert_eq!((got.facts.version, got.facts.scheme), (version, Some(0x0403)));
             assert!(!got.facts.retried && !got.facts.resumed);
             assert!(got.facts.group == Some(group), "{engine} {:?}", got.facts);
@@ -65,9 +71,9 @@ fn each_kind_of_resumption_is_what_the_server_sees() {
         (TLS13, Resume::Ticket, Offered::Psk),
     ] {
         for engine in ENGINES {
-            let offer = Offer { versions: vec![version], resume, ..Offer::default() };
+            let offer = ClientTlsSpec { versions: vec![version], resume, ..ClientTlsSpec::default() };
             let terms = terms(engine, &offer);
-            let first = exchange(&server, &terms, Purse::default());
+            let first = exchange(&server, &terms, ClientSessions::default());
             assert_eq!((first.facts.offered, first.facts.resumed), (None, false));
             assert_eq!(after(&first.page, "\n---\nNew, "), suite_line(&first.page));
             let second = exchange(&server, &terms, first.purse);
@@ -83,13 +89,14 @@ fn each_kind_of_resumption_is_what_the_server_sees() {
 fn what_the_server_refuses_is_told() {
     let Some(server) = Server::start(&["-www", "-no_ticket", "-no_cache", "-tls1_2"]) else { return };
     for resume in [Resume::SessionId, Resume::Ticket] {
-        let terms = terms(Engine::Lean, &Offer { versions: vec![TLS12], resume, ..Offer::default() });
-        let first = exchange(&server, &terms, Purse::default());
+        let terms =
+            terms(Engine::Lean, &ClientTlsSpec { versions: vec![TLS12], resume, ..ClientTlsSpec::default() });
+        let first = exchange(&server, &terms, ClientSessions::default());
         let second = exchange(&server, &terms, first.purse);
         assert!(!second.facts.resumed);
     }
-    let newer = terms(Engine::Lean, &Offer { versions: vec![TLS13], ..Offer::default() });
-    let failure = try_exchange(&server, &newer, Purse::default()).err().expect("TLS 1.2 only");
+    let newer = terms(Engine::Lean, &ClientTlsSpec { versions: vec![TLS13], ..ClientTlsSpec::default() });
+    let failure = try_exchange(&server, &newer, ClientSessions::default()).err().expect("TLS 1.2 only");
     assert_eq!((failure.kind, failure.alert()), (FailureKind::AlertReceived, Some("ProtocolVersion")));
 }
 
@@ -97,8 +104,9 @@ fn what_the_server_refuses_is_told() {
 fn a_second_hello_is_told() {
     let Some(server) = Server::start(&["-www", "-groups", "P-384"]) else { return };
     for engine in ENGINES {
-        let offer = Offer { versions: vec![TLS13], groups: vec![X25519, P384], ..Offer::default() };
-        let got = exchange(&server, &terms(engine, &offer), Purse::default());
+        let offer =
+            ClientTlsSpec { versions: vec![TLS13], groups: vec![X25519, P384], ..ClientTlsSpec::default() };
+        let got = exchange(&server, &terms(engine, &offer), ClientSessions::default());
         assert!(got.facts.retried && got.facts.group == Some(P384), "{:?}", got.facts);
     }
 }
@@ -111,12 +119,12 @@ fn the_client_shows_its_certificate_to_who_asks() {
     let identity = Arc::new(identity.expect("a good certificate"));
     for version in [TLS12, TLS13] {
         for engine in ENGINES {
-            let with = Offer { identity: Some(Arc::clone(&identity)), ..Offer::default() };
-            let with = Offer { versions: vec![version], ..with };
-            let page = exchange(&server, &terms(engine, &with), Purse::default()).page;
+            let with = ClientTlsSpec { identity: Some(Arc::clone(&identity)), ..ClientTlsSpec::default() };
+            let with = ClientTlsSpec { versions: vec![version], ..with };
+            let page = exchange(&server, &terms(engine, &with), ClientSessions::default()).page;
             assert!(page.contains("DNS:client.example"), "{page}");
-            let without = Offer { identity: None, ..with };
-            let refused = try_exchange(&server, &terms(engine, &without), Purse::default());
+            let without = ClientTlsSpec { identity: None, ..with };
+            let refused = try_exchange(&server, &terms(engine, &without), ClientSessions::default());
             let refused = refused.map(|exchange| exchange.page.is_empty()).map_err(|failure| failure.kind);
             assert!(matches!(refused, Err(FailureKind::AlertReceived)), "{refused:?}");
         }
@@ -129,8 +137,9 @@ fn the_certificates_of_the_server_are_told_and_traced() {
     let trust = Trust::Roots(vec![server.root.clone()]);
     for version in [TLS12, TLS13] {
         for engine in ENGINES {
-            let offer = Offer { versions: vec![version], trust: trust.clone(), ..Offer::default() };
-            let got = exchange(&server, &terms(engine, &offer), Purse::default());
+            let offer =
+                ClientTlsSpec { versions: vec![version], trust: trust.clone(), ..ClientTlsSpec::default() };
+            let got = exchange(&server, &terms(engine, &offer), ClientSessions::default());
             assert_eq!(got.certificates, std::slice::from_ref(&server.leaf));
         }
     }
@@ -140,10 +149,14 @@ fn the_certificates_of_the_server_are_told_and_traced() {
 fn early_data_is_taken_or_not_and_told() {
     let Some(server) = Server::start(&["-early_data"]) else { return };
     for engine in ENGINES {
-        let offer =
-            Offer { versions: vec![TLS13], resume: Resume::Ticket, early_data: true, ..Offer::default() };
+        let offer = ClientTlsSpec {
+            versions: vec![TLS13],
+            resume: Resume::Ticket,
+            early_data: true,
+            ..ClientTlsSpec::default()
+        };
         let first = terms(engine, &offer);
-        let told = say(&server, &first, Purse::default(), "nothing to be early with");
+        let told = say(&server, &first, ClientSessions::default(), "nothing to be early with");
         assert_eq!((told.facts.early_data, told.taken), (None, None));
         let text = format!("early with {engine}");
         let told = say(&server, &first, told.purse, &text);
@@ -159,9 +172,10 @@ fn early_data_is_thrown_away_with_the_first_hello() {
     let Some(server) = Server::start(&["-early_data", "-groups", "P-384"]) else { return };
     for engine in ENGINES {
         let groups = vec![X25519, P384];
-        let offer = Offer { resume: Resume::Ticket, early_data: true, groups, ..Offer::default() };
-        let terms = terms(engine, &Offer { versions: vec![TLS13], ..offer });
-        let first = say(&server, &terms, Purse::default(), "");
+        let offer =
+            ClientTlsSpec { resume: Resume::Ticket, early_data: true, groups, ..ClientTlsSpec::default() };
+        let terms = terms(engine, &ClientTlsSpec { versions: vec![TLS13], ..offer });
+        let first = say(&server, &terms, ClientSessions::default(), "");
         let second = say(&server, &terms, first.purse, "never heard");
         assert!(second.facts.retried && second.facts.offered == Some(Offered::Psk), "{:?}", second.facts);
         assert_eq!((second.facts.early_data, second.taken), (Some(false), Some("never heard".len())));
@@ -197,22 +211,26 @@ impl Server {
 }
 
 /// What came of a connection.
-struct Exchange {
+struct ClientOutcome {
     facts: ClientFacts,
     page: String,
     tickets: u32,
     certificates: Vec<Vec<u8>>,
-    purse: Purse,
+    purse: ClientSessions,
     /// Bytes of early data taken.
     taken: Option<usize>,
 }
 
 /// Asks for the page that tells about the connection.
-fn exchange(server: &Server, terms: &ClientTerms, purse: Purse) -> Exchange {
+fn exchange(server: &Server, terms: &ClientTlsConfig, purse: ClientSessions) -> ClientOutcome {
     try_exchange(server, terms, purse).expect("a good server")
 }
 
-fn try_exchange(server: &Server, terms: &ClientTerms, purse: Purse) -> Result<Exchange, Failure> {
+fn try_exchange(
+    server: &Server,
+    terms: &ClientTlsConfig,
+    purse: ClientSessions,
+) -> Result<ClientOutcome, Failure> {
     let mut line = Line::connect(server, terms, purse);
     line.open()?;
     line.client.send(REQUEST, &mut line.received, &mut line.outgoing)?;
@@ -221,7 +239,7 @@ fn try_exchange(server: &Server, terms: &ClientTerms, purse: Purse) -> Result<Ex
 }
 
 /// Says something early if possible, and reads until the tickets have come; closes.
-fn say(server: &Server, terms: &ClientTerms, purse: Purse, text: &str) -> Exchange {
+fn say(server: &Server, terms: &ClientTlsConfig, purse: ClientSessions, text: &str) -> ClientOutcome {
     let mut line = Line::connect(server, terms, purse);
     let taken = line.client.send_early(text.as_bytes(), &mut line.outgoing);
     line.open().expect("a good server");
@@ -243,7 +261,7 @@ struct Line {
 }
 
 impl Line {
-    fn connect(server: &Server, terms: &ClientTerms, purse: Purse) -> Self {
+    fn connect(server: &Server, terms: &ClientTlsConfig, purse: ClientSessions) -> Self {
         let name = ServerName::parse("localhost").expect("a name");
         let client = ClientConnection::new(terms, &name, purse).expect("the terms fit");
         let socket = TcpStream::connect(server.address).expect("the server listens");
@@ -275,8 +293,8 @@ impl Line {
         Ok(progress.state)
     }
 
-    fn finish(self, taken: Option<usize>) -> Exchange {
-        Exchange {
+    fn finish(self, taken: Option<usize>) -> ClientOutcome {
+        ClientOutcome {
             facts: self.client.facts().expect("the handshake is done"),
             page: String::from_utf8_lossy(&self.plaintext).into_owned(),
             tickets: self.client.tickets_received(),
@@ -287,8 +305,8 @@ impl Line {
     }
 }
 
-fn terms(engine: Engine, offer: &Offer) -> ClientTerms {
-    ClientTerms::new(engine, offer).expect("the engine can do it")
+fn terms(engine: Engine, offer: &ClientTlsSpec) -> ClientTlsConfig {
+    ClientTlsConfig::new(engine, offer).expect("the engine can do it")
 }
 
 /// The rest of the line that begins with `beginning`, its words one space apart.

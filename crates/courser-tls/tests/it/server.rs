@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use courser_session::{Cache, EpochLength, FleetKeys, PolicyHash, Ticketer, UnixSeconds};
 use courser_tls::client::ClientConnection;
 use courser_tls::{
-    ClientAuth, Failure, HandshakePlan, Identity, ServerConnection, ServerOffer, SessionOffer, Sessions,
-    State, SuiteOrder, Terms, Version,
+    ClientAuth, Failure, HandshakePlan, Identity, ServerConnection, ServerOffer, ServerTlsConfig,
+    SessionOffer, Sessions, State, SuiteOrder, Version,
 };
 
 /// All suites that the terminator has.
@@ -18,7 +18,7 @@ pub(crate) const TICKETS: usize = 2;
 
 /// A server that speaks one version and one group.
 pub(crate) struct Server {
-    pub(crate) terms: Terms,
+    pub(crate) terms: ServerTlsConfig,
     pub(crate) identity: Arc<Identity>,
     group: u16,
     offer: SessionOffer,
@@ -47,7 +47,7 @@ impl Server {
             tickets: TICKETS,
             client_auth: ClientAuth::none(),
         };
-        let terms = Terms::new(offered, sessions);
+        let terms = ServerTlsConfig::new(offered, sessions);
         Self { terms: terms.expect("known code points"), identity: Arc::new(identity), group, offer }
     }
 

@@ -4,9 +4,11 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use courser_session::{Cache, Miss, Origin, PolicyHash, SessionId, SharedSession, UnixSeconds};
-use courser_tls::client::{ClientConnection, ClientTerms, Engine, Purse, Resume};
-use courser_tls::{Facts, HandshakePlan, ServerConnection, SessionOffer, Sessions, SuiteOrder};
+use courser_session::{
+    Cache, PolicyHash, Provenance, ResumptionFailure, SessionId, SharedSession, UnixSeconds,
+};
+use courser_tls::client::{ClientConnection, ClientSessions, ClientTlsConfig, Engine, Resume};
+use courser_tls::{HandshakeInfo, HandshakePlan, ServerConnection, SessionOffer, Sessions, SuiteOrder};
 
 use crate::client::{meet, offer, terms};
 use crate::server::{Pair, Server, sessions};
@@ -36,7 +38,7 @@ impl Host {
     /// What the fleet does with a session.
     fn takes(&self, session: &SharedSession) {
         let SharedSession { id, policy, lifespan, state } = session.clone();
-        assert!(self.cache.put(&id, policy, state, lifespan, Origin::Remote, now()).is_stored());
+        assert!(self.cache.put(&id, policy, state, lifespan, Provenance::Remote, now()).is_stored());
     }
 }
 
@@ -44,28 +46,28 @@ fn now() -> UnixSeconds {
     UnixSeconds(SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs())
 }
 
-fn kept(facts: &Facts) -> Option<(SessionId, Origin, UnixSeconds)> {
+fn kept(facts: &HandshakeInfo) -> Option<(SessionId, Provenance, UnixSeconds)> {
     facts.session.map(|session| (session.id, session.origin, session.expires))
 }
 
-fn by_id() -> ClientTerms {
+fn by_id() -> ClientTlsConfig {
     terms(Engine::Real, &offer(TLS12, P256, Resume::SessionId))
 }
 
 #[test]
 fn a_session_that_was_made_resumes_on_another_host_which_knows_whence_it_is() {
     let (host, other, terms) = (Host::by_id(), Host::by_id(), by_id());
-    let (_, mut facts, purse) = meet(&host.server, &terms, Purse::default());
+    let (_, mut facts, purse) = meet(&host.server, &terms, ClientSessions::default());
     let made = facts.made.take().expect("it is kept by its ID");
-    assert_eq!(kept(&facts), Some((made.id, Origin::Local, made.lifespan.expires)));
+    assert_eq!(kept(&facts), Some((made.id, Provenance::Local, made.lifespan.expires)));
     other.takes(&made);
     let (_, there, purse) = meet(&other.server, &terms, purse);
     assert!(there.resumed);
-    assert_eq!(kept(&there), Some((made.id, Origin::Remote, made.lifespan.expires)));
+    assert_eq!(kept(&there), Some((made.id, Provenance::Remote, made.lifespan.expires)));
     assert!(there.made.is_none(), "only a full handshake makes one");
     let (_, here, _) = meet(&host.server, &terms, purse);
     assert!(here.resumed);
-    assert_eq!(kept(&here), Some((made.id, Origin::Local, made.lifespan.expires)));
+    assert_eq!(kept(&here), Some((made.id, Provenance::Local, made.lifespan.expires)));
 }
 
 #[test]
@@ -73,7 +75,7 @@ fn where_tickets_are_taken_there_is_nothing_to_share() {
     for version in [TLS12, TLS13] {
         let host = Host::new(version, SessionOffer::Tickets);
         let terms = terms(Engine::Real, &offer(version, P256, Resume::Ticket));
-        let (_, full, purse) = meet(&host.server, &terms, Purse::default());
+        let (_, full, purse) = meet(&host.server, &terms, ClientSessions::default());
         let (_, resumed, _) = meet(&host.server, &terms, purse);
         assert!(resumed.resumed);
         for facts in [full, resumed] {
@@ -85,18 +87,29 @@ fn where_tickets_are_taken_there_is_nothing_to_share() {
 #[test]
 fn what_the_others_said_explains_that_there_is_none_here_and_nothing_else() {
     let (host, terms) = (Host::by_id(), by_id());
-    for asked in [Miss::NotShared, Miss::PullTimeout, Miss::StoreTimeout] {
-        let purse = meet(&host.server, &terms, Purse::default()).2;
+    for asked in
+        [ResumptionFailure::NotShared, ResumptionFailure::PullTimeout, ResumptionFailure::StoreTimeout]
+    {
+        let purse = meet(&host.server, &terms, ClientSessions::default()).2;
         assert_eq!(plan_meets(&Host::by_id(), &terms, purse, asked, "test").miss, Some(asked));
-        let purse = meet(&host.server, &terms, Purse::default()).2;
-        assert_eq!(plan_meets(&host, &terms, purse, asked, "another").miss, Some(Miss::OtherPolicy));
+        let purse = meet(&host.server, &terms, ClientSessions::default()).2;
+        assert_eq!(
+            plan_meets(&host, &terms, purse, asked, "another").miss,
+            Some(ResumptionFailure::OtherPolicy)
+        );
     }
-    let (_, facts, _) = meet(&host.server, &terms, Purse::default());
+    let (_, facts, _) = meet(&host.server, &terms, ClientSessions::default());
     assert_eq!(facts.miss, None, "nothing was offered");
 }
 
 /// Meets a client whose session was asked for elsewhere in vain.
-fn plan_meets(host: &Host, terms: &ClientTerms, purse: Purse, asked: Miss, name: &str) -> Facts {
+fn plan_meets(
+    host: &Host,
+    terms: &ClientTlsConfig,
+    purse: ClientSessions,
+    asked: ResumptionFailure,
+    name: &str,
+) -> HandshakeInfo {
     let server_name = crate::client::name("server.example");
     let client = ClientConnection::new(terms, &server_name, purse).expect("it fits");
     let policy = PolicyHash::builder("test", name).finish();

@@ -3,7 +3,7 @@
 use courser_testkit::{
     KeyType,
     client::{Resume, Version},
-    load::Exchange,
+    load::Workload,
 };
 
 /// Bytes of the object in the cases with a request.
@@ -87,7 +87,7 @@ impl Case {
     }
 
     /// What a connection does after its handshake.
-    pub(crate) fn exchange(self) -> Exchange {
-        if self == Self::Tls13EcdsaHandshake { Exchange::Handshake } else { Exchange::Request(ANSWER) }
+    pub(crate) fn exchange(self) -> Workload {
+        if self == Self::Tls13EcdsaHandshake { Workload::Handshake } else { Workload::Request(ANSWER) }
     }
 }

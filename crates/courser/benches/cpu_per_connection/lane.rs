@@ -14,12 +14,12 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_courser");
 
 /// A terminator that can be started.
 #[derive(Debug)]
-pub(crate) enum Lane {
+pub(crate) enum Terminator {
     Courser,
     Rival { rival: Rival, program: PathBuf },
 }
 
-impl Lane {
+impl Terminator {
     /// Those that are wanted and installed, courser first; says who is missing.
     pub(crate) fn available(options: &Options) -> Vec<Self> {
         let wanted = |name: &str| options.servers.is_empty() || options.servers.iter().any(|one| one == name);

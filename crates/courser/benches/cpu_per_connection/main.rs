@@ -22,7 +22,7 @@ use courser_testkit::tools::{cores, pin, raise_descriptor_limit};
 
 use crate::{
     case::Case,
-    lane::Lane,
+    lane::Terminator,
     options::Options,
     report::{Report, Row},
     sample::Sample,
@@ -53,11 +53,11 @@ fn measure(options: &Options) -> io::Result<Report> {
     let cores = Cores::separate()?;
     raise_descriptor_limit()?;
     let stage = Stage::new(options, cores);
-    let lanes = Lane::available(options);
+    let lanes = Terminator::available(options);
     let rows = options.cases.iter().map(|&case| measure_case(case, &lanes, &stage, options));
     Ok(Report {
         rows: rows.collect(),
-        lanes: lanes.iter().map(Lane::description).collect(),
+        lanes: lanes.iter().map(Terminator::description).collect(),
         options: *options.scale(),
     })
 }
@@ -82,7 +82,7 @@ impl Cores {
     }
 }
 
-fn measure_case(case: Case, lanes: &[Lane], stage: &Stage, options: &Options) -> Row {
+fn measure_case(case: Case, lanes: &[Terminator], stage: &Stage, options: &Options) -> Row {
     let mut row = Row::new(case, lanes.len());
     for round in 0..options.scale().rounds {
         eprint!("{} round {}:", case.name(), round + 1);
@@ -96,7 +96,7 @@ fn measure_case(case: Case, lanes: &[Lane], stage: &Stage, options: &Options) ->
     row
 }
 
-fn measure_once(row: &mut Row, index: usize, lane: &Lane, stage: &Stage) {
+fn measure_once(row: &mut Row, index: usize, lane: &Terminator, stage: &Stage) {
     match Sample::take(row.case, lane, stage) {
         Ok(sample) => {
             eprint!(" {} {:.1}", lane.name(), sample.value);

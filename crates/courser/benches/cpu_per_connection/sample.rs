@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use courser_testkit::{
-    Origin,
+    OriginServer,
     client::{Client, Resume},
-    load::{Exchange, Load, Outcome, Until, hold},
+    load::{Load, Outcome, Until, Workload, hold},
     usage::{CoreTime, core_time},
 };
 
 use crate::{
     case::{ANSWER, Case},
-    lane::{Lane, Server},
+    lane::{Server, Terminator},
     stage::Stage,
 };
 
@@ -32,8 +32,8 @@ pub(crate) struct Sample {
 
 impl Sample {
     /// Measures `lane` in `case`; the error says why it cannot be.
-    pub(crate) fn take(case: Case, lane: &Lane, stage: &Stage) -> Result<Self, String> {
-        let origin = Origin::http();
+    pub(crate) fn take(case: Case, lane: &Terminator, stage: &Stage) -> Result<Self, String> {
+        let origin = OriginServer::http();
         let server = lane.start(&stage.setting(case, origin.address()))?;
         stage.verify(case, server.address())?;
         let client = Client::new(server.address(), case.version(), case.key(), case.resume());
@@ -48,7 +48,7 @@ fn processor_time(case: Case, server: &Server, client: &Client, stage: &Stage) -
     let resumed = case.resume() != Resume::Never;
     if resumed {
         // One full connection fills the client's session store; from then on a full handshake is a failure.
-        run(client, Exchange::Request(ANSWER), false, 1, 1)?;
+        run(client, Workload::Request(ANSWER), false, 1, 1)?;
     }
     let (connections, concurrency) = (stage.scale.connections, stage.scale.concurrency);
     run(client, case.exchange(), resumed, connections.div_ceil(8), concurrency)?;
@@ -78,7 +78,7 @@ fn memory(server: &Server, client: &Client, stage: &Stage) -> Result<Sample, Str
 
 fn run(
     client: &Client,
-    exchange: Exchange,
+    exchange: Workload,
     resumed: bool,
     connections: usize,
     concurrency: usize,

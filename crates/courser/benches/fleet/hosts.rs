@@ -14,7 +14,7 @@ use courser_proxy::fleet::{Fleet, FleetHandle, FleetStatus};
 use courser_session::{
     Cache, DEFAULT_SHARDS, FleetKey, FleetKeys, Lifespan, PolicyHash, SecretBytes, SessionId, SharedSession,
     Source, State, UnixSeconds,
-    fleet::{Boot, MemberName, MemberSettings, UnixMillis},
+    fleet::{Incarnation, MemberName, MemberSettings, UnixMillis},
 };
 
 /// About what a TLS 1.2 session without client certificate takes.
@@ -49,7 +49,7 @@ pub(crate) fn join(
     let key = FleetKey::parse(key).map_err(io::Error::other)?;
     let keys = FleetKeys::new(vec![Source::Simple(key)], LIFETIME, now()).map_err(io::Error::other)?;
     let name = MemberName::new(name).map_err(io::Error::other)?;
-    let boot = Boot::new(UnixMillis(now().0 * 1000), random()?);
+    let boot = Incarnation::new(UnixMillis(now().0 * 1000), random()?);
     let mut settings = MemberSettings::new(name, boot, random()?);
     settings.warm_up = false;
     let cache = Arc::new(Cache::new(CACHE, DEFAULT_SHARDS));

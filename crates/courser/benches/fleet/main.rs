@@ -75,9 +75,9 @@ fn measure(options: &Options) -> io::Result<Report> {
     let key = FleetKey::generate(EpochLength::DEFAULT, hosts::now()).map_err(io::Error::other)?.to_text();
     let key_file = folder.write("fleet.key", key.as_bytes()).display().to_string();
     let start = |&case: &Case| match case {
-        Case::Unicast => Sending::unicast(options, &key).map(Lane::Sending),
-        Case::Multicast => Sending::multicast(options, &key).map(Lane::Sending),
-        Case::Receiving => Receiving::new(options, &key, &key_file).map(Lane::Receiving),
+        Case::Unicast => Sending::unicast(options, &key).map(TrafficCase::Sending),
+        Case::Multicast => Sending::multicast(options, &key).map(TrafficCase::Sending),
+        Case::Receiving => Receiving::new(options, &key, &key_file).map(TrafficCase::Receiving),
     };
     let mut lanes = options.cases.iter().map(start).collect::<io::Result<Vec<_>>>()?;
     let mut rows: Vec<_> = options.cases.iter().map(|&case| Row { case, samples: Vec::new() }).collect();
@@ -92,12 +92,12 @@ fn measure(options: &Options) -> io::Result<Report> {
 }
 
 /// What is measured in a case.
-enum Lane {
+enum TrafficCase {
     Sending(Sending),
     Receiving(Receiving),
 }
 
-impl Lane {
+impl TrafficCase {
     fn sample(&mut self) -> io::Result<Sample> {
         match self {
             Self::Sending(sending) => sending.sample(),

@@ -12,7 +12,7 @@ use crate::{
     hosts::{self, PATIENCE},
     options::Options,
     others::Others,
-    sample::{Sample, Stretch},
+    sample::{CpuSpan, Sample},
 };
 
 /// After this long, what has not come will not.
@@ -37,11 +37,11 @@ impl Receiving {
     }
 
     pub(crate) fn sample(&mut self) -> io::Result<Sample> {
-        let quiet = Stretch::begin()?;
+        let quiet = CpuSpan::begin()?;
         thread::sleep(self.length);
         let idle = quiet.end()?;
         let before = received(&self.member)?;
-        let busy = Stretch::begin()?;
+        let busy = CpuSpan::begin()?;
         let made = self.senders.make(self.rate, self.length)?;
         let (share, seconds) = (busy.end()?.beyond(idle), busy.seconds());
         thread::sleep(STRAGGLERS);

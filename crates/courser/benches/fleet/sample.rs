@@ -29,13 +29,13 @@ impl Share {
 }
 
 /// A stretch of time that has begun.
-pub(crate) struct Stretch {
+pub(crate) struct CpuSpan {
     begun: Instant,
     user: Duration,
     kernel: Duration,
 }
 
-impl Stretch {
+impl CpuSpan {
     pub(crate) fn begin() -> std::io::Result<Self> {
         let used = getrusage(UsageWho::RUSAGE_SELF)?;
         let (user, kernel) = (duration(used.user_time()), duration(used.system_time()));

@@ -9,7 +9,7 @@ use crate::{
     hosts::{self, Maker, pace},
     options::Options,
     others::Others,
-    sample::{Sample, Stretch},
+    sample::{CpuSpan, Sample},
 };
 
 /// An address for private use (RFC 2365), on the loopback interface.
@@ -44,11 +44,11 @@ impl Sending {
     }
 
     pub(crate) fn sample(&mut self) -> io::Result<Sample> {
-        let quiet = Stretch::begin()?;
+        let quiet = CpuSpan::begin()?;
         pace(self.rate, self.length, || ());
         let idle = quiet.end()?;
         let (taken, before) = (self.sinks.taken()?, sent(&self.member)?);
-        let busy = Stretch::begin()?;
+        let busy = CpuSpan::begin()?;
         let made = pace(self.rate, self.length, || self.member.made(self.maker.session()));
         // It answers when it has sent them.
         hosts::status(&self.member)?;

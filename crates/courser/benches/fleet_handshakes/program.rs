@@ -11,7 +11,8 @@ use std::{
 
 use courser_session::{EpochLength, FleetKey};
 use courser_testkit::{
-    Courser, Folder, KeyType, Leaf, Origin, PATIENCE, TestCa, courser::Setup, process::Process, tools::cores,
+    Courser, Folder, KeyType, Leaf, OriginServer, PATIENCE, TestCa, courser::Setup, process::Process,
+    tools::cores,
 };
 use serde_json::Value;
 
@@ -26,7 +27,7 @@ pub(crate) struct Stage {
     folder: Folder,
     certificate: PathBuf,
     key: PathBuf,
-    origin: Origin,
+    origin: OriginServer,
 }
 
 /// The program on a host.
@@ -46,7 +47,7 @@ impl Stage {
         let certificate = TestCa::new().issue(&Leaf::new(KeyType::EcdsaP256)).write_combined(&folder, "site");
         let key = FleetKey::generate(EpochLength::DEFAULT, hosts::now()).map_err(io::Error::other)?;
         let key = secret(&folder, "fleet.key", key.to_text().as_bytes())?;
-        Ok(Self { server_core, client_core, folder, certificate, key, origin: Origin::http() })
+        Ok(Self { server_core, client_core, folder, certificate, key, origin: OriginServer::http() })
     }
 
     pub(crate) fn key(&self) -> &Path {

@@ -3,9 +3,9 @@
 use std::{fs, io};
 
 use courser_testkit::{
-    Courser, Folder, KeyType, Leaf, Origin, TestCa,
+    Courser, Folder, KeyType, Leaf, OriginServer, TestCa,
     client::{Client, Resume, Version},
-    load::Exchange,
+    load::Workload,
     rival::TLS13_SUITE,
 };
 
@@ -22,7 +22,7 @@ pub(crate) fn per_connection(program: &str, case: Case, warm: u32, counted: u32)
 }
 
 fn count(program: &str, case: Case, connections: u32) -> io::Result<i64> {
-    let (folder, origin) = (Folder::new(), Origin::http());
+    let (folder, origin) = (Folder::new(), OriginServer::http());
     let certificate = TestCa::new().issue(&Leaf::new(case.key())).write_combined(&folder, "site");
     let counts = folder.join("callgrind");
     fs::create_dir_all(&counts)?;
@@ -38,7 +38,7 @@ fn count(program: &str, case: Case, connections: u32) -> io::Result<i64> {
     for _ in 0..connections {
         let mut connection = client.connect()?;
         match case.exchange() {
-            Exchange::Request(size) => connection.get(size, true)?,
+            Workload::Request(size) => connection.get(size, true)?,
             _ => connection.close()?,
         }
     }

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use courser_testkit::client::Client;
 use courser_testkit::client::Version::{self, Tls12, Tls13};
 use courser_testkit::client::hostile::{FATAL, HANDSHAKE, HostileClient, MAX_PLAINTEXT, plain_record};
-use courser_testkit::{Courser, Origin};
+use courser_testkit::{Courser, OriginServer};
 
 use crate::stage::{Stage, assert_end};
 
@@ -38,7 +38,7 @@ type Case = (Version, fn(&Client) -> Hostile, u8, usize, usize, &'static str);
 
 #[test]
 fn a_message_that_never_ends_is_refused_with_an_alert_that_arrives() {
-    let (stage, origin) = (Stage::new(), Origin::echo());
+    let (stage, origin) = (Stage::new(), OriginServer::echo());
     let courser = stage.serve(origin.backend());
     let cases: [Case; 6] = [
         (Tls13, established, 24, 8, FULL, "bad_record"),
@@ -65,7 +65,7 @@ fn a_message_that_never_ends_is_refused_with_an_alert_that_arrives() {
 #[test]
 fn one_client_that_sends_without_end_takes_no_memory_and_no_turn_of_the_others() {
     const RECORDS: usize = 2000;
-    let (stage, origin) = (Stage::new(), Origin::echo());
+    let (stage, origin) = (Stage::new(), OriginServer::echo());
     let courser = stage.serve(origin.backend());
     let orderly = stage.client(&courser, Tls13);
     let before = warm(&courser, &orderly);

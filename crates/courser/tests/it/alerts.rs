@@ -13,7 +13,7 @@ use std::net::{Shutdown, TcpStream};
 
 use courser_testkit::client::hostile::{Answer, FATAL, HostileClient, WARNING};
 use courser_testkit::client::{Client, Version};
-use courser_testkit::{Courser, Origin};
+use courser_testkit::{Courser, OriginServer};
 use serde_json::Value;
 
 use crate::stage::Stage;
@@ -69,7 +69,7 @@ impl Row {
 /// Holds each conversation after `begin`, and tells of all that end differently.
 fn hold(rows: &[Row], begin: fn(&Client) -> Hostile) {
     let stage = Stage::new();
-    let origin = Origin::echo();
+    let origin = OriginServer::echo();
     let courser = stage.serve(origin.backend());
     let mut wrong = Vec::new();
     for (index, row) in rows.iter().enumerate() {

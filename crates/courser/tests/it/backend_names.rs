@@ -2,7 +2,7 @@
 
 use std::{fs, process::Command};
 
-use courser_testkit::{Behaviour, Origin, client::Version, require, skip};
+use courser_testkit::{Behaviour, OriginServer, client::Version, require, skip};
 
 use crate::stage::{Stage, eventually, run};
 use crate::support::text;
@@ -14,9 +14,9 @@ fn a_name_that_moves_is_followed() {
         return skip("a mount namespace needs root");
     }
     let stage = Stage::new();
-    let before = Origin::http();
+    let before = OriginServer::http();
     let port = before.address().port();
-    let after = Origin::setup(Behaviour::Http).listen(([127, 0, 0, 2], port).into()).start();
+    let after = OriginServer::setup(Behaviour::Http).listen(([127, 0, 0, 2], port).into()).start();
     let hosts = stage.folder.write("hosts", "127.0.0.1 moving.test\n");
     let with_hosts = format!("mount --bind {} /etc/hosts && exec \"$@\"", text(&hosts));
     let setup = stage.courser().backend(format!("moving.test:{port}"));

@@ -13,31 +13,31 @@ use std::{
     thread,
 };
 
-use courser_testkit::{Behaviour, Courser, Folder, Origin, client::Version, free_port};
+use courser_testkit::{Behaviour, Courser, Folder, OriginServer, client::Version, free_port};
 
 use crate::stage::{Stage, Stuck, assert_end, content, courser, only_line};
 
 #[test]
 fn a_backend_on_ipv4_is_reached() {
-    reached(&Origin::http(), None);
+    reached(&OriginServer::http(), None);
 }
 
 #[test]
 fn a_backend_on_ipv6_is_reached() {
     let loopback: SocketAddr = "[::1]:0".parse().unwrap();
-    reached(&Origin::setup(Behaviour::Http).listen(loopback).start(), None);
+    reached(&OriginServer::setup(Behaviour::Http).listen(loopback).start(), None);
 }
 
 #[test]
 fn a_backend_by_name_is_reached() {
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     reached(&origin, Some(&format!("localhost:{}", origin.address().port())));
 }
 
 #[test]
 fn a_backend_on_a_unix_socket_is_reached() {
     let folder = Folder::new();
-    reached(&Origin::setup(Behaviour::Http).unix(folder.join("app.sock")).start(), None);
+    reached(&OriginServer::setup(Behaviour::Http).unix(folder.join("app.sock")).start(), None);
 }
 
 #[test]
@@ -56,27 +56,27 @@ fn a_backend_on_an_abstract_socket_is_reached() {
 #[test]
 fn backends_take_turns() {
     let stage = Stage::new();
-    let origins = [Origin::http(), Origin::http(), Origin::http()];
+    let origins = [OriginServer::http(), OriginServer::http(), OriginServer::http()];
     let courser =
         origins.iter().fold(stage.courser(), |setup, origin| setup.backend(origin.backend())).start();
     let client = stage.client(&courser, Version::Tls13);
     for _ in 0..9 {
         client.connect().unwrap().get(10, true).unwrap();
     }
-    assert_eq!(origins.each_ref().map(Origin::accepted), [3, 3, 3]);
+    assert_eq!(origins.each_ref().map(OriginServer::accepted), [3, 3, 3]);
     let named = |line: &serde_json::Value| line["backend"].as_str().unwrap().to_owned();
     let lines: Vec<String> = courser.connections_json(9).iter().map(named).collect();
-    let expected: Vec<&str> = origins.iter().map(Origin::backend).cycle().take(9).collect();
+    let expected: Vec<&str> = origins.iter().map(OriginServer::backend).cycle().take(9).collect();
     assert_eq!(lines, expected);
 }
 
 #[test]
 fn each_host_has_its_own_round() {
     let stage = Stage::new();
-    let origins: [Origin; 4] = std::array::from_fn(|_| Origin::http());
-    let listener = |name: &str, pair: &[Origin]| {
+    let origins: [OriginServer; 4] = std::array::from_fn(|_| OriginServer::http());
+    let listener = |name: &str, pair: &[OriginServer]| {
         let (certificate, [first, second]) =
-            (stage.certificate.display(), [&pair[0], &pair[1]].map(Origin::backend));
+            (stage.certificate.display(), [&pair[0], &pair[1]].map(OriginServer::backend));
         format!(
             "[[listener]]\nname = '{name}'\nlisten = '127.0.0.1:0'\ncert = '{certificate}'\n\
              backend = ['{first}', '{second}']\n"
@@ -91,13 +91,13 @@ fn each_host_has_its_own_round() {
             client.at(address.parse().unwrap()).connect().unwrap().get(10, true).unwrap();
         }
     }
-    assert_eq!(origins.each_ref().map(Origin::accepted), [3, 3, 3, 3]);
+    assert_eq!(origins.each_ref().map(OriginServer::accepted), [3, 3, 3, 3]);
 }
 
 #[test]
 fn a_backend_that_refuses_is_passed_over() {
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let courser = stage.courser().backend(nobody()).backend(origin.backend()).start();
     served_after_one_retry(&stage, &courser, &origin);
     courser.wait_stderr_line("refused");
@@ -106,7 +106,7 @@ fn a_backend_that_refuses_is_passed_over() {
 #[test]
 fn a_backend_that_does_not_answer_is_passed_over() {
     let stage = Stage::new();
-    let (stuck, origin) = (Stuck::new(), Origin::http());
+    let (stuck, origin) = (Stuck::new(), OriginServer::http());
     let courser = stage
         .courser()
         .backend(stuck.address())
@@ -133,7 +133,7 @@ fn without_any_backend_the_client_gets_a_clean_end() {
 #[test]
 fn a_name_without_an_address_is_warned_of_at_the_start_and_does_not_stop_the_others() {
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let courser = stage.courser().backend("nowhere.invalid:80").backend(origin.backend()).start();
     courser.wait_stderr_line("nowhere.invalid");
     let client = stage.client(&courser, Version::Tls13);
@@ -150,14 +150,14 @@ fn a_backend_that_comes_back_is_used_again() {
     let courser = stage.serve(&address);
     let client = stage.client(&courser, Version::Tls13);
     assert!(client.connect().unwrap().get(10, true).is_err());
-    let _origin = Origin::setup(Behaviour::Http).listen(address.parse().unwrap()).start();
+    let _origin = OriginServer::setup(Behaviour::Http).listen(address.parse().unwrap()).start();
     client.connect().unwrap().get(10, true).unwrap();
 }
 
 #[test]
 fn a_client_that_has_gone_already_troubles_no_backend() {
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let courser = stage.serve(origin.backend());
     let script = "
 context = ssl.create_default_context(cafile=os.environ['CA'])
@@ -187,7 +187,7 @@ while plain.recv(65536):
 
 /// Asserts that the page of `origin`, which the terminator is told of as `address`, comes through.
 #[track_caller]
-fn reached(origin: &Origin, address: Option<&str>) {
+fn reached(origin: &OriginServer, address: Option<&str>) {
     let stage = Stage::new();
     let address = address.unwrap_or_else(|| origin.backend());
     let courser = stage.serve(address);
@@ -198,7 +198,7 @@ fn reached(origin: &Origin, address: Option<&str>) {
 }
 
 #[track_caller]
-fn served_after_one_retry(stage: &Stage, courser: &Courser, origin: &Origin) {
+fn served_after_one_retry(stage: &Stage, courser: &Courser, origin: &OriginServer) {
     stage.client(courser, Version::Tls13).connect().unwrap().get(10, true).unwrap();
     let line = only_line(courser);
     assert_end(&line, "done", "nobody");

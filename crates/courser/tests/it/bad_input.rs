@@ -8,7 +8,7 @@ use std::{
 };
 
 use courser_testkit::{
-    Origin, PATIENCE, Process,
+    OriginServer, PATIENCE, Process,
     client::{Connection, Version},
     require,
 };
@@ -99,7 +99,7 @@ fn a_client_that_gives_up_with_an_alert_gets_no_answer() {
 #[test]
 fn a_hello_of_60_kilobytes_is_understood() {
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let courser = stage.serve(origin.backend());
     let Some(openssl) = require("openssl") else { return };
     let protocols = vec!["p".repeat(249); 240].join(",");
@@ -152,7 +152,7 @@ fn a_client_that_stops_within_the_handshake_is_let_go() {
 #[test]
 fn a_hello_may_be_split_at_any_byte_over_tcp_segments() {
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let courser = stage.serve(origin.backend());
     let client = stage.client(&courser, Version::Tls13);
     let mut halves: Vec<(ClientConnection, TcpStream, Vec<u8>)> = Vec::new();
@@ -179,7 +179,7 @@ fn a_hello_may_be_split_at_any_byte_over_tcp_segments() {
 #[test]
 fn a_hello_may_be_split_at_any_byte_over_records() {
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let courser = stage.serve(origin.backend());
     let client = stage.client(&courser, Version::Tls13);
     let length = hello_of(&mut client.session()).len() - RECORD_HEADER;
@@ -196,7 +196,7 @@ fn a_hello_may_be_split_at_any_byte_over_records() {
 #[test]
 fn a_hello_in_records_of_one_byte_is_understood() {
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let courser = stage.serve(origin.backend());
     for version in [Version::Tls12, Version::Tls13] {
         let mut tls = stage.client(&courser, version).session();
@@ -248,7 +248,7 @@ plain.close()";
 #[test]
 fn garbage_after_the_handshake_gets_an_alert() {
     let stage = Stage::new();
-    let origin = Origin::echo();
+    let origin = OriginServer::echo();
     let courser = stage.serve(origin.backend());
     let script = "
 tls = connect()
@@ -269,7 +269,7 @@ except ssl.SSLError as error:
 #[test]
 fn a_record_that_was_tampered_with_gets_bad_record_mac() {
     let stage = Stage::new();
-    let origin = Origin::echo();
+    let origin = OriginServer::echo();
     let courser = stage.serve(origin.backend());
     let script = "
 tls = connect()
@@ -289,7 +289,7 @@ except ssl.SSLError as error:
 #[test]
 fn renegotiation_is_refused() {
     let stage = Stage::new();
-    let origin = Origin::echo();
+    let origin = OriginServer::echo();
     let courser = stage.serve(origin.backend());
     let Some(openssl) = require("openssl") else { return };
     let mut client = Command::new(openssl);
@@ -303,7 +303,7 @@ fn renegotiation_is_refused() {
 #[test]
 fn a_flood_of_key_updates_is_stopped() {
     let stage = Stage::new();
-    let origin = Origin::echo();
+    let origin = OriginServer::echo();
     let courser = stage.serve(origin.backend());
     let mut client = stage.client(&courser, Version::Tls13).connect().unwrap();
     client.stream().write_all(b"x").unwrap();
@@ -321,7 +321,7 @@ fn a_flood_of_key_updates_is_stopped() {
 #[test]
 fn nothing_of_it_leaks_descriptors_or_ends_the_process() {
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let mut courser =
         stage.courser().backend(origin.backend()).args(["--handshake-timeout", "200ms"]).start();
     let client = stage.client(&courser, Version::Tls12);

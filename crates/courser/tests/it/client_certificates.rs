@@ -12,7 +12,7 @@ use std::time::SystemTime;
 
 use courser_testkit::KeyType::EcdsaP256;
 use courser_testkit::courser::Setup;
-use courser_testkit::{Behaviour, Issued, Leaf, Origin, TestCa};
+use courser_testkit::{Behaviour, Issued, Leaf, OriginServer, TestCa};
 
 use crate::support::Site;
 
@@ -34,7 +34,7 @@ impl Club {
     /// One whose origin takes PROXY headers.
     fn announced() -> Self {
         let mut club = Self::new();
-        club.site.origin = Origin::setup(Behaviour::Http).proxy().start();
+        club.site.origin = OriginServer::setup(Behaviour::Http).proxy().start();
         club
     }
 

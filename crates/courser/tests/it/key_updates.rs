@@ -10,7 +10,7 @@ use std::net::{Shutdown, TcpStream};
 
 use courser_testkit::client::hostile::{Answer, Heard, HostileClient, WARNING};
 use courser_testkit::client::{Client, Version};
-use courser_testkit::{Courser, KeyType, Origin, body};
+use courser_testkit::{Courser, KeyType, OriginServer, body};
 use rustls::CipherSuite;
 
 use crate::stage::{Stage, assert_end};
@@ -73,7 +73,7 @@ fn assert_done(courser: &Courser, number: usize, mut client: Hostile) {
 
 #[test]
 fn an_answer_arrives_whole_wherever_the_client_updates_its_keys() {
-    let (stage, origin) = (Stage::new(), Origin::http());
+    let (stage, origin) = (Stage::new(), OriginServer::http());
     let courser = stage.serve(origin.backend());
     let mut number = 0;
     for (before, after) in PLACES {
@@ -95,7 +95,7 @@ fn an_answer_arrives_whole_wherever_the_client_updates_its_keys() {
 
 #[test]
 fn every_suite_updates_its_keys() {
-    let (stage, origin) = (Stage::new(), Origin::http());
+    let (stage, origin) = (Stage::new(), OriginServer::http());
     let courser = stage.serve(origin.backend());
     for (index, suite) in [0x1301, 0x1302, 0x1303].map(CipherSuite::from).into_iter().enumerate() {
         let client = Client::with_suite(courser.address(), KeyType::EcdsaP256, suite);
@@ -110,7 +110,7 @@ fn every_suite_updates_its_keys() {
 /// Before each request and after each few records of its answer, on one connection.
 #[test]
 fn keys_are_updated_again_and_again() {
-    let (stage, origin) = (Stage::new(), Origin::echo());
+    let (stage, origin) = (Stage::new(), OriginServer::echo());
     let courser = stage.serve(origin.backend());
     let mut client = Hostile::connect(&stage.client(&courser, Version::Tls13)).unwrap();
     let mut updates = 0;
@@ -139,7 +139,7 @@ fn keys_are_updated_again_and_again() {
 
 #[test]
 fn an_upload_arrives_whole_with_updates_in_its_middle() {
-    let (stage, origin) = (Stage::new(), Origin::http());
+    let (stage, origin) = (Stage::new(), OriginServer::http());
     let courser = stage.serve(origin.backend());
     for (index, inserted) in [ASKING, SILENT, CUT, PADDED].into_iter().enumerate() {
         let mut client = Hostile::connect(&stage.client(&courser, Version::Tls13)).unwrap();
@@ -161,7 +161,7 @@ fn an_upload_arrives_whole_with_updates_in_its_middle() {
 
 #[test]
 fn an_update_directly_before_close_notify_is_no_fault() {
-    let (stage, origin) = (Stage::new(), Origin::echo());
+    let (stage, origin) = (Stage::new(), OriginServer::echo());
     let courser = stage.serve(origin.backend());
     for (index, (size, last)) in
         SIZES.into_iter().flat_map(|size| [ASKING, CUT, PADDED].map(|last| (size, last))).enumerate()

@@ -7,7 +7,7 @@ use std::{
 };
 
 use courser_testkit::{
-    Courser, KeyType, Origin, Process, Signal,
+    Courser, KeyType, OriginServer, Process, Signal,
     client::{Client, Connection, Resume, Version},
     require,
 };
@@ -19,7 +19,7 @@ use crate::stage::{Stage, assert_end, eventually, only_line};
 fn connections_beyond_the_limit_wait_and_are_served() {
     const LIMIT: usize = 2;
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let courser = stage.courser().backend(origin.backend()).args(["--max-connections", "2"]).start();
     let client = stage.client(&courser, Version::Tls13);
     let inside: Vec<_> = (0..LIMIT).map(|_| opened(&client)).collect();
@@ -39,7 +39,7 @@ fn connections_beyond_the_limit_wait_and_are_served() {
 fn the_limit_is_one_for_all_workers_and_told() {
     const LIMIT: usize = 8;
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let courser = stage.courser_of(4).backend(origin.backend()).args(["--max-connections", "8"]).start();
     let client = stage.client(&courser, Version::Tls13);
     for round in 1..=3 {
@@ -66,7 +66,7 @@ fn the_limit_is_one_for_all_workers_and_told() {
 #[test]
 fn without_descriptors_it_rests_and_recovers() {
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let Some(prlimit) = require("prlimit") else { return };
     let mut command = Command::new(prlimit);
     command.args(["--nofile=40:40", env!("CARGO_BIN_EXE_courser"), "serve", "--max-connections", "1000"]);
@@ -85,7 +85,7 @@ fn without_descriptors_it_rests_and_recovers() {
 #[test]
 fn sigterm_lets_open_connections_finish() {
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let mut courser = stage.serve(origin.backend());
     let address = courser.address();
     let client = stage.client(&courser, Version::Tls13);
@@ -105,7 +105,7 @@ fn sigterm_lets_open_connections_finish() {
 #[test]
 fn draining_has_a_deadline() {
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let mut courser = stage.courser().backend(origin.backend()).args(["--drain-timeout", "300ms"]).start();
     let open = opened(&stage.client(&courser, Version::Tls13));
     assert_eq!(courser.stop().code(), Some(3));
@@ -118,7 +118,7 @@ fn draining_has_a_deadline() {
 #[test]
 fn a_second_sigterm_stops_at_once() {
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let mut courser = stage.courser().backend(origin.backend()).args(["--drain-timeout", "1h"]).start();
     let open = opened(&stage.client(&courser, Version::Tls13));
     courser.signal(Signal::SIGTERM);
@@ -140,7 +140,7 @@ fn sigterm_without_connections_ends_every_worker() {
 fn a_burst_of_handshakes_does_not_starve_an_established_connection() {
     const BURST: usize = 300;
     let stage = Stage::with(KeyType::Rsa2048);
-    let origin = Origin::echo();
+    let origin = OriginServer::echo();
     let courser = stage.serve(origin.backend());
     let client = stage.client(&courser, Version::Tls13);
     let mut established = client.connect().unwrap();

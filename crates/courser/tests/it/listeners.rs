@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use courser_testkit::{Origin, Process, client::Version, free_port, require};
+use courser_testkit::{OriginServer, Process, client::Version, free_port, require};
 
 use crate::stage::{Stage, content, courser, only_line, run, run_courser};
 
@@ -48,7 +48,7 @@ fn the_unspecified_ipv6_address_is_ipv6_alone() {
 #[test]
 fn a_unix_socket_is_served() {
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let path = stage.folder.join("front.sock");
     let listen = format!("unix:{}", path.display());
     let courser = stage.courser().listen(&listen).backend(origin.backend()).start();
@@ -60,7 +60,7 @@ fn a_unix_socket_is_served() {
 #[test]
 fn a_unix_socket_left_behind_is_replaced_and_one_in_use_is_not() {
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let path = stage.folder.join("front.sock");
     let listen = format!("unix:{}", path.display());
     drop(UnixListener::bind(&path).unwrap());
@@ -74,7 +74,7 @@ fn a_unix_socket_left_behind_is_replaced_and_one_in_use_is_not() {
 #[test]
 fn an_abstract_socket_is_served() {
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let name = format!("courser-test-front-{}", std::process::id());
     let _courser = stage.courser().listen(format!("abstract:{name}")).backend(origin.backend()).start();
     fetched_over(&stage, "--abstract-unix-socket", &name);
@@ -83,7 +83,7 @@ fn an_abstract_socket_is_served() {
 #[test]
 fn a_socket_from_systemd_is_served() {
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let port = free_port();
     let Some(_courser) = activated(&stage, &origin, &["-l", &format!("127.0.0.1:{port}")], "systemd") else {
         return;
@@ -95,7 +95,7 @@ fn a_socket_from_systemd_is_served() {
 #[test]
 fn every_socket_from_systemd_is_served() {
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let ports = [free_port(), free_port()];
     let sockets = ports.map(|port| format!("127.0.0.1:{port}"));
     let Some(_courser) = activated(&stage, &origin, &["-l", &sockets[0], "-l", &sockets[1]], "systemd")
@@ -110,7 +110,7 @@ fn every_socket_from_systemd_is_served() {
 #[test]
 fn sockets_from_systemd_are_told_apart_by_name() {
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let (api, web) = (free_port(), free_port());
     let sockets = [format!("127.0.0.1:{api}"), format!("127.0.0.1:{web}")];
     let arguments = ["-l", &sockets[0], "-l", &sockets[1], "--fdname", "api:web"];
@@ -130,7 +130,7 @@ fn a_name_that_systemd_has_not_passed_is_an_error() {
 #[test]
 fn one_file_may_have_several_listeners() {
     let stage = Stage::new();
-    let (first, second) = (Origin::http(), Origin::http());
+    let (first, second) = (OriginServer::http(), OriginServer::http());
     let file = stage.folder.write(
         "courser.toml",
         format!(
@@ -175,7 +175,7 @@ fn an_address_in_use_is_a_clear_error() {
 #[test]
 fn connections_spread_over_all_workers() {
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let courser = stage.courser_of(2).backend(origin.backend()).start();
     let client = stage.client(&courser, Version::Tls13);
     // By chance one of two workers gets none of them once in 2^63 runs.
@@ -203,7 +203,7 @@ fn the_start_says_what_listens_where_with_which_certificate() {
 #[track_caller]
 fn served_on(listen: &str, hosts: &[&str]) {
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let courser = stage.courser().listen(listen).backend(origin.backend()).start();
     for host in hosts {
         content(run(&mut curl_to(&stage, host, courser.address().port())));
@@ -236,7 +236,7 @@ fn curl_to(stage: &Stage, host: &str, port: u16) -> Command {
 }
 
 /// The terminator as `systemd-socket-activate` starts it once somebody connects.
-fn activated(stage: &Stage, origin: &Origin, sockets: &[&str], listen: &str) -> Option<Process> {
+fn activated(stage: &Stage, origin: &OriginServer, sockets: &[&str], listen: &str) -> Option<Process> {
     let mut command = Command::new(require("systemd-socket-activate")?);
     command.args(sockets).arg(env!("CARGO_BIN_EXE_courser"));
     command

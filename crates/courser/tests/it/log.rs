@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use courser_telemetry::connection::FIELDS;
-use courser_testkit::{Origin, client::Version, free_port, require};
+use courser_testkit::{OriginServer, client::Version, free_port, require};
 use serde_json::Value;
 
 use crate::stage::{Stage, content, courser, eventually, only_line, run};
@@ -11,7 +11,7 @@ use crate::stage::{Stage, content, courser, eventually, only_line, run};
 #[test]
 fn a_line_in_json_has_every_field_in_its_type() {
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let courser = stage.courser().backend(origin.backend()).args(["--alpn", "http/1.1"]).start();
     if require("curl").is_none() {
         return;
@@ -50,7 +50,7 @@ fn a_line_in_json_has_every_field_in_its_type() {
 #[test]
 fn a_line_in_text_has_the_same_fields_in_order() {
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let courser = courser().cert(&stage.certificate).backend(origin.backend()).start();
     stage.client(&courser, Version::Tls12).connect().unwrap().get(10, true).unwrap();
     let line = courser.connections(1).remove(0);
@@ -65,7 +65,7 @@ fn a_line_in_text_has_the_same_fields_in_order() {
 #[test]
 fn the_parts_of_a_connection_s_time_add_up_to_no_more_than_the_whole() {
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let courser = stage.serve(origin.backend());
     stage.client(&courser, Version::Tls13).connect().unwrap().get(10, true).unwrap();
     let line = only_line(&courser);
@@ -77,7 +77,7 @@ fn the_parts_of_a_connection_s_time_add_up_to_no_more_than_the_whole() {
 #[test]
 fn the_log_may_be_off() {
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let setup = courser().cert(&stage.certificate).backend(origin.backend());
     let mut courser = setup.args(["--log", "off"]).start();
     stage.client(&courser, Version::Tls13).connect().unwrap().get(10, true).unwrap();
@@ -109,7 +109,7 @@ print(list(plain.recv(100)))"#;
 #[test]
 fn an_application_protocol_cannot_forge_a_line() {
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let setup = courser().cert(&stage.certificate).backend(origin.backend());
     let courser = setup.args(["--alpn", "p\" end=\"done"]).start();
     let script = "
@@ -126,7 +126,7 @@ context.wrap_socket(socket.create_connection(('127.0.0.1', int(os.environ['PORT'
 #[test]
 fn a_server_name_is_logged_in_lower_case() {
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let courser = stage.serve(origin.backend());
     let script = "
 context = ssl.create_default_context()

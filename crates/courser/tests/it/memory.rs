@@ -6,7 +6,7 @@ use std::net::TcpStream;
 
 use courser_testkit::client::{Client, Connection, Version};
 use courser_testkit::tools::raise_descriptor_limit;
-use courser_testkit::{Courser, Origin};
+use courser_testkit::{Courser, OriginServer};
 
 use crate::stage::{Stage, eventually};
 
@@ -31,7 +31,7 @@ fn a_connection_that_says_nothing_takes_little() {
 #[test]
 fn a_burst_rests_in_little_memory_and_leaves_none_behind() {
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let courser = stage.courser().backend(origin.backend()).args(["--handshake-timeout", "1m"]).start();
     raise_descriptor_limit().unwrap();
     let client = stage.client(&courser, Version::Tls13);

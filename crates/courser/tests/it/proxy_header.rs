@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use courser_testkit::{Behaviour, Folder, Origin, Process, free_port, require, skip};
+use courser_testkit::{Behaviour, Folder, OriginServer, Process, free_port, require, skip};
 use serde_json::{Value, json};
 
 use crate::stage::{Stage, content, eventually, only_line, run};
@@ -51,7 +51,7 @@ fn haproxy_learns_the_server_name_and_the_id_of_the_log() {
 #[test]
 fn an_independent_parser_reads_every_field_of_v2() {
     let stage = Stage::new();
-    let origin = Origin::setup(Behaviour::Http).proxy().start();
+    let origin = OriginServer::setup(Behaviour::Http).proxy().start();
     let courser = stage
         .courser()
         .backend(origin.backend())
@@ -88,7 +88,7 @@ fn an_independent_parser_reads_every_field_of_v2() {
 #[test]
 fn a_client_without_name_and_protocol_has_neither_in_the_header() {
     let stage = Stage::new();
-    let origin = Origin::setup(Behaviour::Http).proxy().start();
+    let origin = OriginServer::setup(Behaviour::Http).proxy().start();
     let courser = stage.courser().backend(origin.backend()).args(["--send-proxy", "v2"]).start();
     if require("curl").is_none() {
         return;
@@ -103,7 +103,7 @@ fn a_client_without_name_and_protocol_has_neither_in_the_header() {
 #[test]
 fn a_client_on_a_unix_socket_has_no_address_to_tell() {
     let stage = Stage::new();
-    let origin = Origin::setup(Behaviour::Http).proxy().start();
+    let origin = OriginServer::setup(Behaviour::Http).proxy().start();
     let socket = stage.folder.join("front.sock");
     let listen = format!("unix:{}", socket.display());
     let courser =
@@ -123,7 +123,7 @@ fn a_client_on_a_unix_socket_has_no_address_to_tell() {
 fn the_header_does_not_wait_for_the_client_to_speak() {
     for version in ["v1", "v2"] {
         let stage = Stage::new();
-        let origin = Origin::setup(Behaviour::Greet(b"220 ready".into())).proxy().start();
+        let origin = OriginServer::setup(Behaviour::Greet(b"220 ready".into())).proxy().start();
         let courser = stage.courser().backend(origin.backend()).args(["--send-proxy", version]).start();
         let Some(done) = stage.python(&courser, "print(connect().recv(100))") else { return };
         assert_eq!(content(done), "b'220 ready'");

@@ -11,7 +11,7 @@ use std::{
 };
 
 use courser_testkit::{
-    Behaviour, Courser, KeyType, Origin, body,
+    Behaviour, Courser, KeyType, OriginServer, body,
     client::{Client, Connection, Resume, Version},
     require,
 };
@@ -28,7 +28,7 @@ const ALL_SOCKETS: u64 = 64 * MEGABYTE;
 #[test]
 fn ten_megabytes_reach_curl_unchanged() {
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let courser = stage.serve(origin.backend());
     if require("curl").is_none() {
         return;
@@ -73,7 +73,7 @@ tls.unwrap()";
 #[test]
 fn a_backend_may_speak_first() {
     let stage = Stage::new();
-    let origin = Origin::setup(Behaviour::Greet(b"220 ready".into())).start();
+    let origin = OriginServer::setup(Behaviour::Greet(b"220 ready".into())).start();
     let courser = stage.serve(origin.backend());
     let Some(done) = stage.python(&courser, "print(connect().recv(100))") else { return };
     assert_eq!(content(done), "b'220 ready'");
@@ -169,7 +169,7 @@ fn an_end_without_close_notify_resets_the_backend_where_that_is_set() {
 #[test]
 fn an_idle_connection_gets_a_clean_end() {
     let stage = Stage::new();
-    let origin = Origin::setup(Behaviour::Silent).start();
+    let origin = OriginServer::setup(Behaviour::Silent).start();
     let courser = stage.courser().backend(origin.backend()).args(["--idle-timeout", "300ms"]).start();
     let Some(done) = stage.python(&courser, "assert rest(connect()) == b''") else { return };
     content(done);
@@ -205,7 +205,7 @@ fn a_backend_that_does_not_read_stops_the_client() {
 #[test]
 fn both_directions_may_be_full_at_once() {
     let stage = Stage::new();
-    let origin = Origin::echo();
+    let origin = OriginServer::echo();
     let courser = stage.serve(origin.backend());
     let mut client = stage.client(&courser, Version::Tls13).connect().unwrap();
     let mut socket = client.socket().try_clone().unwrap();
@@ -225,7 +225,7 @@ fn both_directions_may_be_full_at_once() {
 fn an_idle_connection_holds_no_buffer() {
     const CONNECTIONS: u64 = 300;
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let courser = stage.serve(origin.backend());
     let client = stage.client(&courser, Version::Tls13);
     let open = |_| {
@@ -245,7 +245,7 @@ fn ten_thousand_connections_lose_no_byte_and_leak_no_descriptor() {
     const LANES: usize = 4;
     const EACH: usize = 2500;
     let stage = Stage::new();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let courser = stage.serve(origin.backend());
     let descriptors = descriptors_at_rest(&courser, &stage.client(&courser, Version::Tls13));
     let lane = |lane: usize| {
@@ -272,7 +272,7 @@ fn echoed(size: u64) {
         return;
     };
     let stage = Stage::new();
-    let origin = Origin::echo();
+    let origin = OriginServer::echo();
     let courser = stage.serve(origin.backend());
     let mut command = Command::new(judge);
     command.arg(courser.address().to_string()).arg(&stage.root).arg(size.to_string());

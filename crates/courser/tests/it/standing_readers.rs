@@ -11,7 +11,7 @@ use std::{
 };
 
 use courser_testkit::{
-    KeyType, Origin, Process, Signal, StandingPipe,
+    KeyType, OriginServer, Process, Signal, StandingPipe,
     client::{Client, Resume, Version},
     free_port,
 };
@@ -28,7 +28,7 @@ const FLOOD: usize = 1000;
 
 #[test]
 fn a_reader_of_standard_error_that_stands_still_stops_nothing() {
-    let (stage, origin, (mut pipe, writer)) = (Stage::new(), Origin::http(), StandingPipe::new());
+    let (stage, origin, (mut pipe, writer)) = (Stage::new(), OriginServer::http(), StandingPipe::new());
     // Each client makes the worker warn of the backend that refuses, before the other one serves it.
     let setup = stage.courser().backend(refusing()).backend(origin.backend());
     let mut process = setup.stderr(writer).launch();
@@ -66,7 +66,7 @@ fn the_supervisor_and_its_questions_go_on_past_a_full_pipe() {
 
 #[test]
 fn a_reader_of_the_connection_log_that_stands_still_stops_nothing() {
-    let (stage, origin, (pipe, writer)) = (Stage::new(), Origin::http(), StandingPipe::new());
+    let (stage, origin, (pipe, writer)) = (Stage::new(), OriginServer::http(), StandingPipe::new());
     pipe.fill();
     let control = stage.folder.join("control.sock");
     let setup = stage.courser().backend(origin.backend()).arg("--control").arg(&control);
@@ -98,7 +98,7 @@ fn lines_that_waited_for_their_reader_are_whole_and_in_order() {
 
 #[test]
 fn it_ends_when_told_to_though_both_logs_stand_still() {
-    let (stage, origin) = (Stage::new(), Origin::http());
+    let (stage, origin) = (Stage::new(), OriginServer::http());
     let ((mut events, stderr), (log, stdout)) = (StandingPipe::new(), StandingPipe::new());
     let setup = stage.courser().backend(origin.backend()).args(["--drain-timeout", "1h"]);
     let mut process = setup.stdout(stdout).stderr(stderr).launch();
@@ -133,7 +133,7 @@ fn a_reader_of_the_connection_log_that_has_gone_costs_lines_and_nothing_else() {
 
 /// Serves a hundred clients with a standard output that takes nothing; what it says on standard error.
 fn lines_of_one_that_cannot_write(stdout: File) -> Vec<String> {
-    let (stage, origin) = (Stage::new(), Origin::http());
+    let (stage, origin) = (Stage::new(), OriginServer::http());
     let control = stage.folder.join("control.sock");
     let setup = stage.courser().backend(origin.backend()).arg("--control").arg(&control);
     let mut courser = setup.stdout(stdout).start();

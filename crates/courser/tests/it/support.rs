@@ -7,7 +7,7 @@ use std::process::Command;
 
 use courser_testkit::client::{Resume, Version};
 use courser_testkit::courser::Setup;
-use courser_testkit::{Courser, Finished, Folder, KeyType, Origin, Process, TestCa, body, require};
+use courser_testkit::{Courser, Finished, Folder, KeyType, OriginServer, Process, TestCa, body, require};
 use serde_json::Value;
 
 /// A request after whose answer the origin closes.
@@ -40,12 +40,12 @@ pub(crate) const WAYS: [Way; 3] = [TICKET, SESSION_ID, PSK];
 pub(crate) struct Site {
     pub(crate) folder: Folder,
     pub(crate) ca: TestCa,
-    pub(crate) origin: Origin,
+    pub(crate) origin: OriginServer,
 }
 
 impl Site {
     pub(crate) fn new() -> Self {
-        Self { folder: Folder::new(), ca: TestCa::new(), origin: Origin::http() }
+        Self { folder: Folder::new(), ca: TestCa::new(), origin: OriginServer::http() }
     }
 
     /// A certificate for `localhost` in one file.

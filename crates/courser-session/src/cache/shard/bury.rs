@@ -1,7 +1,7 @@
 //! Tombstones: what was deleted must not come back with a message that was sent before, or again. May not hold a state.
 
 use super::{Entry, Segment, Shard};
-use crate::cache::Origin;
+use crate::cache::Provenance;
 use crate::{Lifespan, PolicyHash, SessionId, UnixSeconds};
 
 impl Shard {
@@ -18,7 +18,7 @@ impl Shard {
             self.index.find(&self.slab, hash, id).map(|slot| self.remove(slot).entry.lifespan.expires);
         let lifespan = Lifespan { created: now, expires: until.max(earlier.unwrap_or(until)) };
         let tombstone =
-            Entry { id: *id, hash, policy: NO_POLICY, lifespan, origin: Origin::Remote, state: None };
+            Entry { id: *id, hash, policy: NO_POLICY, lifespan, origin: Provenance::Remote, state: None };
         if !tombstone.is_expired(now) && self.make_room_for_tombstone(tombstone.cost()) {
             self.insert(tombstone, Segment::Buried);
         }

@@ -54,7 +54,7 @@ proptest! {
 fn slots_that_move_keep_their_links_across_blocks() {
     let mut shard = Shard::new(1 << 20);
     let now = UnixSeconds(1_000);
-    let put = |shard: &mut Shard, id| shard.put(entry(id, 10, 100, now, Origin::Local), now);
+    let put = |shard: &mut Shard, id| shard.put(entry(id, 10, 100, now, Provenance::Local), now);
     for id in 0..200 {
         assert_eq!(put(&mut shard, id), Put::Stored);
     }
@@ -76,11 +76,11 @@ fn the_record_is_as_large_as_documented() {
 fn an_expired_session_of_the_past_is_swept_by_the_puts_of_others() {
     let mut shard = Shard::new(1 << 20);
     for id in 0..50 {
-        shard.put(entry(id, 10, 5, UnixSeconds(1_000), Origin::Local), UnixSeconds(1_000));
+        shard.put(entry(id, 10, 5, UnixSeconds(1_000), Provenance::Local), UnixSeconds(1_000));
     }
     let later = UnixSeconds(2_000);
     for id in 50..100 {
-        shard.put(entry(id, 10, 100, later, Origin::Local), later);
+        shard.put(entry(id, 10, 100, later, Provenance::Local), later);
     }
     assert_eq!(shard.slab.len(), 50, "fifty puts look at a hundred sessions");
     assert_eq!(shard.stats().expired, 50);
@@ -89,7 +89,7 @@ fn an_expired_session_of_the_past_is_swept_by_the_puts_of_others() {
 fn apply(shard: &mut Shard, op: &Op, now: &mut UnixSeconds) {
     match *op {
         Op::Put { id, len, lifetime, remote } => {
-            let origin = if remote { Origin::Remote } else { Origin::Local };
+            let origin = if remote { Provenance::Remote } else { Provenance::Local };
             shard.put(entry(id, len, lifetime, *now, origin), *now);
         }
         Op::Get { id } => drop(shard.get(hash(id), &session_id(id), &policy(), *now)),
@@ -145,7 +145,7 @@ fn assert_counters_reconcile(stats: &Stats) {
     assert_eq!(stats.entries as u64, stats.stored - gone, "{stats:?}");
 }
 
-fn entry(id: u8, len: usize, lifetime: u64, now: UnixSeconds, origin: Origin) -> Entry {
+fn entry(id: u8, len: usize, lifetime: u64, now: UnixSeconds, origin: Provenance) -> Entry {
     Entry {
         id: session_id(id),
         hash: hash(id),

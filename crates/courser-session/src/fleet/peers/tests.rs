@@ -4,7 +4,7 @@ use super::super::UnixMillis;
 use super::*;
 
 fn life(number: u8, boot: u64) -> Life {
-    (MemberId([number; 8]), Boot::new(UnixMillis(boot), [0; 8]))
+    (MemberId([number; 8]), Incarnation::new(UnixMillis(boot), [0; 8]))
 }
 
 fn at(mono: u64) -> Now {

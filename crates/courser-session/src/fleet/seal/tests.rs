@@ -19,7 +19,7 @@ fn at(second: UnixSeconds) -> Now {
 }
 
 fn sealer(keys: &Arc<FleetKeys>, boot: u64) -> Sealer {
-    let boot = Boot([boot.to_be_bytes(), [0; 8]].concat().try_into().unwrap());
+    let boot = Incarnation([boot.to_be_bytes(), [0; 8]].concat().try_into().unwrap());
     Sealer::new(Arc::clone(keys), MemberId([1; 8]), boot)
 }
 

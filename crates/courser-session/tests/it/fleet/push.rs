@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use courser_session::fleet::{Event, PeerChange, Refusal};
-use courser_session::{Lifespan, Origin, SharedSession, UnixSeconds};
+use courser_session::{Lifespan, Provenance, SharedSession, UnixSeconds};
 
 use super::{Segment, address, keys_of_all, session, settings, sized_session};
 use crate::{HOUR, NOW, policy};
@@ -16,7 +16,7 @@ fn a_session_is_on_every_host_two_milliseconds_later() {
     assert!(segment.has(1, &made) && segment.has(2, &made));
     let seconds = segment.now.wall.seconds();
     let stored = segment.hosts[1].cache.get(&made.id, &made.policy, seconds).unwrap();
-    assert_eq!(stored.origin, Origin::Remote);
+    assert_eq!(stored.origin, Provenance::Remote);
 }
 
 #[test]

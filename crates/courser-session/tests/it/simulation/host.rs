@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use courser_session::fleet::{
-    Boot, Event, MAX_PEERS, Member, MemberName, MemberSettings, Now, Transmit, UnixMillis,
+    Event, Incarnation, MAX_PEERS, Member, MemberName, MemberSettings, Now, Transmit, UnixMillis,
 };
 use courser_session::{
     Cache, Cursor, FleetId, FleetKeys, FleetState, SessionId, Source, Stats, Ticketer, UnixSeconds,
@@ -115,8 +115,8 @@ impl Host {
         self.ticketer = Ticketer::new(Arc::clone(&self.keys));
         let name = MemberName::new(&self.name).expect("a short name");
         let boot = match sabotage {
-            Sabotage::SameBoot => Boot::new(UnixMillis(DAWN_MS), [7; 8]),
-            _ => Boot::new(now.wall, random.next().to_be_bytes()),
+            Sabotage::SameBoot => Incarnation::new(UnixMillis(DAWN_MS), [7; 8]),
+            _ => Incarnation::new(now.wall, random.next().to_be_bytes()),
         };
         let settings = MemberSettings::new(name, boot, std::array::from_fn(|_| byte(random)));
         self.member = Some(Member::new(settings, Arc::clone(&self.keys), Arc::clone(&self.cache), now));

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use courser_session::{Miss, Origin, PolicyHash, SessionId, SharedSession, Stored, UnixSeconds};
+use courser_session::{
+    PolicyHash, Provenance, ResumptionFailure, SessionId, SharedSession, Stored, UnixSeconds,
+};
 
 use super::host::Host;
 
@@ -61,7 +63,7 @@ impl Ledger {
     pub(super) fn note_told(&mut self, host: &Host, now: UnixSeconds) {
         for number in self.deleted.iter().rev().take(RECENT) {
             let Made { session, told, .. } = &mut self.made[*number];
-            if host.cache.peek(&session.id, &session.policy, now) == Err(Miss::Deleted) {
+            if host.cache.peek(&session.id, &session.policy, now) == Err(ResumptionFailure::Deleted) {
                 *told |= 1 << host.number;
             }
         }
@@ -99,13 +101,13 @@ impl Ledger {
         host: &Host,
         policy: &PolicyHash,
         now: UnixSeconds,
-        got: &Result<Stored, Miss>,
+        got: &Result<Stored, ResumptionFailure>,
     ) -> Check {
         let Ok(stored) = got else { return Ok(()) };
         let (Made { session, maker, .. }, name) = (&self.made[number], &host.name);
         ensure(*policy == session.policy, || format!("{name} resumed a session under another policy"))?;
         ensure(now < session.lifespan.expires, || format!("{name} resumed a session after its end"))?;
-        ensure(stored.origin == Origin::Remote || *maker == host.number, || {
+        ensure(stored.origin == Provenance::Remote || *maker == host.number, || {
             format!("{name} takes a session from another host for its own")
         })?;
         let (id, state) = (session.id, stored.state.clone());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use courser_session::fleet::{Refusal, WarmUpStatus};
-use courser_session::{Lifespan, Miss};
+use courser_session::{Lifespan, ResumptionFailure};
 
 use super::host::{Host, Settings};
 use super::ledger::Violation;
@@ -194,7 +194,7 @@ fn world_with_a_clock_off(off_ms: i64, ratchets: bool, epoch_seconds: u64) -> Wo
 }
 
 /// What becomes of a ticket of one host at another.
-fn ticket(world: &mut World, from: usize, to: usize) -> Result<(), Miss> {
+fn ticket(world: &mut World, from: usize, to: usize) -> Result<(), ResumptionFailure> {
     let nonce = std::array::from_fn(|_| byte(&mut world.random));
     let (maker, opener) = (&world.hosts[from], &world.hosts[to]);
     let (made, now) = (maker.wall(world.time), opener.wall(world.time));
@@ -240,9 +240,9 @@ fn look_at_the_clock(world: &mut World, host: usize, other: usize) {
     assert!((ahead - differ).abs() < 100, "{ahead} ms for {differ} ms");
     assert_eq!(is_named, differ.abs() > 60_000, "a clock {differ} ms ahead");
     let expected = match differ {
-        ..=-600_000 => Err(Miss::Expired),
+        ..=-600_000 => Err(ResumptionFailure::Expired),
         -599_999..=60_000 => Ok(()),
-        60_001.. => Err(Miss::NotYetValid),
+        60_001.. => Err(ResumptionFailure::NotYetValid),
     };
     assert_eq!(ticket(world, other, host), expected, "a clock {differ} ms ahead");
 }

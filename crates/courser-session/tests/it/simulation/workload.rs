@@ -1,7 +1,8 @@
 //! Clients: they make sessions on one host, and return to another.
 
 use courser_session::{
-    CLOCK_SKEW, Lifespan, Miss, Origin, PolicyHash, SessionId, SharedSession, State, UnixSeconds,
+    CLOCK_SKEW, Lifespan, PolicyHash, Provenance, ResumptionFailure, SessionId, SharedSession, State,
+    UnixSeconds,
 };
 
 use super::ledger::{Check, Violation, ensure};
@@ -94,7 +95,7 @@ impl World {
         let session = self.new_session(maker);
         let (host, time) = (&mut self.hosts[maker], self.time);
         let SharedSession { id, policy, lifespan, state } = session.clone();
-        host.cache.put(&id, policy, state, lifespan, Origin::Local, host.wall(time));
+        host.cache.put(&id, policy, state, lifespan, Provenance::Local, host.wall(time));
         let number = self.ledger.note(&session, host);
         self.tally.made += 1;
         let pushed = self.sabotage.pushed(&session, maker);
@@ -180,7 +181,7 @@ impl World {
         host: usize,
         session: usize,
         policy: &PolicyHash,
-    ) -> Result<Result<(), Miss>, Violation> {
+    ) -> Result<Result<(), ResumptionFailure>, Violation> {
         let host = &self.hosts[host];
         let id = self.ledger.made[session].session.id;
         let now = host.wall(self.time);

@@ -18,7 +18,7 @@ use super::terms::{VERSIONS, at_level_0};
 use super::{failure, read_record};
 use crate::failure::Failure;
 use crate::names;
-use crate::terms::TermsError;
+use crate::terms::TlsConfigError;
 
 /// The first is for key exchange. The second has to be there for an ECDSA key on that curve (RFC 8422, section 5.1).
 const GROUPS: &str = "X25519:P-256";
@@ -44,11 +44,11 @@ impl ForeignServerTerms {
     ///
     /// # Errors
     /// When the library has no such version, suite or key.
-    pub fn new(version: u16, suite: u16, key: ForeignKey) -> Result<Self, TermsError> {
+    pub fn new(version: u16, suite: u16, key: ForeignKey) -> Result<Self, TlsConfigError> {
         let mut builder = SslContext::builder(SslMethod::tls_server())?;
         builder.set_security_level(0);
         let known = VERSIONS.iter().find(|row| row.0 == version);
-        let (_, version, _) = known.ok_or(TermsError::UnknownVersion(version))?;
+        let (_, version, _) = known.ok_or(TlsConfigError::UnknownVersion(version))?;
         builder.set_min_proto_version(Some(*version))?;
         builder.set_max_proto_version(Some(*version))?;
         set_suite(&mut builder, suite)?;
@@ -62,9 +62,9 @@ impl ForeignServerTerms {
     }
 }
 
-fn set_suite(builder: &mut SslContextBuilder, suite: u16) -> Result<(), TermsError> {
-    let unknown = |_| TermsError::UnknownSuite(suite);
-    let name = names::openssl_suite(suite).ok_or(TermsError::UnknownSuite(suite))?;
+fn set_suite(builder: &mut SslContextBuilder, suite: u16) -> Result<(), TlsConfigError> {
+    let unknown = |_| TlsConfigError::UnknownSuite(suite);
+    let name = names::openssl_suite(suite).ok_or(TlsConfigError::UnknownSuite(suite))?;
     if suite >> 8 == 0x13 {
         return builder.set_ciphersuites(name).map_err(unknown);
     }

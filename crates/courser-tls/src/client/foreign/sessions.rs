@@ -5,28 +5,28 @@ use std::collections::VecDeque;
 
 use openssl::ssl::{Ssl, SslContext, SslContextBuilder, SslSession, SslSessionCacheMode};
 
-use super::{Terms, failure};
+use super::{OpensslClientConfig, failure};
 use crate::client::{Offered, ServerName};
 use crate::failure::Failure;
 
 /// This engine's part of a purse.
 #[derive(Default)]
-pub(in crate::client) struct Pouch {
+pub(in crate::client) struct OpensslSessions {
     /// The session of TLS 1.2 or older: it may be resumed any number of times, until another one takes its place.
-    session: Option<(Kept, Offered)>,
+    session: Option<(StoredSession, Offered)>,
     /// TLS 1.3 tickets, newest last: each is for one connection (RFC 8446, appendix C.4).
-    tickets: VecDeque<Kept>,
+    tickets: VecDeque<StoredSession>,
 }
 
 /// A session, and for whom it may be used.
-struct Kept {
+struct StoredSession {
     session: SslSession,
     /// Where it was made. It may be used nowhere else.
     context: SslContext,
     name: ServerName,
 }
 
-impl Pouch {
+impl OpensslSessions {
     pub(in crate::client) fn is_empty(&self) -> bool {
         self.session.is_none() && self.tickets.is_empty()
     }
@@ -55,21 +55,27 @@ impl Pouch {
     }
 
     /// Keeps a session of TLS 1.2 or older in place of the one before.
-    pub(super) fn replace(&mut self, terms: &Terms, name: &ServerName, session: SslSession, by: Offered) {
-        self.session = Some((Kept::new(terms, name, session), by));
+    pub(super) fn replace(
+        &mut self,
+        terms: &OpensslClientConfig,
+        name: &ServerName,
+        session: SslSession,
+        by: Offered,
+    ) {
+        self.session = Some((StoredSession::new(terms, name, session), by));
     }
 
     /// Keeps a TLS 1.3 ticket, and throws away the oldest ones above the limit.
-    pub(super) fn keep(&mut self, terms: &Terms, name: &ServerName, session: SslSession) {
-        self.tickets.push_back(Kept::new(terms, name, session));
+    pub(super) fn keep(&mut self, terms: &OpensslClientConfig, name: &ServerName, session: SslSession) {
+        self.tickets.push_back(StoredSession::new(terms, name, session));
         while self.tickets.len() > terms.tickets_kept {
             self.tickets.pop_front();
         }
     }
 }
 
-impl Kept {
-    fn new(terms: &Terms, name: &ServerName, session: SslSession) -> Self {
+impl StoredSession {
+    fn new(terms: &OpensslClientConfig, name: &ServerName, session: SslSession) -> Self {
         Self { session, context: terms.context.clone(), name: name.clone() }
     }
 

@@ -11,14 +11,14 @@ use openssl::x509::X509;
 use openssl::x509::store::X509StoreBuilder;
 
 use super::sessions;
-use crate::client::{Offer, Resume, Trust};
+use crate::client::{ClientTlsSpec, Resume, Trust};
 use crate::identity::Identity;
 use crate::names;
-use crate::terms::TermsError;
+use crate::terms::TlsConfigError;
 
 /// An offer, compiled; clones share it.
 #[derive(Clone)]
-pub(in crate::client) struct Terms {
+pub(in crate::client) struct OpensslClientConfig {
     pub(super) context: SslContext,
     pub(super) resume: Resume,
     pub(super) tickets_kept: usize,
@@ -27,10 +27,10 @@ pub(in crate::client) struct Terms {
     pub(super) schemes: Arc<[u16]>,
 }
 
-impl Terms {
-    pub(in crate::client) fn new(offer: &Offer) -> Result<Self, TermsError> {
+impl OpensslClientConfig {
+    pub(in crate::client) fn new(offer: &ClientTlsSpec) -> Result<Self, TlsConfigError> {
         if offer.early_data {
-            return Err(TermsError::Unable("the foreign engine has no early data: take lean or real"));
+            return Err(TlsConfigError::Unable("the foreign engine has no early data: take lean or real"));
         }
         let mut builder = SslContext::builder(SslMethod::tls_client())?;
         set_versions(&mut builder, &offer.versions)?;
@@ -53,13 +53,13 @@ impl Terms {
 }
 
 /// From the lowest to the highest, without those in between that are not named.
-fn set_versions(builder: &mut SslContextBuilder, versions: &[u16]) -> Result<(), TermsError> {
+fn set_versions(builder: &mut SslContextBuilder, versions: &[u16]) -> Result<(), TlsConfigError> {
     let known = |code: u16| VERSIONS.iter().find(|row| row.0 == code);
     if let Some(code) = versions.iter().find(|code| known(**code).is_none()) {
-        return Err(TermsError::UnknownVersion(*code));
+        return Err(TlsConfigError::UnknownVersion(*code));
     }
-    let lowest = versions.iter().min().and_then(|code| known(*code)).ok_or(TermsError::NoVersion)?;
-    let highest = versions.iter().max().and_then(|code| known(*code)).ok_or(TermsError::NoVersion)?;
+    let lowest = versions.iter().min().and_then(|code| known(*code)).ok_or(TlsConfigError::NoVersion)?;
+    let highest = versions.iter().max().and_then(|code| known(*code)).ok_or(TlsConfigError::NoVersion)?;
     builder.set_min_proto_version(Some(lowest.1))?;
     builder.set_max_proto_version(Some(highest.1))?;
     for (_, _, without) in VERSIONS.iter().filter(|row| !versions.contains(&row.0)) {
@@ -69,15 +69,16 @@ fn set_versions(builder: &mut SslContextBuilder, versions: &[u16]) -> Result<(),
 }
 
 /// OpenSSL has one list for TLS 1.3, which it offers first, and one for what is older.
-fn set_suites(builder: &mut SslContextBuilder, offer: &Offer) -> Result<(), TermsError> {
+fn set_suites(builder: &mut SslContextBuilder, offer: &ClientTlsSpec) -> Result<(), TlsConfigError> {
     if offer.suites.is_empty() {
         return Ok(builder.set_cipher_list(OWN_SUITES)?);
     }
     let (new, old): (Vec<u16>, Vec<u16>) = offer.suites.iter().partition(|code| **code >> 8 == 0x13);
-    let new =
-        named(&new, |code, name| builder.set_ciphersuites(name).map_err(|_| TermsError::UnknownSuite(code)))?;
+    let new = named(&new, |code, name| {
+        builder.set_ciphersuites(name).map_err(|_| TlsConfigError::UnknownSuite(code))
+    })?;
     let old = named(&old, |code, name| {
-        builder.set_cipher_list(&at_level_0(name)).map_err(|_| TermsError::UnknownSuite(code))
+        builder.set_cipher_list(&at_level_0(name)).map_err(|_| TlsConfigError::UnknownSuite(code))
     })?;
     builder.set_ciphersuites(&new)?;
     if old.is_empty() {
@@ -90,39 +91,39 @@ fn set_suites(builder: &mut SslContextBuilder, offer: &Offer) -> Result<(), Term
 /// tried alone first.
 fn named(
     suites: &[u16],
-    mut check: impl FnMut(u16, &str) -> Result<(), TermsError>,
-) -> Result<String, TermsError> {
+    mut check: impl FnMut(u16, &str) -> Result<(), TlsConfigError>,
+) -> Result<String, TlsConfigError> {
     let mut list = Vec::new();
     for &code in suites {
-        let name = names::openssl_suite(code).ok_or(TermsError::UnknownSuite(code))?;
+        let name = names::openssl_suite(code).ok_or(TlsConfigError::UnknownSuite(code))?;
         check(code, name)?;
         list.push(name);
     }
     Ok(list.join(":"))
 }
 
-fn set_groups(builder: &mut SslContextBuilder, groups: &[u16]) -> Result<(), TermsError> {
+fn set_groups(builder: &mut SslContextBuilder, groups: &[u16]) -> Result<(), TlsConfigError> {
     let mut list = Vec::new();
     for &code in groups {
-        let name = names::group(code).ok_or(TermsError::UnknownGroup(code))?;
-        builder.set_groups_list(name).map_err(|_| TermsError::UnknownGroup(code))?;
+        let name = names::group(code).ok_or(TlsConfigError::UnknownGroup(code))?;
+        builder.set_groups_list(name).map_err(|_| TlsConfigError::UnknownGroup(code))?;
         list.push(name);
     }
     if list.is_empty() { Ok(()) } else { Ok(builder.set_groups_list(&list.join(":"))?) }
 }
 
 /// OpenSSL knows most schemes by RFC 8446's names, and the oldest only by its own.
-fn set_schemes(builder: &mut SslContextBuilder, schemes: &[u16]) -> Result<(), TermsError> {
+fn set_schemes(builder: &mut SslContextBuilder, schemes: &[u16]) -> Result<(), TlsConfigError> {
     let mut list = Vec::new();
     for &code in schemes {
         let names = names::scheme(code).into_iter().chain(names::openssl_scheme(code));
         let known = names.into_iter().find(|name| builder.set_sigalgs_list(name).is_ok());
-        list.push(known.ok_or(TermsError::UnknownScheme(code))?);
+        list.push(known.ok_or(TlsConfigError::UnknownScheme(code))?);
     }
     if list.is_empty() { Ok(()) } else { Ok(builder.set_sigalgs_list(&list.join(":"))?) }
 }
 
-fn set_rest(builder: &mut SslContextBuilder, offer: &Offer) -> Result<(), ErrorStack> {
+fn set_rest(builder: &mut SslContextBuilder, offer: &ClientTlsSpec) -> Result<(), ErrorStack> {
     builder.set_security_level(0);
     // Old servers know no secure renegotiation (RFC 5746), and nothing here ever renegotiates.
     builder.set_options(SslOptions::ALLOW_UNSAFE_LEGACY_RENEGOTIATION | SslOptions::NO_RENEGOTIATION);
@@ -135,14 +136,14 @@ fn set_rest(builder: &mut SslContextBuilder, offer: &Offer) -> Result<(), ErrorS
     if protocols.is_empty() { Ok(()) } else { builder.set_alpn_protos(&protocols) }
 }
 
-fn set_trust(builder: &mut SslContextBuilder, trust: &Trust) -> Result<(), TermsError> {
+fn set_trust(builder: &mut SslContextBuilder, trust: &Trust) -> Result<(), TlsConfigError> {
     let Trust::Roots(roots) = trust else {
         builder.set_verify(SslVerifyMode::NONE);
         return Ok(());
     };
     let mut store = X509StoreBuilder::new()?;
     for root in roots {
-        let root = X509::from_der(root).map_err(|error| TermsError::BadRoot(error.to_string()))?;
+        let root = X509::from_der(root).map_err(|error| TlsConfigError::BadRoot(error.to_string()))?;
         store.add_cert(root)?;
     }
     builder.set_cert_store(store.build());
@@ -171,7 +172,7 @@ pub(super) fn at_level_0(list: &str) -> String {
     format!("{list}:@SECLEVEL=0")
 }
 
-impl From<ErrorStack> for TermsError {
+impl From<ErrorStack> for TlsConfigError {
     fn from(error: ErrorStack) -> Self {
         Self::Inconsistent(error.to_string())
     }

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
 
 use courser_testkit::{Folder, KeyType, Leaf, PATIENCE, Process, TestCa, require};
-use courser_tls::client::{ClientConnection, ClientFacts, ClientTerms, Purse, ServerName};
+use courser_tls::client::{ClientConnection, ClientFacts, ClientSessions, ClientTlsConfig, ServerName};
 use courser_tls::{Failure, State};
 
 /// `openssl s_server -www`: it answers each request with a page about the connection.
@@ -55,16 +55,20 @@ pub(super) fn self_signed(folder: &Folder, key: &str, subject: &str) -> Option<[
 }
 
 /// What came of an exchange.
-pub(super) struct Exchange {
+pub(super) struct ClientOutcome {
     pub(super) facts: ClientFacts,
     pub(super) page: String,
     pub(super) tickets: u32,
     pub(super) certificates: Vec<Vec<u8>>,
-    pub(super) purse: Purse,
+    pub(super) purse: ClientSessions,
 }
 
 /// Asks for the page. What comes in is handed on in small pieces, so that every record is met in pieces.
-pub(super) fn exchange(server: &SServer, terms: &ClientTerms, purse: Purse) -> Result<Exchange, Failure> {
+pub(super) fn exchange(
+    server: &SServer,
+    terms: &ClientTlsConfig,
+    purse: ClientSessions,
+) -> Result<ClientOutcome, Failure> {
     exchange_as("localhost", server, terms, purse)
 }
 
@@ -72,9 +76,9 @@ pub(super) fn exchange(server: &SServer, terms: &ClientTerms, purse: Purse) -> R
 pub(super) fn exchange_as(
     server_name: &str,
     server: &SServer,
-    terms: &ClientTerms,
-    purse: Purse,
-) -> Result<Exchange, Failure> {
+    terms: &ClientTlsConfig,
+    purse: ClientSessions,
+) -> Result<ClientOutcome, Failure> {
     let mut connection = ClientConnection::new(terms, &name(server_name), purse)?;
     let mut socket = TcpStream::connect(server.address).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -97,7 +101,7 @@ pub(super) fn exchange_as(
         state = connection.process(&mut bytes[..count], &mut page, &mut outgoing)?.state;
     }
     let Some(facts) = connection.facts() else { panic!("the server closed in the middle of the handshake") };
-    Ok(Exchange {
+    Ok(ClientOutcome {
         facts,
         page: String::from_utf8_lossy(&page).into_owned(),
         tickets: connection.tickets_received(),

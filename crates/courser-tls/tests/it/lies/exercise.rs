@@ -2,7 +2,9 @@
 
 use std::sync::OnceLock;
 
-use courser_tls::client::{ClientConnection, ClientTerms, Engine, Offer, Purse, Resume, ServerName};
+use courser_tls::client::{
+    ClientConnection, ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine, Resume, ServerName,
+};
 use courser_tls::{FailureKind, SessionOffer};
 
 use crate::server::{Pair, Server};
@@ -48,16 +50,16 @@ pub(crate) fn client(input: &[u8]) {
 
 /// A client that has said hello.
 fn begin(choice: u8) -> (ClientConnection, Vec<u8>) {
-    static TERMS: OnceLock<Vec<ClientTerms>> = OnceLock::new();
+    static TERMS: OnceLock<Vec<ClientTlsConfig>> = OnceLock::new();
     let terms = &TERMS.get_or_init(|| (0..8).map(terms).collect())[usize::from(choice & 7)];
-    let purse = if choice & 8 != 0 { session(terms, choice) } else { Purse::default() };
+    let purse = if choice & 8 != 0 { session(terms, choice) } else { ClientSessions::default() };
     let mut client = new(terms, purse);
     let mut hello = Vec::new();
     client.process(&mut [], &mut Vec::new(), &mut hello).expect("nothing has gone wrong yet");
     (client, hello)
 }
 
-fn terms(choice: u8) -> ClientTerms {
+fn terms(choice: u8) -> ClientTlsConfig {
     let engine = if choice & 1 != 0 { Engine::Real } else { Engine::Lean };
     let versions = match choice & 6 {
         2 => vec![TLS12],
@@ -65,17 +67,23 @@ fn terms(choice: u8) -> ClientTerms {
         _ => vec![TLS13, TLS12],
     };
     let groups = vec![0x001d, 0x0017];
-    let offer = Offer { versions, groups, resume: Resume::Ticket, early_data: true, ..Offer::default() };
-    ClientTerms::new(engine, &offer).expect("known code points")
+    let offer = ClientTlsSpec {
+        versions,
+        groups,
+        resume: Resume::Ticket,
+        early_data: true,
+        ..ClientTlsSpec::default()
+    };
+    ClientTlsConfig::new(engine, &offer).expect("known code points")
 }
 
 /// What a client keeps from an honest server.
-fn session(terms: &ClientTerms, choice: u8) -> Purse {
+fn session(terms: &ClientTlsConfig, choice: u8) -> ClientSessions {
     static SERVERS: OnceLock<[Server; 2]> = OnceLock::new();
     let server = |version| Server::new(version, 0x001d, SessionOffer::Tickets);
     let servers = SERVERS.get_or_init(|| [server(TLS12), server(TLS13)]);
     let mut pair =
-        Pair::new(new(terms, Purse::default()), servers[usize::from(choice & 6 == 4)].connection());
+        Pair::new(new(terms, ClientSessions::default()), servers[usize::from(choice & 6 == 4)].connection());
     while pair.client.facts().is_none() {
         pair.client_turn().expect("a good server");
         pair.server_turn().expect("a good client");
@@ -84,7 +92,7 @@ fn session(terms: &ClientTerms, choice: u8) -> Purse {
     pair.client.into_purse()
 }
 
-fn new(terms: &ClientTerms, purse: Purse) -> ClientConnection {
+fn new(terms: &ClientTlsConfig, purse: ClientSessions) -> ClientConnection {
     let name = ServerName::parse("server.example").expect("a name");
     ClientConnection::new(terms, &name, purse).expect("the terms fit")
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use courser_testkit::client::Client;
 use courser_testkit::client::Version::Tls13;
 use courser_testkit::client::hostile::{APPLICATION_DATA, HANDSHAKE, MAX_PLAINTEXT};
-use courser_testkit::{Behaviour, Folder, Origin, require};
+use courser_testkit::{Behaviour, Folder, OriginServer, require};
 
 use super::{FULL, Hostile, begun, endless};
 use crate::stage::Stage;
@@ -40,7 +40,8 @@ fn what_one_client_sends_costs_little_more_than_what_an_honest_one_sends() {
 
 /// Instructions of the whole program for one client.
 fn instructions(valgrind: &Path, kind: &str) -> f64 {
-    let (stage, origin, folder) = (Stage::new(), Origin::setup(Behaviour::Silent).start(), Folder::new());
+    let (stage, origin, folder) =
+        (Stage::new(), OriginServer::setup(Behaviour::Silent).start(), Folder::new());
     let out = folder.join("callgrind.out");
     let tool = format!("--callgrind-out-file={}", out.display());
     let under = [valgrind.to_str().expect("its path is text"), "--quiet", "--tool=callgrind", &tool];

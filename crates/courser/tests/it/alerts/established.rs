@@ -1,6 +1,6 @@
 //! Conversations after the handshake.
 
-use courser_testkit::Origin;
+use courser_testkit::OriginServer;
 use courser_testkit::client::Version::{self, Tls12, Tls13};
 use courser_testkit::client::hostile::{
     ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE, MAX_PLAINTEXT, key_update, plain_record,
@@ -230,7 +230,7 @@ fn a_fatal_alert_is_not_answered() {
 /// RFC 5246, section 7.2.2: a warning, and the connection goes on.
 #[test]
 fn a_renegotiation_is_declined_with_a_warning() {
-    let (stage, origin) = (Stage::new(), Origin::echo());
+    let (stage, origin) = (Stage::new(), OriginServer::echo());
     let courser = stage.serve(origin.backend());
     let orderly = stage.client(&courser, Tls12);
     let mut client = connect(&orderly);
@@ -245,7 +245,7 @@ fn a_renegotiation_is_declined_with_a_warning() {
 /// RFC 8446, section 4.1.2: there is none in TLS 1.3.
 #[test]
 fn a_renegotiation_of_tls_1_3_is_an_unexpected_message() {
-    let (stage, origin) = (Stage::new(), Origin::echo());
+    let (stage, origin) = (Stage::new(), OriginServer::echo());
     let courser = stage.serve(origin.backend());
     let orderly = stage.client(&courser, Tls13);
     let mut client = connect(&orderly);
@@ -255,7 +255,7 @@ fn a_renegotiation_of_tls_1_3_is_an_unexpected_message() {
 
 /// Holds a conversation in either version, and asserts the end that it returns.
 fn each_version(converse: fn(&mut Hostile, Version) -> &'static str) {
-    let (stage, origin) = (Stage::new(), Origin::echo());
+    let (stage, origin) = (Stage::new(), OriginServer::echo());
     let courser = stage.serve(origin.backend());
     for (index, version) in [Tls12, Tls13].into_iter().enumerate() {
         let mut client = connect(&stage.client(&courser, version));

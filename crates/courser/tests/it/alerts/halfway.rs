@@ -105,7 +105,7 @@ fn each_fault_in_a_handshake_has_its_alert() {
 #[test]
 fn who_has_to_show_a_certificate_and_shows_none_is_told_so() {
     let stage = Stage::new();
-    let origin = Origin::echo();
+    let origin = OriginServer::echo();
     let setup = stage.courser().backend(origin.backend());
     let courser = setup.args(["--client-auth", "required", "--client-ca"]).arg(&stage.root).start();
     for (index, (version, alert)) in

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use courser_testkit::client::{Connection, Version};
 use courser_testkit::network::{inside, sh};
-use courser_testkit::{Origin, body};
+use courser_testkit::{OriginServer, body};
 use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 
 use crate::stage::{Stage, Stuck, assert_end, content, only_line};
@@ -62,7 +62,7 @@ assert b'200' in answer, answer";
 fn a_full_queue_is_passed_over_where_another_backend_has_room() {
     let stage = Stage::new();
     let full = FullQueue::new(&stage.folder.join("app.sock"));
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let courser = stage.courser().backend(full.backend()).backend(origin.backend()).start();
     let client = stage.client(&courser, Version::Tls13);
     for _ in 0..4 {
@@ -110,7 +110,7 @@ fn a_lack_of_local_ports_is_no_fault_of_the_backends() {
         return;
     }
     let stage = Stage::new();
-    let (short, other) = (TcpListener::bind("127.0.0.1:0").unwrap(), Origin::http());
+    let (short, other) = (TcpListener::bind("127.0.0.1:0").unwrap(), OriginServer::http());
     let short_of = short.local_addr().unwrap();
     let courser = stage.serve(short_of.to_string());
     let both = stage.courser().backend(short_of.to_string()).backend(other.backend()).start();

@@ -8,7 +8,7 @@ use std::thread;
 use courser_testkit::client::Version;
 use courser_testkit::courser::Setup;
 use courser_testkit::network::{inside, sh};
-use courser_testkit::{Behaviour, Courser, Folder, Origin};
+use courser_testkit::{Behaviour, Courser, Folder, OriginServer};
 
 use crate::stage::{Stage, assert_end, only_line};
 
@@ -17,7 +17,7 @@ fn a_look_up_that_hangs_holds_up_neither_the_start_nor_other_names() {
     if !inside("backends::names::a_look_up_that_hangs_holds_up_neither_the_start_nor_other_names") {
         return;
     }
-    let (stage, resolver, origin) = (Stage::new(), Resolver::start(), Origin::http());
+    let (stage, resolver, origin) = (Stage::new(), Resolver::start(), OriginServer::http());
     resolver.say("hangs.test", Reply::Nothing);
     resolver.say("works.test", Reply::Address(Ipv4Addr::LOCALHOST));
     let port = origin.address().port();
@@ -36,7 +36,7 @@ fn a_denied_name_loses_its_address_and_a_failing_resolver_takes_none() {
     if !inside("backends::names::a_denied_name_loses_its_address_and_a_failing_resolver_takes_none") {
         return;
     }
-    let (stage, resolver, origin) = (Stage::new(), Resolver::start(), Origin::http());
+    let (stage, resolver, origin) = (Stage::new(), Resolver::start(), OriginServer::http());
     let names = ["denied.test", "failing.test"];
     names.iter().for_each(|name| resolver.say(name, Reply::Address(Ipv4Addr::LOCALHOST)));
     let serve = |name: &str| stage.serve(format!("{name}:{}", origin.address().port()));
@@ -62,9 +62,9 @@ fn every_address_of_a_name_gets_its_share() {
         return;
     }
     let (stage, _resolver) = (Stage::new(), Resolver::start());
-    let first = Origin::setup(Behaviour::Http).listen(([127, 0, 0, 2], 0).into()).start();
+    let first = OriginServer::setup(Behaviour::Http).listen(([127, 0, 0, 2], 0).into()).start();
     let port = first.address().port();
-    let second = Origin::setup(Behaviour::Http).listen(([127, 0, 0, 3], port).into()).start();
+    let second = OriginServer::setup(Behaviour::Http).listen(([127, 0, 0, 3], port).into()).start();
     let hosts = stage.folder.write("hosts", "127.0.0.2 several.test\n127.0.0.3 several.test\n");
     sh(&format!("mount --bind {} /etc/hosts", hosts.display()));
     let courser = stage.serve(format!("several.test:{port}"));
@@ -72,7 +72,7 @@ fn every_address_of_a_name_gets_its_share() {
     for _ in 0..10 {
         client.connect().unwrap().get(10, true).unwrap();
     }
-    assert_eq!([&first, &second].map(Origin::accepted), [5, 5]);
+    assert_eq!([&first, &second].map(OriginServer::accepted), [5, 5]);
     drop(first);
     for _ in 0..2 {
         client.connect().unwrap().get(10, true).unwrap();

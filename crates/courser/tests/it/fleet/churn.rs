@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::hosts::{Fleet, Member};
 use super::keygen;
-use super::traffic::{Ending, Traffic};
+use super::traffic::{HostExit, Traffic};
 use crate::stage::eventually;
 use crate::support::WAYS;
 
@@ -42,7 +42,7 @@ fn a_host_that_is_killed_comes_back_unnoticed() {
     if inside("fleet::churn::a_host_that_is_killed_comes_back_unnoticed") {
         let fleet = Fleet::new(3);
         let (mut members, traffic) = busy(&fleet);
-        traffic.ends(address(&fleet, 2), Ending::Killed);
+        traffic.ends(address(&fleet, 2), HostExit::Killed);
         members[1].courser.signal(Signal::SIGKILL);
         traffic.is_well("a host was killed");
         members[1] = start(&fleet, 2);
@@ -120,7 +120,7 @@ fn a_fleet_is_restarted_one_by_one_unnoticed() {
 /// Restarts a host in order, with clients at it.
 #[track_caller]
 fn restart(fleet: &Fleet, member: &mut Member, number: usize, traffic: &Traffic) {
-    traffic.ends(address(fleet, number), Ending::InOrder);
+    traffic.ends(address(fleet, number), HostExit::InOrder);
     member.courser.signal(Signal::SIGTERM);
     assert!(member.courser.wait().success());
     // To the end of its log.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use courser_testkit::courser::Setup;
 use courser_testkit::network::{Host, Segment};
 use courser_testkit::origin::Behaviour;
-use courser_testkit::{Courser, KeyType, Origin, PATIENCE, Process};
+use courser_testkit::{Courser, KeyType, OriginServer, PATIENCE, Process};
 use serde_json::Value;
 
 use super::keygen;
@@ -34,7 +34,7 @@ impl Fleet {
         let segment = Segment::new(hosts);
         let mut site = Site::new();
         // A socket in the file system is the one place that every host can reach.
-        site.origin = Origin::setup(Behaviour::Http).unix(site.folder.join("origin.sock")).start();
+        site.origin = OriginServer::setup(Behaviour::Http).unix(site.folder.join("origin.sock")).start();
         let key = keygen(site.folder.path(), "fleet.key");
         Self { segment, site, key, second_key: None }
     }

@@ -30,7 +30,7 @@ pub(super) struct Traffic {
 
 /// How a host ends that clients go on coming to. None of them waits for the host: the next visit is elsewhere.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum HostExit {
     /// Its connections may break at any time.
     Killed,
     /// It may refuse newcomers, but serves whom it has let in.
@@ -41,7 +41,7 @@ pub(super) enum Ending {
 struct Seen {
     /// Where clients may go. Held while one visits: who changes it knows that nobody is on the way.
     hosts: RwLock<Vec<SocketAddr>>,
-    ending: Mutex<HashMap<SocketAddr, Ending>>,
+    ending: Mutex<HashMap<SocketAddr, HostExit>>,
     over: AtomicBool,
     failures: Mutex<Vec<String>>,
     /// For each client, how many visits in a row were resumed.
@@ -96,7 +96,7 @@ impl Traffic {
     }
 
     /// From now on this host may end in this way.
-    pub(super) fn ends(&self, host: SocketAddr, ending: Ending) {
+    pub(super) fn ends(&self, host: SocketAddr, ending: HostExit) {
         self.seen.ending.lock().unwrap().insert(host, ending);
         self.seen.event();
     }
@@ -182,9 +182,11 @@ impl Seen {
         };
         let is_borne = match ending {
             None => false,
-            Some(Ending::Killed) => true,
+            Some(HostExit::Killed) => true,
             // The kernel may let one in between the last look at the queue and the end of the socket; not two.
-            Some(Ending::InOrder) => what == "refused" || what == "not answered" && count.load(Relaxed) == 0,
+            Some(HostExit::InOrder) => {
+                what == "refused" || what == "not answered" && count.load(Relaxed) == 0
+            }
         };
         count.fetch_add(1, Relaxed);
         if !is_borne {

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 
 use courser_testkit::courser::Setup;
-use courser_testkit::{Courser, KeyType, Origin, Process, skip};
+use courser_testkit::{Courser, KeyType, OriginServer, Process, skip};
 use nix::unistd::geteuid;
 
 use crate::fleet::keygen;
@@ -66,7 +66,7 @@ fn every_thread_becomes_the_user_with_no_right_of_root_left_and_serves() {
         return;
     }
     let stage = stage();
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     let run = folder(&stage, "run");
     let control = run.join("control.sock");
     // Threads of many kinds: control, look-ups, workers.
@@ -222,7 +222,7 @@ fn a_port_below_1024_is_open_before_the_step_and_served_after_it() {
     let stage = Stage::with(KeyType::Rsa2048);
     fs::set_permissions(stage.folder.path(), Permissions::from_mode(0o755)).unwrap();
     lend(&stage.certificate);
-    let origin = Origin::http();
+    let origin = OriginServer::http();
     // Loopback has many addresses; one that no other test listens on.
     let listen =
         format!("127.77.{}.{}:443", std::process::id() / 250 % 250 + 1, std::process::id() % 250 + 1);

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{ChildStdin, Command};
 
-use courser_testkit::{Courser, Origin, Process, body, require};
+use courser_testkit::{Courser, OriginServer, Process, body, require};
 
 use super::SIZES;
 use crate::stage::{Stage, assert_end, content, only_line, run};
@@ -49,7 +49,7 @@ impl Talk {
 /// `K` asks for an update in return, `k` does not.
 #[test]
 fn openssl_updates_keys_between_lines() {
-    let (stage, origin) = (Stage::new(), Origin::echo());
+    let (stage, origin) = (Stage::new(), OriginServer::echo());
     let courser = stage.serve(origin.backend());
     let Some(mut talk) = Talk::openssl(&courser) else { return };
     for (index, line) in ["one", "two", "three", "four"].into_iter().enumerate() {
@@ -66,7 +66,7 @@ fn openssl_updates_keys_between_lines() {
 #[test]
 fn openssl_updates_keys_and_gets_every_size() {
     for size in SIZES {
-        let (stage, origin) = (Stage::new(), Origin::http());
+        let (stage, origin) = (Stage::new(), OriginServer::http());
         let courser = stage.serve(origin.backend());
         let Some(mut talk) = Talk::openssl(&courser) else { return };
         talk.update("K", 1);
@@ -80,7 +80,7 @@ fn openssl_updates_keys_and_gets_every_size() {
 
 #[test]
 fn gnutls_updates_keys_between_lines() {
-    let (stage, origin) = (Stage::new(), Origin::echo());
+    let (stage, origin) = (Stage::new(), OriginServer::echo());
     let courser = stage.serve(origin.backend());
     let Some(gnutls) = require("gnutls-cli") else { return };
     let port = courser.address().port().to_string();
@@ -106,7 +106,7 @@ fn gnutls_updates_keys_between_lines() {
 #[test]
 fn jsse_updates_its_keys_after_12_000_bytes() {
     let sizes = [1, 1 << 14, (1 << 14) + 1, 60_000];
-    for (mode, origin) in [("get", Origin::http()), ("echo", Origin::echo())] {
+    for (mode, origin) in [("get", OriginServer::http()), ("echo", OriginServer::echo())] {
         let stage = Stage::new();
         let courser = stage.serve(origin.backend());
         let Some(java) = java() else { return };

@@ -3,7 +3,7 @@
 use courser_testkit::Courser;
 use courser_testkit::KeyType::EcdsaP256;
 use courser_testkit::client::{Client, Resume, Version};
-use courser_testkit::load::{Exchange, Load, Until};
+use courser_testkit::load::{Load, Until, Workload};
 
 use super::visitor::Visitor;
 use crate::support::{SESSION_ID, Site, assert_line, line};
@@ -60,7 +60,7 @@ fn a_cache_of_usual_size_keeps_them_all() {
 fn crowd(courser: &Courser) {
     let client = Client::new(courser.address(), Version::Tls12, EcdsaP256, Resume::Never);
     let load = Load {
-        exchange: Exchange::Handshake,
+        exchange: Workload::Handshake,
         resumed: false,
         concurrency: 4,
         until: Until::Connections(CROWD),
