@@ -445,7 +445,7 @@ pub(crate) struct TlsArgs {
     /// Who does the client's work: `lean` verifies nothing and has no secrets, so that one core can load several
     #[arg(long, value_enum, default_value_t = EngineArg::Lean)]
     pub(crate) engine: EngineArg,
-    /// Versions: 1.3, 1.2 (foreign: 1.1, 1.0)
+    /// Versions: 1.3, 1.2 (openssl: 1.1, 1.0)
     #[arg(long, value_name = "VERSIONS", value_delimiter = ',')]
     pub(crate) tls: Vec<String>,
     /// Cipher suites, in this order
@@ -478,7 +478,7 @@ pub(crate) struct TlsArgs {
     /// Pick names by Zipf's law with this exponent, the first the most popular
     #[arg(long, value_name = "EXPONENT")]
     pub(crate) zipf: Option<f64>,
-    /// Certificates to trust (PEM): `real` and `foreign` verify every connection, `lean` a sample
+    /// Certificates to trust (PEM): `real` and `openssl` verify every connection, `lean` a sample
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
     /// The client's certificate (PEM)
@@ -497,7 +497,7 @@ pub(crate) enum EngineArg {
     /// All the work of a real client
     Real,
     /// The system's OpenSSL: an independent judge, and old versions
-    Foreign,
+    Openssl,
 }
 
 /// Ways of resumption.

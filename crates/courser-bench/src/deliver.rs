@@ -9,7 +9,7 @@ use courser_report::text::{self, Style};
 
 use crate::cli::OutputArgs;
 use crate::exit::{Ended, Failure, colour};
-use crate::keep;
+use crate::to_record;
 
 /// Columns of a table when nobody says how wide the terminal is.
 const WIDTH: usize = 110;
@@ -17,7 +17,7 @@ const WIDTH: usize = 110;
 /// A record of these runs. `cut`: what ended it before its time.
 pub(crate) fn record(experiment: Experiment, runs: Vec<Run>, cut: bool) -> Record {
     let created = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let mut record = Record::new(keep::tool(), created, keep::machine(), experiment);
+    let mut record = Record::new(to_record::tool(), created, to_record::machine(), experiment);
     record.command_line = std::env::args().collect();
     record.cut = cut.then(|| "Ctrl-C".to_owned());
     record.runs = runs;

@@ -11,7 +11,7 @@ use courser_record::{
 };
 
 use crate::cli::{CloseArg, CommonArgs, EngineArg, RequestArgs, ResumeArg, TlsArgs};
-use crate::keep::{micros, unix_us};
+use crate::to_record::{micros, unix_us};
 use crate::url::Url;
 
 /// What tells one verb's experiment from another's.
@@ -46,7 +46,7 @@ fn tls(url: &Url, reuse: u32, args: &TlsArgs) -> TlsOffer {
         engine: match args.engine {
             EngineArg::Lean => "lean",
             EngineArg::Real => "real",
-            EngineArg::Foreign => "foreign",
+            EngineArg::Openssl => "openssl",
         }
         .to_owned(),
         verification: match (args.engine, &args.ca) {

@@ -8,10 +8,10 @@ pub(crate) mod command;
 pub(crate) mod cores;
 mod libraries;
 pub(crate) mod prepare;
+mod progress;
 pub(crate) mod scratch;
 pub(crate) mod state;
-mod stretch;
-mod telling;
+mod window;
 
 use courser_load::allowed_cpus;
 use courser_record::lab::{Cell, CellState, Figure, Measure};
@@ -23,10 +23,10 @@ use crate::suite::{CaseSpec, Suite};
 use block::BlockRun;
 use cores::CoreMap;
 use prepare::{Bench, PreparedTarget};
+use progress::Telling;
 use state::{About, State};
-use telling::Telling;
 
-pub(crate) use telling::Progress;
+pub(crate) use progress::Progress;
 
 /// Runs a suite to its end, and keeps its record.
 pub(crate) fn run(args: &RunSuiteArgs) -> Result<(State, Ended), Failure> {

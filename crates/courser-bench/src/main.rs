@@ -24,7 +24,6 @@ mod deliver;
 mod experiment;
 mod findings;
 mod in_process;
-mod keep;
 mod lab;
 mod limit;
 mod measure;
@@ -35,6 +34,7 @@ mod session;
 mod setup;
 mod suite;
 mod target;
+mod to_record;
 mod tuning;
 mod verify;
 mod watch;
@@ -66,11 +66,11 @@ fn run(command: Command) -> Result<Ended, Failure> {
         Command::Origin(args) => cmd::origin::origin(&args),
         Command::Targets(args) => cmd::targets::targets(&args),
         Command::Start(args) => cmd::start::start(&args),
-        Command::Keep(args) => cmd::keep::keep(&args),
+        Command::Keep(args) => cmd::supervise::keep(&args),
         Command::Calibrate(args) => cmd::calibrate::calibrate(&args),
         Command::Plan(args) => cmd::plan::plan(&args),
         Command::Tune(args) => cmd::tune::tune(&args),
-        Command::Relay(args) => cmd::relay::relay(&args),
+        Command::Relay(args) => cmd::delay::relay(&args),
         Command::Respond(args) => cmd::respond::respond(&args),
         Command::Run(args) => cmd::run::run(&args),
         Command::Report(args) => cmd::report::report(&args),

@@ -9,9 +9,9 @@ use crate::deliver;
 use crate::exit::{Ended, Failure};
 use crate::experiment::{Asked, experiment};
 use crate::findings::{self, Evidence};
-use crate::keep;
 use crate::measure::{self, Interrupt};
 use crate::reading::{Reader, Reading, Watched};
+use crate::to_record;
 use crate::url::Url;
 use crate::watch::Watch;
 
@@ -61,7 +61,7 @@ impl<'a> Session<'a> {
         let at = self.common.run.start_at;
         let (outcome, reader) = measure::run(plan, at, reader, &self.interrupt, &mut self.watch)?;
         self.reader = Some(reader);
-        let mut runs = keep::runs(label, plan, &outcome, &self.watched);
+        let mut runs = to_record::runs(label, plan, &outcome, &self.watched);
         for (run, counted) in runs.iter_mut().zip(&outcome.windows) {
             let evidence =
                 Evidence { plan, counted, run, watched: &self.watched, reuse: self.reuse, cut: outcome.cut };

@@ -4,12 +4,12 @@ use std::fs;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use courser_load::choice::{ClientTlsOptions, EngineChoice, ResumeChoice};
 use courser_load::http::{BodyCheck, Expect, ExpectedStatus, Method, Rendered, Request};
 use courser_load::plan::{
     CloseMode, LoadTarget, Model, Offered, Phases, Plan, Reuse, Security, Sockets, Workload,
 };
 use courser_load::schedule::{Arrivals, Piece, Share};
+use courser_load::tls_options::{ClientTlsOptions, EngineChoice, ResumeChoice};
 
 use crate::cli::{CloseArg, CommonArgs, EngineArg, RequestArgs, ResumeArg, RunArgs, SocketArgs, TlsArgs};
 use crate::exit::Failure;
@@ -155,7 +155,7 @@ fn engine(engine: EngineArg) -> EngineChoice {
     match engine {
         EngineArg::Lean => EngineChoice::Lean,
         EngineArg::Real => EngineChoice::Real,
-        EngineArg::Foreign => EngineChoice::Foreign,
+        EngineArg::Openssl => EngineChoice::Openssl,
     }
 }
 

@@ -6,13 +6,13 @@ use courser_record::Machine;
 use courser_record::lab::Tuning;
 use serde::Deserialize;
 
-use crate::keep;
+use crate::to_record;
 
 const SETTINGS: &str = include_str!("../../../record/published/tuning.toml");
 
 /// The settings of this machine, in the order of a report.
 pub(crate) fn tuning() -> Vec<Tuning> {
-    of(&keep::machine())
+    of(&to_record::machine())
 }
 
 /// The settings of a machine.

@@ -9,7 +9,7 @@
 //! Each question is a connection. An endpoint with all of OpenSSL's suites sees some two hundred of them, and will log
 //! most as broken off in the handshake.
 
-mod target;
+mod endpoint;
 
 mod prober;
 mod question;
@@ -21,12 +21,12 @@ mod served;
 
 mod rows;
 
+pub use endpoint::{InspectedEndpoint, TargetError};
 pub use negotiation::{Negotiated, Order, Retry};
 pub use prober::InspectError;
 pub use resumption::{EarlyData, Resumption};
 pub use rows::Row;
 pub use served::{ClientKind, Served};
-pub use target::{InspectedEndpoint, TargetError};
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,16 +1,16 @@
 //! The load engine: clients that open connections on a schedule fixed in advance, and account for each; and the
 //! origin, a backend with objects of any size. It knows no file format and prints nothing.
 
+pub mod delay;
 pub mod http;
 pub mod origin;
-pub mod relay;
 pub mod responder;
 
 pub mod inspect;
 
-pub mod choice;
 pub mod plan;
 pub mod schedule;
+pub mod tls_options;
 
 pub mod run;
 mod worker;

@@ -26,7 +26,7 @@ mod request;
 
 mod answer;
 
-mod announced;
+mod accept_proxy;
 
 mod connection;
 

@@ -13,17 +13,17 @@
 //! A connection that does not do what its figure says (resume or not, the suite, the bytes) fails the whole.
 
 mod batch;
-mod lane;
+mod pair;
 mod server;
 
 use std::fmt;
 
-use courser_stats::{ConfidenceInterval, interval};
+use courser_stats::{ConfidenceInterval, confidence};
 use courser_tls::{Failure, IdentityError, TlsConfigError, names};
 
 use crate::primitives::median;
 use batch::Spent;
-use lane::InProcessPair;
+use pair::InProcessPair;
 
 /// Whose both ends are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -142,7 +142,7 @@ impl Cost {
         Self {
             client_us: median(&each(Spent::client_us)),
             server_us: median(&each(Spent::server_us)),
-            interval: interval::median(&each(|spent| spent.client_us() + spent.server_us()), 1),
+            interval: confidence::median(&each(|spent| spent.client_us() + spent.server_us()), 1),
         }
     }
 }
@@ -280,7 +280,7 @@ impl std::error::Error for Error {}
 
 #[cfg(test)]
 mod tests {
-    #[cfg(feature = "foreign")]
+    #[cfg(feature = "openssl")]
     use std::collections::HashSet;
     use std::time::Duration;
 
@@ -306,7 +306,7 @@ mod tests {
         assert!(rows.iter().any(|row| row.key == Key::Rsa2048 && row.suite.starts_with("TLS_ECDHE_RSA_")));
     }
 
-    #[cfg(feature = "foreign")]
+    #[cfg(feature = "openssl")]
     #[test]
     fn openssl_resumes_what_was_retired_and_what_is_of_today() {
         let rows = measure(&Options { library: Library::OpenSsl, ..options(&[]) }, |_, _| {}).unwrap();

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use courser_stats::{ConfidenceInterval, interval};
+use courser_stats::{ConfidenceInterval, confidence};
 pub use courser_tls::primitives::{Family, library_version};
 use courser_tls::primitives::{Operation, Primitive};
 
@@ -88,7 +88,7 @@ fn figure(primitive: Primitive, round: Duration) -> Result<Figure, Broken> {
         bytes,
         per_second: 1e6 / us,
         us,
-        interval: interval::median(&rounds, 1).expect("there are more rounds than an interval needs"),
+        interval: confidence::median(&rounds, 1).expect("there are more rounds than an interval needs"),
         operations: times * u64::from(ROUNDS),
     })
 }

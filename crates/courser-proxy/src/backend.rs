@@ -24,7 +24,7 @@ pub(crate) struct Connected {
 /// backends. For one that goes away meanwhile the attempts end.
 pub(crate) async fn connect(mut secured: Secured) -> Result<Connected, Box<EarlyClose>> {
     if secured.client_closed && secured.plaintext.is_empty() {
-        return Err(secured.farewell(CloseReason::ClosedAfterHandshake));
+        return Err(secured.final_bytes(CloseReason::ClosedAfterHandshake));
     }
     match any(&mut secured.client, &secured.host).await {
         Ok(backend) => {
@@ -32,7 +32,7 @@ pub(crate) async fn connect(mut secured: Secured) -> Result<Connected, Box<Early
             Ok(Connected { secured, backend })
         }
         Err(end) if end.reason == CloseReason::ClientReset => Err(secured.client.gone(end)),
-        Err(end) => Err(secured.farewell(end)),
+        Err(end) => Err(secured.final_bytes(end)),
     }
 }
 

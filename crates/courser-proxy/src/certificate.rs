@@ -37,7 +37,7 @@ pub(crate) struct Selection {
 const HYBRID: u16 = 0x11ec;
 
 /// Chooses for a connection.
-pub(crate) fn choose(classified: Classified) -> Result<Selected, Box<EarlyClose>> {
+pub(crate) fn select(classified: Classified) -> Result<Selected, Box<EarlyClose>> {
     let Classified { mut client, received, offer } = classified;
     let Some(host) = client.listener.host(offer.name.as_deref()).cloned() else {
         received.discard(&client.worker.buffers);

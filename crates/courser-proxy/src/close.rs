@@ -13,7 +13,7 @@ use courser_telemetry::CloseReason;
 use crate::account::FAREWELL;
 use crate::buffers::{BUFFER_BYTES, Outbox};
 use crate::connection::{Client, EarlyClose};
-use crate::relay::Finished;
+use crate::pipe::Finished;
 
 /// How long, and for how many bytes, a client that goes on talking is listened to.
 #[derive(Clone, Copy)]

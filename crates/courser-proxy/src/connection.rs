@@ -14,7 +14,7 @@ use crate::account::Account;
 use crate::deadline::Deadline;
 use crate::settings::Listener;
 use crate::worker::WorkerState;
-use crate::{announce, backend, certificate, classify, close, handshake, relay, resume};
+use crate::{backend, certificate, classify, close, handshake, pipe, proxy_header, resume};
 
 /// Serves one connection from its first byte to its line in the log.
 pub(crate) async fn serve(accepted: Accepted) {
@@ -25,12 +25,12 @@ pub(crate) async fn serve(accepted: Accepted) {
 
 async fn path(accepted: Accepted) -> Result<(), Box<EarlyClose>> {
     let classified = classify::classify(accepted).await?;
-    let chosen = certificate::choose(classified)?;
-    let primed = resume::prime(chosen).await;
+    let chosen = certificate::select(classified)?;
+    let primed = resume::plan_resumption(chosen).await;
     let secured = handshake::handshake(primed).await?;
     let connected = backend::connect(secured).await?;
-    let announced = announce::announce(connected)?;
-    let finished = relay::relay(announced).await;
+    let announced = proxy_header::send_proxy_header(connected)?;
+    let finished = pipe::relay(announced).await;
     close::close(finished).await;
     Ok(())
 }

@@ -32,7 +32,7 @@ pub(crate) struct Secured {
 
 impl Secured {
     /// Ends the connection; the client gets a clean close.
-    pub(crate) fn farewell(mut self, end: impl Into<Close>) -> Box<EarlyClose> {
+    pub(crate) fn final_bytes(mut self, end: impl Into<Close>) -> Box<EarlyClose> {
         let mut bytes = self.tickets.bytes;
         // A connection that can no longer write has nothing to say.
         let _ = self.tls.send_close_notify(self.received.bytes(), &mut bytes);

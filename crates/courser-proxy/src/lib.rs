@@ -10,13 +10,13 @@ mod connection;
 mod accept;
 mod account;
 mod admission;
-mod announce;
 mod backend;
 mod certificate;
 mod classify;
 mod close;
 mod handshake;
-mod relay;
+mod pipe;
+mod proxy_header;
 mod request;
 mod resume;
 
@@ -29,10 +29,10 @@ pub mod sharing;
 
 mod buffers;
 mod deadline;
+mod handshake_budget;
 mod pool;
 mod resolve;
 pub mod supervision;
-mod turn;
 
 pub use admission::Admission;
 pub use certificate::Certificates;

@@ -27,7 +27,7 @@ pub(crate) struct Planned {
 }
 
 /// Makes the plan of the handshake, and fetches the session that it may need.
-pub(crate) async fn prime(chosen: Selected) -> Planned {
+pub(crate) async fn plan_resumption(chosen: Selected) -> Planned {
     let Selected { client, received, offer, host, choice } = chosen;
     let by = session_offer(&offer, choice.version);
     let mut plan = HandshakePlan::new(Arc::clone(&choice.identity), host.policy, by);

@@ -5,8 +5,8 @@
 //! or wait longer than the deadlines in [`Sharing`].
 
 mod burials;
-mod ration;
-mod shelf;
+mod lookup_limiter;
+mod remote_store;
 
 use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr};
@@ -22,9 +22,9 @@ use crate::counters::{Counters, count};
 use crate::fleet::{FleetHandle, Pulled};
 use crate::supervision::Tasks;
 use burials::Burials;
-use ration::LookupLimiter;
-use shelf::RemoteStore;
-pub use shelf::StoreSettings;
+use lookup_limiter::LookupLimiter;
+use remote_store::RemoteStore;
+pub use remote_store::StoreSettings;
 
 /// How long a handshake waits for other hosts of the fleet unless told otherwise: some ten round trips within a data
 /// centre, and far less than a client notices.

@@ -18,10 +18,10 @@ use crate::admission::Admission;
 use crate::buffers::Buffers;
 use crate::counters::Counters;
 use crate::deadline::Wheel;
+use crate::handshake_budget::HandshakeBudget;
 use crate::settings::Listener;
 use crate::sharing::{RemoteSessions, Sharing};
 use crate::supervision::Tasks;
-use crate::turn::HandshakeBudget;
 
 /// What a process does with its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

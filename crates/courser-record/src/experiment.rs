@@ -41,7 +41,7 @@ pub struct Target {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TlsOffer {
-    /// The client's TLS: lean, real, foreign.
+    /// The client's TLS: lean, real, openssl.
     pub engine: String,
     /// Which certificates are verified.
     pub verification: Verification,

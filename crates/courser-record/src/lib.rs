@@ -20,13 +20,13 @@
 
 pub mod encode;
 pub mod experiment;
-pub mod interval;
 pub mod lab;
 pub mod machine;
 pub mod merge;
 pub mod read;
 pub mod record;
 pub mod run;
+pub mod second;
 pub mod times;
 pub mod totals;
 pub mod usage;
@@ -40,13 +40,13 @@ pub use experiment::{
     Arrivals, CloseMode, Expected, Experiment, LoadKind, LoadModel, Phases, Request, Resumption, Share,
     Sockets, Target, TlsOffer, Verification,
 };
-pub use interval::{Phase, Second};
 pub use lab::Lab;
 pub use machine::Machine;
 pub use merge::{MergeError, merge};
 pub use read::{Problem, ReadError};
 pub use record::{FORMAT, Found, Record, SCHEMA, Source, Tool, VERSION};
 pub use run::{Finding, Run, RunTimes, Severity, Verdict};
+pub use second::{Phase, Second};
 pub use totals::{FAILURE_SAMPLES, FailureSample, Handshake, Negotiated, Outcomes, Totals};
 pub use usage::{
     CoreUsage, GeneratorThread, GeneratorUsage, HandshakeBytes, IdleMemory, RequestBytes, ServerThread,

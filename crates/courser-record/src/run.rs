@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::interval::Second;
+use crate::second::Second;
 use crate::totals::Totals;
 use crate::usage::{GeneratorUsage, ServerUsage, WireCost};
 

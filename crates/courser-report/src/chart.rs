@@ -13,7 +13,7 @@ mod theme;
 use courser_record::Lab;
 use courser_record::lab::{Case, Chart, ChartKind};
 
-use crate::words;
+use crate::labels;
 use canvas::{WIDTH, harmless};
 
 pub use flame::{flame, flames};
@@ -69,7 +69,7 @@ pub fn drawings(lab: &Lab, chart: &Chart) -> Vec<Drawing> {
 /// The heading of a plot of a case: the chart's, and the case's where there are several.
 fn titled(chart: &Chart, case: &Case, cases: &[&Case]) -> String {
     if cases.len() > 1 {
-        format!("{}: {}", chart.title, words::short(cases, case))
+        format!("{}: {}", chart.title, labels::short(cases, case))
     } else {
         chart.title.clone()
     }
@@ -77,7 +77,7 @@ fn titled(chart: &Chart, case: &Case, cases: &[&Case]) -> String {
 
 /// The number of a target: the same in all plots, so that it keeps its colour and mark.
 fn number(lab: &Lab, target: &str) -> usize {
-    crate::standing::targets(lab).iter().position(|known| *known == target).unwrap_or(0)
+    crate::ranking::targets(lab).iter().position(|known| *known == target).unwrap_or(0)
 }
 
 fn escaped(text: &str) -> String {

@@ -3,8 +3,8 @@
 use courser_record::Lab;
 use courser_record::lab::{Case, Cell};
 
-use crate::standing::{self, CellValue, FigureSpec, told};
-use crate::words;
+use crate::labels;
+use crate::ranking::{self, CellValue, FigureSpec, told};
 
 /// Heads of the columns. `low` and `high` are the ends of a 95 % interval, or with `interval` no of what the blocks range
 /// over; `withheld` is yes where `estimate` is computed from processor time in place of a rate that says nothing.
@@ -25,9 +25,9 @@ pub fn render(labs: &[Lab]) -> String {
 
 /// Of a case whose figures have names, and of which none was measured, one line says why.
 fn wanted(lab: &Lab, case: &Case) -> Vec<FigureSpec> {
-    let wanted = standing::wanted(lab, &case.id);
+    let wanted = ranking::wanted(lab, &case.id);
     if wanted.is_empty() {
-        standing::values(case.measure).iter().copied().map(FigureSpec::from).collect()
+        ranking::values(case.measure).iter().copied().map(FigureSpec::from).collect()
     } else {
         wanted
     }
@@ -45,15 +45,15 @@ fn line(lab: &Lab, case: &Case, cell: &Cell, wanted: &FigureSpec) -> String {
         lab.suite.name.clone(),
         cell.case.clone(),
         cell.target.clone(),
-        words::lane(case.lane).to_owned(),
+        labels::lane(case.lane).to_owned(),
         dimensions.join("; "),
-        words::name(wanted),
-        words::unit(lab, wanted),
+        labels::name(wanted),
+        labels::unit(lab, wanted),
         number(found.map(|found| found.value)),
         number(spread.map(|spread| spread.low)),
         number(spread.map(|spread| spread.high)),
         spread.map_or(String::new(), |spread| yes(spread.is_interval)),
-        found.map_or(String::new(), |found| words::kind(found.kind).to_owned()),
+        found.map_or(String::new(), |found| labels::kind(found.kind).to_owned()),
         found.map_or(String::new(), |found| found.blocks.to_string()),
         yes(matches!(told, CellValue::Withheld { .. })),
         told.word().to_owned(),

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use courser_record::Lab;
 use courser_record::lab::{Case, Table, Value};
 
-use crate::standing::{self, CellValue, FigureSpec};
-use crate::words;
+use crate::labels;
+use crate::ranking::{self, CellValue, FigureSpec};
 
 pub use published::{Apart, beside};
 
@@ -63,7 +63,7 @@ pub struct Slot {
 impl Slot {
     /// The figure, or the word for why there is none.
     pub fn text(&self) -> String {
-        words::told(self.wanted.value, &self.told)
+        labels::told(self.wanted.value, &self.told)
     }
 
     /// How far the figure may be off.
@@ -72,7 +72,7 @@ impl Slot {
             CellValue::Withheld { .. } => Value::TpsOfCpu,
             _ => self.wanted.value,
         };
-        words::spread(value, self.told.estimate()?)
+        labels::spread(value, self.told.estimate()?)
     }
 }
 
@@ -116,15 +116,15 @@ pub(crate) struct Entry<'a> {
 /// All entries of a table, case by case.
 fn entries<'a>(lab: &'a Lab, table: &Table) -> Vec<Entry<'a>> {
     let cases = selected(lab, &table.filter);
-    let figures: Vec<String> = cases.iter().flat_map(|case| standing::figures(lab, &case.id)).collect();
-    let figures = standing::distinct(figures.iter());
+    let figures: Vec<String> = cases.iter().flat_map(|case| ranking::figures(lab, &case.id)).collect();
+    let figures = ranking::distinct(figures.iter());
     let of_case = |case: &'a Case| {
         let asked = asked(lab, table, case, &figures);
         let wanted = table.filter.get("target");
         let is_wanted =
             move |name: &str| wanted.is_none_or(|names| names.iter().any(|wanted| wanted == name));
         let asked_of = move |name: &str| is_wanted(name) && lab.cell(&case.id, name).is_some();
-        let targets = standing::targets(lab).into_iter().filter(move |target| asked_of(target));
+        let targets = ranking::targets(lab).into_iter().filter(move |target| asked_of(target));
         let entry =
             move |target: &'a str, wanted: &FigureSpec| Entry { case, target, wanted: wanted.clone() };
         targets.flat_map(move |target| asked.iter().map(|wanted| entry(target, wanted)).collect::<Vec<_>>())
@@ -134,7 +134,7 @@ fn entries<'a>(lab: &'a Lab, table: &Table) -> Vec<Entry<'a>> {
 
 /// What a table asks of a case, in its order; of a case without figures those that others have.
 fn asked(lab: &Lab, table: &Table, case: &Case, figures: &[String]) -> Vec<FigureSpec> {
-    let known = standing::wanted(lab, &case.id);
+    let known = ranking::wanted(lab, &case.id);
     let of_value = |value: &Value| {
         let found: Vec<FigureSpec> = known.iter().filter(|wanted| wanted.value == *value).cloned().collect();
         let named = |name: &String| FigureSpec { figure: Some(name.clone()), ..Value::Figure.into() };
@@ -189,7 +189,7 @@ impl Grid {
                 self.rows.len() - 1
             }
         };
-        let told = standing::told_of(lab, &entry.case.id, entry.target, &entry.wanted);
+        let told = ranking::told_of(lab, &entry.case.id, entry.target, &entry.wanted);
         let note = told.reason().map(|reason| format!("{}: {reason}", told.word()));
         let note = note.map(|note| index_or_push(&mut self.notes, note) + 1);
         let cells = &mut self.rows[row].cells;

@@ -15,7 +15,7 @@ mod table;
 use courser_record::Lab;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::words::{self, Verdict};
+use crate::labels::{self, Verdict};
 use appendix::Appendix;
 use suite::Suite;
 
@@ -64,7 +64,7 @@ fn page(labs: &[Lab], suites: &[Suite], plots: usize, appendix: &Markup) -> Stri
                 header {
                     h1 { (title) }
                     p.byline { (byline(labs)) }
-                    @for warning in words::across(labs) { p.warning role="note" { strong { "Mind: " } (warning) } }
+                    @for warning in labels::across(labs) { p.warning role="note" { strong { "Mind: " } (warning) } }
                 }
                 main {
                     (headline(labs, suites))
@@ -100,7 +100,7 @@ fn title(labs: &[Lab]) -> String {
 fn byline(labs: &[Lab]) -> String {
     let mut told: Vec<String> = Vec::new();
     for lab in labs {
-        let line = words::origin(lab);
+        let line = labels::origin(lab);
         if !told.contains(&line) {
             told.push(line);
         }

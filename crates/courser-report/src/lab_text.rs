@@ -4,14 +4,14 @@ use courser_record::lab::CellState;
 use courser_record::{Lab, Severity};
 
 use crate::grid::{Grid, grids};
+use crate::labels;
 use crate::layout::{Page, Style, Tone};
-use crate::standing::rankings;
-use crate::words;
+use crate::ranking::rankings;
 
 /// These records, suite after suite in the order given.
 pub fn render(labs: &[Lab], style: Style) -> String {
     let mut page = Page::new(style);
-    for warning in words::across(labs) {
+    for warning in labels::across(labs) {
         page.paragraph(Tone::Warning, "MIND  ", &warning);
     }
     for lab in labs {
@@ -22,12 +22,12 @@ pub fn render(labs: &[Lab], style: Style) -> String {
 
 fn suite(page: &mut Page, lab: &Lab) {
     page.heading(&lab.suite.title);
-    let verdict = words::verdict(lab);
+    let verdict = labels::verdict(lab);
     verdict.sentences.iter().for_each(|sentence| page.paragraph(Tone::Good, "  ", sentence));
     verdict.cautions.iter().for_each(|caution| page.paragraph(Tone::Warning, "  ", caution));
-    page.paragraph(Tone::Plain, "  ", &words::origin(lab));
+    page.paragraph(Tone::Plain, "  ", &labels::origin(lab));
     orders(page, lab);
-    for finding in words::findings(lab).iter().filter(|finding| finding.severity > Severity::Note) {
+    for finding in labels::findings(lab).iter().filter(|finding| finding.severity > Severity::Note) {
         page.paragraph(Tone::Warning, "  ", &format!("{}: {}", finding.about, finding.said()));
     }
     for grid in &grids(lab) {
@@ -42,7 +42,7 @@ fn orders(page: &mut Page, lab: &Lab) {
         return;
     }
     page.heading("Case by case");
-    let common = words::common(lab);
+    let common = labels::common(lab);
     if !common.is_empty() {
         page.paragraph(Tone::Plain, "  all cases: ", &common);
     }
@@ -50,7 +50,7 @@ fn orders(page: &mut Page, lab: &Lab) {
         page.paragraph(
             Tone::Plain,
             "  ",
-            &format!("{}: {}", words::ranked(lab, ranking), words::order(lab, ranking)),
+            &format!("{}: {}", labels::ranked(lab, ranking), labels::order(lab, ranking)),
         );
     }
 }
@@ -79,7 +79,7 @@ fn table(page: &mut Page, grid: &Grid) {
 fn missing(page: &mut Page, lab: &Lab) {
     let cells = |state: CellState| lab.cells.iter().filter(move |cell| cell.state == state);
     for (state, word) in [(CellState::Failed, "failed"), (CellState::Cannot, "cannot")] {
-        for (who, why) in words::grouped(lab, cells(state)) {
+        for (who, why) in labels::grouped(lab, cells(state)) {
             page.paragraph(Tone::Warning, &format!("  {word}: "), &format!("{who}: {why}"));
         }
     }

@@ -5,15 +5,15 @@
 //! text of a record reaches a terminal with its control characters, or a page as markup: parts of it were chosen by
 //! servers.
 
-pub mod against;
 pub mod chart;
 pub mod csv;
+pub mod diff;
 pub mod figure;
 pub mod grid;
 pub mod html;
 pub mod lab_text;
+pub mod labels;
 pub mod layout;
 pub mod markdown;
-pub mod standing;
+pub mod ranking;
 pub mod text;
-pub mod words;

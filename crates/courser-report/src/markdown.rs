@@ -4,13 +4,13 @@ use courser_record::Lab;
 use courser_record::lab::CellState;
 
 use crate::grid::{Apart, Grid, grids};
-use crate::standing::rankings;
-use crate::words;
+use crate::labels;
+use crate::ranking::rankings;
 
 /// These records, suite after suite in the order given.
 pub fn render(labs: &[Lab]) -> String {
     let mut text = String::new();
-    for warning in words::across(labs) {
+    for warning in labels::across(labs) {
         text.push_str(&format!("> **Mind:** {}\n\n", escaped(&warning)));
     }
     text + &labs.iter().map(suite).collect::<Vec<_>>().join("\n")
@@ -18,7 +18,7 @@ pub fn render(labs: &[Lab]) -> String {
 
 fn suite(lab: &Lab) -> String {
     let mut text = format!("# {}\n\n", escaped(&lab.suite.title));
-    let verdict = words::verdict(lab);
+    let verdict = labels::verdict(lab);
     for sentence in &verdict.sentences {
         text.push_str(&format!("**{}**\n\n", escaped(sentence)));
     }
@@ -26,7 +26,7 @@ fn suite(lab: &Lab) -> String {
         text.push_str(&format!("{}\n\n", escaped(&verdict.cautions.join(" "))));
     }
     text.push_str(&format!("*{}*\n\n", escaped(&lab.suite.question)));
-    text.push_str(&format!("{}\n\n{}\n\n", escaped(&lab.suite.source), escaped(&words::origin(lab))));
+    text.push_str(&format!("{}\n\n{}\n\n", escaped(&lab.suite.source), escaped(&labels::origin(lab))));
     for paragraph in lab.suite.analysis.split("\n\n") {
         text.push_str(&format!("{}\n\n", escaped(paragraph)));
     }
@@ -35,7 +35,7 @@ fn suite(lab: &Lab) -> String {
     let tables: Vec<String> = grids(lab).iter().map(table).collect();
     text.push_str(&tables.concat());
     if !tables.is_empty() {
-        text.push_str(&format!("{}\n\n", words::MARKS));
+        text.push_str(&format!("{}\n\n", labels::MARKS));
     }
     text + &missing(lab)
 }
@@ -43,26 +43,30 @@ fn suite(lab: &Lab) -> String {
 fn orders(lab: &Lab) -> String {
     let rankings = rankings(lab);
     let line = |ranking| {
-        format!("- **{}:** {}\n", escaped(&words::ranked(lab, ranking)), escaped(&words::order(lab, ranking)))
+        format!(
+            "- **{}:** {}\n",
+            escaped(&labels::ranked(lab, ranking)),
+            escaped(&labels::order(lab, ranking))
+        )
     };
     let lines: String = rankings.iter().map(line).collect();
     if lines.is_empty() {
         lines
     } else {
-        format!("## Case by case\n\n{}{lines}\n{}\n\n", common(lab), words::HOW_SURE)
+        format!("## Case by case\n\n{}{lines}\n{}\n\n", common(lab), labels::HOW_SURE)
     }
 }
 
 fn common(lab: &Lab) -> String {
-    let common = words::common(lab);
+    let common = labels::common(lab);
     if common.is_empty() { common } else { format!("All cases: {}.\n\n", escaped(&common)) }
 }
 
 fn findings(lab: &Lab) -> String {
-    let line = |finding: &words::Concern| {
+    let line = |finding: &labels::Concern| {
         format!("- **{}:** {}\n", escaped(&finding.about), escaped(&finding.said()))
     };
-    let lines: String = words::findings(lab).iter().map(line).collect();
+    let lines: String = labels::findings(lab).iter().map(line).collect();
     if lines.is_empty() { lines } else { format!("## Mind\n\n{lines}\n") }
 }
 
@@ -112,7 +116,7 @@ fn missing(lab: &Lab) -> String {
     {
         let cells = lab.cells.iter().filter(|cell| cell.state == state);
         lines.extend(
-            words::grouped(lab, cells).into_iter().map(|(who, why)| (format!("{who} ({word})"), why)),
+            labels::grouped(lab, cells).into_iter().map(|(who, why)| (format!("{who} ({word})"), why)),
         );
     }
     lines.extend(

@@ -30,10 +30,10 @@ mod proof;
 mod pull;
 mod receive;
 mod refusal;
+mod replay_window;
 mod seal;
+mod state_transfer;
 mod status;
-mod warm_up;
-mod window;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -58,11 +58,11 @@ use pull::{Pull, Pulls};
 pub use refusal::Refusal;
 pub use seal::AnyMessage;
 use seal::{Opener, Sealer};
+use state_transfer::{Question, WarmUp};
 pub use status::{
     Direction, Event, Passed, PeerChange, PeerStatus, PullCounts, ReceivedCounts, Refused, SentCounts,
     Status, WarmUpStatus,
 };
-use warm_up::{Question, WarmUp};
 
 /// What a member is told when it starts. Not to be had twice: [`boot`](Self::boot) and [`random`](Self::random) are for
 /// one member alone.

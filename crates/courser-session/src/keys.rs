@@ -26,7 +26,7 @@
 mod live;
 mod problem;
 mod ring;
-mod standing;
+mod status;
 mod striped;
 
 use std::fmt;
@@ -44,7 +44,7 @@ pub(crate) use live::{MAX_PAST_EPOCHS, epoch_of, past_epochs};
 pub use problem::BadFleetKeys;
 pub(crate) use ring::Purpose;
 use ring::Ring;
-pub use standing::{ClockStanding, KeyStatus};
+pub use status::{ClockStanding, KeyStatus};
 use striped::Striped;
 
 /// Where a live secret comes from.

@@ -17,8 +17,8 @@ pub use time::{CLOCK_SKEW, Lifespan, MAX_LIFETIME, UnixSeconds};
 mod policy;
 pub use policy::{PolicyBuilder, PolicyHash, STATE_FORMAT};
 
-mod miss;
-pub use miss::ResumptionFailure;
+mod resumption_failure;
+pub use resumption_failure::ResumptionFailure;
 
 mod cache;
 pub use cache::{Cache, Cursor, DEFAULT_SHARDS, MissCounts, Provenance, Put, Stats, Stored};

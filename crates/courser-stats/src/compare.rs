@@ -24,7 +24,7 @@
 use fastrand::Rng;
 
 use crate::ConfidenceInterval;
-use crate::interval::length;
+use crate::confidence::length;
 use crate::resample::average;
 use crate::special::normal_quantile;
 

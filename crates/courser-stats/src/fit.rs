@@ -15,7 +15,7 @@
 use fastrand::Rng;
 
 use crate::ConfidenceInterval;
-use crate::interval::{LEVEL, length};
+use crate::confidence::{LEVEL, length};
 use crate::resample::average;
 
 /// Resamples per fit.

@@ -4,10 +4,10 @@
 //! simulated samples whose truth is known.
 
 pub mod compare;
+pub mod confidence;
 pub mod counts;
 pub mod fit;
 pub mod histogram;
-pub mod interval;
 pub mod modes;
 pub mod paired;
 mod resample;
@@ -20,10 +20,10 @@ pub mod steady;
 pub mod unpaired;
 
 pub use compare::{Arm, Comparison, Plan, Verdict};
+pub use confidence::ConfidenceInterval;
 pub use counts::Counts;
 pub use fit::{Fit, Prediction, fit};
 pub use histogram::Histogram;
-pub use interval::ConfidenceInterval;
 pub use modes::{Mode, Shift, Timer};
 pub use paired::{Paired, holm, paired, paired_at};
 pub use rule::{Limit, Observation, Outcome, Rule, RuleError};

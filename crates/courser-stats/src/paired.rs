@@ -14,7 +14,7 @@
 //! drift looks like a difference. With three or four pairs only big differences are seen: `smallest_visible` says how big.
 
 use crate::ConfidenceInterval;
-use crate::interval::{LEVEL, length};
+use crate::confidence::{LEVEL, length};
 use crate::resample::average;
 use crate::special::{beta_below, bisect, normal_above, student_quantile};
 

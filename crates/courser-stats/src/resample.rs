@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use crate::interval::{ConfidenceInterval, LEVEL, length};
+use crate::confidence::{ConfidenceInterval, LEVEL, length};
 use crate::special::{normal_quantile, student_quantile};
 
 /// Series shorter than this get no interval.

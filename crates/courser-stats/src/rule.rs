@@ -9,7 +9,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::Histogram;
-use crate::interval::{float, share_above, share_below};
+use crate::confidence::{float, share_above, share_below};
 
 mod limit;
 mod parse;

@@ -29,12 +29,12 @@ use std::time::Duration;
 
 use crate::{ConfidenceInterval, Observation, Rule};
 
-mod belief;
-mod quest;
+mod knee;
+mod posterior;
 #[cfg(test)]
 mod tests;
 
-use quest::{Ceiling, KneeSearch};
+use knee::{Ceiling, KneeSearch};
 
 /// Where to search, how precisely, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -11,7 +11,7 @@
 
 use std::fmt;
 
-use crate::interval::length;
+use crate::confidence::length;
 use crate::resample::{average, middle};
 
 /// What a series does.

@@ -5,7 +5,7 @@
 //! 1947) of the logarithms: for few blocks, of unequal noise.
 
 use crate::ConfidenceInterval;
-use crate::interval::{LEVEL, length};
+use crate::confidence::{LEVEL, length};
 use crate::resample::average;
 use crate::special::student_quantile;
 

@@ -17,8 +17,8 @@
 mod url;
 pub use url::{BadStoreUrl, StoreUrl};
 
-mod target;
-pub use target::{Access, BadTarget, Identity, StoreEndpoint};
+mod endpoint;
+pub use endpoint::{Access, BadTarget, Identity, StoreEndpoint};
 
 mod store;
 pub use store::{DEFAULT_TIMEOUT, Keeper, MAX_VALUE_LEN, Store, StoreMiss};

@@ -122,7 +122,7 @@ impl fmt::Display for StoreUrl {
             UrlAuthority::Server(host) => write!(f, "{host}")?,
             UrlAuthority::Socket(path) => f.write_str(&encode(&path.to_string_lossy()))?,
             UrlAuthority::Sentinel { sentinels, master } => {
-                write!(f, "{}/{}", Hosts(sentinels), encode(master))?
+                write!(f, "{}/{}", Hosts(sentinels), encode(master))?;
             }
             UrlAuthority::Cluster(nodes) => write!(f, "{}", Hosts(nodes))?,
         }

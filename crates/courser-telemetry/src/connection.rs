@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
 
-use crate::end::Close;
+use crate::close::Close;
 use crate::line::Line;
 use crate::time::write_rfc3339;
 

@@ -3,8 +3,8 @@
 //! Every name that a log reader or a dashboard may rely on is defined here and nowhere else. This crate formats and
 //! writes; it opens no socket, knows no TLS and decides nothing about a connection.
 
+pub mod close;
 pub mod connection;
-pub mod end;
 pub mod event;
 pub mod line;
 pub mod sink;
@@ -13,8 +13,8 @@ pub mod time;
 mod losses;
 mod writer;
 
+pub use close::{Cause, Close, CloseReason};
 pub use connection::{ConnectionRecord, Resumption};
-pub use end::{Cause, Close, CloseReason};
 pub use event::Events;
 pub use losses::Losses;
 pub use sink::{Format, Lines, Sink};

@@ -6,15 +6,15 @@
 
 pub mod ca;
 pub mod client;
+pub mod competitor;
 pub mod courser;
 pub mod engine;
+pub mod faulty_server;
 pub mod folder;
-pub mod liar;
 pub mod load;
 pub mod network;
 pub mod origin;
 pub mod process;
-pub mod rival;
 pub mod skip;
 pub mod standing;
 pub mod tools;
@@ -23,8 +23,8 @@ pub use ca::{Issued, KeyType, Leaf, Pair, TestCa};
 pub use courser::Courser;
 pub use courser_load::usage;
 pub use engine::{Engine, EngineServer, join_cluster};
+pub use faulty_server::{Fault, Liar};
 pub use folder::Folder;
-pub use liar::{Fault, Liar};
 pub use origin::{Behaviour, OriginServer, body};
 pub use process::{Finished, PATIENCE, Process, Signal};
 pub use skip::{leave_out, skip};

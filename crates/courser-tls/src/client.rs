@@ -7,24 +7,24 @@
 //! **[`Engine::Lean`] protects nothing.** Its key shares are public constants, so that anyone who sees the handshake
 //! can read and forge what follows, and it believes any certificate. It is for load on servers, never for data.
 
-#[cfg(feature = "foreign")]
-mod foreign;
+mod config;
 mod group;
 mod hello;
 mod library;
 mod name;
-mod offer;
-mod purse;
+#[cfg(feature = "openssl")]
+mod openssl;
+mod sessions;
+mod spec;
 mod suite;
-mod terms;
 mod verifier;
 
-#[cfg(feature = "foreign")]
-pub use foreign::{ForeignKey, ForeignServer, ForeignServerTerms};
+pub use config::ClientTlsConfig;
 pub use name::{NameError, ServerName};
-pub use offer::{ClientTlsSpec, Engine, Resume, Trust};
-pub use purse::ClientSessions;
-pub use terms::ClientTlsConfig;
+#[cfg(feature = "openssl")]
+pub use openssl::{OpensslKey, OpensslServer, OpensslServerConfig};
+pub use sessions::ClientSessions;
+pub use spec::{ClientTlsSpec, Engine, Resume, Trust};
 
 use crate::failure::Failure;
 use crate::names;
@@ -38,8 +38,8 @@ pub struct ClientConnection {
 /// Each library's own.
 enum Inner {
     Library(Box<library::Connection>),
-    #[cfg(feature = "foreign")]
-    Foreign(Box<foreign::Connection>),
+    #[cfg(feature = "openssl")]
+    Openssl(Box<openssl::Connection>),
 }
 
 /// With what a session was offered for resumption.
@@ -95,12 +95,12 @@ impl ClientConnection {
     /// `Internal` when the library refuses its own configuration or has no randomness.
     pub fn new(terms: &ClientTlsConfig, name: &ServerName, purse: ClientSessions) -> Result<Self, Failure> {
         let inner = match &terms.inner {
-            terms::Inner::Library(terms) => {
+            config::Inner::Library(terms) => {
                 Inner::Library(Box::new(library::Connection::new(terms, name, purse)?))
             }
-            #[cfg(feature = "foreign")]
-            terms::Inner::Foreign(terms) => {
-                Inner::Foreign(Box::new(foreign::Connection::new(terms, name, purse)?))
+            #[cfg(feature = "openssl")]
+            config::Inner::Openssl(terms) => {
+                Inner::Openssl(Box::new(openssl::Connection::new(terms, name, purse)?))
             }
         };
         Ok(Self { inner })
@@ -120,8 +120,8 @@ impl ClientConnection {
     ) -> Result<Progress, Failure> {
         match &mut self.inner {
             Inner::Library(connection) => connection.process(received, plaintext, outgoing),
-            #[cfg(feature = "foreign")]
-            Inner::Foreign(connection) => connection.process(received, plaintext, outgoing),
+            #[cfg(feature = "openssl")]
+            Inner::Openssl(connection) => connection.process(received, plaintext, outgoing),
         }
     }
 
@@ -138,8 +138,8 @@ impl ClientConnection {
     ) -> Result<(), Failure> {
         match &mut self.inner {
             Inner::Library(connection) => connection.send(plaintext, received, outgoing),
-            #[cfg(feature = "foreign")]
-            Inner::Foreign(connection) => connection.send(plaintext, outgoing),
+            #[cfg(feature = "openssl")]
+            Inner::Openssl(connection) => connection.send(plaintext, outgoing),
         }
     }
 
@@ -151,8 +151,8 @@ impl ClientConnection {
         match &mut self.inner {
             Inner::Library(connection) => connection.send_early(plaintext, outgoing),
             // Its terms are refused where early data is asked for.
-            #[cfg(feature = "foreign")]
-            Inner::Foreign(_) => None,
+            #[cfg(feature = "openssl")]
+            Inner::Openssl(_) => None,
         }
     }
 
@@ -163,8 +163,8 @@ impl ClientConnection {
     pub fn send_close_notify(&mut self, received: &mut [u8], outgoing: &mut Vec<u8>) -> Result<(), Failure> {
         match &mut self.inner {
             Inner::Library(connection) => connection.send_close_notify(received, outgoing),
-            #[cfg(feature = "foreign")]
-            Inner::Foreign(connection) => connection.send_close_notify(outgoing),
+            #[cfg(feature = "openssl")]
+            Inner::Openssl(connection) => connection.send_close_notify(outgoing),
         }
     }
 
@@ -173,8 +173,8 @@ impl ClientConnection {
     pub fn facts(&self) -> Option<ClientFacts> {
         match &self.inner {
             Inner::Library(connection) => connection.facts(),
-            #[cfg(feature = "foreign")]
-            Inner::Foreign(connection) => connection.facts(),
+            #[cfg(feature = "openssl")]
+            Inner::Openssl(connection) => connection.facts(),
         }
     }
 
@@ -182,8 +182,8 @@ impl ClientConnection {
     pub fn tickets_received(&self) -> u32 {
         match &self.inner {
             Inner::Library(connection) => connection.tickets_received(),
-            #[cfg(feature = "foreign")]
-            Inner::Foreign(connection) => connection.tickets_received(),
+            #[cfg(feature = "openssl")]
+            Inner::Openssl(connection) => connection.tickets_received(),
         }
     }
 
@@ -191,8 +191,8 @@ impl ClientConnection {
     pub fn peer_certificates(&self) -> Vec<Vec<u8>> {
         match &self.inner {
             Inner::Library(connection) => connection.peer_certificates(),
-            #[cfg(feature = "foreign")]
-            Inner::Foreign(connection) => connection.peer_certificates(),
+            #[cfg(feature = "openssl")]
+            Inner::Openssl(connection) => connection.peer_certificates(),
         }
     }
 
@@ -200,8 +200,8 @@ impl ClientConnection {
     pub fn into_purse(self) -> ClientSessions {
         match self.inner {
             Inner::Library(connection) => connection.into_purse(),
-            #[cfg(feature = "foreign")]
-            Inner::Foreign(connection) => connection.into_purse(),
+            #[cfg(feature = "openssl")]
+            Inner::Openssl(connection) => connection.into_purse(),
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::client_chain;
 use crate::identity::{IdentityError, Validity};
 use crate::pem;
 use crate::plan::with_current;
-use crate::terms::TlsConfigError;
+use crate::server_config::TlsConfigError;
 
 /// Whether a client that is asked for a certificate may have none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

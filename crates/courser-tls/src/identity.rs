@@ -71,7 +71,7 @@ impl KeyKind {
 pub struct Identity {
     pub(crate) certified: Arc<CertifiedKey>,
     /// The private key, for the other library.
-    #[cfg(feature = "foreign")]
+    #[cfg(feature = "openssl")]
     pub(crate) key: KeyDer,
     /// Kind of the key.
     pub kind: KeyKind,
@@ -112,7 +112,7 @@ impl Identity {
         certified.keys_match().map_err(|_| IdentityError::Mismatch)?;
         Ok(Self {
             certified: Arc::new(certified),
-            #[cfg(feature = "foreign")]
+            #[cfg(feature = "openssl")]
             key: KeyDer(key.secret_der().to_vec().into()),
             kind: facts.kind,
             names: facts.names,
@@ -130,17 +130,17 @@ impl Identity {
 }
 
 /// A private key in PKCS#8, PKCS#1 or SEC1, wiped when done with and shown to nobody.
-#[cfg(feature = "foreign")]
+#[cfg(feature = "openssl")]
 pub(crate) struct KeyDer(zeroize::Zeroizing<Vec<u8>>);
 
-#[cfg(feature = "foreign")]
+#[cfg(feature = "openssl")]
 impl KeyDer {
     pub(crate) fn der(&self) -> &[u8] {
         &self.0
     }
 }
 
-#[cfg(feature = "foreign")]
+#[cfg(feature = "openssl")]
 impl fmt::Debug for KeyDer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("KeyDer")

@@ -24,9 +24,9 @@ mod record_cipher;
 mod records;
 mod selfsigned;
 mod server;
+mod server_config;
 mod sessions;
 mod signing;
-mod terms;
 
 pub use client_auth::{Authorities, ClientAuth, ClientCertificate, Demand};
 pub use failure::{Failure, FailureKind};
@@ -35,5 +35,5 @@ pub use plan::{HandshakePlan, KeptSession, SessionOffer};
 pub use records::{MAX_HELD, Progress, RECORD_OVERHEAD, State};
 pub use selfsigned::{self_signed, self_signed_rsa};
 pub use server::{HandshakeInfo, ServerConnection};
+pub use server_config::{ServerOffer, ServerTlsConfig, SuiteOrder, TlsConfigError, Version};
 pub use sessions::Sessions;
-pub use terms::{ServerOffer, ServerTlsConfig, SuiteOrder, TlsConfigError, Version};

@@ -22,7 +22,7 @@ use rustls::{
     Tls12CipherSuite, Tls13CipherSuite,
 };
 
-use crate::terms::with_our_hkdf;
+use crate::server_config::with_our_hkdf;
 use opener::Opener;
 
 /// The server's suite of this code point.

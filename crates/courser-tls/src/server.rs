@@ -12,7 +12,7 @@ use crate::plan::{self, HandshakePlan, KeptSession};
 use crate::random;
 use crate::record_cipher::{Alert, Sealer};
 use crate::records::{self, MAX_HELD, Progress};
-use crate::terms::{ServerTlsConfig, SuiteOrder};
+use crate::server_config::{ServerTlsConfig, SuiteOrder};
 
 /// One connection.
 pub struct ServerConnection {

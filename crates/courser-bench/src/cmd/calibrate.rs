@@ -155,7 +155,7 @@ impl Bench {
     fn handshakes(&self, name: &str, flags: &[&str], reuse: u32) -> Result<Row, Failure> {
         let intent = Intent { model: Model::Closed(CLIENTS), reuse, exchange: Workload::Handshake };
         let (plan, outcome) = self.run(&self.common(self.time, flags)?, intent)?;
-        let run = crate::keep::runs(name, &plan, &outcome, &Default::default()).pop();
+        let run = crate::to_record::runs(name, &plan, &outcome, &Default::default()).pop();
         let run = run.ok_or_else(|| Failure::System("nothing was measured".into()))?;
         let window = Duration::from_micros(run.totals.window_us);
         let handshakes = run.totals.handshakes();

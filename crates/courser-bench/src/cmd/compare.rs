@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use courser_record::Lab;
-use courser_report::against;
+use courser_report::diff;
 
 use crate::cli::CompareArgs;
 use crate::deliver;
@@ -51,25 +51,25 @@ fn read(path: &Path) -> Result<Lab, Failure> {
 
 /// Before and after, as a Markdown table; the exit code says whether anything is worse than allowed.
 fn records(before: &Path, after: &Path, args: &CompareArgs) -> Result<Ended, Failure> {
-    let against = against::against(&read(before)?, &read(after)?);
-    for warning in &against.warnings {
+    let diff = diff::against(&read(before)?, &read(after)?);
+    for warning in &diff.warnings {
         tell!("warning: {warning}");
     }
-    deliver::print(&against::markdown(&against, [&name(before), &name(after)]));
+    deliver::print(&diff::markdown(&diff, [&name(before), &name(after)]));
     let Some(limit) = args.fail_above else { return Ok(Ended::Well) };
-    let worse: Vec<_> = against.lines.iter().filter(|line| line.is_worse_than(limit)).collect();
-    let blind = against.lines.iter().filter(|line| line.is_blind_to(limit)).count();
+    let worse: Vec<_> = diff.lines.iter().filter(|line| line.is_worse_than(limit)).collect();
+    let blind = diff.lines.iter().filter(|line| line.is_blind_to(limit)).count();
     if blind > 0 {
         tell!(
             "warning: {blind} of {} figures vary too much to show a change of {}: more --rounds in both records",
-            against.lines.len(),
+            diff.lines.len(),
             units::told_percent(limit)
         );
     }
     for line in &worse {
         tell!("worse: {} of {}: {}", line.case, line.target, line.change());
     }
-    if against.lines.is_empty() {
+    if diff.lines.is_empty() {
         return Err(Failure::usage("the two records have no case and target in common"));
     }
     Ok(if worse.is_empty() { Ended::Well } else { Ended::Worse })
@@ -84,7 +84,7 @@ fn platforms(baseline: &Path, args: &CompareArgs) -> Result<Ended, Failure> {
     let others = args.what.iter().map(|path| read(Path::new(path))).collect::<Result<Vec<_>, _>>()?;
     let names: Vec<String> = args.what.iter().map(|path| name(Path::new(path))).collect();
     let others: Vec<(&str, &Lab)> = names.iter().map(String::as_str).zip(&others).collect();
-    deliver::print(&against::losses((&name(baseline), &first), &others));
+    deliver::print(&diff::losses((&name(baseline), &first), &others));
     Ok(Ended::Well)
 }
 

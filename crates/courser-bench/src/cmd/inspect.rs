@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::cli::InspectArgs;
 use crate::deliver::{print, style};
 use crate::exit::{Ended, Failure};
-use crate::keep;
+use crate::to_record;
 
 /// What came of an endpoint.
 type Answer = Result<Inspection, InspectError>;
@@ -78,7 +78,7 @@ fn document(answered: &[(&InspectedEndpoint, &Answer)]) -> Value {
     json!({
         "format": "courser-inspect",
         "version": 1,
-        "tool": keep::tool(),
+        "tool": to_record::tool(),
         "endpoints": answered.iter().map(endpoint).collect::<Vec<_>>(),
     })
 }

@@ -10,7 +10,7 @@ use super::primitives::{above, bar, size, step};
 use crate::cli::OverheadsArgs;
 use crate::deliver::{print, style};
 use crate::exit::{Ended, Failure};
-use crate::keep;
+use crate::to_record;
 
 /// Measures, and prints tables or JSON.
 pub(crate) fn overheads(args: &OverheadsArgs) -> Result<Ended, Failure> {
@@ -28,7 +28,7 @@ pub(crate) fn overheads(args: &OverheadsArgs) -> Result<Ended, Failure> {
         Error::Suite(_) => Failure::usage(why),
         _ => Failure::System(why.to_string()),
     })?;
-    let machine = keep::machine();
+    let machine = to_record::machine();
     if args.json {
         print(&format!("{:#}\n", document(&rows, args.number, &machine)));
     } else {
@@ -103,7 +103,7 @@ fn document(rows: &[Row], number: u32, machine: &Machine) -> Value {
     json!({
         "format": "courser-overheads",
         "version": 1,
-        "tool": keep::tool(),
+        "tool": to_record::tool(),
         "machine": machine,
         "connections": number,
         "group": "X25519",

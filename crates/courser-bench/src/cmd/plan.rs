@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use crate::cli::PlanArgs;
 use crate::deliver::{print, style};
 use crate::exit::{Ended, Failure};
-use crate::keep;
 use crate::planner::{self, Check, CorePlan, Cores, words};
+use crate::to_record;
 
 /// Beyond this error of a prediction the model is not to be relied on.
 const RELIABLE: f64 = 0.1;
@@ -102,7 +102,7 @@ fn costs(planned: &CorePlan) -> Vec<Vec<String>> {
 fn holds_for(planned: &CorePlan) -> String {
     let model = &planned.model;
     let cpu = if model.machine.cpu_model.is_empty() { "unknown processor" } else { &model.machine.cpu_model };
-    let here = keep::machine();
+    let here = to_record::machine();
     let elsewhere = (&here.name, &here.cpu_model) != (&model.machine.name, &model.machine.cpu_model);
     let warning = if elsewhere { " That is not the machine that this runs on." } else { "" };
     format!(
@@ -130,7 +130,7 @@ fn document(planned: &CorePlan, checks: &[Check]) -> Value {
     json!({
         "format": "courser-planned",
         "version": 1,
-        "tool": keep::tool(),
+        "tool": to_record::tool(),
         "question": words(&planned.question),
         "answer": planned.cores,
         "others": planned.others,

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::cli::PrimitivesArgs;
 use crate::deliver::{print, style};
 use crate::exit::{Ended, Failure};
-use crate::keep;
+use crate::to_record;
 
 /// Measures, and prints a table or JSON.
 pub(crate) fn primitives(args: &PrimitivesArgs) -> Result<Ended, Failure> {
@@ -20,7 +20,7 @@ pub(crate) fn primitives(args: &PrimitivesArgs) -> Result<Ended, Failure> {
     let measured = primitives::measure(args.time, |done, total| step(&bar, done, total));
     bar.finish_and_clear();
     let figures = measured.map_err(|why| Failure::System(why.to_string()))?;
-    let machine = keep::machine();
+    let machine = to_record::machine();
     if args.json {
         print(&format!("{:#}\n", document(&figures, &machine)));
     } else {
@@ -156,7 +156,7 @@ fn document(figures: &[Figure], machine: &Machine) -> Value {
     json!({
         "format": "courser-primitives",
         "version": 1,
-        "tool": keep::tool(),
+        "tool": to_record::tool(),
         "machine": machine,
         "figures": figures.iter().map(entry).collect::<Vec<_>>(),
     })

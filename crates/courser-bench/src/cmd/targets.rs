@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use crate::cli::TargetsArgs;
 use crate::deliver::{print, style};
 use crate::exit::{Ended, Failure};
-use crate::keep;
 use crate::target::{Definition, Installed, Role, catalogue};
+use crate::to_record;
 
 /// A target, and what is installed of it or how to install it.
 type Found = (&'static Definition, Result<Installed, String>);
@@ -89,7 +89,7 @@ fn document(found: &[Found]) -> Value {
     json!({
         "format": "courser-targets",
         "version": 1,
-        "tool": keep::tool(),
+        "tool": to_record::tool(),
         "targets": found.iter().map(entry).collect::<Vec<_>>(),
     })
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::cli::TuneArgs;
 use crate::deliver::{print, style};
 use crate::exit::{Ended, Failure};
-use crate::{keep, tuning};
+use crate::{to_record, tuning};
 
 /// Prints a table or JSON.
 pub(crate) fn tune(args: &TuneArgs) -> Result<Ended, Failure> {
@@ -17,8 +17,8 @@ pub(crate) fn tune(args: &TuneArgs) -> Result<Ended, Failure> {
         let document = json!({
             "format": "courser-tuning",
             "version": 1,
-            "tool": keep::tool(),
-            "machine": keep::machine(),
+            "tool": to_record::tool(),
+            "machine": to_record::machine(),
             "settings": rows,
         });
         print(&format!("{document:#}\n"));

@@ -7,7 +7,7 @@ use courser_load::plan::Model;
 use courser_record::{Finding, Severity};
 
 use super::{Evidence, percent, share};
-use crate::keep;
+use crate::to_record;
 
 /// Above this a core has no room for what comes next: its queue, not the server's, is measured.
 const BUSIEST: f64 = 0.8;
@@ -73,7 +73,7 @@ fn busy_cores(evidence: &Evidence<'_>) -> Option<Finding> {
     if evidence.plan.threads.iter().any(Option::is_none) && is_local(evidence) {
         return unpinned(evidence);
     }
-    let shares = keep::cores(before, after, &ours);
+    let shares = to_record::cores(before, after, &ours);
     let (cpu, share) = shares.iter().max_by(|a, b| a.1.busy.total_cmp(&b.1.busy))?;
     (!ours.is_empty() && share.busy > BUSIEST).then(|| {
         let text = format!(
@@ -89,7 +89,7 @@ fn busy_cores(evidence: &Evidence<'_>) -> Option<Finding> {
 /// A generator that moves over all cores of the machine that the server runs on takes from it what it measures.
 fn unpinned(evidence: &Evidence<'_>) -> Option<Finding> {
     let [before, after] = evidence.counted.samples.as_ref()?;
-    let shares = keep::cores(before, after, &[]);
+    let shares = to_record::cores(before, after, &[]);
     let idle = shares.iter().any(|(_, share)| share.busy <= BUSIEST);
     (!idle).then(|| {
         let text = "client-bound: generator and server share cores, and none of them was under 80 % busy";

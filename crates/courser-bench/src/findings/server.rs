@@ -8,7 +8,7 @@ use courser_record::{Finding, Severity};
 use courser_stats::modes::{self, Mode, Shift, Timer};
 
 use super::{Evidence, percent, share};
-use crate::keep::counts;
+use crate::to_record::counts;
 
 /// Less than this share of the resumptions that were offered is worth a word.
 const MOST_RESUMED: f64 = 0.99;

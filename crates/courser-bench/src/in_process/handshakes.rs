@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(measure(Library::Own, &kind, true), Err(NO_SSL.to_owned()));
         match measure(Library::OpenSsl, &kind, true) {
             Ok(figures) => assert_eq!(figures.len(), 2 * BYTES.len()),
-            Err(why) => assert!(!cfg!(feature = "foreign") && why.contains("foreign"), "{why}"),
+            Err(why) => assert!(!cfg!(feature = "openssl") && why.contains("openssl"), "{why}"),
         }
     }
 }

@@ -8,13 +8,13 @@ use courser_record::lab::{Block, Drift, Measure, WindowResult};
 
 use super::command::{self, Load, Prepared, TargetAddress};
 use super::cores::CoreMap;
-use super::stretch::stretch;
+use super::window::stretch;
 use crate::exit::Failure;
 use crate::findings::{self, Evidence};
-use crate::keep;
 use crate::measure::{self, Interrupt};
 use crate::reading::{Reader, Reading};
 use crate::suite::{CaseSpec, Requests};
+use crate::to_record;
 use crate::watch::Watch;
 
 /// A staircase begins at this part of what a closed loop reached, and ends beyond it: a limit has to be exceeded to be
@@ -52,7 +52,7 @@ impl BlockRun<'_> {
     /// When the load cannot be made at all.
     pub(crate) fn take(&self) -> Result<BlockResult, Failure> {
         let speed = speed(self.cores.target.first().copied());
-        let start_unix_us = keep::unix_us(SystemTime::now());
+        let start_unix_us = to_record::unix_us(SystemTime::now());
         let (seen, reached) = match self.spec.measure {
             Measure::Clients => (self.clients()?, None),
             Measure::Staircase => self.staircase()?,
@@ -144,7 +144,7 @@ pub(crate) fn measure_runs(
         Watch::new(&crate::cli::OutputArgs { record: None, json: false, ndjson: false, quiet: true });
     let plan = &prepared.plan;
     let (outcome, _): (measure::Outcome, Reader) = measure::run(plan, None, reader, interrupt, &mut silent)?;
-    let mut runs = keep::runs(label, plan, &outcome, &watched);
+    let mut runs = to_record::runs(label, plan, &outcome, &watched);
     for (run, counted) in runs.iter_mut().zip(&outcome.windows) {
         let counted: &courser_load::run::Counted<Reading> = counted;
         let evidence =

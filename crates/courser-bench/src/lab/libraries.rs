@@ -2,8 +2,8 @@
 
 use courser_record::lab::{Block, Case, CellState, Measure, TargetNotes, WindowResult};
 
+use super::progress::Telling;
 use super::state::State;
-use super::telling::Telling;
 use crate::in_process::{self, Row};
 
 /// The suite whose cases are both ends of TLS; the other one has bare operations.

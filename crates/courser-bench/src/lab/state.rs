@@ -8,8 +8,8 @@ use courser_record::lab::{Case, Cell, CellState, LAB_FORMAT, LAB_VERSION, Lab};
 use courser_record::write::WriteError;
 
 use crate::exit::Failure;
-use crate::keep;
 use crate::suite::{CaseSpec, Suite};
+use crate::to_record;
 
 /// A record, and where it is kept.
 pub(crate) struct State {
@@ -108,7 +108,7 @@ impl State {
 
     /// Writes the record. What cannot be written stays in memory, is told once, and is tried again after the next block.
     pub(crate) fn keep(&mut self) {
-        self.lab.elapsed_us = keep::micros(self.before + self.began.elapsed());
+        self.lab.elapsed_us = to_record::micros(self.before + self.began.elapsed());
         let trouble = self.lab.write(&self.path).err().map(|why: WriteError| why.to_string());
         if let Some(why) = trouble.as_ref().filter(|why| self.trouble.as_ref() != Some(*why)) {
             tell!("warning: {why}; measuring goes on, and it is tried again after the next block");
@@ -133,11 +133,11 @@ impl State {
 
 /// Why further blocks would not be of the same experiment as those of a record.
 fn otherwise(lab: &Lab, about: &About<'_>) -> Option<String> {
-    let here = keep::machine();
+    let here = to_record::machine();
     if (&lab.machine.name, &lab.machine.cpu_model) != (&here.name, &here.cpu_model) {
         return Some(format!("it was measured on {} ({})", lab.machine.name, lab.machine.cpu_model));
     }
-    if lab.rtt_us != about.rtt.map(keep::micros) {
+    if lab.rtt_us != about.rtt.map(to_record::micros) {
         let told = lab.rtt_us.map_or("none".into(), |us| format!("{us} us"));
         return Some(format!("it was measured with another --rtt: {told}"));
     }
@@ -152,19 +152,19 @@ fn lab(about: &About<'_>) -> Lab {
     Lab {
         format: LAB_FORMAT.into(),
         version: LAB_VERSION,
-        tool: keep::tool(),
+        tool: to_record::tool(),
         created: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         command_line: std::env::args().collect(),
         cut: Some("not finished".into()),
         elapsed_us: 0,
-        machine: keep::machine(),
+        machine: to_record::machine(),
         tuning: Vec::new(),
         cores: Vec::new(),
         cores_note: String::new(),
         suite: about.suite.notes.clone(),
         seed: about.seed,
         quick: about.quick,
-        rtt_us: about.rtt.map(keep::micros),
+        rtt_us: about.rtt.map(to_record::micros),
         targets: Vec::new(),
         cases: Vec::new(),
         cells: Vec::new(),

@@ -11,12 +11,12 @@ use fastrand::Rng;
 use super::design::{Point, points};
 use super::model::{FORMAT, Mix, Mixed, Model, VERSION, float};
 use crate::exit::Failure;
-use crate::keep;
 use crate::lab::cores::{ByHand, CoreMap, list};
 use crate::lab::scratch::Scratch;
 use crate::lab::{block, command};
 use crate::measure::Interrupt;
 use crate::target::{self, Definition, KeyKind, Preset, Running, TargetSpec, Tls};
+use crate::to_record;
 
 /// Connections at a time while a point's full load is looked for.
 const CLIENTS: u32 = 16;
@@ -133,9 +133,9 @@ impl Trial<'_> {
         Model {
             format: FORMAT.into(),
             version: VERSION,
-            tool: keep::tool(),
+            tool: to_record::tool(),
             created: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-            machine: keep::machine(),
+            machine: to_record::machine(),
             target: format!("{} {version}", self.target.name).trim().to_owned(),
             seed: self.seed,
             cores_note: ready.cores.note(),

@@ -13,7 +13,7 @@ use crate::target::KeyKind;
 const VERSIONS: [&str; 5] = ["1.0", "1.1", "1.2", "1.3", "clear"];
 const GROUPS: [&str; 4] = ["X25519", "P-256", "P-384", "X25519MLKEM768"];
 const BACKENDS: [&str; 3] = ["plain", "tls", "balanced"];
-const ENGINES: [&str; 3] = ["lean", "real", "foreign"];
+const ENGINES: [&str; 3] = ["lean", "real", "openssl"];
 
 type Read<T, E> = Result<Option<OneOrMany<T>>, E>;
 

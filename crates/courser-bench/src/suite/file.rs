@@ -126,7 +126,7 @@ pub(super) struct Dimensions {
     /// Connections a second, of constant rates.
     #[serde(deserialize_with = "checks::some")]
     pub(super) rate: Option<OneOrMany<f64>>,
-    /// `lean`, `real`, `foreign`.
+    /// `lean`, `real`, `openssl`.
     #[serde(deserialize_with = "checks::engine")]
     pub(super) engine: Option<OneOrMany<String>>,
 }

@@ -5,11 +5,11 @@
 mod bad_input;
 mod compare;
 mod counts;
+mod delay;
 mod help;
 mod liars;
 mod mini;
 mod plan;
-mod relay;
 mod resume;
 mod suites;
 mod support;

@@ -168,7 +168,7 @@ fn a_typo_in_a_suite_is_told_with_line_and_column() {
         ("\"1.3\"", "[\"1.3\", \"1.4\"]", "line 13, column 11", "\"1.4\" is no version: write one of 1.0,"),
         ("P-256", "P-257", "line 14, column 7", "P-257 is no kind of key; write RSA-2048"),
         ("1 KB", "1 XB", "line 15, column 10", "write `107 B`, `4 KB` or `1 MB`"),
-        ("clients = 8", "engine = \"steam\"", "line 16, column 10", "write one of lean, real, foreign"),
+        ("clients = 8", "engine = \"steam\"", "line 16, column 10", "write one of lean, real, openssl"),
         ("measure", "seconds = -1\nmeasure", "line 11, column 11", "a number above 0"),
         ("haproxy", "haproxi", "line 7, column 11", "did you mean haproxy?"),
         ("[group.case]", "[group.case", "line 12, column 12", "unclosed table"),

@@ -36,9 +36,9 @@ pub enum EarlyData {
 /// The terms of each engine of this build that can offer this, the likeliest to succeed first.
 pub(super) fn terms_for(offer: &ClientTlsSpec) -> impl Iterator<Item = ClientTlsConfig> {
     let engines = if offer.versions == [TLS13] {
-        [Engine::Real, Engine::Foreign]
+        [Engine::Real, Engine::Openssl]
     } else {
-        [Engine::Foreign, Engine::Real]
+        [Engine::Openssl, Engine::Real]
     };
     engines.into_iter().filter_map(|engine| ClientTlsConfig::new(engine, offer).ok())
 }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use courser_net::{Accepted, Stream, Then};
 use sha2::{Digest, Sha256};
 
-use super::announced::{AcceptProxy, Front, hex, peer};
+use super::accept_proxy::{AcceptProxy, Front, hex, peer};
 use super::answer::{Answer, Shape};
 use super::request::{Asked, Persistence, Refused};
 use super::wish::Content;

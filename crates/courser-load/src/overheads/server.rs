@@ -1,13 +1,13 @@
 //! The server's end: the terminator's own, or the system's OpenSSL.
 
-#[cfg(feature = "foreign")]
-use courser_tls::client::ForeignServer;
+#[cfg(feature = "openssl")]
+use courser_tls::client::OpensslServer;
 use courser_tls::{Failure, ServerConnection};
 
 pub(super) enum Server {
     Own(Box<ServerConnection>),
-    #[cfg(feature = "foreign")]
-    Foreign(ForeignServer),
+    #[cfg(feature = "openssl")]
+    Openssl(OpensslServer),
 }
 
 impl Server {
@@ -24,8 +24,8 @@ impl Server {
                 incoming.drain(..progress.consumed);
                 Ok(())
             }
-            #[cfg(feature = "foreign")]
-            Self::Foreign(server) => {
+            #[cfg(feature = "openssl")]
+            Self::Openssl(server) => {
                 let processed = server.process(incoming, plaintext, outgoing);
                 incoming.clear();
                 processed
@@ -41,8 +41,8 @@ impl Server {
     ) -> Result<(), Failure> {
         match self {
             Self::Own(server) => server.send(plaintext, incoming, outgoing),
-            #[cfg(feature = "foreign")]
-            Self::Foreign(server) => server.send(plaintext, outgoing),
+            #[cfg(feature = "openssl")]
+            Self::Openssl(server) => server.send(plaintext, outgoing),
         }
     }
 
@@ -50,8 +50,8 @@ impl Server {
     pub(super) fn resumed(&mut self) -> Option<bool> {
         match self {
             Self::Own(server) => server.finish_handshake().map(|facts| facts.resumed),
-            #[cfg(feature = "foreign")]
-            Self::Foreign(server) => server.resumed(),
+            #[cfg(feature = "openssl")]
+            Self::Openssl(server) => server.resumed(),
         }
     }
 }

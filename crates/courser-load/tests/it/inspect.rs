@@ -57,7 +57,7 @@ fn s_server_is_reported_exactly() {
 }
 
 #[test]
-#[cfg(feature = "foreign")]
+#[cfg(feature = "openssl")]
 fn the_old_world_is_reported_too() {
     let Some(program) = require("openssl") else { return };
     let (ca, folder) = (TestCa::new(), Folder::new());
@@ -80,7 +80,7 @@ fn the_old_world_is_reported_too() {
 }
 
 #[test]
-#[cfg(feature = "foreign")]
+#[cfg(feature = "openssl")]
 fn sessions_of_the_old_world_are_resumed_by_id() {
     let Some(program) = require("openssl") else { return };
     let (ca, folder) = (TestCa::new(), Folder::new());

@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod answers;
+mod delay;
 mod exercise;
 mod inspect;
 mod origin;
-mod relay;
 mod runs;
 mod usage;

@@ -6,8 +6,8 @@ use courser_stats::{Counts, Histogram};
 
 use super::Part;
 use crate::encode::{MOST, Packed};
-use crate::interval::{Phase, Second};
 use crate::run::{Finding, Severity};
+use crate::second::{Phase, Second};
 use crate::totals::{FAILURE_SAMPLES, Negotiated, Outcomes, Totals};
 use crate::usage::{HandshakeBytes, RequestBytes, ServerUsage, WireCost};
 

@@ -149,7 +149,7 @@ fn offer(random: &mut Random) -> TlsOffer {
 
 fn run(random: &mut Random, start_unix_us: u64) -> Run {
     let phases = [Phase::WarmUp, Phase::Ramp, Phase::Steady, Phase::Steady, Phase::Steady, Phase::Drain];
-    let intervals = (0..).zip(phases).map(|(second, phase)| interval(random, second, phase, start_unix_us));
+    let intervals = (0..).zip(phases).map(|(number, phase)| interval(random, number, phase, start_unix_us));
     Run {
         label: "load".into(),
         intervals: intervals.collect(),

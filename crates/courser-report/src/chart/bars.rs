@@ -6,8 +6,8 @@ use courser_record::lab::{Case, Cell, Chart, Value};
 use super::Drawing;
 use super::canvas::{self, AxisSide, Canvas, Point, fitted, rounded, sheet_width};
 use super::theme::{FAINT, INK, LINE, series};
-use crate::standing::{CellValue, FigureSpec, Kind, cells, clients, told};
-use crate::words;
+use crate::labels;
+use crate::ranking::{CellValue, FigureSpec, Kind, cells, clients, told};
 
 /// Height of a bar with the text above it.
 const ROW: i32 = 42;
@@ -39,7 +39,7 @@ fn of_cell(lab: &Lab, chart: &Chart, case: &Case, cell: &Cell) -> Vec<Row> {
         courser_record::lab::Measure::Clients => clients(lab, &case.id).into_iter().map(Some).collect(),
         _ => vec![None],
     };
-    let target = words::target(lab, &cell.target);
+    let target = labels::target(lab, &cell.target);
     let row = |client: Option<String>| {
         let name = client.as_ref().map_or(target.to_owned(), |client| format!("{target}, {client}"));
         let told = told(lab, cell, &FigureSpec { client, ..chart.value.into() });
@@ -56,17 +56,17 @@ fn plot(chart: &Chart, title: &str, rows: &[Row], most: f64) -> Drawing {
             bar(canvas, i32::try_from(index).unwrap_or(0) * ROW, row, most);
         }
     });
-    let told = |row: &Row| format!("{} {}", row.name, words::told(chart.value, &row.told));
+    let told = |row: &Row| format!("{} {}", row.name, labels::told(chart.value, &row.told));
     let description = rows.iter().map(told).collect::<Vec<_>>().join("; ");
-    let description = format!("{}: {description}", words::value(chart.value));
+    let description = format!("{}: {description}", labels::value(chart.value));
     let caption =
-        format!("{}; whiskers: 95 % interval, or the range of few blocks", words::value(chart.value));
+        format!("{}; whiskers: 95 % interval, or the range of few blocks", labels::value(chart.value));
     Drawing { title: title.to_owned(), description, caption, height, inside }
 }
 
 fn bar(canvas: &Canvas<'_>, top: i32, row: &Row, most: f64) {
     let (left, right) = (4, sheet_width() - 12);
-    let text = words::told(row.value, &row.told);
+    let text = labels::told(row.value, &row.told);
     let room = right - left - canvas::width(&text) - 12;
     canvas.text((left, top + 10), AxisSide::Left, INK, &fitted(&row.name, room));
     let is_known = row.told.estimate().is_some();

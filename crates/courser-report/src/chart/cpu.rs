@@ -8,8 +8,8 @@ use super::Drawing;
 use super::canvas::{self, AxisSide, Canvas, fitted, rounded, sheet_width};
 use super::theme::{FAINT, INK, series};
 use crate::figure;
-use crate::standing::{FigureSpec, cells, told};
-use crate::words;
+use crate::labels;
+use crate::ranking::{FigureSpec, cells, told};
 
 /// Height of a bar with the text above it.
 const ROW: i32 = 42;
@@ -63,7 +63,7 @@ fn row(lab: &Lab, cell: &Cell, is_sampled: bool) -> Option<Row> {
         }
         _ => vec![("all".to_owned(), cpu)],
     };
-    Some(Row { name: words::target(lab, &cell.target).to_owned(), per_connection: cpu, parts })
+    Some(Row { name: labels::target(lab, &cell.target).to_owned(), per_connection: cpu, parts })
 }
 
 fn plot(title: &str, case: &Case, rows: &[Row], most: f64) -> Drawing {

@@ -9,8 +9,8 @@ use super::Drawing;
 use super::canvas::{self, Scale, legend_height, width};
 use super::theme::series;
 use crate::figure::exact;
-use crate::standing::{FigureSpec, targets, told_of};
-use crate::words;
+use crate::labels;
+use crate::ranking::{FigureSpec, targets, told_of};
 
 struct Line {
     number: usize,
@@ -43,7 +43,7 @@ fn lines(lab: &Lab, chart: &Chart, cases: &[&Case], dimension: &str, ticks: &[St
             };
             let told = told_of(lab, &case.id, target, &FigureSpec::from(chart.value));
             let Some(found) = told.estimate() else { continue };
-            let name = line_name(cases, case, dimension, words::target(lab, target));
+            let name = line_name(cases, case, dimension, labels::target(lab, target));
             let number = super::number(lab, target);
             match lines.iter_mut().find(|line| line.name == name) {
                 Some(line) => line.points.push((x, found.value)),
@@ -68,7 +68,7 @@ fn plot(chart: &Chart, dimension: &str, ticks: &[String], lines: &[Line]) -> Dra
     let value = chart.value;
     let x = across(ticks);
     let y = Scale::from_zero(lines.iter().flat_map(|line| &line.points).map(|(_, y)| *y), move |at| {
-        words::amount(value, at)
+        labels::amount(value, at)
     });
     let inside = canvas::draw(height, |canvas| {
         let axes = canvas.axes(0, 256, &x, &y);
@@ -80,11 +80,11 @@ fn plot(chart: &Chart, dimension: &str, ticks: &[String], lines: &[Line]) -> Dra
         canvas.legend(258, &names);
     });
     let told = |line: &Line| {
-        let points = line.points.iter().map(|(x, y)| format!("{} {}", ticks[*x], words::amount(value, *y)));
+        let points = line.points.iter().map(|(x, y)| format!("{} {}", ticks[*x], labels::amount(value, *y)));
         format!("{}: {}", line.name, points.collect::<Vec<_>>().join(", "))
     };
     let description = lines.iter().map(told).collect::<Vec<_>>().join("; ");
-    let caption = format!("{} by {dimension}", words::value(value));
+    let caption = format!("{} by {dimension}", labels::value(value));
     Drawing { title: chart.title.clone(), description, caption, height, inside }
 }
 

@@ -7,7 +7,7 @@ use courser_record::lab::Cell;
 use inferno::flamegraph::{self, Options};
 
 use super::canvas::harmless;
-use crate::words;
+use crate::labels;
 
 /// Frames narrower than this share of all samples, in percent, are not drawn.
 const NARROWEST: f64 = 0.4;
@@ -46,7 +46,7 @@ pub fn flames(lab: &Lab) -> Vec<(String, String)> {
 }
 
 fn title(lab: &Lab, cell: &Cell) -> String {
-    format!("{}, {}", words::target(lab, &cell.target), words::case(lab, &cell.case))
+    format!("{}, {}", labels::target(lab, &cell.target), labels::case(lab, &cell.case))
 }
 
 /// Stacks that are stacks: frames, a space, a count.

@@ -7,8 +7,8 @@ use super::Drawing;
 use super::canvas::{self, Scale, legend_height};
 use super::theme::{MARK, series};
 use crate::figure;
-use crate::standing::{cells, median, steps};
-use crate::words;
+use crate::labels;
+use crate::ranking::{cells, median, steps};
 
 struct Line {
     number: usize,
@@ -41,7 +41,7 @@ fn line(lab: &Lab, cell: &Cell) -> Line {
         let (offered, means): (Vec<f64>, Vec<f64>) = seen.into_iter().unzip();
         (!offered.is_empty()).then(|| (median(&offered), median(&means)))
     };
-    let name = words::target(lab, &cell.target).to_owned();
+    let name = labels::target(lab, &cell.target).to_owned();
     Line { number: super::number(lab, &cell.target), name, points: (0..most).filter_map(point).collect() }
 }
 

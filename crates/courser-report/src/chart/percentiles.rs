@@ -9,8 +9,8 @@ use super::Drawing;
 use super::canvas::{self, Scale, legend_height};
 use super::theme::series;
 use crate::figure;
-use crate::standing::cells;
-use crate::words;
+use crate::labels;
+use crate::ranking::cells;
 
 /// Points a decade.
 const STEPS: u32 = 12;
@@ -47,7 +47,7 @@ fn line(lab: &Lab, cell: &Cell) -> Line {
         #[allow(clippy::cast_precision_loss, reason = "a histogram ends at an hour")]
         Some((log, seen.as_nanos() as f64 / 1e3)).filter(|(_, us)| *us > 0.0)
     };
-    let name = words::target(lab, &cell.target).to_owned();
+    let name = labels::target(lab, &cell.target).to_owned();
     Line { number: super::number(lab, &cell.target), name, points: points.filter_map(point).collect() }
 }
 

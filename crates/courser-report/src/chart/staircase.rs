@@ -8,8 +8,8 @@ use super::Drawing;
 use super::canvas::{self, Axes, AxisSide, Canvas, Scale};
 use super::theme::{FAINT, INK, MARK, series};
 use crate::figure::{self, exact};
-use crate::standing::{cells, steps};
-use crate::words;
+use crate::labels;
+use crate::ranking::{cells, steps};
 
 /// More points than pixels show nothing more.
 const MOST_POINTS: usize = 130;
@@ -37,7 +37,7 @@ fn plot(lab: &Lab, chart: &Chart, title: &str, cell: &Cell) -> Option<Drawing> {
     let block = cell.blocks.iter().find(|block| !steps(block).is_empty())?;
     let points = thinned(points(block));
     let height = 390;
-    let target = words::target(lab, &cell.target);
+    let target = labels::target(lab, &cell.target);
     let inside = canvas::draw(height, |canvas| rates(canvas, &points));
     let highest = points.iter().map(|point| point.succeeded).fold(0.0, f64::max);
     let slowest = points.iter().filter_map(|point| point.mean_us).fold(0.0, f64::max);

@@ -4,7 +4,7 @@ use courser_record::Lab;
 use courser_record::lab::{Case, Measure, Table, Value};
 
 use super::{Entry, selected};
-use crate::words;
+use crate::labels;
 
 /// What stands along an edge of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,8 +37,8 @@ impl Axis {
 
     fn value(&self, lab: &Lab, entry: &Entry<'_>) -> String {
         match self {
-            Self::Target => words::target(lab, entry.target).to_owned(),
-            Self::Value => words::name(&crate::standing::FigureSpec { client: None, ..entry.wanted.clone() }),
+            Self::Target => labels::target(lab, entry.target).to_owned(),
+            Self::Value => labels::name(&crate::ranking::FigureSpec { client: None, ..entry.wanted.clone() }),
             Self::Client => entry.wanted.client.clone().unwrap_or_default(),
             Self::OfCase(name) => {
                 of_case(entry.case, name).unwrap_or_else(|| crate::figure::UNKNOWN.to_owned())
@@ -51,7 +51,7 @@ impl Axis {
 pub(super) fn of_case(case: &Case, name: &str) -> Option<String> {
     match name {
         "case" => Some(case.id.clone()),
-        "lane" => Some(words::lane(case.lane).to_owned()),
+        "lane" => Some(labels::lane(case.lane).to_owned()),
         "measure" => Some(measure(case.measure).to_owned()),
         dimension => case.dimensions.get(dimension).cloned(),
     }
@@ -90,7 +90,7 @@ impl Axes {
             }
         }
         further_rows.extend([Axis::Client].into_iter().filter(is_free));
-        if crate::standing::targets(lab).len() > 1 {
+        if crate::ranking::targets(lab).len() > 1 {
             further_rows.extend([Axis::Target].into_iter().filter(is_free));
         }
         let has_figures = table.values.contains(&Value::Figure);
@@ -102,7 +102,7 @@ impl Axes {
     pub(super) fn shows(&self, table: &Table) -> Option<String> {
         let is_said =
             self.rows == Axis::Value || self.columns == Axis::Value || !self.further_columns.is_empty();
-        let names = || table.values.iter().map(|value| words::value(*value)).collect::<Vec<_>>().join(", ");
+        let names = || table.values.iter().map(|value| labels::value(*value)).collect::<Vec<_>>().join(", ");
         (!is_said).then(names)
     }
 
@@ -118,7 +118,7 @@ impl Axes {
 fn joined(lab: &Lab, entry: &Entry<'_>, first: &Axis, further: &[Axis]) -> String {
     let title = |axis: &Axis| match axis {
         // A person reads the title, a filter the name.
-        Axis::OfCase(name) if name == "case" => words::case(lab, &entry.case.id),
+        Axis::OfCase(name) if name == "case" => labels::case(lab, &entry.case.id),
         axis => axis.value(lab, entry),
     };
     let all = std::iter::once(first).chain(further).map(title);

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 
 use super::table::plain;
 use crate::figure::{self, UNKNOWN};
-use crate::words;
+use crate::labels;
 
 /// The parts and their names.
 pub(super) const PARTS: [(&str, &str); 6] = [
@@ -151,8 +151,8 @@ fn files(labs: &[Lab], room: usize) -> Markup {
             @let each = room / sets.len().max(1);
             @for (target, sets) in &sets {
                 details {
-                    summary { (words::target(lab, target)) @if labs.len() > 1 { " (" (lab.suite.name) ")" } ": "
-                        (words::counted(sets.len(), "different set")) }
+                    summary { (labels::target(lab, target)) @if labs.len() > 1 { " (" (lab.suite.name) ")" } ": "
+                        (labels::counted(sets.len(), "different set")) }
                     (shown_sets(sets, each))
                 }
             }
@@ -202,7 +202,7 @@ fn by_target(lab: &Lab) -> BTreeMap<&str, Vec<(Set, Vec<String>)>> {
         if set.command.is_empty() && set.files.is_empty() && set.verified.is_none() {
             continue;
         }
-        let (known, case) = (sets.entry(&cell.target).or_default(), words::case(lab, &cell.case));
+        let (known, case) = (sets.entry(&cell.target).or_default(), labels::case(lab, &cell.case));
         match known.iter_mut().find(|(other, _)| *other == set) {
             Some((_, cases)) => cases.push(case),
             None => known.push((set, vec![case])),

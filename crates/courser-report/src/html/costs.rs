@@ -6,8 +6,8 @@ use maud::{Markup, html};
 
 use super::table;
 use crate::figure;
-use crate::standing::{FigureSpec, cells, told};
-use crate::words;
+use crate::labels;
+use crate::ranking::{FigureSpec, cells, told};
 
 /// A table over all cells whose processor time is known.
 pub(super) fn costs(lab: &Lab) -> Markup {
@@ -16,7 +16,7 @@ pub(super) fn costs(lab: &Lab) -> Markup {
         @if !rows.is_empty() {
             h3 { "Where processor time goes" }
             (table::plain(&["case, target", "CPU per connection", "user", "kernel", "bare cryptography", "by class"], &rows))
-            p.notes { (words::LIMIT) }
+            p.notes { (labels::LIMIT) }
             (limits(lab))
         }
     }
@@ -32,13 +32,13 @@ fn row(lab: &Lab, case: &Case, cell: &Cell) -> Option<Vec<String>> {
     let cpu = of(Value::Cpu)?;
     let kernel = of(Value::KernelShare).map(|share| share.value);
     let text =
-        |value: Value| of(value).map_or(figure::UNKNOWN.to_owned(), |found| words::estimate(value, &found));
+        |value: Value| of(value).map_or(figure::UNKNOWN.to_owned(), |found| labels::estimate(value, &found));
     let limit = case.limit.as_ref().map(|limit| figure::time(Some(limit.us_per_connection)));
     let limit =
         limit.map_or(figure::UNKNOWN.to_owned(), |least| format!("{least} ({})", text(Value::LimitShare)));
     Some(vec![
-        format!("{}, {}", words::case(lab, &case.id), words::target(lab, &cell.target)),
-        words::estimate(Value::Cpu, &cpu),
+        format!("{}, {}", labels::case(lab, &case.id), labels::target(lab, &cell.target)),
+        labels::estimate(Value::Cpu, &cpu),
         figure::percent(kernel.map(|kernel| 1.0 - kernel)),
         figure::percent(kernel),
         limit,
@@ -68,7 +68,7 @@ fn limits(lab: &Lab) -> Markup {
                 dl {
                     @for case in &lab.cases {
                         @if let Some(limit) = &case.limit {
-                            dt { (words::case(lab, &case.id)) }
+                            dt { (labels::case(lab, &case.id)) }
                             dd { (figure::time(Some(limit.us_per_connection))) ": "
                                 (limit.parts.iter().map(part).collect::<Vec<_>>().join(", ")) }
                         }

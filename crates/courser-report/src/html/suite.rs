@@ -7,8 +7,8 @@ use maud::{Markup, html};
 use super::plots::Plots;
 use super::{anchor, costs, table, verdict};
 use crate::grid::grids;
-use crate::standing::rankings;
-use crate::words;
+use crate::labels;
+use crate::ranking::rankings;
 
 /// A suite that is drawn, but for how many of its plots there is room.
 pub(super) struct Suite {
@@ -26,14 +26,14 @@ impl Suite {
             (orders(lab))
             (findings(lab))
             @for grid in &grids(lab) { (table::table(grid)) }
-            @if !grids(lab).is_empty() { p.notes { (words::MARKS) } }
+            @if !grids(lab).is_empty() { p.notes { (labels::MARKS) } }
         };
         let checks = html! {
             (costs::costs(lab))
             (missing(lab))
             (asked(lab))
         };
-        Self { verdict: verdict(&words::verdict(lab)), answers, plots: Plots::new(lab), checks }
+        Self { verdict: verdict(&labels::verdict(lab)), answers, plots: Plots::new(lab), checks }
     }
 
     /// Its part of the page; plots may take `room` bytes.
@@ -44,7 +44,7 @@ impl Suite {
                 @if !lab.suite.question.is_empty() { p.question { (lab.suite.question) } }
                 p.source { (lab.suite.source) }
                 // Of a single suite both stand at the top of the page.
-                @if is_one_of_several { p.faint { (words::origin(lab)) } (self.verdict) }
+                @if is_one_of_several { p.faint { (labels::origin(lab)) } (self.verdict) }
                 (self.answers)
                 (self.plots.show(room))
                 (self.checks)
@@ -59,21 +59,21 @@ fn orders(lab: &Lab) -> Markup {
     html! {
         @if !rankings.is_empty() {
             h3 { "Case by case" }
-            @let common = words::common(lab);
+            @let common = labels::common(lab);
             @if !common.is_empty() { p.faint { "All cases: " (common) "." } }
             ul {
                 @for ranking in &rankings {
-                    li { strong { (words::ranked(lab, ranking)) ": " } (words::order(lab, ranking)) }
+                    li { strong { (labels::ranked(lab, ranking)) ": " } (labels::order(lab, ranking)) }
                 }
             }
-            p.notes { (words::HOW_SURE) }
+            p.notes { (labels::HOW_SURE) }
         }
     }
 }
 
 /// What a reader has to know: of the suite, and of its cells.
 fn findings(lab: &Lab) -> Markup {
-    let told = words::findings(lab);
+    let told = labels::findings(lab);
     html! {
         @if !told.is_empty() {
             h3 { "Mind" }
@@ -93,7 +93,7 @@ fn findings(lab: &Lab) -> Markup {
 fn missing(lab: &Lab) -> Markup {
     let cells = |state: CellState| lab.cells.iter().filter(move |cell| cell.state == state);
     let rows = |state| {
-        words::grouped(lab, cells(state)).into_iter().map(|(who, why)| vec![who, why]).collect::<Vec<_>>()
+        labels::grouped(lab, cells(state)).into_iter().map(|(who, why)| vec![who, why]).collect::<Vec<_>>()
     };
     let (cannot, failed, pending) =
         (rows(CellState::Cannot), rows(CellState::Failed), rows(CellState::Pending));
@@ -116,7 +116,7 @@ fn missing(lab: &Lab) -> Markup {
 fn asked(lab: &Lab) -> Markup {
     html! {
         details {
-            summary { "What was asked of every target alike (" (words::counted(lab.cases.len(), "case")) ")" }
+            summary { "What was asked of every target alike (" (labels::counted(lab.cases.len(), "case")) ")" }
             dl {
                 @for case in &lab.cases {
                     dt { (case.title) }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::grid::{Apart, Grid, Slot};
-use crate::standing::CellValue;
+use crate::ranking::CellValue;
 
 /// A table in the published layout, ours first.
 pub(super) fn table(grid: &Grid) -> Markup {

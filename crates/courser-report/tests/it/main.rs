@@ -5,7 +5,7 @@
 mod browser;
 mod labs;
 mod pages;
-mod standing;
+mod ranking;
 
 use std::path::Path;
 use std::time::Duration;

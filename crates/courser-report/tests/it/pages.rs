@@ -3,8 +3,8 @@
 use std::process::Command;
 
 use courser_record::Lab;
+use courser_report::labels;
 use courser_report::text::Style;
-use courser_report::words;
 use courser_report::{chart, csv, html, lab_text, markdown};
 use courser_testkit::{Folder, require};
 
@@ -33,7 +33,7 @@ fn the_same_in_text_markdown_and_lines() {
 #[test]
 fn all_forms_say_the_same_verdict() {
     let lab = [capacity()];
-    let verdict = words::verdict(&lab[0]).sentences.concat();
+    let verdict = labels::verdict(&lab[0]).sentences.concat();
     assert!(verdict.contains("no difference seen") || verdict.contains("courser is first"), "{verdict}");
     let wide = Style { colour: false, width: 2000 };
     for (form, text) in [
@@ -41,7 +41,7 @@ fn all_forms_say_the_same_verdict() {
         ("text", lab_text::render(&lab, wide)),
         ("Markdown", markdown::render(&lab)),
     ] {
-        for sentence in words::verdict(&lab[0]).sentences {
+        for sentence in labels::verdict(&lab[0]).sentences {
             assert!(text.contains(&sentence), "{form}: {sentence}");
         }
     }

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use super::content::Heartbeat;
 use super::message::{Header, Sequence, To};
 use super::proof::Life;
-use super::window::ReplayWindow;
+use super::replay_window::ReplayWindow;
 use super::{Bucket, Incarnation, MemberId, MemberName, Now, PeerChange, Rate, Refusal};
 
 /// The most peers that a member has: as many as a word has bits, for sets of them.

@@ -9,7 +9,7 @@ use super::content::{self, Content, Part, Proof};
 use super::events::Seen;
 use super::message::{Header, Kind, To};
 use super::peers::{Admitted, MAX_CLOCK_DIFFERENCE_MS, Peer};
-use super::warm_up::PARTS_PER_QUESTION;
+use super::state_transfer::PARTS_PER_QUESTION;
 use super::{Member, Now, PeerChange, Refusal, UnixMillis};
 use crate::{Cursor, Provenance, Put, SessionId, SharedSession, UnixSeconds};
 

@@ -7,7 +7,7 @@ mod golden;
 mod pull;
 mod push;
 mod refuse;
-mod warm_up;
+mod state_transfer;
 mod watch;
 
 use std::net::SocketAddr;

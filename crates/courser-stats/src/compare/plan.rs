@@ -1,7 +1,7 @@
 //! When a comparison is looked at, and how much error each look may spend.
 
 use super::ranks;
-use crate::interval::length;
+use crate::confidence::length;
 use crate::special::{bisect, normal_above};
 
 /// What a comparison may spend on finding a difference where there is none. It promises 5 %: the rest is a margin for

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Histogram;
-use crate::interval::float;
+use crate::confidence::float;
 use crate::simulate::{exponential, normal};
 
 /// A server with one worker and exponential service times, that differs by 0.5 % from trial to trial, and in one of

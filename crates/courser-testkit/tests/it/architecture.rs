@@ -57,7 +57,7 @@ fn only_courser_net_contains_unsafe_but_for_one_call() {
         .map(|(path, _)| path)
         .partition(|path| path.starts_with(root().join("crates/courser-net/src")));
     // rust-openssl has no safe way to offer a session.
-    assert_eq!(others, [root().join("crates/courser-tls/src/client/foreign/sessions.rs")]);
+    assert_eq!(others, [root().join("crates/courser-tls/src/client/openssl/sessions.rs")]);
     assert!(!net.is_empty(), "nothing was found even where it is known to be");
 }
 

@@ -2,11 +2,11 @@
 
 mod architecture;
 mod ca;
+mod competitor;
+mod faulty_server;
 mod hostile;
-mod liar;
 mod limits_page;
 mod network;
 mod origin;
 mod process;
-mod rival;
 mod skip;

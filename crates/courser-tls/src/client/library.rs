@@ -6,11 +6,11 @@ use rustls::client::UnbufferedClientConnection;
 use rustls::unbuffered::ConnectionState;
 use rustls::{CommonState, ContentType, Error, HandshakeKind, HandshakeType, ProtocolVersion};
 
+use super::config::LibraryTerms;
 use super::hello::{self, PRE_SHARED_KEY, SESSION_TICKET};
 use super::name::ServerName;
-use super::offer::Resume;
-use super::purse::{self, CallContext, ClientSessions, Taken};
-use super::terms::LibraryTerms;
+use super::sessions::{self, CallContext, ClientSessions, Taken};
+use super::spec::Resume;
 use super::{ClientFacts, Offered};
 use crate::failure::{Failure, FailureKind};
 use crate::records::{self, End, Progress, State};
@@ -69,7 +69,7 @@ impl Connection {
     fn begin(terms: &LibraryTerms, name: &ServerName, errand: CallContext) -> Result<Self, Failure> {
         let mut errand = Some(Box::new(errand));
         let (config, server) = (Arc::clone(&terms.config), name.0.clone());
-        let mut tls = purse::enter(&mut errand, || UnbufferedClientConnection::new(config, server))?;
+        let mut tls = sessions::enter(&mut errand, || UnbufferedClientConnection::new(config, server))?;
         let (hello, is_early_data_open) = write_hello(&mut tls)?;
         let taken = errand.as_ref().and_then(|errand| errand.taken);
         let early = match taken {
@@ -110,7 +110,7 @@ impl Connection {
         }
         let Self { tls, errand, .. } = self;
         let before = outgoing.len();
-        let progress = purse::enter(errand, || records::drive(tls, received, plaintext, outgoing));
+        let progress = sessions::enter(errand, || records::drive(tls, received, plaintext, outgoing));
         self.note(&outgoing[before..]);
         progress.map_err(|error| {
             let failure = self.failure(error);

@@ -13,7 +13,7 @@ use rustls::{CipherSuiteCommon, Error, SupportedCipherSuite, Tls12CipherSuite, T
 use sha2::{Digest, Sha256};
 
 use crate::mac::{HASH, Key};
-use crate::terms::with_our_hkdf;
+use crate::server_config::with_our_hkdf;
 
 /// The lean engine's version of one of the library's suites.
 pub(super) fn lean(suite: SupportedCipherSuite) -> SupportedCipherSuite {

@@ -13,9 +13,9 @@ use rustls::crypto::{
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, Error, PeerMisbehaved, RootCertStore, SignatureScheme};
 
-use super::offer::Trust;
-use super::purse;
-use crate::terms::TlsConfigError;
+use super::sessions;
+use super::spec::Trust;
+use crate::server_config::TlsConfigError;
 
 /// Verifies if the current errand says so, and notes the scheme of the server's signature there.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl Verifier {
         if !self.offered.contains(&scheme) {
             return Err(PeerMisbehaved::SignedHandshakeWithUnadvertisedSigScheme.into());
         }
-        let noted = purse::with_current(|errand| {
+        let noted = sessions::with_current(|errand| {
             errand.scheme = Some(u16::from(scheme));
             errand.verify
         });
@@ -84,7 +84,7 @@ impl ServerCertVerifier for Verifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         match &self.chain {
-            Some(chain) if purse::with_current(|errand| errand.verify).unwrap_or(true) => {
+            Some(chain) if sessions::with_current(|errand| errand.verify).unwrap_or(true) => {
                 chain.verify_server_cert(leaf, intermediates, name, ocsp_response, now)
             }
             _ => Ok(ServerCertVerified::assertion()),

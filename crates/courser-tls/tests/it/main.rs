@@ -5,11 +5,11 @@ mod client;
 mod client_certificate;
 mod exercise;
 mod flight;
-#[cfg(feature = "foreign")]
-mod foreign;
 mod fragments;
 mod hostile;
 mod lies;
+#[cfg(feature = "openssl")]
+mod openssl;
 mod s_server;
 mod server;
 mod shared;

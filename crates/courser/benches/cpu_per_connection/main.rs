@@ -10,11 +10,11 @@
 //! It measures cost under one load, not the highest rate: a terminator that waits for the client has the same cost.
 
 mod case;
-mod lane;
 mod options;
 mod report;
 mod sample;
 mod stage;
+mod terminator;
 
 use std::{env, io, process::ExitCode};
 
@@ -22,11 +22,11 @@ use courser_testkit::tools::{cores, pin, raise_descriptor_limit};
 
 use crate::{
     case::Case,
-    lane::Terminator,
     options::Options,
     report::{Report, Row},
     sample::Sample,
     stage::Stage,
+    terminator::Terminator,
 };
 
 fn main() -> ExitCode {

@@ -11,8 +11,8 @@ use courser_testkit::{
 
 use crate::{
     case::{ANSWER, Case},
-    lane::{Server, Terminator},
     stage::Stage,
+    terminator::{Server, Terminator},
 };
 
 /// A measured figure and how busy the cores were meanwhile, as shares from 0 to 1; 0 in the memory case.

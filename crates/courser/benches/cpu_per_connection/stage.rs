@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use courser_testkit::{
     Folder, Issued, KeyType, Leaf, TestCa,
     client::{Agreed, Client, Connection, Resume, Version},
-    rival::Setting,
+    competitor::Setting,
 };
 use rustls::{CipherSuite, NamedGroup, ProtocolVersion};
 

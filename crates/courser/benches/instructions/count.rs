@@ -5,8 +5,8 @@ use std::{fs, io};
 use courser_testkit::{
     Courser, Folder, KeyType, Leaf, OriginServer, TestCa,
     client::{Client, Resume, Version},
+    competitor::TLS13_SUITE,
     load::Workload,
-    rival::TLS13_SUITE,
 };
 
 use crate::case::Case;

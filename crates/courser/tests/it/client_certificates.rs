@@ -1,7 +1,7 @@
 //! Client certificates: who is let in, what the others are told, and what the backend and the log learn.
 
 mod admission;
-mod announced;
+mod backend_header;
 mod chains;
 mod ending;
 mod files;

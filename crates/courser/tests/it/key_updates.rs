@@ -4,7 +4,7 @@
 //! OpenSSL, JSSE and GnuTLS by themselves, and the client that makes its records itself at every place. Go's client
 //! answers such requests and has no way to make one.
 
-mod foreign;
+mod other_clients;
 
 use std::net::{Shutdown, TcpStream};
 

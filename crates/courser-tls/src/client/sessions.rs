@@ -12,8 +12,8 @@ use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::ServerName;
 
-use super::offer::Resume;
-use super::terms::LibraryTerms;
+use super::config::LibraryTerms;
+use super::spec::Resume;
 
 /// Sessions and tickets of one client. A session is only ever offered to the server (by name) that it came from, and
 /// only on the terms it was made on, or a clone of them.
@@ -23,9 +23,9 @@ pub struct ClientSessions {
     session: Option<BoundSession<Tls12ClientSessionValue>>,
     /// TLS 1.3 tickets, newest last: each is for one connection (RFC 8446, appendix C.4).
     tickets: VecDeque<BoundSession<Tls13ClientSessionValue>>,
-    /// What the foreign engine keeps.
-    #[cfg(feature = "foreign")]
-    pub(super) foreign: super::foreign::OpensslSessions,
+    /// What the openssl engine keeps.
+    #[cfg(feature = "openssl")]
+    pub(super) openssl: super::openssl::OpensslSessions,
 }
 
 /// A session with the server that it is from and the terms that it was made on.
@@ -37,8 +37,8 @@ pub(super) type ConfigId = u64;
 impl ClientSessions {
     /// Whether there is nothing to resume with.
     pub fn is_empty(&self) -> bool {
-        #[cfg(feature = "foreign")]
-        if !self.foreign.is_empty() {
+        #[cfg(feature = "openssl")]
+        if !self.openssl.is_empty() {
             return false;
         }
         self.session.is_none() && self.tickets.is_empty()
@@ -46,11 +46,11 @@ impl ClientSessions {
 
     /// How many TLS 1.3 tickets are left.
     pub fn tickets(&self) -> usize {
-        #[cfg(feature = "foreign")]
-        let foreign = self.foreign.tickets();
-        #[cfg(not(feature = "foreign"))]
-        let foreign = 0;
-        self.tickets.len() + foreign
+        #[cfg(feature = "openssl")]
+        let openssl = self.openssl.tickets();
+        #[cfg(not(feature = "openssl"))]
+        let openssl = 0;
+        self.tickets.len() + openssl
     }
 
     /// Throws everything away: the next handshake will be full.

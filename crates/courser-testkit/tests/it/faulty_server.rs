@@ -12,7 +12,7 @@ use std::{
 use courser_testkit::{
     Fault, KeyType, Liar, Process,
     client::{Client, Resume, Version},
-    liar::{LATENESS, STALL},
+    faulty_server::{LATENESS, STALL},
     require,
 };
 use rustls::NamedGroup;

@@ -1,4 +1,4 @@
-//! The servers that the foreign engine is tried against, and one exchange with them.
+//! The servers that the openssl engine is tried against, and one exchange with them.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -1,4 +1,4 @@
-//! The foreign engine against `openssl s_server`, which tells what it saw of each connection, and against bytes that no
+//! The openssl engine against `openssl s_server`, which tells what it saw of each connection, and against bytes that no
 //! honest server sends.
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
@@ -253,7 +253,7 @@ fn a_full_handshake_behind_a_promise_to_resume_is_named() {
 #[test]
 fn what_the_library_cannot_do_is_named() {
     let refused = |offer: ClientTlsSpec| {
-        ClientTlsConfig::new(Engine::Foreign, &offer).map(drop).unwrap_err().to_string()
+        ClientTlsConfig::new(Engine::Openssl, &offer).map(drop).unwrap_err().to_string()
     };
     assert!(refused(ClientTlsSpec { early_data: true, ..ClientTlsSpec::default() }).contains("early data"));
     assert!(
@@ -279,7 +279,7 @@ fn full(server: &SServer, offer: &ClientTlsSpec) -> ClientOutcome {
 }
 
 fn terms(offer: &ClientTlsSpec) -> ClientTlsConfig {
-    ClientTlsConfig::new(Engine::Foreign, offer).unwrap()
+    ClientTlsConfig::new(Engine::Openssl, offer).unwrap()
 }
 
 fn connection(terms: &ClientTlsConfig, purse: ClientSessions) -> ClientConnection {

@@ -13,19 +13,19 @@ use openssl::ssl::{
 };
 use openssl::x509::{X509, X509Name};
 
+use super::config::{VERSIONS, at_level_0};
 use super::memory::Memory;
-use super::terms::{VERSIONS, at_level_0};
 use super::{failure, read_record};
 use crate::failure::Failure;
 use crate::names;
-use crate::terms::TlsConfigError;
+use crate::server_config::TlsConfigError;
 
 /// The first is for key exchange. The second has to be there for an ECDSA key on that curve (RFC 8422, section 5.1).
 const GROUPS: &str = "X25519:P-256";
 
-/// The key that a [`ForeignServer`] signs or decrypts with.
+/// The key that a [`OpensslServer`] signs or decrypts with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ForeignKey {
+pub enum OpensslKey {
     /// RSA with a modulus of so many bits, 512 or more.
     Rsa(u32),
     /// ECDSA on P-256.
@@ -34,17 +34,17 @@ pub enum ForeignKey {
 
 /// What servers are set up with; clones share it.
 #[derive(Clone)]
-pub struct ForeignServerTerms {
+pub struct OpensslServerConfig {
     context: SslContext,
 }
 
-impl ForeignServerTerms {
+impl OpensslServerConfig {
     /// One version and one suite, by code point; X25519; stateless tickets, two after a TLS 1.3 handshake. The key is
     /// made here: a long one takes its time.
     ///
     /// # Errors
     /// When the library has no such version, suite or key.
-    pub fn new(version: u16, suite: u16, key: ForeignKey) -> Result<Self, TlsConfigError> {
+    pub fn new(version: u16, suite: u16, key: OpensslKey) -> Result<Self, TlsConfigError> {
         let mut builder = SslContext::builder(SslMethod::tls_server())?;
         builder.set_security_level(0);
         let known = VERSIONS.iter().find(|row| row.0 == version);
@@ -71,10 +71,10 @@ fn set_suite(builder: &mut SslContextBuilder, suite: u16) -> Result<(), TlsConfi
     builder.set_cipher_list(&at_level_0(name)).map_err(unknown)
 }
 
-fn make(key: ForeignKey) -> Result<PKey<Private>, ErrorStack> {
+fn make(key: OpensslKey) -> Result<PKey<Private>, ErrorStack> {
     match key {
-        ForeignKey::Rsa(bits) => PKey::from_rsa(Rsa::generate(bits)?),
-        ForeignKey::P256 => {
+        OpensslKey::Rsa(bits) => PKey::from_rsa(Rsa::generate(bits)?),
+        OpensslKey::P256 => {
             let group = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1)?;
             PKey::from_ec_key(EcKey::generate(&group)?)
         }
@@ -97,15 +97,15 @@ fn certificate(key: &PKey<Private>) -> Result<X509, ErrorStack> {
 }
 
 /// One connection.
-pub struct ForeignServer {
+pub struct OpensslServer {
     stream: SslStream<Memory>,
     is_open: bool,
 }
 
-impl ForeignServer {
+impl OpensslServer {
     /// # Errors
     /// When the library has no memory.
-    pub fn new(terms: &ForeignServerTerms) -> Result<Self, Failure> {
+    pub fn new(terms: &OpensslServerConfig) -> Result<Self, Failure> {
         let ours = |error| failure::ours(&error);
         let ssl = Ssl::new(&terms.context).map_err(ours)?;
         Ok(Self { stream: SslStream::new(ssl, Memory::default()).map_err(ours)?, is_open: false })
@@ -160,7 +160,7 @@ impl ForeignServer {
     }
 }
 
-impl Drop for ForeignServer {
+impl Drop for OpensslServer {
     fn drop(&mut self) {
         // Or the library would take the session for spoilt.
         self.stream.set_shutdown(ShutdownState::SENT | ShutdownState::RECEIVED);

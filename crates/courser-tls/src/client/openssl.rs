@@ -7,16 +7,16 @@
 //!
 //! It has no early data: whether the server took it is not to be learnt through that interface.
 
+mod config;
 mod failure;
 mod memory;
 mod scheme;
 mod server;
 mod sessions;
-mod terms;
 
-pub use server::{ForeignKey, ForeignServer, ForeignServerTerms};
+pub(super) use config::OpensslClientConfig;
+pub use server::{OpensslKey, OpensslServer, OpensslServerConfig};
 pub(super) use sessions::OpensslSessions;
-pub(super) use terms::OpensslClientConfig;
 
 use std::borrow::Cow;
 
@@ -54,7 +54,7 @@ impl Connection {
     ) -> Result<Self, Failure> {
         let mut ssl = Ssl::new(&terms.context).map_err(|error| failure::ours(&error))?;
         address(&mut ssl, name, terms.verifies).map_err(|error| failure::ours(&error))?;
-        let offered = purse.foreign.offer(&mut ssl, name)?;
+        let offered = purse.openssl.offer(&mut ssl, name)?;
         let stream = SslStream::new(ssl, Memory::default()).map_err(|error| failure::ours(&error))?;
         Ok(Self {
             stream,
@@ -192,13 +192,13 @@ impl Connection {
             match self.terms.resume {
                 Resume::Never => {}
                 Resume::SessionId if old && !session.id().is_empty() => {
-                    self.purse.foreign.replace(&self.terms, &self.name, session, Offered::SessionId);
+                    self.purse.openssl.replace(&self.terms, &self.name, session, Offered::SessionId);
                 }
                 // A server that sends none gives an ID, and the library would take the one for the other.
                 Resume::Ticket if old && self.flight.said().tickets > 0 => {
-                    self.purse.foreign.replace(&self.terms, &self.name, session, Offered::Ticket);
+                    self.purse.openssl.replace(&self.terms, &self.name, session, Offered::Ticket);
                 }
-                Resume::Ticket if !old => self.purse.foreign.keep(&self.terms, &self.name, session),
+                Resume::Ticket if !old => self.purse.openssl.keep(&self.terms, &self.name, session),
                 Resume::SessionId | Resume::Ticket => {}
             }
         }

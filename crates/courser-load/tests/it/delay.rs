@@ -5,7 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use courser_load::relay::Relay;
+use courser_load::delay::Relay;
 use courser_testkit::free_port;
 
 const RTT: Duration = Duration::from_millis(60);

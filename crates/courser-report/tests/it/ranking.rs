@@ -2,7 +2,7 @@
 
 use courser_record::Lab;
 use courser_record::lab::Value;
-use courser_report::standing::{CellValue, Kind, Outcome, Ranking, rankings, told_of};
+use courser_report::ranking::{CellValue, Kind, Outcome, Ranking, rankings, told_of};
 
 use crate::labs::{capacity, seconds_of};
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::belief::{Kind, Posterior};
+use super::posterior::{Kind, Posterior};
 use super::{Confirmation, Finding, Scope, Trial};
-use crate::interval::float;
+use crate::confidence::float;
 use crate::{ConfidenceInterval, Observation, Outcome, Rule};
 
 /// Lengths of trials, seconds: warm-up, and what counts.

@@ -9,13 +9,13 @@ use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, SignatureScheme, SupportedCipherSuite, SupportedProtocolVersion};
 
 use super::group;
-use super::offer::{ClientTlsSpec, Engine, Resume, Trust};
-use super::purse::{ConfigId, CurrentPurse};
+use super::sessions::{ConfigId, CurrentPurse};
+use super::spec::{ClientTlsSpec, Engine, Resume, Trust};
 use super::suite;
 use super::verifier::Verifier;
 use crate::identity::Identity;
 use crate::random::Stocked;
-use crate::terms::TlsConfigError;
+use crate::server_config::TlsConfigError;
 
 /// The lean engine verifies one full handshake of so many, where it is given roots.
 const SAMPLE: u32 = 1000;
@@ -31,8 +31,8 @@ pub struct ClientTlsConfig {
 #[derive(Clone)]
 pub(super) enum Inner {
     Library(LibraryTerms),
-    #[cfg(feature = "foreign")]
-    Foreign(super::foreign::OpensslClientConfig),
+    #[cfg(feature = "openssl")]
+    Openssl(super::openssl::OpensslClientConfig),
 }
 
 impl ClientTlsConfig {
@@ -43,12 +43,12 @@ impl ClientTlsConfig {
     pub fn new(engine: Engine, offer: &ClientTlsSpec) -> Result<Self, TlsConfigError> {
         let inner = match engine {
             Engine::Lean | Engine::Real => Inner::Library(LibraryTerms::new(engine, offer)?),
-            #[cfg(feature = "foreign")]
-            Engine::Foreign => Inner::Foreign(super::foreign::OpensslClientConfig::new(offer)?),
-            #[cfg(not(feature = "foreign"))]
-            Engine::Foreign => {
+            #[cfg(feature = "openssl")]
+            Engine::Openssl => Inner::Openssl(super::openssl::OpensslClientConfig::new(offer)?),
+            #[cfg(not(feature = "openssl"))]
+            Engine::Openssl => {
                 return Err(TlsConfigError::Unable(
-                    "the foreign engine is not part of this build: build with the feature `foreign`",
+                    "the openssl engine is not part of this build: build with the feature `openssl`",
                 ));
             }
         };

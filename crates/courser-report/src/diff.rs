@@ -6,9 +6,9 @@ use courser_record::Lab;
 use courser_record::lab::{Measure, Value};
 use courser_stats::{Unpaired, unpaired};
 
+use crate::labels;
 use crate::layout::harmless;
-use crate::standing::{self, FigureSpec};
-use crate::words;
+use crate::ranking::{self, FigureSpec};
 
 /// What is compared, the first that both records have: processor time does not depend on the generator.
 const COMPARED: [Value; 3] = [Value::Cpu, Value::Tps, Value::MaxTpsAvg100ms];
@@ -45,7 +45,7 @@ impl Line {
     /// How much worse the second is: 0.03 is 3 % more time, or 3 % fewer transactions. Negative where it is better.
     pub fn worse(&self) -> f64 {
         let ratio = self.compared.map_or(self.after / self.before, |compared| compared.ratio);
-        if standing::is_cost(self.value) { ratio - 1.0 } else { 1.0 - ratio }
+        if ranking::is_cost(self.value) { ratio - 1.0 } else { 1.0 - ratio }
     }
 
     /// Whether the second is worse by more than `limit`, beyond what chance explains.
@@ -66,7 +66,7 @@ impl Line {
         let Some(compared) = self.compared else {
             return format!("{} {}, one block: no interval", percent(self.worse().abs()), side(self.worse()));
         };
-        let cost = standing::is_cost(self.value);
+        let cost = ranking::is_cost(self.value);
         let signed = |ratio: f64| if cost { ratio - 1.0 } else { 1.0 - ratio };
         let mut ends = [signed(compared.interval.low), signed(compared.interval.high)];
         ends.sort_by(f64::total_cmp);
@@ -118,7 +118,7 @@ fn line(before: &Lab, after: &Lab, case: &str, target: &str, value: Value) -> Op
     let wanted: FigureSpec = value.into();
     let series = |lab: &Lab| -> Option<Vec<f64>> {
         let cell = lab.cell(case, target)?;
-        let values: Vec<f64> = standing::by_round(lab, cell, &wanted).into_values().collect();
+        let values: Vec<f64> = ranking::by_round(lab, cell, &wanted).into_values().collect();
         (!values.is_empty()).then_some(values)
     };
     let (a, b) = (series(before)?, series(after)?);
@@ -180,9 +180,9 @@ pub fn markdown(against: &Against, names: [&str; 2]) -> String {
         let cells = [
             safe(&line.case),
             safe(&line.target),
-            words::value(line.value).to_owned(),
-            words::amount(line.value, line.before),
-            words::amount(line.value, line.after),
+            labels::value(line.value).to_owned(),
+            labels::amount(line.value, line.before),
+            labels::amount(line.value, line.after),
             line.change(),
         ];
         let _ = writeln!(text, "| {} |", cells.join(" | "));
@@ -218,8 +218,8 @@ pub fn losses(baseline: (&str, &Lab), others: &[(&str, &Lab)]) -> String {
             "| {} | {} | {} | {} | {} |",
             safe(&line.case),
             safe(&line.target),
-            words::value(line.value),
-            words::amount(line.value, line.before),
+            labels::value(line.value),
+            labels::amount(line.value, line.before),
             cells.join(" | ")
         );
     }

@@ -14,7 +14,7 @@ use crate::plan::Security;
 /// TLS as it was asked for. Empty lists stand for the engine's own.
 #[derive(Clone, Debug, Default)]
 pub struct ClientTlsOptions {
-    /// `lean`, `real` or `foreign`.
+    /// `lean`, `real` or `openssl`.
     pub engine: EngineChoice,
     /// Versions by name.
     pub versions: Vec<String>,
@@ -51,7 +51,7 @@ pub enum EngineChoice {
     /// All the work.
     Real,
     /// OpenSSL.
-    Foreign,
+    Openssl,
 }
 
 /// By what sessions are resumed.
@@ -83,7 +83,7 @@ impl ClientTlsOptions {
         let engine = match self.engine {
             EngineChoice::Lean => Engine::Lean,
             EngineChoice::Real => Engine::Real,
-            EngineChoice::Foreign => Engine::Foreign,
+            EngineChoice::Openssl => Engine::Openssl,
         };
         let terms = ClientTlsConfig::new(engine, &offer).map_err(|why| BadChoice(why.to_string()))?;
         Ok(Security { terms, early_data: self.early_data, names: Arc::new(self.names()?), check })

@@ -1,6 +1,6 @@
 //! Where a rule's knee is, as a probability over rates and steepnesses.
 
-use crate::interval::length;
+use crate::confidence::length;
 
 /// How long a trial was, which decides how much it is believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

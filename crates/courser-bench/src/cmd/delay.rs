@@ -1,6 +1,6 @@
 //! `relay`: a round trip between a generator and a target on one machine.
 
-use courser_load::relay::Relay;
+use courser_load::delay::Relay;
 
 use crate::cli::RelayArgs;
 use crate::deliver::print;

@@ -14,7 +14,7 @@ use super::sessions;
 use crate::client::{ClientTlsSpec, Resume, Trust};
 use crate::identity::Identity;
 use crate::names;
-use crate::terms::TlsConfigError;
+use crate::server_config::TlsConfigError;
 
 /// An offer, compiled; clones share it.
 #[derive(Clone)]
@@ -30,7 +30,7 @@ pub(in crate::client) struct OpensslClientConfig {
 impl OpensslClientConfig {
     pub(in crate::client) fn new(offer: &ClientTlsSpec) -> Result<Self, TlsConfigError> {
         if offer.early_data {
-            return Err(TlsConfigError::Unable("the foreign engine has no early data: take lean or real"));
+            return Err(TlsConfigError::Unable("the openssl engine has no early data: take lean or real"));
         }
         let mut builder = SslContext::builder(SslMethod::tls_client())?;
         set_versions(&mut builder, &offer.versions)?;

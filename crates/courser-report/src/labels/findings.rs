@@ -4,7 +4,7 @@ use courser_record::Lab;
 use courser_record::lab::Cell;
 use courser_record::{Finding, Severity};
 
-use crate::words;
+use crate::labels;
 
 /// A finding, and what it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ pub fn grouped<'a>(lab: &Lab, cells: impl Iterator<Item = &'a Cell>) -> Vec<(Str
     let mut groups: Vec<(&str, &str, Vec<String>)> = Vec::new();
     for cell in cells {
         let (case, reason) =
-            (words::case(lab, &cell.case), cell.reason.as_deref().unwrap_or("no reason given"));
+            (labels::case(lab, &cell.case), cell.reason.as_deref().unwrap_or("no reason given"));
         match groups.iter_mut().find(|(target, known, _)| *target == cell.target && *known == reason) {
             Some((_, _, cases)) => cases.push(case),
             None => groups.push((&cell.target, reason, vec![case])),
@@ -87,11 +87,11 @@ pub fn grouped<'a>(lab: &Lab, cells: impl Iterator<Item = &'a Cell>) -> Vec<(Str
     let row = |(target, reason, cases): (&str, &str, Vec<String>)| {
         let is_all = lab.cases.len() > 1 && cases.len() == lab.cases.len();
         let cases = if is_all { "all cases".to_owned() } else { cases.join("; ") };
-        (format!("{}: {cases}", words::target(lab, target)), reason.to_owned())
+        (format!("{}: {cases}", labels::target(lab, target)), reason.to_owned())
     };
     groups.into_iter().map(row).collect()
 }
 
 fn name(lab: &Lab, cell: &Cell) -> String {
-    format!("{}, {}", words::target(lab, &cell.target), words::case(lab, &cell.case))
+    format!("{}, {}", labels::target(lab, &cell.target), labels::case(lab, &cell.case))
 }

@@ -7,8 +7,8 @@ use courser_session::{EpochLength, FleetKeys, PolicyHash, Ticketer, UnixSeconds}
 use courser_tls::client::{
     ClientConnection, ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine, Resume, ServerName, Trust,
 };
-#[cfg(feature = "foreign")]
-use courser_tls::client::{ForeignKey, ForeignServer, ForeignServerTerms};
+#[cfg(feature = "openssl")]
+use courser_tls::client::{OpensslKey, OpensslServer, OpensslServerConfig};
 use courser_tls::{
     Failure, HandshakePlan, Identity, ServerConnection, ServerOffer, ServerTlsConfig, SessionOffer, Sessions,
     SuiteOrder, TlsConfigError, Version,
@@ -40,8 +40,8 @@ const TLS13: u16 = 0x0304;
 /// What servers are made from.
 enum Opposite {
     Own(ServerTlsConfig, Arc<Identity>),
-    #[cfg(feature = "foreign")]
-    Foreign(ForeignServerTerms),
+    #[cfg(feature = "openssl")]
+    Openssl(OpensslServerConfig),
 }
 
 pub(super) struct InProcessPair {
@@ -56,7 +56,7 @@ impl InProcessPair {
     pub(super) fn new(library: Library, version: u16, suite: u16, key: Key) -> Result<Self, Error> {
         let (engine, opposite) = match library {
             Library::Own => (Engine::Real, own(version, suite, key)?),
-            Library::OpenSsl => (Engine::Foreign, foreign(version, suite, key)?),
+            Library::OpenSsl => (Engine::Openssl, openssl(version, suite, key)?),
         };
         let client = |resume| {
             ClientTlsConfig::new(engine, &offer(engine, version, suite, resume)).map_err(Error::Terms)
@@ -109,8 +109,8 @@ impl InProcessPair {
     fn accept(&self) -> Result<Server, Failure> {
         let (terms, identity) = match &self.opposite {
             Opposite::Own(terms, identity) => (terms, identity),
-            #[cfg(feature = "foreign")]
-            Opposite::Foreign(terms) => return ForeignServer::new(terms).map(Server::Foreign),
+            #[cfg(feature = "openssl")]
+            Opposite::Openssl(terms) => return OpensslServer::new(terms).map(Server::Openssl),
         };
         let policy = PolicyHash::builder("overheads", NAME).finish();
         let plan = HandshakePlan::new(Arc::clone(identity), policy, SessionOffer::Tickets);
@@ -140,20 +140,20 @@ fn own(version: u16, suite: u16, key: Key) -> Result<Opposite, Error> {
     Ok(Opposite::Own(terms, Arc::new(identity.map_err(Error::Key)?)))
 }
 
-#[cfg(feature = "foreign")]
-fn foreign(version: u16, suite: u16, key: Key) -> Result<Opposite, Error> {
+#[cfg(feature = "openssl")]
+fn openssl(version: u16, suite: u16, key: Key) -> Result<Opposite, Error> {
     let key = match key {
-        Key::EcdsaP256 => ForeignKey::P256,
-        Key::Rsa512 => ForeignKey::Rsa(512),
-        Key::Rsa1024 => ForeignKey::Rsa(1024),
-        Key::Rsa2048 => ForeignKey::Rsa(2048),
+        Key::EcdsaP256 => OpensslKey::P256,
+        Key::Rsa512 => OpensslKey::Rsa(512),
+        Key::Rsa1024 => OpensslKey::Rsa(1024),
+        Key::Rsa2048 => OpensslKey::Rsa(2048),
     };
-    ForeignServerTerms::new(version, suite, key).map(Opposite::Foreign).map_err(Error::Terms)
+    OpensslServerConfig::new(version, suite, key).map(Opposite::Openssl).map_err(Error::Terms)
 }
 
-#[cfg(not(feature = "foreign"))]
-fn foreign(_: u16, _: u16, _: Key) -> Result<Opposite, Error> {
-    Err(Error::Terms(TlsConfigError::Unable("this build has no OpenSSL (the feature foreign)")))
+#[cfg(not(feature = "openssl"))]
+fn openssl(_: u16, _: u16, _: Key) -> Result<Opposite, Error> {
+    Err(Error::Terms(TlsConfigError::Unable("this build has no OpenSSL (the feature openssl)")))
 }
 
 /// OpenSSL takes an ECDSA key only on a curve that was offered (RFC 8422, section 5.1).
@@ -161,7 +161,7 @@ fn offer(engine: Engine, version: u16, suite: u16, resume: Resume) -> ClientTlsS
     ClientTlsSpec {
         versions: vec![version],
         suites: vec![suite],
-        groups: if engine == Engine::Foreign { vec![GROUP, P256] } else { vec![GROUP] },
+        groups: if engine == Engine::Openssl { vec![GROUP, P256] } else { vec![GROUP] },
         resume,
         tickets_kept: TICKETS,
         trust: Trust::Nobody,

@@ -15,7 +15,7 @@ pub enum Engine {
     /// A client that does all the work and verifies everything.
     Real,
     /// The system's OpenSSL: an independent judge, and the only way to what the others no longer speak.
-    Foreign,
+    Openssl,
 }
 
 impl fmt::Display for Engine {
@@ -23,7 +23,7 @@ impl fmt::Display for Engine {
         f.write_str(match self {
             Self::Lean => "lean",
             Self::Real => "real",
-            Self::Foreign => "foreign",
+            Self::Openssl => "openssl",
         })
     }
 }

@@ -8,7 +8,7 @@ use courser_record::Lab;
 use courser_record::lab::{Case, Era, Value, WindowResult};
 
 use crate::figure;
-use crate::standing::{CellValue, Estimate, FigureSpec, Kind};
+use crate::ranking::{CellValue, Estimate, FigureSpec, Kind};
 
 pub use findings::{Concern, findings, grouped};
 pub use order::order;
@@ -199,8 +199,8 @@ pub fn origin(lab: &Lab) -> String {
 
 /// What has to be said of several records together.
 pub fn across(labs: &[Lab]) -> Vec<String> {
-    let machines = crate::standing::distinct(labs.iter().map(|lab| &lab.machine.name));
-    let versions = crate::standing::distinct(labs.iter().map(|lab| &lab.tool.version));
+    let machines = crate::ranking::distinct(labs.iter().map(|lab| &lab.machine.name));
+    let versions = crate::ranking::distinct(labs.iter().map(|lab| &lab.tool.version));
     let mut said = Vec::new();
     if machines.len() > 1 {
         said.push(format!(
@@ -219,7 +219,7 @@ pub fn across(labs: &[Lab]) -> Vec<String> {
 }
 
 /// What a ranking is of: the case, the kind of client, the lane.
-pub fn ranked(lab: &Lab, ranking: &crate::standing::Ranking) -> String {
+pub fn ranked(lab: &Lab, ranking: &crate::ranking::Ranking) -> String {
     let client = ranking.client.as_deref().filter(|client| !client.is_empty());
     let lane =
         Some(ranking.lane.as_str()).filter(|lane| !lane.is_empty()).map(|lane| format!("{lane} settings"));

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf, process::Command};
 use courser_testkit::{
     Courser, Process,
     client::{Resume, Version},
-    rival::{Rival, Running, Setting, TLS13_SUITE},
+    competitor::{Rival, Running, Setting, TLS13_SUITE},
 };
 
 use crate::options::Options;

@@ -6,8 +6,8 @@ use courser_record::Lab;
 use courser_record::lab::{CellState, Era, Measure};
 
 use super::order;
-use crate::standing::{Outcome, Ranking, rankings};
-use crate::words;
+use crate::labels;
+use crate::ranking::{Outcome, Ranking, rankings};
 
 /// A suite in plain words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,11 +64,11 @@ fn groups<'a>(lab: &Lab, rankings: &'a [Ranking]) -> Vec<Group<'a>> {
 impl Group<'_> {
     fn sentence(&self, lab: &Lab) -> String {
         let label = match self.targets.as_str() {
-            "" => format!("{} cases", words::lane(self.cases)),
-            lane => format!("{} cases, {lane} settings", words::lane(self.cases)),
+            "" => format!("{} cases", labels::lane(self.cases)),
+            lane => format!("{} cases, {lane} settings", labels::lane(self.cases)),
         };
         let text = match self.rankings.as_slice() {
-            [one] => format!("{}: {}", words::case(lab, &one.case), order(lab, one)),
+            [one] => format!("{}: {}", labels::case(lab, &one.case), order(lab, one)),
             several => self.summary(lab, several),
         };
         format!("{}: {text}", capital(&label))
@@ -88,13 +88,13 @@ impl Group<'_> {
         first.sort_by_key(|(_, won)| std::cmp::Reverse(won.len()));
         let all = rankings.len();
         let mut parts: Vec<String> =
-            first.iter().map(|(target, won)| ahead(words::target(lab, target), won, all)).collect();
+            first.iter().map(|(target, won)| ahead(labels::target(lab, target), won, all)).collect();
         parts.extend(levelled(&level, all));
         if !untold.is_empty() {
             parts.push(format!(
                 "nothing can be told in {} of {all} ({})",
                 untold.len(),
-                words::list(&untold)
+                labels::list(&untold)
             ));
         }
         format!("{}.", parts.join("; "))
@@ -158,8 +158,8 @@ fn ends(values: &[f64]) -> (f64, f64) {
 
 fn ranked_case(lab: &Lab, ranking: &Ranking) -> String {
     match ranking.client.as_deref() {
-        Some(client) if !client.is_empty() => format!("{}, {client}", words::case(lab, &ranking.case)),
-        _ => words::case(lab, &ranking.case),
+        Some(client) if !client.is_empty() => format!("{}, {client}", labels::case(lab, &ranking.case)),
+        _ => labels::case(lab, &ranking.case),
     }
 }
 
@@ -180,7 +180,7 @@ fn cautions(lab: &Lab, rankings: &[Ranking]) -> Vec<String> {
     }
     let withheld = rankings.iter().filter(|ranking| ranking.basis.instead_of_rate.is_some()).count();
     if withheld > 0 {
-        let all = words::counted(rankings.len(), "comparison");
+        let all = labels::counted(rankings.len(), "comparison");
         said.push(format!(
             "Rates are withheld in {withheld} of {all}: those go by processor time per connection."
         ));
@@ -198,7 +198,7 @@ fn cautions(lab: &Lab, rankings: &[Ranking]) -> Vec<String> {
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
     if !told.is_empty() {
-        said.push(format!("Of {}: {}.", words::counted(lab.cells.len(), "cell"), told.join(", ")));
+        said.push(format!("Of {}: {}.", labels::counted(lab.cells.len(), "cell"), told.join(", ")));
     }
     said
 }

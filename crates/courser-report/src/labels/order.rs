@@ -3,15 +3,15 @@
 use courser_record::Lab;
 use courser_record::lab::Value;
 
-use crate::standing::{Outcome, Pair, Ranking};
-use crate::{figure, words};
+use crate::ranking::{Outcome, Pair, Ranking};
+use crate::{figure, labels};
 
 /// `courser is ahead of haproxy by a factor of 1.80 (1.60 to 2.00); no difference seen between …`, and what it goes by.
 pub fn order(lab: &Lab, ranking: &Ranking) -> String {
     let steps: Vec<String> = neighbours(ranking).map(|pair| step(lab, pair)).collect();
     match (steps.is_empty(), ranking.places.first()) {
         (false, _) => format!("{}.{}", steps.join("; "), basis(ranking)),
-        (true, Some(only)) => format!("only {} has a figure.", words::target(lab, &only.target)),
+        (true, Some(only)) => format!("only {} has a figure.", labels::target(lab, &only.target)),
         (true, None) => "nothing to compare.".to_owned(),
     }
 }
@@ -22,7 +22,7 @@ fn neighbours(ranking: &Ranking) -> impl Iterator<Item = &Pair> {
 }
 
 fn step(lab: &Lab, pair: &Pair) -> String {
-    let (ahead, behind) = (words::target(lab, &pair.ahead), words::target(lab, &pair.behind));
+    let (ahead, behind) = (labels::target(lab, &pair.ahead), labels::target(lab, &pair.behind));
     match pair.outcome {
         Outcome::Ahead { .. } => format!("{ahead} is ahead of {behind} {}", by(pair.outcome)),
         Outcome::NotSeen { smallest_visible } => format!(
@@ -32,7 +32,7 @@ fn step(lab: &Lab, pair: &Pair) -> String {
         Outcome::TooFew { rounds } => {
             format!(
                 "nothing can be told between {ahead} and {behind} from {}",
-                words::counted(rounds, "round")
+                labels::counted(rounds, "round")
             )
         }
     }
@@ -78,6 +78,6 @@ fn basis(ranking: &Ranking) -> String {
         (None, Value::MaxTpsAvg100ms) => {
             " By the highest rate with an average response below 100 ms.".to_owned()
         }
-        (None, value) => format!(" By {}.", words::value(value)),
+        (None, value) => format!(" By {}.", labels::value(value)),
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct HeaderSent {
 }
 
 /// Puts the header in front of the plaintext.
-pub(crate) fn announce(mut connected: Connected) -> Result<HeaderSent, Box<EarlyClose>> {
+pub(crate) fn send_proxy_header(mut connected: Connected) -> Result<HeaderSent, Box<EarlyClose>> {
     let secured = &mut connected.secured;
     let plaintext = std::mem::take(&mut secured.plaintext);
     let header = match secured.host.announce {
@@ -34,7 +34,7 @@ pub(crate) fn announce(mut connected: Connected) -> Result<HeaderSent, Box<Early
             Err(unwritable) => {
                 return Err(connected
                     .secured
-                    .farewell(Close::with(CloseReason::Internal, unwritable.to_string())));
+                    .final_bytes(Close::with(CloseReason::Internal, unwritable.to_string())));
             }
         },
     };

@@ -3,9 +3,9 @@
 use courser_testkit::{
     Folder, KeyType, Leaf, OriginServer, TestCa,
     client::{Client, Resume, Version},
+    competitor::{Rival, Running, Setting},
     load::{Load, Until, Workload, hold},
     require,
-    rival::{Rival, Running, Setting},
 };
 use rustls::{CipherSuite, NamedGroup, ProtocolVersion};
 

@@ -1,6 +1,6 @@
 //! A figure and how sure it is.
 
-use courser_stats::interval;
+use courser_stats::confidence;
 
 use super::blocks::Read;
 
@@ -71,7 +71,7 @@ fn spread(values: &[f64], seed: u64) -> Option<Spread> {
         high: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
         is_interval: false,
     };
-    match interval::median(values, seed) {
+    match confidence::median(values, seed) {
         Some(found) => Some(Spread { low: found.low, high: found.high, is_interval: true }),
         None => (values.len() > 1).then(range),
     }

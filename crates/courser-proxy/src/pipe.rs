@@ -16,11 +16,11 @@ use courser_net::Then;
 use courser_telemetry::{Close, CloseReason};
 use courser_tls::{Failure, FailureKind, ServerConnection, State};
 
-use crate::announce::HeaderSent;
 use crate::backend::Connected;
 use crate::buffers::{BUFFER_BYTES, Inbox, Outbox};
 use crate::connection::Client;
 use crate::handshake::Secured;
+use crate::proxy_header::HeaderSent;
 use crate::request::Request;
 use crate::settings::VirtualHost;
 use limits::Wait;
