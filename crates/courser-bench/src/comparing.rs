@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use courser_load::allowed_cpus;
+use courser_machine::allowed_cpus;
 use courser_record::lab::{CellState, WindowResult};
 use courser_record::{Finding, Severity};
 use courser_stats::compare::{Arm, Comparison, Plan, Verdict, order};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use courser_load::plan::{Model, Plan, Workload};
-use courser_load::usage::{Held, UsageSample};
+use courser_machine::usage::{Held, UsageSample};
 use serde_json::{Value, json};
 
 use crate::cli::{CalibrateArgs, Cli, Command as Verb, CommonArgs};
@@ -112,7 +112,7 @@ impl Drop for Bench {
 
 impl Bench {
     fn start(args: &CalibrateArgs) -> Result<Self, Failure> {
-        let cpus = courser_load::allowed_cpus();
+        let cpus = courser_machine::allowed_cpus();
         let cpus = (cpus.len() > 1).then(|| (cpus[0], cpus[1]));
         let program = std::env::current_exe().map_err(|why| Failure::system("finding this program", why))?;
         let mut command = Command::new(program);

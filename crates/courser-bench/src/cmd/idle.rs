@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use courser_load::plan::{Model, Phases, Plan, Workload};
 use courser_load::run::Outcome;
-use courser_load::usage::{Held, UsageSample};
+use courser_machine::usage::{Held, UsageSample};
 use courser_record::{Finding, IdleMemory, LoadKind, Run, Severity};
 
 use crate::cli::{CommonArgs, IdleArgs};

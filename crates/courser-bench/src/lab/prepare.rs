@@ -5,7 +5,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use courser_load::allowed_cpus;
+use courser_machine::allowed_cpus;
 use courser_record::lab::{CellState, Profile, TargetNotes, Verified};
 use courser_record::{Finding, Severity};
 
@@ -589,7 +589,7 @@ fn note(state: &mut State, notes: TargetNotes) {
 
 /// Why a case has more connections than this process may have open.
 fn descriptors(spec: &CaseSpec) -> Option<String> {
-    let limit = courser_load::machine::Machine::read().open_files;
+    let limit = courser_machine::machine::Machine::read().open_files;
     let needed = spec.clients * DESCRIPTORS + 200;
     (needed > limit).then(|| {
         format!(
