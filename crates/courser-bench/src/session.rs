@@ -41,7 +41,7 @@ impl<'a> Session<'a> {
         {
             let group = negotiated.group_name().unwrap_or_default();
             let scheme = negotiated.scheme_name().unwrap_or_default();
-            tell!("{url}: {} {} {group} {scheme}", negotiated.version_name(), negotiated.suite_name());
+            notice!("{url}: {} {} {group} {scheme}", negotiated.version_name(), negotiated.suite_name());
         }
         Ok(Self {
             url,

@@ -44,14 +44,14 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<Ended, Failure> {
     let bench = Bench::start(args)?;
     let steps = CASES.len() + 2;
     // First, while the process holds nothing from other runs.
-    tell!("1/{steps}: memory");
+    notice!("1/{steps}: memory");
     let memory = bench.memory()?;
     let mut rows = Vec::new();
     for (number, (name, flags, reuse)) in CASES.iter().enumerate() {
-        tell!("{}/{steps}: {name}", number + 2);
+        notice!("{}/{steps}: {name}", number + 2);
         rows.push(bench.handshakes(name, flags, *reuse)?);
     }
-    tell!("{steps}/{steps}: schedule");
+    notice!("{steps}/{steps}: schedule");
     let schedule = bench.schedule()?;
     if args.json {
         print(&format!("{:#}\n", document(&rows, &schedule, &memory)));

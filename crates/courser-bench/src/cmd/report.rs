@@ -40,7 +40,7 @@ fn read(path: &Path) -> Result<Lab, Failure> {
 fn save(path: Option<&Path>, text: impl FnOnce() -> String) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
     write::write_text(path, &text()).map_err(|why| Failure::System(why.to_string()))?;
-    tell!("{}", path.display());
+    notice!("{}", path.display());
     Ok(())
 }
 

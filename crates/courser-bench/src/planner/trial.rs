@@ -94,7 +94,7 @@ impl Trial<'_> {
 
     fn tell(&self, line: &str) {
         if !self.quiet {
-            tell!("{line}");
+            notice!("{line}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! One connection through the relay: two directions, each a reader that stamps what comes with the time it is due, and
+//! One connection through the proxy: two directions, each a reader that stamps what comes with the time it is due, and
 //! a writer that waits for it.
 
 use std::future::poll_fn;
