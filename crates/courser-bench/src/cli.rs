@@ -19,7 +19,7 @@ pub(crate) use report::ReportArgs;
 pub(crate) use target::{StartArgs, SuperviseArgs, TargetsArgs};
 
 use crate::units::{cpu_list, duration, share, size};
-use crate::url::Url;
+use courser_load::url::Url;
 
 /// Exit codes, for `--help`; `exit.rs` gives them.
 const EXIT_CODES: &str = "\

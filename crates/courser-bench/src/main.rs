@@ -15,7 +15,6 @@ macro_rules! notice {
 mod cli;
 mod exit;
 mod units;
-mod url;
 
 mod cmd;
 

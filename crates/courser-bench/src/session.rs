@@ -12,8 +12,8 @@ use crate::findings::{self, Evidence};
 use crate::measure::{self, Interrupt};
 use crate::reading::{Reader, Reading, Watched};
 use crate::to_record;
-use crate::url::Url;
 use crate::watch::Watch;
+use courser_load::url::Url;
 
 /// A target that has been reached, and everything that runs on it need.
 pub(crate) struct Session<'a> {

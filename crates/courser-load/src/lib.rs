@@ -11,6 +11,7 @@ pub mod inspect;
 pub mod plan;
 pub mod schedule;
 pub mod tls_options;
+pub mod url;
 
 pub mod run;
 mod worker;

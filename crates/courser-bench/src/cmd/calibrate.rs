@@ -16,8 +16,8 @@ use crate::findings::share;
 use crate::measure::{self, Interrupt};
 use crate::reading::Reader;
 use crate::setup::{self, Intent};
-use crate::url::Url;
 use crate::watch::Watch;
+use courser_load::url::Url;
 
 /// Connections at a time in a closed loop: enough that the server always has one to work on.
 const CLIENTS: u64 = 8;

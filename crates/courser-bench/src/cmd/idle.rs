@@ -13,7 +13,7 @@ use crate::experiment::Asked;
 use crate::reading::{Reader, Reading};
 use crate::session::Session;
 use crate::setup::{self, Intent};
-use crate::url::Scheme;
+use courser_load::url::Scheme;
 
 pub(crate) fn idle(args: &IdleArgs) -> Result<Ended, Failure> {
     let plan = plan(args)?;

@@ -12,7 +12,7 @@ use crate::cli::{Cli, Command, CommonArgs};
 use crate::exit::Failure;
 use crate::setup::{self, Intent};
 use crate::suite::{CaseSpec, Requests, Resume, Transport};
-use crate::url::Url;
+use courser_load::url::Url;
 
 /// The name that clients ask for, and that certificates are for.
 pub(crate) const SERVER_NAME: &str = "localhost";

@@ -23,8 +23,8 @@ use crate::suite::{Backend, CaseSpec, Requests, Resume, Transport, clients};
 use crate::target::{
     self, Certificate, Definition, Fleet, KeyKind, NotStarted, Preset, Running, Sent, TargetSpec, Tls,
 };
-use crate::url::Url;
 use crate::verify::verify;
+use courser_load::url::Url;
 
 /// Sessions that a cache holds, where it is on.
 const SESSION_CACHE: u32 = 20_000;
