@@ -4,6 +4,7 @@ mod around;
 mod lab;
 mod plan;
 mod report;
+mod spec;
 mod target;
 
 use std::net::{IpAddr, SocketAddr};

@@ -11,33 +11,27 @@ use courser_load::tally::{Negotiated, Tally};
 use courser_record::lab::Verified;
 use courser_record::{Finding, Severity};
 
-use crate::lab::command::Prepared;
 use crate::suite::{CaseSpec, Transport};
 
 /// Makes one session of two connections (one, where sessions are not to come back).
 ///
 /// # Errors
 /// What is not as it was asked, in a sentence.
-pub(crate) fn verify(prepared: &Prepared, spec: &CaseSpec) -> Result<(Verified, Vec<Finding>), String> {
-    let (verified, findings) = within(MOMENT, prepared, spec)?;
+pub(crate) fn verify(plan: &Plan, spec: &CaseSpec) -> Result<(Verified, Vec<Finding>), String> {
+    let (verified, findings) = within(MOMENT, plan, spec)?;
     if findings.is_empty() {
         return Ok((verified, findings));
     }
     // On a busy machine the second connection may have begun too late to count.
-    within(LONG_MOMENT, prepared, spec)
+    within(LONG_MOMENT, plan, spec)
 }
 
 /// How long a session has for its second connection to begin.
 const MOMENT: Duration = Duration::from_millis(249);
 const LONG_MOMENT: Duration = Duration::from_millis(1999);
 
-fn within(
-    moment: Duration,
-    prepared: &Prepared,
-    spec: &CaseSpec,
-) -> Result<(Verified, Vec<Finding>), String> {
-    let run = Run::start(exchange(&prepared.plan, moment), None, || ())
-        .map_err(|why| format!("a thread: {why}"))?;
+fn within(moment: Duration, plan: &Plan, spec: &CaseSpec) -> Result<(Verified, Vec<Finding>), String> {
+    let run = Run::start(exchange(plan, moment), None, || ()).map_err(|why| format!("a thread: {why}"))?;
     let outcome = run.finish().map_err(|why| format!("the exchange: {why}"))?;
     let tally =
         outcome.windows.first().map(|counted| &counted.tally).ok_or("the exchange did not take place")?;
@@ -66,10 +60,10 @@ fn within(
         group: full.group_name(),
         scheme: full.scheme_name(),
         key: (spec.keys.len() == 1).then(|| spec.keys[0].clone()),
-        again: (prepared.reuse != 1).then(|| told(again)),
+        again: (spec.reuse != 1).then(|| told(again)),
         body_bytes,
     };
-    let refused = prepared.reuse != 1 && again.is_none();
+    let refused = spec.reuse != 1 && again.is_none();
     Ok((verified, if refused { vec![not_resumed(spec)] } else { Vec::new() }))
 }
 

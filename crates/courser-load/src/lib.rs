@@ -10,6 +10,7 @@ pub mod inspect;
 
 pub mod plan;
 pub mod schedule;
+pub mod spec;
 pub mod tls_options;
 pub mod url;
 

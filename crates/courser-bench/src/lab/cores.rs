@@ -82,11 +82,6 @@ impl CoreMap {
     }
 }
 
-/// A list of cores as flags take it.
-pub(crate) fn list(cpus: &[usize]) -> String {
-    cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

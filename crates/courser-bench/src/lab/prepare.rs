@@ -5,26 +5,28 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use courser_load::spec::{Load, LoadSpec};
+use courser_load::url::Url;
 use courser_machine::allowed_cpus;
 use courser_record::lab::{CellState, Profile, TargetNotes, Verified};
 use courser_record::{Finding, Severity};
 
 use super::block::BlockRun;
-use super::command::{self, Load, TargetAddress};
+use super::command::{self, TargetAddress};
 use super::cores::{ByHand, CoreMap};
 use super::scratch::Scratch;
 use super::state::State;
 use crate::cli::BenchArgs;
 use crate::exit::Failure;
+use crate::files;
 use crate::limit::{Limits, Needs};
 use crate::measure::Interrupt;
 use crate::profile::Sampling;
-use crate::suite::{Backend, CaseSpec, Requests, Resume, Transport, clients};
+use crate::suite::{Backend, CaseSpec, ClientKind, Requests, Resume, Transport, clients};
 use crate::target::{
     self, Certificate, Definition, Fleet, KeyKind, NotStarted, Preset, Running, Sent, TargetSpec, Tls,
 };
 use crate::verify::verify;
-use courser_load::url::Url;
 
 /// Sessions that a cache holds, where it is on.
 const SESSION_CACHE: u32 = 20_000;
@@ -230,30 +232,26 @@ impl<'a> Bench<'a> {
             Some(url) => self.external(spec, target, url, map, state),
             None => self.start(spec, map, wanted, target, state)?,
         };
-        let arguments = command::arguments(
-            spec,
-            &ready.whom,
-            &Load::Closed(spec.clients),
-            spec.length,
-            map,
-            self.args.seed,
-            &[],
-        );
-        self.say_asked(spec, &arguments, state);
-        let kinds = match spec.keys.len() {
-            1 => vec![("", Vec::new())],
-            _ => clients(spec),
-        };
-        for (kind, client) in kinds {
-            let arguments: Vec<String> = arguments.iter().cloned().chain(client).collect();
-            let prepared =
-                command::prepare(&arguments).map_err(|why| NotStarted::Failed(why.told().to_owned()))?;
-            let outcome = verify(&prepared, spec);
+        let failed = |why: Failure| NotStarted::Failed(why.told().to_owned());
+        let load = Load::Closed(spec.clients);
+        let load =
+            command::spec(spec, &ready.whom, load, spec.length, map, self.args.seed).map_err(failed)?;
+        self.say_asked(spec, &load, state);
+        let kinds = if spec.keys.len() == 1 { vec![ClientKind::default()] } else { clients(spec).to_vec() };
+        for kind in kinds {
+            let mut load = load.clone();
+            kind.apply(&mut load);
+            let plan = load.plan(files::READ).map_err(|why| failed(why.into()))?;
+            let outcome = verify(&plan, spec);
             // A target that died says more than the connection that it cut.
             if let Some(why) = ready.ended() {
                 return Err(NotStarted::Failed(format!("it ended at its first connection: {why}")));
             }
-            let of = if kind.is_empty() { String::new() } else { format!("to a client that {kind}, ") };
+            let of = if kind.name.is_empty() {
+                String::new()
+            } else {
+                format!("to a client that {}, ", kind.name)
+            };
             let (verified, findings) = outcome
                 .map_err(|why| NotStarted::Failed(format!("it does not do what was asked: {of}{why}")))?;
             self.limit(spec, &verified, state);
@@ -453,11 +451,11 @@ impl<'a> Bench<'a> {
     }
 
     /// What was asked of all targets, from the first of them.
-    fn say_asked(&self, spec: &CaseSpec, arguments: &[String], state: &mut State) {
+    fn say_asked(&self, spec: &CaseSpec, load: &LoadSpec, state: &mut State) {
         if let Some(case) =
             state.lab.cases.iter_mut().find(|case| case.id == spec.id && case.asked.is_empty())
         {
-            case.asked = asked(spec, Some(arguments));
+            case.asked = asked(spec, Some(load));
         }
     }
 
@@ -600,7 +598,7 @@ fn descriptors(spec: &CaseSpec) -> Option<String> {
 }
 
 /// What is asked of every target, in words and as a command.
-fn asked(spec: &CaseSpec, arguments: Option<&[String]>) -> Vec<String> {
+fn asked(spec: &CaseSpec, load: Option<&LoadSpec>) -> Vec<String> {
     let mut asked = vec![spec.title.clone()];
     asked.push(format!("backlog {BACKLOG}, {} worker(s), logging off", spec.cores));
     if spec.hosts > 1 {
@@ -616,6 +614,6 @@ fn asked(spec: &CaseSpec, arguments: Option<&[String]>) -> Vec<String> {
             (true, Resume::Id) => format!("a session cache of {SESSION_CACHE}, no tickets"),
         });
     }
-    asked.extend(arguments.map(command::line));
+    asked.extend(load.map(command::line));
     asked
 }

@@ -70,6 +70,14 @@ fn wire_session_and_stats_have_no_clock_no_socket_and_no_runtime() {
 }
 
 #[test]
+fn the_load_engine_reads_no_file() {
+    let files = sources(&root().join("crates/courser-load/src"));
+    let found = files_that_say(&files, &["fs", "File", "OpenOptions"]);
+    assert!(found.is_empty(), "{found:#?}");
+    assert!(!files_that_say(&sources(&root().join("crates/courser-machine/src")), &["fs"]).is_empty());
+}
+
+#[test]
 fn the_codemap_names_every_file() {
     let named = codemap(&page());
     let crates = children(&root().join("crates"));
