@@ -12,15 +12,15 @@ use courser_tls::HandshakeInfo;
 pub struct Counters {
     full: AtomicU64,
     by_id: AtomicU64,
-    by_id_from_elsewhere: AtomicU64,
+    by_remote_id: AtomicU64,
     by_ticket: AtomicU64,
     by_psk: AtomicU64,
     misses: [AtomicU64; ResumptionFailure::ALL.len()],
     /// Sessions that were looked for elsewhere, and where they were found.
-    pub(crate) asked: AtomicU64,
+    pub(crate) lookups_started: AtomicU64,
     pub(crate) found_in_fleet: AtomicU64,
     pub(crate) found_in_store: AtomicU64,
-    pub(crate) not_asked: AtomicU64,
+    pub(crate) lookups_suppressed: AtomicU64,
 }
 
 /// Counts since the start, of one worker or several.
@@ -31,7 +31,7 @@ pub struct Counts {
     /// Resumed by a session ID that was made on this host.
     pub by_id: u64,
     /// Resumed by a session ID that was made on another host.
-    pub by_id_from_elsewhere: u64,
+    pub by_remote_id: u64,
     /// Resumed by a TLS 1.2 ticket.
     pub by_ticket: u64,
     /// Resumed by a TLS 1.3 pre-shared key.
@@ -39,14 +39,14 @@ pub struct Counts {
     /// Offered and not resumed, by reason in the order of [`Miss::ALL`].
     pub misses: [u64; ResumptionFailure::ALL.len()],
     /// Sessions that other hosts or a store were asked for.
-    pub asked: u64,
+    pub lookups_started: u64,
     /// Of these, what another host had.
     pub found_in_fleet: u64,
     /// Of these, what the store had.
     pub found_in_store: u64,
     /// Sessions that nobody was asked for, because the client's source has used up its budget, or too many are being
     /// asked for already.
-    pub not_asked: u64,
+    pub lookups_suppressed: u64,
 }
 
 impl Counters {
@@ -57,7 +57,7 @@ impl Counters {
         }
         count(match by {
             Resumption::Full => &self.full,
-            Resumption::SessionId if is_from_elsewhere(facts) => &self.by_id_from_elsewhere,
+            Resumption::SessionId if is_from_elsewhere(facts) => &self.by_remote_id,
             Resumption::SessionId => &self.by_id,
             Resumption::Ticket => &self.by_ticket,
             Resumption::Psk => &self.by_psk,
@@ -71,14 +71,14 @@ impl Counters {
         Counts {
             full: read(&self.full),
             by_id: read(&self.by_id),
-            by_id_from_elsewhere: read(&self.by_id_from_elsewhere),
+            by_remote_id: read(&self.by_remote_id),
             by_ticket: read(&self.by_ticket),
             by_psk: read(&self.by_psk),
             misses: std::array::from_fn(|reason| read(&self.misses[reason])),
-            asked: read(&self.asked),
+            lookups_started: read(&self.lookups_started),
             found_in_fleet: read(&self.found_in_fleet),
             found_in_store: read(&self.found_in_store),
-            not_asked: read(&self.not_asked),
+            lookups_suppressed: read(&self.lookups_suppressed),
         }
     }
 }
@@ -97,20 +97,20 @@ impl Counts {
     pub fn add(&mut self, other: &Self) {
         self.full += other.full;
         self.by_id += other.by_id;
-        self.by_id_from_elsewhere += other.by_id_from_elsewhere;
+        self.by_remote_id += other.by_remote_id;
         self.by_ticket += other.by_ticket;
         self.by_psk += other.by_psk;
         self.misses.iter_mut().zip(other.misses).for_each(|(sum, misses)| *sum += misses);
-        self.asked += other.asked;
+        self.lookups_started += other.lookups_started;
         self.found_in_fleet += other.found_in_fleet;
         self.found_in_store += other.found_in_store;
-        self.not_asked += other.not_asked;
+        self.lookups_suppressed += other.lookups_suppressed;
     }
 
     /// All finished handshakes.
     #[must_use]
     pub fn handshakes(&self) -> u64 {
-        self.full + self.by_id + self.by_id_from_elsewhere + self.by_ticket + self.by_psk
+        self.full + self.by_id + self.by_remote_id + self.by_ticket + self.by_psk
     }
 
     /// How often a session was not resumed for this reason.

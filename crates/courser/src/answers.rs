@@ -66,23 +66,23 @@ impl StatusSource {
         let mut counts = Counts::default();
         self.counters.iter().for_each(|worker| counts.add(&worker.read()));
         let by = [
-            ("session_id", counts.by_id + counts.by_id_from_elsewhere),
+            ("session_id", counts.by_id + counts.by_remote_id),
             ("ticket", counts.by_ticket),
             ("psk", counts.by_psk),
         ];
         let misses = ResumptionFailure::ALL.map(|miss| (miss.name(), counts.missed(miss)));
         let asked = [
-            ("asked", counts.asked),
+            ("started", counts.lookups_started),
             ("found_in_fleet", counts.found_in_fleet),
             ("found_in_store", counts.found_in_store),
-            ("not_asked", counts.not_asked),
+            ("suppressed", counts.lookups_suppressed),
         ];
         status::Handshakes {
             full: counts.full,
             resumed: named(by),
-            from_other_hosts: counts.by_id_from_elsewhere,
-            misses: named(misses.into_iter().filter(|(_, count)| *count > 0)),
-            looked_up: named(asked),
+            remote_sessions: counts.by_remote_id,
+            not_resumed: named(misses.into_iter().filter(|(_, count)| *count > 0)),
+            remote_lookups: named(asked),
         }
     }
 
@@ -172,35 +172,35 @@ fn messages(fleet: &FleetStatus) -> Option<status::Messages> {
             ("messages", sent.messages),
             ("bytes", sent.bytes),
             ("sessions", sent.pushed),
-            ("too_large", sent.too_large),
-            ("left_out", sent.left_out + fleet.left_out),
-            ("no_room", unsent.no_room),
+            ("session_too_large", sent.session_too_large),
+            ("dropped", sent.dropped + fleet.dropped),
+            ("send_buffer_full", unsent.send_buffer_full),
             ("unreachable", unsent.unreachable),
-            ("too_long", unsent.too_long),
+            ("datagram_too_large", unsent.datagram_too_large),
             ("failed", unsent.other),
         ]),
         received: named([
             ("messages", received.accepted),
             ("bytes", received.bytes),
             ("sessions", received.taken),
-            ("known", received.known),
-            ("buried", received.buried),
-            ("not_alive", received.not_alive),
+            ("duplicate", received.duplicate),
+            ("tombstoned", received.tombstoned),
+            ("not_valid", received.not_valid),
             ("too_large", received.too_large),
             ("deleted", received.deleted),
             ("errors", fleet.receive_errors),
         ]),
         refused: refused.map(|refusal| (refusal.name().to_owned(), refused_for(member, refusal))).collect(),
         pulls: named([
-            ("wanted", pulls.wanted),
-            ("asked", pulls.asked),
+            ("requested", pulls.requested),
+            ("sent", pulls.sent),
             ("found", pulls.found),
-            ("nobody", pulls.nobody),
-            ("known_missing", pulls.known_missing),
-            ("not_asked", pulls.not_asked),
+            ("not_found", pulls.not_found),
+            ("negative_cached", pulls.negative_cached),
+            ("not_sent", pulls.not_sent),
         ]),
-        warm_up: member.warm_up.name().to_owned(),
-        warmed_up: member.warmed_up,
+        state_transfer: member.state_transfer.name().to_owned(),
+        transferred: member.transferred,
     })
 }
 
@@ -213,8 +213,8 @@ fn peer(peer: &PeerStatus) -> status::Peer {
     status::Peer {
         name: peer.label(),
         address: peer.address.to_string(),
-        known_s: peer.heard_at.0.saturating_sub(peer.known_since.0) / 1000,
-        silent_ms: peer.silent_ms,
+        first_seen_s: peer.last_seen.0.saturating_sub(peer.first_seen.0) / 1000,
+        last_seen_ms: peer.last_seen_ms,
         is_silent: peer.is_silent,
         epoch: peer.epoch,
         sessions: peer.entries,
@@ -230,7 +230,7 @@ fn store(sharing: &Sharing) -> Option<status::Store> {
     let counts = store.counters.counts();
     Some(status::Store {
         url: store.target.url().to_string(),
-        is_left_alone: counts.get("open_now") > 0,
+        breaker_open: counts.get("breaker_open_now") > 0,
         counts: named(counts.values()),
     })
 }

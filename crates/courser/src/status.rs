@@ -55,12 +55,12 @@ pub(crate) struct Handshakes {
     pub(crate) full: u64,
     /// By `session_id`, `ticket`, `psk`.
     pub(crate) resumed: BTreeMap<String, u64>,
-    /// Those by session ID whose session another host made.
-    pub(crate) from_other_hosts: u64,
-    /// Full ones of clients that offered a session, by reason.
-    pub(crate) misses: BTreeMap<String, u64>,
-    /// Sessions by ID that this host had not got: whether others were asked, and had them.
-    pub(crate) looked_up: BTreeMap<String, u64>,
+    /// Of those resumed by session ID, how many had a session that another host made.
+    pub(crate) remote_sessions: u64,
+    /// Full handshakes of clients that offered a session, by [`courser_session::ResumptionFailure`].
+    pub(crate) not_resumed: BTreeMap<String, u64>,
+    /// Look-ups of session IDs that are not in this host's cache.
+    pub(crate) remote_lookups: BTreeMap<String, u64>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -71,8 +71,8 @@ pub(crate) struct Messages {
     /// Datagrams by reason; reasons without any are left out.
     pub(crate) refused: BTreeMap<String, Refused>,
     pub(crate) pulls: BTreeMap<String, u64>,
-    pub(crate) warm_up: String,
-    pub(crate) warmed_up: u64,
+    pub(crate) state_transfer: String,
+    pub(crate) transferred: u64,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -85,10 +85,10 @@ pub(crate) struct Refused {
 pub(crate) struct Peer {
     pub(crate) name: String,
     pub(crate) address: String,
-    /// Seconds since it was first heard.
-    pub(crate) known_s: u64,
-    /// Milliseconds since it was last heard.
-    pub(crate) silent_ms: u64,
+    /// Seconds between its first message and its last.
+    pub(crate) first_seen_s: u64,
+    /// Milliseconds since its last message.
+    pub(crate) last_seen_ms: u64,
     pub(crate) is_silent: bool,
     pub(crate) epoch: u64,
     pub(crate) sessions: u64,
@@ -102,13 +102,13 @@ pub(crate) struct Peer {
 pub(crate) struct Store {
     /// Without a password.
     pub(crate) url: String,
-    /// Whether it is left alone for the moment.
-    pub(crate) is_left_alone: bool,
+    /// Whether the breaker of a worker is open, so that this worker sends the store nothing.
+    pub(crate) breaker_open: bool,
     pub(crate) counts: BTreeMap<String, u64>,
 }
 
 /// Refusals that every fleet has: multicast gives a host its own messages back, and a host that starts is challenged.
-const ORDINARY: [&str; 2] = ["own_echo", "unproven"];
+const ORDINARY: [&str; 2] = ["own_echo", "unverified_peer"];
 
 /// An answer that is none.
 #[derive(Deserialize)]
@@ -137,8 +137,8 @@ pub(crate) fn table(line: &str) -> Result<String, String> {
         None => row(&mut text, "messages", "none (`--fleet-listen` shares sessions by ID with other hosts)"),
     }
     if let Some(store) = &status.store {
-        let state = match (store.is_left_alone, store.counts.get("connected")) {
-            (true, _) => "left alone after failures",
+        let state = match (store.breaker_open, store.counts.get("connected")) {
+            (true, _) => "not used after failures (its breaker is open)",
             (false, None | Some(0)) => "not connected yet",
             _ => "in use",
         };
@@ -165,7 +165,7 @@ fn read<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, String> {
 }
 
 fn row(text: &mut String, label: &str, value: &str) {
-    let _ = writeln!(text, "  {label:<13}{value}");
+    let _ = writeln!(text, "  {label:<16}{value}");
 }
 
 fn keys(text: &mut String, keys: &[Key]) {
@@ -188,21 +188,21 @@ fn keys(text: &mut String, keys: &[Key]) {
 fn handshakes(text: &mut String, handshakes: &Handshakes) {
     let resumed: u64 = handshakes.resumed.values().sum();
     let mut by = counts(&handshakes.resumed);
-    if handshakes.from_other_hosts > 0 {
-        let _ = write!(by, "; of those by session ID {} made on other hosts", handshakes.from_other_hosts);
+    if handshakes.remote_sessions > 0 {
+        let _ = write!(by, "; of those by session ID {} made on other hosts", handshakes.remote_sessions);
     }
     row(text, "handshakes", &format!("{} full, {resumed} resumed ({by})", handshakes.full));
-    if !handshakes.misses.is_empty() {
-        row(text, "not resumed", &counts(&handshakes.misses));
+    if !handshakes.not_resumed.is_empty() {
+        row(text, "not resumed", &counts(&handshakes.not_resumed));
     }
-    row(text, "looked up", &counts(&handshakes.looked_up));
+    row(text, "remote lookups", &counts(&handshakes.remote_lookups));
 }
 
 fn exchanged(text: &mut String, messages: &Messages) {
     row(text, "sent", &counts(&messages.sent));
     row(text, "received", &counts(&messages.received));
     row(text, "pulls", &counts(&messages.pulls));
-    row(text, "warm-up", &format!("{}, {} sessions", messages.warm_up, messages.warmed_up));
+    row(text, "state transfer", &format!("{}, {} sessions", messages.state_transfer, messages.transferred));
     for (reason, refused) in
         messages.refused.iter().filter(|(reason, _)| !ORDINARY.contains(&reason.as_str()))
     {
@@ -214,17 +214,17 @@ fn exchanged(text: &mut String, messages: &Messages) {
 
 fn peers(text: &mut String, peers: &[Peer]) {
     if peers.is_empty() {
-        row(text, "peers", "none heard");
+        row(text, "peers", "none");
         return;
     }
-    let heading = ["peer", "address", "known", "heard", "epoch", "sessions", "clock", "lag", "lost"];
+    let heading = ["peer", "address", "first seen", "last seen", "epoch", "sessions", "clock", "lag", "lost"];
     let mut rows = vec![heading.map(str::to_owned)];
     rows.extend(peers.iter().map(|peer| {
         [
             peer.name.clone(),
             peer.address.clone(),
-            span(peer.known_s),
-            format!("{} ago{}", millis(peer.silent_ms), if peer.is_silent { ", SILENT" } else { "" }),
+            span(peer.first_seen_s),
+            format!("{} ago{}", millis(peer.last_seen_ms), if peer.is_silent { ", SILENT" } else { "" }),
             peer.epoch.to_string(),
             peer.sessions.to_string(),
             clock(peer),
@@ -283,8 +283,8 @@ mod tests {
         let peer = Peer {
             name: "edge-2".into(),
             address: "10.0.0.2:8888".into(),
-            known_s: 7_260,
-            silent_ms: 400,
+            first_seen_s: 7_260,
+            last_seen_ms: 400,
             is_silent: false,
             epoch: 17,
             sessions: 42,
@@ -312,9 +312,9 @@ mod tests {
             handshakes: Handshakes {
                 full: 10,
                 resumed: BTreeMap::from([("ticket".to_owned(), 5), ("session_id".to_owned(), 4)]),
-                from_other_hosts: 3,
-                misses: BTreeMap::from([("expired".to_owned(), 2)]),
-                looked_up: BTreeMap::new(),
+                remote_sessions: 3,
+                not_resumed: BTreeMap::from([("expired".to_owned(), 2)]),
+                remote_lookups: BTreeMap::new(),
             },
             log_lines_lost: 7,
             event_lines_lost: 1,
@@ -328,7 +328,7 @@ mod tests {
             "9 sessions, 3.0 of 64.0 MiB",
             "10 full, 9 resumed (session_id 4, ticket 5; of those by session ID 3 made on other hosts)",
             "expired 2",
-            "logs         7 lines of connections and 1 of events lost",
+            "logs            7 lines of connections and 1 of events lost",
             "replayed 3 (last from 10.0.0.9:8888)",
             "2 h 1 min",
             "-1 h 0 min, WRONG",

@@ -232,7 +232,7 @@ impl Driver {
             receive_buffer: told.receive_buffer,
             unsent: told.unsent,
             receive_errors: told.receive_errors,
-            left_out: told.left_out.load(Ordering::Relaxed),
+            dropped: told.left_out.load(Ordering::Relaxed),
             waiting: self.waiting.len(),
         }
     }
