@@ -29,7 +29,7 @@ pub(crate) struct Account {
     pub(crate) identity: Option<Arc<Identity>>,
     pub(crate) facts: Option<Box<HandshakeInfo>>,
     pub(crate) session: Option<Resumption>,
-    pub(crate) miss: Option<&'static str>,
+    pub(crate) not_resumed: Option<&'static str>,
     /// Index of the backend in its host's list.
     pub(crate) backend: Option<usize>,
     pub(crate) retries: u32,
@@ -58,7 +58,7 @@ impl Account {
             identity: None,
             facts: None,
             session: None,
-            miss: None,
+            not_resumed: None,
             backend: None,
             retries: 0,
             bytes_in: 0,
@@ -124,7 +124,7 @@ impl Account {
                 .and_then(|f| f.client.as_ref())
                 .map(|client| client.common_name.clone().unwrap_or_default()),
             session: self.session,
-            miss: self.miss,
+            not_resumed: self.not_resumed,
             backend: self.backend_name(),
             retries: self.retries,
             bytes_in: self.bytes_in,
@@ -133,7 +133,7 @@ impl Account {
             handshake: self.hello.and_then(|hello| since(hello, self.secured)),
             connect: self.secured.and_then(|secured| since(secured, self.connected)),
             total,
-            end: self.end.take().unwrap_or_else(|| self.unended()),
+            close: self.end.take().unwrap_or_else(|| self.unended()),
         }
     }
 

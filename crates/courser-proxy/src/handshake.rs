@@ -170,6 +170,6 @@ fn note_facts(client: &mut Client, tls: &mut ServerConnection, offered: Option<R
     let miss = facts.miss.or(offered.map(|_| ResumptionFailure::NotFound)).filter(|_| !facts.resumed);
     worker.counters.handshake(by, &facts, miss);
     account.session = Some(by);
-    account.miss = miss.map(ResumptionFailure::name);
+    account.not_resumed = miss.map(ResumptionFailure::name);
     account.facts = Some(Box::new(facts));
 }

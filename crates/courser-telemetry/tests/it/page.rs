@@ -14,7 +14,7 @@ const UPDATE: &str = "UPDATE_SNAPSHOTS";
 fn the_page_has_the_names_of_today() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/life-of-a-connection.md");
     let kept = fs::read_to_string(&path).unwrap();
-    let page = with_table(&kept, "end reasons", &end_reasons());
+    let page = with_table(&kept, "close reasons", &close_reasons());
     let page = with_table(&page, "log fields", &log_fields());
     if std::env::var_os(UPDATE).is_some() {
         fs::write(&path, &page).unwrap();
@@ -31,12 +31,12 @@ fn a_line_has_the_fields_of_the_table() {
     assert!(names.eq(FIELDS.iter().map(|(name, _)| *name)), "{line}");
 }
 
-fn end_reasons() -> String {
+fn close_reasons() -> String {
     let row = |reason: &CloseReason| {
-        format!("| `{reason}` | {} | {} |\n", reason.side().name(), reason.meaning().replace('|', "\\|"))
+        format!("| `{reason}` | {} | {} |\n", reason.cause().name(), reason.meaning().replace('|', "\\|"))
     };
     let rows: String = CloseReason::ALL.iter().map(row).collect();
-    format!("| `end` | `side` | what happened |\n|---|---|---|\n{rows}")
+    format!("| `close_reason` | `cause` | what happened |\n|---|---|---|\n{rows}")
 }
 
 fn log_fields() -> String {
@@ -71,7 +71,7 @@ fn unknown() -> ConnectionRecord {
         key: None,
         client_cert: None,
         session: None,
-        miss: None,
+        not_resumed: None,
         backend: None,
         retries: 0,
         bytes_in: 0,
@@ -80,6 +80,6 @@ fn unknown() -> ConnectionRecord {
         handshake: None,
         connect: None,
         total: Duration::ZERO,
-        end: CloseReason::Probe.into(),
+        close: CloseReason::Probe.into(),
     }
 }

@@ -33,12 +33,12 @@ fn a_line_in_json_has_every_field_in_its_type() {
         ("key", "EC256"),
         ("session", "full"),
         ("backend", origin.backend()),
-        ("end", "done"),
-        ("side", "nobody"),
+        ("close_reason", "done"),
+        ("cause", "none"),
     ] {
         assert_eq!(line[name], value, "{name}");
     }
-    for name in ["miss", "detail"] {
+    for name in ["not_resumed", "detail"] {
         assert_eq!(line[name], Value::Null, "{name}");
     }
     for name in ["hello_us", "handshake_us", "connect_us", "total_us"] {
@@ -57,7 +57,7 @@ fn a_line_in_text_has_the_same_fields_in_order() {
     let names: Vec<&str> = line.split(' ').map(|pair| pair.split_once('=').unwrap().0).collect();
     let expected: Vec<&str> = FIELDS.iter().map(|(name, _)| *name).collect();
     assert_eq!(names, expected, "{line}");
-    for part in [" version=TLSv1.2 ", " sni=", " retries=0 ", " end=done side=nobody detail=-"] {
+    for part in [" version=TLSv1.2 ", " sni=", " retries=0 ", " close_reason=done cause=none detail=-"] {
         assert!(line.contains(part), "{part} is missing in {line}");
     }
 }
@@ -91,7 +91,7 @@ fn a_server_name_cannot_forge_a_line() {
     let courser = stage.serve("127.0.0.1:9");
     // Python sends what it is told, spaces and line ends included, when it is told in bytes that are a name to it.
     let script = r#"
-name = b'a" end="done\r\nb'
+name = b'a" close_reason="done\r\nb'
 names = bytes([0]) + len(name).to_bytes(2, 'big') + name
 names = len(names).to_bytes(2, 'big') + names
 extensions = bytes([0, 0]) + len(names).to_bytes(2, 'big') + names
@@ -103,7 +103,11 @@ print(list(plain.recv(100)))"#;
     let Some(done) = stage.python(&courser, script) else { return };
     assert_eq!(content(done), "[21, 3, 3, 0, 2, 2, 47]");
     let line = only_line(&courser);
-    assert_eq!((line["end"].as_str(), line["sni"].as_str()), (Some("malformed_hello"), None), "{line}");
+    assert_eq!(
+        (line["close_reason"].as_str(), line["sni"].as_str()),
+        (Some("malformed_hello"), None),
+        "{line}"
+    );
 }
 
 #[test]
@@ -111,16 +115,16 @@ fn an_application_protocol_cannot_forge_a_line() {
     let stage = Stage::new();
     let origin = OriginServer::http();
     let setup = courser().cert(&stage.certificate).backend(origin.backend());
-    let courser = setup.args(["--alpn", "p\" end=\"done"]).start();
+    let courser = setup.args(["--alpn", "p\" close_reason=\"done"]).start();
     let script = "
 context = ssl.create_default_context()
 context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-context.set_alpn_protocols(['p\" end=\"done'])
+context.set_alpn_protocols(['p\" close_reason=\"done'])
 context.wrap_socket(socket.create_connection(('127.0.0.1', int(os.environ['PORT']))))";
     let Some(done) = stage.python(&courser, script) else { return };
     content(done);
     let line = courser.connections(1).remove(0);
-    assert!(line.contains(r#" alpn="p\" end=\"done" version="#), "{line}");
+    assert!(line.contains(r#" alpn="p\" close_reason=\"done" version="#), "{line}");
 }
 
 #[test]

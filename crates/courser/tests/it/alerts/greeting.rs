@@ -199,7 +199,7 @@ fn a_protocol_that_nobody_serves_has_its_alert_in_tls_1_3() {
     let courser = stage.courser().backend("127.0.0.1:9").args(["--alpn", "http/1.1"]).start();
     let Some(said) = openssl(courser.address(), "-tls1_3 -alpn h9") else { return };
     said.has("no application protocol");
-    assert_eq!(only_line(&courser)["end"], "handshake_failed");
+    assert_eq!(only_line(&courser)["close_reason"], "handshake_failed");
 }
 
 /// RFC 6066, section 3; RFC 7301, section 3.2.

@@ -13,7 +13,7 @@ fn gets(courser: &Courser, site: &Site, number: usize, arguments: &str, key: &st
     let verify = format!("-CAfile {} -verify_return_error {arguments}", site.root().display());
     let Some(said) = openssl(courser.address(), &verify) else { return };
     said.has_page().has("Verify return code: 0 (ok)");
-    assert_line(&line(courser, number), &[("key", key), ("end", "done")]);
+    assert_line(&line(courser, number), &[("key", key), ("close_reason", "done")]);
 }
 
 /// Runs each case on one terminator with certificates of `keys`.
@@ -114,7 +114,7 @@ fn a_client_that_can_use_no_certificate_here_is_too_old() {
     {
         let Some(said) = openssl(courser.address(), arguments) else { return };
         said.has("SSL alert number 40").lacks("HTTP/1.1 200");
-        assert_line(&line(&courser, number + 1), &[("end", "too_old"), ("side", "client")]);
+        assert_line(&line(&courser, number + 1), &[("close_reason", "too_old"), ("cause", "client")]);
     }
 }
 
@@ -127,7 +127,7 @@ fn a_client_of_rsa_key_exchange_alone_is_too_old() {
         return;
     };
     said.has("SSL alert number 40");
-    assert_line(&line(&courser, 1), &[("end", "too_old"), ("side", "client")]);
+    assert_line(&line(&courser, 1), &[("close_reason", "too_old"), ("cause", "client")]);
 }
 
 #[test]
@@ -138,5 +138,5 @@ fn a_client_that_names_no_signature_schemes_is_too_old() {
     let answer = hello.send(courser.address());
     assert_eq!((answer[0], &answer[5..]), (21, &[2, 40][..]), "{answer:02x?}");
     let detail = "no signature_algorithms extension";
-    assert_line(&line(&courser, 1), &[("end", "too_old"), ("side", "client"), ("detail", detail)]);
+    assert_line(&line(&courser, 1), &[("close_reason", "too_old"), ("cause", "client"), ("detail", detail)]);
 }
