@@ -66,6 +66,10 @@ impl Selection {
     ) -> Result<Self, Refusal> {
         let version = version(offer, terms)?;
         let suites: Vec<u16> = terms.suites.iter().copied().filter(|&suite| is_of(suite, version)).collect();
+        // Before the group: who offers nothing but RSA key exchange names no groups either.
+        if !suites.iter().any(|suite| offer.suites.contains(suite)) {
+            return Err(mismatch(CloseReason::NoCommonSuite));
+        }
         let group = group(offer, terms, version)?;
         let usable = |identity: &Identity| is_usable(identity.kind, offer, version, &suites);
         let identities = certificates.for_name(offer.name.as_deref());
@@ -96,8 +100,7 @@ fn group(offer: &ClientOffer, terms: &ServerTlsConfig, version: Version) -> Resu
     let ours = || terms.groups.iter().filter(|&&group| tls13 || group != HYBRID);
     let shared = ours().find(|group| tls13 && offer.key_shares.contains(group));
     let known = || ours().find(|group| offer.groups.contains(group));
-    let none = || too_old("no key exchange group in common");
-    shared.or_else(known).copied().ok_or_else(none)
+    shared.or_else(known).copied().ok_or_else(|| mismatch(CloseReason::NoCommonGroup))
 }
 
 /// Whether a client can use a certificate with a key of `kind`.
@@ -120,14 +123,15 @@ fn order(offer: &ClientOffer, suites: &[u16]) -> SuiteOrder {
 }
 
 fn no_certificate(offer: &ClientOffer) -> Refusal {
-    too_old(match offer.schemes {
-        None => "no signature_algorithms extension",
-        Some(_) => "no certificate here fits the client's suites, signature schemes and curves",
-    })
+    match offer.schemes {
+        None => mismatch(Close::with(CloseReason::NoUsableCertificate, "no signature_algorithms extension")),
+        Some(_) => mismatch(CloseReason::NoUsableCertificate),
+    }
 }
 
-fn too_old(detail: &str) -> Refusal {
-    (Close::with(CloseReason::TooOld, detail), Description::HandshakeFailure)
+/// RFC 8446, section 4.1.1; RFC 5246, section 7.4.1.3.
+fn mismatch(close: impl Into<Close>) -> Refusal {
+    (close.into(), Description::HandshakeFailure)
 }
 
 /// The certificates of a host, by name and by kind of key.

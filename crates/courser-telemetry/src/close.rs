@@ -92,10 +92,15 @@ reasons! {
     ClosedInHello = "closed_in_hello", Client;
     /// The server name is not ours and `unknown_name = "refuse"`.
     UnknownName = "unknown_name", Client;
-    /// The client can use none of our certificates: no common signature scheme, suite, curve or key exchange.
-    TooOld = "too_old", Client;
     /// The client offers no version that is allowed here.
     NoCommonVersion = "no_common_version", Client;
+    /// The client offers no cipher suite that is allowed here in the version.
+    NoCommonSuite = "no_common_suite", Client;
+    /// The client supports no key exchange group that is allowed here.
+    NoCommonGroup = "no_common_group", Client;
+    /// The client can verify none of our certificates for the name: no common signature scheme, or in TLS 1.2 no common curve
+    /// or no common suite for the kind of key.
+    NoUsableCertificate = "no_usable_certificate", Client;
     /// The handshake was not finished within the handshake deadline.
     HandshakeTimeout = "handshake_timeout", Client;
     /// The client closed during the handshake.

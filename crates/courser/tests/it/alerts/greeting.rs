@@ -47,7 +47,7 @@ const REFUSALS: &[Refusal] = &[
             h.record()
         },
         HANDSHAKE_FAILURE,
-        "too_old",
+        "no_common_suite",
     ),
     refusal(
         "no common suite",
@@ -57,7 +57,7 @@ const REFUSALS: &[Refusal] = &[
             h.record()
         },
         HANDSHAKE_FAILURE,
-        "too_old",
+        "no_common_suite",
     ),
     refusal(
         "TLS 1.1",
@@ -82,7 +82,7 @@ const REFUSALS: &[Refusal] = &[
         Tls13,
         |h| h.without(SIGNATURE_ALGORITHMS).record(),
         MISSING_EXTENSION,
-        "too_old",
+        "no_usable_certificate",
     )
     .but(HANDSHAKE_FAILURE),
     refusal(
