@@ -11,7 +11,7 @@ use courser_telemetry::{Close, CloseReason, ConnectionRecord, Format, Resumption
 use courser_tls::{HandshakeInfo, Identity, names};
 
 use crate::settings::{Listener, VirtualHost};
-use crate::worker::{Permit, WorkerState};
+use crate::worker_state::{Permit, WorkerState};
 
 /// What is noted while a connection lives.
 pub(crate) struct Account {

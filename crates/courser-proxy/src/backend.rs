@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use courser_net::{Address, Stream};
 use courser_telemetry::{Close, CloseReason};
 
-use crate::connection::{Client, EarlyClose};
+use crate::client::{Client, EarlyClose};
 use crate::handshake::Secured;
 use crate::settings::VirtualHost;
 

@@ -5,13 +5,12 @@ use std::task::Poll;
 
 use courser_session::SessionId;
 use courser_telemetry::{Close, CloseReason};
-use courser_wire::alert::{self, Description};
+use courser_wire::alert;
 use courser_wire::hello::ClientHello;
 use courser_wire::record::{Assembler, Assembly, NotHello};
 
-use crate::accept::Accepted;
 use crate::buffers::Inbox;
-use crate::connection::{Client, EarlyClose};
+use crate::client::{Accepted, Client, EarlyClose};
 
 /// Most bytes in which a ClientHello has to end. A post-quantum one is under 2 KB; 64 KB leaves room for whatever
 /// comes, and bounds what a stranger can make us hold.
@@ -140,9 +139,4 @@ impl ClientOffer {
             session_id: SessionId::try_from(hello.session_id).ok(),
         }
     }
-}
-
-/// An alert of our own, in the clear.
-pub(crate) fn alert(description: Description) -> Vec<u8> {
-    alert::record(description).to_vec()
 }

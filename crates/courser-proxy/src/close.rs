@@ -12,7 +12,7 @@ use courser_telemetry::CloseReason;
 
 use crate::account::FAREWELL;
 use crate::buffers::{BUFFER_BYTES, Outbox};
-use crate::connection::{Client, EarlyClose};
+use crate::client::{Client, EarlyClose};
 use crate::pipe::Finished;
 
 /// How long, and for how many bytes, a client that goes on talking is listened to.

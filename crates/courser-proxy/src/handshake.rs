@@ -11,7 +11,7 @@ use courser_telemetry::{Close, CloseReason, Resumption};
 use courser_tls::{Failure, FailureKind, ServerConnection, State};
 
 use crate::buffers::{Inbox, Outbox};
-use crate::connection::{Client, EarlyClose};
+use crate::client::{Client, EarlyClose};
 use crate::resume::Planned;
 use crate::settings::VirtualHost;
 

@@ -18,7 +18,7 @@ use courser_tls::{Failure, FailureKind, ServerConnection, State};
 
 use crate::backend::Connected;
 use crate::buffers::{BUFFER_BYTES, Inbox, Outbox};
-use crate::connection::Client;
+use crate::client::Client;
 use crate::handshake::Secured;
 use crate::proxy_header::HeaderSent;
 use crate::request::Request;

@@ -10,7 +10,7 @@ use courser_wire::proxy::{Addresses, v1, v2};
 use crate::account::Account;
 use crate::backend::Connected;
 use crate::buffers::Outbox;
-use crate::connection::{Client, EarlyClose};
+use crate::client::{Client, EarlyClose};
 use crate::settings::SendProxy;
 
 /// A connection whose first bytes for the backend are ready.

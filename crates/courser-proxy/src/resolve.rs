@@ -15,7 +15,7 @@ use std::{fmt, io, thread};
 use courser_net::{Address, Lookup, look_up};
 use courser_telemetry::event::say;
 
-use crate::Threads;
+use crate::supervision::Threads;
 
 /// How long an answer holds: the time to live that most services with changing addresses use at least.
 const REFRESH: Duration = Duration::from_secs(10);

@@ -11,7 +11,7 @@ use courser_tls::{HandshakePlan, SessionOffer, Version};
 use crate::buffers::Inbox;
 use crate::certificate::{Selected, Selection};
 use crate::classify::ClientOffer;
-use crate::connection::Client;
+use crate::client::Client;
 use crate::settings::VirtualHost;
 use crate::sharing::RemoteSessions;
 
