@@ -1,5 +1,5 @@
-//! The account of a connection: opened at the first step, closed by being dropped, so that every connection has its
-//! line, also one whose task ended in a fault.
+//! The account of a connection: opened at the first step, closed by being dropped, so that every connection is counted and
+//! has its line, also one whose task ended in a fault.
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use courser_telemetry::connection::Peer;
+use courser_telemetry::metrics::{Direction, Metric, Step};
 use courser_telemetry::{Close, CloseReason, ConnectionRecord, Format, Resumption};
 use courser_tls::{HandshakeInfo, Identity, names};
 
@@ -100,10 +101,32 @@ impl Account {
         format!("{}-{}", self.worker.index, self.number)
     }
 
-    fn record(&mut self) -> ConnectionRecord {
+    /// How long the steps took that were completed, in the order of [`Step`].
+    fn steps(&self) -> [Option<Duration>; Step::ALL.len()] {
+        let between = |from: Option<Instant>, to: Option<Instant>| Some(to?.duration_since(from?));
+        [
+            between(Some(self.opened), self.hello),
+            between(self.hello, self.secured),
+            between(self.secured, self.connected),
+        ]
+    }
+
+    fn count(&self, reason: CloseReason) {
+        let counters = &self.worker.counters;
+        counters.count(Metric::Connections, reason as usize);
+        counters.add(Metric::PlaintextBytes, Direction::In as usize, self.bytes_in);
+        counters.add(Metric::PlaintextBytes, Direction::Out as usize, self.bytes_out);
+        for (step, time) in Step::ALL.iter().zip(self.steps()) {
+            if let Some(time) = time {
+                counters.observe(*step, time);
+            }
+        }
+    }
+
+    fn record(&self, close: Close) -> ConnectionRecord {
         let total = self.opened.elapsed();
         let facts = self.facts.as_deref();
-        let since = |from: Instant, to: Option<Instant>| to.map(|to| to.duration_since(from));
+        let [hello, handshake, connect] = self.steps();
         ConnectionRecord {
             accepted: SystemTime::now().checked_sub(total).unwrap_or_else(SystemTime::now),
             worker: self.worker.index,
@@ -129,11 +152,11 @@ impl Account {
             retries: self.retries,
             bytes_in: self.bytes_in,
             bytes_out: self.bytes_out,
-            hello: since(self.opened, self.hello),
-            handshake: self.hello.and_then(|hello| since(hello, self.secured)),
-            connect: self.secured.and_then(|secured| since(secured, self.connected)),
+            hello,
+            handshake,
+            connect,
             total,
-            close: self.end.take().unwrap_or_else(|| self.unended()),
+            close,
         }
     }
 
@@ -142,17 +165,20 @@ impl Account {
         Some(host.pool.get(self.backend?)?.name.clone())
     }
 
-    /// A task that goes without an ending was stopped with its worker, or has panicked.
-    fn unended(&self) -> Close {
-        if std::thread::panicking() { CloseReason::Internal.into() } else { CloseReason::Shutdown.into() }
+    /// Why the connection ended. A task that ends without a reason was stopped with its worker, or has panicked.
+    fn take_close(&mut self) -> Close {
+        let without = || if std::thread::panicking() { CloseReason::Internal } else { CloseReason::Shutdown };
+        self.end.take().unwrap_or_else(|| without().into())
     }
 }
 
 impl Drop for Account {
     fn drop(&mut self) {
         let worker = Rc::clone(&self.worker);
+        let close = self.take_close();
+        self.count(close.reason);
         if worker.lines.enabled() {
-            let record = self.record();
+            let record = self.record(close);
             worker.lines.add(|out, format| record.write(out, format == Format::Json));
         }
         worker.connection_closed();

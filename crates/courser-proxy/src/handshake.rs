@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use courser_net::Then;
-use courser_session::ResumptionFailure;
-use courser_telemetry::{Close, CloseReason, Resumption};
-use courser_tls::{Failure, FailureKind, ServerConnection, State};
+use courser_session::{Provenance, ResumptionFailure};
+use courser_telemetry::metrics::{Metric, RESUMPTION_FAILURES};
+use courser_telemetry::{Close, CloseReason, Counters, Resumption};
+use courser_tls::{Failure, FailureKind, HandshakeInfo, ServerConnection, State};
 
 use crate::buffers::{Inbox, Outbox};
 use crate::client::{Client, EarlyClose};
@@ -168,8 +169,20 @@ fn note_facts(client: &mut Client, tls: &mut ServerConnection, offered: Option<R
     let by = offered.unwrap_or(if tls.is_tls13() { Resumption::Psk } else { Resumption::SessionId });
     let by = if facts.resumed { by } else { Resumption::Full };
     let miss = facts.miss.or(offered.map(|_| ResumptionFailure::NotFound)).filter(|_| !facts.resumed);
-    worker.counters.handshake(by, &facts, miss);
+    count(&worker.counters, by, &facts, miss);
     account.session = Some(by);
     account.not_resumed = miss.map(ResumptionFailure::name);
     account.facts = Some(Box::new(facts));
+}
+
+fn count(counters: &Counters, by: Resumption, facts: &HandshakeInfo, miss: Option<ResumptionFailure>) {
+    const { assert!(ResumptionFailure::ALL.len() == RESUMPTION_FAILURES) };
+    counters.count(Metric::Handshakes, by as usize);
+    if let Some(miss) = miss {
+        counters.count(Metric::ResumptionFailures, miss as usize);
+    }
+    let is_remote = || facts.session.is_some_and(|session| session.origin == Provenance::Remote);
+    if by == Resumption::SessionId && is_remote() {
+        counters.count(Metric::RemoteSessions, 0);
+    }
 }

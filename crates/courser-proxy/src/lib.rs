@@ -25,7 +25,6 @@ pub mod settings;
 pub mod worker;
 mod worker_state;
 
-pub mod counters;
 pub mod fleet;
 pub mod sharing;
 
@@ -37,7 +36,6 @@ mod resolve;
 pub mod supervision;
 
 pub use admission::Admission;
-pub use counters::{Counters, Counts};
 pub use pool::Pool;
 pub use resolve::{Backend, Resolver};
 pub use settings::Certificates;

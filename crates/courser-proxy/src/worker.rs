@@ -7,14 +7,13 @@ use std::sync::Arc;
 
 use courser_net::confinement::Confinement;
 use courser_net::{AsyncListener, ListenSocket, cpu};
-use courser_telemetry::Lines;
 use courser_telemetry::event::say;
+use courser_telemetry::{Counters, Lines};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::watch;
 
 use crate::accept;
 use crate::admission::Admission;
-use crate::counters::Counters;
 use crate::settings::Listener;
 use crate::sharing::Sharing;
 use crate::worker_state::WorkerState;
@@ -44,7 +43,7 @@ pub struct Worker {
     pub lines: Lines,
     /// What it needs to share sessions by ID; `None` where there are none.
     pub sharing: Option<Sharing>,
-    /// Where it counts its handshakes.
+    /// Its counters.
     pub counters: Arc<Counters>,
     /// What its thread is confined to once it has its runtime.
     pub confinement: Option<Arc<Confinement>>,

@@ -4,12 +4,11 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use courser_telemetry::{Events, Lines};
+use courser_telemetry::{Counters, Events, Lines};
 use tokio::sync::Notify;
 
 use crate::admission::Admission;
 use crate::buffers::Buffers;
-use crate::counters::Counters;
 use crate::deadline::Wheel;
 use crate::handshake_budget::HandshakeBudget;
 use crate::sharing::{RemoteSessions, Sharing};

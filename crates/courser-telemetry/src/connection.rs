@@ -22,7 +22,10 @@ pub enum Resumption {
 }
 
 impl Resumption {
-    /// The name used in logs.
+    /// Each value, in the order of declaration.
+    pub const ALL: &'static [Self] = &[Self::Full, Self::SessionId, Self::Ticket, Self::Psk];
+
+    /// The name used in logs and metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Full => "full",

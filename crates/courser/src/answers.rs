@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant, SystemTime};
 
+use courser_proxy::Sharing;
 use courser_proxy::fleet::FleetStatus;
-use courser_proxy::{Counters, Counts, Sharing};
 use courser_session::fleet::{Direction, Passed, PeerStatus, Refusal};
 use courser_session::{Cache, ClockStanding, ResumptionFailure};
+use courser_telemetry::metrics::{Metric, RemoteLookup};
 use courser_telemetry::time::write_rfc3339;
-use courser_telemetry::{Losses, event};
+use courser_telemetry::{Counters, Counts, Losses, Resumption, event};
 use serde_json::json;
 
 use crate::control::{ControlHandler, RequestOutcome};
@@ -65,24 +66,17 @@ impl StatusSource {
     fn handshakes(&self) -> status::Handshakes {
         let mut counts = Counts::default();
         self.counters.iter().for_each(|worker| counts.add(&worker.read()));
-        let by = [
-            ("session_id", counts.by_id + counts.by_remote_id),
-            ("ticket", counts.by_ticket),
-            ("psk", counts.by_psk),
-        ];
-        let misses = ResumptionFailure::ALL.map(|miss| (miss.name(), counts.missed(miss)));
-        let asked = [
-            ("started", counts.lookups_started),
-            ("found_in_fleet", counts.found_in_fleet),
-            ("found_in_store", counts.found_in_store),
-            ("suppressed", counts.lookups_suppressed),
-        ];
+        let of = |metric: Metric| counts.of(metric).iter().copied();
+        let kinds = Resumption::ALL.iter().map(|kind| kind.name()).zip(of(Metric::Handshakes));
+        let reasons =
+            ResumptionFailure::ALL.iter().map(|reason| reason.name()).zip(of(Metric::ResumptionFailures));
+        let lookups = RemoteLookup::ALL.iter().map(|event| event.name()).zip(of(Metric::RemoteLookups));
         status::Handshakes {
-            full: counts.full,
-            resumed: named(by),
-            remote_sessions: counts.by_remote_id,
-            not_resumed: named(misses.into_iter().filter(|(_, count)| *count > 0)),
-            remote_lookups: named(asked),
+            full: counts.of(Metric::Handshakes)[Resumption::Full as usize],
+            resumed: named(kinds.skip(1)),
+            remote_sessions: of(Metric::RemoteSessions).sum(),
+            not_resumed: named(reasons.filter(|(_, count)| *count > 0)),
+            remote_lookups: named(lookups),
         }
     }
 

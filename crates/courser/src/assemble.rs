@@ -16,11 +16,11 @@ use courser_net::confinement::Confinement;
 use courser_net::cpu::Cpus;
 use courser_net::{Address, ListenSocket, Liveness, systemd};
 use courser_proxy::settings::{Listener, Names, SendProxy, VirtualHost};
-use courser_proxy::{Admission, Certificates, Counters, Sharing, Threads};
+use courser_proxy::{Admission, Certificates, Sharing, Threads};
 use courser_session::fleet::MemberName;
 use courser_session::{Cache, DEFAULT_SHARDS, PolicyHash, SecretBytes, Ticketer, Vault};
 use courser_telemetry::event::say;
-use courser_telemetry::{Format, Sink};
+use courser_telemetry::{Counters, Format, Sink};
 use courser_tls::{ClientAuth, ServerOffer, ServerTlsConfig, Sessions, Version};
 
 use crate::answers::StatusSource;
