@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use courser_telemetry::connection::Peer;
-use courser_telemetry::metrics::{Direction, Metric, Step};
+use courser_telemetry::metrics::{ByteDirection, Metric, Step};
 use courser_telemetry::{Close, CloseReason, ConnectionRecord, Format, Resumption};
 use courser_tls::{HandshakeInfo, Identity, names};
 
@@ -114,8 +114,8 @@ impl Account {
     fn count(&self, reason: CloseReason) {
         let counters = &self.worker.counters;
         counters.count(Metric::Connections, reason as usize);
-        counters.add(Metric::PlaintextBytes, Direction::In as usize, self.bytes_in);
-        counters.add(Metric::PlaintextBytes, Direction::Out as usize, self.bytes_out);
+        counters.add(Metric::PlaintextBytes, ByteDirection::In as usize, self.bytes_in);
+        counters.add(Metric::PlaintextBytes, ByteDirection::Out as usize, self.bytes_out);
         for (step, time) in Step::ALL.iter().zip(self.steps()) {
             if let Some(time) = time {
                 counters.observe(*step, time);

@@ -72,7 +72,7 @@ metrics! {
     Connections = "courser_connections_total", Counter, "", CloseReason::ALL.len(),
         ["cause": "`cause` of the log", "reason": "`close_reason` of the log"];
     /// Plaintext that was relayed.
-    PlaintextBytes = "courser_plaintext_bytes_total", Counter, "bytes", Direction::ALL.len(),
+    PlaintextBytes = "courser_plaintext_bytes_total", Counter, "bytes", ByteDirection::ALL.len(),
         ["direction": "`in`: from clients, `out`: to clients"];
     /// Handshakes that have succeeded.
     Handshakes = "courser_handshakes_total", Counter, "", Resumption::ALL.len(),
@@ -113,7 +113,7 @@ macro_rules! labels {
 
 labels! {
     /// Which way bytes go.
-    Direction {
+    ByteDirection {
         /// From clients.
         In = "in",
         /// To clients.

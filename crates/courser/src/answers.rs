@@ -11,9 +11,9 @@ use courser_proxy::Sharing;
 use courser_proxy::fleet::FleetStatus;
 use courser_session::fleet::{Direction, Passed, PeerStatus, Refusal};
 use courser_session::{Cache, ClockStanding, ResumptionFailure};
-use courser_telemetry::metrics::{Metric, RemoteLookup};
+use courser_telemetry::metrics::{ByteDirection, Distribution, Metric, RemoteLookup, Step};
 use courser_telemetry::time::write_rfc3339;
-use courser_telemetry::{Counters, Counts, Losses, Resumption, event};
+use courser_telemetry::{CloseReason, Counters, Counts, Losses, Resumption, event};
 use serde_json::json;
 
 use crate::control::{ControlHandler, RequestOutcome};
@@ -49,34 +49,20 @@ impl ControlHandler for StatusSource {
 
 impl StatusSource {
     fn status(&self) -> status::Status {
+        let mut counts = Counts::default();
+        self.counters.iter().for_each(|worker| counts.add(&worker.read()));
         status::Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             name: self.name.clone(),
             up_s: self.started.elapsed().as_secs(),
             keys: self.fleet.as_ref().map(keys).unwrap_or_default(),
             cache: self.cache.as_deref().map(cache),
-            handshakes: self.handshakes(),
+            connections: connections(&counts),
+            handshakes: handshakes(&counts),
             log_lines_lost: self.log.lines(),
             event_lines_lost: event::losses().map_or(0, |losses| losses.lines()),
             messages: self.sharing.as_ref().and_then(|sharing| messages(&sharing.fleet.as_ref()?.status()?)),
             store: self.sharing.as_ref().and_then(store),
-        }
-    }
-
-    fn handshakes(&self) -> status::Handshakes {
-        let mut counts = Counts::default();
-        self.counters.iter().for_each(|worker| counts.add(&worker.read()));
-        let of = |metric: Metric| counts.of(metric).iter().copied();
-        let kinds = Resumption::ALL.iter().map(|kind| kind.name()).zip(of(Metric::Handshakes));
-        let reasons =
-            ResumptionFailure::ALL.iter().map(|reason| reason.name()).zip(of(Metric::ResumptionFailures));
-        let lookups = RemoteLookup::ALL.iter().map(|event| event.name()).zip(of(Metric::RemoteLookups));
-        status::Handshakes {
-            full: counts.of(Metric::Handshakes)[Resumption::Full as usize],
-            resumed: named(kinds.skip(1)),
-            remote_sessions: of(Metric::RemoteSessions).sum(),
-            not_resumed: named(reasons.filter(|(_, count)| *count > 0)),
-            remote_lookups: named(lookups),
         }
     }
 
@@ -144,6 +130,44 @@ fn keys(fleet: &PersistentKeys) -> Vec<status::Key> {
         .to_owned(),
     };
     standings.map(key).collect()
+}
+
+fn connections(counts: &Counts) -> status::Connections {
+    let [bytes_in, bytes_out] =
+        [ByteDirection::In, ByteDirection::Out].map(|way| counts.of(Metric::PlaintextBytes)[way as usize]);
+    let reasons = CloseReason::ALL.iter().map(|reason| reason.name());
+    let closed = reasons.zip(counts.of(Metric::Connections).iter().copied());
+    status::Connections {
+        closed: named(closed.filter(|(_, count)| *count > 0)),
+        bytes_in,
+        bytes_out,
+        steps: Step::ALL
+            .iter()
+            .filter_map(|&step| Some((step.name().to_owned(), times(&counts.step(step))?)))
+            .collect(),
+    }
+}
+
+/// `None` where nothing was observed.
+fn times(step: &Distribution<'_>) -> Option<status::StepTimes> {
+    let micros =
+        |percent| step.percentile(percent).map(|time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
+    Some(status::StepTimes { count: step.count(), p50_us: micros(50)?, p99_us: micros(99)? })
+}
+
+fn handshakes(counts: &Counts) -> status::Handshakes {
+    let of = |metric: Metric| counts.of(metric).iter().copied();
+    let kinds = Resumption::ALL.iter().map(|kind| kind.name()).zip(of(Metric::Handshakes));
+    let reasons =
+        ResumptionFailure::ALL.iter().map(|reason| reason.name()).zip(of(Metric::ResumptionFailures));
+    let lookups = RemoteLookup::ALL.iter().map(|event| event.name()).zip(of(Metric::RemoteLookups));
+    status::Handshakes {
+        full: counts.of(Metric::Handshakes)[Resumption::Full as usize],
+        resumed: named(kinds.skip(1)),
+        remote_sessions: of(Metric::RemoteSessions).sum(),
+        not_resumed: named(reasons.filter(|(_, count)| *count > 0)),
+        remote_lookups: named(lookups),
+    }
 }
 
 fn cache(cache: &Cache) -> status::Cache {

@@ -19,6 +19,8 @@ pub(crate) struct Status {
     pub(crate) keys: Vec<Key>,
     /// None where session IDs are off.
     pub(crate) cache: Option<Cache>,
+    /// Connections that have ended since the start.
+    pub(crate) connections: Connections,
     /// What became of handshakes since the start.
     pub(crate) handshakes: Handshakes,
     /// Lines of the connection log that could not be written, since the start.
@@ -48,6 +50,26 @@ pub(crate) struct Cache {
     pub(crate) bytes: u64,
     pub(crate) capacity: u64,
     pub(crate) evicted: u64,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Connections {
+    /// How many, by close reason; reasons without any are left out.
+    pub(crate) closed: BTreeMap<String, u64>,
+    /// Bytes of plaintext from clients.
+    pub(crate) bytes_in: u64,
+    /// Bytes of plaintext to clients.
+    pub(crate) bytes_out: u64,
+    /// How long the steps took that were completed, by `hello`, `handshake` and `connect`.
+    pub(crate) steps: BTreeMap<String, StepTimes>,
+}
+
+/// Of one step, with an eighth of tolerance upwards.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct StepTimes {
+    pub(crate) count: u64,
+    pub(crate) p50_us: u64,
+    pub(crate) p99_us: u64,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -129,6 +151,7 @@ pub(crate) fn table(line: &str) -> Result<String, String> {
             &format!("{} sessions, {used} of {capacity} MiB, {} evicted", cache.sessions, cache.evicted),
         );
     }
+    connections(&mut text, &status.connections);
     handshakes(&mut text, &status.handshakes);
     let (log, events) = (status.log_lines_lost, status.event_lines_lost);
     row(&mut text, "logs", &format!("{log} lines of connections and {events} of events lost"));
@@ -183,6 +206,18 @@ fn keys(text: &mut String, keys: &[Key]) {
         };
         row(text, "key", &format!("fleet {fleet}, {role}, epoch {epoch}, the next in {next}{mode}{clock}"));
     }
+}
+
+fn connections(text: &mut String, connections: &Connections) {
+    let (bytes_in, bytes_out) = (connections.bytes_in, connections.bytes_out);
+    row(
+        text,
+        "connections",
+        &format!("{}; {bytes_in} bytes in, {bytes_out} out", counts(&connections.closed)),
+    );
+    let step = |(name, step): (&String, &StepTimes)| format!("{name} {} / {} us", step.p50_us, step.p99_us);
+    let steps: Vec<_> = connections.steps.iter().map(step).collect();
+    row(text, "p50 / p99", &if steps.is_empty() { "none".to_owned() } else { steps.join(", ") });
 }
 
 fn handshakes(text: &mut String, handshakes: &Handshakes) {
@@ -309,6 +344,15 @@ mod tests {
                 clock: "agrees".into(),
             }],
             cache: Some(Cache { sessions: 9, bytes: 3 << 20, capacity: 64 << 20, evicted: 0 }),
+            connections: Connections {
+                closed: BTreeMap::from([("done".to_owned(), 11)]),
+                bytes_in: 12,
+                bytes_out: 13,
+                steps: BTreeMap::from([(
+                    "hello".to_owned(),
+                    StepTimes { count: 11, p50_us: 14, p99_us: 15 },
+                )]),
+            },
             handshakes: Handshakes {
                 full: 10,
                 resumed: BTreeMap::from([("ticket".to_owned(), 5), ("session_id".to_owned(), 4)]),
@@ -326,6 +370,8 @@ mod tests {
             "edge-1, courser 0.1.0, up 1 d 2 h",
             "fleet 0011223344556677, seals, epoch 17, the next in 2 min 5 s, forward-secret",
             "9 sessions, 3.0 of 64.0 MiB",
+            "done 11; 12 bytes in, 13 out",
+            "hello 14 / 15 us",
             "10 full, 9 resumed (session_id 4, ticket 5; of those by session ID 3 made on other hosts)",
             "expired 2",
             "logs            7 lines of connections and 1 of events lost",

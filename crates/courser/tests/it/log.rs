@@ -1,12 +1,15 @@
 //! The line of each connection, and the lines for people.
 
 use std::collections::HashSet;
+use std::io::Write;
+use std::net::TcpStream;
 
 use courser_telemetry::connection::FIELDS;
 use courser_testkit::{OriginServer, client::Version, free_port, require};
 use serde_json::Value;
 
-use crate::stage::{Stage, content, courser, eventually, only_line, run};
+use crate::stage::{Stage, content, courser, eventually, only_line, run, run_courser};
+use crate::support::text;
 
 #[test]
 fn a_line_in_json_has_every_field_in_its_type() {
@@ -45,6 +48,37 @@ fn a_line_in_json_has_every_field_in_its_type() {
         assert!(line[name].is_u64(), "{name} is {}", line[name]);
     }
     assert!(line["bytes_out"].as_u64() > Some(5000) && line["bytes_in"].as_u64() > Some(50), "{line}");
+}
+
+#[test]
+fn status_counts_what_the_log_has() {
+    let (stage, origin) = (Stage::new(), OriginServer::http());
+    let control = stage.folder.join("control.sock");
+    let courser = stage.courser().backend(origin.backend()).arg("--control").arg(&control).start();
+    let client = stage.client(&courser, Version::Tls13);
+    (0..3).for_each(|_| client.connect().unwrap().get(5000, true).unwrap());
+    TcpStream::connect(courser.address()).unwrap().write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    let lines: Vec<Value> =
+        (courser.connections(4).iter()).map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told = run_courser(&["fleet", "status", "--json", "--control", text(&control)]).stdout;
+    let status: Value = serde_json::from_str(&told).unwrap();
+    let connections = &status["connections"];
+    for reason in ["done", "not_tls"] {
+        let logged = lines.iter().filter(|line| line["close_reason"] == reason).count();
+        assert_eq!(connections["closed"][reason], logged, "{status:#}");
+    }
+    for field in ["bytes_in", "bytes_out"] {
+        let logged: u64 = lines.iter().map(|line| line[field].as_u64().unwrap()).sum();
+        assert_eq!(connections[field], logged, "{status:#}");
+    }
+    for (step, field) in [("hello", "hello_us"), ("handshake", "handshake_us"), ("connect", "connect_us")] {
+        let mut logged: Vec<u64> = lines.iter().filter_map(|line| line[field].as_u64()).collect();
+        logged.sort_unstable();
+        let counted = &connections["steps"][step];
+        let (median, found) = (logged[1], counted["p50_us"].as_u64().unwrap());
+        assert_eq!((counted["count"].as_u64(), logged.len()), (Some(3), 3), "{status:#}");
+        assert!(median < found && found <= median + median / 8 + 1, "{step}: {found} of {logged:?}");
+    }
 }
 
 #[test]
