@@ -13,7 +13,7 @@ use std::time::Duration;
 use std::{fmt, io, thread};
 
 use courser_net::{Address, Lookup, look_up};
-use courser_telemetry::event::say;
+use courser_telemetry::event::{Level, log};
 
 use crate::supervision::Threads;
 
@@ -120,7 +120,10 @@ impl Resolver {
             return;
         }
         for answer in names.values().filter(|answer| answer.latest().is_empty()) {
-            say("warning", format_args!("backend {}: no address yet; the resolver is slow", answer.host));
+            log(
+                Level::Warning,
+                format_args!("backend {}: no address yet; the resolver is slow", answer.host),
+            );
         }
     }
 }
@@ -175,7 +178,7 @@ impl Answer {
             Lookup::Found(found) => {
                 self.replace(found);
                 if last != Outcome::Found {
-                    say("info", format_args!("backend {host}: the name has addresses again"));
+                    log(Level::Info, format_args!("backend {host}: the name has addresses again"));
                 }
                 Outcome::Found
             }
@@ -183,14 +186,17 @@ impl Answer {
             Lookup::NoSuchName => {
                 let lost = self.replace(Vec::new());
                 if lost > 0 || last != Outcome::NoSuchName {
-                    say("warning", format_args!("backend {host}: no such name, or no address{}", gone(lost)));
+                    log(
+                        Level::Warning,
+                        format_args!("backend {host}: no such name, or no address{}", gone(lost)),
+                    );
                 }
                 Outcome::NoSuchName
             }
             // A resolver that is down must not take the service with it: what was known stays.
             Lookup::Failed(why) => {
                 if last != Outcome::Failed {
-                    say("warning", format_args!("backend {host}: cannot look the name up: {why}"));
+                    log(Level::Warning, format_args!("backend {host}: cannot look the name up: {why}"));
                 }
                 Outcome::Failed
             }

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::{fmt, io, panic, thread};
 
-use courser_telemetry::event::say;
+use courser_telemetry::event::{Level, log};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -73,7 +73,7 @@ pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
 
 /// From now on panics are event lines. The standard library writes them to standard error itself, and a worker would wait
 /// for who reads there.
-pub fn say_panics() {
+pub fn log_panics() {
     panic::set_hook(Box::new(|panic: &PanicHookInfo<'_>| {
         let thread = thread::current();
         let (name, place) = (thread.name().unwrap_or("without a name"), panic.location());
@@ -82,7 +82,7 @@ pub fn say_panics() {
         let trace = Backtrace::capture();
         let trace = (trace.status() == BacktraceStatus::Captured).then(|| format!("\n{trace}"));
         let (why, trace) = (text(panic.payload()), trace.unwrap_or_default());
-        say("error", format_args!("thread {name} has panicked{place}: {why}{trace}"));
+        log(Level::Error, format_args!("thread {name} has panicked{place}: {why}{trace}"));
     }));
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use courser_net::confinement::Confinement;
 use courser_net::{AsyncListener, ListenSocket, cpu};
-use courser_telemetry::event::say;
+use courser_telemetry::event::{Level, log};
 use courser_telemetry::{Counters, Lines};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::watch;
@@ -78,7 +78,7 @@ impl Worker {
 /// From here on the thread opens no file. It serves also where that cannot be had: the main thread has tried it before.
 fn confine(index: u16, confinement: Option<&Confinement>) {
     if let Some(Err(error)) = confinement.map(Confinement::enter) {
-        say("warning", format_args!("worker {index} is not confined: {error}"));
+        log(Level::Warning, format_args!("worker {index} is not confined: {error}"));
     }
 }
 

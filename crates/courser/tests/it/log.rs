@@ -195,6 +195,6 @@ fn a_flood_of_error_lines_is_limited_and_what_is_left_out_is_counted() {
         if asked % 20 == 0 {
             knock();
         }
-        courser.stderr().iter().any(|line| line.contains("more `backend` lines left out before"))
+        courser.stderr().iter().any(|line| line.contains("more `backend` lines suppressed before"))
     });
 }
