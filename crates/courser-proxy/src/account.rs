@@ -28,7 +28,7 @@ pub(crate) struct Account {
     pub(crate) sni: Option<Box<str>>,
     pub(crate) host: Option<Arc<VirtualHost>>,
     pub(crate) identity: Option<Arc<Identity>>,
-    pub(crate) facts: Option<Box<HandshakeInfo>>,
+    pub(crate) handshake: Option<Box<HandshakeInfo>>,
     pub(crate) session: Option<Resumption>,
     pub(crate) not_resumed: Option<&'static str>,
     /// Index of the backend in its host's list.
@@ -39,7 +39,7 @@ pub(crate) struct Account {
     hello: Option<Instant>,
     secured: Option<Instant>,
     connected: Option<Instant>,
-    end: Option<Close>,
+    close: Option<Close>,
 }
 
 impl Account {
@@ -57,7 +57,7 @@ impl Account {
             sni: None,
             host: None,
             identity: None,
-            facts: None,
+            handshake: None,
             session: None,
             not_resumed: None,
             backend: None,
@@ -67,7 +67,7 @@ impl Account {
             hello: None,
             secured: None,
             connected: None,
-            end: None,
+            close: None,
         })
     }
 
@@ -91,9 +91,9 @@ impl Account {
         self.connected = Some(Instant::now());
     }
 
-    /// Notes the ending; the first one that is noted counts.
-    pub(crate) fn end(&mut self, end: impl Into<Close>) {
-        self.end.get_or_insert_with(|| end.into());
+    /// Records why the connection ended; the first reason counts.
+    pub(crate) fn set_close(&mut self, close: impl Into<Close>) {
+        self.close.get_or_insert_with(|| close.into());
     }
 
     /// A name for the connection that no other connection of this process has.
@@ -125,7 +125,7 @@ impl Account {
 
     fn record(&self, close: Close) -> ConnectionRecord {
         let total = self.opened.elapsed();
-        let facts = self.facts.as_deref();
+        let facts = self.handshake.as_deref();
         let [hello, handshake, connect] = self.steps();
         ConnectionRecord {
             accepted: SystemTime::now().checked_sub(total).unwrap_or_else(SystemTime::now),
@@ -168,7 +168,7 @@ impl Account {
     /// Why the connection ended. A task that ends without a reason was stopped with its worker, or has panicked.
     fn take_close(&mut self) -> Close {
         let without = || if std::thread::panicking() { CloseReason::Internal } else { CloseReason::Shutdown };
-        self.end.take().unwrap_or_else(|| without().into())
+        self.close.take().unwrap_or_else(|| without().into())
     }
 }
 
@@ -186,4 +186,4 @@ impl Drop for Account {
 }
 
 /// How long a step may take at most when nobody configured it: closing after a refusal.
-pub(crate) const FAREWELL: Duration = Duration::from_secs(2);
+pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);

@@ -21,7 +21,7 @@ pub(crate) struct Selected {
     pub(crate) received: Inbox,
     pub(crate) offer: ClientOffer,
     pub(crate) host: Arc<VirtualHost>,
-    pub(crate) choice: Selection,
+    pub(crate) selection: Selection,
 }
 
 /// What was chosen.
@@ -41,17 +41,17 @@ pub(crate) fn select(classified: Classified) -> Result<Selected, Box<EarlyClose>
     let Classified { mut client, received, offer } = classified;
     let Some(host) = client.listener.host(offer.name.as_deref()).cloned() else {
         received.discard(&client.worker.buffers);
-        return Err(client.ending(CloseReason::UnknownName, alert(Description::UnrecognizedName)));
+        return Err(client.close_with(CloseReason::UnknownName, alert(Description::UnrecognizedName)));
     };
     client.account.host = Some(Arc::clone(&host));
-    match Selection::make(&offer, &host.terms, &host.certificates) {
-        Ok(choice) => {
-            client.account.identity = Some(Arc::clone(&choice.identity));
-            Ok(Selected { client, received, offer, host, choice })
+    match Selection::make(&offer, &host.tls, &host.certificates) {
+        Ok(selection) => {
+            client.account.identity = Some(Arc::clone(&selection.identity));
+            Ok(Selected { client, received, offer, host, selection })
         }
         Err((end, description)) => {
             received.discard(&client.worker.buffers);
-            Err(client.ending(end, alert(description)))
+            Err(client.close_with(end, alert(description)))
         }
     }
 }

@@ -39,9 +39,9 @@ pub(crate) struct EarlyClose {
     /// The client.
     pub(crate) client: Client,
     /// Why.
-    pub(crate) end: Close,
-    /// Bytes that tell the client so: an alert.
-    pub(crate) farewell: Vec<u8>,
+    pub(crate) close: Close,
+    /// The last bytes for the client: an alert, or what was waiting.
+    pub(crate) final_bytes: Vec<u8>,
 }
 
 impl Client {
@@ -55,19 +55,23 @@ impl Client {
     /// session must not be resumed (RFC 5246, section 7.2.2).
     pub(crate) fn delete_session(&self, facts: Option<&HandshakeInfo>) {
         let session = facts.and_then(|facts| facts.session);
-        if let (Some(session), Some(exchange)) = (session, &self.worker.exchange) {
-            exchange.deleted(&session.id, session.expires, self.address());
+        if let (Some(session), Some(remote)) = (session, &self.worker.remote_sessions) {
+            remote.deleted(&session.id, session.expires, self.address());
         }
     }
 
-    /// Ends the connection without a word: the client is gone.
-    pub(crate) fn gone(self, end: impl Into<Close>) -> Box<EarlyClose> {
-        self.ending(end, Vec::new())
+    /// Ends the connection without a byte: the client is gone.
+    pub(crate) fn close_silently(self, close: impl Into<Close>) -> Box<EarlyClose> {
+        self.close_with(close, Vec::new())
     }
 
-    /// Ends the connection with `farewell`.
-    pub(crate) fn ending(self, end: impl Into<Close>, farewell: impl Into<Vec<u8>>) -> Box<EarlyClose> {
-        Box::new(EarlyClose { client: self, end: end.into(), farewell: farewell.into() })
+    /// Ends the connection with `final_bytes`.
+    pub(crate) fn close_with(
+        self,
+        close: impl Into<Close>,
+        final_bytes: impl Into<Vec<u8>>,
+    ) -> Box<EarlyClose> {
+        Box::new(EarlyClose { client: self, close: close.into(), final_bytes: final_bytes.into() })
     }
 }
 

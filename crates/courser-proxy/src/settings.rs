@@ -40,7 +40,7 @@ pub struct VirtualHost {
     /// Configured name.
     pub name: String,
     /// What TLS negotiates.
-    pub terms: ServerTlsConfig,
+    pub tls: ServerTlsConfig,
     /// Binds sessions to this host.
     pub policy: PolicyHash,
     /// Certificates to choose from.
@@ -48,7 +48,7 @@ pub struct VirtualHost {
     /// Where plaintext goes.
     pub pool: Pool,
     /// The PROXY header that a backend gets.
-    pub announce: SendProxy,
+    pub send_proxy: SendProxy,
     /// How long connecting to one backend may take.
     pub connect_timeout: Duration,
     /// How long a connection may stay without a byte in either direction.

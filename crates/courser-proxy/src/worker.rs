@@ -93,7 +93,7 @@ fn runtime() -> io::Result<LocalRuntime> {
         .on_thread_park(|| {
             CURRENT.with_borrow(|state| {
                 if let Some(state) = state {
-                    state.idle();
+                    state.on_idle();
                 }
             });
         })

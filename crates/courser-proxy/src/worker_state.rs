@@ -20,10 +20,10 @@ pub(crate) struct WorkerState {
     pub(crate) tasks: Tasks,
     pub(crate) buffers: Buffers,
     pub(crate) wheel: Rc<Wheel>,
-    pub(crate) turn: Rc<HandshakeBudget>,
+    pub(crate) handshake_budget: Rc<HandshakeBudget>,
     pub(crate) lines: Lines,
     pub(crate) events: Events,
-    pub(crate) exchange: Option<RemoteSessions>,
+    pub(crate) remote_sessions: Option<RemoteSessions>,
     pub(crate) counters: Arc<Counters>,
     admission: Arc<Admission>,
     pub(crate) open: Cell<usize>,
@@ -60,10 +60,10 @@ impl WorkerState {
             index,
             buffers: Buffers::default(),
             wheel: Wheel::new(),
-            turn: HandshakeBudget::new(tasks.clone()),
+            handshake_budget: HandshakeBudget::new(tasks.clone()),
             lines,
             events: Events::default(),
-            exchange: sharing.map(|sharing| RemoteSessions::new(sharing, &tasks)),
+            remote_sessions: sharing.map(|sharing| RemoteSessions::new(sharing, &tasks)),
             tasks,
             counters,
             admission,
@@ -103,8 +103,8 @@ impl WorkerState {
     }
 
     /// The event loop has nothing to do.
-    pub(crate) fn idle(&self) {
-        self.turn.idle();
+    pub(crate) fn on_idle(&self) {
+        self.handshake_budget.reset();
         self.lines.flush();
     }
 }

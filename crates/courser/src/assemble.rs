@@ -228,10 +228,10 @@ fn host_of(
     Ok(VirtualHost {
         name: host.name.clone(),
         policy: policy(listener, host, &client_auth),
-        terms: terms(host, config, client_auth, sessions)?,
+        tls: terms(host, config, client_auth, sessions)?,
         certificates: Certificates::new(&certificates.of(host)),
         pool: pools.of(host)?,
-        announce: match host.send_proxy {
+        send_proxy: match host.send_proxy {
             courser_config::SendProxy::Off => SendProxy::Off,
             courser_config::SendProxy::V1 => SendProxy::V1,
             courser_config::SendProxy::V2 => SendProxy::V2,

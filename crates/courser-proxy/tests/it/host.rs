@@ -221,11 +221,11 @@ fn virtual_host(cache: &Arc<Cache>, backend: SocketAddr) -> VirtualHost {
     let identity: Identity = courser_tls::self_signed(&["server.example".to_owned()]).unwrap();
     VirtualHost {
         name: "default".to_owned(),
-        terms: terms.unwrap(),
+        tls: terms.unwrap(),
         policy: policy(),
         certificates: Certificates::new(&[Arc::new(identity)]),
         pool: Pool::new(vec![Backend::fixed(Address::Ip(backend))], 1),
-        announce: SendProxy::Off,
+        send_proxy: SendProxy::Off,
         connect_timeout: crate::PATIENCE,
         idle_timeout: crate::PATIENCE,
         client_fin_timeout: crate::PATIENCE,
