@@ -14,7 +14,7 @@ use courser_proxy::{Sharing, Threads};
 use courser_session::fleet::{AddressRange, Allowed, Incarnation, MemberName, MemberSettings, UnixMillis};
 use courser_session::{Cache, SecretBytes, Vault};
 use courser_store::{Access, Identity, StoreCounters, StoreEndpoint, StoreUrl};
-use courser_telemetry::event::say;
+use courser_telemetry::event::{Level, log};
 
 use crate::exit::Failure;
 use crate::fleet_keys::PersistentKeys;
@@ -109,7 +109,7 @@ pub(crate) fn share(
     sharing.store = prepared.store.map(|target| StoreSettings {
         target,
         timeout: config.sessions.store_timeout,
-        counters: Arc::new(StoreCounters::new(|line| say("warning", line))),
+        counters: Arc::new(StoreCounters::new(|line| log(Level::Warning, line))),
         vault: Arc::new(Vault::new(Arc::clone(&keys.keys))),
     });
     Ok(sharing)
@@ -151,7 +151,7 @@ fn fleet(
             format!("peers: {}", others.count())
         }
     };
-    say("info", format_args!("fleet {}: messages at {address}, {to}", keys.keys.fleet()));
+    log(Level::Info, format_args!("fleet {}: messages at {address}, {to}", keys.keys.fleet()));
     Ok(Some(handle))
 }
 
