@@ -81,7 +81,8 @@ fn the_codemap_names_every_crate_and_its_modules() {
         let changed: Vec<_> = changed.map(|(is, _)| is).collect();
         assert!(changed.is_empty(), "UPDATE_SNAPSHOTS=1 writes these into ARCHITECTURE.md: {changed:#?}");
     }
-    let named: BTreeSet<_> = section(&page, "Codemap").lines().filter_map(crate_of).map(String::from).collect();
+    let named: BTreeSet<_> =
+        section(&page, "Codemap").lines().filter_map(crate_of).map(String::from).collect();
     let real: BTreeSet<_> = children(&root().join("crates")).iter().map(|path| file_name(path)).collect();
     let odd: Vec<_> = named.symmetric_difference(&real).collect();
     assert!(odd.is_empty(), "crates named in ARCHITECTURE.md or there, but not both: {odd:#?}");
@@ -215,7 +216,7 @@ fn files_that_say(files: &[PathBuf], forbidden: &[&str]) -> Vec<(PathBuf, BTreeS
 }
 
 /// Identifiers and keywords of a program.
-fn words(code: &str) -> BTreeSet<String> {
+pub(crate) fn words(code: &str) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     collect(code.parse().expect("it compiles"), &mut words);
     words
