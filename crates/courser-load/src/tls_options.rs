@@ -102,7 +102,7 @@ impl ClientTlsOptions {
                 ResumeChoice::Ticket => Resume::Ticket,
                 ResumeChoice::SessionId => Resume::SessionId,
             },
-            tickets_kept: self.tickets_kept.max(1),
+            max_tickets: self.tickets_kept.max(1),
             early_data: self.early_data,
             identity: self.identity()?.map(Arc::new),
             trust: self.trust()?,
@@ -123,7 +123,7 @@ impl ClientTlsOptions {
     }
 
     fn trust(&self) -> Result<Trust, BadChoice> {
-        let Some(path) = &self.ca else { return Ok(Trust::Nobody) };
+        let Some(path) = &self.ca else { return Ok(Trust::Any) };
         Trust::from_pem(&read(path)?).map_err(|why| BadChoice(format!("{}: {why}", path.display())))
     }
 

@@ -84,7 +84,7 @@ impl Counters {
 }
 
 fn is_from_elsewhere(facts: &HandshakeInfo) -> bool {
-    facts.session.is_some_and(|session| session.origin == Provenance::Remote)
+    facts.session.is_some_and(|session| session.provenance == Provenance::Remote)
 }
 
 /// One more.

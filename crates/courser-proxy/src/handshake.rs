@@ -160,14 +160,15 @@ fn note_facts(client: &mut Client, tls: &mut ServerConnection, offered: Option<R
     let account = &mut client.account;
     account.secured();
     let Some(mut facts) = tls.finish_handshake() else { return };
-    if let (Some(made), Some(exchange)) = (facts.made.take(), &worker.exchange) {
+    if let (Some(made), Some(exchange)) = (facts.new_session.take(), &worker.exchange) {
         exchange.made(made);
     }
     // Where no tickets are given out, a client that would take one comes back with a session ID that, beforehand,
     // looks like the random one of a client that has no session.
     let by = offered.unwrap_or(if tls.is_tls13() { Resumption::Psk } else { Resumption::SessionId });
     let by = if facts.resumed { by } else { Resumption::Full };
-    let miss = facts.miss.or(offered.map(|_| ResumptionFailure::NotFound)).filter(|_| !facts.resumed);
+    let miss =
+        facts.resumption_failure.or(offered.map(|_| ResumptionFailure::NotFound)).filter(|_| !facts.resumed);
     worker.counters.handshake(by, &facts, miss);
     account.session = Some(by);
     account.miss = miss.map(ResumptionFailure::name);

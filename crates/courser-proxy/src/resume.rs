@@ -35,7 +35,7 @@ pub(crate) async fn plan_resumption(chosen: Selected) -> Planned {
         // Boxed, because few connections come here and all would have to hold the room for it.
         let fetched = Box::pin(exchange.look_up(id, client.address(), &client.worker.counters)).await;
         if let Err(miss) = fetched {
-            plan.asked_elsewhere(miss);
+            plan.record_remote_failure(miss);
         }
     }
     let offered = offered(&offer, choice.version);

@@ -12,7 +12,7 @@ use x509_parser::public_key::PublicKey;
 use zeroize::Zeroize;
 
 use crate::pem;
-use crate::signing::RecordedKey;
+use crate::signing::RecordingKey;
 
 /// What kind of key a certificate has: what decides which clients can use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -106,30 +106,30 @@ impl Identity {
     ) -> Result<Self, IdentityError> {
         let signing =
             any_supported_type(key).map_err(|error| IdentityError::UnsupportedKey(error.to_string()))?;
-        let certified = CertifiedKey::new(chain, Arc::new(RecordedKey::new(signing)));
+        let certified = CertifiedKey::new(chain, Arc::new(RecordingKey::new(signing)));
         let leaf = certified.cert.first().ok_or(IdentityError::NoCertificate)?.clone();
-        let facts = LeafFacts::read(&leaf)?;
+        let leaf = LeafInfo::read(&leaf)?;
         certified.keys_match().map_err(|_| IdentityError::Mismatch)?;
         Ok(Self {
             certified: Arc::new(certified),
             #[cfg(feature = "openssl")]
             key: KeyDer(key.secret_der().to_vec().into()),
-            kind: facts.kind,
-            names: facts.names,
-            key_algorithm: facts.key_algorithm,
-            signature_algorithm: facts.signature_algorithm,
-            not_before: facts.not_before,
-            not_after: facts.not_after,
+            kind: leaf.kind,
+            names: leaf.names,
+            key_algorithm: leaf.key_algorithm,
+            signature_algorithm: leaf.signature_algorithm,
+            not_before: leaf.not_before,
+            not_after: leaf.not_after,
         })
     }
 
-    /// How the certificate stands at `now` (Unix seconds).
+    /// The certificate's validity at `now` (Unix seconds).
     pub fn validity(&self, now: i64) -> Validity {
         Validity::at(now, self.not_before, self.not_after)
     }
 }
 
-/// A private key in PKCS#8, PKCS#1 or SEC1, wiped when done with and shown to nobody.
+/// A private key in PKCS#8, PKCS#1 or SEC1, DER; wiped when dropped and never printed.
 #[cfg(feature = "openssl")]
 pub(crate) struct KeyDer(zeroize::Zeroizing<Vec<u8>>);
 
@@ -150,16 +150,16 @@ impl fmt::Debug for KeyDer {
 /// Whether a certificate is within its validity period (RFC 5280, section 4.1.2.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Validity {
-    /// It is.
+    /// Within the period, both ends included.
     Valid,
-    /// It starts in `seconds`.
+    /// The period starts in `seconds`.
     NotYet {
-        /// Until it starts.
+        /// From now to notBefore.
         seconds: i64,
     },
-    /// It ended `seconds` ago.
+    /// Expired `seconds` ago.
     Expired {
-        /// Since it ended.
+        /// From notAfter to now.
         seconds: i64,
     },
 }
@@ -176,8 +176,8 @@ impl Validity {
     }
 }
 
-/// What the leaf certificate says.
-struct LeafFacts {
+/// The fields of a leaf certificate that a server selects by.
+struct LeafInfo {
     kind: KeyKind,
     names: Vec<String>,
     key_algorithm: String,
@@ -186,7 +186,7 @@ struct LeafFacts {
     not_after: i64,
 }
 
-impl LeafFacts {
+impl LeafInfo {
     fn read(der: &[u8]) -> Result<Self, IdentityError> {
         let bad = |text: String| IdentityError::BadCertificate(text);
         let (_, leaf) = X509Certificate::from_der(der).map_err(|error| bad(error.to_string()))?;
@@ -274,7 +274,7 @@ impl IdentityError {
         matches!(self, Self::KeyFile(_) | Self::UnsupportedKey(_) | Self::Mismatch)
     }
 
-    /// What to do about it.
+    /// How to fix it, for the line after the error.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Empty | Self::BadPem(_) => "write the file again from the certificate authority's answer",

@@ -1,6 +1,6 @@
-//! The terms on which a virtual host speaks TLS, compiled into the library's configurations.
+//! A virtual host's TLS settings, compiled into the library's configurations.
 //!
-//! The library picks a key exchange group by the client's order and asks for another key share (HelloRetryRequest)
+//! The library picks a key exchange group by the client's order and requests another key share (HelloRetryRequest)
 //! when that group has none, even where the client has sent a share that would do. And it has one order of suites per
 //! configuration. Both choices are ours: there is one configuration for each group and each order, all alike but for
 //! that, and the caller names the one for the ClientHello at hand.
@@ -18,7 +18,7 @@ use crate::client_auth::ClientAuth;
 use crate::key_schedule::HkdfSha256;
 use crate::names;
 use crate::plan::PlannedCertificate;
-use crate::random::Stocked;
+use crate::random::BufferedRandom;
 use crate::record_cipher;
 use crate::sessions::Sessions;
 
@@ -41,9 +41,9 @@ pub enum SuiteOrder {
     ChaChaFirst,
 }
 
-/// What a virtual host offers its clients, and what it asks of them.
+/// A virtual host's TLS settings, before they are compiled.
 #[derive(Clone, Debug, Default)]
-pub struct ServerOffer {
+pub struct ServerTlsSpec {
     /// Versions, at least one.
     pub versions: Vec<Version>,
     /// Cipher suites by code point, in order of preference.
@@ -54,11 +54,11 @@ pub struct ServerOffer {
     pub alpn: Vec<Vec<u8>>,
     /// Number of TLS 1.3 tickets sent after a handshake.
     pub tickets: usize,
-    /// Whether clients have to show a certificate.
+    /// Whether clients need a certificate, and from which authorities.
     pub client_auth: ClientAuth,
 }
 
-/// What a virtual host negotiates.
+/// A virtual host's TLS settings, compiled: a configuration of the library for each group and order of suites.
 #[derive(Debug)]
 pub struct ServerTlsConfig {
     /// Versions, at least one.
@@ -71,20 +71,20 @@ pub struct ServerTlsConfig {
 }
 
 impl ServerTlsConfig {
-    /// Compiles terms.
+    /// Compiles a virtual host's settings.
     ///
     /// # Errors
     /// When there is no group, or something that the library has not.
-    pub fn new(offer: ServerOffer, sessions: &Sessions) -> Result<Self, TlsConfigError> {
+    pub fn new(spec: ServerTlsSpec, sessions: &Sessions) -> Result<Self, TlsConfigError> {
         let both = |&group: &u16| {
-            let build = |order| build(&offer, group, order, sessions);
+            let build = |order| build(&spec, group, order, sessions);
             Ok([build(SuiteOrder::Configured)?, build(SuiteOrder::ChaChaFirst)?].map(Arc::new))
         };
-        let configs = offer.groups.iter().map(both).collect::<Result<Vec<_>, TlsConfigError>>()?;
+        let configs = spec.groups.iter().map(both).collect::<Result<Vec<_>, TlsConfigError>>()?;
         if configs.is_empty() {
             return Err(TlsConfigError::NoGroup);
         }
-        let ServerOffer { versions, suites, groups, .. } = offer;
+        let ServerTlsSpec { versions, suites, groups, .. } = spec;
         Ok(Self { versions, suites, groups, configs })
     }
 
@@ -100,28 +100,28 @@ impl ServerTlsConfig {
 }
 
 fn build(
-    offer: &ServerOffer,
+    spec: &ServerTlsSpec,
     group: u16,
     order: SuiteOrder,
     sessions: &Sessions,
 ) -> Result<ServerConfig, TlsConfigError> {
     let provider = CryptoProvider {
-        cipher_suites: ordered(&offer.suites, order).map(suite).collect::<Result<_, _>>()?,
+        cipher_suites: ordered(&spec.suites, order).map(suite).collect::<Result<_, _>>()?,
         kx_groups: vec![kx_group(group)?],
-        secure_random: &Stocked,
+        secure_random: &BufferedRandom,
         ..aws_lc_rs::default_provider()
     };
-    let versions: Vec<_> = offer.versions.iter().map(|version| library_version(*version)).collect();
+    let versions: Vec<_> = spec.versions.iter().map(|version| library_version(*version)).collect();
     let mut config = ServerConfig::builder_with_provider(Arc::new(provider))
         .with_protocol_versions(&versions)
         .map_err(|error| TlsConfigError::Inconsistent(error.to_string()))?
-        .with_client_cert_verifier(offer.client_auth.verifier())
+        .with_client_cert_verifier(spec.client_auth.verifier())
         .with_cert_resolver(Arc::new(PlannedCertificate));
     config.ignore_client_order = true;
-    config.alpn_protocols.clone_from(&offer.alpn);
+    config.alpn_protocols.clone_from(&spec.alpn);
     // Early data stays off: the library refuses it with tickets, and a terminator cannot make it safe from replay.
     config.max_early_data_size = 0;
-    config.send_tls13_tickets = if sessions.ticketer.is_some() { offer.tickets } else { 0 };
+    config.send_tls13_tickets = if sessions.ticketer.is_some() { spec.tickets } else { 0 };
     config.ticketer = Arc::new(sessions.clone());
     config.session_storage = match sessions.cache {
         Some(_) => Arc::new(sessions.clone()),
@@ -177,7 +177,7 @@ fn library_version(version: Version) -> &'static SupportedProtocolVersion {
     }
 }
 
-/// Terms that cannot be compiled.
+/// Settings that cannot be compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TlsConfigError {
     /// A suite that the library has not, by code point.

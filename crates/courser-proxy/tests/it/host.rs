@@ -14,7 +14,7 @@ use courser_proxy::{
 use courser_session::fleet::{Incarnation, MemberName, MemberSettings, UnixMillis};
 use courser_session::{Cache, EpochLength, FleetKey, FleetKeys, PolicyHash, Source, Ticketer, UnixSeconds};
 use courser_telemetry::{Format, Sink};
-use courser_tls::{ClientAuth, Identity, ServerOffer, ServerTlsConfig, Sessions, Version};
+use courser_tls::{ClientAuth, Identity, ServerTlsConfig, ServerTlsSpec, Sessions, Version};
 use tokio::sync::watch;
 
 /// How long sessions live here.
@@ -172,7 +172,7 @@ fn virtual_host(cache: &Arc<Cache>, backend: SocketAddr) -> VirtualHost {
         ticketer: Some(Arc::new(Ticketer::new(keys()))),
         lifetime: LIFETIME,
     };
-    let offer = ServerOffer {
+    let offer = ServerTlsSpec {
         versions: vec![Version::Tls13, Version::Tls12],
         suites: vec![0x1301, 0xc02b],
         groups: vec![0x001d, 0x0017],

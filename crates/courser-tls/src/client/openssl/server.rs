@@ -1,5 +1,5 @@
 //! The other end, on the same library: for both ends in one process, never behind a socket. It makes its own key, of
-//! any size that the library takes, and a certificate that nobody trusts.
+//! any size that the library takes, and a self-signed certificate.
 
 use openssl::asn1::Asn1Time;
 use openssl::ec::{EcGroup, EcKey};
@@ -105,9 +105,9 @@ pub struct OpensslServer {
 impl OpensslServer {
     /// # Errors
     /// When the library has no memory.
-    pub fn new(terms: &OpensslServerConfig) -> Result<Self, Failure> {
-        let ours = |error| failure::ours(&error);
-        let ssl = Ssl::new(&terms.context).map_err(ours)?;
+    pub fn new(config: &OpensslServerConfig) -> Result<Self, Failure> {
+        let ours = |error| failure::internal(&error);
+        let ssl = Ssl::new(&config.context).map_err(ours)?;
         Ok(Self { stream: SslStream::new(ssl, Memory::default()).map_err(ours)?, is_open: false })
     }
 
