@@ -16,10 +16,10 @@ use rustls::{DigitallySignedStruct, DistinguishedName, Error, RootCertStore, Sig
 use x509_parser::prelude::{FromDer, X509Certificate, X509Version};
 
 use crate::client_chain;
+use crate::config_error::TlsConfigError;
 use crate::identity::{IdentityError, Validity};
 use crate::pem;
 use crate::plan::with_current;
-use crate::server_config::TlsConfigError;
 
 /// Whether a client may answer a CertificateRequest without a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

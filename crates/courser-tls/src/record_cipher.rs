@@ -21,7 +21,7 @@ use rustls::{
     Tls12CipherSuite, Tls13CipherSuite,
 };
 
-use crate::server_config::with_our_hkdf;
+use crate::key_schedule::with_prepared_hkdf;
 use opener::Opener;
 
 /// The server's suite of this code point.
@@ -33,7 +33,7 @@ pub(crate) fn suite(code: u16) -> Option<SupportedCipherSuite> {
 
 /// Suites live as long as the program; there are nine.
 fn wrapped(suite: SupportedCipherSuite) -> SupportedCipherSuite {
-    match with_our_hkdf(suite) {
+    match with_prepared_hkdf(suite) {
         SupportedCipherSuite::Tls13(suite) => {
             let Tls13CipherSuite { common, hkdf_provider, aead_alg, .. } = suite;
             SupportedCipherSuite::Tls13(Box::leak(Box::new(Tls13CipherSuite {

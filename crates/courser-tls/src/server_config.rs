@@ -5,17 +5,14 @@
 //! configuration. Both choices are ours: there is one configuration for each group and each order, all alike but for
 //! that, and the caller names the one for the ClientHello at hand.
 
-use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
 use rustls::server::NoServerSessionStorage;
-use rustls::{
-    CipherSuiteCommon, ServerConfig, SupportedCipherSuite, SupportedProtocolVersion, Tls13CipherSuite,
-};
+use rustls::{ServerConfig, SupportedCipherSuite, SupportedProtocolVersion};
 
 use crate::client_auth::ClientAuth;
-use crate::key_schedule::HkdfSha256;
+use crate::config_error::TlsConfigError;
 use crate::names;
 use crate::plan::PlannedCertificate;
 use crate::random::BufferedRandom;
@@ -147,24 +144,6 @@ fn suite(code: u16) -> Result<SupportedCipherSuite, TlsConfigError> {
     record_cipher::suite(code).ok_or(TlsConfigError::UnknownSuite(code))
 }
 
-/// TLS 1.3 suites with SHA-256 use our key schedule.
-pub(crate) fn with_our_hkdf(suite: SupportedCipherSuite) -> SupportedCipherSuite {
-    static OURS: OnceLock<[Tls13CipherSuite; 2]> = OnceLock::new();
-    let ours = OURS.get_or_init(|| {
-        [
-            aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256,
-            aws_lc_rs::cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
-        ]
-        .map(|suite| {
-            let Tls13CipherSuite { common, aead_alg, .. } = suite.tls13().expect("both are TLS 1.3 suites");
-            let common = CipherSuiteCommon { ..*common };
-            Tls13CipherSuite { common, aead_alg: *aead_alg, hkdf_provider: &HkdfSha256, quic: None }
-        })
-    });
-    let known = ours.iter().find(|known| known.common.suite == suite.suite());
-    known.map_or(suite, SupportedCipherSuite::Tls13)
-}
-
 fn kx_group(code: u16) -> Result<&'static dyn SupportedKxGroup, TlsConfigError> {
     let known = aws_lc_rs::ALL_KX_GROUPS.iter().find(|group| u16::from(group.name()) == code);
     known.copied().ok_or(TlsConfigError::UnknownGroup(code))
@@ -176,44 +155,3 @@ fn library_version(version: Version) -> &'static SupportedProtocolVersion {
         Version::Tls13 => &rustls::version::TLS13,
     }
 }
-
-/// Settings that cannot be compiled.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TlsConfigError {
-    /// A suite that the library has not, by code point.
-    UnknownSuite(u16),
-    /// A group that the library has not, by code point.
-    UnknownGroup(u16),
-    /// A signature scheme that the library cannot verify, by code point.
-    UnknownScheme(u16),
-    /// A protocol version that the library has not, by code point.
-    UnknownVersion(u16),
-    /// No group at all.
-    NoGroup,
-    /// No version at all.
-    NoVersion,
-    /// What the chosen client engine cannot do.
-    Unable(&'static str),
-    /// A trusted root that is not a certificate.
-    BadRoot(String),
-    /// The library found that the parts do not fit together.
-    Inconsistent(String),
-}
-
-impl fmt::Display for TlsConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownSuite(code) => write!(f, "cipher suite 0x{code:04x} is not supported"),
-            Self::UnknownGroup(code) => write!(f, "key exchange group 0x{code:04x} is not supported"),
-            Self::UnknownScheme(code) => write!(f, "signature scheme 0x{code:04x} is not supported"),
-            Self::UnknownVersion(code) => write!(f, "protocol version 0x{code:04x} is not supported"),
-            Self::NoGroup => f.write_str("no key exchange group"),
-            Self::NoVersion => f.write_str("no protocol version"),
-            Self::Unable(what) => f.write_str(what),
-            Self::BadRoot(why) => write!(f, "a trusted root is not a certificate: {why}"),
-            Self::Inconsistent(why) => f.write_str(why),
-        }
-    }
-}
-
-impl std::error::Error for TlsConfigError {}

@@ -13,9 +13,9 @@ use super::sessions::{ConfigId, CurrentSessions};
 use super::spec::{ClientTlsSpec, Engine, Resume, Trust};
 use super::suite;
 use super::verifier::Verifier;
+use crate::config_error::TlsConfigError;
 use crate::identity::Identity;
 use crate::random::BufferedRandom;
-use crate::server_config::TlsConfigError;
 
 /// The lean engine verifies one full handshake of so many, where it is given roots.
 const SAMPLE_INTERVAL: u32 = 1000;

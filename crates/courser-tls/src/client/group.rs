@@ -11,7 +11,7 @@ use rustls::crypto::{ActiveKeyExchange, SharedSecret, SupportedKxGroup, aws_lc_r
 use rustls::ffdhe_groups::FfdheGroup;
 use rustls::{Error, NamedGroup, PeerMisbehaved};
 
-use crate::server_config::TlsConfigError;
+use crate::config_error::TlsConfigError;
 
 /// First byte of an uncompressed point (RFC 8446, section 4.2.8.2).
 const UNCOMPRESSED: u8 = 4;

@@ -12,8 +12,8 @@ use rustls::crypto::{ActiveKeyExchange, aws_lc_rs};
 use rustls::{CipherSuiteCommon, Error, SupportedCipherSuite, Tls12CipherSuite, Tls13CipherSuite, version};
 use sha2::{Digest, Sha256};
 
+use crate::key_schedule::with_prepared_hkdf;
 use crate::mac::{HASH, Key};
-use crate::server_config::with_our_hkdf;
 
 /// The lean engine's version of one of the library's suites.
 pub(super) fn lean(suite: SupportedCipherSuite) -> SupportedCipherSuite {
@@ -40,7 +40,7 @@ impl LeanSuite {
 
 /// None for suites with another hash.
 fn lean_suite(suite: &SupportedCipherSuite) -> Option<LeanSuite> {
-    Some(match with_our_hkdf(*suite) {
+    Some(match with_prepared_hkdf(*suite) {
         SupportedCipherSuite::Tls13(suite) => LeanSuite::Tls13(Tls13CipherSuite {
             common: common(&suite.common)?,
             hkdf_provider: suite.hkdf_provider,

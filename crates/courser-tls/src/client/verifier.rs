@@ -15,7 +15,7 @@ use rustls::{DigitallySignedStruct, Error, PeerMisbehaved, RootCertStore, Signat
 
 use super::sessions;
 use super::spec::Trust;
-use crate::server_config::TlsConfigError;
+use crate::config_error::TlsConfigError;
 
 /// Verifies if the current context requires it, and records the scheme of the server's signature there.
 #[derive(Debug)]

@@ -12,9 +12,9 @@ use openssl::x509::store::X509StoreBuilder;
 
 use super::sessions;
 use crate::client::{ClientTlsSpec, Resume, Trust};
+use crate::config_error::TlsConfigError;
 use crate::identity::Identity;
 use crate::names;
-use crate::server_config::TlsConfigError;
 
 /// An spec, compiled; clones share it.
 #[derive(Clone)]

@@ -16,9 +16,9 @@ use openssl::x509::{X509, X509Name};
 use super::config::{VERSIONS, at_level_0};
 use super::memory::Memory;
 use super::{failure, read_record};
+use crate::config_error::TlsConfigError;
 use crate::failure::Failure;
 use crate::names;
-use crate::server_config::TlsConfigError;
 
 /// The first is for key exchange. The second has to be there for an ECDSA key on that curve (RFC 8422, section 5.1).
 const GROUPS: &str = "X25519:P-256";
