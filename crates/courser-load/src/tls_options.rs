@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fmt, fs};
 
-use courser_tls::client::{ClientTlsConfig, ClientTlsSpec, Engine, Resume, ServerName, Trust};
-use courser_tls::{Identity, names as tls_names};
+use courser_tls::client::{
+    ClientIdentity, ClientTlsConfig, ClientTlsSpec, Engine, Resume, ServerName, Trust,
+};
+use courser_tls::names as tls_names;
 
 use crate::names::Names;
 use crate::offered::Check;
@@ -114,9 +116,9 @@ impl ClientTlsOptions {
         if self.resume == ResumeChoice::SessionId { vec![0x0303] } else { ClientTlsSpec::default().versions }
     }
 
-    fn identity(&self) -> Result<Option<Identity>, BadChoice> {
+    fn identity(&self) -> Result<Option<ClientIdentity>, BadChoice> {
         let Some((chain, key)) = &self.identity else { return Ok(None) };
-        let identity = Identity::from_pem(&read(chain)?, &read(key)?);
+        let identity = ClientIdentity::from_pem(&read(chain)?, &read(key)?);
         identity
             .map(Some)
             .map_err(|why| BadChoice(format!("the client's certificate: {why}; {}", why.hint())))

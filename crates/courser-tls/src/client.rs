@@ -10,6 +10,7 @@
 mod config;
 mod group;
 mod hello;
+mod identity;
 mod library;
 mod name;
 #[cfg(feature = "openssl")]
@@ -20,6 +21,7 @@ mod suite;
 mod verifier;
 
 pub use config::ClientTlsConfig;
+pub use identity::ClientIdentity;
 pub use name::{NameError, ServerName};
 #[cfg(feature = "openssl")]
 pub use openssl::{OpensslKey, OpensslServer, OpensslServerConfig};

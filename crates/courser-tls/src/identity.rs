@@ -61,9 +61,6 @@ impl KeyKind {
 #[derive(Debug)]
 pub struct Identity {
     pub(crate) certified: Arc<CertifiedKey>,
-    /// The private key, for the other library.
-    #[cfg(feature = "openssl")]
-    pub(crate) key: KeyDer,
     /// Kind of the key.
     pub kind: KeyKind,
     /// DNS names of the subjectAltName extension, in lower case; the common name is not looked at (RFC 9525,
@@ -83,24 +80,6 @@ impl Identity {
     /// The certificate's validity at `now` (Unix seconds).
     pub fn validity(&self, now: i64) -> Validity {
         Validity::at(now, self.not_before, self.not_after)
-    }
-}
-
-/// A private key in PKCS#8, PKCS#1 or SEC1, DER; wiped when dropped and never printed.
-#[cfg(feature = "openssl")]
-pub(crate) struct KeyDer(pub(crate) zeroize::Zeroizing<Vec<u8>>);
-
-#[cfg(feature = "openssl")]
-impl KeyDer {
-    pub(crate) fn der(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-#[cfg(feature = "openssl")]
-impl fmt::Debug for KeyDer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("KeyDer")
     }
 }
 

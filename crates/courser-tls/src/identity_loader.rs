@@ -10,8 +10,6 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 use x509_parser::public_key::PublicKey;
 use zeroize::Zeroize;
 
-#[cfg(feature = "openssl")]
-use crate::identity::KeyDer;
 use crate::identity::{Identity, IdentityError, KeyKind};
 use crate::pem;
 use crate::signing::RecordingKey;
@@ -40,8 +38,6 @@ impl Identity {
         certified.keys_match().map_err(|_| IdentityError::Mismatch)?;
         Ok(Self {
             certified: Arc::new(certified),
-            #[cfg(feature = "openssl")]
-            key: KeyDer(key.secret_der().to_vec().into()),
             kind: leaf.kind,
             names: leaf.names,
             key_algorithm: leaf.key_algorithm,

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use rustls::client::{ResolvesClientCert, Resumption, Tls12Resumption};
+use rustls::client::{Resumption, Tls12Resumption};
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
-use rustls::sign::CertifiedKey;
-use rustls::{ClientConfig, SignatureScheme, SupportedCipherSuite, SupportedProtocolVersion};
+use rustls::{ClientConfig, SupportedCipherSuite, SupportedProtocolVersion};
 
 use super::group;
 use super::sessions::{ConfigId, CurrentSessions};
@@ -14,7 +13,6 @@ use super::spec::{ClientTlsSpec, Engine, Resume, Trust};
 use super::suite;
 use super::verifier::Verifier;
 use crate::config_error::TlsConfigError;
-use crate::identity::Identity;
 use crate::random::BufferedRandom;
 
 /// The lean engine verifies one full handshake of so many, where it is given roots.
@@ -130,9 +128,7 @@ fn config(engine: Engine, spec: &ClientTlsSpec) -> Result<ClientConfig, TlsConfi
         .with_custom_certificate_verifier(verifier);
     let mut config = match &spec.identity {
         None => builder.with_no_client_auth(),
-        Some(identity) => {
-            builder.with_client_cert_resolver(Arc::new(ClientCertificateResolver(Arc::clone(identity))))
-        }
+        Some(identity) => builder.with_client_cert_resolver(Arc::clone(identity) as _),
     };
     config.alpn_protocols.clone_from(&spec.alpn);
     config.enable_early_data = spec.early_data;
@@ -209,20 +205,6 @@ fn version(code: &u16) -> Result<&'static SupportedProtocolVersion, TlsConfigErr
         0x0303 => Ok(&rustls::version::TLS12),
         0x0304 => Ok(&rustls::version::TLS13),
         _ => Err(TlsConfigError::UnknownVersion(*code)),
-    }
-}
-
-/// The client's certificate, for any server that requests one.
-#[derive(Debug)]
-struct ClientCertificateResolver(Arc<Identity>);
-
-impl ResolvesClientCert for ClientCertificateResolver {
-    fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
-        Some(Arc::clone(&self.0.certified))
-    }
-
-    fn has_certs(&self) -> bool {
-        true
     }
 }
 

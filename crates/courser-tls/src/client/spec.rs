@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::identity::{Identity, IdentityError};
+use super::identity::ClientIdentity;
+use crate::identity::IdentityError;
 use crate::pem;
 
 /// Implementation of the client.
@@ -83,7 +84,7 @@ pub struct ClientTlsSpec {
     /// Whether early data is offered where the session allows it.
     pub early_data: bool,
     /// The client's own certificate, for servers that request one.
-    pub identity: Option<Arc<Identity>>,
+    pub identity: Option<Arc<ClientIdentity>>,
     /// Which certificates are trusted.
     pub trust: Trust,
 }

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use crate::server::{Pair, Server};
 use courser_testkit::{Folder, TestCa};
 use courser_tls::client::{
-    ClientConnection, ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine, Resume, ResumptionMethod, Trust,
+    ClientConnection, ClientIdentity, ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine, Resume,
+    ResumptionMethod, Trust,
 };
-use courser_tls::identity::Identity;
 use courser_tls::names;
 use courser_tls::{FailureKind, SessionOffer, State};
 use peer::{ClientOutcome, SServer, exchange, name};
@@ -184,7 +184,7 @@ fn a_client_certificate_is_shown_when_it_is_asked_for() {
         return;
     };
     let [chain, key] = [&files[0], &files[1]].map(|file| std::fs::read(file).unwrap());
-    let identity = Some(Arc::new(Identity::from_pem(&chain, &key).unwrap()));
+    let identity = Some(Arc::new(ClientIdentity::from_pem(&chain, &key).unwrap()));
     for version in [0x0303, 0x0304] {
         let spec =
             ClientTlsSpec { versions: vec![version], identity: identity.clone(), ..ClientTlsSpec::default() };

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use courser_testkit::{Folder, KeyType, Leaf, PATIENCE, Process, TestCa, require};
 use courser_tls::client::{
-    ClientConnection, ClientHandshakeInfo, ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine, Resume,
-    ResumptionMethod, ServerName, Trust,
+    ClientConnection, ClientHandshakeInfo, ClientIdentity, ClientSessions, ClientTlsConfig, ClientTlsSpec,
+    Engine, Resume, ResumptionMethod, ServerName, Trust,
 };
-use courser_tls::{Failure, FailureKind, Identity, State};
+use courser_tls::{Failure, FailureKind, State};
 
 const ENGINES: [Engine; 2] = [Engine::Lean, Engine::Real];
 const TLS12: u16 = 0x0303;
@@ -117,7 +117,7 @@ fn a_second_hello_is_told() {
 fn the_client_shows_its_certificate_to_who_asks() {
     let Some(server) = Server::start(&["-www", "-Verify", "1"]) else { return };
     let issued = TestCa::new().issue(&Leaf::new(KeyType::EcdsaP256).names(["client.example"]));
-    let identity = Identity::from_pem(issued.chain_pem.as_bytes(), issued.key_pem.as_bytes());
+    let identity = ClientIdentity::from_pem(issued.chain_pem.as_bytes(), issued.key_pem.as_bytes());
     let identity = Arc::new(identity.expect("a good certificate"));
     for version in [TLS12, TLS13] {
         for engine in ENGINES {

@@ -11,9 +11,8 @@ use openssl::x509::X509;
 use openssl::x509::store::X509StoreBuilder;
 
 use super::sessions;
-use crate::client::{ClientTlsSpec, Resume, Trust};
+use crate::client::{ClientIdentity, ClientTlsSpec, Resume, Trust};
 use crate::config_error::TlsConfigError;
-use crate::identity::Identity;
 use crate::names;
 
 /// An spec, compiled; clones share it.
@@ -151,7 +150,7 @@ fn set_trust(builder: &mut SslContextBuilder, trust: &Trust) -> Result<(), TlsCo
     Ok(())
 }
 
-fn set_identity(builder: &mut SslContextBuilder, identity: &Identity) -> Result<(), ErrorStack> {
+fn set_identity(builder: &mut SslContextBuilder, identity: &ClientIdentity) -> Result<(), ErrorStack> {
     let mut chain = identity.certified.cert.iter();
     if let Some(leaf) = chain.next() {
         builder.set_certificate(X509::from_der(leaf)?.as_ref())?;
@@ -159,7 +158,7 @@ fn set_identity(builder: &mut SslContextBuilder, identity: &Identity) -> Result<
     for certificate in chain {
         builder.add_extra_chain_cert(X509::from_der(certificate)?)?;
     }
-    builder.set_private_key(PKey::private_key_from_der(identity.key.der())?.as_ref())
+    builder.set_private_key(PKey::private_key_from_der(&identity.key)?.as_ref())
 }
 
 /// A protocol name behind its length (RFC 7301, section 3.1). None has more than 255 bytes.
