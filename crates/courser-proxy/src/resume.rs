@@ -35,7 +35,7 @@ pub(crate) async fn plan_resumption(selected: Selected) -> Planned {
         // Boxed, because few connections come here and all would have to hold the room for it.
         let fetched = Box::pin(remote.look_up(id, client.address(), &client.worker.counters)).await;
         if let Err(failure) = fetched {
-            plan.asked_elsewhere(failure);
+            plan.record_remote_failure(failure);
         }
     }
     let offered = offered(&offer, selection.version);

@@ -82,33 +82,38 @@ fn cpu_time() -> Duration {
 
 impl Case {
     fn rounds(&self, rounds: usize) -> Vec<Duration> {
-        let offer = match self.resume {
+        let spec = match self.resume {
             Resume::SessionId => SessionOffer::SessionId,
             _ => SessionOffer::Tickets,
         };
-        let server = Server::new(self.version, self.group, offer);
-        let terms = ClientTlsConfig::new(self.engine, &self.offer()).expect("the engine can do it");
-        let mut purses: Vec<_> = (0..BATCH).map(|_| ClientSessions::default()).collect();
-        (0..rounds + 10).map(|_| self.round(&terms, &server, &mut purses)).skip(10).collect()
+        let server = Server::new(self.version, self.group, spec);
+        let config = ClientTlsConfig::new(self.engine, &self.spec()).expect("the engine can do it");
+        let mut sessions: Vec<_> = (0..BATCH).map(|_| ClientSessions::default()).collect();
+        (0..rounds + 10).map(|_| self.round(&config, &server, &mut sessions)).skip(10).collect()
     }
 
-    fn offer(&self) -> ClientTlsSpec {
+    fn spec(&self) -> ClientTlsSpec {
         ClientTlsSpec {
             versions: vec![self.version],
             suites: vec![if self.version == 0x0304 { 0x1301 } else { 0xc02b }],
             groups: vec![self.group],
             resume: self.resume,
-            trust: Trust::Nobody,
+            trust: Trust::Any,
             ..ClientTlsSpec::default()
         }
     }
 
     /// One batch of connections; what the client took.
-    fn round(&self, terms: &ClientTlsConfig, server: &Server, purses: &mut Vec<ClientSessions>) -> Duration {
+    fn round(
+        &self,
+        config: &ClientTlsConfig,
+        server: &Server,
+        sessions: &mut Vec<ClientSessions>,
+    ) -> Duration {
         let name = ServerName::parse("server.example").expect("a name");
         let servers: Vec<_> = (0..BATCH).map(|_| server.connection()).collect();
         let start = cpu_time();
-        let clients = begin(terms, &name, purses);
+        let clients = begin(config, &name, sessions);
         let mut spent = cpu_time() - start;
         let mut pairs: Vec<_> =
             clients.into_iter().zip(servers).map(|(client, server)| Pair::new(client, server)).collect();
@@ -122,24 +127,24 @@ impl Case {
             pairs.iter_mut().for_each(|pair| pair.server_turn().expect("a good client"));
         }
         for pair in &pairs {
-            let facts = pair.client.facts().expect("the handshake is done");
-            assert_eq!(facts.resumed, facts.offered.is_some());
-            assert!((facts.version, facts.group.unwrap_or(self.group)) == (self.version, self.group));
+            let info = pair.client.handshake_info().expect("the handshake is done");
+            assert_eq!(info.resumed, info.offered.is_some());
+            assert!((info.version, info.group.unwrap_or(self.group)) == (self.version, self.group));
         }
         let start = cpu_time();
-        end(pairs, purses);
+        end(pairs, sessions);
         spent + cpu_time() - start
     }
 }
 
 #[inline(never)]
 fn begin(
-    terms: &ClientTlsConfig,
+    config: &ClientTlsConfig,
     name: &ServerName,
-    purses: &mut Vec<ClientSessions>,
+    sessions: &mut Vec<ClientSessions>,
 ) -> Vec<ClientConnection> {
-    let client = |purse| ClientConnection::new(terms, name, purse).expect("the terms fit");
-    purses.drain(..).map(client).collect()
+    let client = |sessions| ClientConnection::new(config, name, sessions).expect("the config fit");
+    sessions.drain(..).map(client).collect()
 }
 
 #[inline(never)]
@@ -149,6 +154,6 @@ fn client_turns(pairs: &mut [Pair]) {
 
 /// The end of the server is freed here too, and on the clock: little, and on the safe side.
 #[inline(never)]
-fn end(pairs: Vec<Pair>, purses: &mut Vec<ClientSessions>) {
-    purses.extend(pairs.into_iter().map(|pair| black_box(pair.client.into_purse())));
+fn end(pairs: Vec<Pair>, sessions: &mut Vec<ClientSessions>) {
+    sessions.extend(pairs.into_iter().map(|pair| black_box(pair.client.into_sessions())));
 }

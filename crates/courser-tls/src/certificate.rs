@@ -1,5 +1,4 @@
-//! What a certificate says, for somebody who wants to show it. It judges nothing: neither who issued it nor whether it
-//! is still valid.
+//! Fields of a certificate for display. Verifies nothing: neither the issuer nor the validity.
 
 use std::net::IpAddr;
 
@@ -7,15 +6,15 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 use x509_parser::public_key::PublicKey;
 
-/// The parts of a certificate (RFC 5280, section 4.1) that people look at.
+/// The fields of a certificate (RFC 5280, section 4.1) that people look at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct CertificateFacts {
+pub struct CertificateInfo {
     /// Distinguished name of the subject, `CN=example.org`.
     pub subject: String,
     /// Distinguished name of the issuer.
     pub issuer: String,
-    /// DNS names and IP addresses that it is for.
+    /// DNS names and IP addresses of the subjectAltName extension.
     pub names: Vec<String>,
     /// Kind and size of the key in bits: `RSA2048`, `EC256`, `ED25519`.
     pub key: String,
@@ -25,8 +24,8 @@ pub struct CertificateFacts {
     pub not_after: i64,
 }
 
-impl CertificateFacts {
-    /// Reads a certificate, DER; none if it is not one.
+impl CertificateInfo {
+    /// Parses a certificate, DER; `None` if it is not one.
     pub fn read(der: &[u8]) -> Option<Self> {
         let (_, certificate) = X509Certificate::from_der(der).ok()?;
         let names = certificate.subject_alternative_name().ok().flatten();
@@ -82,16 +81,16 @@ mod tests {
             [(KeyType::EcdsaP384, "EC384"), (KeyType::Rsa2048, "RSA2048"), (KeyType::Ed25519, "ED25519")]
         {
             let issued = ca.issue(&Leaf::new(key).names(["a.test", "*.b.test", "::1", "10.0.0.7"]));
-            let facts = CertificateFacts::read(&issued.certificate).unwrap();
-            assert_eq!((facts.subject.as_str(), facts.key.as_str()), ("CN=a.test", shown));
-            assert_eq!(facts.names, ["a.test", "*.b.test", "::1", "10.0.0.7"]);
-            assert!(facts.issuer.contains("courser test intermediate"), "{}", facts.issuer);
-            assert_eq!(facts.not_before, 1_577_836_800, "the first of January 2020");
+            let info = CertificateInfo::read(&issued.certificate).unwrap();
+            assert_eq!((info.subject.as_str(), info.key.as_str()), ("CN=a.test", shown));
+            assert_eq!(info.names, ["a.test", "*.b.test", "::1", "10.0.0.7"]);
+            assert!(info.issuer.contains("courser test intermediate"), "{}", info.issuer);
+            assert_eq!(info.not_before, 1_577_836_800, "the first of January 2020");
         }
     }
 
     #[test]
     fn what_is_no_certificate_is_none() {
-        assert_eq!(CertificateFacts::read(b"no certificate"), None);
+        assert_eq!(CertificateInfo::read(b"no certificate"), None);
     }
 }

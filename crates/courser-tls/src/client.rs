@@ -1,15 +1,16 @@
 //! The client's end of one TLS connection: bytes in, bytes and plaintext out; no socket. For load and for tests.
 //!
-//! It does what it is asked and reports what came of it: versions, suites, groups, schemes and the kind of resumption
-//! are the caller's, none is added, and what the server chose is in [`ClientFacts`]. It decides nothing, keeps nothing
-//! between connections (that is the caller's [`Purse`]) and never waits.
+//! Versions, suites, groups, schemes and the resumption method are the caller's, none is added, and what the server
+//! chose is in [`ClientHandshakeInfo`]. It decides nothing, stores nothing between connections (that is the caller's
+//! [`ClientSessions`]) and never waits.
 //!
 //! **[`Engine::Lean`] protects nothing.** Its key shares are public constants, so that anyone who sees the handshake
-//! can read and forge what follows, and it believes any certificate. It is for load on servers, never for data.
+//! can read and forge what follows, and it accepts any certificate. It is for load on servers, never for data.
 
 mod config;
 mod group;
 mod hello;
+mod identity;
 mod library;
 mod name;
 #[cfg(feature = "openssl")]
@@ -20,6 +21,7 @@ mod suite;
 mod verifier;
 
 pub use config::ClientTlsConfig;
+pub use identity::ClientIdentity;
 pub use name::{NameError, ServerName};
 #[cfg(feature = "openssl")]
 pub use openssl::{OpensslKey, OpensslServer, OpensslServerConfig};
@@ -37,14 +39,14 @@ pub struct ClientConnection {
 
 /// Each library's own.
 enum Inner {
-    Library(Box<library::Connection>),
+    Rustls(Box<library::Connection>),
     #[cfg(feature = "openssl")]
     Openssl(Box<openssl::Connection>),
 }
 
-/// With what a session was offered for resumption.
+/// How a session was offered for resumption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Offered {
+pub enum ResumptionMethod {
     /// By its ID, TLS 1.2 (RFC 5246, section 7.4.1.2).
     SessionId,
     /// By a ticket, TLS 1.2 (RFC 5077).
@@ -53,9 +55,9 @@ pub enum Offered {
     Psk,
 }
 
-/// What a finished handshake agreed on.
+/// Result of a finished handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClientFacts {
+pub struct ClientHandshakeInfo {
     /// Protocol version, code point.
     pub version: u16,
     /// Cipher suite, code point.
@@ -66,17 +68,17 @@ pub struct ClientFacts {
     pub scheme: Option<u16>,
     /// Application protocol.
     pub alpn: Option<Vec<u8>>,
-    /// With what a session was offered for resumption, if one was.
-    pub offered: Option<Offered>,
+    /// How a session was offered for resumption, if one was.
+    pub offered: Option<ResumptionMethod>,
     /// Whether the server resumed it.
     pub resumed: bool,
-    /// Whether the server asked for another ClientHello first (HelloRetryRequest; RFC 8446, section 4.1.4).
+    /// Whether the server sent a HelloRetryRequest first (RFC 8446, section 4.1.4).
     pub retried: bool,
-    /// Whether the server took the early data; none when it was not announced.
+    /// Whether the server accepted the early data; none when it was not offered.
     pub early_data: Option<bool>,
 }
 
-impl ClientFacts {
+impl ClientHandshakeInfo {
     /// Name of the version.
     pub fn version_name(&self) -> &'static str {
         names::version(self.version).unwrap_or("unknown")
@@ -89,18 +91,22 @@ impl ClientFacts {
 }
 
 impl ClientConnection {
-    /// A connection on `terms` to the server of this `name`, with what the client has kept from earlier ones.
+    /// A connection under `config` to the server of this `name`, with the client's sessions from earlier ones.
     ///
     /// # Errors
     /// `Internal` when the library refuses its own configuration or has no randomness.
-    pub fn new(terms: &ClientTlsConfig, name: &ServerName, purse: ClientSessions) -> Result<Self, Failure> {
-        let inner = match &terms.inner {
-            config::Inner::Library(terms) => {
-                Inner::Library(Box::new(library::Connection::new(terms, name, purse)?))
+    pub fn new(
+        config: &ClientTlsConfig,
+        name: &ServerName,
+        sessions: ClientSessions,
+    ) -> Result<Self, Failure> {
+        let inner = match &config.inner {
+            config::Inner::Rustls(config) => {
+                Inner::Rustls(Box::new(library::Connection::new(config, name, sessions)?))
             }
             #[cfg(feature = "openssl")]
-            config::Inner::Openssl(terms) => {
-                Inner::Openssl(Box::new(openssl::Connection::new(terms, name, purse)?))
+            config::Inner::Openssl(config) => {
+                Inner::Openssl(Box::new(openssl::Connection::new(config, name, sessions)?))
             }
         };
         Ok(Self { inner })
@@ -110,8 +116,8 @@ impl ClientConnection {
     /// to send to `outgoing`. The first call, with nothing received, gives the ClientHello.
     ///
     /// # Errors
-    /// What the server did wrong, or how it refused. `outgoing` then ends with the alert that says so to the server,
-    /// and every further call fails alike.
+    /// What the server did wrong, or how it refused. `outgoing` then ends with the alert for the server, and every
+    /// further call fails alike.
     pub fn process(
         &mut self,
         received: &mut [u8],
@@ -119,14 +125,14 @@ impl ClientConnection {
         outgoing: &mut Vec<u8>,
     ) -> Result<Progress, Failure> {
         match &mut self.inner {
-            Inner::Library(connection) => connection.process(received, plaintext, outgoing),
+            Inner::Rustls(connection) => connection.process(received, plaintext, outgoing),
             #[cfg(feature = "openssl")]
             Inner::Openssl(connection) => connection.process(received, plaintext, outgoing),
         }
     }
 
     /// Encrypts `plaintext` into records at the end of `outgoing`. `received` is what [`Self::process`] has left: the
-    /// library keeps positions in it.
+    /// library holds positions in it.
     ///
     /// # Errors
     /// `Internal` before the handshake is done; after a failure the same again.
@@ -137,7 +143,7 @@ impl ClientConnection {
         outgoing: &mut Vec<u8>,
     ) -> Result<(), Failure> {
         match &mut self.inner {
-            Inner::Library(connection) => connection.send(plaintext, received, outgoing),
+            Inner::Rustls(connection) => connection.send(plaintext, received, outgoing),
             #[cfg(feature = "openssl")]
             Inner::Openssl(connection) => connection.send(plaintext, outgoing),
         }
@@ -145,12 +151,12 @@ impl ClientConnection {
 
     /// Encrypts early data (RFC 8446, section 2.3) behind the ClientHello, which is put into `outgoing` too if
     /// [`Self::process`] has not been called yet. Gives how many bytes of `plaintext` were taken, the session may set a
-    /// limit; none when the session allows no early data or the server has been heard already. Whether the server took
-    /// it is in [`ClientFacts::early_data`]; if not, it has to be sent again.
+    /// limit; none when the session allows no early data or the server has answered already. Whether the server accepted
+    /// it is in [`ClientHandshakeInfo::early_data`]; if not, it has to be sent again.
     pub fn send_early(&mut self, plaintext: &[u8], outgoing: &mut Vec<u8>) -> Option<usize> {
         match &mut self.inner {
-            Inner::Library(connection) => connection.send_early(plaintext, outgoing),
-            // Its terms are refused where early data is asked for.
+            Inner::Rustls(connection) => connection.send_early(plaintext, outgoing),
+            // Its configuration refuses early data.
             #[cfg(feature = "openssl")]
             Inner::Openssl(_) => None,
         }
@@ -162,26 +168,26 @@ impl ClientConnection {
     /// As [`Self::send`].
     pub fn send_close_notify(&mut self, received: &mut [u8], outgoing: &mut Vec<u8>) -> Result<(), Failure> {
         match &mut self.inner {
-            Inner::Library(connection) => connection.send_close_notify(received, outgoing),
+            Inner::Rustls(connection) => connection.send_close_notify(received, outgoing),
             #[cfg(feature = "openssl")]
             Inner::Openssl(connection) => connection.send_close_notify(outgoing),
         }
     }
 
-    /// What the handshake agreed on, once it is done on this side. (In a full TLS 1.3 handshake the server has not
+    /// Result of the handshake, once it is done on this side. (In a full TLS 1.3 handshake the server has not
     /// checked the client's Finished by then.)
-    pub fn facts(&self) -> Option<ClientFacts> {
+    pub fn handshake_info(&self) -> Option<ClientHandshakeInfo> {
         match &self.inner {
-            Inner::Library(connection) => connection.facts(),
+            Inner::Rustls(connection) => connection.handshake_info(),
             #[cfg(feature = "openssl")]
-            Inner::Openssl(connection) => connection.facts(),
+            Inner::Openssl(connection) => connection.handshake_info(),
         }
     }
 
     /// How many TLS 1.3 tickets have come in so far; they come with the first bytes after the handshake.
     pub fn tickets_received(&self) -> u32 {
         match &self.inner {
-            Inner::Library(connection) => connection.tickets_received(),
+            Inner::Rustls(connection) => connection.tickets_received(),
             #[cfg(feature = "openssl")]
             Inner::Openssl(connection) => connection.tickets_received(),
         }
@@ -190,18 +196,18 @@ impl ClientConnection {
     /// The server's certificates, DER, leaf first; those of the original handshake after a resumption.
     pub fn peer_certificates(&self) -> Vec<Vec<u8>> {
         match &self.inner {
-            Inner::Library(connection) => connection.peer_certificates(),
+            Inner::Rustls(connection) => connection.peer_certificates(),
             #[cfg(feature = "openssl")]
             Inner::Openssl(connection) => connection.peer_certificates(),
         }
     }
 
-    /// Gives the purse back, with what came in.
-    pub fn into_purse(self) -> ClientSessions {
+    /// Returns the client's sessions, with those that the server sent.
+    pub fn into_sessions(self) -> ClientSessions {
         match self.inner {
-            Inner::Library(connection) => connection.into_purse(),
+            Inner::Rustls(connection) => connection.into_sessions(),
             #[cfg(feature = "openssl")]
-            Inner::Openssl(connection) => connection.into_purse(),
+            Inner::Openssl(connection) => connection.into_sessions(),
         }
     }
 }

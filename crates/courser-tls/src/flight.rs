@@ -13,20 +13,20 @@ pub use message::{KeyExchange, ServerHello};
 
 /// Reads a flight as it comes in.
 #[derive(Clone, Debug, Default)]
-pub struct Flight {
+pub struct FlightReader {
     /// What of the last record has come, its header included.
     record: Vec<u8>,
     /// What of the last handshake message has come.
     message: Vec<u8>,
     /// Whether nothing more will be read.
-    over: bool,
-    said: Said,
+    finished: bool,
+    flight: ServerFlight,
 }
 
 /// What has been said so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Said {
+pub struct ServerFlight {
     /// The HelloRetryRequest, if there was one (RFC 8446, section 4.1.4).
     pub retry: Option<ServerHello>,
     /// The ServerHello.
@@ -34,9 +34,9 @@ pub struct Said {
     /// Certificates up to TLS 1.2, DER, leaf first.
     pub certificates: Vec<Vec<u8>>,
     /// The server's part of an ephemeral key exchange up to TLS 1.2.
-    pub exchange: Option<KeyExchange>,
+    pub key_exchange: Option<KeyExchange>,
     /// Whether a client certificate is asked for, up to TLS 1.2.
-    pub asks_certificate: bool,
+    pub certificate_requested: bool,
     /// Whether ServerHelloDone has come: up to TLS 1.2 it is the client's turn then.
     pub done: bool,
     /// Session tickets up to TLS 1.2.
@@ -47,23 +47,23 @@ pub struct Said {
     pub not_tls: bool,
 }
 
-impl Flight {
+impl FlightReader {
     /// Takes the next bytes from the server; what comes after the clear part is not looked at.
     pub fn read(&mut self, mut bytes: &[u8]) {
-        while !self.over && !bytes.is_empty() {
+        while !self.finished && !bytes.is_empty() {
             bytes = self.take(bytes);
             self.next_record();
         }
     }
 
     /// What has been said so far.
-    pub fn said(&self) -> &Said {
-        &self.said
+    pub fn flight(&self) -> &ServerFlight {
+        &self.flight
     }
 
     /// Whether all that is said in the clear has been read.
-    pub fn is_over(&self) -> bool {
-        self.over
+    pub fn is_finished(&self) -> bool {
+        self.finished
     }
 
     /// Moves bytes into the record up to its end, and gives back the others.
@@ -87,8 +87,8 @@ impl Flight {
         let [kind, major, rest @ ..] = self.record.as_slice() else { return };
         if !CONTENT_TYPES.contains(kind) || *major != 3 {
             // After the first record it is a protocol error, for the library to name.
-            self.said.not_tls = self.said == Said::default() && self.message.is_empty();
-            self.over = true;
+            self.flight.not_tls = self.flight == ServerFlight::default() && self.message.is_empty();
+            self.finished = true;
             return;
         }
         if rest.len() < HEADER - 2 || self.missing() > 0 {
@@ -103,8 +103,8 @@ impl Flight {
             HANDSHAKE => self.read_handshake(fragment),
             ALERT => self.read_alert(fragment),
             // For the sake of middleboxes a TLS 1.3 server sends one between HelloRetryRequest and ServerHello.
-            CHANGE_CIPHER_SPEC => self.over = self.said.hello.is_some(),
-            _ => self.over = true,
+            CHANGE_CIPHER_SPEC => self.finished = self.flight.hello.is_some(),
+            _ => self.finished = true,
         }
     }
 
@@ -112,26 +112,26 @@ impl Flight {
         if let [level, code] = *fragment
             && level != WARNING
         {
-            self.said.alert = Some(code);
-            self.over = true;
+            self.flight.alert = Some(code);
+            self.finished = true;
         }
     }
 
     fn read_handshake(&mut self, fragment: &[u8]) {
         self.message.extend_from_slice(fragment);
-        while !self.over
+        while !self.finished
             && let Some(length) = message_length(&self.message)
             && self.message.len() >= length
         {
             let rest = self.message.split_off(length);
             let message = std::mem::replace(&mut self.message, rest);
-            self.over = self.said.take(message[0], &message[MESSAGE_HEADER..]).is_none();
+            self.finished = self.flight.take(message[0], &message[MESSAGE_HEADER..]).is_none();
         }
-        self.over |= self.message.len() > LARGEST_MESSAGE;
+        self.finished |= self.message.len() > MAX_MESSAGE;
     }
 }
 
-impl Said {
+impl ServerFlight {
     /// The version that the server chose, code point.
     pub fn version(&self) -> Option<u16> {
         self.hello.as_ref().or(self.retry.as_ref()).map(|hello| hello.version)
@@ -139,7 +139,7 @@ impl Said {
 
     /// The group of the key exchange, code point, as far as it has one and has been told.
     pub fn group(&self) -> Option<u16> {
-        let old = self.exchange.as_ref().and_then(|exchange| exchange.group);
+        let old = self.key_exchange.as_ref().and_then(|exchange| exchange.group);
         old.or_else(|| self.hello.as_ref()?.group)
     }
 
@@ -152,9 +152,9 @@ impl Said {
             CERTIFICATE => self.certificates = message::certificates(&mut body)?,
             SERVER_KEY_EXCHANGE => {
                 let hello = self.hello.as_ref()?;
-                self.exchange = Some(KeyExchange::read(&mut body, hello.version, hello.suite)?);
+                self.key_exchange = Some(KeyExchange::read(&mut body, hello.version, hello.suite)?);
             }
-            CERTIFICATE_REQUEST => self.asks_certificate = true,
+            CERTIFICATE_REQUEST => self.certificate_requested = true,
             SERVER_HELLO_DONE => self.done = true,
             _ => {}
         }
@@ -202,7 +202,7 @@ const HEADER: usize = 5;
 const MESSAGE_HEADER: usize = 4;
 
 /// The largest message that is waited for. Chains of post-quantum certificates come to some 20 KiB.
-const LARGEST_MESSAGE: usize = 1 << 18;
+const MAX_MESSAGE: usize = 1 << 18;
 
 #[cfg(test)]
 mod tests;

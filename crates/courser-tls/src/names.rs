@@ -93,7 +93,7 @@ fn code_in(table: &[Row], name: &str) -> Option<u16> {
 }
 
 fn suite_row(code: u16) -> Option<&'static (u16, &'static str, &'static str)> {
-    // Every line of courser's log asks for one of a hundred and twenty.
+    // Every line of courser's log looks up one of a hundred and twenty.
     SUITES.binary_search_by_key(&code, |row| row.0).ok().map(|index| &SUITES[index])
 }
 

@@ -21,7 +21,7 @@ use courser_session::fleet::MemberName;
 use courser_session::{Cache, DEFAULT_SHARDS, PolicyHash, SecretBytes, Ticketer, Vault};
 use courser_telemetry::event::{Level, log};
 use courser_telemetry::{Counters, Format, Sink};
-use courser_tls::{ClientAuth, ServerOffer, ServerTlsConfig, Sessions, Version};
+use courser_tls::{ClientAuth, ServerTlsConfig, ServerTlsSpec, Sessions, Version};
 
 use crate::answers::StatusSource;
 use crate::capacity;
@@ -252,7 +252,7 @@ fn terms(
     client_auth: ClientAuth,
     sessions: &Sessions,
 ) -> Result<ServerTlsConfig, Failure> {
-    let offer = ServerOffer {
+    let offer = ServerTlsSpec {
         versions: host.versions.iter().map(|version| version_of(*version)).collect(),
         suites: host.suites.iter().map(|suite| suite.code()).collect(),
         groups: host.groups.iter().map(|group| group.code()).collect(),

@@ -1,24 +1,22 @@
-//! An offer compiled for the library: once, then cloned for each thread.
+//! A client's settings compiled for the library: once, then cloned for each thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use rustls::client::{ResolvesClientCert, Resumption, Tls12Resumption};
+use rustls::client::{Resumption, Tls12Resumption};
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
-use rustls::sign::CertifiedKey;
-use rustls::{ClientConfig, SignatureScheme, SupportedCipherSuite, SupportedProtocolVersion};
+use rustls::{ClientConfig, SupportedCipherSuite, SupportedProtocolVersion};
 
 use super::group;
-use super::sessions::{ConfigId, CurrentPurse};
+use super::sessions::{ConfigId, CurrentSessions};
 use super::spec::{ClientTlsSpec, Engine, Resume, Trust};
 use super::suite;
 use super::verifier::Verifier;
-use crate::identity::Identity;
-use crate::random::Stocked;
-use crate::server_config::TlsConfigError;
+use crate::config_error::TlsConfigError;
+use crate::random::BufferedRandom;
 
 /// The lean engine verifies one full handshake of so many, where it is given roots.
-const SAMPLE: u32 = 1000;
+const SAMPLE_INTERVAL: u32 = 1000;
 
 /// What a client offers, ready for use. A clone shares nothing that connections write to, so that threads with a clone
 /// each do not get in each other's way; sessions made on one clone can be resumed on another.
@@ -30,21 +28,21 @@ pub struct ClientTlsConfig {
 /// Each library's own.
 #[derive(Clone)]
 pub(super) enum Inner {
-    Library(LibraryTerms),
+    Rustls(RustlsClientConfig),
     #[cfg(feature = "openssl")]
     Openssl(super::openssl::OpensslClientConfig),
 }
 
 impl ClientTlsConfig {
-    /// Compiles an offer for an engine.
+    /// Compiles settings for an engine.
     ///
     /// # Errors
-    /// Names what of it the engine cannot do.
-    pub fn new(engine: Engine, offer: &ClientTlsSpec) -> Result<Self, TlsConfigError> {
+    /// What of them the engine cannot do.
+    pub fn new(engine: Engine, spec: &ClientTlsSpec) -> Result<Self, TlsConfigError> {
         let inner = match engine {
-            Engine::Lean | Engine::Real => Inner::Library(LibraryTerms::new(engine, offer)?),
+            Engine::Lean | Engine::Real => Inner::Rustls(RustlsClientConfig::new(engine, spec)?),
             #[cfg(feature = "openssl")]
-            Engine::Openssl => Inner::Openssl(super::openssl::OpensslClientConfig::new(offer)?),
+            Engine::Openssl => Inner::Openssl(super::openssl::OpensslClientConfig::new(spec)?),
             #[cfg(not(feature = "openssl"))]
             Engine::Openssl => {
                 return Err(TlsConfigError::Unable(
@@ -56,88 +54,90 @@ impl ClientTlsConfig {
     }
 }
 
-/// An offer as a configuration of rustls.
-pub(super) struct LibraryTerms {
-    pub(super) config: Arc<ClientConfig>,
+/// A configuration of rustls.
+pub(super) struct RustlsClientConfig {
+    pub(super) rustls: Arc<ClientConfig>,
     pub(super) id: ConfigId,
     pub(super) resume: Resume,
-    pub(super) tickets_kept: usize,
-    verifies: Verifies,
-    /// Full handshakes begun.
-    begun: AtomicU32,
+    pub(super) max_tickets: usize,
+    verification: Verification,
+    /// Full handshakes started.
+    started: AtomicU32,
 }
 
 /// How often certificate and signature are verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verifies {
+enum Verification {
     Always,
     Sample,
     Never,
 }
 
-impl Clone for LibraryTerms {
+impl Clone for RustlsClientConfig {
     fn clone(&self) -> Self {
-        Self { config: Arc::new(ClientConfig::clone(&self.config)), begun: AtomicU32::new(0), ..*self }
+        Self { rustls: Arc::new(ClientConfig::clone(&self.rustls)), started: AtomicU32::new(0), ..*self }
     }
 }
 
-impl LibraryTerms {
-    fn new(engine: Engine, offer: &ClientTlsSpec) -> Result<Self, TlsConfigError> {
-        if offer.resume == Resume::SessionId && !offer.versions.contains(&0x0303) {
+impl RustlsClientConfig {
+    fn new(engine: Engine, spec: &ClientTlsSpec) -> Result<Self, TlsConfigError> {
+        if spec.resume == Resume::SessionId && !spec.versions.contains(&0x0303) {
             return Err(TlsConfigError::Unable(
                 "session IDs are of TLS 1.2, which is not among the versions",
             ));
         }
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let verifies = match (engine, &offer.trust) {
-            (Engine::Lean, Trust::Nobody) => Verifies::Never,
-            (Engine::Lean, Trust::Roots(_)) => Verifies::Sample,
-            _ => Verifies::Always,
+        let verifies = match (engine, &spec.trust) {
+            (Engine::Lean, Trust::Any) => Verification::Never,
+            (Engine::Lean, Trust::Roots(_)) => Verification::Sample,
+            _ => Verification::Always,
         };
         Ok(Self {
-            config: Arc::new(config(engine, offer)?),
+            rustls: Arc::new(config(engine, spec)?),
             id: NEXT.fetch_add(1, Ordering::Relaxed),
-            resume: offer.resume,
-            tickets_kept: offer.tickets_kept,
-            verifies,
-            begun: AtomicU32::new(0),
+            resume: spec.resume,
+            max_tickets: spec.max_tickets,
+            verification: verifies,
+            started: AtomicU32::new(0),
         })
     }
 
     /// Whether the next handshake, a full one or not, is to be verified.
-    pub(super) fn verifies_next(&self, is_full: bool) -> bool {
-        match self.verifies {
-            Verifies::Always => true,
-            Verifies::Never => false,
-            Verifies::Sample => is_full && self.begun.fetch_add(1, Ordering::Relaxed).is_multiple_of(SAMPLE),
+    pub(super) fn should_verify(&self, is_full: bool) -> bool {
+        match self.verification {
+            Verification::Always => true,
+            Verification::Never => false,
+            Verification::Sample => {
+                is_full && self.started.fetch_add(1, Ordering::Relaxed).is_multiple_of(SAMPLE_INTERVAL)
+            }
         }
     }
 }
 
-fn config(engine: Engine, offer: &ClientTlsSpec) -> Result<ClientConfig, TlsConfigError> {
-    let provider = Arc::new(provider(engine, offer)?);
-    let versions = offer.versions.iter().map(version).collect::<Result<Vec<_>, _>>()?;
+fn config(engine: Engine, spec: &ClientTlsSpec) -> Result<ClientConfig, TlsConfigError> {
+    let provider = Arc::new(provider(engine, spec)?);
+    let versions = spec.versions.iter().map(version).collect::<Result<Vec<_>, _>>()?;
     if versions.is_empty() {
         return Err(TlsConfigError::NoVersion);
     }
-    let verifier = Arc::new(Verifier::new(&offer.schemes, &offer.trust, &provider)?);
+    let verifier = Arc::new(Verifier::new(&spec.schemes, &spec.trust, &provider)?);
     let builder = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&versions)
         .map_err(|error| TlsConfigError::Inconsistent(error.to_string()))?
         .dangerous()
         .with_custom_certificate_verifier(verifier);
-    let mut config = match &offer.identity {
+    let mut config = match &spec.identity {
         None => builder.with_no_client_auth(),
-        Some(identity) => builder.with_client_cert_resolver(Arc::new(OwnCertificate(Arc::clone(identity)))),
+        Some(identity) => builder.with_client_cert_resolver(Arc::clone(identity) as _),
     };
-    config.alpn_protocols.clone_from(&offer.alpn);
-    config.enable_early_data = offer.early_data;
-    config.resumption = resumption(offer.resume);
+    config.alpn_protocols.clone_from(&spec.alpn);
+    config.enable_early_data = spec.early_data;
+    config.resumption = resumption(spec.resume);
     Ok(config)
 }
 
 fn resumption(resume: Resume) -> Resumption {
-    let current = || Resumption::store(Arc::new(CurrentPurse));
+    let current = || Resumption::store(Arc::new(CurrentSessions));
     match resume {
         Resume::Never => Resumption::disabled(),
         Resume::SessionId => current().tls12_resumption(Tls12Resumption::SessionIdOnly),
@@ -145,16 +145,16 @@ fn resumption(resume: Resume) -> Resumption {
     }
 }
 
-fn provider(engine: Engine, offer: &ClientTlsSpec) -> Result<CryptoProvider, TlsConfigError> {
+fn provider(engine: Engine, spec: &ClientTlsSpec) -> Result<CryptoProvider, TlsConfigError> {
     let library = aws_lc_rs::default_provider();
-    let suites = match &offer.suites[..] {
-        [] => default_suites(&offer.versions),
-        asked => asked.to_vec(),
+    let suites = match &spec.suites[..] {
+        [] => default_suites(&spec.versions),
+        requested => requested.to_vec(),
     };
-    let groups = match (&offer.groups[..], engine) {
+    let groups = match (&spec.groups[..], engine) {
         ([], Engine::Lean) => LEAN_GROUPS.to_vec(),
         ([], _) => library.kx_groups.iter().map(|group| u16::from(group.name())).collect(),
-        (asked, _) => asked.to_vec(),
+        (requested, _) => requested.to_vec(),
     };
     Ok(match engine {
         Engine::Lean => CryptoProvider {
@@ -163,7 +163,7 @@ fn provider(engine: Engine, offer: &ClientTlsSpec) -> Result<CryptoProvider, Tls
                 .map(|&code| library_suite(code).map(suite::lean))
                 .collect::<Result<_, _>>()?,
             kx_groups: self::groups(&groups, group::lean)?,
-            secure_random: &Stocked,
+            secure_random: &BufferedRandom,
             ..library
         },
         _ => CryptoProvider {
@@ -208,29 +208,15 @@ fn version(code: &u16) -> Result<&'static SupportedProtocolVersion, TlsConfigErr
     }
 }
 
-/// The client's certificate, for whichever server asks.
-#[derive(Debug)]
-struct OwnCertificate(Arc<Identity>);
-
-impl ResolvesClientCert for OwnCertificate {
-    fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
-        Some(Arc::clone(&self.0.certified))
-    }
-
-    fn has_certs(&self) -> bool {
-        true
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn verified(engine: Engine, trust: Trust) -> Vec<u32> {
-        let terms = LibraryTerms::new(engine, &ClientTlsSpec { trust, ..ClientTlsSpec::default() })
+        let config = RustlsClientConfig::new(engine, &ClientTlsSpec { trust, ..ClientTlsSpec::default() })
             .expect("it can do that");
-        assert!(engine == Engine::Real || !terms.verifies_next(false), "there is nothing to verify");
-        (0..2500).filter(|_| terms.verifies_next(true)).collect()
+        assert!(engine == Engine::Real || !config.should_verify(false), "there is nothing to verify");
+        (0..2500).filter(|_| config.should_verify(true)).collect()
     }
 
     #[test]
@@ -238,8 +224,8 @@ mod tests {
         let own = crate::self_signed(&["root.example".to_owned()]).expect("a key can be made");
         let roots = Trust::Roots(own.certified.cert.iter().map(|der| der.to_vec()).collect());
         assert_eq!(verified(Engine::Lean, roots.clone()), [0, 1000, 2000]);
-        assert!(verified(Engine::Lean, Trust::Nobody).is_empty());
+        assert!(verified(Engine::Lean, Trust::Any).is_empty());
         assert_eq!(verified(Engine::Real, roots).len(), 2500);
-        assert_eq!(verified(Engine::Real, Trust::Nobody).len(), 2500);
+        assert_eq!(verified(Engine::Real, Trust::Any).len(), 2500);
     }
 }

@@ -1,9 +1,9 @@
 //! Key exchange groups that cost the client nothing, or little, and protect nothing.
 //!
 //! The private scalar is 1. Our share is then the group's generator, a constant, and the shared secret is the server's
-//! own share, which everybody sees: no arithmetic for us, and the same as always for the server, which cannot tell.
-//! X25519 has no such scalar on paper, since it sets a high bit (RFC 7748, section 5), but nobody checks how a share
-//! came about: the server multiplies the base point 9 that it is given by its own scalar and gets its own share again.
+//! own share, which is public: no arithmetic for the client, and the usual work for the server, which cannot notice.
+//! X25519 has no such scalar on paper, since it sets a high bit (RFC 7748, section 5), but no server can check
+//! how a share was computed: it multiplies the base point 9 that it is given by its own scalar and gets its own share again.
 
 mod hybrid;
 
@@ -11,7 +11,7 @@ use rustls::crypto::{ActiveKeyExchange, SharedSecret, SupportedKxGroup, aws_lc_r
 use rustls::ffdhe_groups::FfdheGroup;
 use rustls::{Error, NamedGroup, PeerMisbehaved};
 
-use crate::server_config::TlsConfigError;
+use crate::config_error::TlsConfigError;
 
 /// First byte of an uncompressed point (RFC 8446, section 4.2.8.2).
 const UNCOMPRESSED: u8 = 4;
@@ -21,7 +21,7 @@ pub(super) fn lean(code: u16) -> Result<&'static dyn SupportedKxGroup, TlsConfig
     if code == u16::from(hybrid::Hybrid.name()) {
         return Ok(&hybrid::Hybrid);
     }
-    let ours = FREE.iter().find(|group| u16::from(group.name) == code);
+    let ours = UNIT_SCALAR_GROUPS.iter().find(|group| u16::from(group.name) == code);
     ours.map_or_else(|| real(code), |group| Ok(group))
 }
 
@@ -33,7 +33,7 @@ pub(super) fn real(code: u16) -> Result<&'static dyn SupportedKxGroup, TlsConfig
 
 /// A group whose private scalar is always 1.
 #[derive(Clone, Copy, Debug)]
-struct Free {
+struct UnitScalarGroup {
     name: NamedGroup,
     /// The generator, encoded as a key share.
     generator: &'static [u8],
@@ -41,15 +41,16 @@ struct Free {
     is_point: bool,
 }
 
-static FREE: [Free; 3] = [
-    Free { name: NamedGroup::secp256r1, generator: &P256, is_point: true },
+static UNIT_SCALAR_GROUPS: [UnitScalarGroup; 3] = [
+    UnitScalarGroup { name: NamedGroup::secp256r1, generator: &P256, is_point: true },
     X25519_ALONE,
-    Free { name: NamedGroup::secp384r1, generator: &P384, is_point: true },
+    UnitScalarGroup { name: NamedGroup::secp384r1, generator: &P384, is_point: true },
 ];
 
-const X25519_ALONE: Free = Free { name: NamedGroup::X25519, generator: &X25519, is_point: false };
+const X25519_ALONE: UnitScalarGroup =
+    UnitScalarGroup { name: NamedGroup::X25519, generator: &X25519, is_point: false };
 
-impl Free {
+impl UnitScalarGroup {
     /// The secret in the server's share.
     fn secret(self, share: &[u8]) -> Result<&[u8], Error> {
         let fits = share.len() == self.generator.len() && (!self.is_point || share[0] == UNCOMPRESSED);
@@ -61,7 +62,7 @@ impl Free {
     }
 }
 
-impl SupportedKxGroup for Free {
+impl SupportedKxGroup for UnitScalarGroup {
     fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
         Ok(Box::new(*self))
     }
@@ -75,7 +76,7 @@ impl SupportedKxGroup for Free {
     }
 }
 
-impl ActiveKeyExchange for Free {
+impl ActiveKeyExchange for UnitScalarGroup {
     fn complete(self: Box<Self>, share: &[u8]) -> Result<SharedSecret, Error> {
         self.secret(share).map(SharedSecret::from)
     }

@@ -1,4 +1,4 @@
-//! What stands in a ClientHello that the library has written: it does not tell otherwise what it offers.
+//! Extensions of a ClientHello that the library has written: it does not report otherwise what it offers.
 
 /// Session ticket (RFC 5077, section 3.2).
 pub(super) const SESSION_TICKET: u16 = 35;

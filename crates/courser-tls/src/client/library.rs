@@ -6,14 +6,14 @@ use rustls::client::UnbufferedClientConnection;
 use rustls::unbuffered::ConnectionState;
 use rustls::{CommonState, ContentType, Error, HandshakeKind, HandshakeType, ProtocolVersion};
 
-use super::config::LibraryTerms;
+use super::config::RustlsClientConfig;
 use super::hello::{self, PRE_SHARED_KEY, SESSION_TICKET};
 use super::name::ServerName;
-use super::sessions::{self, CallContext, ClientSessions, Taken};
+use super::sessions::{self, CallContext, ClientSessions, OfferedSession};
 use super::spec::Resume;
-use super::{ClientFacts, Offered};
+use super::{ClientHandshakeInfo, ResumptionMethod};
 use crate::failure::{Failure, FailureKind};
-use crate::records::{self, End, Progress, State};
+use crate::records::{self, Progress, RustlsConnection, State};
 
 /// Bytes before a record's content (RFC 8446, section 5.1).
 const HEADER: usize = 5;
@@ -25,25 +25,25 @@ const END_OF_EARLY_DATA: [u8; HEADER] = [23, 3, 3, 0, 4 + 1 + 16];
 /// One connection.
 pub(super) struct Connection {
     tls: UnbufferedClientConnection,
-    errand: Option<Box<CallContext>>,
+    context: Option<Box<CallContext>>,
     /// The ClientHello, until the first call takes it.
     hello: Vec<u8>,
-    offered: Option<Offered>,
+    offered: Option<ResumptionMethod>,
     early: EarlyData,
     /// Whether anything of the server has been processed.
-    has_listened: bool,
+    has_received: bool,
     retried: bool,
-    /// How it failed. The library may not be asked again then: it would raise its alert twice.
+    /// Set once it has failed. The library may not be called again then: it would send its alert twice.
     failed: Option<Box<Failure>>,
 }
 
 /// How early data stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum EarlyData {
-    /// Not announced.
+    /// Not offered.
     None,
-    /// Announced, and the server has not answered; so many bytes may still be sent.
-    Open(usize),
+    /// Offered, and the server has not answered; so many bytes may still be sent.
+    Offered(usize),
     /// Taken.
     Accepted,
     /// Thrown away by the server.
@@ -52,46 +52,48 @@ enum EarlyData {
 
 impl Connection {
     pub(super) fn new(
-        terms: &LibraryTerms,
+        config: &RustlsClientConfig,
         name: &ServerName,
-        purse: ClientSessions,
+        sessions: ClientSessions,
     ) -> Result<Self, Failure> {
-        let mut connection = Self::begin(terms, name, CallContext::new(terms, purse))?;
-        if connection.is_other_than_asked() {
-            let mut purse = connection.into_purse();
-            purse.forget_session();
-            connection = Self::begin(terms, name, CallContext::new(terms, purse))?;
+        let mut connection = Self::start(config, name, CallContext::new(config, sessions))?;
+        if connection.offers_session_id_instead() {
+            let mut sessions = connection.into_sessions();
+            sessions.clear_session();
+            connection = Self::start(config, name, CallContext::new(config, sessions))?;
         }
         Ok(connection)
     }
 
     /// Writes the ClientHello, and stops where early data can follow.
-    fn begin(terms: &LibraryTerms, name: &ServerName, errand: CallContext) -> Result<Self, Failure> {
-        let mut errand = Some(Box::new(errand));
-        let (config, server) = (Arc::clone(&terms.config), name.0.clone());
-        let mut tls = sessions::enter(&mut errand, || UnbufferedClientConnection::new(config, server))?;
+    fn start(config: &RustlsClientConfig, name: &ServerName, context: CallContext) -> Result<Self, Failure> {
+        let mut context = Some(Box::new(context));
+        let (rustls, server) = (Arc::clone(&config.rustls), name.0.clone());
+        let mut tls = sessions::enter(&mut context, || UnbufferedClientConnection::new(rustls, server))?;
         let (hello, is_early_data_open) = write_hello(&mut tls)?;
-        let taken = errand.as_ref().and_then(|errand| errand.taken);
+        let taken = context.as_ref().and_then(|context| context.offered);
         let early = match taken {
-            Some(Taken::Ticket { early_data }) if is_early_data_open => EarlyData::Open(early_data),
+            Some(OfferedSession::Ticket { early_data }) if is_early_data_open => {
+                EarlyData::Offered(early_data)
+            }
             _ => EarlyData::None,
         };
         Ok(Self {
-            offered: taken.and_then(|taken| offered(taken, &hello, terms.resume)),
+            offered: taken.and_then(|taken| offered(taken, &hello, config.resume)),
             tls,
-            errand,
+            context,
             hello,
             early,
-            has_listened: false,
+            has_received: false,
             retried: false,
             failed: None,
         })
     }
 
-    /// Where tickets were asked for, a session without one is not resumed by its ID instead.
-    fn is_other_than_asked(&self) -> bool {
-        let taken = self.errand.as_ref().and_then(|errand| errand.taken);
-        taken == Some(Taken::Session) && self.offered.is_none()
+    /// Whether a session without a ticket would be resumed by its ID, where the caller wants tickets.
+    fn offers_session_id_instead(&self) -> bool {
+        let taken = self.context.as_ref().and_then(|context| context.offered);
+        taken == Some(OfferedSession::Session) && self.offered.is_none()
     }
 
     pub(super) fn process(
@@ -102,32 +104,32 @@ impl Connection {
     ) -> Result<Progress, Failure> {
         self.check_not_failed()?;
         outgoing.append(&mut self.hello);
-        if !self.has_listened {
+        if !self.has_received {
             if received.is_empty() || !is_tls(received).map_err(|failure| self.fail(failure))? {
                 return Ok(Progress { consumed: 0, state: State::Handshaking });
             }
-            self.has_listened = true;
+            self.has_received = true;
         }
-        let Self { tls, errand, .. } = self;
+        let Self { tls, context, .. } = self;
         let before = outgoing.len();
-        let progress = sessions::enter(errand, || records::drive(tls, received, plaintext, outgoing));
-        self.note(&outgoing[before..]);
+        let progress = sessions::enter(context, || records::process(tls, received, plaintext, outgoing));
+        self.update_state(&outgoing[before..]);
         progress.map_err(|error| {
             let failure = self.failure(error);
             self.fail(failure)
         })
     }
 
-    /// Notes what the library does not tell afterwards, from what it does: here are the records that it sends.
-    fn note(&mut self, sent: &[u8]) {
+    /// Derives what the library does not report from the records that it sends.
+    fn update_state(&mut self, sent: &[u8]) {
         self.retried |= self.tls.handshake_kind() == Some(HandshakeKind::FullWithHelloRetryRequest);
-        if matches!(self.early, EarlyData::Open(_)) && !sent.is_empty() {
+        if matches!(self.early, EarlyData::Offered(_)) && !sent.is_empty() {
             let is_taken = sent.starts_with(&END_OF_EARLY_DATA);
             self.early = if is_taken { EarlyData::Accepted } else { EarlyData::Rejected };
         }
     }
 
-    /// A failure of the library. In a resumption the server has nothing to say between its hello and its Finished.
+    /// A failure of the library. In a resumption the server sends nothing between its hello and its Finished.
     fn failure(&self, error: Error) -> Failure {
         let is_false = self.is_resumed() && self.tls.is_handshaking() && begins_full_handshake(&error);
         let Failure { kind, detail } = Failure::from(error);
@@ -171,8 +173,8 @@ impl Connection {
     }
 
     pub(super) fn send_early(&mut self, plaintext: &[u8], outgoing: &mut Vec<u8>) -> Option<usize> {
-        let EarlyData::Open(left) = self.early else { return None };
-        if self.has_listened {
+        let EarlyData::Offered(left) = self.early else { return None };
+        if self.has_received {
             return None;
         }
         outgoing.append(&mut self.hello);
@@ -181,23 +183,23 @@ impl Connection {
             return None;
         };
         let mut early = transmit.may_encrypt_early_data()?;
-        records::append(outgoing, records::room(taken), |room| early.encrypt(taken, room)).ok()?;
-        self.early = EarlyData::Open(left - taken.len());
+        records::append(outgoing, records::max_records_len(taken), |room| early.encrypt(taken, room)).ok()?;
+        self.early = EarlyData::Offered(left - taken.len());
         Some(taken.len())
     }
 
-    pub(super) fn facts(&self) -> Option<ClientFacts> {
+    pub(super) fn handshake_info(&self) -> Option<ClientHandshakeInfo> {
         if self.tls.is_handshaking() {
             return None;
         }
         let (version, suite) = (self.tls.protocol_version()?, self.tls.negotiated_cipher_suite()?);
         let resumed = self.is_resumed();
         let group = self.tls.negotiated_key_exchange_group().map(|group| u16::from(group.name()));
-        Some(ClientFacts {
+        Some(ClientHandshakeInfo {
             version: u16::from(version),
             suite: u16::from(suite.suite()),
             group: group.filter(|_| !resumed || version == ProtocolVersion::TLSv1_3),
-            scheme: self.errand.as_ref().and_then(|errand| errand.scheme),
+            scheme: self.context.as_ref().and_then(|context| context.scheme),
             alpn: self.tls.alpn_protocol().map(<[u8]>::to_vec),
             offered: self.offered,
             resumed,
@@ -205,7 +207,7 @@ impl Connection {
             early_data: match self.early {
                 EarlyData::None => None,
                 EarlyData::Accepted => Some(true),
-                EarlyData::Open(_) | EarlyData::Rejected => Some(false),
+                EarlyData::Offered(_) | EarlyData::Rejected => Some(false),
             },
         })
     }
@@ -224,13 +226,13 @@ impl Connection {
         chain.iter().map(|certificate| certificate.to_vec()).collect()
     }
 
-    pub(super) fn into_purse(self) -> ClientSessions {
-        self.errand.map(|errand| errand.purse).unwrap_or_default()
+    pub(super) fn into_sessions(self) -> ClientSessions {
+        self.context.map(|context| context.sessions).unwrap_or_default()
     }
 }
 
 /// The library's first records, and whether early data may follow. The library then waits for word that they have been
-/// transmitted; [`records::drive`] gives it.
+/// transmitted; [`records::process`] gives it.
 fn write_hello(tls: &mut UnbufferedClientConnection) -> Result<(Vec<u8>, bool), Failure> {
     let mut hello = Vec::new();
     loop {
@@ -244,14 +246,16 @@ fn write_hello(tls: &mut UnbufferedClientConnection) -> Result<(Vec<u8>, bool), 
     }
 }
 
-/// With what a session that was taken from the purse is offered, as the ClientHello says.
-fn offered(taken: Taken, hello: &[u8], resume: Resume) -> Option<Offered> {
+/// How a session is offered, read from the ClientHello.
+fn offered(taken: OfferedSession, hello: &[u8], resume: Resume) -> Option<ResumptionMethod> {
     match taken {
-        Taken::Ticket { .. } => hello::extension(hello, PRE_SHARED_KEY).map(|_| Offered::Psk),
-        Taken::Session if resume == Resume::SessionId => Some(Offered::SessionId),
-        Taken::Session => {
+        OfferedSession::Ticket { .. } => {
+            hello::extension(hello, PRE_SHARED_KEY).map(|_| ResumptionMethod::Psk)
+        }
+        OfferedSession::Session if resume == Resume::SessionId => Some(ResumptionMethod::SessionId),
+        OfferedSession::Session => {
             let ticket = hello::extension(hello, SESSION_TICKET)?;
-            (!ticket.is_empty()).then_some(Offered::Ticket)
+            (!ticket.is_empty()).then_some(ResumptionMethod::Ticket)
         }
     }
 }
@@ -268,13 +272,13 @@ fn is_tls(received: &[u8]) -> Result<bool, Failure> {
     Err(Failure { kind: FailureKind::NotTls, detail })
 }
 
-/// Whether the server was found to send its certificate, or to ask for the client's, where Finished was due.
+/// Whether the server sent its certificate, or requested the client's, where Finished was due.
 fn begins_full_handshake(error: &Error) -> bool {
     match error {
         Error::InappropriateHandshakeMessage { got_type, .. } => {
             matches!(got_type, HandshakeType::Certificate | HandshakeType::CertificateRequest)
         }
-        // TLS 1.2 expects ChangeCipherSpec, and the library does not say which message came instead.
+        // TLS 1.2 expects ChangeCipherSpec, and the library does not report which message came instead.
         Error::InappropriateMessage { expect_types, got_type } => {
             *got_type == ContentType::Handshake && expect_types[..] == [ContentType::ChangeCipherSpec]
         }

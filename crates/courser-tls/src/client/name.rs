@@ -1,4 +1,4 @@
-//! Whom a client wants to reach.
+//! The name of the server that a client connects to.
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
-//! The engine on the system's OpenSSL: somebody else's implementation, which also speaks what the other engines no
+//! The engine on the system's OpenSSL: an independent implementation, which also speaks what the other engines no
 //! longer do (TLS 1.0 and 1.1, RSA-1024, RSA key exchange, AES-CBC-SHA, DHE).
 //!
 //! Behind the same interface as the others: OpenSSL reads from and writes to memory. What its safe Rust interface does
-//! not tell (groups, HelloRetryRequest, signature schemes up to TLS 1.2, tickets up to TLS 1.2) is read off the clear
+//! not report (groups, HelloRetryRequest, signature schemes up to TLS 1.2, tickets up to TLS 1.2) is read off the clear
 //! part of the server's flight.
 //!
 //! It has no early data: whether the server took it is not to be learnt through that interface.
@@ -23,9 +23,9 @@ use std::borrow::Cow;
 use openssl::ssl::{Error, ErrorCode, ShutdownState, Ssl, SslSession, SslStream};
 use rustls::pki_types;
 
-use super::{ClientFacts, ClientSessions, Offered, Resume, ServerName};
+use super::{ClientHandshakeInfo, ClientSessions, Resume, ResumptionMethod, ServerName};
 use crate::failure::Failure;
-use crate::flight::Flight;
+use crate::flight::FlightReader;
 use crate::names;
 use crate::records::{Progress, State};
 use memory::Memory;
@@ -33,14 +33,14 @@ use memory::Memory;
 /// One connection.
 pub(super) struct Connection {
     stream: SslStream<Memory>,
-    terms: OpensslClientConfig,
+    config: OpensslClientConfig,
     name: ServerName,
-    purse: ClientSessions,
+    sessions: ClientSessions,
     /// The session that was offered, if any: its ID, and by what it was named.
-    offered: Option<(Vec<u8>, Offered)>,
-    /// What the server says in the clear.
-    flight: Flight,
-    facts: Option<ClientFacts>,
+    offered: Option<(Vec<u8>, ResumptionMethod)>,
+    /// Reads the clear part of the server's flight.
+    flight: FlightReader,
+    info: Option<ClientHandshakeInfo>,
     /// TLS 1.3 tickets so far.
     tickets: u32,
     failed: Option<Failure>,
@@ -48,22 +48,22 @@ pub(super) struct Connection {
 
 impl Connection {
     pub(super) fn new(
-        terms: &OpensslClientConfig,
+        config: &OpensslClientConfig,
         name: &ServerName,
-        mut purse: ClientSessions,
+        mut sessions: ClientSessions,
     ) -> Result<Self, Failure> {
-        let mut ssl = Ssl::new(&terms.context).map_err(|error| failure::ours(&error))?;
-        address(&mut ssl, name, terms.verifies).map_err(|error| failure::ours(&error))?;
-        let offered = purse.openssl.offer(&mut ssl, name)?;
-        let stream = SslStream::new(ssl, Memory::default()).map_err(|error| failure::ours(&error))?;
+        let mut ssl = Ssl::new(&config.context).map_err(|error| failure::internal(&error))?;
+        set_server_name(&mut ssl, name, config.verify).map_err(|error| failure::internal(&error))?;
+        let offered = sessions.openssl.offer(&mut ssl, name)?;
+        let stream = SslStream::new(ssl, Memory::default()).map_err(|error| failure::internal(&error))?;
         Ok(Self {
             stream,
-            terms: terms.clone(),
+            config: config.clone(),
             name: name.clone(),
-            purse,
+            sessions: sessions,
             offered,
-            flight: Flight::default(),
-            facts: None,
+            flight: FlightReader::default(),
+            info: None,
             tickets: 0,
             failed: None,
         })
@@ -78,30 +78,30 @@ impl Connection {
     ) -> Result<Progress, Failure> {
         self.check_not_failed()?;
         self.flight.read(received);
-        if self.flight.said().not_tls {
+        if self.flight.flight().not_tls {
             return Err(self.fail(failure::not_tls(received)));
         }
         self.stream.get_mut().receive(received);
-        let was_open = self.facts.is_some();
+        let was_open = self.info.is_some();
         let (state, sessions) = sessions::collect(|| self.advance(plaintext));
         self.stream.get_mut().drain_into(outgoing);
         let renewed = if was_open { None } else { self.renewed_session() };
-        self.keep(sessions.into_iter().chain(renewed));
+        self.store(sessions.into_iter().chain(renewed));
         match state {
             Ok(state) => Ok(Progress { consumed: received.len(), state }),
-            Err(error) => Err(self.fail_by(&error)),
+            Err(error) => Err(self.fail_with(&error)),
         }
     }
 
     pub(super) fn send(&mut self, mut plaintext: &[u8], outgoing: &mut Vec<u8>) -> Result<(), Failure> {
         self.check_not_failed()?;
-        if self.facts.is_none() {
+        if self.info.is_none() {
             return Err(Failure::internal("records can only be written after the handshake"));
         }
         while !plaintext.is_empty() {
             match self.stream.ssl_write(plaintext) {
                 Ok(written) => plaintext = &plaintext[written..],
-                Err(error) => return Err(self.fail_by(&error)),
+                Err(error) => return Err(self.fail_with(&error)),
             }
         }
         self.stream.get_mut().drain_into(outgoing);
@@ -110,18 +110,18 @@ impl Connection {
 
     pub(super) fn send_close_notify(&mut self, outgoing: &mut Vec<u8>) -> Result<(), Failure> {
         self.check_not_failed()?;
-        if self.facts.is_none() {
+        if self.info.is_none() {
             return Err(Failure::internal("records can only be written after the handshake"));
         }
         if !self.stream.get_shutdown().contains(ShutdownState::SENT) {
-            self.stream.shutdown().map_err(|error| self.fail_by(&error))?;
+            self.stream.shutdown().map_err(|error| self.fail_with(&error))?;
             self.stream.get_mut().drain_into(outgoing);
         }
         Ok(())
     }
 
-    pub(super) fn facts(&self) -> Option<ClientFacts> {
-        self.facts.clone()
+    pub(super) fn handshake_info(&self) -> Option<ClientHandshakeInfo> {
+        self.info.clone()
     }
 
     pub(super) fn tickets_received(&self) -> u32 {
@@ -133,17 +133,17 @@ impl Connection {
         chain.into_iter().flatten().filter_map(|certificate| certificate.to_der().ok()).collect()
     }
 
-    pub(super) fn into_purse(mut self) -> ClientSessions {
+    pub(super) fn into_sessions(mut self) -> ClientSessions {
         // OpenSSL spoils the session of a connection that ends without close_notify. The other engines do not: whether
-        // the server still takes it is for the server to say (RFC 5246, section 7.2.1).
+        // the server still accepts it is the server's decision (RFC 5246, section 7.2.1).
         self.stream.set_shutdown(ShutdownState::SENT | ShutdownState::RECEIVED);
-        self.purse
+        self.sessions
     }
 
     fn advance(&mut self, plaintext: &mut Vec<u8>) -> Result<State, Error> {
-        if self.facts.is_none() {
+        if self.info.is_none() {
             match self.stream.connect() {
-                Ok(()) => self.facts = Some(self.read_facts()),
+                Ok(()) => self.info = Some(self.read_info()),
                 Err(error) if error.code() == ErrorCode::WANT_READ => return Ok(State::Handshaking),
                 Err(error) => return Err(error),
             }
@@ -158,19 +158,19 @@ impl Connection {
         }
     }
 
-    fn read_facts(&self) -> ClientFacts {
-        let (ssl, said) = (self.stream.ssl(), self.flight.said());
+    fn read_info(&self) -> ClientHandshakeInfo {
+        let (ssl, flight) = (self.stream.ssl(), self.flight.flight());
         let resumed = ssl.session_reused();
         let version = names::version_code(ssl.version_str()).unwrap_or_default();
-        ClientFacts {
+        ClientHandshakeInfo {
             version,
             suite: ssl.current_cipher().map_or(0, |cipher| u16::from_be_bytes(cipher.protocol_id())),
-            group: said.group(),
-            scheme: if resumed { None } else { scheme::used(ssl, said, version, &self.terms.schemes) },
+            group: flight.group(),
+            scheme: if resumed { None } else { scheme::used(ssl, flight, version, &self.config.schemes) },
             alpn: ssl.selected_alpn_protocol().map(<[u8]>::to_vec),
             offered: self.offered.as_ref().map(|(_, offered)| *offered),
             resumed,
-            retried: said.retry.is_some(),
+            retried: flight.retry.is_some(),
             early_data: None,
         }
     }
@@ -178,27 +178,39 @@ impl Connection {
     /// The session with the new ticket that has come with a resumption up to TLS 1.2. OpenSSL does not hand that one
     /// over by itself, and will not offer the one before again.
     fn renewed_session(&self) -> Option<SslSession> {
-        let facts = self.facts.as_ref()?;
-        let is_renewed = facts.resumed && facts.version < TLS13 && self.flight.said().tickets > 0;
+        let info = self.info.as_ref()?;
+        let is_renewed = info.resumed && info.version < TLS13 && self.flight.flight().tickets > 0;
         self.stream.ssl().session().filter(|_| is_renewed).map(ToOwned::to_owned)
     }
 
-    /// Puts what the server has given for the next connection where it is asked for.
-    fn keep(&mut self, sessions: impl Iterator<Item = SslSession>) {
-        let Some(facts) = &self.facts else { return };
-        let old = facts.version < TLS13;
+    /// Stores the sessions that the server sent, if the resumption method is theirs.
+    fn store(&mut self, sessions: impl Iterator<Item = SslSession>) {
+        let Some(info) = &self.info else { return };
+        let old = info.version < TLS13;
         for session in sessions {
             self.tickets += u32::from(!old);
-            match self.terms.resume {
+            match self.config.resume {
                 Resume::Never => {}
                 Resume::SessionId if old && !session.id().is_empty() => {
-                    self.purse.openssl.replace(&self.terms, &self.name, session, Offered::SessionId);
+                    self.sessions.openssl.replace(
+                        &self.config,
+                        &self.name,
+                        session,
+                        ResumptionMethod::SessionId,
+                    );
                 }
                 // A server that sends none gives an ID, and the library would take the one for the other.
-                Resume::Ticket if old && self.flight.said().tickets > 0 => {
-                    self.purse.openssl.replace(&self.terms, &self.name, session, Offered::Ticket);
+                Resume::Ticket if old && self.flight.flight().tickets > 0 => {
+                    self.sessions.openssl.replace(
+                        &self.config,
+                        &self.name,
+                        session,
+                        ResumptionMethod::Ticket,
+                    );
                 }
-                Resume::Ticket if !old => self.purse.openssl.keep(&self.terms, &self.name, session),
+                Resume::Ticket if !old => {
+                    self.sessions.openssl.push_ticket(&self.config, &self.name, session)
+                }
                 Resume::SessionId | Resume::Ticket => {}
             }
         }
@@ -208,8 +220,8 @@ impl Connection {
         self.failed.clone().map_or(Ok(()), Err)
     }
 
-    fn fail_by(&mut self, error: &Error) -> Failure {
-        let failure = failure::of(error, self.was_promised_resumption());
+    fn fail_with(&mut self, error: &Error) -> Failure {
+        let failure = failure::of(error, self.server_resumes());
         self.fail(failure)
     }
 
@@ -218,15 +230,19 @@ impl Connection {
         failure
     }
 
-    /// Whether the server has said that it resumes: by the pre-shared key it chose, or by the session ID it repeats.
-    fn was_promised_resumption(&self) -> bool {
-        let (Some((id, _)), Some(hello)) = (&self.offered, &self.flight.said().hello) else { return false };
+    /// Whether the server has agreed to resume: by the pre-shared key it chose, or by the session ID it repeats.
+    fn server_resumes(&self) -> bool {
+        let (Some((id, _)), Some(hello)) = (&self.offered, &self.flight.flight().hello) else { return false };
         if hello.version < TLS13 { !id.is_empty() && hello.session_id == *id } else { hello.psk }
     }
 }
 
-/// Tells the server's name to the server, and to the verification if there is one.
-fn address(ssl: &mut Ssl, name: &ServerName, verifies: bool) -> Result<(), openssl::error::ErrorStack> {
+/// Sets the server's name for server name indication, and for the verification if there is one.
+fn set_server_name(
+    ssl: &mut Ssl,
+    name: &ServerName,
+    verifies: bool,
+) -> Result<(), openssl::error::ErrorStack> {
     let text: Cow<'_, str> = name.0.to_str();
     match &name.0 {
         pki_types::ServerName::IpAddress(address) if verifies => {

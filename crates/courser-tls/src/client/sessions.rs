@@ -1,7 +1,7 @@
-//! What one client keeps between its connections, and how the library gets at it.
+//! One client's sessions between its connections, and the library's access to them.
 //!
 //! The library asks a session store that it shares among all connections, without any context, but always from within
-//! a call on one connection. The purse of that connection is therefore put into a thread-local slot for the length of
+//! a call on one connection. The sessions of that connection is therefore put into a thread-local slot for the length of
 //! the call, as the plan of a server's handshake is.
 
 use std::cell::RefCell;
@@ -12,26 +12,26 @@ use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::ServerName;
 
-use super::config::LibraryTerms;
+use super::config::RustlsClientConfig;
 use super::spec::Resume;
 
 /// Sessions and tickets of one client. A session is only ever offered to the server (by name) that it came from, and
-/// only on the terms it was made on, or a clone of them.
+/// only under the configuration that it was created under, or a clone of it.
 #[derive(Default)]
 pub struct ClientSessions {
     /// The TLS 1.2 session: it may be resumed any number of times, until another one takes its place.
     session: Option<BoundSession<Tls12ClientSessionValue>>,
     /// TLS 1.3 tickets, newest last: each is for one connection (RFC 8446, appendix C.4).
     tickets: VecDeque<BoundSession<Tls13ClientSessionValue>>,
-    /// What the openssl engine keeps.
+    /// Those of the openssl engine.
     #[cfg(feature = "openssl")]
     pub(super) openssl: super::openssl::OpensslSessions,
 }
 
-/// A session with the server that it is from and the terms that it was made on.
+/// A session with the configuration and the server that it is from.
 type BoundSession<T> = (ConfigId, ServerName<'static>, T);
 
-/// Tells terms apart; clones have the same.
+/// Identifies a configuration; clones have the same.
 pub(super) type ConfigId = u64;
 
 impl ClientSessions {
@@ -53,16 +53,16 @@ impl ClientSessions {
         self.tickets.len() + openssl
     }
 
-    /// Throws everything away: the next handshake will be full.
-    pub fn forget(&mut self) {
+    /// Deletes all: the next handshake will be full.
+    pub fn clear(&mut self) {
         *self = Self::default();
     }
 
-    pub(super) fn forget_session(&mut self) {
+    pub(super) fn clear_session(&mut self) {
         self.session = None;
     }
 
-    fn keep(&mut self, ticket: BoundSession<Tls13ClientSessionValue>, at_most: usize) {
+    fn push_ticket(&mut self, ticket: BoundSession<Tls13ClientSessionValue>, at_most: usize) {
         self.tickets.push_back(ticket);
         while self.tickets.len() > at_most {
             self.tickets.pop_front();
@@ -70,51 +70,51 @@ impl ClientSessions {
     }
 
     /// The newest ticket, as browsers take it: it lives longest. The older ones are for connections side by side.
-    fn take(&mut self, on: ConfigId, server: &ServerName<'_>) -> Option<Tls13ClientSessionValue> {
-        let newest = self.tickets.iter().rposition(|(terms, name, _)| *terms == on && name == server)?;
+    fn take_ticket(&mut self, on: ConfigId, server: &ServerName<'_>) -> Option<Tls13ClientSessionValue> {
+        let newest = self.tickets.iter().rposition(|(config, name, _)| *config == on && name == server)?;
         self.tickets.remove(newest).map(|(_, _, ticket)| ticket)
     }
 }
 
 impl fmt::Debug for ClientSessions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Purse {{ session: {}, tickets: {} }}", self.session.is_some(), self.tickets.len())
+        write!(f, "ClientSessions {{ session: {}, tickets: {} }}", self.session.is_some(), self.tickets.len())
     }
 }
 
-/// What a connection brings along for the library's callbacks, and what they note.
+/// A connection's data for the library's callbacks, and what they record.
 #[derive(Debug)]
 pub(super) struct CallContext {
-    pub(super) purse: ClientSessions,
-    terms: ConfigId,
+    pub(super) sessions: ClientSessions,
+    config: ConfigId,
     resume: Resume,
-    /// Tickets to keep at most.
-    tickets_kept: usize,
+    /// Most tickets that are stored.
+    max_tickets: usize,
     /// Whether the server's certificate and signature are verified.
     pub(super) verify: bool,
-    /// What was taken out of the purse to be offered.
-    pub(super) taken: Option<Taken>,
+    /// The session that the library got to offer.
+    pub(super) offered: Option<OfferedSession>,
     /// Scheme of the server's signature.
     pub(super) scheme: Option<u16>,
 }
 
 impl CallContext {
-    pub(super) fn new(terms: &LibraryTerms, purse: ClientSessions) -> Self {
+    pub(super) fn new(config: &RustlsClientConfig, sessions: ClientSessions) -> Self {
         Self {
-            verify: terms.verifies_next(purse.is_empty()),
-            purse,
-            terms: terms.id,
-            resume: terms.resume,
-            tickets_kept: terms.tickets_kept,
-            taken: None,
+            verify: config.should_verify(sessions.is_empty()),
+            sessions: sessions,
+            config: config.id,
+            resume: config.resume,
+            max_tickets: config.max_tickets,
+            offered: None,
             scheme: None,
         }
     }
 }
 
-/// A session that was handed to the library.
+/// A session that the library got to offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum OfferedSession {
     /// Of TLS 1.2.
     Session,
     /// Of TLS 1.3.
@@ -128,24 +128,24 @@ thread_local! {
     static CURRENT: RefCell<Option<Box<CallContext>>> = const { RefCell::new(None) };
 }
 
-/// Runs `work` with `errand` as the current one, and puts it back afterwards.
-pub(super) fn enter<T>(errand: &mut Option<Box<CallContext>>, work: impl FnOnce() -> T) -> T {
-    CURRENT.set(errand.take());
+/// Runs `work` with `context` as the current one, and puts it back afterwards.
+pub(super) fn enter<T>(context: &mut Option<Box<CallContext>>, work: impl FnOnce() -> T) -> T {
+    CURRENT.set(context.take());
     let result = work();
-    *errand = CURRENT.take();
+    *context = CURRENT.take();
     result
 }
 
-/// Calls `use_it` with the current errand, when there is one.
+/// Calls `use_it` with the current context, when there is one.
 pub(super) fn with_current<T>(use_it: impl FnOnce(&mut CallContext) -> T) -> Option<T> {
-    CURRENT.with_borrow_mut(|errand| errand.as_deref_mut().map(use_it))
+    CURRENT.with_borrow_mut(|context| context.as_deref_mut().map(use_it))
 }
 
-/// The library's session store: the current errand's purse.
+/// The library's session store: the sessions of the current context.
 #[derive(Debug)]
-pub(super) struct CurrentPurse;
+pub(super) struct CurrentSessions;
 
-impl ClientSessionStore for CurrentPurse {
+impl ClientSessionStore for CurrentSessions {
     /// The key share is for the caller's first group, whatever a server chose before.
     fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
         None
@@ -154,36 +154,36 @@ impl ClientSessionStore for CurrentPurse {
     fn set_kx_hint(&self, _: ServerName<'static>, _: NamedGroup) {}
 
     fn set_tls12_session(&self, name: ServerName<'static>, session: Tls12ClientSessionValue) {
-        with_current(|errand| errand.purse.session = Some((errand.terms, name, session)));
+        with_current(|context| context.sessions.session = Some((context.config, name, session)));
     }
 
     fn tls12_session(&self, server: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
-        with_current(|errand| {
-            let (terms, name, session) = errand.purse.session.as_ref()?;
-            (*terms == errand.terms && name == server).then(|| {
-                errand.taken = Some(Taken::Session);
+        with_current(|context| {
+            let (config, name, session) = context.sessions.session.as_ref()?;
+            (*config == context.config && name == server).then(|| {
+                context.offered = Some(OfferedSession::Session);
                 session.clone()
             })
         })?
     }
 
     fn remove_tls12_session(&self, _: &ServerName<'static>) {
-        with_current(|errand| errand.purse.forget_session());
+        with_current(|context| context.sessions.clear_session());
     }
 
     fn insert_tls13_ticket(&self, name: ServerName<'static>, ticket: Tls13ClientSessionValue) {
-        with_current(|errand| {
-            if errand.resume == Resume::Ticket {
-                errand.purse.keep((errand.terms, name, ticket), errand.tickets_kept);
+        with_current(|context| {
+            if context.resume == Resume::Ticket {
+                context.sessions.push_ticket((context.config, name, ticket), context.max_tickets);
             }
         });
     }
 
     fn take_tls13_ticket(&self, server: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
-        with_current(|errand| {
-            let ticket = errand.purse.take(errand.terms, server)?;
+        with_current(|context| {
+            let ticket = context.sessions.take_ticket(context.config, server)?;
             let early_data = usize::try_from(ticket.max_early_data_size()).unwrap_or(usize::MAX);
-            errand.taken = Some(Taken::Ticket { early_data });
+            context.offered = Some(OfferedSession::Ticket { early_data });
             Some(ticket)
         })?
     }

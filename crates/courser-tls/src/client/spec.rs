@@ -1,12 +1,13 @@
-//! What a client offers, in the caller's terms.
+//! What a client offers, as the caller specifies it.
 
 use std::fmt;
 use std::sync::Arc;
 
-use crate::identity::{Identity, IdentityError};
+use super::identity::ClientIdentity;
+use crate::identity::IdentityError;
 use crate::pem;
 
-/// Who does the work.
+/// Implementation of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Engine {
     /// As little work as the protocol allows: public key shares, no verification but for a sample. **Not confidential**,
@@ -14,7 +15,7 @@ pub enum Engine {
     Lean,
     /// A client that does all the work and verifies everything.
     Real,
-    /// The system's OpenSSL: an independent judge, and the only way to what the others no longer speak.
+    /// The system's OpenSSL: an independent implementation, and the only way to what the others no longer speak.
     Openssl,
 }
 
@@ -33,25 +34,25 @@ impl fmt::Display for Engine {
 pub enum Resume {
     /// Not at all: each handshake is full.
     Never,
-    /// By session ID, TLS 1.2 only and without announcing tickets.
+    /// By session ID, TLS 1.2 only; the ticket extension is not sent.
     SessionId,
     /// By ticket: RFC 5077 in TLS 1.2, a pre-shared key in TLS 1.3.
     Ticket,
 }
 
-/// Whose certificates are believed.
+/// Which certificates are trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// Whose chain leads where is not looked at. [`Engine::Real`] still verifies that the server has the certificate's
+    /// All: chains are not verified. [`Engine::Real`] still verifies that the server has the certificate's
     /// key.
-    Nobody,
+    Any,
     /// Chains up to one of these certificates, DER, that are valid now and for the server's name. [`Engine::Lean`] checks
     /// the first and every thousandth full handshake.
     Roots(Vec<Vec<u8>>),
 }
 
 impl Trust {
-    /// Believes the certificates in the text of a PEM file.
+    /// Trusts the certificates in the text of a PEM file.
     ///
     /// # Errors
     /// When it holds none.
@@ -78,13 +79,13 @@ pub struct ClientTlsSpec {
     pub alpn: Vec<Vec<u8>>,
     /// How sessions are resumed.
     pub resume: Resume,
-    /// How many TLS 1.3 tickets a [`Purse`](super::Purse) keeps at most.
-    pub tickets_kept: usize,
-    /// Whether early data is announced where the session allows it.
+    /// Most TLS 1.3 tickets that [`ClientSessions`](super::ClientSessions) stores.
+    pub max_tickets: usize,
+    /// Whether early data is offered where the session allows it.
     pub early_data: bool,
-    /// The client's own certificate, for servers that ask for one.
-    pub identity: Option<Arc<Identity>>,
-    /// Whose certificates are believed.
+    /// The client's own certificate, for servers that request one.
+    pub identity: Option<Arc<ClientIdentity>>,
+    /// Which certificates are trusted.
     pub trust: Trust,
 }
 
@@ -98,10 +99,10 @@ impl Default for ClientTlsSpec {
             schemes: Vec::new(),
             alpn: Vec::new(),
             resume: Resume::Never,
-            tickets_kept: 2,
+            max_tickets: 2,
             early_data: false,
             identity: None,
-            trust: Trust::Nobody,
+            trust: Trust::Any,
         }
     }
 }

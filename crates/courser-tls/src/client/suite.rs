@@ -12,24 +12,24 @@ use rustls::crypto::{ActiveKeyExchange, aws_lc_rs};
 use rustls::{CipherSuiteCommon, Error, SupportedCipherSuite, Tls12CipherSuite, Tls13CipherSuite, version};
 use sha2::{Digest, Sha256};
 
+use crate::key_schedule::with_prepared_hkdf;
 use crate::mac::{HASH, Key};
-use crate::server_config::with_our_hkdf;
 
 /// The lean engine's version of one of the library's suites.
 pub(super) fn lean(suite: SupportedCipherSuite) -> SupportedCipherSuite {
-    static OURS: LazyLock<Vec<Ours>> =
-        LazyLock::new(|| aws_lc_rs::ALL_CIPHER_SUITES.iter().filter_map(ours).collect());
-    let found = OURS.iter().map(Ours::supported).find(|ours| ours.suite() == suite.suite());
+    static OURS: LazyLock<Vec<LeanSuite>> =
+        LazyLock::new(|| aws_lc_rs::ALL_CIPHER_SUITES.iter().filter_map(lean_suite).collect());
+    let found = OURS.iter().map(LeanSuite::supported).find(|ours| ours.suite() == suite.suite());
     found.unwrap_or(suite)
 }
 
 /// A suite in the library's shape.
-enum Ours {
+enum LeanSuite {
     Tls12(Tls12CipherSuite),
     Tls13(Tls13CipherSuite),
 }
 
-impl Ours {
+impl LeanSuite {
     fn supported(&'static self) -> SupportedCipherSuite {
         match self {
             Self::Tls12(suite) => SupportedCipherSuite::Tls12(suite),
@@ -39,15 +39,15 @@ impl Ours {
 }
 
 /// None for suites with another hash.
-fn ours(suite: &SupportedCipherSuite) -> Option<Ours> {
-    Some(match with_our_hkdf(*suite) {
-        SupportedCipherSuite::Tls13(suite) => Ours::Tls13(Tls13CipherSuite {
+fn lean_suite(suite: &SupportedCipherSuite) -> Option<LeanSuite> {
+    Some(match with_prepared_hkdf(*suite) {
+        SupportedCipherSuite::Tls13(suite) => LeanSuite::Tls13(Tls13CipherSuite {
             common: common(&suite.common)?,
             hkdf_provider: suite.hkdf_provider,
             aead_alg: suite.aead_alg,
             quic: None,
         }),
-        SupportedCipherSuite::Tls12(suite) => Ours::Tls12(Tls12CipherSuite {
+        SupportedCipherSuite::Tls12(suite) => LeanSuite::Tls12(Tls12CipherSuite {
             common: common(&suite.common)?,
             prf_provider: &PrfSha256,
             kx: suite.kx,

@@ -1,7 +1,7 @@
 //! What a client checks of a server's certificate: everything, the signature alone, or nothing but for a sample.
 //!
 //! One verifier does all of it, because the library resumes a session only under the very verifier that it was made
-//! under. Whether it verifies is in the [`Errand`](super::purse::Errand) of the connection.
+//! under. Whether it verifies is in the [`CallContext`](super::sessions::CallContext) of the connection.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use rustls::{DigitallySignedStruct, Error, PeerMisbehaved, RootCertStore, Signat
 
 use super::sessions;
 use super::spec::Trust;
-use crate::server_config::TlsConfigError;
+use crate::config_error::TlsConfigError;
 
-/// Verifies if the current errand says so, and notes the scheme of the server's signature there.
+/// Verifies if the current context requires it, and records the scheme of the server's signature there.
 #[derive(Debug)]
 pub(super) struct Verifier {
     offered: Vec<SignatureScheme>,
@@ -40,21 +40,20 @@ impl Verifier {
         };
         let offered = schemes.iter().map(scheme).collect::<Result<Vec<_>, _>>()?;
         let chain = match trust {
-            Trust::Nobody => None,
+            Trust::Any => None,
             Trust::Roots(roots) => Some(webpki(roots, provider)?),
         };
         Ok(Self { offered: if offered.is_empty() { known } else { offered }, algorithms, chain })
     }
 
-    /// Notes the scheme, which has to be one of those offered: the library does not look. Gives whether to go on and
-    /// verify.
-    fn note(&self, scheme: SignatureScheme) -> Result<bool, Error> {
+    /// Records the scheme, which has to be one of those offered: the library does not check. Returns whether to verify.
+    fn record_scheme(&self, scheme: SignatureScheme) -> Result<bool, Error> {
         if !self.offered.contains(&scheme) {
             return Err(PeerMisbehaved::SignedHandshakeWithUnadvertisedSigScheme.into());
         }
-        let noted = sessions::with_current(|errand| {
-            errand.scheme = Some(u16::from(scheme));
-            errand.verify
+        let noted = sessions::with_current(|context| {
+            context.scheme = Some(u16::from(scheme));
+            context.verify
         });
         Ok(noted.unwrap_or(true))
     }
@@ -84,7 +83,7 @@ impl ServerCertVerifier for Verifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         match &self.chain {
-            Some(chain) if sessions::with_current(|errand| errand.verify).unwrap_or(true) => {
+            Some(chain) if sessions::with_current(|context| context.verify).unwrap_or(true) => {
                 chain.verify_server_cert(leaf, intermediates, name, ocsp_response, now)
             }
             _ => Ok(ServerCertVerified::assertion()),
@@ -97,7 +96,7 @@ impl ServerCertVerifier for Verifier {
         leaf: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        if self.note(signed.scheme)? {
+        if self.record_scheme(signed.scheme)? {
             return verify_tls12_signature(message, leaf, signed, &self.algorithms);
         }
         Ok(HandshakeSignatureValid::assertion())
@@ -109,7 +108,7 @@ impl ServerCertVerifier for Verifier {
         leaf: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        if self.note(signed.scheme)? {
+        if self.record_scheme(signed.scheme)? {
             return verify_tls13_signature(message, leaf, signed, &self.algorithms);
         }
         Ok(HandshakeSignatureValid::assertion())

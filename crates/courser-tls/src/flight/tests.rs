@@ -4,62 +4,62 @@ use super::*;
 
 #[test]
 fn a_tls13_hello_ends_what_can_be_read() {
-    let mut flight = Flight::default();
+    let mut flight = FlightReader::default();
     flight.read(&handshake(SERVER_HELLO, &hello(0x1301, &[7; 32], &tls13(&[0, 0x1d, 0, 0]))));
-    let said = flight.said().hello.clone().expect("it is whole");
+    let said = flight.flight().hello.clone().expect("it is whole");
     assert_eq!((said.version, said.suite, said.group), (0x0304, 0x1301, Some(0x001d)));
-    assert!(flight.is_over());
+    assert!(flight.is_finished());
 }
 
 #[test]
 fn a_retry_is_told_from_a_hello_by_its_random() {
-    let mut flight = Flight::default();
+    let mut flight = FlightReader::default();
     flight.read(&handshake(SERVER_HELLO, &hello(0x1302, &RETRY, &tls13(&[0, 0x17]))));
     assert_eq!(
-        flight.said().retry.as_ref().map(|retry| (retry.suite, retry.group)),
+        flight.flight().retry.as_ref().map(|retry| (retry.suite, retry.group)),
         Some((0x1302, Some(23)))
     );
-    assert_eq!(flight.said().hello, None);
+    assert_eq!(flight.flight().hello, None);
     flight.read(&[20, 3, 3, 0, 1, 1]);
-    assert!(!flight.is_over(), "the ServerHello is still to come");
+    assert!(!flight.is_finished(), "the ServerHello is still to come");
 }
 
 #[test]
 fn an_old_flight_is_read_up_to_the_change_of_cipher() {
     for cut in 1..old_flight().len() {
-        let mut flight = Flight::default();
+        let mut flight = FlightReader::default();
         let whole = old_flight();
         let (first, second) = whole.split_at(cut);
         flight.read(first);
         flight.read(second);
-        let said = flight.said();
+        let said = flight.flight();
         assert_eq!(said.version(), Some(0x0303), "cut at {cut}");
         assert_eq!(said.certificates, [vec![1, 2], vec![3]]);
         assert_eq!(said.group(), Some(0x0017));
-        assert_eq!(said.exchange.as_ref().and_then(|exchange| exchange.scheme), Some(0x0804));
+        assert_eq!(said.key_exchange.as_ref().and_then(|exchange| exchange.scheme), Some(0x0804));
         assert_eq!((said.tickets, said.done), (1, true));
-        assert!(flight.is_over());
+        assert!(flight.is_finished());
     }
 }
 
 #[test]
 fn a_finite_field_is_known_by_its_size() {
-    let mut flight = Flight::default();
+    let mut flight = FlightReader::default();
     flight.read(&handshake(SERVER_HELLO, &hello(0x0033, &[7; 32], &[])));
     let exchange = [&[0, 129, 0][..], &[0xff; 128], &[0, 1, 2, 0, 1, 9, 4, 1, 0, 0]].concat();
     flight.read(&handshake(SERVER_KEY_EXCHANGE, &exchange));
-    let exchange = flight.said().exchange.clone().expect("it is whole");
+    let exchange = flight.flight().key_exchange.clone().expect("it is whole");
     assert_eq!((exchange.group, exchange.prime_bits, exchange.scheme), (None, Some(1024), Some(0x0401)));
 }
 
 #[test]
 fn an_alert_and_another_protocol_are_named() {
-    let mut refused = Flight::default();
+    let mut refused = FlightReader::default();
     refused.read(&[21, 3, 1, 0, 2, 2, 40]);
-    assert_eq!(refused.said().alert, Some(40));
-    let mut plain = Flight::default();
+    assert_eq!(refused.flight().alert, Some(40));
+    let mut plain = FlightReader::default();
     plain.read(b"HTTP/1.1 400 Bad Request\r\n");
-    assert!(plain.said().not_tls && plain.is_over());
+    assert!(plain.flight().not_tls && plain.is_finished());
 }
 
 #[test]
@@ -69,8 +69,8 @@ fn no_byte_changed_and_no_end_cut_off_breaks_it() {
         for value in [0, 1, 0x7f, 0xff, whole[place] ^ 0x20] {
             let mut bytes = whole.clone();
             bytes[place] = value;
-            Flight::default().read(&bytes);
-            Flight::default().read(&bytes[..place]);
+            FlightReader::default().read(&bytes);
+            FlightReader::default().read(&bytes[..place]);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Hashes, and the derivation of keys from secrets (HKDF: RFC 5869). [`crate::Terms`] has an HKDF of its own where the
+//! Hashes, and the derivation of keys from secrets (HKDF: RFC 5869). The server has an HKDF of its own where the
 //! hash is SHA-256; the library's is what stands here.
 
 use std::hint::black_box;

@@ -94,8 +94,8 @@ impl Key {
                 let length = key.public_modulus_len();
                 key.sign(&RSA_PSS_SHA256, &random, &MESSAGE, &mut signature[..length]).ok().map(|()| length)
             }
-            Self::Ecdsa(key, _) => Some(keep(key.sign(&random, &MESSAGE).ok()?.as_ref(), signature)),
-            Self::Ed25519(key) => Some(keep(key.try_sign(&MESSAGE).ok()?.as_ref(), signature)),
+            Self::Ecdsa(key, _) => Some(copy_to_front(key.sign(&random, &MESSAGE).ok()?.as_ref(), signature)),
+            Self::Ed25519(key) => Some(copy_to_front(key.try_sign(&MESSAGE).ok()?.as_ref(), signature)),
             Self::MlDsa(key, _) => key.sign(&MESSAGE, signature).ok(),
         }
     }
@@ -112,7 +112,7 @@ impl Key {
     }
 }
 
-fn keep(made: &[u8], signature: &mut [u8]) -> usize {
+fn copy_to_front(made: &[u8], signature: &mut [u8]) -> usize {
     signature[..made.len()].copy_from_slice(made);
     made.len()
 }

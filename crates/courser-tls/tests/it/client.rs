@@ -2,8 +2,8 @@
 
 use courser_testkit::{KeyType, Leaf, TestCa};
 use courser_tls::client::{
-    ClientConnection, ClientFacts, ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine, Offered, Resume,
-    ServerName, Trust,
+    ClientConnection, ClientHandshakeInfo, ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine, Resume,
+    ResumptionMethod, ServerName, Trust,
 };
 use courser_tls::{
     Failure, FailureKind, HandshakeInfo, Identity, SessionOffer, Sessions, State, TlsConfigError,
@@ -24,14 +24,14 @@ fn each_engine_agrees_on_each_version_and_group() {
     for (version, group) in cases {
         let server = Server::new(version, group, SessionOffer::Tickets);
         for engine in ENGINES {
-            let offer =
-                ClientTlsSpec { alpn: vec![b"http/1.1".to_vec()], ..offer(version, group, Resume::Never) };
-            let (facts, seen, purse) = meet(&server, &terms(engine, &offer), ClientSessions::default());
-            assert_eq!((facts.version, facts.group), (version, Some(group)), "{engine}");
-            assert_eq!((facts.scheme, facts.alpn.as_deref()), (Some(0x0403), Some(&b"http/1.1"[..])));
-            assert_eq!((facts.offered, facts.resumed, facts.retried), (None, false, false));
-            assert_eq!((seen.version, seen.suite, seen.group), (facts.version, facts.suite, facts.group));
-            assert!(purse.is_empty(), "nothing is kept where nothing is resumed");
+            let spec =
+                ClientTlsSpec { alpn: vec![b"http/1.1".to_vec()], ..spec(version, group, Resume::Never) };
+            let (info, seen, sessions) = meet(&server, &config(engine, &spec), ClientSessions::default());
+            assert_eq!((info.version, info.group), (version, Some(group)), "{engine}");
+            assert_eq!((info.scheme, info.alpn.as_deref()), (Some(0x0403), Some(&b"http/1.1"[..])));
+            assert_eq!((info.offered, info.resumed, info.retried), (None, false, false));
+            assert_eq!((seen.version, seen.suite, seen.group), (info.version, info.suite, info.group));
+            assert!(sessions.is_empty(), "nothing is kept where nothing is resumed");
         }
     }
 }
@@ -39,25 +39,28 @@ fn each_engine_agrees_on_each_version_and_group() {
 #[test]
 fn sessions_are_resumed_as_asked_and_as_often() {
     let cases = [
-        (TLS12, Resume::SessionId, SessionOffer::SessionId, Offered::SessionId),
-        (TLS12, Resume::Ticket, SessionOffer::Tickets, Offered::Ticket),
-        (TLS13, Resume::Ticket, SessionOffer::Tickets, Offered::Psk),
+        (TLS12, Resume::SessionId, SessionOffer::SessionId, ResumptionMethod::SessionId),
+        (TLS12, Resume::Ticket, SessionOffer::Tickets, ResumptionMethod::Ticket),
+        (TLS13, Resume::Ticket, SessionOffer::Tickets, ResumptionMethod::Psk),
     ];
     for (version, resume, session, expected) in cases {
         let server = Server::new(version, P256, session);
         for engine in ENGINES {
-            let terms = terms(engine, &offer(version, P256, resume));
-            let (facts, seen, mut purse) = meet(&server, &terms, ClientSessions::default());
-            assert_eq!((facts.offered, facts.resumed, seen.resumed), (None, false, false));
+            let config = config(engine, &spec(version, P256, resume));
+            let (info, seen, mut sessions) = meet(&server, &config, ClientSessions::default());
+            assert_eq!((info.offered, info.resumed, seen.resumed), (None, false, false));
             for _ in 0..3 {
-                let (facts, seen, kept) = meet(&server, &terms, purse);
-                assert_eq!((facts.offered, facts.resumed, seen.resumed), (Some(expected), true, true));
-                assert_eq!((facts.scheme, facts.group), (None, (version == TLS13).then_some(P256)));
-                purse = kept;
+                let (info, seen, kept) = meet(&server, &config, sessions);
+                assert_eq!((info.offered, info.resumed, seen.resumed), (Some(expected), true, true));
+                assert_eq!((info.scheme, info.group), (None, (version == TLS13).then_some(P256)));
+                sessions = kept;
             }
-            purse.forget();
-            let (facts, seen, _) = meet(&server, &terms, purse);
-            assert_eq!((facts.offered, facts.resumed, seen.resumed, seen.miss), (None, false, false, None));
+            sessions.clear();
+            let (info, seen, _) = meet(&server, &config, sessions);
+            assert_eq!(
+                (info.offered, info.resumed, seen.resumed, seen.resumption_failure),
+                (None, false, false, None)
+            );
         }
     }
 }
@@ -66,26 +69,28 @@ fn sessions_are_resumed_as_asked_and_as_often() {
 fn each_connection_takes_one_ticket_and_no_more_are_kept_than_asked() {
     let server = Server::new(TLS13, P256, SessionOffer::Tickets);
     for kept in 0..=6 {
-        let offer = ClientTlsSpec { tickets_kept: kept, ..offer(TLS13, P256, Resume::Ticket) };
-        let terms = terms(Engine::Lean, &offer);
-        let mut purse = ClientSessions::default();
+        let spec = ClientTlsSpec { max_tickets: kept, ..spec(TLS13, P256, Resume::Ticket) };
+        let config = config(Engine::Lean, &spec);
+        let mut sessions = ClientSessions::default();
         for _ in 0..5 {
-            let expected = (purse.tickets().saturating_sub(1) + TICKETS).min(kept);
-            purse = meet(&server, &terms, purse).2;
-            assert_eq!(purse.tickets(), expected);
+            let expected = (sessions.tickets().saturating_sub(1) + TICKETS).min(kept);
+            sessions = meet(&server, &config, sessions).2;
+            assert_eq!(sessions.tickets(), expected);
         }
-        assert_eq!(purse.is_empty(), kept == 0);
+        assert_eq!(sessions.is_empty(), kept == 0);
     }
 }
 
 #[test]
 fn a_connection_that_comes_to_nothing_costs_its_ticket() {
     let server = Server::new(TLS13, P256, SessionOffer::Tickets);
-    let terms = terms(Engine::Lean, &offer(TLS13, P256, Resume::Ticket));
-    let mut purse = meet(&server, &terms, ClientSessions::default()).2;
+    let config = config(Engine::Lean, &spec(TLS13, P256, Resume::Ticket));
+    let mut sessions = meet(&server, &config, ClientSessions::default()).2;
     for left in [1, 0] {
-        purse = ClientConnection::new(&terms, &name("server.example"), purse).expect("it fits").into_purse();
-        assert_eq!(purse.tickets(), left);
+        sessions = ClientConnection::new(&config, &name("server.example"), sessions)
+            .expect("it fits")
+            .into_sessions();
+        assert_eq!(sessions.tickets(), left);
     }
 }
 
@@ -93,15 +98,15 @@ fn a_connection_that_comes_to_nothing_costs_its_ticket() {
 fn a_session_is_only_offered_where_it_came_from() {
     for version in [TLS12, TLS13] {
         let server = Server::new(version, P256, SessionOffer::Tickets);
-        let offer = offer(version, P256, Resume::Ticket);
-        let (ours, others) = (terms(Engine::Lean, &offer), terms(Engine::Lean, &offer));
-        let offered = |terms: &ClientTlsConfig, server_name| {
-            let purse = meet(&server, &ours, ClientSessions::default()).2;
-            meet_as(server_name, &server, terms, purse).0.offered
+        let spec = spec(version, P256, Resume::Ticket);
+        let (ours, others) = (config(Engine::Lean, &spec), config(Engine::Lean, &spec));
+        let offered = |config: &ClientTlsConfig, server_name| {
+            let sessions = meet(&server, &ours, ClientSessions::default()).2;
+            meet_as(server_name, &server, config, sessions).0.offered
         };
-        assert_eq!(offered(&others, "server.example"), None, "other terms");
+        assert_eq!(offered(&others, "server.example"), None, "other config");
         assert_eq!(offered(&ours, "other.example"), None, "another server");
-        assert!(offered(&ours.clone(), "server.example").is_some(), "a clone of the terms");
+        assert!(offered(&ours.clone(), "server.example").is_some(), "a clone of the config");
     }
 }
 
@@ -110,24 +115,27 @@ fn a_session_without_a_ticket_is_not_resumed_by_its_id_instead() {
     let sessions = Sessions { ticketer: None, ..sessions() };
     let identity = courser_tls::self_signed(&["server.example".to_owned()]).expect("a key can be made");
     let server = Server::with(TLS12, P256, SessionOffer::SessionId, identity, &sessions);
-    let terms = terms(Engine::Real, &offer(TLS12, P256, Resume::Ticket));
-    let purse = meet(&server, &terms, ClientSessions::default()).2;
-    assert!(!purse.is_empty(), "the server gave a session ID");
-    let (facts, seen, _) = meet(&server, &terms, purse);
-    assert_eq!((facts.offered, facts.resumed, seen.resumed, seen.miss), (None, false, false, None));
+    let config = config(Engine::Real, &spec(TLS12, P256, Resume::Ticket));
+    let sessions = meet(&server, &config, ClientSessions::default()).2;
+    assert!(!sessions.is_empty(), "the server gave a session ID");
+    let (info, seen, _) = meet(&server, &config, sessions);
+    assert_eq!(
+        (info.offered, info.resumed, seen.resumed, seen.resumption_failure),
+        (None, false, false, None)
+    );
 }
 
 #[test]
 fn a_second_hello_is_told_with_and_without_resumption() {
     let server = Server::new(TLS13, P256, SessionOffer::Tickets);
     for engine in ENGINES {
-        let mut offer = offer(TLS13, X25519, Resume::Ticket);
-        offer.groups.push(P256);
-        let terms = terms(engine, &offer);
-        let (facts, _, purse) = meet(&server, &terms, ClientSessions::default());
-        assert_eq!((facts.retried, facts.resumed, facts.group), (true, false, Some(P256)));
-        let (facts, _, _) = meet(&server, &terms, purse);
-        assert_eq!((facts.retried, facts.resumed, facts.group), (true, true, Some(P256)));
+        let mut spec = spec(TLS13, X25519, Resume::Ticket);
+        spec.groups.push(P256);
+        let config = config(engine, &spec);
+        let (info, _, sessions) = meet(&server, &config, ClientSessions::default());
+        assert_eq!((info.retried, info.resumed, info.group), (true, false, Some(P256)));
+        let (info, _, _) = meet(&server, &config, sessions);
+        assert_eq!((info.retried, info.resumed, info.group), (true, true, Some(P256)));
     }
 }
 
@@ -135,10 +143,10 @@ fn a_second_hello_is_told_with_and_without_resumption() {
 fn the_part_of_a_hybrid_group_does_without_a_second_hello() {
     let server = Server::new(TLS13, X25519, SessionOffer::Tickets);
     for engine in ENGINES {
-        let mut offer = offer(TLS13, 0x11ec, Resume::Never);
-        offer.groups.push(X25519);
-        let (facts, _, _) = meet(&server, &terms(engine, &offer), ClientSessions::default());
-        assert_eq!((facts.retried, facts.group), (false, Some(X25519)), "{engine}");
+        let mut spec = spec(TLS13, 0x11ec, Resume::Never);
+        spec.groups.push(X25519);
+        let (info, _, _) = meet(&server, &config(engine, &spec), ClientSessions::default());
+        assert_eq!((info.retried, info.group), (false, Some(X25519)), "{engine}");
     }
 }
 
@@ -147,11 +155,11 @@ fn the_servers_bytes_may_come_one_at_a_time() {
     for version in [TLS12, TLS13] {
         let server = Server::new(version, X25519, SessionOffer::Tickets);
         for engine in ENGINES {
-            let terms = terms(engine, &offer(version, X25519, Resume::Ticket));
-            let whole = meet(&server, &terms, ClientSessions::default()).0;
-            let mut pair = begin("server.example", &server, &terms, ClientSessions::default());
+            let config = config(engine, &spec(version, X25519, Resume::Ticket));
+            let whole = meet(&server, &config, ClientSessions::default()).0;
+            let mut pair = begin("server.example", &server, &config, ClientSessions::default());
             settle_by_bytes(&mut pair);
-            assert_eq!(pair.client.facts(), Some(whole));
+            assert_eq!(pair.client.handshake_info(), Some(whole));
             talk(&mut pair);
         }
     }
@@ -174,11 +182,11 @@ fn the_real_engine_wants_a_certificate_that_it_can_trace() {
 #[test]
 fn the_lean_engine_checks_a_sample() {
     let server = certified(&TestCa::new(), TLS13);
-    let terms = trusting(Engine::Lean, TLS13, &TestCa::new());
+    let config = trusting(Engine::Lean, TLS13, &TestCa::new());
     let refused: Vec<_> =
-        (0..10).filter(|_| kind(attempt(&server, &terms, "server.example")).is_some()).collect();
+        (0..10).filter(|_| kind(attempt(&server, &config, "server.example")).is_some()).collect();
     assert_eq!(refused, [0], "the first");
-    let clone = kind(attempt(&server, &terms.clone(), "server.example"));
+    let clone = kind(attempt(&server, &config.clone(), "server.example"));
     assert_eq!(clone, Some(FailureKind::Certificate), "each thread begins with a check");
 }
 
@@ -193,8 +201,8 @@ fn the_lean_engine_accepts_what_it_should_when_it_checks() {
 
 #[test]
 fn an_engine_says_what_it_cannot_do() {
-    let base = offer(TLS13, P256, Resume::Never);
-    let refusal = |engine, offer: ClientTlsSpec| ClientTlsConfig::new(engine, &offer).err();
+    let base = spec(TLS13, P256, Resume::Never);
+    let refusal = |engine, spec: ClientTlsSpec| ClientTlsConfig::new(engine, &spec).err();
     for engine in ENGINES {
         let unknown = ClientTlsSpec { suites: vec![0x0035], ..base.clone() };
         assert_eq!(refusal(engine, unknown), Some(TlsConfigError::UnknownSuite(0x0035)));
@@ -219,27 +227,27 @@ fn an_engine_says_what_it_cannot_do() {
 
 #[test]
 fn nothing_is_sent_before_the_handshake_is_done() {
-    let terms = terms(Engine::Lean, &offer(TLS13, P256, Resume::Never));
+    let config = config(Engine::Lean, &spec(TLS13, P256, Resume::Never));
     let mut client =
-        ClientConnection::new(&terms, &name("server.example"), ClientSessions::default()).expect("it fits");
+        ClientConnection::new(&config, &name("server.example"), ClientSessions::default()).expect("it fits");
     let mut outgoing = Vec::new();
     assert!(client.send(b"x", &mut [], &mut outgoing).is_err() && outgoing.is_empty());
     assert!(client.send_close_notify(&mut [], &mut outgoing).is_err() && outgoing.is_empty());
     assert_eq!(client.send_early(b"x", &mut outgoing), None);
-    assert_eq!(client.facts(), None);
+    assert_eq!(client.handshake_info(), None);
 }
 
-pub(crate) fn offer(version: u16, group: u16, resume: Resume) -> ClientTlsSpec {
+pub(crate) fn spec(version: u16, group: u16, resume: Resume) -> ClientTlsSpec {
     ClientTlsSpec { versions: vec![version], groups: vec![group], resume, ..ClientTlsSpec::default() }
 }
 
-pub(crate) fn terms(engine: Engine, offer: &ClientTlsSpec) -> ClientTlsConfig {
-    ClientTlsConfig::new(engine, offer).expect("the engine can do it")
+pub(crate) fn config(engine: Engine, spec: &ClientTlsSpec) -> ClientTlsConfig {
+    ClientTlsConfig::new(engine, spec).expect("the engine can do it")
 }
 
 fn trusting(engine: Engine, version: u16, ca: &TestCa) -> ClientTlsConfig {
     let trust = Trust::Roots(vec![ca.root().to_vec()]);
-    terms(engine, &ClientTlsSpec { trust, ..offer(version, P256, Resume::Never) })
+    config(engine, &ClientTlsSpec { trust, ..spec(version, P256, Resume::Never) })
 }
 
 fn certified(ca: &TestCa, version: u16) -> Server {
@@ -253,36 +261,36 @@ pub(crate) fn name(text: &str) -> ServerName {
     ServerName::parse(text).expect("a name")
 }
 
-fn begin(server_name: &str, server: &Server, terms: &ClientTlsConfig, purse: ClientSessions) -> Pair {
-    let client = ClientConnection::new(terms, &name(server_name), purse).expect("the terms fit");
+fn begin(server_name: &str, server: &Server, config: &ClientTlsConfig, sessions: ClientSessions) -> Pair {
+    let client = ClientConnection::new(config, &name(server_name), sessions).expect("the config fit");
     Pair::new(client, server.connection())
 }
 
 /// A whole connection with data in both directions: what each end says of it, and what the client keeps.
 pub(crate) fn meet(
     server: &Server,
-    terms: &ClientTlsConfig,
-    purse: ClientSessions,
-) -> (ClientFacts, HandshakeInfo, ClientSessions) {
-    meet_as("server.example", server, terms, purse)
+    config: &ClientTlsConfig,
+    sessions: ClientSessions,
+) -> (ClientHandshakeInfo, HandshakeInfo, ClientSessions) {
+    meet_as("server.example", server, config, sessions)
 }
 
 pub(crate) fn meet_as(
     server_name: &str,
     server: &Server,
-    terms: &ClientTlsConfig,
-    purse: ClientSessions,
-) -> (ClientFacts, HandshakeInfo, ClientSessions) {
-    let mut pair = begin(server_name, server, terms, purse);
+    config: &ClientTlsConfig,
+    sessions: ClientSessions,
+) -> (ClientHandshakeInfo, HandshakeInfo, ClientSessions) {
+    let mut pair = begin(server_name, server, config, sessions);
     settle(&mut pair).expect("two good ends");
     talk(&mut pair);
-    let facts = pair.client.facts().expect("the handshake is done");
+    let info = pair.client.handshake_info().expect("the handshake is done");
     let seen = pair.server.finish_handshake().expect("the handshake is done");
-    (facts, seen, pair.client.into_purse())
+    (info, seen, pair.client.into_sessions())
 }
 
-fn attempt(server: &Server, terms: &ClientTlsConfig, server_name: &str) -> Result<(), Failure> {
-    let client = ClientConnection::new(terms, &name(server_name), ClientSessions::default())?;
+fn attempt(server: &Server, config: &ClientTlsConfig, server_name: &str) -> Result<(), Failure> {
+    let client = ClientConnection::new(config, &name(server_name), ClientSessions::default())?;
     settle(&mut Pair::new(client, server.connection()))
 }
 

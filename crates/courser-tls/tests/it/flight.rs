@@ -5,12 +5,12 @@ pub(crate) mod exercise;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use courser_tls::flight::{Flight, Said};
+use courser_tls::flight::{FlightReader, ServerFlight};
 
 #[test]
 fn the_flights_of_openssl_are_read() {
     let old = said("tls10-dhe");
-    let exchange = old.exchange.clone().expect("DHE has one");
+    let exchange = old.key_exchange.clone().expect("DHE has one");
     assert_eq!((old.version(), old.certificates.len(), old.tickets), (Some(0x0301), 1, 1));
     assert_eq!((exchange.prime_bits, exchange.group, exchange.scheme), (Some(2048), None, None));
 
@@ -18,11 +18,11 @@ fn the_flights_of_openssl_are_read() {
     let hello = usual.hello.clone().expect("it is whole");
     assert_eq!((hello.version, hello.suite, hello.ticket), (0x0303, 0xc02f, true));
     assert_eq!((usual.group(), usual.tickets, usual.done), (Some(0x001d), 1, true));
-    assert_eq!(usual.exchange.and_then(|exchange| exchange.scheme), Some(0x0804));
+    assert_eq!(usual.key_exchange.and_then(|exchange| exchange.scheme), Some(0x0804));
 
     let plain = said("tls12-rsa");
     assert_eq!(
-        (plain.hello.map(|hello| hello.suite), plain.exchange, plain.done),
+        (plain.hello.map(|hello| hello.suite), plain.key_exchange, plain.done),
         (Some(0x002f), None, true)
     );
 
@@ -44,10 +44,10 @@ fn the_corpus_of_the_fuzz_target_breaks_nothing() {
     }
 }
 
-fn said(name: &str) -> Said {
-    let mut flight = Flight::default();
+fn said(name: &str) -> ServerFlight {
+    let mut flight = FlightReader::default();
     flight.read(&fs::read(corpus().join(name).with_extension("bin")).expect("it is committed"));
-    flight.said().clone()
+    flight.flight().clone()
 }
 
 fn corpus() -> PathBuf {

@@ -58,9 +58,9 @@ fn a_resumption_that_turns_into_a_full_handshake_is_called_false() {
         [(Resume::SessionId, SessionOffer::SessionId), (Resume::Ticket, SessionOffer::Tickets)]
     {
         for engine in [Engine::Lean, Engine::Real] {
-            let terms = terms(engine, resume);
-            let purse = meet(&Server::new(TLS12, P256, session), &terms);
-            let mut client = client(&terms, purse);
+            let config = config(engine, resume);
+            let sessions = meet(&Server::new(TLS12, P256, session), &config);
+            let mut client = client(&config, sessions);
             let mut hello = Vec::new();
             client.process(&mut [], &mut Vec::new(), &mut hello).expect("nothing has gone wrong yet");
             let failure = hear(&mut client, &promise_and_full_handshake(&hello), 7).expect_err("a lie");
@@ -101,29 +101,29 @@ fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     [&[22, 3, 3, 0, length + 4, kind, 0, 0, length][..], body].concat()
 }
 
-fn terms(engine: Engine, resume: Resume) -> ClientTlsConfig {
-    let offer =
+fn config(engine: Engine, resume: Resume) -> ClientTlsConfig {
+    let spec =
         ClientTlsSpec { versions: vec![TLS12], groups: vec![P256], resume, ..ClientTlsSpec::default() };
-    ClientTlsConfig::new(engine, &offer).expect("the engine can do it")
+    ClientTlsConfig::new(engine, &spec).expect("the engine can do it")
 }
 
-fn client(terms: &ClientTlsConfig, purse: ClientSessions) -> ClientConnection {
+fn client(config: &ClientTlsConfig, sessions: ClientSessions) -> ClientConnection {
     let name = ServerName::parse("server.example").expect("a name");
-    ClientConnection::new(terms, &name, purse).expect("the terms fit")
+    ClientConnection::new(config, &name, sessions).expect("the config fit")
 }
 
 fn connection() -> ClientConnection {
-    client(&terms(Engine::Lean, Resume::Never), ClientSessions::default())
+    client(&config(Engine::Lean, Resume::Never), ClientSessions::default())
 }
 
 /// An honest connection; what the client keeps.
-fn meet(server: &Server, terms: &ClientTlsConfig) -> ClientSessions {
-    let mut pair = Pair::new(client(terms, ClientSessions::default()), server.connection());
-    while pair.client.facts().is_none() {
+fn meet(server: &Server, config: &ClientTlsConfig) -> ClientSessions {
+    let mut pair = Pair::new(client(config, ClientSessions::default()), server.connection());
+    while pair.client.handshake_info().is_none() {
         pair.client_turn().expect("a good server");
         pair.server_turn().expect("a good client");
     }
-    pair.client.into_purse()
+    pair.client.into_sessions()
 }
 
 /// Hands `bytes` on in pieces of `size`.

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use crate::server::{Pair, Server};
 use courser_testkit::{Folder, TestCa};
 use courser_tls::client::{
-    ClientConnection, ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine, Offered, Resume, Trust,
+    ClientConnection, ClientIdentity, ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine, Resume,
+    ResumptionMethod, Trust,
 };
-use courser_tls::identity::Identity;
 use courser_tls::names;
 use courser_tls::{FailureKind, SessionOffer, State};
 use peer::{ClientOutcome, SServer, exchange, name};
@@ -24,9 +24,9 @@ fn each_version_is_spoken_alone() {
     let Some(server) = SServer::start(&OLD) else { return };
     for (version, shown) in [(0x0301, "TLSv1"), (0x0302, "TLSv1.1"), (0x0303, "TLSv1.2"), (0x0304, "TLSv1.3")]
     {
-        let offer = ClientTlsSpec { versions: vec![version], ..ClientTlsSpec::default() };
-        let got = full(&server, &offer);
-        assert_eq!(got.facts.version, version);
+        let spec = ClientTlsSpec { versions: vec![version], ..ClientTlsSpec::default() };
+        let got = full(&server, &spec);
+        assert_eq!(got.info.version, version);
         assert!(got.page.contains(&format!("Protocol  : {shown}\n")), "{}", got.page);
     }
 }
@@ -34,8 +34,8 @@ fn each_version_is_spoken_alone() {
 #[test]
 fn versions_in_between_are_left_out() {
     let Some(server) = SServer::start(&[&OLD[..], &["-no_tls1_3", "-no_tls1_2"]].concat()) else { return };
-    let offer = ClientTlsSpec { versions: vec![0x0304, 0x0303, 0x0301], ..ClientTlsSpec::default() };
-    assert_eq!(full(&server, &offer).facts.version, 0x0301, "TLS 1.1, which the server has, was not offered");
+    let spec = ClientTlsSpec { versions: vec![0x0304, 0x0303, 0x0301], ..ClientTlsSpec::default() };
+    assert_eq!(full(&server, &spec).info.version, 0x0301, "TLS 1.1, which the server has, was not offered");
 }
 
 #[test]
@@ -50,15 +50,15 @@ fn each_key_exchange_of_the_old_world_is_done_as_asked() {
         ("ECDHE-RSA-AES256-SHA384", Some(0x0018)),
     ] {
         let code = names::suite_code(suite).unwrap();
-        let offer = ClientTlsSpec {
+        let spec = ClientTlsSpec {
             versions: vec![0x0303],
             suites: vec![code],
             groups: vec![0x0018],
             ..ClientTlsSpec::default()
         };
-        let got = full(&server, &offer);
-        assert_eq!((got.facts.suite, got.facts.group), (code, group), "{suite}");
-        assert_eq!(got.facts.scheme.is_some(), suite.contains("DHE"), "who has an ephemeral key signs it");
+        let got = full(&server, &spec);
+        assert_eq!((got.info.suite, got.info.group), (code, group), "{suite}");
+        assert_eq!(got.info.scheme.is_some(), suite.contains("DHE"), "who has an ephemeral key signs it");
         assert!(got.page.contains(&format!("Cipher    : {suite}\n")), "{}", got.page);
     }
 }
@@ -68,12 +68,12 @@ fn a_certificate_of_1024_bits_does() {
     let Some(server) = SServer::with_small_rsa(&OLD) else { return };
     let got = full(&server, &ClientTlsSpec { versions: vec![0x0301], ..ClientTlsSpec::default() });
     assert_eq!(got.certificates.len(), 1);
-    assert_eq!(got.facts.scheme, None, "TLS 1.0 has none");
+    assert_eq!(got.info.scheme, None, "TLS 1.0 has none");
 }
 
 #[test]
 fn sessions_are_resumed_as_asked_and_no_other_way() {
-    use Offered::{Psk, SessionId, Ticket};
+    use ResumptionMethod::{Psk, SessionId, Ticket};
     let ids_only = [&OLD[..], &["-no_ticket"]].concat();
     let (Some(tickets), Some(ids)) = (SServer::start(&OLD), SServer::start(&ids_only)) else { return };
     for (server, version, resume, expected) in [
@@ -88,16 +88,16 @@ fn sessions_are_resumed_as_asked_and_no_other_way() {
         (&tickets, 0x0303, Resume::Never, None),
         (&tickets, 0x0304, Resume::Never, None),
     ] {
-        let terms = terms(&ClientTlsSpec { versions: vec![version], resume, ..ClientTlsSpec::default() });
-        let mut purse = exchange(server, &terms, ClientSessions::default()).unwrap().purse;
+        let config = config(&ClientTlsSpec { versions: vec![version], resume, ..ClientTlsSpec::default() });
+        let mut sessions = exchange(server, &config, ClientSessions::default()).unwrap().sessions;
         for _ in 0..3 {
-            let got = exchange(server, &terms, purse).unwrap();
+            let got = exchange(server, &config, sessions).unwrap();
             let case = format!("{version:04x} {resume:?} {expected:?}");
-            assert_eq!((got.facts.offered, got.facts.resumed), (expected, expected.is_some()), "{case}");
+            assert_eq!((got.info.offered, got.info.resumed), (expected, expected.is_some()), "{case}");
             let word = if expected.is_some() { "Reused, TLSv1" } else { "New, TLSv1" };
             assert!(got.page.contains(word), "{case}: {}", got.page);
-            assert_eq!(got.facts.scheme.is_some(), expected.is_none() && version == 0x0303, "{case}");
-            purse = got.purse;
+            assert_eq!(got.info.scheme.is_some(), expected.is_none() && version == 0x0303, "{case}");
+            sessions = got.sessions;
         }
     }
 }
@@ -106,58 +106,58 @@ fn sessions_are_resumed_as_asked_and_no_other_way() {
 fn a_ticket_that_comes_with_a_resumption_takes_the_place_of_the_one_before() {
     // OpenSSL's server renews no ticket that will do; the terminator renews each.
     let server = Server::new(0x0303, 0x001d, SessionOffer::Tickets);
-    let terms =
-        terms(&ClientTlsSpec { versions: vec![0x0303], resume: Resume::Ticket, ..ClientTlsSpec::default() });
-    let mut purse = ClientSessions::default();
+    let config =
+        config(&ClientTlsSpec { versions: vec![0x0303], resume: Resume::Ticket, ..ClientTlsSpec::default() });
+    let mut sessions = ClientSessions::default();
     for turn in 0..4 {
-        let mut pair = Pair::new(connection(&terms, purse), server.connection());
+        let mut pair = Pair::new(connection(&config, sessions), server.connection());
         while pair.state != State::Open {
             pair.client_turn().unwrap();
             pair.server_turn().unwrap();
         }
-        assert_eq!(pair.client.facts().unwrap().resumed, turn > 0, "connection {turn}");
-        purse = pair.client.into_purse();
+        assert_eq!(pair.client.handshake_info().unwrap().resumed, turn > 0, "connection {turn}");
+        sessions = pair.client.into_sessions();
     }
 }
 
 #[test]
-fn a_purse_keeps_as_many_tickets_as_it_may_and_uses_each_once() {
+fn a_client_stores_tickets_up_to_its_limit_and_uses_each_once() {
     let Some(server) = SServer::start(&["-num_tickets", "4"]) else { return };
-    let offer = ClientTlsSpec {
+    let spec = ClientTlsSpec {
         versions: vec![0x0304],
         resume: Resume::Ticket,
-        tickets_kept: 3,
+        max_tickets: 3,
         ..ClientTlsSpec::default()
     };
-    let terms = terms(&offer);
-    let first = exchange(&server, &terms, ClientSessions::default()).unwrap();
-    assert_eq!((first.tickets, first.purse.tickets()), (4, 3));
-    let connection = ClientConnection::new(&terms, &name("localhost"), first.purse).unwrap();
-    assert_eq!(connection.into_purse().tickets(), 2);
+    let config = config(&spec);
+    let first = exchange(&server, &config, ClientSessions::default()).unwrap();
+    assert_eq!((first.tickets, first.sessions.tickets()), (4, 3));
+    let connection = ClientConnection::new(&config, &name("localhost"), first.sessions).unwrap();
+    assert_eq!(connection.into_sessions().tickets(), 2);
 }
 
 #[test]
 fn a_session_is_for_its_own_terms_and_its_own_server() {
     let Some(server) = SServer::start(&[]) else { return };
-    let offer = ClientTlsSpec { resume: Resume::Ticket, tickets_kept: 9, ..ClientTlsSpec::default() };
-    let (one, other) = (terms(&offer), terms(&offer));
-    let purse = exchange(&server, &one, ClientSessions::default()).unwrap().purse;
-    let got = exchange(&server, &other, purse).unwrap();
-    assert_eq!((got.facts.offered, got.facts.resumed), (None, false));
-    let elsewhere = ClientConnection::new(&other, &name("127.0.0.1"), got.purse).unwrap();
-    assert_eq!(elsewhere.into_purse().tickets(), 4, "two of each terms, none taken");
+    let spec = ClientTlsSpec { resume: Resume::Ticket, max_tickets: 9, ..ClientTlsSpec::default() };
+    let (one, other) = (config(&spec), config(&spec));
+    let sessions = exchange(&server, &one, ClientSessions::default()).unwrap().sessions;
+    let got = exchange(&server, &other, sessions).unwrap();
+    assert_eq!((got.info.offered, got.info.resumed), (None, false));
+    let elsewhere = ClientConnection::new(&other, &name("127.0.0.1"), got.sessions).unwrap();
+    assert_eq!(elsewhere.into_sessions().tickets(), 4, "two of each config, none taken");
 }
 
 #[test]
 fn another_hello_is_sent_when_it_is_asked_for() {
     let Some(server) = SServer::start(&["-groups", "P-384"]) else { return };
-    let offer =
+    let spec =
         ClientTlsSpec { versions: vec![0x0304], groups: vec![0x001d, 0x0018], ..ClientTlsSpec::default() };
-    let facts = full(&server, &offer).facts;
-    assert_eq!((facts.retried, facts.group), (true, Some(0x0018)));
-    let offer = ClientTlsSpec { groups: vec![0x0018, 0x001d], ..offer };
-    let facts = full(&server, &offer).facts;
-    assert_eq!((facts.retried, facts.group), (false, Some(0x0018)));
+    let info = full(&server, &spec).info;
+    assert_eq!((info.retried, info.group), (true, Some(0x0018)));
+    let spec = ClientTlsSpec { groups: vec![0x0018, 0x001d], ..spec };
+    let info = full(&server, &spec).info;
+    assert_eq!((info.retried, info.group), (false, Some(0x0018)));
 }
 
 #[test]
@@ -165,14 +165,14 @@ fn protocols_are_offered_and_schemes_are_what_was_asked_for() {
     let Some(server) = SServer::start(&["-alpn", "h2,http/1.1"]) else { return };
     let alpn = vec![b"spdy/3".to_vec(), b"http/1.1".to_vec()];
     for version in [0x0303, 0x0304] {
-        let offer = ClientTlsSpec {
+        let spec = ClientTlsSpec {
             versions: vec![version],
             alpn: alpn.clone(),
             schemes: vec![0x0805],
             ..ClientTlsSpec::default()
         };
-        let facts = full(&server, &offer).facts;
-        assert_eq!((facts.alpn.as_deref(), facts.scheme), (Some(&b"http/1.1"[..]), Some(0x0805)));
+        let info = full(&server, &spec).info;
+        assert_eq!((info.alpn.as_deref(), info.scheme), (Some(&b"http/1.1"[..]), Some(0x0805)));
     }
 }
 
@@ -184,22 +184,23 @@ fn a_client_certificate_is_shown_when_it_is_asked_for() {
         return;
     };
     let [chain, key] = [&files[0], &files[1]].map(|file| std::fs::read(file).unwrap());
-    let identity = Some(Arc::new(Identity::from_pem(&chain, &key).unwrap()));
+    let identity = Some(Arc::new(ClientIdentity::from_pem(&chain, &key).unwrap()));
     for version in [0x0303, 0x0304] {
-        let offer =
+        let spec =
             ClientTlsSpec { versions: vec![version], identity: identity.clone(), ..ClientTlsSpec::default() };
-        let page = full(&server, &offer).page;
+        let page = full(&server, &spec).page;
         assert!(page.contains("CN=client.test"), "the server shows whom it saw: {page}");
-        let without = ClientTlsSpec { identity: None, ..offer };
-        assert!(exchange(&server, &terms(&without), ClientSessions::default()).is_err());
+        let without = ClientTlsSpec { identity: None, ..spec };
+        assert!(exchange(&server, &config(&without), ClientSessions::default()).is_err());
     }
 }
 
 #[test]
 fn certificates_are_believed_only_with_their_root_and_their_name() {
     let Some(server) = SServer::start(&[]) else { return };
-    let verifying =
-        |root: Vec<u8>| terms(&ClientTlsSpec { trust: Trust::Roots(vec![root]), ..ClientTlsSpec::default() });
+    let verifying = |root: Vec<u8>| {
+        config(&ClientTlsSpec { trust: Trust::Roots(vec![root]), ..ClientTlsSpec::default() })
+    };
     let right = verifying(server.root.clone());
     assert!(exchange(&server, &right, ClientSessions::default()).is_ok());
     let wrong = verifying(TestCa::new().root().to_vec());
@@ -215,14 +216,14 @@ fn certificates_are_believed_only_with_their_root_and_their_name() {
 #[test]
 fn a_refusal_keeps_its_name_and_a_failed_connection_stays_failed() {
     let Some(server) = SServer::start(&["-tls1_3"]) else { return };
-    let offer = ClientTlsSpec { versions: vec![0x0303], ..ClientTlsSpec::default() };
-    let failure = exchange(&server, &terms(&offer), ClientSessions::default()).map(drop).unwrap_err();
+    let spec = ClientTlsSpec { versions: vec![0x0303], ..ClientTlsSpec::default() };
+    let failure = exchange(&server, &config(&spec), ClientSessions::default()).map(drop).unwrap_err();
     assert_eq!((failure.kind, failure.alert()), (FailureKind::AlertReceived, Some("ProtocolVersion")));
 }
 
 #[test]
 fn plain_http_is_not_tls() {
-    let mut connection = connection(&terms(&ClientTlsSpec::default()), ClientSessions::default());
+    let mut connection = connection(&config(&ClientTlsSpec::default()), ClientSessions::default());
     let mut answer = *b"HTTP/1.1 400 Bad Request\r\n\r\n";
     for _ in 0..2 {
         let failure = connection.process(&mut answer, &mut Vec::new(), &mut Vec::new()).unwrap_err();
@@ -234,15 +235,15 @@ fn plain_http_is_not_tls() {
 #[test]
 fn a_full_handshake_behind_a_promise_to_resume_is_named() {
     let Some(server) = SServer::start(&[]) else { return };
-    let offer = ClientTlsSpec {
+    let spec = ClientTlsSpec {
         versions: vec![0x0303],
         suites: vec![0xc02f],
         resume: Resume::Ticket,
         ..ClientTlsSpec::default()
     };
-    let terms = terms(&offer);
-    let purse = exchange(&server, &terms, ClientSessions::default()).unwrap().purse;
-    let mut connection = connection(&terms, purse);
+    let config = config(&spec);
+    let sessions = exchange(&server, &config, ClientSessions::default()).unwrap().sessions;
+    let mut connection = connection(&config, sessions);
     let mut hello = Vec::new();
     connection.process(&mut [], &mut Vec::new(), &mut hello).unwrap();
     let mut flight = peer::promise_and_full_handshake(&hello, 0xc02f);
@@ -252,9 +253,8 @@ fn a_full_handshake_behind_a_promise_to_resume_is_named() {
 
 #[test]
 fn what_the_library_cannot_do_is_named() {
-    let refused = |offer: ClientTlsSpec| {
-        ClientTlsConfig::new(Engine::Openssl, &offer).map(drop).unwrap_err().to_string()
-    };
+    let refused =
+        |spec: ClientTlsSpec| ClientTlsConfig::new(Engine::Openssl, &spec).map(drop).unwrap_err().to_string();
     assert!(refused(ClientTlsSpec { early_data: true, ..ClientTlsSpec::default() }).contains("early data"));
     assert!(
         refused(ClientTlsSpec { suites: vec![0x1301, 0x0003], ..ClientTlsSpec::default() })
@@ -272,16 +272,16 @@ fn what_the_library_cannot_do_is_named() {
     assert!(refused(ClientTlsSpec { versions: vec![], ..ClientTlsSpec::default() }).contains("version"));
 }
 
-fn full(server: &SServer, offer: &ClientTlsSpec) -> ClientOutcome {
-    let got = exchange(server, &terms(offer), ClientSessions::default()).unwrap();
-    assert!(!got.facts.resumed);
+fn full(server: &SServer, spec: &ClientTlsSpec) -> ClientOutcome {
+    let got = exchange(server, &config(spec), ClientSessions::default()).unwrap();
+    assert!(!got.info.resumed);
     got
 }
 
-fn terms(offer: &ClientTlsSpec) -> ClientTlsConfig {
-    ClientTlsConfig::new(Engine::Openssl, offer).unwrap()
+fn config(spec: &ClientTlsSpec) -> ClientTlsConfig {
+    ClientTlsConfig::new(Engine::Openssl, spec).unwrap()
 }
 
-fn connection(terms: &ClientTlsConfig, purse: ClientSessions) -> ClientConnection {
-    ClientConnection::new(terms, &name("localhost"), purse).unwrap()
+fn connection(config: &ClientTlsConfig, sessions: ClientSessions) -> ClientConnection {
+    ClientConnection::new(config, &name("localhost"), sessions).unwrap()
 }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use courser_testkit::{Folder, KeyType, Leaf, PATIENCE, Process, TestCa, require};
 use courser_tls::client::{
-    ClientConnection, ClientFacts, ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine, Offered, Resume,
-    ServerName, Trust,
+    ClientConnection, ClientHandshakeInfo, ClientIdentity, ClientSessions, ClientTlsConfig, ClientTlsSpec,
+    Engine, Resume, ResumptionMethod, ServerName, Trust,
 };
-use courser_tls::{Failure, FailureKind, Identity, State};
+use courser_tls::{Failure, FailureKind, State};
 
 const ENGINES: [Engine; 2] = [Engine::Lean, Engine::Real];
 const TLS12: u16 = 0x0303;
@@ -23,7 +23,7 @@ const REQUEST: &[u8] = b"GET / HTTP/1.0\r\n\r\n";
 #[test]
 fn what_is_offered_is_what_was_asked() {
     let Some(server) = Server::start(&["-www"]) else { return };
-    let offer = ClientTlsSpec {
+    let spec = ClientTlsSpec {
         versions: vec![TLS12],
         suites: vec![0xc02c, 0xcca9, 0xc02b],
         groups: vec![P384, P256],
@@ -31,7 +31,7 @@ fn what_is_offered_is_what_was_asked() {
         ..ClientTlsSpec::default()
     };
     for engine in ENGINES {
-        let page = exchange(&server, &terms(engine, &offer), ClientSessions::default()).page;
+        let page = exchange(&server, &config(engine, &spec), ClientSessions::default()).page;
         let suites =
             "ECDHE-ECDSA-AES256-GCM-SHA384 ECDHE-ECDSA-CHACHA20-POLY1305 ECDHE-ECDSA-AES128-GCM-SHA256";
         assert_eq!(after(&page, "Ciphers common between both SSL end points:\n"), suites);
@@ -48,16 +48,16 @@ fn each_version_and_group_carries_data() {
         for engine in ENGINES {
             // OpenSSL takes the groups of TLS 1.2 for the curves of certificates as well (RFC 8422, section 5.1).
             let groups = if group == P384 && version == TLS12 { vec![P384, P256] } else { vec![group] };
-            let offer = ClientTlsSpec {
+            let spec = ClientTlsSpec {
                 versions: vec![version],
                 groups,
                 schemes: vec![0x0403],
                 ..ClientTlsSpec::default()
             };
-            let got = exchange(&server, &terms(engine, &offer), ClientSessions::default());
-            assert_eq!((got.facts.version, got.facts.scheme), (version, Some(0x0403)));
-            assert!(!got.facts.retried && !got.facts.resumed);
-            assert!(got.facts.group == Some(group), "{engine} {:?}", got.facts);
+            let got = exchange(&server, &config(engine, &spec), ClientSessions::default());
+            assert_eq!((got.info.version, got.info.scheme), (version, Some(0x0403)));
+            assert!(!got.info.retried && !got.info.resumed);
+            assert!(got.info.group == Some(group), "{engine} {:?}", got.info);
         }
     }
 }
@@ -66,18 +66,18 @@ fn each_version_and_group_carries_data() {
 fn each_kind_of_resumption_is_what_the_server_sees() {
     let Some(server) = Server::start(&["-www"]) else { return };
     for (version, resume, expected) in [
-        (TLS12, Resume::SessionId, Offered::SessionId),
-        (TLS12, Resume::Ticket, Offered::Ticket),
-        (TLS13, Resume::Ticket, Offered::Psk),
+        (TLS12, Resume::SessionId, ResumptionMethod::SessionId),
+        (TLS12, Resume::Ticket, ResumptionMethod::Ticket),
+        (TLS13, Resume::Ticket, ResumptionMethod::Psk),
     ] {
         for engine in ENGINES {
-            let offer = ClientTlsSpec { versions: vec![version], resume, ..ClientTlsSpec::default() };
-            let terms = terms(engine, &offer);
-            let first = exchange(&server, &terms, ClientSessions::default());
-            assert_eq!((first.facts.offered, first.facts.resumed), (None, false));
+            let spec = ClientTlsSpec { versions: vec![version], resume, ..ClientTlsSpec::default() };
+            let config = config(engine, &spec);
+            let first = exchange(&server, &config, ClientSessions::default());
+            assert_eq!((first.info.offered, first.info.resumed), (None, false));
             assert_eq!(after(&first.page, "\n---\nNew, "), suite_line(&first.page));
-            let second = exchange(&server, &terms, first.purse);
-            assert_eq!((second.facts.offered, second.facts.resumed), (Some(expected), true));
+            let second = exchange(&server, &config, first.sessions);
+            assert_eq!((second.info.offered, second.info.resumed), (Some(expected), true));
             assert_eq!(after(&second.page, "\n---\nReused, "), suite_line(&second.page));
             let tickets = if version == TLS13 { (2, 1) } else { (0, 0) };
             assert_eq!((first.tickets, second.tickets), tickets, "OpenSSL's default");
@@ -89,13 +89,15 @@ fn each_kind_of_resumption_is_what_the_server_sees() {
 fn what_the_server_refuses_is_told() {
     let Some(server) = Server::start(&["-www", "-no_ticket", "-no_cache", "-tls1_2"]) else { return };
     for resume in [Resume::SessionId, Resume::Ticket] {
-        let terms =
-            terms(Engine::Lean, &ClientTlsSpec { versions: vec![TLS12], resume, ..ClientTlsSpec::default() });
-        let first = exchange(&server, &terms, ClientSessions::default());
-        let second = exchange(&server, &terms, first.purse);
-        assert!(!second.facts.resumed);
+        let config = config(
+            Engine::Lean,
+            &ClientTlsSpec { versions: vec![TLS12], resume, ..ClientTlsSpec::default() },
+        );
+        let first = exchange(&server, &config, ClientSessions::default());
+        let second = exchange(&server, &config, first.sessions);
+        assert!(!second.info.resumed);
     }
-    let newer = terms(Engine::Lean, &ClientTlsSpec { versions: vec![TLS13], ..ClientTlsSpec::default() });
+    let newer = config(Engine::Lean, &ClientTlsSpec { versions: vec![TLS13], ..ClientTlsSpec::default() });
     let failure = try_exchange(&server, &newer, ClientSessions::default()).err().expect("TLS 1.2 only");
     assert_eq!((failure.kind, failure.alert()), (FailureKind::AlertReceived, Some("ProtocolVersion")));
 }
@@ -104,10 +106,10 @@ fn what_the_server_refuses_is_told() {
 fn a_second_hello_is_told() {
     let Some(server) = Server::start(&["-www", "-groups", "P-384"]) else { return };
     for engine in ENGINES {
-        let offer =
+        let spec =
             ClientTlsSpec { versions: vec![TLS13], groups: vec![X25519, P384], ..ClientTlsSpec::default() };
-        let got = exchange(&server, &terms(engine, &offer), ClientSessions::default());
-        assert!(got.facts.retried && got.facts.group == Some(P384), "{:?}", got.facts);
+        let got = exchange(&server, &config(engine, &spec), ClientSessions::default());
+        assert!(got.info.retried && got.info.group == Some(P384), "{:?}", got.info);
     }
 }
 
@@ -115,16 +117,16 @@ fn a_second_hello_is_told() {
 fn the_client_shows_its_certificate_to_who_asks() {
     let Some(server) = Server::start(&["-www", "-Verify", "1"]) else { return };
     let issued = TestCa::new().issue(&Leaf::new(KeyType::EcdsaP256).names(["client.example"]));
-    let identity = Identity::from_pem(issued.chain_pem.as_bytes(), issued.key_pem.as_bytes());
+    let identity = ClientIdentity::from_pem(issued.chain_pem.as_bytes(), issued.key_pem.as_bytes());
     let identity = Arc::new(identity.expect("a good certificate"));
     for version in [TLS12, TLS13] {
         for engine in ENGINES {
             let with = ClientTlsSpec { identity: Some(Arc::clone(&identity)), ..ClientTlsSpec::default() };
             let with = ClientTlsSpec { versions: vec![version], ..with };
-            let page = exchange(&server, &terms(engine, &with), ClientSessions::default()).page;
+            let page = exchange(&server, &config(engine, &with), ClientSessions::default()).page;
             assert!(page.contains("DNS:client.example"), "{page}");
             let without = ClientTlsSpec { identity: None, ..with };
-            let refused = try_exchange(&server, &terms(engine, &without), ClientSessions::default());
+            let refused = try_exchange(&server, &config(engine, &without), ClientSessions::default());
             let refused = refused.map(|exchange| exchange.page.is_empty()).map_err(|failure| failure.kind);
             assert!(matches!(refused, Err(FailureKind::AlertReceived)), "{refused:?}");
         }
@@ -137,9 +139,9 @@ fn the_certificates_of_the_server_are_told_and_traced() {
     let trust = Trust::Roots(vec![server.root.clone()]);
     for version in [TLS12, TLS13] {
         for engine in ENGINES {
-            let offer =
+            let spec =
                 ClientTlsSpec { versions: vec![version], trust: trust.clone(), ..ClientTlsSpec::default() };
-            let got = exchange(&server, &terms(engine, &offer), ClientSessions::default());
+            let got = exchange(&server, &config(engine, &spec), ClientSessions::default());
             assert_eq!(got.certificates, std::slice::from_ref(&server.leaf));
         }
     }
@@ -149,18 +151,18 @@ fn the_certificates_of_the_server_are_told_and_traced() {
 fn early_data_is_taken_or_not_and_told() {
     let Some(server) = Server::start(&["-early_data"]) else { return };
     for engine in ENGINES {
-        let offer = ClientTlsSpec {
+        let spec = ClientTlsSpec {
             versions: vec![TLS13],
             resume: Resume::Ticket,
             early_data: true,
             ..ClientTlsSpec::default()
         };
-        let first = terms(engine, &offer);
-        let told = say(&server, &first, ClientSessions::default(), "nothing to be early with");
-        assert_eq!((told.facts.early_data, told.taken), (None, None));
+        let first = config(engine, &spec);
+        let told = send_text(&server, &first, ClientSessions::default(), "nothing to be early with");
+        assert_eq!((told.info.early_data, told.taken), (None, None));
         let text = format!("early with {engine}");
-        let told = say(&server, &first, told.purse, &text);
-        assert_eq!((told.facts.early_data, told.taken), (Some(true), Some(text.len())));
+        let told = send_text(&server, &first, told.sessions, &text);
+        assert_eq!((told.info.early_data, told.taken), (Some(true), Some(text.len())));
         server.process.wait_stdout("the early data", |lines| {
             lines.iter().any(|line| line.contains(&text)).then_some(())
         });
@@ -172,13 +174,17 @@ fn early_data_is_thrown_away_with_the_first_hello() {
     let Some(server) = Server::start(&["-early_data", "-groups", "P-384"]) else { return };
     for engine in ENGINES {
         let groups = vec![X25519, P384];
-        let offer =
+        let spec =
             ClientTlsSpec { resume: Resume::Ticket, early_data: true, groups, ..ClientTlsSpec::default() };
-        let terms = terms(engine, &ClientTlsSpec { versions: vec![TLS13], ..offer });
-        let first = say(&server, &terms, ClientSessions::default(), "");
-        let second = say(&server, &terms, first.purse, "never heard");
-        assert!(second.facts.retried && second.facts.offered == Some(Offered::Psk), "{:?}", second.facts);
-        assert_eq!((second.facts.early_data, second.taken), (Some(false), Some("never heard".len())));
+        let config = config(engine, &ClientTlsSpec { versions: vec![TLS13], ..spec });
+        let first = send_text(&server, &config, ClientSessions::default(), "");
+        let second = send_text(&server, &config, first.sessions, "never heard");
+        assert!(
+            second.info.retried && second.info.offered == Some(ResumptionMethod::Psk),
+            "{:?}",
+            second.info
+        );
+        assert_eq!((second.info.early_data, second.taken), (Some(false), Some("never heard".len())));
     }
     assert!(!server.process.stdout().iter().any(|line| line.contains("never heard")));
 }
@@ -212,26 +218,26 @@ impl Server {
 
 /// What came of a connection.
 struct ClientOutcome {
-    facts: ClientFacts,
+    info: ClientHandshakeInfo,
     page: String,
     tickets: u32,
     certificates: Vec<Vec<u8>>,
-    purse: ClientSessions,
+    sessions: ClientSessions,
     /// Bytes of early data taken.
     taken: Option<usize>,
 }
 
 /// Asks for the page that tells about the connection.
-fn exchange(server: &Server, terms: &ClientTlsConfig, purse: ClientSessions) -> ClientOutcome {
-    try_exchange(server, terms, purse).expect("a good server")
+fn exchange(server: &Server, config: &ClientTlsConfig, sessions: ClientSessions) -> ClientOutcome {
+    try_exchange(server, config, sessions).expect("a good server")
 }
 
 fn try_exchange(
     server: &Server,
-    terms: &ClientTlsConfig,
-    purse: ClientSessions,
+    config: &ClientTlsConfig,
+    sessions: ClientSessions,
 ) -> Result<ClientOutcome, Failure> {
-    let mut line = Line::connect(server, terms, purse);
+    let mut line = Line::connect(server, config, sessions);
     line.open()?;
     line.client.send(REQUEST, &mut line.received, &mut line.outgoing)?;
     while line.turn()? != State::PeerClosed {}
@@ -239,8 +245,13 @@ fn try_exchange(
 }
 
 /// Says something early if possible, and reads until the tickets have come; closes.
-fn say(server: &Server, terms: &ClientTlsConfig, purse: ClientSessions, text: &str) -> ClientOutcome {
-    let mut line = Line::connect(server, terms, purse);
+fn send_text(
+    server: &Server,
+    config: &ClientTlsConfig,
+    sessions: ClientSessions,
+    text: &str,
+) -> ClientOutcome {
+    let mut line = Line::connect(server, config, sessions);
     let taken = line.client.send_early(text.as_bytes(), &mut line.outgoing);
     line.open().expect("a good server");
     while line.client.tickets_received() == 0 {
@@ -261,9 +272,9 @@ struct Line {
 }
 
 impl Line {
-    fn connect(server: &Server, terms: &ClientTlsConfig, purse: ClientSessions) -> Self {
+    fn connect(server: &Server, config: &ClientTlsConfig, sessions: ClientSessions) -> Self {
         let name = ServerName::parse("localhost").expect("a name");
-        let client = ClientConnection::new(terms, &name, purse).expect("the terms fit");
+        let client = ClientConnection::new(config, &name, sessions).expect("the config fit");
         let socket = TcpStream::connect(server.address).expect("the server listens");
         socket.set_read_timeout(Some(PATIENCE)).expect("not zero");
         Self { client, socket, received: Vec::new(), outgoing: Vec::new(), plaintext: Vec::new() }
@@ -295,18 +306,18 @@ impl Line {
 
     fn finish(self, taken: Option<usize>) -> ClientOutcome {
         ClientOutcome {
-            facts: self.client.facts().expect("the handshake is done"),
+            info: self.client.handshake_info().expect("the handshake is done"),
             page: String::from_utf8_lossy(&self.plaintext).into_owned(),
             tickets: self.client.tickets_received(),
             certificates: self.client.peer_certificates(),
-            purse: self.client.into_purse(),
+            sessions: self.client.into_sessions(),
             taken,
         }
     }
 }
 
-fn terms(engine: Engine, offer: &ClientTlsSpec) -> ClientTlsConfig {
-    ClientTlsConfig::new(engine, offer).expect("the engine can do it")
+fn config(engine: Engine, spec: &ClientTlsSpec) -> ClientTlsConfig {
+    ClientTlsConfig::new(engine, spec).expect("the engine can do it")
 }
 
 /// The rest of the line that begins with `beginning`, its words one space apart.

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use courser_session::{Cache, EpochLength, FleetKeys, PolicyHash, Ticketer, UnixSeconds};
 use courser_tls::client::ClientConnection;
 use courser_tls::{
-    ClientAuth, Failure, HandshakePlan, Identity, ServerConnection, ServerOffer, ServerTlsConfig,
+    ClientAuth, Failure, HandshakePlan, Identity, ServerConnection, ServerTlsConfig, ServerTlsSpec,
     SessionOffer, Sessions, State, SuiteOrder, Version,
 };
 
@@ -18,7 +18,7 @@ pub(crate) const TICKETS: usize = 2;
 
 /// A server that speaks one version and one group.
 pub(crate) struct Server {
-    pub(crate) terms: ServerTlsConfig,
+    pub(crate) config: ServerTlsConfig,
     pub(crate) identity: Arc<Identity>,
     group: u16,
     offer: SessionOffer,
@@ -39,7 +39,7 @@ impl Server {
         sessions: &Sessions,
     ) -> Self {
         let version = if version == 0x0304 { Version::Tls13 } else { Version::Tls12 };
-        let offered = ServerOffer {
+        let offered = ServerTlsSpec {
             versions: vec![version],
             suites: SUITES.to_vec(),
             groups: vec![group],
@@ -47,15 +47,15 @@ impl Server {
             tickets: TICKETS,
             client_auth: ClientAuth::none(),
         };
-        let terms = ServerTlsConfig::new(offered, sessions);
-        Self { terms: terms.expect("known code points"), identity: Arc::new(identity), group, offer }
+        let config = ServerTlsConfig::new(offered, sessions);
+        Self { config: config.expect("known code points"), identity: Arc::new(identity), group, offer }
     }
 
     /// A connection that has received nothing yet.
     pub(crate) fn connection(&self) -> ServerConnection {
         let policy = PolicyHash::builder("test", "test").finish();
         let plan = HandshakePlan::new(Arc::clone(&self.identity), policy, self.offer);
-        ServerConnection::new(&self.terms, self.group, SuiteOrder::Configured, plan).expect("the terms fit")
+        ServerConnection::new(&self.config, self.group, SuiteOrder::Configured, plan).expect("the config fit")
     }
 }
 

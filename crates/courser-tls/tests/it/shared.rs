@@ -10,7 +10,7 @@ use courser_session::{
 use courser_tls::client::{ClientConnection, ClientSessions, ClientTlsConfig, Engine, Resume};
 use courser_tls::{HandshakeInfo, HandshakePlan, ServerConnection, SessionOffer, Sessions, SuiteOrder};
 
-use crate::client::{meet, offer, terms};
+use crate::client::{config, meet, spec};
 use crate::server::{Pair, Server, sessions};
 
 const TLS12: u16 = 0x0303;
@@ -46,26 +46,26 @@ fn now() -> UnixSeconds {
     UnixSeconds(SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs())
 }
 
-fn kept(facts: &HandshakeInfo) -> Option<(SessionId, Provenance, UnixSeconds)> {
-    facts.session.map(|session| (session.id, session.origin, session.expires))
+fn kept(info: &HandshakeInfo) -> Option<(SessionId, Provenance, UnixSeconds)> {
+    info.session.map(|session| (session.id, session.provenance, session.expires))
 }
 
 fn by_id() -> ClientTlsConfig {
-    terms(Engine::Real, &offer(TLS12, P256, Resume::SessionId))
+    config(Engine::Real, &spec(TLS12, P256, Resume::SessionId))
 }
 
 #[test]
 fn a_session_that_was_made_resumes_on_another_host_which_knows_whence_it_is() {
-    let (host, other, terms) = (Host::by_id(), Host::by_id(), by_id());
-    let (_, mut facts, purse) = meet(&host.server, &terms, ClientSessions::default());
-    let made = facts.made.take().expect("it is kept by its ID");
-    assert_eq!(kept(&facts), Some((made.id, Provenance::Local, made.lifespan.expires)));
+    let (host, other, config) = (Host::by_id(), Host::by_id(), by_id());
+    let (_, mut info, sessions) = meet(&host.server, &config, ClientSessions::default());
+    let made = info.new_session.take().expect("it is kept by its ID");
+    assert_eq!(kept(&info), Some((made.id, Provenance::Local, made.lifespan.expires)));
     other.takes(&made);
-    let (_, there, purse) = meet(&other.server, &terms, purse);
+    let (_, there, sessions) = meet(&other.server, &config, sessions);
     assert!(there.resumed);
     assert_eq!(kept(&there), Some((made.id, Provenance::Remote, made.lifespan.expires)));
-    assert!(there.made.is_none(), "only a full handshake makes one");
-    let (_, here, _) = meet(&host.server, &terms, purse);
+    assert!(there.new_session.is_none(), "only a full handshake makes one");
+    let (_, here, _) = meet(&host.server, &config, sessions);
     assert!(here.resumed);
     assert_eq!(kept(&here), Some((made.id, Provenance::Local, made.lifespan.expires)));
 }
@@ -74,49 +74,52 @@ fn a_session_that_was_made_resumes_on_another_host_which_knows_whence_it_is() {
 fn where_tickets_are_taken_there_is_nothing_to_share() {
     for version in [TLS12, TLS13] {
         let host = Host::new(version, SessionOffer::Tickets);
-        let terms = terms(Engine::Real, &offer(version, P256, Resume::Ticket));
-        let (_, full, purse) = meet(&host.server, &terms, ClientSessions::default());
-        let (_, resumed, _) = meet(&host.server, &terms, purse);
+        let config = config(Engine::Real, &spec(version, P256, Resume::Ticket));
+        let (_, full, sessions) = meet(&host.server, &config, ClientSessions::default());
+        let (_, resumed, _) = meet(&host.server, &config, sessions);
         assert!(resumed.resumed);
-        for facts in [full, resumed] {
-            assert!(facts.made.is_none() && facts.session.is_none());
+        for info in [full, resumed] {
+            assert!(info.new_session.is_none() && info.session.is_none());
         }
     }
 }
 
 #[test]
 fn what_the_others_said_explains_that_there_is_none_here_and_nothing_else() {
-    let (host, terms) = (Host::by_id(), by_id());
+    let (host, config) = (Host::by_id(), by_id());
     for asked in
         [ResumptionFailure::NotFoundRemotely, ResumptionFailure::PullTimeout, ResumptionFailure::StoreTimeout]
     {
-        let purse = meet(&host.server, &terms, ClientSessions::default()).2;
-        assert_eq!(plan_meets(&Host::by_id(), &terms, purse, asked, "test").miss, Some(asked));
-        let purse = meet(&host.server, &terms, ClientSessions::default()).2;
+        let sessions = meet(&host.server, &config, ClientSessions::default()).2;
         assert_eq!(
-            plan_meets(&host, &terms, purse, asked, "another").miss,
+            plan_meets(&Host::by_id(), &config, sessions, asked, "test").resumption_failure,
+            Some(asked)
+        );
+        let sessions = meet(&host.server, &config, ClientSessions::default()).2;
+        assert_eq!(
+            plan_meets(&host, &config, sessions, asked, "another").resumption_failure,
             Some(ResumptionFailure::OtherPolicy)
         );
     }
-    let (_, facts, _) = meet(&host.server, &terms, ClientSessions::default());
-    assert_eq!(facts.miss, None, "nothing was offered");
+    let (_, info, _) = meet(&host.server, &config, ClientSessions::default());
+    assert_eq!(info.resumption_failure, None, "nothing was offered");
 }
 
 /// Meets a client whose session was asked for elsewhere in vain.
 fn plan_meets(
     host: &Host,
-    terms: &ClientTlsConfig,
-    purse: ClientSessions,
+    config: &ClientTlsConfig,
+    sessions: ClientSessions,
     asked: ResumptionFailure,
     name: &str,
 ) -> HandshakeInfo {
     let server_name = crate::client::name("server.example");
-    let client = ClientConnection::new(terms, &server_name, purse).expect("it fits");
+    let client = ClientConnection::new(config, &server_name, sessions).expect("it fits");
     let policy = PolicyHash::builder("test", name).finish();
     let mut plan = HandshakePlan::new(Arc::clone(&host.server.identity), policy, SessionOffer::SessionId);
-    plan.asked_elsewhere(asked);
-    let server = ServerConnection::new(&host.server.terms, P256, SuiteOrder::Configured, plan);
-    let mut pair = Pair::new(client, server.expect("the terms fit"));
+    plan.record_remote_failure(asked);
+    let server = ServerConnection::new(&host.server.config, P256, SuiteOrder::Configured, plan);
+    let mut pair = Pair::new(client, server.expect("the config fit"));
     crate::client::settle(&mut pair).expect("two good ends");
     pair.server.finish_handshake().expect("the handshake is done")
 }

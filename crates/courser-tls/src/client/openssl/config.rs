@@ -11,43 +11,42 @@ use openssl::x509::X509;
 use openssl::x509::store::X509StoreBuilder;
 
 use super::sessions;
-use crate::client::{ClientTlsSpec, Resume, Trust};
-use crate::identity::Identity;
+use crate::client::{ClientIdentity, ClientTlsSpec, Resume, Trust};
+use crate::config_error::TlsConfigError;
 use crate::names;
-use crate::server_config::TlsConfigError;
 
-/// An offer, compiled; clones share it.
+/// An spec, compiled; clones share it.
 #[derive(Clone)]
 pub(in crate::client) struct OpensslClientConfig {
     pub(super) context: SslContext,
     pub(super) resume: Resume,
-    pub(super) tickets_kept: usize,
-    pub(super) verifies: bool,
+    pub(super) max_tickets: usize,
+    pub(super) verify: bool,
     /// Signature schemes that are offered, empty for OpenSSL's own list.
     pub(super) schemes: Arc<[u16]>,
 }
 
 impl OpensslClientConfig {
-    pub(in crate::client) fn new(offer: &ClientTlsSpec) -> Result<Self, TlsConfigError> {
-        if offer.early_data {
+    pub(in crate::client) fn new(spec: &ClientTlsSpec) -> Result<Self, TlsConfigError> {
+        if spec.early_data {
             return Err(TlsConfigError::Unable("the openssl engine has no early data: take lean or real"));
         }
         let mut builder = SslContext::builder(SslMethod::tls_client())?;
-        set_versions(&mut builder, &offer.versions)?;
-        set_suites(&mut builder, offer)?;
-        set_groups(&mut builder, &offer.groups)?;
-        set_schemes(&mut builder, &offer.schemes)?;
-        set_rest(&mut builder, offer)?;
-        set_trust(&mut builder, &offer.trust)?;
-        if let Some(identity) = &offer.identity {
+        set_versions(&mut builder, &spec.versions)?;
+        set_suites(&mut builder, spec)?;
+        set_groups(&mut builder, &spec.groups)?;
+        set_schemes(&mut builder, &spec.schemes)?;
+        set_rest(&mut builder, spec)?;
+        set_trust(&mut builder, &spec.trust)?;
+        if let Some(identity) = &spec.identity {
             set_identity(&mut builder, identity)?;
         }
         Ok(Self {
             context: builder.build(),
-            resume: offer.resume,
-            tickets_kept: offer.tickets_kept,
-            verifies: matches!(offer.trust, Trust::Roots(_)),
-            schemes: offer.schemes.as_slice().into(),
+            resume: spec.resume,
+            max_tickets: spec.max_tickets,
+            verify: matches!(spec.trust, Trust::Roots(_)),
+            schemes: spec.schemes.as_slice().into(),
         })
     }
 }
@@ -69,11 +68,11 @@ fn set_versions(builder: &mut SslContextBuilder, versions: &[u16]) -> Result<(),
 }
 
 /// OpenSSL has one list for TLS 1.3, which it offers first, and one for what is older.
-fn set_suites(builder: &mut SslContextBuilder, offer: &ClientTlsSpec) -> Result<(), TlsConfigError> {
-    if offer.suites.is_empty() {
+fn set_suites(builder: &mut SslContextBuilder, spec: &ClientTlsSpec) -> Result<(), TlsConfigError> {
+    if spec.suites.is_empty() {
         return Ok(builder.set_cipher_list(OWN_SUITES)?);
     }
-    let (new, old): (Vec<u16>, Vec<u16>) = offer.suites.iter().partition(|code| **code >> 8 == 0x13);
+    let (new, old): (Vec<u16>, Vec<u16>) = spec.suites.iter().partition(|code| **code >> 8 == 0x13);
     let new = named(&new, |code, name| {
         builder.set_ciphersuites(name).map_err(|_| TlsConfigError::UnknownSuite(code))
     })?;
@@ -123,16 +122,16 @@ fn set_schemes(builder: &mut SslContextBuilder, schemes: &[u16]) -> Result<(), T
     if list.is_empty() { Ok(()) } else { Ok(builder.set_sigalgs_list(&list.join(":"))?) }
 }
 
-fn set_rest(builder: &mut SslContextBuilder, offer: &ClientTlsSpec) -> Result<(), ErrorStack> {
+fn set_rest(builder: &mut SslContextBuilder, spec: &ClientTlsSpec) -> Result<(), ErrorStack> {
     builder.set_security_level(0);
     // Old servers know no secure renegotiation (RFC 5746), and nothing here ever renegotiates.
     builder.set_options(SslOptions::ALLOW_UNSAFE_LEGACY_RENEGOTIATION | SslOptions::NO_RENEGOTIATION);
-    if offer.resume != Resume::Ticket {
+    if spec.resume != Resume::Ticket {
         builder.set_options(SslOptions::NO_TICKET);
     }
     builder.set_mode(SslMode::RELEASE_BUFFERS);
     sessions::enable(builder);
-    let protocols: Vec<u8> = offer.alpn.iter().flat_map(|name| prefixed(name)).collect();
+    let protocols: Vec<u8> = spec.alpn.iter().flat_map(|name| prefixed(name)).collect();
     if protocols.is_empty() { Ok(()) } else { builder.set_alpn_protos(&protocols) }
 }
 
@@ -151,7 +150,7 @@ fn set_trust(builder: &mut SslContextBuilder, trust: &Trust) -> Result<(), TlsCo
     Ok(())
 }
 
-fn set_identity(builder: &mut SslContextBuilder, identity: &Identity) -> Result<(), ErrorStack> {
+fn set_identity(builder: &mut SslContextBuilder, identity: &ClientIdentity) -> Result<(), ErrorStack> {
     let mut chain = identity.certified.cert.iter();
     if let Some(leaf) = chain.next() {
         builder.set_certificate(X509::from_der(leaf)?.as_ref())?;
@@ -159,7 +158,7 @@ fn set_identity(builder: &mut SslContextBuilder, identity: &Identity) -> Result<
     for certificate in chain {
         builder.add_extra_chain_cert(X509::from_der(certificate)?)?;
     }
-    builder.set_private_key(PKey::private_key_from_der(identity.key.der())?.as_ref())
+    builder.set_private_key(PKey::private_key_from_der(&identity.key)?.as_ref())
 }
 
 /// A protocol name behind its length (RFC 7301, section 3.1). None has more than 255 bytes.

@@ -33,7 +33,7 @@ pub(super) fn not_tls(received: &[u8]) -> Failure {
 }
 
 /// A fault on this side of the connection.
-pub(super) fn ours(error: &ErrorStack) -> Failure {
+pub(super) fn internal(error: &ErrorStack) -> Failure {
     Failure::internal(&error.to_string())
 }
 

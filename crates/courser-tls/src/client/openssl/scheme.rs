@@ -4,13 +4,13 @@ use openssl::nid::Nid;
 use openssl::pkey::{Id, PKey, Public};
 use openssl::ssl::SslRef;
 
-use crate::flight::Said;
+use crate::flight::ServerFlight;
 
-/// Its code point. TLS 1.2 tells it in the clear. In TLS 1.3 it is concluded from the server's key, which leaves no
-/// choice but with RSA: there it is known only if a single scheme `offered` fits. TLS 1.0 and 1.1 have none.
-pub(super) fn used(ssl: &SslRef, said: &Said, version: u16, offered: &[u16]) -> Option<u16> {
+/// Its code point. TLS 1.2 sends it in the clear. In TLS 1.3 it follows from the server's key, which leaves no choice
+/// but with RSA: there it is known only if a single scheme `offered` fits. TLS 1.0 and 1.1 have none.
+pub(super) fn used(ssl: &SslRef, flight: &ServerFlight, version: u16, offered: &[u16]) -> Option<u16> {
     if version < 0x0304 {
-        return said.exchange.as_ref()?.scheme;
+        return flight.key_exchange.as_ref()?.scheme;
     }
     let key = ssl.peer_certificate()?.public_key().ok()?;
     let possible = of_key(&key);

@@ -1,5 +1,5 @@
 //! The other end, on the same library: for both ends in one process, never behind a socket. It makes its own key, of
-//! any size that the library takes, and a certificate that nobody trusts.
+//! any size that the library takes, and a self-signed certificate.
 
 use openssl::asn1::Asn1Time;
 use openssl::ec::{EcGroup, EcKey};
@@ -16,9 +16,9 @@ use openssl::x509::{X509, X509Name};
 use super::config::{VERSIONS, at_level_0};
 use super::memory::Memory;
 use super::{failure, read_record};
+use crate::config_error::TlsConfigError;
 use crate::failure::Failure;
 use crate::names;
-use crate::server_config::TlsConfigError;
 
 /// The first is for key exchange. The second has to be there for an ECDSA key on that curve (RFC 8422, section 5.1).
 const GROUPS: &str = "X25519:P-256";
@@ -105,9 +105,9 @@ pub struct OpensslServer {
 impl OpensslServer {
     /// # Errors
     /// When the library has no memory.
-    pub fn new(terms: &OpensslServerConfig) -> Result<Self, Failure> {
-        let ours = |error| failure::ours(&error);
-        let ssl = Ssl::new(&terms.context).map_err(ours)?;
+    pub fn new(config: &OpensslServerConfig) -> Result<Self, Failure> {
+        let ours = |error| failure::internal(&error);
+        let ssl = Ssl::new(&config.context).map_err(ours)?;
         Ok(Self { stream: SslStream::new(ssl, Memory::default()).map_err(ours)?, is_open: false })
     }
 

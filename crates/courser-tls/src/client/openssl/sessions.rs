@@ -1,4 +1,4 @@
-//! Sessions of OpenSSL: from the server into a purse, and from there into the next connection.
+//! Sessions of OpenSSL: from the server into the client's sessions, and from there into the next connection.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -6,19 +6,19 @@ use std::collections::VecDeque;
 use openssl::ssl::{Ssl, SslContext, SslContextBuilder, SslSession, SslSessionCacheMode};
 
 use super::{OpensslClientConfig, failure};
-use crate::client::{Offered, ServerName};
+use crate::client::{ResumptionMethod, ServerName};
 use crate::failure::Failure;
 
-/// This engine's part of a purse.
+/// This engine's part of a client's sessions.
 #[derive(Default)]
 pub(in crate::client) struct OpensslSessions {
     /// The session of TLS 1.2 or older: it may be resumed any number of times, until another one takes its place.
-    session: Option<(StoredSession, Offered)>,
+    session: Option<(StoredSession, ResumptionMethod)>,
     /// TLS 1.3 tickets, newest last: each is for one connection (RFC 8446, appendix C.4).
     tickets: VecDeque<StoredSession>,
 }
 
-/// A session, and for whom it may be used.
+/// A session, and the server and context that it may be used with.
 struct StoredSession {
     session: SslSession,
     /// Where it was made. It may be used nowhere else.
@@ -42,41 +42,46 @@ impl OpensslSessions {
         &mut self,
         ssl: &mut Ssl,
         name: &ServerName,
-    ) -> Result<Option<(Vec<u8>, Offered)>, Failure> {
-        if let Some(newest) = self.tickets.iter().rposition(|kept| kept.fits(ssl, name))
+    ) -> Result<Option<(Vec<u8>, ResumptionMethod)>, Failure> {
+        if let Some(newest) = self.tickets.iter().rposition(|stored| stored.fits(ssl, name))
             && let Some(ticket) = self.tickets.remove(newest)
         {
-            return ticket.offer(ssl).map(|id| Some((id, Offered::Psk)));
+            return ticket.offer(ssl).map(|id| Some((id, ResumptionMethod::Psk)));
         }
-        match self.session.as_ref().filter(|(kept, _)| kept.fits(ssl, name)) {
-            Some((kept, offered)) => kept.offer(ssl).map(|id| Some((id, *offered))),
+        match self.session.as_ref().filter(|(stored, _)| stored.fits(ssl, name)) {
+            Some((stored, offered)) => stored.offer(ssl).map(|id| Some((id, *offered))),
             None => Ok(None),
         }
     }
 
-    /// Keeps a session of TLS 1.2 or older in place of the one before.
+    /// Stores a session of TLS 1.2 or older in place of the one before.
     pub(super) fn replace(
         &mut self,
-        terms: &OpensslClientConfig,
+        config: &OpensslClientConfig,
         name: &ServerName,
         session: SslSession,
-        by: Offered,
+        by: ResumptionMethod,
     ) {
-        self.session = Some((StoredSession::new(terms, name, session), by));
+        self.session = Some((StoredSession::new(config, name, session), by));
     }
 
-    /// Keeps a TLS 1.3 ticket, and throws away the oldest ones above the limit.
-    pub(super) fn keep(&mut self, terms: &OpensslClientConfig, name: &ServerName, session: SslSession) {
-        self.tickets.push_back(StoredSession::new(terms, name, session));
-        while self.tickets.len() > terms.tickets_kept {
+    /// Stores a TLS 1.3 ticket, and deletes the oldest ones above the limit.
+    pub(super) fn push_ticket(
+        &mut self,
+        config: &OpensslClientConfig,
+        name: &ServerName,
+        session: SslSession,
+    ) {
+        self.tickets.push_back(StoredSession::new(config, name, session));
+        while self.tickets.len() > config.max_tickets {
             self.tickets.pop_front();
         }
     }
 }
 
 impl StoredSession {
-    fn new(terms: &OpensslClientConfig, name: &ServerName, session: SslSession) -> Self {
-        Self { session, context: terms.context.clone(), name: name.clone() }
+    fn new(config: &OpensslClientConfig, name: &ServerName, session: SslSession) -> Self {
+        Self { session, context: config.context.clone(), name: name.clone() }
     }
 
     fn fits(&self, ssl: &Ssl, name: &ServerName) -> bool {
@@ -90,10 +95,10 @@ impl StoredSession {
                 "a session may only be used with the context that it was made with",
             ));
         }
-        // SAFETY: what `set_session` asks of its caller has just been checked: the session was made in connections of
-        // this context (`Kept::new`), and the context, being held by both, is the same object and not another one at
+        // SAFETY: what `set_session` requires of its caller has just been checked: the session was made in connections of
+        // this context (`StoredSession::new`), and the context, being held by both, is the same object and not another one at
         // its address.
-        unsafe { ssl.set_session(&self.session) }.map_err(|error| failure::ours(&error))?;
+        unsafe { ssl.set_session(&self.session) }.map_err(|error| failure::internal(&error))?;
         Ok(self.session.id().to_vec())
     }
 }

@@ -43,23 +43,26 @@ pub(crate) fn client(input: &[u8]) {
             }
         }
     }
-    assert!(plaintext.is_empty() && client.facts().is_none(), "nobody with the keys has said anything");
+    assert!(
+        plaintext.is_empty() && client.handshake_info().is_none(),
+        "nobody with the keys has said anything"
+    );
     assert!(client.send(b"x", &mut received, &mut outgoing).is_err());
-    assert!(client.into_purse().tickets() <= 1);
+    assert!(client.into_sessions().tickets() <= 1);
 }
 
 /// A client that has said hello.
 fn begin(choice: u8) -> (ClientConnection, Vec<u8>) {
     static TERMS: OnceLock<Vec<ClientTlsConfig>> = OnceLock::new();
-    let terms = &TERMS.get_or_init(|| (0..8).map(terms).collect())[usize::from(choice & 7)];
-    let purse = if choice & 8 != 0 { session(terms, choice) } else { ClientSessions::default() };
-    let mut client = new(terms, purse);
+    let config = &TERMS.get_or_init(|| (0..8).map(config).collect())[usize::from(choice & 7)];
+    let sessions = if choice & 8 != 0 { session(config, choice) } else { ClientSessions::default() };
+    let mut client = new(config, sessions);
     let mut hello = Vec::new();
     client.process(&mut [], &mut Vec::new(), &mut hello).expect("nothing has gone wrong yet");
     (client, hello)
 }
 
-fn terms(choice: u8) -> ClientTlsConfig {
+fn config(choice: u8) -> ClientTlsConfig {
     let engine = if choice & 1 != 0 { Engine::Real } else { Engine::Lean };
     let versions = match choice & 6 {
         2 => vec![TLS12],
@@ -67,32 +70,32 @@ fn terms(choice: u8) -> ClientTlsConfig {
         _ => vec![TLS13, TLS12],
     };
     let groups = vec![0x001d, 0x0017];
-    let offer = ClientTlsSpec {
+    let spec = ClientTlsSpec {
         versions,
         groups,
         resume: Resume::Ticket,
         early_data: true,
         ..ClientTlsSpec::default()
     };
-    ClientTlsConfig::new(engine, &offer).expect("known code points")
+    ClientTlsConfig::new(engine, &spec).expect("known code points")
 }
 
 /// What a client keeps from an honest server.
-fn session(terms: &ClientTlsConfig, choice: u8) -> ClientSessions {
+fn session(config: &ClientTlsConfig, choice: u8) -> ClientSessions {
     static SERVERS: OnceLock<[Server; 2]> = OnceLock::new();
     let server = |version| Server::new(version, 0x001d, SessionOffer::Tickets);
     let servers = SERVERS.get_or_init(|| [server(TLS12), server(TLS13)]);
     let mut pair =
-        Pair::new(new(terms, ClientSessions::default()), servers[usize::from(choice & 6 == 4)].connection());
-    while pair.client.facts().is_none() {
+        Pair::new(new(config, ClientSessions::default()), servers[usize::from(choice & 6 == 4)].connection());
+    while pair.client.handshake_info().is_none() {
         pair.client_turn().expect("a good server");
         pair.server_turn().expect("a good client");
     }
     pair.client_turn().expect("a good server");
-    pair.client.into_purse()
+    pair.client.into_sessions()
 }
 
-fn new(terms: &ClientTlsConfig, purse: ClientSessions) -> ClientConnection {
+fn new(config: &ClientTlsConfig, sessions: ClientSessions) -> ClientConnection {
     let name = ServerName::parse("server.example").expect("a name");
-    ClientConnection::new(terms, &name, purse).expect("the terms fit")
+    ClientConnection::new(config, &name, sessions).expect("the config fit")
 }

@@ -5,7 +5,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
 
 use courser_testkit::{Folder, KeyType, Leaf, PATIENCE, Process, TestCa, require};
-use courser_tls::client::{ClientConnection, ClientFacts, ClientSessions, ClientTlsConfig, ServerName};
+use courser_tls::client::{
+    ClientConnection, ClientHandshakeInfo, ClientSessions, ClientTlsConfig, ServerName,
+};
 use courser_tls::{Failure, State};
 
 /// `openssl s_server -www`: it answers each request with a page about the connection.
@@ -56,30 +58,30 @@ pub(super) fn self_signed(folder: &Folder, key: &str, subject: &str) -> Option<[
 
 /// What came of an exchange.
 pub(super) struct ClientOutcome {
-    pub(super) facts: ClientFacts,
+    pub(super) info: ClientHandshakeInfo,
     pub(super) page: String,
     pub(super) tickets: u32,
     pub(super) certificates: Vec<Vec<u8>>,
-    pub(super) purse: ClientSessions,
+    pub(super) sessions: ClientSessions,
 }
 
 /// Asks for the page. What comes in is handed on in small pieces, so that every record is met in pieces.
 pub(super) fn exchange(
     server: &SServer,
-    terms: &ClientTlsConfig,
-    purse: ClientSessions,
+    config: &ClientTlsConfig,
+    sessions: ClientSessions,
 ) -> Result<ClientOutcome, Failure> {
-    exchange_as("localhost", server, terms, purse)
+    exchange_as("localhost", server, config, sessions)
 }
 
 /// As [`exchange`], with the server called by another name.
 pub(super) fn exchange_as(
     server_name: &str,
     server: &SServer,
-    terms: &ClientTlsConfig,
-    purse: ClientSessions,
+    config: &ClientTlsConfig,
+    sessions: ClientSessions,
 ) -> Result<ClientOutcome, Failure> {
-    let mut connection = ClientConnection::new(terms, &name(server_name), purse)?;
+    let mut connection = ClientConnection::new(config, &name(server_name), sessions)?;
     let mut socket = TcpStream::connect(server.address).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     socket.set_nodelay(true).unwrap();
@@ -100,13 +102,15 @@ pub(super) fn exchange_as(
         }
         state = connection.process(&mut bytes[..count], &mut page, &mut outgoing)?.state;
     }
-    let Some(facts) = connection.facts() else { panic!("the server closed in the middle of the handshake") };
+    let Some(info) = connection.handshake_info() else {
+        panic!("the server closed in the middle of the handshake")
+    };
     Ok(ClientOutcome {
-        facts,
+        info,
         page: String::from_utf8_lossy(&page).into_owned(),
         tickets: connection.tickets_received(),
         certificates: connection.peer_certificates(),
-        purse: connection.into_purse(),
+        sessions: connection.into_sessions(),
     })
 }
 
