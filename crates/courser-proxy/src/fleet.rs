@@ -1,6 +1,6 @@
 //! The thread that talks to the other hosts of the fleet, and the way to it.
 //!
-//! What is said is the [`Member`](courser_session::fleet::Member)'s affair; this moves datagrams, keeps the time and
+//! What is said is the [`Member`](courser_fleet::Member)'s affair; this moves datagrams, keeps the time and
 //! hands answers to those who wait. A worker never waits for this thread: what it asks for is queued, or left out and
 //! counted.
 
@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::sync_channel;
 
+use courser_fleet::{Member, MemberSettings};
 use courser_net::{DatagramSocket, Datagrams};
-use courser_session::fleet::{Member, MemberSettings};
 use courser_session::{Cache, FleetKeys};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 

@@ -12,12 +12,12 @@ use courser_config::{
     Config, HostConfig, ListenAddress, ListenerConfig, Located, Log, OnTruncation, Problem, TlsVersion,
     UnknownName,
 };
+use courser_fleet::MemberName;
 use courser_net::confinement::Confinement;
 use courser_net::cpu::Cpus;
 use courser_net::{Address, ListenSocket, Liveness, systemd};
 use courser_proxy::settings::{Listener, Names, SendProxy, VirtualHost};
 use courser_proxy::{Admission, Certificates, Counters, Sharing, Threads};
-use courser_session::fleet::MemberName;
 use courser_session::{Cache, DEFAULT_SHARDS, PolicyHash, SecretBytes, Ticketer, Vault};
 use courser_telemetry::event::say;
 use courser_telemetry::{Format, Sink};

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use courser_config::{Config, Located, Problem, Problems, SourceSpan};
+use courser_fleet::{AddressRange, Allowed, Incarnation, MemberName, MemberSettings, UnixMillis};
 use courser_net::account::Account;
 use courser_net::datagram::Interface;
 use courser_net::{DatagramSettings, DatagramSocket};
 use courser_proxy::fleet::{Fleet, FleetHandle};
 use courser_proxy::sharing::StoreSettings;
 use courser_proxy::{Sharing, Threads};
-use courser_session::fleet::{AddressRange, Allowed, Incarnation, MemberName, MemberSettings, UnixMillis};
 use courser_session::{Cache, SecretBytes, Vault};
 use courser_store::{Access, Identity, StoreCounters, StoreEndpoint, StoreUrl};
 use courser_telemetry::event::say;

@@ -8,11 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use courser_fleet::{Destination, Event, Member, Now, Passed, PeerChange, Refusal, Transmit, UnixMillis};
 use courser_net::datagram::{Batch, Outgoing};
 use courser_net::{DatagramSocket, Datagrams};
-use courser_session::fleet::{
-    Destination, Event, Member, Now, Passed, PeerChange, Refusal, Transmit, UnixMillis,
-};
 use courser_telemetry::Events;
 use courser_telemetry::event::say;
 use tokio::time::sleep_until;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
-use courser_session::fleet::Passed;
+use courser_fleet::Passed;
 use courser_session::{SessionId, SharedSession};
 use tokio::sync::{mpsc, oneshot};
 

@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
+use courser_fleet::Status;
 use courser_net::datagram::{Unsent, UnsentKind};
-use courser_session::fleet::Status;
 
 /// How the fleet goes, as this host sees it.
 #[derive(Clone, Debug)]

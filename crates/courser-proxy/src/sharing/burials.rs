@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use courser_session::fleet::{Buckets, Rate, source_of};
+use courser_fleet::{Buckets, Rate, source_of};
 
 /// The deletions of each client address (IPv6: network of 64 bits), for the whole process.
 ///

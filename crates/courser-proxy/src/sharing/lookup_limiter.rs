@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::net::IpAddr;
 
-use courser_session::fleet::{Buckets, Rate, source_of};
+use courser_fleet::{Buckets, Rate, source_of};
 use courser_session::{ResumptionFailure, SessionId};
 
 /// Look-ups of one worker at a time: with 5 ms each, 12,800 a second.

@@ -139,7 +139,7 @@ fn who_watches_sees_what_passes_and_no_secret() {
     a.handle.status().unwrap();
     b.handle.status().unwrap();
     a.handle.made(session(1));
-    let next = |messages: &std::sync::mpsc::Receiver<courser_session::fleet::Passed>, part: &str| {
+    let next = |messages: &std::sync::mpsc::Receiver<courser_fleet::Passed>, part: &str| {
         let mut lines = std::iter::from_fn(|| Some(messages.recv_timeout(DEADLINE).ok()?.to_string()));
         lines.find(|line| line.contains(part)).unwrap()
     };

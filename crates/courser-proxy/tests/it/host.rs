@@ -5,13 +5,13 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use courser_fleet::{Incarnation, MemberName, MemberSettings, UnixMillis};
 use courser_net::{Address, DatagramSettings, DatagramSocket, ListenSocket, Liveness};
 use courser_proxy::fleet::{Fleet, FleetHandle};
 use courser_proxy::settings::{Listener, Names, SendProxy, VirtualHost};
 use courser_proxy::{
     Admission, Backend, Certificates, Counters, Counts, Phase, Pool, Sharing, Threads, Worker,
 };
-use courser_session::fleet::{Incarnation, MemberName, MemberSettings, UnixMillis};
 use courser_session::{Cache, EpochLength, FleetKey, FleetKeys, PolicyHash, Source, Ticketer, UnixSeconds};
 use courser_telemetry::{Format, Sink};
 use courser_tls::{ClientAuth, Identity, ServerOffer, ServerTlsConfig, Sessions, Version};

@@ -1,7 +1,7 @@
 //! Clients that return to another host.
 
+use courser_fleet::Rate;
 use courser_proxy::Sharing;
-use courser_session::fleet::Rate;
 use courser_session::{Cursor, ResumptionFailure};
 use courser_tls::client::Resume;
 

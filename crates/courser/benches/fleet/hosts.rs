@@ -8,13 +8,13 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
+use courser_fleet::{Incarnation, MemberName, MemberSettings, UnixMillis};
 use courser_net::{DatagramSettings, DatagramSocket, datagram::Interface};
 use courser_proxy::Threads;
 use courser_proxy::fleet::{Fleet, FleetHandle, FleetStatus};
 use courser_session::{
     Cache, DEFAULT_SHARDS, FleetKey, FleetKeys, Lifespan, PolicyHash, SecretBytes, SessionId, SharedSession,
     Source, State, UnixSeconds,
-    fleet::{Incarnation, MemberName, MemberSettings, UnixMillis},
 };
 
 /// About what a TLS 1.2 session without client certificate takes.

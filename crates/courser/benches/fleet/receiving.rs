@@ -5,8 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use courser_fleet::ReceivedCounts;
 use courser_proxy::fleet::FleetHandle;
-use courser_session::fleet::ReceivedCounts;
 
 use crate::{
     hosts::{self, PATIENCE},
