@@ -6,6 +6,8 @@ use courser_session::{Provenance, ResumptionFailure};
 use courser_telemetry::Resumption;
 use courser_tls::HandshakeInfo;
 
+use crate::sharing::Lookup;
+
 /// The counters of one worker, on cache lines of their own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
@@ -17,10 +19,10 @@ pub struct Counters {
     by_psk: AtomicU64,
     misses: [AtomicU64; ResumptionFailure::ALL.len()],
     /// Sessions that were looked for elsewhere, and where they were found.
-    pub(crate) lookups_started: AtomicU64,
-    pub(crate) found_in_fleet: AtomicU64,
-    pub(crate) found_in_store: AtomicU64,
-    pub(crate) lookups_suppressed: AtomicU64,
+    lookups_started: AtomicU64,
+    found_in_fleet: AtomicU64,
+    found_in_store: AtomicU64,
+    lookups_suppressed: AtomicU64,
 }
 
 /// Counts since the start, of one worker or several.
@@ -64,6 +66,15 @@ impl Counters {
         });
     }
 
+    pub(crate) fn lookup(&self, lookup: Lookup) {
+        count(match lookup {
+            Lookup::Started => &self.lookups_started,
+            Lookup::FoundInFleet => &self.found_in_fleet,
+            Lookup::FoundInStore => &self.found_in_store,
+            Lookup::Suppressed => &self.lookups_suppressed,
+        });
+    }
+
     /// What was counted so far.
     #[must_use]
     pub fn read(&self) -> Counts {
@@ -88,7 +99,7 @@ fn is_from_elsewhere(facts: &HandshakeInfo) -> bool {
 }
 
 /// One more.
-pub(crate) fn count(counter: &AtomicU64) {
+fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 

@@ -14,17 +14,16 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::sync_channel;
+use std::thread::JoinHandle;
 
 use courser_fleet::{Member, MemberSettings};
 use courser_net::{DatagramSocket, Datagrams};
 use courser_session::{Cache, FleetKeys};
-use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
-
-use crate::Threads;
 use drive::{Clock, Driver, DriverStatus};
 use handle::Inbox;
 pub use handle::{FleetHandle, Pulled};
 pub use status::{FleetStatus, UnsentCounts};
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 
 /// A host's part in a fleet, before it runs.
 pub struct Fleet {
@@ -42,15 +41,18 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// Starts the thread `fleet`. It ends when the last handle is dropped.
+    /// Runs the fleet on a thread that `spawn` starts under the given name. It ends when the last handle is dropped.
     ///
     /// # Errors
     /// When there is no memory, descriptor or thread left for it.
-    pub fn start(self, threads: &Threads) -> io::Result<FleetHandle> {
+    pub fn start(
+        self,
+        spawn: impl FnOnce(&str, Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>>,
+    ) -> io::Result<FleetHandle> {
         let (handle, inbox) = FleetHandle::new();
         let (ready, started) = sync_channel(1);
         let left_out = handle.counter();
-        threads.spawn("fleet", move || {
+        let run = move || {
             match self.prepare(inbox, left_out) {
                 Ok((runtime, driver)) => {
                     drop(ready.send(Ok(())));
@@ -58,7 +60,8 @@ impl Fleet {
                 }
                 Err(error) => drop(ready.send(Err(error))),
             };
-        })?;
+        };
+        spawn("fleet", Box::new(run))?;
         started.recv().unwrap_or_else(|_| Err(io::Error::other("the fleet's thread has ended")))?;
         Ok(handle)
     }

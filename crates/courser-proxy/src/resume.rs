@@ -33,7 +33,9 @@ pub(crate) async fn plan_resumption(chosen: Selected) -> Planned {
     let mut plan = HandshakePlan::new(Arc::clone(&choice.identity), host.policy, by);
     if let Some((exchange, id)) = lacking(&client, &offer, by, &host) {
         // Boxed, because few connections come here and all would have to hold the room for it.
-        let fetched = Box::pin(exchange.look_up(id, client.address(), &client.worker.counters)).await;
+        let fetched =
+            Box::pin(exchange.look_up(id, client.address(), |lookup| client.worker.counters.lookup(lookup)))
+                .await;
         if let Err(miss) = fetched {
             plan.asked_elsewhere(miss);
         }

@@ -13,18 +13,17 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use burials::Burials;
 use courser_fleet::Rate;
 use courser_session::{
     CLOCK_SKEW, Cache, PolicyHash, Provenance, ResumptionFailure, SessionId, SharedSession, UnixSeconds,
 };
-
-use crate::counters::{Counters, count};
-use crate::fleet::{FleetHandle, Pulled};
-use crate::supervision::Tasks;
-use burials::Burials;
 use lookup_limiter::LookupLimiter;
 use remote_store::RemoteStore;
-pub use remote_store::StoreSettings;
+use tokio::task::AbortHandle;
+
+use crate::fleet::{FleetHandle, Pulled};
+pub use remote_store::{Connector, StoreSettings};
 
 /// How long a handshake waits for other hosts of the fleet unless told otherwise: some ten round trips within a data
 /// centre, and far less than a client notices.
@@ -62,6 +61,20 @@ impl Sharing {
     }
 }
 
+/// What a look-up is counted as: when it begins, and when it finds the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lookup {
+    /// Peers or the store are asked.
+    Started,
+    /// A peer had the session.
+    FoundInFleet,
+    /// The store had the session.
+    FoundInStore,
+    /// Neither is asked: the client's address has caused too many look-ups, too many are in flight, or this one failed a
+    /// moment ago.
+    Suppressed,
+}
+
 /// A worker's part in it.
 pub(crate) struct RemoteSessions {
     sharing: Sharing,
@@ -71,10 +84,10 @@ pub(crate) struct RemoteSessions {
 }
 
 impl RemoteSessions {
-    /// On the worker's runtime: a store is connected to from the start.
-    pub(crate) fn new(sharing: Sharing, tasks: &Tasks) -> Self {
+    /// Starts connecting to the store, if there is one: `spawn` makes a task of that on the worker's runtime.
+    pub(crate) fn new(sharing: Sharing, spawn: impl FnOnce(Connector) -> AbortHandle) -> Self {
         let ration = RefCell::new(LookupLimiter::new(sharing.per_source));
-        let shelf = sharing.store.as_ref().map(|store| RemoteStore::new(store, tasks));
+        let shelf = sharing.store.as_ref().map(|store| RemoteStore::new(store, spawn));
         Self { sharing, shelf, ration, started: Instant::now() }
     }
 
@@ -98,17 +111,17 @@ impl RemoteSessions {
         &self,
         id: SessionId,
         client: Option<IpAddr>,
-        counters: &Counters,
+        count: impl Fn(Lookup),
     ) -> Result<(), ResumptionFailure> {
         let source = client.unwrap_or(Ipv4Addr::UNSPECIFIED.into());
         let admitted = self.ration.borrow_mut().admit(&id, source, self.mono());
         if let Err(miss) = admitted {
-            count(&counters.lookups_suppressed);
+            count(Lookup::Suppressed);
             return Err(miss);
         }
         let _place = InFlightPermit(&self.ration);
-        count(&counters.lookups_started);
-        let answer = self.ask(id, counters).await;
+        count(Lookup::Started);
+        let answer = self.ask(id, count).await;
         if answer.is_err() {
             self.ration.borrow_mut().missed(id, self.mono());
         }
@@ -116,12 +129,12 @@ impl RemoteSessions {
     }
 
     /// The other hosts first: they answer sooner, and have what the store has not got yet.
-    async fn ask(&self, id: SessionId, counters: &Counters) -> Result<(), ResumptionFailure> {
+    async fn ask(&self, id: SessionId, count: impl Fn(Lookup)) -> Result<(), ResumptionFailure> {
         let mut miss = ResumptionFailure::NotFoundRemotely;
         if let Some(fleet) = self.asks_fleet() {
             match fleet.pull(id, self.sharing.pull_deadline).await {
                 Pulled::Found => {
-                    count(&counters.found_in_fleet);
+                    count(Lookup::FoundInFleet);
                     return Ok(());
                 }
                 Pulled::Missing => {}
@@ -130,7 +143,7 @@ impl RemoteSessions {
         }
         let stored = self.ask_store(&id).await;
         if stored.is_ok() {
-            count(&counters.found_in_store);
+            count(Lookup::FoundInStore);
         }
         stored.map_err(|why| if why == ResumptionFailure::NotFoundRemotely { miss } else { why })
     }

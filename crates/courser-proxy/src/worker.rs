@@ -194,7 +194,11 @@ impl WorkerState {
             turn: HandshakeBudget::new(tasks.clone()),
             lines,
             events: Events::default(),
-            exchange: sharing.map(|sharing| RemoteSessions::new(sharing, &tasks)),
+            exchange: sharing.map(|sharing| {
+                RemoteSessions::new(sharing, |connector| {
+                    tasks.spawn("session store's connector", connector).abort_handle()
+                })
+            }),
             tasks,
             counters,
             admission,

@@ -143,7 +143,7 @@ fn fleet(
         keys: Arc::clone(&keys.keys),
         cache: Arc::clone(cache),
     };
-    let handle = joining.start(threads).map_err(|error| failed(&error))?;
+    let handle = joining.start(|name, work| threads.spawn(name, work)).map_err(|error| failed(&error))?;
     let to = match address.ip().is_multicast() {
         true => "by multicast".to_owned(),
         false => {

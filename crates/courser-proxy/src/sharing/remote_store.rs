@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use courser_session::{ResumptionFailure, SecretBytes, SessionId, SharedSession, UnixSeconds, Vault};
+pub use courser_store::Keeper as Connector;
 use courser_store::{Store, StoreCounters, StoreEndpoint, StoreMiss};
-
-use crate::supervision::Tasks;
+use tokio::task::AbortHandle;
 
 /// A session store, for all workers.
 #[derive(Clone)]
@@ -36,16 +36,15 @@ pub(super) struct RemoteStore {
 
 impl RemoteStore {
     /// Starts connecting, on the worker's runtime.
-    pub(super) fn new(settings: &StoreSettings, tasks: &Tasks) -> Self {
+    pub(super) fn new(settings: &StoreSettings, spawn: impl FnOnce(Connector) -> AbortHandle) -> Self {
         let StoreSettings { target, timeout, counters, vault } = settings.clone();
-        let spawn = |keeper| tasks.spawn("session store's keeper", keeper).abort_handle();
         Self { store: Store::new(target, timeout, counters, spawn), vault }
     }
 
     /// Asks for a session.
     ///
     /// # Errors
-    /// Why there is none: [`Miss::NotShared`], [`Miss::StoreTimeout`], or what is wrong with what is there.
+    /// Why there is none: [`ResumptionFailure::NotFoundRemotely`], [`ResumptionFailure::StoreTimeout`], or what is wrong with what is there.
     pub(super) async fn get(
         &self,
         id: &SessionId,

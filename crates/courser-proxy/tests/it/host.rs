@@ -137,7 +137,8 @@ pub(crate) fn member(name: &str, own: UdpSocket, peers: &[SocketAddr], cache: Ar
         keys: keys(),
         cache,
     };
-    fleet.start(&Threads::new(|panicked| panic!("{panicked:?}"))).unwrap()
+    let threads = Threads::new(|panicked| panic!("{panicked:?}"));
+    fleet.start(|name, work| threads.spawn(name, work)).unwrap()
 }
 
 /// The keys of a fleet whose hosts all have one key file.
