@@ -3,10 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use courser_session::{Provenance, ResumptionFailure};
+use courser_sharing::Lookup;
 use courser_telemetry::Resumption;
 use courser_tls::HandshakeInfo;
-
-use crate::sharing::Lookup;
 
 /// The counters of one worker, on cache lines of their own.
 #[derive(Debug, Default)]

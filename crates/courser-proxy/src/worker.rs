@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use courser_net::confinement::Confinement;
 use courser_net::{AsyncListener, ListenSocket, cpu};
+use courser_sharing::{RemoteSessions, Sharing};
 use courser_telemetry::event::say;
 use courser_telemetry::{Events, Lines};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
@@ -20,7 +21,6 @@ use crate::counters::Counters;
 use crate::deadline::Wheel;
 use crate::handshake_budget::HandshakeBudget;
 use crate::settings::Listener;
-use crate::sharing::{RemoteSessions, Sharing};
 use crate::supervision::Tasks;
 
 /// What a process does with its connections.

@@ -8,9 +8,9 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant, SystemTime};
 
 use courser_fleet::{Direction, Passed, PeerStatus, Refusal};
-use courser_proxy::fleet::FleetStatus;
-use courser_proxy::{Counters, Counts, Sharing};
+use courser_proxy::{Counters, Counts};
 use courser_session::{Cache, ClockStanding, ResumptionFailure};
+use courser_sharing::{FleetStatus, Sharing};
 use courser_telemetry::time::write_rfc3339;
 use courser_telemetry::{Losses, event};
 use serde_json::json;

@@ -9,10 +9,9 @@ use courser_fleet::{AddressRange, Allowed, Incarnation, MemberName, MemberSettin
 use courser_net::account::Account;
 use courser_net::datagram::Interface;
 use courser_net::{DatagramSettings, DatagramSocket};
-use courser_proxy::fleet::{Fleet, FleetHandle};
-use courser_proxy::sharing::StoreSettings;
-use courser_proxy::{Sharing, Threads};
+use courser_proxy::Threads;
 use courser_session::{Cache, SecretBytes, Vault};
+use courser_sharing::{Fleet, FleetHandle, Sharing, StoreSettings};
 use courser_store::{Access, Identity, StoreCounters, StoreEndpoint, StoreUrl};
 use courser_telemetry::event::say;
 

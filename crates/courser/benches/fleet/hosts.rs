@@ -10,11 +10,11 @@ use std::{
 
 use courser_fleet::{Incarnation, MemberName, MemberSettings, UnixMillis};
 use courser_net::{DatagramSettings, DatagramSocket, datagram::Interface};
-use courser_proxy::fleet::{Fleet, FleetHandle, FleetStatus};
 use courser_session::{
     Cache, DEFAULT_SHARDS, FleetKey, FleetKeys, Lifespan, PolicyHash, SecretBytes, SessionId, SharedSession,
     Source, State, UnixSeconds,
 };
+use courser_sharing::{Fleet, FleetHandle, FleetStatus};
 
 /// About what a TLS 1.2 session without client certificate takes.
 const STATE: [u8; 150] = [7; 150];

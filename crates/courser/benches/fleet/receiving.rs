@@ -6,7 +6,7 @@ use std::{
 };
 
 use courser_fleet::ReceivedCounts;
-use courser_proxy::fleet::FleetHandle;
+use courser_sharing::FleetHandle;
 
 use crate::{
     hosts::{self, PATIENCE},

@@ -20,14 +20,14 @@ const REMEMBERED: usize = 4_096;
 /// that lost its connection tries again within that time; a session that comes meanwhile is found here anyhow.
 const GENERATION_MS: u64 = 2_000;
 
-pub(super) struct LookupLimiter {
+pub(crate) struct LookupLimiter {
     sources: Buckets<IpAddr>,
     under_way: usize,
     misses: Misses,
 }
 
 impl LookupLimiter {
-    pub(super) fn new(per_source: Rate) -> Self {
+    pub(crate) fn new(per_source: Rate) -> Self {
         Self { sources: Buckets::new(per_source, SOURCES), under_way: 0, misses: Misses::default() }
     }
 
@@ -35,7 +35,7 @@ impl LookupLimiter {
     ///
     /// # Errors
     /// [`Miss::NotShared`] if nobody had the session a moment ago, else [`Miss::NotFound`].
-    pub(super) fn admit(
+    pub(crate) fn admit(
         &mut self,
         id: &SessionId,
         client: IpAddr,
@@ -51,12 +51,12 @@ impl LookupLimiter {
         Ok(())
     }
 
-    pub(super) fn leave(&mut self) {
+    pub(crate) fn leave(&mut self) {
         self.under_way -= 1;
     }
 
     /// Remembers that nobody has this session.
-    pub(super) fn missed(&mut self, id: SessionId, mono: u64) {
+    pub(crate) fn missed(&mut self, id: SessionId, mono: u64) {
         self.misses.add(id, mono);
     }
 }

@@ -19,11 +19,12 @@ use std::thread::JoinHandle;
 use courser_fleet::{Member, MemberSettings};
 use courser_net::{DatagramSocket, Datagrams};
 use courser_session::{Cache, FleetKeys};
-use drive::{Clock, Driver, DriverStatus};
-use handle::Inbox;
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+
+use self::drive::{Clock, Driver, DriverStatus};
+use self::handle::Inbox;
 pub use handle::{FleetHandle, Pulled};
 pub use status::{FleetStatus, UnsentCounts};
-use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 
 /// A host's part in a fleet, before it runs.
 pub struct Fleet {

@@ -12,20 +12,20 @@ use courser_fleet::{Buckets, Rate, source_of};
 /// without one is gone all the same; only a copy that is late, or was missed by a host, could bring it back, and that
 /// is its client's own. The lock is for handshakes that ended badly alone.
 #[derive(Debug)]
-pub struct Burials {
+pub struct TombstoneLimiter {
     started: Instant,
     sources: Mutex<Buckets<IpAddr>>,
 }
 
-impl Default for Burials {
+impl Default for TombstoneLimiter {
     fn default() -> Self {
         Self { started: Instant::now(), sources: Mutex::new(Buckets::new(RATE, MAX_SOURCES)) }
     }
 }
 
-impl Burials {
+impl TombstoneLimiter {
     /// Whether a deletion by this client leaves a tombstone.
-    pub(super) fn admit(&self, client: Option<IpAddr>) -> bool {
+    pub(crate) fn admit(&self, client: Option<IpAddr>) -> bool {
         let source = source_of(client.unwrap_or(Ipv4Addr::UNSPECIFIED.into()));
         let mono = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.sources.lock().unwrap_or_else(PoisonError::into_inner).take(source, ONE, mono)
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn a_client_has_its_own_few_whatever_others_do() {
-        let burials = Burials::default();
+        let burials = TombstoneLimiter::default();
         let of = |last: u8| (0..300).filter(|_| burials.admit(Some([192, 0, 2, last].into()))).count();
         assert_eq!([of(1), of(1), of(2)], [100, 0, 100]);
         assert_eq!((0..300).filter(|_| burials.admit(None)).count(), 100);

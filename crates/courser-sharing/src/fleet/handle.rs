@@ -11,7 +11,7 @@ use courser_fleet::Passed;
 use courser_session::{SessionId, SharedSession};
 use tokio::sync::{mpsc, oneshot};
 
-use super::FleetStatus;
+use super::status::FleetStatus;
 
 /// What may wait for the fleet's thread, in each queue: what the busiest host makes in the longest pause that a thread
 /// of its own should have (10,000 sessions a second, half a second).

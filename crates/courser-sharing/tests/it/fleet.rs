@@ -4,10 +4,10 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use courser_proxy::fleet::{FleetHandle, Pulled};
 use courser_session::{Cache, Lifespan, Provenance, ResumptionFailure, SessionId, SharedSession, State};
+use courser_sharing::{FleetHandle, Pulled};
 
-use crate::host::{member, now, place, policy};
+use crate::member::{member, now, place, policy};
 use crate::wait_for;
 
 /// Long enough for an answer on one machine, however busy.

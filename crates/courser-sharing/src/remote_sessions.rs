@@ -1,29 +1,21 @@
-//! Sessions by ID beyond one handshake: looked for elsewhere before it, told to others after it, deleted when it ended
-//! badly.
-//!
-//! Clients that take tickets have no part in this: their session IDs are random. Nothing here makes a handshake fail,
-//! or wait longer than the deadlines in [`Sharing`].
-
-mod burials;
-mod lookup_limiter;
-mod remote_store;
+//! What a worker does with sessions by ID beyond one handshake: looks them up elsewhere before it, sends them to others
+//! after it, deletes them when it ended badly.
 
 use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use burials::Burials;
 use courser_fleet::Rate;
 use courser_session::{
     CLOCK_SKEW, Cache, PolicyHash, Provenance, ResumptionFailure, SessionId, SharedSession, UnixSeconds,
 };
-use lookup_limiter::LookupLimiter;
-use remote_store::RemoteStore;
 use tokio::task::AbortHandle;
 
 use crate::fleet::{FleetHandle, Pulled};
-pub use remote_store::{Connector, StoreSettings};
+use crate::lookup_limiter::LookupLimiter;
+use crate::remote_store::{Connector, RemoteStore, StoreSettings};
+use crate::tombstone_limiter::TombstoneLimiter;
 
 /// How long a handshake waits for other hosts of the fleet unless told otherwise: some ten round trips within a data
 /// centre, and far less than a client notices.
@@ -48,8 +40,8 @@ pub struct Sharing {
     pub store: Option<StoreSettings>,
     /// How often one client address (IPv6: network of 64 bits) makes a worker ask elsewhere.
     pub per_source: Rate,
-    /// Which deletions leave a tombstone.
-    pub burials: Arc<Burials>,
+    /// Limits the tombstones of each client address.
+    pub tombstones: Arc<TombstoneLimiter>,
 }
 
 impl Sharing {
@@ -57,7 +49,15 @@ impl Sharing {
     #[must_use]
     pub fn alone(cache: Arc<Cache>, tickets: bool) -> Self {
         let (pull_deadline, per_source) = (DEFAULT_PULL_DEADLINE, DEFAULT_PER_SOURCE);
-        Self { cache, tickets, fleet: None, pull_deadline, store: None, per_source, burials: Arc::default() }
+        Self {
+            cache,
+            tickets,
+            fleet: None,
+            pull_deadline,
+            store: None,
+            per_source,
+            tombstones: Arc::default(),
+        }
     }
 }
 
@@ -76,7 +76,7 @@ pub enum Lookup {
 }
 
 /// A worker's part in it.
-pub(crate) struct RemoteSessions {
+pub struct RemoteSessions {
     sharing: Sharing,
     shelf: Option<RemoteStore>,
     ration: RefCell<LookupLimiter>,
@@ -85,19 +85,19 @@ pub(crate) struct RemoteSessions {
 
 impl RemoteSessions {
     /// Starts connecting to the store, if there is one: `spawn` makes a task of that on the worker's runtime.
-    pub(crate) fn new(sharing: Sharing, spawn: impl FnOnce(Connector) -> AbortHandle) -> Self {
+    pub fn new(sharing: Sharing, spawn: impl FnOnce(Connector) -> AbortHandle) -> Self {
         let ration = RefCell::new(LookupLimiter::new(sharing.per_source));
         let shelf = sharing.store.as_ref().map(|store| RemoteStore::new(store, spawn));
         Self { sharing, shelf, ration, started: Instant::now() }
     }
 
     /// Whether clients get tickets.
-    pub(crate) fn gives_tickets(&self) -> bool {
+    pub fn gives_tickets(&self) -> bool {
         self.sharing.tickets
     }
 
     /// Whether the session is worth asking for: there is somebody to ask, and this host does not know better.
-    pub(crate) fn lacks(&self, id: &SessionId, policy: &PolicyHash) -> bool {
+    pub fn lacks(&self, id: &SessionId, policy: &PolicyHash) -> bool {
         let asks = self.shelf.is_some() || self.asks_fleet().is_some();
         let here = || self.sharing.cache.peek(id, policy, now());
         asks && matches!(here(), Err(ResumptionFailure::NotFound | ResumptionFailure::Evicted))
@@ -107,7 +107,7 @@ impl RemoteSessions {
     ///
     /// # Errors
     /// Why it is not; [`Miss::NotFound`] when nobody was asked, because the client or this worker has asked too often.
-    pub(crate) async fn look_up(
+    pub async fn look_up(
         &self,
         id: SessionId,
         client: Option<IpAddr>,
@@ -160,7 +160,7 @@ impl RemoteSessions {
     }
 
     /// Tells the others of a session that a verified handshake made here.
-    pub(crate) fn made(&self, session: SharedSession) {
+    pub fn made(&self, session: SharedSession) {
         if let Some(shelf) = &self.shelf {
             shelf.put(&session, now());
         }
@@ -171,8 +171,8 @@ impl RemoteSessions {
 
     /// Deletes a session here and elsewhere (RFC 5246, section 7.2.2). Only for one whose client has proven, by a
     /// verified handshake, that it is its own: an ID is visible on the wire.
-    pub(crate) fn deleted(&self, id: &SessionId, expires: UnixSeconds, client: Option<IpAddr>) {
-        let is_buried = self.sharing.burials.admit(client);
+    pub fn deleted(&self, id: &SessionId, expires: UnixSeconds, client: Option<IpAddr>) {
+        let is_buried = self.sharing.tombstones.admit(client);
         if is_buried {
             self.sharing.cache.bury(id, expires.plus(CLOCK_SKEW), now());
         } else {

@@ -29,14 +29,14 @@ impl fmt::Debug for StoreSettings {
 }
 
 /// One worker's connection.
-pub(super) struct RemoteStore {
+pub(crate) struct RemoteStore {
     store: Store,
     vault: Arc<Vault>,
 }
 
 impl RemoteStore {
     /// Starts connecting, on the worker's runtime.
-    pub(super) fn new(settings: &StoreSettings, spawn: impl FnOnce(Connector) -> AbortHandle) -> Self {
+    pub(crate) fn new(settings: &StoreSettings, spawn: impl FnOnce(Connector) -> AbortHandle) -> Self {
         let StoreSettings { target, timeout, counters, vault } = settings.clone();
         Self { store: Store::new(target, timeout, counters, spawn), vault }
     }
@@ -45,7 +45,7 @@ impl RemoteStore {
     ///
     /// # Errors
     /// Why there is none: [`ResumptionFailure::NotFoundRemotely`], [`ResumptionFailure::StoreTimeout`], or what is wrong with what is there.
-    pub(super) async fn get(
+    pub(crate) async fn get(
         &self,
         id: &SessionId,
         now: UnixSeconds,
@@ -60,7 +60,7 @@ impl RemoteStore {
     }
 
     /// Stores a session for as long as it lives.
-    pub(super) fn put(&self, session: &SharedSession, now: UnixSeconds) {
+    pub(crate) fn put(&self, session: &SharedSession, now: UnixSeconds) {
         // Without randomness nothing is sealed: nobody but this host resumes the session.
         let Ok(nonce) = SecretBytes::random() else { return };
         if let Some(value) = self.vault.seal(session, *nonce.as_bytes(), now) {
@@ -69,7 +69,7 @@ impl RemoteStore {
     }
 
     /// Forgets a session.
-    pub(super) fn delete(&self, id: &SessionId) {
+    pub(crate) fn delete(&self, id: &SessionId) {
         self.store.delete(&Vault::name(id));
     }
 }
