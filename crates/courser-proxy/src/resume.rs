@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use courser_session::SessionId;
+use courser_sharing::RemoteSessions;
 use courser_telemetry::Resumption;
 use courser_tls::{HandshakePlan, SessionOffer, Version};
 
@@ -13,7 +14,6 @@ use crate::certificate::{Selected, Selection};
 use crate::classify::ClientOffer;
 use crate::client::Client;
 use crate::settings::VirtualHost;
-use crate::sharing::RemoteSessions;
 
 /// A connection ready for its handshake.
 pub(crate) struct Planned {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use courser_net::confinement::Confinement;
 use courser_net::{AsyncListener, ListenSocket, cpu};
+use courser_sharing::Sharing;
 use courser_telemetry::event::{Level, log};
 use courser_telemetry::{Counters, Lines};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
@@ -15,7 +16,7 @@ use tokio::sync::watch;
 use crate::accept;
 use crate::admission::Admission;
 use crate::settings::Listener;
-use crate::sharing::Sharing;
+
 use crate::worker_state::WorkerState;
 
 /// What a process does with its connections.

@@ -207,7 +207,8 @@ impl FleetKeys {
     }
 
     /// `lifespan`, cut to the lifetime of sessions.
-    pub(crate) fn limit(&self, lifespan: Lifespan) -> Lifespan {
+    #[must_use]
+    pub fn limit(&self, lifespan: Lifespan) -> Lifespan {
         lifespan.ending_by(lifespan.created.plus(self.lifetime))
     }
 

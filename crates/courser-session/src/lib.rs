@@ -59,5 +59,3 @@ pub use ticket::{Opened, Ticketer};
 
 mod vault;
 pub use vault::{SavedCounts, SavedSessions, Vault};
-
-pub mod fleet;

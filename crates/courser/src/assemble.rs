@@ -12,27 +12,27 @@ use courser_config::{
     Config, HostConfig, ListenAddress, ListenerConfig, Located, Log, OnTruncation, Problem, TlsVersion,
     UnknownName,
 };
+use courser_fleet::MemberName;
 use courser_net::confinement::Confinement;
 use courser_net::cpu::Cpus;
 use courser_net::{Address, ListenSocket, Liveness, systemd};
 use courser_proxy::settings::{Listener, Names, SendProxy, VirtualHost};
-use courser_proxy::{Admission, Certificates, Sharing, Threads};
-use courser_session::fleet::MemberName;
+use courser_proxy::{Admission, Certificates, Threads};
 use courser_session::{Cache, DEFAULT_SHARDS, PolicyHash, SecretBytes, Ticketer, Vault};
+use courser_sharing::Sharing;
 use courser_telemetry::event::{Level, log};
 use courser_telemetry::{Counters, Format, Sink};
 use courser_tls::{ClientAuth, ServerTlsConfig, ServerTlsSpec, Sessions, Version};
 
 use crate::answers::StatusSource;
-use crate::capacity;
 use crate::certificates::Loaded;
 use crate::control::Control;
 use crate::exit::Failure;
 use crate::fleet_keys::PersistentKeys;
-use crate::hardening;
 use crate::pools::Pools;
 use crate::session_file::SessionFile;
 use crate::sharing::{self, Prepared};
+use crate::{capacity, hardening};
 
 /// Everything that `run` needs.
 pub(crate) struct Assembly {

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use courser_config::{Config, Located, Problem, Problems, SourceSpan};
+use courser_fleet::{AddressRange, Allowed, Incarnation, MemberName, MemberSettings, UnixMillis};
 use courser_net::account::Account;
 use courser_net::datagram::Interface;
 use courser_net::{DatagramSettings, DatagramSocket};
-use courser_proxy::fleet::{Fleet, FleetHandle};
-use courser_proxy::sharing::StoreSettings;
-use courser_proxy::{Sharing, Threads};
-use courser_session::fleet::{AddressRange, Allowed, Incarnation, MemberName, MemberSettings, UnixMillis};
+use courser_proxy::Threads;
 use courser_session::{Cache, SecretBytes, Vault};
+use courser_sharing::{Fleet, FleetHandle, Sharing, StoreSettings};
 use courser_store::{Access, Identity, StoreCounters, StoreEndpoint, StoreUrl};
 use courser_telemetry::event::{Level, log};
 
@@ -143,7 +142,7 @@ fn fleet(
         keys: Arc::clone(&keys.keys),
         cache: Arc::clone(cache),
     };
-    let handle = joining.start(threads).map_err(|error| failed(&error))?;
+    let handle = joining.start(|name, work| threads.spawn(name, work)).map_err(|error| failed(&error))?;
     let to = match address.ip().is_multicast() {
         true => "by multicast".to_owned(),
         false => {
