@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use courser_session::{ResumptionFailure, SecretBytes, SessionId, SharedSession, UnixSeconds, Vault};
-pub use courser_store::Keeper as Connector;
+pub use courser_store::Connector;
 use courser_store::{Store, StoreCounters, StoreEndpoint, StoreMiss};
 use tokio::task::AbortHandle;
 

@@ -1,6 +1,6 @@
-//! Keeps a worker connected: the only place that waits for connections, and that finds out whether a store that was left
-//! alone is well again.
+//! Keeps a worker connected to its store: the only place that waits for connections, and that probes a store whose breaker is open.
 
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,9 +10,9 @@ use tokio::time::{sleep, timeout};
 
 use crate::answer::Fault;
 use crate::counters::Count;
-use crate::link::{CONNECT_TIMEOUT, Link, WRITE_TIMEOUT};
+use crate::link::{CONNECT_TIMEOUT, WRITE_TIMEOUT};
 use crate::pauses::Pauses;
-use crate::store::Shared;
+use crate::shared::{Connection, Shared};
 
 /// How often an idle connection is tried: a store that died, or a middlebox that forgot the connection, is found before
 /// a client needs it.
@@ -21,15 +21,11 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 /// A connection that lasted so long was a good one: after it, the pauses begin anew.
 const STEADY: Duration = Duration::from_secs(10);
 
-/// A connection, and how its users tell that it is no longer of use.
-#[derive(Clone)]
-pub(crate) struct Connection {
-    pub(crate) link: Link,
-    pub(crate) broken: Arc<Notify>,
-}
+/// What keeps a worker connected to its store, until it is aborted.
+pub type Connector = Pin<Box<dyn Future<Output = ()>>>;
 
 /// Connects, keeps the connection until it breaks, rests, and again; forever.
-pub(crate) async fn keep(store: Rc<Shared>) {
+pub(crate) async fn run(store: Rc<Shared>) {
     let mut pauses = Pauses::new();
     loop {
         let began = Instant::now();
