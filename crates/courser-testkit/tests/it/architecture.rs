@@ -2,7 +2,7 @@
 //! promises, the files that it names. Who needs an edge more changes the page, with the reason in the commit. Beside it
 //! `fuzz/README.md`, held to the targets that are there.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! The documents, held to the repository: what they link to and name is there, the way in stays short, pictures are up to
 //! date, and every close reason has a remedy.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
 use std::fs;
 use std::path::Path;

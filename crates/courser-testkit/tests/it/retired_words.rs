@@ -2,7 +2,7 @@
 //! phrases in the documents and in `--help`. `docs/glossary.md` has the words in use. A name that another library has too is
 //! retired for the crates where it was ours.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -257,7 +257,8 @@ fn collect(tokens: TokenStream, found: &mut String) {
         match token {
             TokenTree::Group(group) => collect(group.stream(), found),
             TokenTree::Literal(literal) => {
-                *found += &format!("{}\n", literal.to_string().replace("\\n", " "))
+                found.push_str(&literal.to_string().replace("\\n", " "));
+                found.push('\n');
             }
             TokenTree::Ident(_) | TokenTree::Punct(_) => {}
         }
