@@ -3,7 +3,7 @@
 use courser_proxy::Sharing;
 use courser_session::fleet::Rate;
 use courser_session::{Cursor, ResumptionFailure};
-use courser_tls::client::Resume;
+use courser_testkit::tls_client::Resume;
 
 use crate::client::{Client, Impostor};
 use crate::host::{Host, now, place, policy};
