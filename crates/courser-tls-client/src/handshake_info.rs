@@ -1,7 +1,5 @@
 //! Result of a client's handshake.
 
-use courser_tls::names;
-
 /// How a session was offered for resumption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResumptionMethod {
@@ -34,16 +32,4 @@ pub struct ClientHandshakeInfo {
     pub retried: bool,
     /// Whether the server accepted the early data; none when it was not offered.
     pub early_data: Option<bool>,
-}
-
-impl ClientHandshakeInfo {
-    /// Name of the version.
-    pub fn version_name(&self) -> &'static str {
-        names::version(self.version).unwrap_or("unknown")
-    }
-
-    /// Name of the suite.
-    pub fn suite_name(&self) -> &'static str {
-        names::suite(self.suite).unwrap_or("unknown")
-    }
 }

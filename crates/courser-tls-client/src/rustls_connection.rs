@@ -266,10 +266,14 @@ fn is_tls(received: &[u8]) -> Result<bool, Failure> {
     if is_record {
         return Ok(received.len() >= HEADER);
     }
+    Err(not_tls(received))
+}
+
+/// The server's first bytes are no record.
+pub(crate) fn not_tls(received: &[u8]) -> Failure {
     let beginning = String::from_utf8_lossy(&received[..received.len().min(40)]);
     let line = beginning.lines().next().unwrap_or_default();
-    let detail = format!("the answer is not TLS, it begins with {line:?}");
-    Err(Failure { kind: FailureKind::NotTls, detail })
+    Failure { kind: FailureKind::NotTls, detail: format!("the answer is not TLS, it begins with {line:?}") }
 }
 
 /// Whether the server sent its certificate, or requested the client's, where Finished was due.

@@ -11,6 +11,7 @@ use super::memory::Memory;
 use super::{failure, scheme, sessions};
 use crate::flight::FlightReader;
 use crate::handshake_info::{ClientHandshakeInfo, ResumptionMethod};
+use crate::rustls_connection::not_tls;
 use crate::server_name::ServerName;
 use crate::sessions::ClientSessions;
 use crate::spec::Resume;
@@ -64,7 +65,7 @@ impl Connection {
         self.check_not_failed()?;
         self.flight.read(received);
         if self.flight.flight().not_tls {
-            return Err(self.fail(failure::not_tls(received)));
+            return Err(self.fail(not_tls(received)));
         }
         self.stream.get_mut().receive(received);
         let was_open = self.info.is_some();

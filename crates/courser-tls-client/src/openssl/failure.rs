@@ -24,13 +24,6 @@ pub(crate) fn of(error: &Error, promised: bool) -> Failure {
     Failure { kind, detail: error.to_string() }
 }
 
-/// The server's first bytes are no record.
-pub(crate) fn not_tls(received: &[u8]) -> Failure {
-    let beginning = String::from_utf8_lossy(&received[..received.len().min(40)]);
-    let line = beginning.lines().next().unwrap_or_default();
-    Failure { kind: FailureKind::NotTls, detail: format!("the answer is not TLS, it begins with {line:?}") }
-}
-
 /// A fault on this side of the connection.
 pub(crate) fn internal(error: &ErrorStack) -> Failure {
     Failure::internal(&error.to_string())
