@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use courser_tls::client::ClientConnection;
+use courser_tls_client::ClientConnection;
 
 use crate::channel::Channel;
 use crate::connection::{Attempt, HandshakeTimes};

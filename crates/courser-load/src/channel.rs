@@ -7,7 +7,7 @@ use std::task::{Context, Waker};
 
 use courser_net::{Stream, Then};
 use courser_tls::State;
-use courser_tls::client::{ClientConnection, ClientSessions};
+use courser_tls_client::{ClientConnection, ClientSessions};
 
 use crate::failure::{Failed, Step};
 

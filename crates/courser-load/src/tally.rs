@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use courser_stats::{Counts, Histogram};
-use courser_tls::client::ClientHandshakeInfo;
 use courser_tls::names;
+use courser_tls_client::ClientHandshakeInfo;
 
 use crate::failure::{Class, Failed};
 use crate::offered::Session;

@@ -4,10 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fmt, fs};
 
-use courser_tls::client::{
-    ClientIdentity, ClientTlsConfig, ClientTlsSpec, Engine, Resume, ServerName, Trust,
-};
 use courser_tls::names as tls_names;
+use courser_tls_client::{ClientIdentity, ClientTlsConfig, ClientTlsSpec, Engine, Resume, ServerName, Trust};
 
 use crate::names::Names;
 use crate::offered::Check;

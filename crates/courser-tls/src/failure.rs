@@ -40,7 +40,8 @@ impl Failure {
         (self.kind == FailureKind::AlertReceived).then_some(&self.detail)
     }
 
-    pub(crate) fn internal(detail: &str) -> Self {
+    /// A fault of this side.
+    pub fn internal(detail: &str) -> Self {
         Self { kind: FailureKind::Internal, detail: detail.into() }
     }
 }

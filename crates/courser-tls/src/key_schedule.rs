@@ -84,7 +84,7 @@ impl HkdfExpander for Expander {
 }
 
 /// The suite with this key schedule if it is one of TLS 1.3 with SHA-256; others are returned as they are.
-pub(crate) fn with_prepared_hkdf(suite: SupportedCipherSuite) -> SupportedCipherSuite {
+pub fn with_prepared_hkdf(suite: SupportedCipherSuite) -> SupportedCipherSuite {
     static OURS: OnceLock<[Tls13CipherSuite; 2]> = OnceLock::new();
     let ours = OURS.get_or_init(|| {
         [TLS13_AES_128_GCM_SHA256, TLS13_CHACHA20_POLY1305_SHA256].map(|suite| {

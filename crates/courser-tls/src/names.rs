@@ -30,8 +30,7 @@ pub fn scheme(code: u16) -> Option<&'static str> {
 }
 
 /// Name of a signature scheme in OpenSSL's lists, where it has one of its own: `ECDSA+SHA256`.
-#[cfg(feature = "openssl")]
-pub(crate) fn openssl_scheme(code: u16) -> Option<&'static str> {
+pub fn openssl_scheme(code: u16) -> Option<&'static str> {
     SCHEMES.iter().find(|row| row.0 == code).and_then(|row| row.2.first().copied())
 }
 

@@ -6,7 +6,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use crate::identity::IdentityError;
 
 /// The certificates in `text`, leaf first.
-pub(crate) fn chain(text: &[u8]) -> Result<Vec<CertificateDer<'static>>, IdentityError> {
+pub fn chain(text: &[u8]) -> Result<Vec<CertificateDer<'static>>, IdentityError> {
     not_empty(text)?;
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
     match chain {
@@ -17,7 +17,7 @@ pub(crate) fn chain(text: &[u8]) -> Result<Vec<CertificateDer<'static>>, Identit
 }
 
 /// The private key in `text`, in PKCS#8, PKCS#1 or SEC1.
-pub(crate) fn key(text: &[u8]) -> Result<PrivateKeyDer<'static>, IdentityError> {
+pub fn key(text: &[u8]) -> Result<PrivateKeyDer<'static>, IdentityError> {
     not_empty(text)?;
     if is_encrypted(text) {
         return Err(IdentityError::EncryptedKey);

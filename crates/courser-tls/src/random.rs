@@ -29,7 +29,7 @@ thread_local! {
 
 /// The system's generator with a buffer for a step.
 #[derive(Debug)]
-pub(crate) struct BufferedRandom;
+pub struct BufferedRandom;
 
 impl SecureRandom for BufferedRandom {
     fn fill(&self, out: &mut [u8]) -> Result<(), GetRandomFailed> {

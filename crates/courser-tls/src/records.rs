@@ -40,7 +40,7 @@ pub enum State {
 }
 
 /// The library's client and server connections, which share their states but no trait.
-pub(crate) trait RustlsConnection {
+pub trait RustlsConnection {
     /// The library's data for this end alone.
     type Data;
 
@@ -77,7 +77,7 @@ impl RustlsConnection for UnbufferedClientConnection {
 
 /// Processes the records in `incoming` as far as they are complete. Plaintext is appended to `plaintext`, records to
 /// send to `outgoing`, which ends with an alert on failure.
-pub(crate) fn process<E: RustlsConnection>(
+pub fn process<E: RustlsConnection>(
     tls: &mut E,
     incoming: &mut [u8],
     plaintext: &mut Vec<u8>,
@@ -124,7 +124,7 @@ pub(crate) fn process<E: RustlsConnection>(
 
 /// Encrypts `plaintext` into records at the end of `outgoing`. `received` is what [`process`] has left: the library
 /// holds positions in it.
-pub(crate) fn send<E: RustlsConnection>(
+pub fn send<E: RustlsConnection>(
     tls: &mut E,
     plaintext: &[u8],
     received: &mut [u8],
@@ -136,7 +136,7 @@ pub(crate) fn send<E: RustlsConnection>(
 }
 
 /// Appends close_notify to `outgoing`; more than once does nothing. `received` as for [`send`].
-pub(crate) fn send_close_notify<E: RustlsConnection>(
+pub fn send_close_notify<E: RustlsConnection>(
     tls: &mut E,
     received: &mut [u8],
     outgoing: &mut Vec<u8>,
@@ -177,7 +177,7 @@ fn write<E: RustlsConnection>(
 }
 
 /// Most bytes that the records of `plaintext` take.
-pub(crate) fn max_records_len(plaintext: &[u8]) -> usize {
+pub fn max_records_len(plaintext: &[u8]) -> usize {
     plaintext.len() + plaintext.len().div_ceil(MAX_PLAINTEXT) * RECORD_OVERHEAD
 }
 
@@ -203,7 +203,7 @@ pub(crate) fn append_alert(outgoing: &mut Vec<u8>, description: u8) {
 }
 
 /// Appends records that are ready to `outgoing`.
-pub(crate) fn encode<D>(data: &mut EncodeTlsData<'_, D>, outgoing: &mut Vec<u8>) {
+pub fn encode<D>(data: &mut EncodeTlsData<'_, D>, outgoing: &mut Vec<u8>) {
     let needed = match data.encode(&mut []) {
         Err(EncodeError::InsufficientSize(size)) => size.required_size,
         Ok(_) | Err(EncodeError::AlreadyEncoded) => return,
@@ -214,7 +214,7 @@ pub(crate) fn encode<D>(data: &mut EncodeTlsData<'_, D>, outgoing: &mut Vec<u8>)
 
 /// Lets `write` fill up to `room` bytes at the end of `outgoing`.
 #[inline]
-pub(crate) fn append<E>(
+pub fn append<E>(
     outgoing: &mut Vec<u8>,
     room: usize,
     write: impl FnOnce(&mut [u8]) -> Result<usize, E>,

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use courser_tls::State;
-use courser_tls::client::{ClientConnection, ClientHandshakeInfo, ClientSessions, ClientTlsConfig};
+use courser_tls_client::{ClientConnection, ClientHandshakeInfo, ClientSessions, ClientTlsConfig};
 
 use super::prober::Prober;
 

@@ -1,8 +1,8 @@
 //! Versions, suites and groups: each list by elimination. All is offered, what the server takes is left out the next
 //! time, until it takes nothing.
 
-use courser_tls::flight::ServerFlight;
 use courser_tls::names;
+use courser_tls_client::flight::ServerFlight;
 
 use super::prober::{Answer, InspectError, Prober};
 use super::question::{Question, SHARES};

@@ -5,8 +5,8 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-use courser_tls::client::ServerName;
-use courser_tls::flight::{FlightReader, ServerFlight};
+use courser_tls_client::ServerName;
+use courser_tls_client::flight::{FlightReader, ServerFlight};
 
 use super::question::Question;
 use super::{InspectedEndpoint, Options};

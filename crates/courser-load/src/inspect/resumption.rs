@@ -1,6 +1,6 @@
 //! What takes whole handshakes: application protocols, resumption as it really happens, early data.
 
-use courser_tls::client::{ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine, Resume, ResumptionMethod};
+use courser_tls_client::{ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine, Resume, ResumptionMethod};
 
 use super::dialogue::{self, Dialogue};
 use super::negotiation::Negotiated;

@@ -1,7 +1,7 @@
 //! An inspection as lines of a table: what, and how it is.
 
-use courser_tls::client::ResumptionMethod;
 use courser_tls::names;
+use courser_tls_client::ResumptionMethod;
 
 use super::{ClientKind, EarlyData, Inspection, Negotiated, Order, Resumption, Retry, Served};
 

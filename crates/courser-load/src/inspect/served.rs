@@ -1,8 +1,8 @@
 //! Which certificate a client gets that can use one kind of key only.
 
-use courser_tls::certificate::CertificateInfo;
-use courser_tls::client::{ClientSessions, ClientTlsSpec};
 use courser_tls::names;
+use courser_tls_client::certificate::CertificateInfo;
+use courser_tls_client::{ClientSessions, ClientTlsSpec};
 
 use super::dialogue;
 use super::negotiation::Negotiated;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use courser_tls::Failure;
-use courser_tls::client::{ClientConnection, ClientSessions};
+use courser_tls_client::{ClientConnection, ClientSessions};
 
 use super::Trouble;
 use super::server::Server;

@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use courser_session::{EpochLength, FleetKeys, PolicyHash, Ticketer, UnixSeconds};
-use courser_tls::client::{
-    ClientConnection, ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine, Resume, ServerName, Trust,
-};
-#[cfg(feature = "openssl")]
-use courser_tls::client::{OpensslKey, OpensslServer, OpensslServerConfig};
 use courser_tls::{
     Failure, HandshakePlan, Identity, ServerConnection, ServerTlsConfig, ServerTlsSpec, SessionOffer,
     Sessions, SuiteOrder, TlsConfigError, Version,
 };
+use courser_tls_client::{
+    ClientConnection, ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine, Resume, ServerName, Trust,
+};
+#[cfg(feature = "openssl")]
+use courser_tls_client::{OpensslKey, OpensslServer, OpensslServerConfig};
 
 use super::batch::{Batch, Spent};
 use super::server::Server;

@@ -3,10 +3,10 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 
-use courser_tls::State;
-use courser_tls::client::{
+use courser_testkit::tls_client::{
     ClientConnection, ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine, Resume, ServerName,
 };
+use courser_tls::State;
 
 use crate::PATIENCE;
 

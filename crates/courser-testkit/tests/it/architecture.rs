@@ -40,13 +40,41 @@ fn every_crate_keeps_to_the_allowed_edges() {
 }
 
 #[test]
-fn only_courser_tls_ships_the_tls_library() {
+fn only_two_crates_ship_the_tls_library() {
     let is_tls =
         |name: &str| name.starts_with("rustls") || name.contains("webpki") || name.starts_with("openssl");
     let ships = |edge: &&Edge| edge.shipped && is_tls(&edge.to);
     let ships: BTreeSet<String> = dependencies().iter().filter(ships).map(|edge| edge.from.clone()).collect();
-    // The test support is shipped by nobody, as the edges say.
-    assert_eq!(ships, BTreeSet::from(["courser-testkit".to_owned(), "courser-tls".to_owned()]));
+    // The test support is part of no program, as the edges say.
+    let expected = ["courser-testkit", "courser-tls", "courser-tls-client"];
+    assert_eq!(ships, expected.map(str::to_owned).into());
+}
+
+#[test]
+fn the_terminator_reaches_no_part_of_the_instrument() {
+    let edges: Vec<_> = dependencies().into_iter().filter(|edge| edge.shipped).collect();
+    let mut reached = BTreeSet::from(["courser"]);
+    while let Some(edge) =
+        edges.iter().find(|edge| reached.contains(&*edge.from) && !reached.contains(&*edge.to))
+    {
+        reached.insert(&edge.to);
+    }
+    assert!(reached.contains("courser-tls"), "the edges are followed: {reached:?}");
+    for part in ["courser-tls-client", "courser-load", "courser-record", "courser-bench", "openssl"] {
+        assert!(!reached.contains(part), "courser reaches {part}");
+    }
+}
+
+#[test]
+fn only_courser_tls_client_uses_the_internals_of_courser_tls() {
+    let files = sources(&root().join("crates")).into_iter().chain(sources(&root().join("fuzz/fuzz_targets")));
+    let users = files_that_say(&files.collect::<Vec<_>>(), &["internals"]);
+    let mut crates = BTreeSet::new();
+    for (path, _) in users {
+        let path = path.strip_prefix(root()).unwrap().to_owned();
+        crates.insert(path.components().nth(1).unwrap().as_os_str().to_string_lossy().into_owned());
+    }
+    assert_eq!(crates, ["courser-tls", "courser-tls-client"].map(str::to_owned).into());
 }
 
 #[test]
@@ -57,7 +85,7 @@ fn only_courser_net_contains_unsafe_but_for_one_call() {
         .map(|(path, _)| path)
         .partition(|path| path.starts_with(root().join("crates/courser-net/src")));
     // rust-openssl has no safe way to offer a session.
-    assert_eq!(others, [root().join("crates/courser-tls/src/client/openssl/sessions.rs")]);
+    assert_eq!(others, [root().join("crates/courser-tls-client/src/openssl/sessions.rs")]);
     assert!(!net.is_empty(), "nothing was found even where it is known to be");
 }
 
