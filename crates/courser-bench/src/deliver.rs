@@ -38,7 +38,7 @@ pub(crate) fn deliver(record: &Record, output: &OutputArgs) -> Result<Ended, Fai
     Ok(match (&record.cut, record.is_valid()) {
         (Some(_), _) => Ended::Cut,
         (None, true) => Ended::Well,
-        (None, false) => Ended::Withheld,
+        (None, false) => Ended::Inconclusive,
     })
 }
 

@@ -18,6 +18,7 @@
 //! No clock and no socket: the time of a record comes from the caller. Files are touched by [`Record::read`] and
 //! [`Record::write`] only.
 
+mod aliases;
 pub mod encode;
 pub mod experiment;
 pub mod lab;

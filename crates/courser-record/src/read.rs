@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
+use crate::aliases;
 use crate::lab::{LAB_FORMAT, LAB_VERSION, Lab};
 use crate::record::{FORMAT, Record, VERSION};
 
@@ -78,10 +79,15 @@ fn parse<T: DeserializeOwned>(text: &[u8], format: &'static Format) -> Result<T,
             other.map_or(Problem::Foreign(format), |found| Problem::OtherKind { found, wanted: format })
         );
     }
-    if head.version != format.version {
-        return Err(Problem::Version { found: head.version, format });
+    match head.version {
+        version if version == format.version => serde_json::from_slice(text),
+        1 => serde_json::from_slice(text).and_then(|mut document| {
+            aliases::rename(&mut document, format.name, format.version);
+            serde_json::from_value(document)
+        }),
+        found => return Err(Problem::Version { found, format }),
     }
-    serde_json::from_slice(text).map_err(|error| Problem::of(&error))
+    .map_err(|error| Problem::of(&error))
 }
 
 /// What every version has.
@@ -139,10 +145,8 @@ pub enum Problem {
     },
     /// It says it is a record of this version, and is not.
     Malformed {
-        /// Line.
-        line: usize,
-        /// Column.
-        column: usize,
+        /// Line and column, from 1; `None` in a record of an earlier version, whose names were changed before.
+        place: Option<(usize, usize)>,
         /// What is wrong there.
         reason: String,
     },
@@ -153,7 +157,9 @@ impl Problem {
         let (line, column) = (error.line(), error.column());
         match error.classify() {
             Category::Eof => Self::Truncated { line, column },
-            Category::Data => Self::Malformed { line, column, reason: reason(error) },
+            Category::Data => {
+                Self::Malformed { place: (line > 0).then_some((line, column)), reason: reason(error) }
+            }
             Category::Syntax | Category::Io => Self::NotJson { line, column, reason: reason(error) },
         }
     }
@@ -199,10 +205,11 @@ impl fmt::Display for Problem {
                  it, or a newer one",
                 format.version
             ),
-            Self::Malformed { line, column, reason } => write!(
-                f,
-                "not a record of its version at line {line}, column {column}: {reason}; was it edited by hand?"
-            ),
+            Self::Malformed { place, reason } => {
+                let place =
+                    place.map_or(String::new(), |(line, column)| format!(" at line {line}, column {column}"));
+                write!(f, "not a record of its version{place}: {reason}; was it edited by hand?")
+            }
         }
     }
 }
@@ -238,9 +245,9 @@ mod tests {
 
     #[test]
     fn a_newer_version_is_told_before_its_fields_are_missed() {
-        let newer = told(r#"{"format": "courser-record", "version": 2, "something": "else"}"#);
+        let newer = told(r#"{"format": "courser-record", "version": 3, "something": "else"}"#);
         assert!(
-            newer.starts_with("a record of version 2, and this program reads up to version 1"),
+            newer.starts_with("a record of version 3, and this program reads up to version 2"),
             "{newer}"
         );
     }
@@ -255,10 +262,16 @@ mod tests {
 
     #[test]
     fn a_field_that_is_missing_is_named() {
-        let told = told("{\"format\": \"courser-record\", \"version\": 1}");
+        let told = told("{\"format\": \"courser-record\", \"version\": 2}");
         assert!(
             told.starts_with("not a record of its version at line 1, column 42: missing field `tool`"),
             "{told}"
         );
+    }
+
+    #[test]
+    fn a_field_that_a_record_of_version_1_lacks_is_named() {
+        let error = told("{\"format\": \"courser-record\", \"version\": 1}");
+        assert!(error.starts_with("not a record of its version: missing field `tool`"), "{error}");
     }
 }

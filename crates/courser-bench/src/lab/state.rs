@@ -81,7 +81,7 @@ impl State {
             self.lab.cases.push(Case {
                 id: spec.id.clone(),
                 title: spec.title.clone(),
-                lane: spec.lane,
+                era: spec.era,
                 dimensions: spec.dimensions.clone(),
                 measure: spec.measure,
                 asked,
