@@ -1,12 +1,9 @@
-//! Text to records, and why not.
+//! Text to records and back, and why a text is none.
 
 use std::fmt;
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 
 use crate::aliases;
@@ -14,39 +11,39 @@ use crate::lab::{LAB_FORMAT, LAB_VERSION, Lab};
 use crate::record::{FORMAT, Record, VERSION};
 
 impl Record {
-    /// Reads the file at `path`.
-    ///
-    /// # Errors
-    /// When there is no such file, or nothing in it that this program understands; the error names the file.
-    pub fn read(path: &Path) -> Result<Self, ReadError> {
-        read(path, &RUN)
-    }
-
-    /// Reads the text of a record, of this version or an older one.
+    /// Reads the text of a record, of this version or an earlier one.
     ///
     /// # Errors
     /// When it is none.
     pub fn from_json(text: impl AsRef<[u8]>) -> Result<Self, ReadError> {
-        parse(text.as_ref(), &RUN).map_err(|problem| ReadError { path: None, problem })
+        parse(text.as_ref(), &RUN)
+    }
+
+    /// The text of a record: JSON for people to read as well, with a newline at its end.
+    pub fn to_json(&self) -> String {
+        json(self)
     }
 }
 
 impl Lab {
-    /// Reads the file at `path`.
-    ///
-    /// # Errors
-    /// When there is no such file, or no record of a suite in it; the error names the file.
-    pub fn read(path: &Path) -> Result<Self, ReadError> {
-        read(path, &LAB)
-    }
-
-    /// Reads the text of a suite's record.
+    /// Reads the text of a suite's record, of this version or an earlier one.
     ///
     /// # Errors
     /// When it is none.
     pub fn from_json(text: impl AsRef<[u8]>) -> Result<Self, ReadError> {
-        parse(text.as_ref(), &LAB).map_err(|problem| ReadError { path: None, problem })
+        parse(text.as_ref(), &LAB)
     }
+
+    /// The text of a suite's record.
+    pub fn to_json(&self) -> String {
+        json(self)
+    }
+}
+
+fn json(record: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(record).expect("plain fields are always JSON");
+    text.push('\n');
+    text
 }
 
 /// A format that is read.
@@ -61,22 +58,16 @@ pub struct Format {
 const RUN: Format = Format { name: FORMAT, version: VERSION, verbs: "load, search, ramp, show, merge" };
 const LAB: Format = Format { name: LAB_FORMAT, version: LAB_VERSION, verbs: "run, report, compare" };
 
-fn read<T: DeserializeOwned>(path: &Path, format: &'static Format) -> Result<T, ReadError> {
-    let named = |problem| ReadError { path: Some(path.to_owned()), problem };
-    let text = fs::read(path).map_err(|error| named(Problem::Io(error)))?;
-    parse(&text, format).map_err(named)
-}
-
 /// Format and version come first: a record of a newer version is told as that, not as fields that are missing.
-fn parse<T: DeserializeOwned>(text: &[u8], format: &'static Format) -> Result<T, Problem> {
+fn parse<T: DeserializeOwned>(text: &[u8], format: &'static Format) -> Result<T, ReadError> {
     let head: Head = serde_json::from_slice(text).map_err(|error| match error.classify() {
-        Category::Data => Problem::Foreign(format),
-        _ => Problem::of(&error),
+        Category::Data => ReadError::Foreign(format),
+        _ => ReadError::of(&error),
     })?;
     if head.format != format.name {
         let other = [&RUN, &LAB].into_iter().find(|other| other.name == head.format);
         return Err(
-            other.map_or(Problem::Foreign(format), |found| Problem::OtherKind { found, wanted: format })
+            other.map_or(ReadError::Foreign(format), |found| ReadError::OtherKind { found, wanted: format })
         );
     }
     match head.version {
@@ -85,9 +76,9 @@ fn parse<T: DeserializeOwned>(text: &[u8], format: &'static Format) -> Result<T,
             aliases::rename(&mut document, format.name, format.version);
             serde_json::from_value(document)
         }),
-        found => return Err(Problem::Version { found, format }),
+        found => return Err(ReadError::Version { found, format }),
     }
-    .map_err(|error| Problem::of(&error))
+    .map_err(|error| ReadError::of(&error))
 }
 
 /// What every version has.
@@ -97,20 +88,9 @@ struct Head {
     version: u32,
 }
 
-/// Why there is no record.
+/// Why a text is no record.
 #[derive(Debug)]
-pub struct ReadError {
-    /// The file, where it was one.
-    pub path: Option<PathBuf>,
-    /// What is wrong with it.
-    pub problem: Problem,
-}
-
-/// What is wrong with a text or file that should be a record.
-#[derive(Debug)]
-pub enum Problem {
-    /// The file could not be read.
-    Io(io::Error),
+pub enum ReadError {
     /// It ends too early, after this line and column (from 1).
     Truncated {
         /// Line.
@@ -152,7 +132,7 @@ pub enum Problem {
     },
 }
 
-impl Problem {
+impl ReadError {
     fn of(error: &serde_json::Error) -> Self {
         let (line, column) = (error.line(), error.column());
         match error.classify() {
@@ -173,17 +153,7 @@ fn reason(error: &serde_json::Error) -> String {
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(path) = &self.path {
-            write!(f, "{}: ", path.display())?;
-        }
-        self.problem.fmt(f)
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Io(error) => write!(f, "cannot be read: {error}"),
             Self::Truncated { line, column } => write!(
                 f,
                 "the record ends in the middle, at line {line}, column {column}: copy it again from where it was written"
@@ -214,14 +184,7 @@ impl fmt::Display for Problem {
     }
 }
 
-impl std::error::Error for ReadError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.problem {
-            Problem::Io(error) => Some(error),
-            _ => None,
-        }
-    }
-}
+impl std::error::Error for ReadError {}
 
 #[cfg(test)]
 mod tests {

@@ -142,7 +142,7 @@ fn a_program_against_itself_gets_a_verdict_and_a_record_of_both() {
     ended(&run, 0, &["record: both.json"]);
     let verdicts = ["nothing can be said yet", "no difference seen", "times the time of courser"];
     assert!(verdicts.iter().any(|verdict| run.stdout.contains(verdict)), "{run:?}");
-    let lab = Lab::read(&mini.join("both.json")).unwrap();
+    let lab = Lab::from_json(std::fs::read(mini.join("both.json")).unwrap()).unwrap();
     for target in ["courser", "courser@again"] {
         let cell = lab.cell("tls13-ecdsa", target).unwrap();
         assert!(cell.blocks.len() >= 2, "{target}: a quad has two of each");

@@ -156,7 +156,7 @@ fn any_record_has_a_report() {
 /// The first record of all; the tests of courser-record keep it.
 fn golden() -> Record {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../courser-record/tests/fixtures/record-v1.json");
-    Record::read(&path).unwrap()
+    Record::from_json(fs::read(path).unwrap()).unwrap()
 }
 
 /// As if it had been 2000 sessions a second, and the generator had kept up.
