@@ -27,7 +27,7 @@ Exit codes:
   0  done; where something was measured, the run is valid
   1  the system refused something (a file, a thread, a socket of our own)
   2  the command line is wrong, or names something that cannot be had
-  3  measured, but the verdict is withheld: the generator was the limit, or what was asked for did not happen
+  3  measured, but the verdict is inconclusive: the generator was the limit, or what was asked for did not happen
   4  the target cannot be reached
   5  the target does not speak TLS, or there is nothing in common with it, or its certificate is refused
   6  cut short by Ctrl-C; what there is was printed and kept

@@ -90,9 +90,20 @@ fn only_courser_net_contains_unsafe_but_for_one_call() {
 }
 
 #[test]
-fn wire_session_fleet_and_stats_have_no_clock_no_socket_and_no_runtime() {
-    for name in ["courser-wire", "courser-session", "courser-fleet", "courser-stats"] {
+fn wire_session_fleet_stats_and_record_have_no_clock_no_socket_and_no_runtime() {
+    for name in ["courser-wire", "courser-session", "courser-fleet", "courser-stats", "courser-record"] {
         let found = files_that_say(&sources(&root().join("crates").join(name).join("src")), &WORLD);
+        assert!(found.is_empty(), "{found:#?}");
+    }
+}
+
+/// The test that writes the committed schema is compiled for tests alone.
+#[test]
+fn record_and_report_touch_no_file() {
+    for name in ["courser-record", "courser-report"] {
+        let mut files = sources(&root().join("crates").join(name).join("src"));
+        files.retain(|path| !path.ends_with("courser-record/src/schema.rs"));
+        let found = files_that_say(&files, &["fs"]);
         assert!(found.is_empty(), "{found:#?}");
     }
 }

@@ -1,49 +1,38 @@
-//! Records to files, whole or not at all.
+//! Records and reports on disk: read, and written whole or not at all.
 
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use courser_record::{Lab, ReadError, Record};
 
-use crate::lab::Lab;
-use crate::record::Record;
+use crate::exit::Failure;
 
-impl Record {
-    /// The text of a record: JSON for people to read as well, with a newline at its end.
-    pub fn to_json(&self) -> String {
-        json(self)
-    }
-
-    /// Writes the file at `path`; see [`write_text`].
-    ///
-    /// # Errors
-    /// When it cannot be written; the error names the file and what to do.
-    pub fn write(&self, path: &Path) -> Result<(), WriteError> {
-        write_text(path, &self.to_json())
-    }
+/// Reads the record of a run.
+///
+/// # Errors
+/// When there is no such file, or no such record in it; the error names the file.
+pub(crate) fn read_run(path: &Path) -> Result<Record, Failure> {
+    Record::from_json(read(path)?).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
 }
 
-impl Lab {
-    /// The text of a suite's record.
-    pub fn to_json(&self) -> String {
-        json(self)
-    }
-
-    /// Writes the file at `path`; see [`write_text`].
-    ///
-    /// # Errors
-    /// When it cannot be written; the error names the file and what to do.
-    pub fn write(&self, path: &Path) -> Result<(), WriteError> {
-        write_text(path, &self.to_json())
-    }
+/// Reads the record of a suite.
+///
+/// # Errors
+/// As [`read_run`]; for a record of the other kind it names the verb that prints it.
+pub(crate) fn read_lab(path: &Path) -> Result<Lab, Failure> {
+    let shown = path.display();
+    Lab::from_json(read(path)?).map_err(|error| match error {
+        ReadError::OtherKind { .. } => {
+            Failure::usage(format!("{shown}: {error}; `courser-bench show {shown}` prints it"))
+        }
+        _ => Failure::usage(format!("{shown}: {error}")),
+    })
 }
 
-fn json(record: &impl Serialize) -> String {
-    let mut text = serde_json::to_string_pretty(record).expect("plain fields are always JSON");
-    text.push('\n');
-    text
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    fs::read(path).map_err(|error| Failure::usage(format!("{}: cannot be read: {error}", path.display())))
 }
 
 /// Writes a file. Whoever reads meanwhile sees the previous file or this one, and after a failure the previous one is
@@ -52,7 +41,7 @@ fn json(record: &impl Serialize) -> String {
 ///
 /// # Errors
 /// When it cannot be written; the error names the file and what to do.
-pub fn write_text(path: &Path, text: &str) -> Result<(), WriteError> {
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), WriteError> {
     let failed = |error| WriteError { path: path.to_owned(), error };
     // A link keeps pointing where it did.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -71,7 +60,7 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     let beside = beside(path)?;
     let written = fill(&beside, text).and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
-        // It may not even be there; what matters is told already.
+        // It may not exist; the first error is the one to return.
         let _ = fs::remove_file(&beside);
     }
     written?;
@@ -103,11 +92,11 @@ fn folder(path: &Path) -> &Path {
 
 /// Why a file is not on the disk.
 #[derive(Debug)]
-pub struct WriteError {
+pub(crate) struct WriteError {
     /// Where it should be.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     /// What the system says.
-    pub error: io::Error,
+    pub(crate) error: io::Error,
 }
 
 impl fmt::Display for WriteError {
@@ -132,9 +121,9 @@ impl WriteError {
     }
 }
 
-impl std::error::Error for WriteError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.error)
+impl From<WriteError> for Failure {
+    fn from(error: WriteError) -> Self {
+        Self::System(error.to_string())
     }
 }
 
