@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use courser_load::allowed_cpus;
+use courser_machine::allowed_cpus;
 use courser_record::lab::{CellState, WindowResult};
 use courser_record::{Finding, Severity};
 use courser_stats::compare::{Arm, Comparison, Plan, Verdict, order};
@@ -55,7 +55,7 @@ pub(crate) fn compare(args: &CompareArgs, names: [&str; 2]) -> Result<(State, En
         let told = told(&verdict, [&a, &b]);
         // A single verdict is printed in the end.
         if args.times > 1 {
-            tell!("{} of {}: {told}", number + 1, args.times);
+            notice!("{} of {}: {told}", number + 1, args.times);
         }
         different += u32::from(matches!(verdict, Verdict::Different { .. }));
         state.lab.findings.push(Finding::new("comparison", Severity::Note, told, ""));
@@ -65,7 +65,7 @@ pub(crate) fn compare(args: &CompareArgs, names: [&str; 2]) -> Result<(State, En
     }
     if args.times > 1 {
         let told = format!("of {} comparisons, {different} called {a} and {b} different", args.times);
-        tell!("{told}");
+        notice!("{told}");
         state.lab.findings.push(Finding::new("comparisons", Severity::Note, told, ""));
     }
     let failed = both.has_failed(&state);

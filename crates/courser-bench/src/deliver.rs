@@ -34,7 +34,7 @@ pub(crate) fn deliver(record: &Record, output: &OutputArgs) -> Result<Ended, Fai
         print(&text::render(record, style()));
     }
     if let Some(path) = kept? {
-        tell!("record: {}", path.display());
+        notice!("record: {}", path.display());
     }
     Ok(match (&record.cut, record.is_valid()) {
         (Some(_), _) => Ended::Cut,

@@ -62,7 +62,7 @@ impl Failure {
             Self::Unreachable(message) => (4, message),
             Self::NoTls(message) => (5, message),
         };
-        tell!("error: {message}");
+        notice!("error: {message}");
         ExitCode::from(code)
     }
 }

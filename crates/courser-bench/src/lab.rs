@@ -13,7 +13,7 @@ pub(crate) mod scratch;
 pub(crate) mod state;
 mod window;
 
-use courser_load::allowed_cpus;
+use courser_machine::allowed_cpus;
 use courser_record::lab::{Cell, CellState, Figure, Measure};
 
 use crate::cli::RunSuiteArgs;

@@ -42,7 +42,7 @@ fn targets(a: &str, b: &str, args: &CompareArgs) -> Result<Ended, Failure> {
         }
     }
     state.kept()?;
-    tell!("record: {}", state.path().display());
+    notice!("record: {}", state.path().display());
     Ok(ended)
 }
 
@@ -50,21 +50,21 @@ fn targets(a: &str, b: &str, args: &CompareArgs) -> Result<Ended, Failure> {
 fn records(before: &Path, after: &Path, args: &CompareArgs) -> Result<Ended, Failure> {
     let diff = diff::against(&read_lab(before)?, &read_lab(after)?);
     for warning in &diff.warnings {
-        tell!("warning: {warning}");
+        notice!("warning: {warning}");
     }
     deliver::print(&diff::markdown(&diff, [&name(before), &name(after)]));
     let Some(limit) = args.fail_above else { return Ok(Ended::Well) };
     let worse: Vec<_> = diff.lines.iter().filter(|line| line.is_worse_than(limit)).collect();
     let blind = diff.lines.iter().filter(|line| line.is_blind_to(limit)).count();
     if blind > 0 {
-        tell!(
+        notice!(
             "warning: {blind} of {} figures vary too much to show a change of {}: more --rounds in both records",
             diff.lines.len(),
             units::told_percent(limit)
         );
     }
     for line in &worse {
-        tell!("worse: {} of {}: {}", line.case, line.target, line.change());
+        notice!("worse: {} of {}: {}", line.case, line.target, line.change());
     }
     if diff.lines.is_empty() {
         return Err(Failure::usage("the two records have no case and target in common"));

@@ -31,7 +31,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Ended, Failure> {
 fn save(path: Option<&Path>, text: impl FnOnce() -> String) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
     record_file::write(path, &text())?;
-    tell!("{}", path.display());
+    notice!("{}", path.display());
     Ok(())
 }
 

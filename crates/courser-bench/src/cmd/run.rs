@@ -15,8 +15,8 @@ pub(crate) fn run(args: &RunSuiteArgs) -> Result<Ended, Failure> {
     let written = record_file::write(&page, &html::render(labs));
     deliver::print(&if args.json { state.lab.to_json() } else { lab_text::render(labs, deliver::style()) });
     state.kept()?;
-    tell!("record: {}", state.path().display());
+    notice!("record: {}", state.path().display());
     written?;
-    tell!("page: {}", page.display());
+    notice!("page: {}", page.display());
     Ok(ended)
 }

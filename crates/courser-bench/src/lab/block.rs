@@ -160,7 +160,7 @@ fn speed(cpu: Option<usize>) -> Option<f64> {
 
     let cpu = cpu?;
     let once = move || {
-        courser_load::pin(cpu).ok()?;
+        courser_machine::pin(cpu).ok()?;
         let fastest = (0..5).map(|_| {
             let started = Instant::now();
             let mut state = 1_u64;

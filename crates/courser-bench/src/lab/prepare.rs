@@ -5,7 +5,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use courser_load::allowed_cpus;
+use courser_machine::allowed_cpus;
 use courser_record::lab::{CellState, Profile, TargetNotes, Verified};
 use courser_record::{Finding, Severity};
 
@@ -23,8 +23,8 @@ use crate::suite::{Backend, CaseSpec, Requests, Resume, Transport, clients};
 use crate::target::{
     self, Certificate, Definition, Fleet, KeyKind, NotStarted, Preset, Running, Sent, TargetSpec, Tls,
 };
-use crate::url::Url;
 use crate::verify::verify;
+use courser_load::url::Url;
 
 /// Sessions that a cache holds, where it is on.
 const SESSION_CACHE: u32 = 20_000;
@@ -80,7 +80,7 @@ pub(crate) struct PreparedTarget {
     pub(crate) cores: CoreMap,
     pub(crate) reached: Option<f64>,
     running: Option<Running>,
-    relays: Vec<Running>,
+    delays: Vec<Running>,
 }
 
 impl PreparedTarget {
@@ -91,7 +91,7 @@ impl PreparedTarget {
 
     /// Why it has ended; none while it runs.
     pub(crate) fn ended(&mut self) -> Option<String> {
-        self.running.iter_mut().chain(&mut self.relays).find_map(Running::ended)
+        self.running.iter_mut().chain(&mut self.delays).find_map(Running::ended)
     }
 }
 
@@ -299,7 +299,7 @@ impl<'a> Bench<'a> {
             cores: map.clone(),
             reached: None,
             running: None,
-            relays: Vec::new(),
+            delays: Vec::new(),
         }
     }
 
@@ -331,9 +331,9 @@ impl<'a> Bench<'a> {
         let cell = state.cell(&spec.id, &target.name);
         (cell.command, cell.files) = (running.command.clone(), running.files.clone());
         let mut addresses = [&[running.address], running.others.as_slice()].concat();
-        let relays = self.relays(&addresses, map).map_err(NotStarted::Failed)?;
-        if !relays.is_empty() {
-            addresses = relays.iter().map(|relay| relay.address).collect();
+        let delays = self.delays(&addresses, map).map_err(NotStarted::Failed)?;
+        if !delays.is_empty() {
+            addresses = delays.iter().map(|delay| delay.address).collect();
         }
         let whom = TargetAddress {
             address: addresses.first().copied(),
@@ -350,14 +350,14 @@ impl<'a> Bench<'a> {
             cores: map.clone(),
             reached: None,
             running: Some(running),
-            relays,
+            delays,
         })
     }
 
-    /// Relays that put a round trip between generator and target, one to each address; none where none was asked for.
-    fn relays(&mut self, to: &[SocketAddr], map: &CoreMap) -> Result<Vec<Running>, String> {
+    /// Proxies that add a round-trip time between generator and target, one to each address; none without --rtt.
+    fn delays(&mut self, to: &[SocketAddr], map: &CoreMap) -> Result<Vec<Running>, String> {
         let Some(rtt) = self.args.rtt else { return Ok(Vec::new()) };
-        to.iter().map(|to| target::relay(*to, rtt, &map.origin, &self.folder("relay"))).collect()
+        to.iter().map(|to| target::delay(*to, rtt, &map.origin, &self.folder("delay"))).collect()
     }
 
     /// What a case asks of every target.
@@ -589,7 +589,7 @@ fn note(state: &mut State, notes: TargetNotes) {
 
 /// Why a case has more connections than this process may have open.
 fn descriptors(spec: &CaseSpec) -> Option<String> {
-    let limit = courser_load::machine::Machine::read().open_files;
+    let limit = courser_machine::machine::Machine::read().open_files;
     let needed = spec.clients * DESCRIPTORS + 200;
     (needed > limit).then(|| {
         format!(

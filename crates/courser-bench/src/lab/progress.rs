@@ -31,7 +31,7 @@ impl Telling {
         let style = ProgressStyle::with_template("{bar:30} {elapsed} of about {len} s, {eta} left  {msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         if !quiet {
-            tell!("{} cases, about {} in all", cases.len(), told(whole));
+            notice!("{} cases, about {} in all", cases.len(), told(whole));
         }
         Self { quiet, bar, cases: cases.len(), number: 0 }
     }
@@ -66,7 +66,7 @@ impl Telling {
 
     fn line(&self, line: &str) {
         if !self.quiet {
-            if self.bar.is_hidden() { tell!("{line}") } else { self.bar.println(line) }
+            if self.bar.is_hidden() { notice!("{line}") } else { self.bar.println(line) }
         }
     }
 }

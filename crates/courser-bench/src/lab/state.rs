@@ -111,7 +111,7 @@ impl State {
         self.lab.elapsed_us = to_record::micros(self.before + self.began.elapsed());
         let trouble = record_file::write(&self.path, &self.lab.to_json()).err().map(|why| why.to_string());
         if let Some(why) = trouble.as_ref().filter(|why| self.trouble.as_ref() != Some(*why)) {
-            tell!("warning: {why}; measuring goes on, and it is tried again after the next block");
+            notice!("warning: {why}; measuring goes on, and it is tried again after the next block");
         }
         self.trouble = trouble;
     }

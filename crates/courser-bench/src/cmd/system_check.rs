@@ -1,17 +1,17 @@
-//! `tune --show`: how the machine is tuned, beside what published experiments set. It changes nothing.
+//! `system-check`: system settings of this machine beside those of published experiments.
 
 use courser_record::lab::Tuning;
 use courser_report::figure::UNKNOWN;
 use courser_report::layout::{Page, Style, Tone};
 use serde_json::json;
 
-use crate::cli::TuneArgs;
+use crate::cli::SystemCheckArgs;
 use crate::deliver::{print, style};
 use crate::exit::{Ended, Failure};
 use crate::{to_record, tuning};
 
 /// Prints a table or JSON.
-pub(crate) fn tune(args: &TuneArgs) -> Result<Ended, Failure> {
+pub(crate) fn system_check(args: &SystemCheckArgs) -> Result<Ended, Failure> {
     let rows = tuning::tuning();
     if args.json {
         let document = json!({

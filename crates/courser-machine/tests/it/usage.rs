@@ -11,13 +11,13 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-use courser_load::usage::{Cores, Held, OwnThread, Server, ThreadUsage, Usage, UsageError};
+use courser_machine::usage::{Cores, Held, OwnThread, Server, ThreadUsage, Usage, UsageError};
 use courser_net::cpu;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use nix::time::ClockId;
 
-const ROLE: &str = "COURSER_LOAD_TEST_ROLE";
+const ROLE: &str = "COURSER_MACHINE_TEST_ROLE";
 
 /// How much processor time a role burns: many steps of the coarsest clock.
 const WORK: Duration = Duration::from_millis(300);

@@ -1,50 +1,56 @@
-//! Whom to load, as it is written: `https://host:port/path`, `host:port`.
+//! The URL of a target: `https://host:port/path`, or an endpoint, `host:port`.
 
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
-use http::Uri;
+use ::http::Uri;
 
-/// What is spoken on the connection.
+/// The protocol above TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scheme {
+pub enum Scheme {
     /// HTTP over TLS.
     Https,
-    /// HTTP in clear.
+    /// HTTP over TCP.
     Http,
     /// Bytes over TLS.
     Tls,
-    /// Bytes in clear.
+    /// Bytes over TCP.
     Tcp,
 }
 
-/// A target.
+/// Scheme, address and path of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Url {
-    pub(crate) scheme: Scheme,
-    /// Without brackets.
-    pub(crate) host: String,
-    pub(crate) port: u16,
+pub struct Url {
+    /// Of a bare `host:port`: [`Scheme::Tls`].
+    pub scheme: Scheme,
+    /// Name or address; an IPv6 address without brackets.
+    pub host: String,
+    /// 80 or 443 where none is written.
+    pub port: u16,
     /// Path and query; `/` when there is none.
-    pub(crate) path: String,
+    pub path: String,
     text: String,
 }
 
 impl Url {
-    pub(crate) fn is_secure(&self) -> bool {
+    /// Whether TLS is spoken.
+    pub fn is_secure(&self) -> bool {
         matches!(self.scheme, Scheme::Https | Scheme::Tls)
     }
 
     /// Host and port as the `Host` field of a request has them (RFC 9110, section 7.2).
-    pub(crate) fn host_field(&self) -> String {
+    pub fn host_field(&self) -> String {
         let usual = if self.scheme == Scheme::Http { 80 } else { 443 };
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         if self.port == usual { host } else { format!("{host}:{}", self.port) }
     }
 
-    /// Looks the host up, once, before the run.
-    pub(crate) fn addresses(&self) -> Result<Vec<SocketAddr>, String> {
+    /// Looks the host up: all addresses of the family of the first one.
+    ///
+    /// # Errors
+    /// When it has none.
+    pub fn addresses(&self) -> Result<Vec<SocketAddr>, String> {
         let found = (self.host.as_str(), self.port).to_socket_addrs();
         let found: Vec<_> = found.map_err(|why| format!("{}: {why}", self.host))?.collect();
         // One address family: the others lead to the same machine, with other costs.

@@ -10,7 +10,7 @@ use super::cgroup::Cgroup;
 use super::process::{self, Memory, Stat};
 use super::thread::{self, Switches, ThreadSample, ThreadUsage};
 use super::{Times, UsageError};
-use crate::clock;
+use courser_net::timer;
 
 /// How often reading is begun anew because a process ended meanwhile.
 const ATTEMPTS: usize = 8;
@@ -85,7 +85,7 @@ impl Server {
 /// When something was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
-    /// By the engine's clock (CLOCK_MONOTONIC).
+    /// By CLOCK_MONOTONIC.
     pub monotonic: Duration,
     /// By the wall clock, since 1970.
     pub unix: Duration,
@@ -96,10 +96,10 @@ pub struct Moment {
 impl Moment {
     /// Does `read`, and says when: in the middle of it.
     fn of<T>(read: impl FnOnce() -> T) -> (Self, T) {
-        let begin = clock::now();
+        let begin = timer::now();
         let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let value = read();
-        let error = clock::now().saturating_sub(begin) / 2;
+        let error = timer::now().saturating_sub(begin) / 2;
         (Self { monotonic: begin + error, unix: unix + error, error }, value)
     }
 }
