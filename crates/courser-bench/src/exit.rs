@@ -11,8 +11,8 @@ use courser_load::spec::SpecError;
 pub(crate) enum Ended {
     /// All is well.
     Well = 0,
-    /// The verdict is withheld.
-    Withheld = 3,
+    /// The verdict is inconclusive.
+    Inconclusive = 3,
     /// Ctrl-C.
     Cut = 6,
     /// No rate satisfies a rule.

@@ -30,6 +30,7 @@ mod measure;
 mod planner;
 mod profile;
 mod reading;
+mod record_file;
 mod session;
 mod suite;
 mod target;

@@ -47,7 +47,7 @@ pub(crate) struct TargetSpec {
     /// TLS towards clients; none for clear text.
     pub(crate) tls: Option<Tls>,
     /// What holds where nothing is asked.
-    pub(crate) lane: Preset,
+    pub(crate) preset: Preset,
     /// Workers: threads or processes, as the target has them.
     pub(crate) workers: usize,
     /// The processors that it may use; empty for all.

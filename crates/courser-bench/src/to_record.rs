@@ -93,7 +93,7 @@ pub(crate) fn runs(label: &str, plan: &Plan, outcome: &Outcome<Reading>, watched
             let at = Duration::from_secs(*second as u64);
             from <= at && at < to
         });
-        run.intervals =
+        run.seconds =
             ours.map(|(second, counted)| interval(second, counted, plan, outcome.started)).collect();
         runs.push(run);
     }
@@ -121,7 +121,7 @@ fn run(
             end_unix_us: at(end),
         },
         totals: totals(plan, counted, at(window.from)),
-        intervals: Vec::new(),
+        seconds: Vec::new(),
         server: server(counted, watched, connections, [at(window.from), at(window.to)]),
         generators: vec![generator(plan, outcome, counted)],
         wire: wire(&counted.tally),

@@ -2,8 +2,7 @@
 //!
 //! [`connection`] is the spine: one call per step, each step in the file that bears its name. A connection lives on one
 //! [`worker`] thread and takes no process-wide lock. Settings arrive as plain structs in [`settings`]; this crate
-//! reads no configuration and no file. What goes on between hosts is in [`fleet`], on a thread of its own; what a
-//! connection has to do with it is in [`sharing`].
+//! reads no configuration and no file. Sessions of other hosts come through one handle, `RemoteSessions` of courser-sharing.
 
 mod connection;
 
@@ -13,6 +12,7 @@ mod admission;
 mod backend;
 mod certificate;
 mod classify;
+mod client;
 mod close;
 mod handshake;
 mod pipe;
@@ -22,10 +22,7 @@ mod resume;
 
 pub mod settings;
 pub mod worker;
-
-pub mod counters;
-pub mod fleet;
-pub mod sharing;
+mod worker_state;
 
 mod buffers;
 mod deadline;
@@ -35,10 +32,8 @@ mod resolve;
 pub mod supervision;
 
 pub use admission::Admission;
-pub use certificate::Certificates;
-pub use counters::{Counters, Counts};
 pub use pool::Pool;
 pub use resolve::{Backend, Resolver};
-pub use sharing::Sharing;
+pub use settings::Certificates;
 pub use supervision::Threads;
 pub use worker::{Phase, Worker};

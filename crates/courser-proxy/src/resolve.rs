@@ -13,9 +13,9 @@ use std::time::Duration;
 use std::{fmt, io, thread};
 
 use courser_net::{Address, Lookup, look_up};
-use courser_telemetry::event::say;
+use courser_telemetry::event::{Level, log};
 
-use crate::Threads;
+use crate::supervision::Threads;
 
 /// How long an answer holds: the time to live that most services with changing addresses use at least.
 const REFRESH: Duration = Duration::from_secs(10);
@@ -31,7 +31,7 @@ pub struct Backend {
 #[derive(Debug)]
 enum Addresses {
     Fixed([Address; 1]),
-    Looked(Arc<Answer>),
+    Resolved(Arc<ResolvedName>),
 }
 
 impl Backend {
@@ -41,7 +41,7 @@ impl Backend {
     }
 
     pub(crate) fn may_have_several_addresses(&self) -> bool {
-        matches!(self.addresses, Addresses::Looked(_))
+        matches!(self.addresses, Addresses::Resolved(_))
     }
 
     /// The addresses to try. Empty while a name has none.
@@ -51,7 +51,7 @@ impl Backend {
     pub(crate) fn addresses(&self) -> Candidates<'_> {
         match &self.addresses {
             Addresses::Fixed(address) => Candidates::Fixed(address),
-            Addresses::Looked(answer) => Candidates::Looked(Arc::clone(&answer.latest())),
+            Addresses::Resolved(answer) => Candidates::Resolved(Arc::clone(&answer.latest())),
         }
     }
 }
@@ -59,17 +59,17 @@ impl Backend {
 /// Addresses to try.
 pub(crate) enum Candidates<'a> {
     Fixed(&'a [Address; 1]),
-    Looked(Arc<[Address]>),
+    Resolved(Arc<[Address]>),
 }
 
 impl Candidates<'_> {
     /// All of them, for the connection before which there were so many. Those of the resolver's preferred family take
     /// turns at being first; those of the other one are for when these fail, since they are mostly other ways to the
     /// same machines, and often no way at all (RFC 6724 sorts by that).
-    pub(crate) fn in_turn(&self, before: usize) -> impl Iterator<Item = &Address> {
+    pub(crate) fn rotated(&self, before: usize) -> impl Iterator<Item = &Address> {
         let all: &[Address] = match self {
             Self::Fixed(address) => *address,
-            Self::Looked(addresses) => addresses,
+            Self::Resolved(addresses) => addresses,
         };
         let is_v6 = |address: &Address| matches!(address, Address::Ip(SocketAddr::V6(_)));
         let preferred = all.iter().take_while(|address| is_v6(address) == is_v6(&all[0])).count();
@@ -80,7 +80,7 @@ impl Candidates<'_> {
 
 /// Makes backends out of names, and starts looking them up.
 pub struct Resolver {
-    names: HashMap<(String, u16), Arc<Answer>>,
+    names: HashMap<(String, u16), Arc<ResolvedName>>,
     /// Each look-up holds a copy until it has its first answer.
     looking: Sender<()>,
     first_answers: Receiver<()>,
@@ -101,14 +101,14 @@ impl Resolver {
     pub fn backend(&mut self, host: &str, port: u16, threads: &Threads) -> io::Result<Backend> {
         let name = format!("{host}:{port}");
         if let Some(answer) = self.names.get(&(host.to_owned(), port)) {
-            return Ok(Backend { name, addresses: Addresses::Looked(Arc::clone(answer)) });
+            return Ok(Backend { name, addresses: Addresses::Resolved(Arc::clone(answer)) });
         }
         let latest = Mutex::new(Arc::new([]) as Arc<[Address]>);
-        let answer = Arc::new(Answer { host: host.to_owned(), port, latest });
+        let answer = Arc::new(ResolvedName { host: host.to_owned(), port, latest });
         let (looked_up, looking) = (Arc::downgrade(&answer), self.looking.clone());
-        threads.spawn(&thread_name(host), move || keep_up(&looked_up, looking))?;
+        threads.spawn(&thread_name(host), move || keep_fresh(&looked_up, looking))?;
         self.names.insert((host.to_owned(), port), Arc::clone(&answer));
-        Ok(Backend { name, addresses: Addresses::Looked(answer) })
+        Ok(Backend { name, addresses: Addresses::Resolved(answer) })
     }
 
     /// Waits until every name has had its first answer, or `limit` is over, and warns about those without.
@@ -120,7 +120,10 @@ impl Resolver {
             return;
         }
         for answer in names.values().filter(|answer| answer.latest().is_empty()) {
-            say("warning", format_args!("backend {}: no address yet; the resolver is slow", answer.host));
+            log(
+                Level::Warning,
+                format_args!("backend {}: no address yet; the resolver is slow", answer.host),
+            );
         }
     }
 }
@@ -137,7 +140,7 @@ fn thread_name(host: &str) -> String {
 }
 
 /// Looks a name up again and again while somebody uses it.
-fn keep_up(name: &Weak<Answer>, looking: Sender<()>) {
+fn keep_fresh(name: &Weak<ResolvedName>, looking: Sender<()>) {
     let (mut looking, mut last) = (Some(looking), Outcome::Found);
     while let Some(answer) = name.upgrade() {
         last = answer.refresh(last);
@@ -149,7 +152,7 @@ fn keep_up(name: &Weak<Answer>, looking: Sender<()>) {
 
 /// The latest addresses of one name.
 #[derive(Debug)]
-struct Answer {
+struct ResolvedName {
     host: String,
     port: u16,
     latest: Mutex<Arc<[Address]>>,
@@ -163,7 +166,7 @@ enum Outcome {
     Failed,
 }
 
-impl Answer {
+impl ResolvedName {
     fn latest(&self) -> std::sync::MutexGuard<'_, Arc<[Address]>> {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -175,7 +178,7 @@ impl Answer {
             Lookup::Found(found) => {
                 self.replace(found);
                 if last != Outcome::Found {
-                    say("info", format_args!("backend {host}: the name has addresses again"));
+                    log(Level::Info, format_args!("backend {host}: the name has addresses again"));
                 }
                 Outcome::Found
             }
@@ -183,14 +186,17 @@ impl Answer {
             Lookup::NoSuchName => {
                 let lost = self.replace(Vec::new());
                 if lost > 0 || last != Outcome::NoSuchName {
-                    say("warning", format_args!("backend {host}: no such name, or no address{}", gone(lost)));
+                    log(
+                        Level::Warning,
+                        format_args!("backend {host}: no such name, or no address{}", gone(lost)),
+                    );
                 }
                 Outcome::NoSuchName
             }
             // A resolver that is down must not take the service with it: what was known stays.
             Lookup::Failed(why) => {
                 if last != Outcome::Failed {
-                    say("warning", format_args!("backend {host}: cannot look the name up: {why}"));
+                    log(Level::Warning, format_args!("backend {host}: cannot look the name up: {why}"));
                 }
                 Outcome::Failed
             }
@@ -219,8 +225,8 @@ mod tests {
 
     fn order(addresses: &[&str], before: usize) -> Vec<String> {
         let parse = |address: &&str| Address::Ip(address.parse().expect("an address with a port"));
-        let candidates = Candidates::Looked(addresses.iter().map(parse).collect());
-        candidates.in_turn(before).map(ToString::to_string).collect()
+        let candidates = Candidates::Resolved(addresses.iter().map(parse).collect());
+        candidates.rotated(before).map(ToString::to_string).collect()
     }
 
     #[test]
@@ -241,7 +247,7 @@ mod tests {
         assert_eq!(resolver.names.len(), 1);
         resolver.wait_for_first_answers(Duration::from_secs(60));
         for backend in backends {
-            assert!(backend.addresses().in_turn(0).next().is_some());
+            assert!(backend.addresses().rotated(0).next().is_some());
         }
     }
 

@@ -12,27 +12,27 @@ use courser_config::{
     Config, HostConfig, ListenAddress, ListenerConfig, Located, Log, OnTruncation, Problem, TlsVersion,
     UnknownName,
 };
+use courser_fleet::MemberName;
 use courser_net::confinement::Confinement;
 use courser_net::cpu::Cpus;
 use courser_net::{Address, ListenSocket, Liveness, systemd};
 use courser_proxy::settings::{Listener, Names, SendProxy, VirtualHost};
-use courser_proxy::{Admission, Certificates, Counters, Sharing, Threads};
-use courser_session::fleet::MemberName;
+use courser_proxy::{Admission, Certificates, Threads};
 use courser_session::{Cache, DEFAULT_SHARDS, PolicyHash, SecretBytes, Ticketer, Vault};
-use courser_telemetry::event::say;
-use courser_telemetry::{Format, Sink};
-use courser_tls::{ClientAuth, ServerOffer, ServerTlsConfig, Sessions, Version};
+use courser_sharing::Sharing;
+use courser_telemetry::event::{Level, log};
+use courser_telemetry::{Counters, Format, Sink};
+use courser_tls::{ClientAuth, ServerTlsConfig, ServerTlsSpec, Sessions, Version};
 
 use crate::answers::StatusSource;
-use crate::capacity;
 use crate::certificates::Loaded;
 use crate::control::Control;
 use crate::exit::Failure;
 use crate::fleet_keys::PersistentKeys;
-use crate::hardening;
 use crate::pools::Pools;
 use crate::session_file::SessionFile;
 use crate::sharing::{self, Prepared};
+use crate::{capacity, hardening};
 
 /// Everything that `run` needs.
 pub(crate) struct Assembly {
@@ -228,10 +228,10 @@ fn host_of(
     Ok(VirtualHost {
         name: host.name.clone(),
         policy: policy(listener, host, &client_auth),
-        terms: terms(host, config, client_auth, sessions)?,
+        tls: terms(host, config, client_auth, sessions)?,
         certificates: Certificates::new(&certificates.of(host)),
         pool: pools.of(host)?,
-        announce: match host.send_proxy {
+        send_proxy: match host.send_proxy {
             courser_config::SendProxy::Off => SendProxy::Off,
             courser_config::SendProxy::V1 => SendProxy::V1,
             courser_config::SendProxy::V2 => SendProxy::V2,
@@ -252,7 +252,7 @@ fn terms(
     client_auth: ClientAuth,
     sessions: &Sessions,
 ) -> Result<ServerTlsConfig, Failure> {
-    let offer = ServerOffer {
+    let offer = ServerTlsSpec {
         versions: host.versions.iter().map(|version| version_of(*version)).collect(),
         suites: host.suites.iter().map(|suite| suite.code()).collect(),
         groups: host.groups.iter().map(|group| group.code()).collect(),
@@ -341,7 +341,7 @@ fn adopt(
 fn announce(opened: &[ListenSocket], settings: &ListenerConfig, listener: &Listener, workers: usize) {
     let Some(socket) = opened.first() else { return };
     let name = &settings.name;
-    say("info", format_args!("listening on {} (listener {name}, workers: {workers})", socket.address()));
+    log(Level::Info, format_args!("listening on {} (listener {name}, workers: {workers})", socket.address()));
     for host in std::iter::once(&settings.default).chain(&settings.hosts) {
         let backends: Vec<String> = host.backends.iter().map(ToString::to_string).collect();
         let served = if host.name == settings.default.name {
@@ -352,8 +352,8 @@ fn announce(opened: &[ListenSocket], settings: &ListenerConfig, listener: &Liste
                 .and_then(|name| listener.hosts.get(name))
                 .map_or_else(|| "certificates of its own".to_owned(), |host| host.certificates.describe())
         };
-        say(
-            "info",
+        log(
+            Level::Info,
             format_args!("listener {name}, host {}: {served}; backends: {}", host.name, backends.join(", ")),
         );
     }

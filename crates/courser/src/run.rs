@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use courser_proxy::supervision::caught;
+use courser_proxy::supervision::catch_panic;
 use courser_proxy::{Phase, Worker};
 use courser_session::Cache;
 use courser_telemetry::{Sink, event};
@@ -79,7 +79,7 @@ fn start_workers(
         let worker = Worker { index, cpu, sockets, admission, lines, sharing, counters, confinement, phase };
         let events = supervisor.events();
         let work = move || {
-            let ended = caught(|| worker.run()).map_err(|panic| format!("it has panicked: {panic}"));
+            let ended = catch_panic(|| worker.run()).map_err(|panic| format!("it has panicked: {panic}"));
             let result = ended.and_then(|result| result.map_err(|error| error.to_string()));
             // A main thread that is gone needs no word.
             let _ = events.send(Event::WorkerEnded { index, result });

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use courser_session::{Cache, Cursor, Provenance, ResumptionFailure, SecretBytes, Vault};
-use courser_telemetry::event::say;
+use courser_telemetry::event::{Level, log};
 
 use crate::fleet_keys::unix_now;
 use crate::input_file;
@@ -63,8 +63,8 @@ impl SessionFile {
             );
         }
         let counts = saved.counts();
-        say(
-            "info",
+        log(
+            Level::Info,
             format_args!(
                 "sessions from {}: {} taken, {} over or of other keys, {} damaged",
                 self.path.display(),
@@ -90,7 +90,7 @@ impl SessionFile {
             file.flush()
         });
         match saved {
-            Ok(()) => say("info", format_args!("{kept} sessions kept in {}", self.path.display())),
+            Ok(()) => log(Level::Info, format_args!("{kept} sessions kept in {}", self.path.display())),
             Err(refusal) => self.tell("cannot be written: sessions by ID are forgotten", &refusal),
         }
     }
@@ -115,6 +115,6 @@ impl SessionFile {
     }
 
     fn tell(&self, what: &str, why: &dyn fmt::Display) {
-        say("warning", format_args!("the session file {} {what}: {why}", self.path.display()));
+        log(Level::Warning, format_args!("the session file {} {what}: {why}", self.path.display()));
     }
 }

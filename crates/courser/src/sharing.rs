@@ -5,16 +5,15 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use courser_config::{Config, Located, Problem, Problems, SourceSpan};
+use courser_fleet::{AddressRange, Allowed, Incarnation, MemberName, MemberSettings, UnixMillis};
 use courser_net::account::Account;
 use courser_net::datagram::Interface;
 use courser_net::{DatagramSettings, DatagramSocket};
-use courser_proxy::fleet::{Fleet, FleetHandle};
-use courser_proxy::sharing::StoreSettings;
-use courser_proxy::{Sharing, Threads};
-use courser_session::fleet::{AddressRange, Allowed, Incarnation, MemberName, MemberSettings, UnixMillis};
+use courser_proxy::Threads;
 use courser_session::{Cache, SecretBytes, Vault};
+use courser_sharing::{Fleet, FleetHandle, Sharing, StoreSettings};
 use courser_store::{Access, Identity, StoreCounters, StoreEndpoint, StoreUrl};
-use courser_telemetry::event::say;
+use courser_telemetry::event::{Level, log};
 
 use crate::exit::Failure;
 use crate::fleet_keys::PersistentKeys;
@@ -109,7 +108,7 @@ pub(crate) fn share(
     sharing.store = prepared.store.map(|target| StoreSettings {
         target,
         timeout: config.sessions.store_timeout,
-        counters: Arc::new(StoreCounters::new(|line| say("warning", line))),
+        counters: Arc::new(StoreCounters::new(|line| log(Level::Warning, line))),
         vault: Arc::new(Vault::new(Arc::clone(&keys.keys))),
     });
     Ok(sharing)
@@ -143,7 +142,7 @@ fn fleet(
         keys: Arc::clone(&keys.keys),
         cache: Arc::clone(cache),
     };
-    let handle = joining.start(threads).map_err(|error| failed(&error))?;
+    let handle = joining.start(|name, work| threads.spawn(name, work)).map_err(|error| failed(&error))?;
     let to = match address.ip().is_multicast() {
         true => "by multicast".to_owned(),
         false => {
@@ -151,7 +150,7 @@ fn fleet(
             format!("peers: {}", others.count())
         }
     };
-    say("info", format_args!("fleet {}: messages at {address}, {to}", keys.keys.fleet()));
+    log(Level::Info, format_args!("fleet {}: messages at {address}, {to}", keys.keys.fleet()));
     Ok(Some(handle))
 }
 

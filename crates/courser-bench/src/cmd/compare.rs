@@ -8,6 +8,7 @@ use courser_report::diff;
 use crate::cli::CompareArgs;
 use crate::deliver;
 use crate::exit::{Ended, Failure};
+use crate::record_file::read_lab;
 use crate::{comparing, units};
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<Ended, Failure> {
@@ -45,13 +46,9 @@ fn targets(a: &str, b: &str, args: &CompareArgs) -> Result<Ended, Failure> {
     Ok(ended)
 }
 
-fn read(path: &Path) -> Result<Lab, Failure> {
-    Lab::read(path).map_err(Failure::usage)
-}
-
 /// Before and after, as a Markdown table; the exit code says whether anything is worse than allowed.
 fn records(before: &Path, after: &Path, args: &CompareArgs) -> Result<Ended, Failure> {
-    let diff = diff::against(&read(before)?, &read(after)?);
+    let diff = diff::against(&read_lab(before)?, &read_lab(after)?);
     for warning in &diff.warnings {
         notice!("warning: {warning}");
     }
@@ -80,8 +77,8 @@ fn platforms(baseline: &Path, args: &CompareArgs) -> Result<Ended, Failure> {
     if args.what.is_empty() {
         return Err(Failure::usage("--baseline needs records to compare with it"));
     }
-    let first = read(baseline)?;
-    let others = args.what.iter().map(|path| read(Path::new(path))).collect::<Result<Vec<_>, _>>()?;
+    let first = read_lab(baseline)?;
+    let others = args.what.iter().map(|path| read_lab(Path::new(path))).collect::<Result<Vec<_>, _>>()?;
     let names: Vec<String> = args.what.iter().map(|path| name(Path::new(path))).collect();
     let others: Vec<(&str, &Lab)> = names.iter().map(String::as_str).zip(&others).collect();
     deliver::print(&diff::losses((&name(baseline), &first), &others));

@@ -25,7 +25,7 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<Ended, Failure> {
     if let Some(path) = &args.record {
         notice!("model: {}", path.display());
     }
-    Ok(if is_reliable(&checks) { Ended::Well } else { Ended::Withheld })
+    Ok(if is_reliable(&checks) { Ended::Well } else { Ended::Inconclusive })
 }
 
 fn is_reliable(checks: &[Check]) -> bool {

@@ -68,7 +68,7 @@ pub(crate) struct Bench<'a> {
 #[derive(Clone)]
 struct TargetSelector {
     name: String,
-    lane: Preset,
+    preset: Preset,
     /// One that is not ours to start.
     url: Option<String>,
 }
@@ -312,7 +312,7 @@ impl<'a> Bench<'a> {
         let name = definition_of(&target.name);
         let definition = find(name).map_err(NotStarted::Missing)?;
         let tls = wanted.tls.clone().filter(|_| spec.transport != Transport::Clear);
-        let wanted = TargetSpec { tls, lane: target.lane, folder: self.folder(name), ..wanted.clone() };
+        let wanted = TargetSpec { tls, preset: target.preset, folder: self.folder(name), ..wanted.clone() };
         let running = target::start(definition, &wanted)?;
         note(
             state,
@@ -322,7 +322,7 @@ impl<'a> Bench<'a> {
                 program: running.program.display().to_string(),
                 version: running.version.clone(),
                 tls_library: running.library.clone(),
-                lane: if target.lane == Preset::Stock { "stock" } else { "tuned" }.into(),
+                preset: if target.preset == Preset::Stock { "stock" } else { "tuned" }.into(),
                 note: definition.note.clone(),
             },
         );
@@ -378,7 +378,7 @@ impl<'a> Bench<'a> {
         };
         Ok(TargetSpec {
             tls,
-            lane: Preset::Tuned,
+            preset: Preset::Tuned,
             workers: spec.cores,
             cpus: map.target.clone(),
             backends,
@@ -428,7 +428,7 @@ impl<'a> Bench<'a> {
                 tickets: true,
                 session_cache: None,
             }),
-            lane: Preset::Tuned,
+            preset: Preset::Tuned,
             workers: 1,
             cpus: map.origin.clone(),
             backends: origin.iter().copied().take(1).collect(),
@@ -531,22 +531,22 @@ impl TargetSelector {
     fn parse(text: &str) -> Result<Self, Failure> {
         if let Some((name, url)) = text.split_once('=') {
             let _: Url = url.parse().map_err(|why| Failure::usage(format!("{text}: {why}")))?;
-            return Ok(Self { name: name.to_owned(), lane: Preset::Tuned, url: Some(url.to_owned()) });
+            return Ok(Self { name: name.to_owned(), preset: Preset::Tuned, url: Some(url.to_owned()) });
         }
         let words = text.split('@').next().unwrap_or(text);
-        let lane = match words.split_once(':').map_or("tuned", |(_, lane)| lane) {
+        let preset = match words.split_once(':').map_or("tuned", |(_, preset)| preset) {
             "tuned" => Preset::Tuned,
             "stock" => Preset::Stock,
             other => {
-                return Err(Failure::usage(format!("{text}: a lane is `stock` or `tuned`, not {other:?}")));
+                return Err(Failure::usage(format!("{text}: a preset is `stock` or `tuned`, not {other:?}")));
             }
         };
         find(definition_of(text)).map_err(Failure::usage)?;
-        Ok(Self { name: text.to_owned(), lane, url: None })
+        Ok(Self { name: text.to_owned(), preset, url: None })
     }
 }
 
-/// The name of a target's definition, without lane and label.
+/// The name of a target's definition, without preset and label.
 fn definition_of(name: &str) -> &str {
     name.split([':', '@']).next().unwrap_or(name)
 }
@@ -560,7 +560,7 @@ fn as_asked_of(spec: &CaseSpec, target: &TargetSelector) -> CaseSpec {
     CaseSpec { transport, ..spec.clone() }
 }
 
-/// Whether there is such a target and lane.
+/// Whether there is such a target and preset.
 ///
 /// # Errors
 /// What is wrong with the name, and which is the nearest.

@@ -118,7 +118,7 @@ impl Trial<'_> {
                 tickets: true,
                 session_cache: None,
             }),
-            lane: Preset::Tuned,
+            preset: Preset::Tuned,
             workers: 1,
             cpus: cores.target.clone(),
             backends: backends.to_vec(),

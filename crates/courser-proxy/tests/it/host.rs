@@ -1,24 +1,20 @@
 //! A host: a worker with its cache, and its part in a fleet.
 
 use std::net::{SocketAddr, TcpListener, UdpSocket};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use courser_net::{Address, DatagramSettings, DatagramSocket, ListenSocket, Liveness};
-use courser_proxy::fleet::{Fleet, FleetHandle};
+use courser_net::{Address, ListenSocket, Liveness};
 use courser_proxy::settings::{Listener, Names, SendProxy, VirtualHost};
-use courser_proxy::{
-    Admission, Backend, Certificates, Counters, Counts, Phase, Pool, Sharing, Threads, Worker,
-};
-use courser_session::fleet::{Incarnation, MemberName, MemberSettings, UnixMillis};
-use courser_session::{Cache, EpochLength, FleetKey, FleetKeys, PolicyHash, Source, Ticketer, UnixSeconds};
-use courser_telemetry::{Format, Sink};
-use courser_tls::{ClientAuth, Identity, ServerOffer, ServerTlsConfig, Sessions, Version};
+use courser_proxy::{Admission, Backend, Certificates, Phase, Pool, Worker};
+use courser_session::{Cache, ResumptionFailure, Ticketer};
+use courser_sharing::{FleetHandle, Sharing};
+use courser_telemetry::metrics::{Metric, RemoteLookup};
+use courser_telemetry::{Counters, Counts, Format, Resumption, Sink};
+use courser_tls::{ClientAuth, Identity, ServerTlsConfig, ServerTlsSpec, Sessions, Version};
 use tokio::sync::watch;
 
-/// How long sessions live here.
-const LIFETIME: Duration = Duration::from_secs(3600);
+use crate::member::{LIFETIME, keys, member, policy};
 
 pub(crate) struct Host {
     pub(crate) address: SocketAddr,
@@ -80,10 +76,11 @@ impl Host {
     }
 
     /// What was counted, once so many handshakes are: a client may be done before the host has counted it.
-    pub(crate) fn counts(&self, handshakes: u64) -> Counts {
+    pub(crate) fn counts(&self, handshakes: u64) -> HandshakeCounts {
         crate::wait_for("the count of handshakes", || {
             let counts = self.counters.read();
-            (counts.handshakes() >= handshakes).then_some(counts)
+            let counted: u64 = counts.of(Metric::Handshakes).iter().sum();
+            (counted >= handshakes).then(|| HandshakeCounts::new(&counts))
         })
     }
 
@@ -104,6 +101,41 @@ impl Host {
     }
 }
 
+/// What tests ask for.
+pub(crate) struct HandshakeCounts {
+    pub(crate) full: u64,
+    /// Resumed by the ID of a session that was made on this host.
+    pub(crate) by_id: u64,
+    /// Resumed by the ID of a session that was made on another host.
+    pub(crate) by_remote_id: u64,
+    pub(crate) lookups_started: u64,
+    pub(crate) found_in_fleet: u64,
+    pub(crate) lookups_suppressed: u64,
+    failures: Vec<u64>,
+}
+
+impl HandshakeCounts {
+    fn new(counts: &Counts) -> Self {
+        let [handshakes, lookups, remote] =
+            [Metric::Handshakes, Metric::RemoteLookups, Metric::RemoteSessions]
+                .map(|metric| counts.of(metric));
+        Self {
+            full: handshakes[Resumption::Full as usize],
+            by_id: handshakes[Resumption::SessionId as usize] - remote[0],
+            by_remote_id: remote[0],
+            lookups_started: lookups[RemoteLookup::Started as usize],
+            found_in_fleet: lookups[RemoteLookup::FoundInFleet as usize],
+            lookups_suppressed: lookups[RemoteLookup::Suppressed as usize],
+            failures: counts.of(Metric::ResumptionFailures).to_vec(),
+        }
+    }
+
+    /// How often a session was not resumed for this reason.
+    pub(crate) fn missed(&self, reason: ResumptionFailure) -> u64 {
+        self.failures[reason as usize]
+    }
+}
+
 impl Drop for Host {
     fn drop(&mut self) {
         self.phase.send_replace(Phase::Stopping);
@@ -113,47 +145,6 @@ impl Drop for Host {
             "the worker has panicked"
         );
     }
-}
-
-/// A free place for a member: its port stays taken until the member itself takes it.
-pub(crate) fn place() -> (UdpSocket, SocketAddr) {
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let address = socket.local_addr().unwrap();
-    (socket, address)
-}
-
-/// A member's thread.
-pub(crate) fn member(name: &str, own: UdpSocket, peers: &[SocketAddr], cache: Arc<Cache>) -> FleetHandle {
-    let listen = own.local_addr().unwrap();
-    drop(own);
-    let settings = DatagramSettings { listen, interface: None, hops: 1, same_machine: true };
-    let boot = Incarnation::new(UnixMillis(now().0 * 1000), *b"8 random");
-    let mut settings_of_member = MemberSettings::new(MemberName::new(name).unwrap(), boot, [9; 32]);
-    settings_of_member.warm_up = false;
-    let fleet = Fleet {
-        socket: DatagramSocket::open(&settings).unwrap(),
-        peers: peers.to_vec(),
-        settings: settings_of_member,
-        keys: keys(),
-        cache,
-    };
-    fleet.start(&Threads::new(|panicked| panic!("{panicked:?}"))).unwrap()
-}
-
-/// The keys of a fleet whose hosts all have one key file.
-fn keys() -> Arc<FleetKeys> {
-    static FILE: OnceLock<String> = OnceLock::new();
-    let make = || FleetKey::generate(EpochLength::DEFAULT, now()).unwrap().to_text().to_string();
-    let key = FleetKey::parse(FILE.get_or_init(make)).unwrap();
-    Arc::new(FleetKeys::new(vec![Source::Simple(key)], LIFETIME, now()).unwrap())
-}
-
-pub(crate) fn now() -> UnixSeconds {
-    UnixSeconds(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs())
-}
-
-pub(crate) fn policy() -> PolicyHash {
-    PolicyHash::builder("public", "default").finish()
 }
 
 fn listener(cache: &Arc<Cache>, backend: SocketAddr) -> Listener {
@@ -172,7 +163,7 @@ fn virtual_host(cache: &Arc<Cache>, backend: SocketAddr) -> VirtualHost {
         ticketer: Some(Arc::new(Ticketer::new(keys()))),
         lifetime: LIFETIME,
     };
-    let offer = ServerOffer {
+    let offer = ServerTlsSpec {
         versions: vec![Version::Tls13, Version::Tls12],
         suites: vec![0x1301, 0xc02b],
         groups: vec![0x001d, 0x0017],
@@ -184,11 +175,11 @@ fn virtual_host(cache: &Arc<Cache>, backend: SocketAddr) -> VirtualHost {
     let identity: Identity = courser_tls::self_signed(&["server.example".to_owned()]).unwrap();
     VirtualHost {
         name: "default".to_owned(),
-        terms: terms.unwrap(),
+        tls: terms.unwrap(),
         policy: policy(),
         certificates: Certificates::new(&[Arc::new(identity)]),
         pool: Pool::new(vec![Backend::fixed(Address::Ip(backend))], 1),
-        announce: SendProxy::Off,
+        send_proxy: SendProxy::Off,
         connect_timeout: crate::PATIENCE,
         idle_timeout: crate::PATIENCE,
         client_fin_timeout: crate::PATIENCE,

@@ -1,5 +1,6 @@
 //! Version 2: binary, with room for what was learnt from the handshake (section 2.2).
 
+mod field;
 mod parse;
 mod ssl;
 mod write;

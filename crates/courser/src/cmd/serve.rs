@@ -4,7 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::ArgMatches;
-use courser_proxy::supervision::say_panics;
+use courser_proxy::supervision::log_panics;
 use courser_telemetry::event;
 
 use courser_net::limits;
@@ -22,7 +22,7 @@ pub(crate) fn serve(flags: &ArgMatches) -> Result<ExitCode, Failure> {
     let supervisor = Supervisor::default();
     // From here on it is a service: it does not wait for who reads what it says.
     supervisor.spawn("events", event::queue(assemble::unbuffered(io::stderr())?))?;
-    say_panics();
+    log_panics();
     if let Some(fleet) = &fleet {
         // What it writes has to be the new user's from the beginning.
         successor

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use super::field::{next_field, once, text};
 use super::{
     ALPN, AUTHORITY, Announcement, CRC32C, Command, HEADER, SIGNATURE, SSL, Ssl, UNIQUE_ID, UNIX_PATH,
 };
@@ -192,20 +193,4 @@ impl<'a> Announcement<'a> {
             _ => Ok(()),
         }
     }
-}
-
-/// The next type and value, `None` at the end.
-pub(super) fn next_field<'a>(reader: &mut Reader<'a>) -> Result<Option<(u8, &'a [u8])>, Malformed> {
-    let Some(kind) = reader.u8() else { return Ok(None) };
-    let value = reader.vector16().ok_or(Malformed::ShortField(kind))?;
-    Ok(Some((kind, value)))
-}
-
-/// Fills `slot`, unless something is in it.
-pub(super) fn once<T>(kind: u8, slot: &mut Option<T>, value: T) -> Result<(), Malformed> {
-    if slot.replace(value).is_some() { Err(Malformed::Repeated(kind)) } else { Ok(()) }
-}
-
-pub(super) fn text(kind: u8, value: &[u8]) -> Result<&str, Malformed> {
-    str::from_utf8(value).map_err(|_| Malformed::NotText(kind))
 }

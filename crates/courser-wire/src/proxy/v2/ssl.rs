@@ -1,7 +1,6 @@
 //! The field about the client's TLS connection, and the fields within it (section 2.2.6).
 
-use super::parse::{next_field, once, text};
-use super::write::field;
+use super::field::{field, next_field, once, text};
 use crate::bytes::Reader;
 use crate::proxy::Malformed;
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::field::{field, field_with};
 use super::{ALPN, AUTHORITY, Announcement, CRC32C, Command, FIELD_HEADER, HEADER, MAX_UNIQUE_ID, SIGNATURE};
 use super::{SSL, UNIQUE_ID, UNIX_PATH};
 use crate::proxy::{Addresses, Pair, crc32c};
@@ -52,21 +53,6 @@ impl fmt::Display for Unwritable {
 }
 
 impl std::error::Error for Unwritable {}
-
-/// Appends one field, if there is a value, which has been checked to fit.
-pub(super) fn field(kind: u8, value: Option<&[u8]>, out: &mut Vec<u8>) {
-    if let Some(value) = value {
-        field_with(kind, out, |out| out.extend_from_slice(value));
-    }
-}
-
-fn field_with(kind: u8, out: &mut Vec<u8>, content: impl FnOnce(&mut Vec<u8>)) {
-    out.extend_from_slice(&[kind, 0, 0]);
-    let start = out.len();
-    content(out);
-    let length = u16::try_from(out.len() - start).expect("it was measured before it was written");
-    out[start - 2..start].copy_from_slice(&length.to_be_bytes());
-}
 
 /// Appends the addresses and answers with the byte for their family and transport.
 fn write_addresses(addresses: &Addresses<'_>, out: &mut Vec<u8>) -> u8 {
