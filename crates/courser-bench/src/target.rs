@@ -10,6 +10,7 @@ mod installed;
 
 mod certificate;
 mod fleet;
+mod folder;
 mod messages;
 mod plan;
 mod template;
@@ -220,7 +221,7 @@ fn ourselves(
     folder: &Path,
 ) -> Result<Running, String> {
     let folder = &absolute(folder)?;
-    plan::make_folder(folder)?;
+    folder::make_folder(folder)?;
     let command = KeptCommand {
         name: name.into(),
         command: std::iter::once("/proc/self/exe".to_owned()).chain(arguments).collect(),
@@ -318,7 +319,7 @@ fn keep(
     let spec = Spec { cpus: cpus.to_vec(), commands };
     let text = serde_json::to_string_pretty(&spec).expect("a document of plain strings");
     let path = folder.join("keep.json");
-    plan::write(&path, &text)?;
+    folder::write(&path, &text)?;
     let keeper = Keeper::start(&path)?;
     wait_until_accepting(&keeper, addresses)?;
     let root = if let [one] = keeper.kept[..] { one } else { keeper.pid };

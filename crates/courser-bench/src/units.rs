@@ -2,7 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use crate::cli::Cpus;
+/// A list of CPUs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cpus(pub(crate) Vec<usize>);
 
 /// A rate per second: `2000`, `2.5k`.
 pub(crate) fn rate(text: &str) -> Result<f64, String> {

@@ -4,26 +4,13 @@ use std::time::Duration;
 
 use courser_tls_client::ClientConnection;
 
+use crate::attempt::{AnswerTimes, Attempt, HandshakeTimes};
 use crate::channel::Channel;
-use crate::connection::{Attempt, HandshakeTimes};
 use crate::failure::{Class, Failed};
 use crate::offered::Session;
 use crate::plan::Model;
 use crate::tally::{Negotiated, PeerClose, Tally, Times, Wire};
 use crate::worker::Worker;
-
-/// Times of a transaction's answer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AnswerTimes {
-    /// Whether it is the connection's first, whose time begins with the connect.
-    pub(crate) first: bool,
-    /// When it was asked for.
-    pub(crate) asked: Duration,
-    /// When the server was first heard after that.
-    pub(crate) heard: Option<Duration>,
-    /// First byte of the answer.
-    pub(crate) first_byte: Option<Duration>,
-}
 
 impl Worker {
     /// A session arrived.

@@ -1,69 +1,23 @@
 //! The life of one connection: connect, handshake, and then what it is for (`exchange.rs`); and what is noted on the way.
 
-use std::cell::Cell;
-use std::future::Future;
 use std::time::Duration;
 
 use courser_net::{Stream, Then};
-use courser_tls_client::{ClientConnection, ClientSessions, ServerName};
+use courser_tls_client::ClientConnection;
 use tokio::time::timeout;
 
+use crate::attempt::{Attempt, Client, HandshakeTimes};
 use crate::channel::{Channel, ReadOutcome};
-use crate::exchange;
+use crate::exchange::{self, within};
 use crate::failure::{Class, Failed, Step};
 use crate::offered::Session;
 use crate::plan::{CloseMode, Workload};
 use crate::worker::Worker;
 
-/// A client: what it keeps from connection to connection.
-pub(crate) struct Client {
-    pub(crate) name: Option<ServerName>,
-    pub(crate) purse: ClientSessions,
-    /// Which it is: with this address of several it begins.
-    pub(crate) number: u64,
-    /// Connections made.
-    pub(crate) used: u32,
-}
-
-/// A connection as it is accounted for. Times are from the start of the run.
-#[derive(Debug)]
-pub(crate) struct Attempt {
-    /// When it was meant to start.
-    pub(crate) intended: Duration,
-    /// Whether that was fixed in advance.
-    pub(crate) scheduled: bool,
-    /// When it started.
-    pub(crate) started: Duration,
-    /// Whether its client has been there before.
-    pub(crate) returns: bool,
-    /// Whether its segments are counted.
-    pub(crate) sampled: bool,
-    /// When the running transaction began.
-    pub(crate) begun: Cell<Duration>,
-    /// TLS bytes of its handshake, out and in.
-    pub(crate) handshake_bytes: Cell<(u64, u64)>,
-    /// Transactions that succeeded after it.
-    pub(crate) transactions: Cell<u64>,
-    step: Cell<Step>,
-    /// Whether the first transaction is accounted for.
-    pub(crate) answered: Cell<bool>,
-    resumed: Cell<bool>,
-}
-
-/// Times of a handshake, and its bytes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct HandshakeTimes {
-    pub(crate) server_hello: Duration,
-    pub(crate) done: Duration,
-    pub(crate) bytes_out: u64,
-    pub(crate) bytes_in: u64,
-    pub(crate) offered: Session,
-}
-
 /// Connects, does what a connection is for, closes, and accounts for it. `intended`: when it was meant to start, if
 /// that was fixed in advance.
 pub(crate) async fn visit(worker: &Worker, client: &mut Client, intended: Option<Duration>) {
-    let visit = Attempt::new(worker, intended, client.used > 0);
+    let visit = Attempt::new(worker.now(), worker.samples(), intended, client.used > 0);
     worker.attempt(&visit);
     let account = Account { worker, visit: &visit };
     let mut slot = None;
@@ -91,7 +45,7 @@ impl Account<'_> {
 impl Drop for Account<'_> {
     fn drop(&mut self) {
         let done = self.visit.answered.get();
-        let result = if done { Ok(()) } else { Err(Failed::timeout(self.visit.step.get())) };
+        let result = if done { Ok(()) } else { Err(Failed::timeout(self.visit.step())) };
         self.worker.ended(self.visit, &result);
     }
 }
@@ -111,53 +65,9 @@ async fn steps(
     }
     if channel.is_handshaking() {
         let shaken = within(worker, visit, handshake(worker, visit, channel, has_session)).await?;
-        visit.resumed.set(worker.shook(visit, connected, &shaken, channel));
+        visit.set_resumed(worker.shook(visit, connected, &shaken, channel));
     }
     exchange::exchange(worker, visit, channel).await
-}
-
-impl Attempt {
-    fn new(worker: &Worker, intended: Option<Duration>, returns: bool) -> Self {
-        let started = worker.now();
-        let begun = intended.unwrap_or(started);
-        Self {
-            intended: begun,
-            begun: Cell::new(begun),
-            scheduled: intended.is_some(),
-            started,
-            returns,
-            sampled: worker.samples(),
-            handshake_bytes: Cell::default(),
-            transactions: Cell::default(),
-            step: Cell::default(),
-            answered: Cell::default(),
-            resumed: Cell::default(),
-        }
-    }
-
-    pub(crate) fn at(&self, step: Step) -> Step {
-        self.step.set(step);
-        step
-    }
-
-    /// How far it has come.
-    pub(crate) fn step(&self) -> Step {
-        self.step.get()
-    }
-
-    /// Whether its handshake was a resumption.
-    pub(crate) fn resumed(&self) -> bool {
-        self.resumed.get()
-    }
-}
-
-/// Bounds a part of the connection's life, and says in which step it was when its time was over.
-pub(crate) async fn within<T>(
-    worker: &Worker,
-    visit: &Attempt,
-    part: impl Future<Output = Result<T, Failed>>,
-) -> Result<T, Failed> {
-    timeout(worker.plan.phases.timeout, part).await.unwrap_or_else(|_| Err(Failed::timeout(visit.step.get())))
 }
 
 async fn connect(worker: &Worker, client: &Client) -> Result<Stream, Failed> {
@@ -188,8 +98,8 @@ async fn handshake(
     let offered = send_hello(worker, visit, channel, has_session).await?;
     let mut server_hello = None;
     while channel.is_handshaking() {
-        if channel.receive(visit.step.get()).await? != ReadOutcome::Bytes {
-            return Err(Failed::truncated(visit.step.get()));
+        if channel.receive(visit.step()).await? != ReadOutcome::Bytes {
+            return Err(Failed::truncated(visit.step()));
         }
         server_hello.get_or_insert_with(|| worker.now());
         visit.at(Step::Handshake);

@@ -1,11 +1,13 @@
 //! What a connection is for, once it is secured: requests, bytes there and back, a handshake's confirmation, or silence;
 //! and how it ends.
 
-use courser_net::Then;
+use std::future::Future;
 
-use crate::account::AnswerTimes;
+use courser_net::Then;
+use tokio::time::timeout;
+
+use crate::attempt::{AnswerTimes, Attempt};
 use crate::channel::{Channel, ReadOutcome};
-use crate::connection::{Attempt, within};
 use crate::failure::{Class, Failed, Step};
 use crate::http::{self, Answer, Expect, Rendered, WrongAnswer};
 use crate::plan::{CloseMode, Workload};
@@ -31,6 +33,15 @@ pub(crate) async fn exchange(worker: &Worker, visit: &Attempt, channel: &mut Cha
         Workload::Abandon { .. } => {}
     }
     close(worker, visit, channel).await
+}
+
+/// Bounds a part of the connection's life, and says in which step it was when its time was over.
+pub(crate) async fn within<T>(
+    worker: &Worker,
+    visit: &Attempt,
+    part: impl Future<Output = Result<T, Failed>>,
+) -> Result<T, Failed> {
+    timeout(worker.plan.phases.timeout, part).await.unwrap_or_else(|_| Err(Failed::timeout(visit.step())))
 }
 
 /// Says goodbye with the Finished and reads to the server's end: whatever TLS record comes is its confirmation, and

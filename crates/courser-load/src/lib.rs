@@ -15,9 +15,11 @@ pub mod tls_options;
 pub mod url;
 
 pub mod run;
+mod thread;
 mod worker;
 
 mod account;
+mod attempt;
 mod channel;
 mod connection;
 mod exchange;

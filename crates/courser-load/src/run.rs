@@ -12,7 +12,8 @@ use courser_net::timer;
 
 use crate::plan::{MeasurementWindow, Plan};
 use crate::tally::{SecondTally, Tally, ThreadStats};
-use crate::worker::{Control, Task};
+use crate::thread::Task;
+use crate::worker::Control;
 
 /// Threads are up when the run starts.
 const HEAD_START: Duration = Duration::from_millis(50);

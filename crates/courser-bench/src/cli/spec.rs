@@ -6,8 +6,9 @@ use courser_load::spec::{Load, LoadSpec, RequestSpec, ServerSpec, Work};
 use courser_load::tls_options::{ClientTlsOptions, EngineChoice, ResumeChoice};
 use courser_load::url::Url;
 
-use super::{CloseArg, CommonArgs, Cpus, EngineArg, RequestArgs, ResumeArg, ServerArgs, TlsArgs};
+use super::{CloseArg, CommonArgs, EngineArg, RequestArgs, ResumeArg, ServerArgs, TlsArgs};
 use super::{HandshakeArgs, IdleArgs, LoadArgs, RampArgs, SearchArgs};
+use crate::units::Cpus;
 
 impl LoadArgs {
     pub(crate) fn spec(&self) -> LoadSpec {

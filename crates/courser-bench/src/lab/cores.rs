@@ -2,7 +2,7 @@
 
 use courser_record::lab::CoreRole;
 
-use crate::cli::Cpus;
+use crate::units::Cpus;
 
 /// The processors of one case.
 #[derive(Clone, Debug, PartialEq, Eq)]

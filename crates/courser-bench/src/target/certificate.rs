@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::str::FromStr;
 
-use super::plan::{make_folder, write};
+use super::folder::{make_folder, write};
 
 /// What certificates say; and keys of any size, which distributions' settings refuse.
 const SETTINGS: &str = "\

@@ -1,10 +1,8 @@
 //! What is to be run for a specification: programs, their files, where they listen. Also whether a target can do it at
 //! all.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -12,6 +10,7 @@ use courser_record::lab::File;
 
 use super::definition::Definition;
 use super::fleet::{self, FleetHost};
+use super::folder::{make_folder, write};
 use super::installed::Installed;
 use super::keeper::KeptCommand;
 use super::messages::Ask;
@@ -222,20 +221,6 @@ fn remarks(part: &Definition, context: &Context) -> Result<Vec<String>, String> 
         }
     }
     Ok(said)
-}
-
-/// Makes a folder that only we may list. Others may pass through it: there are programs that give up being root.
-pub(super) fn make_folder(folder: &Path) -> Result<(), String> {
-    let made = fs::DirBuilder::new().recursive(true).mode(0o711).create(folder);
-    made.map_err(|why| format!("{}: {why}", folder.display()))
-}
-
-/// Writes a file for its owner alone.
-pub(super) fn write(path: &Path, text: &str) -> Result<(), String> {
-    let named = |why: std::io::Error| format!("{}: {why}", path.display());
-    let mut file =
-        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path).map_err(named)?;
-    file.write_all(text.as_bytes()).map_err(named)
 }
 
 /// Free ports of 127.0.0.1, all different.
