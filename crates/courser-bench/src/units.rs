@@ -28,7 +28,7 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
 }
 
 /// A share in words.
-pub(crate) fn told_percent(share: f64) -> String {
+pub(crate) fn format_percent(share: f64) -> String {
     format!("{} %", share * 100.0)
 }
 

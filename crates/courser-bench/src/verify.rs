@@ -45,13 +45,13 @@ fn within(moment: Duration, plan: &Plan, spec: &CaseSpec) -> Result<(Verified, V
     };
     let full = first(tally, |kind| kind.resumed == Session::None).ok_or("there was no full handshake")?;
     let again = first(tally, |kind| kind.resumed != Session::None);
-    let came = full.version_name();
-    equal("version", version, came.trim_start_matches("TLSv"))?;
+    let version_name = full.version_name();
+    equal("version", version, version_name.trim_start_matches("TLSv"))?;
     if let Some(suite) = &spec.suite {
         equal("cipher suite", suite, &full.suite_name())?;
     }
-    if let (Some(wanted), Some(group)) = (&spec.exchange, full.group_name()) {
-        equal("group", &plain(wanted), &plain(&group))?;
+    if let (Some(expected), Some(group)) = (&spec.exchange, full.group_name()) {
+        equal("group", &plain(expected), &plain(&group))?;
     }
     certificate(spec, full)?;
     let verified = Verified {
@@ -60,7 +60,7 @@ fn within(moment: Duration, plan: &Plan, spec: &CaseSpec) -> Result<(Verified, V
         group: full.group_name(),
         scheme: full.scheme_name(),
         key: (spec.keys.len() == 1).then(|| spec.keys[0].clone()),
-        again: (spec.reuse != 1).then(|| told(again)),
+        again: (spec.reuse != 1).then(|| resumption_name(again)),
         body_bytes,
     };
     let refused = spec.reuse != 1 && again.is_none();
@@ -94,8 +94,8 @@ fn first(tally: &Tally, is: impl Fn(&Negotiated) -> bool) -> Option<&Negotiated>
     tally.negotiated.iter().map(|(kind, _)| kind).find(|kind| is(kind))
 }
 
-fn equal(what: &str, wanted: &str, got: &str) -> Result<(), String> {
-    if wanted == got { Ok(()) } else { Err(format!("{what}: {wanted} was asked for, and {got} came")) }
+fn equal(what: &str, expected: &str, got: &str) -> Result<(), String> {
+    if expected == got { Ok(()) } else { Err(format!("{what}: {expected} was asked for, and {got} came")) }
 }
 
 /// Groups have several names: `P-256`, `secp256r1`.
@@ -110,15 +110,15 @@ fn plain(group: &str) -> String {
 /// The signature says which certificate it was; a key exchange by RSA has none.
 fn certificate(spec: &CaseSpec, full: &Negotiated) -> Result<(), String> {
     let (Some(scheme), [key]) = (full.scheme_name(), spec.keys.as_slice()) else { return Ok(()) };
-    let wanted = if key.starts_with("RSA") { "rsa" } else { "ecdsa" };
-    if scheme.starts_with(wanted) {
+    let expected = if key.starts_with("RSA") { "rsa" } else { "ecdsa" };
+    if scheme.starts_with(expected) {
         Ok(())
     } else {
         Err(format!("a certificate with {key} was asked for, and {scheme} signed"))
     }
 }
 
-fn told(again: Option<&Negotiated>) -> String {
+fn resumption_name(again: Option<&Negotiated>) -> String {
     match again.map(|kind| kind.resumed) {
         None | Some(Session::None) => "full",
         Some(Session::Id) => "resumed by session ID",

@@ -11,7 +11,7 @@ use crate::offered::Session;
 /// A client: what it keeps from connection to connection.
 pub(crate) struct Client {
     pub(crate) name: Option<ServerName>,
-    pub(crate) purse: ClientSessions,
+    pub(crate) sessions: ClientSessions,
     /// Which it is: with this address of several it begins.
     pub(crate) number: u64,
     /// Connections made.
@@ -61,7 +61,7 @@ pub(crate) struct AnswerTimes {
     /// When it was asked for.
     pub(crate) asked: Duration,
     /// When the server was first heard after that.
-    pub(crate) heard: Option<Duration>,
+    pub(crate) first_received: Option<Duration>,
     /// First byte of the answer.
     pub(crate) first_byte: Option<Duration>,
 }

@@ -119,7 +119,7 @@ impl Channel {
     }
 
     /// What the client keeps for its next connection.
-    pub(crate) fn into_purse(self) -> Option<ClientSessions> {
+    pub(crate) fn into_sessions(self) -> Option<ClientSessions> {
         self.tls.map(ClientConnection::into_sessions)
     }
 
@@ -216,7 +216,7 @@ impl Channel {
         }
         self.lend_outgoing();
         let before = self.plaintext.len();
-        let came = match &mut self.tls {
+        let outcome = match &mut self.tls {
             Some(tls) => {
                 let progress = tls
                     .process(&mut self.received, &mut self.plaintext, &mut self.outgoing)
@@ -232,6 +232,6 @@ impl Channel {
             }
         };
         self.payload_in += (self.plaintext.len() - before) as u64;
-        Ok(came)
+        Ok(outcome)
     }
 }

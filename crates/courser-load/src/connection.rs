@@ -1,4 +1,4 @@
-//! The life of one connection: connect, handshake, and then what it is for (`exchange.rs`); and what is noted on the way.
+//! The life of one connection: connect, handshake, and then what it is for (`exchange.rs`); each records what it sees.
 
 use std::time::Duration;
 
@@ -16,15 +16,15 @@ use crate::worker::Worker;
 
 /// Connects, does what a connection is for, closes, and accounts for it. `intended`: when it was meant to start, if
 /// that was fixed in advance.
-pub(crate) async fn visit(worker: &Worker, client: &mut Client, intended: Option<Duration>) {
-    let visit = Attempt::new(worker.now(), worker.samples(), intended, client.used > 0);
-    worker.attempt(&visit);
-    let account = Account { worker, visit: &visit };
+pub(crate) async fn run_attempt(worker: &Worker, client: &mut Client, intended: Option<Duration>) {
+    let attempt = Attempt::new(worker.now(), worker.samples(), intended, client.used > 0);
+    worker.record_start(&attempt);
+    let account = Account { worker, attempt: &attempt };
     let mut slot = None;
-    let result = steps(worker, client, &visit, &mut slot).await;
+    let result = steps(worker, client, &attempt, &mut slot).await;
     client.used += 1;
     if let Some(channel) = slot {
-        settle(worker, client, &visit, channel, result.is_err());
+        settle(worker, client, &attempt, channel, result.is_err());
     }
     account.close(&result);
 }
@@ -32,28 +32,28 @@ pub(crate) async fn visit(worker: &Worker, client: &mut Client, intended: Option
 /// Sees to it that every connection is accounted for, also one that is dropped at the end of the run.
 struct Account<'v> {
     worker: &'v Worker,
-    visit: &'v Attempt,
+    attempt: &'v Attempt,
 }
 
 impl Account<'_> {
     fn close(self, result: &Result<(), Failed>) {
-        self.worker.ended(self.visit, result);
+        self.worker.ended(self.attempt, result);
         std::mem::forget(self);
     }
 }
 
 impl Drop for Account<'_> {
     fn drop(&mut self) {
-        let done = self.visit.answered.get();
-        let result = if done { Ok(()) } else { Err(Failed::timeout(self.visit.step())) };
-        self.worker.ended(self.visit, &result);
+        let done = self.attempt.answered.get();
+        let result = if done { Ok(()) } else { Err(Failed::timeout(self.attempt.step())) };
+        self.worker.ended(self.attempt, &result);
     }
 }
 
 async fn steps(
     worker: &Worker,
     client: &mut Client,
-    visit: &Attempt,
+    attempt: &Attempt,
     slot: &mut Option<Channel>,
 ) -> Result<(), Failed> {
     let stream = connect(worker, client).await?;
@@ -61,13 +61,13 @@ async fn steps(
     let (tls, has_session) = secure(worker, client)?;
     let channel = slot.insert(Channel::new(stream, tls, &worker.buffers));
     if let Workload::Abandon { after } = worker.plan.exchange {
-        return abandon(worker, visit, channel, has_session, after).await;
+        return abandon(worker, attempt, channel, has_session, after).await;
     }
     if channel.is_handshaking() {
-        let shaken = within(worker, visit, handshake(worker, visit, channel, has_session)).await?;
-        visit.set_resumed(worker.shook(visit, connected, &shaken, channel));
+        let times = within(worker, attempt, handshake(worker, attempt, channel, has_session)).await?;
+        attempt.set_resumed(worker.record_handshake(attempt, connected, &times, channel));
     }
-    exchange::exchange(worker, visit, channel).await
+    exchange::exchange(worker, attempt, channel).await
 }
 
 async fn connect(worker: &Worker, client: &Client) -> Result<Stream, Failed> {
@@ -83,26 +83,27 @@ fn secure(worker: &Worker, client: &mut Client) -> Result<(Option<ClientConnecti
     let (Some(security), Some(name)) = (&worker.plan.target.security, &client.name) else {
         return Ok((None, false));
     };
-    let purse = std::mem::take(&mut client.purse);
-    let has_session = !purse.is_empty();
-    let tls = ClientConnection::new(&security.terms, name, purse).map_err(|failure| Failed::tls(&failure))?;
+    let sessions = std::mem::take(&mut client.sessions);
+    let has_session = !sessions.is_empty();
+    let tls =
+        ClientConnection::new(&security.terms, name, sessions).map_err(|failure| Failed::tls(&failure))?;
     Ok((Some(tls), has_session))
 }
 
 async fn handshake(
     worker: &Worker,
-    visit: &Attempt,
+    attempt: &Attempt,
     channel: &mut Channel,
     has_session: bool,
 ) -> Result<HandshakeTimes, Failed> {
-    let offered = send_hello(worker, visit, channel, has_session).await?;
+    let offered = send_hello(worker, attempt, channel, has_session).await?;
     let mut server_hello = None;
     while channel.is_handshaking() {
-        if channel.receive(visit.step()).await? != ReadOutcome::Bytes {
-            return Err(Failed::truncated(visit.step()));
+        if channel.receive(attempt.step()).await? != ReadOutcome::Bytes {
+            return Err(Failed::truncated(attempt.step()));
         }
         server_hello.get_or_insert_with(|| worker.now());
-        visit.at(Step::Handshake);
+        attempt.at(Step::Handshake);
         if channel.is_handshaking() {
             channel.flush(Then::Wait, Step::Handshake).await?;
         }
@@ -121,11 +122,11 @@ async fn handshake(
 /// Sends the ClientHello if it offers what was asked.
 async fn send_hello(
     worker: &Worker,
-    visit: &Attempt,
+    attempt: &Attempt,
     channel: &mut Channel,
     has_session: bool,
 ) -> Result<Session, Failed> {
-    visit.at(Step::Hello);
+    attempt.at(Step::Hello);
     let hello = channel.hello()?;
     let offered = worker.check(hello, has_session).map_err(|why| Failed::new(Class::WrongOffer, why))?;
     if worker.sends_early()
@@ -139,13 +140,13 @@ async fn send_hello(
 
 async fn abandon(
     worker: &Worker,
-    visit: &Attempt,
+    attempt: &Attempt,
     channel: &mut Channel,
     has_session: bool,
     after: Duration,
 ) -> Result<(), Failed> {
     if channel.is_handshaking() {
-        within(worker, visit, send_hello(worker, visit, channel, has_session)).await?;
+        within(worker, attempt, send_hello(worker, attempt, channel, has_session)).await?;
     }
     if !after.is_zero() {
         tokio::time::sleep(after).await;
@@ -153,18 +154,18 @@ async fn abandon(
     if worker.plan.close == CloseMode::Reset {
         channel.stream().reset_on_close();
     }
-    visit.answered.set(true);
-    worker.abandoned(visit);
+    attempt.answered.set(true);
+    worker.record_abandoned(attempt);
     Ok(())
 }
 
 /// After the last step: the purse goes back to the client; after a failure the alert goes out if it can.
-fn settle(worker: &Worker, client: &mut Client, visit: &Attempt, mut channel: Channel, failed: bool) {
+fn settle(worker: &Worker, client: &mut Client, attempt: &Attempt, mut channel: Channel, failed: bool) {
     if failed {
         channel.try_flush();
     }
-    worker.weigh(visit, &channel);
-    if let Some(purse) = channel.into_purse() {
-        client.purse = purse;
+    worker.record_bytes(attempt, &channel);
+    if let Some(sessions) = channel.into_sessions() {
+        client.sessions = sessions;
     }
 }

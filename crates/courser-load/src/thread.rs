@@ -1,4 +1,4 @@
-//! A thread of the generator: one single-threaded runtime, its share of the arrivals, its own books.
+//! A thread of the generator: one single-threaded runtime, its share of the arrivals, its own statistics.
 
 use std::future::poll_fn;
 use std::io;
@@ -14,7 +14,7 @@ use courser_net::{Timer, cpu};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::task::{spawn_local, yield_now};
 
-use crate::connection::visit;
+use crate::connection::run_attempt;
 use crate::plan::{Model, Offered, Plan, Workload};
 use crate::schedule::Schedule;
 use crate::tally::{SecondTally, ThreadStats};
@@ -46,11 +46,11 @@ impl Task {
         runtime.block_on(drive(Rc::clone(&worker), self.intervals.clone()))?;
         // Whoever has not ended by now accounts for itself as it is dropped.
         drop(runtime);
-        let mut books = worker.books.replace(ThreadStats::new(Vec::new()));
-        if let Some(last) = books.last_second() {
+        let mut stats = worker.stats.replace(ThreadStats::new(Vec::new()));
+        if let Some(last) = stats.last_second() {
             let _ = self.intervals.send(last);
         }
-        Ok(books)
+        Ok(stats)
     }
 }
 
@@ -62,7 +62,7 @@ fn runtime() -> io::Result<LocalRuntime> {
 /// The thread's life: arrivals, then the drain.
 async fn drive(worker: Rc<Worker>, intervals: Sender<(u64, SecondTally)>) -> io::Result<()> {
     let mut timer = Timer::new()?;
-    spawn_local(keep_seconds(Rc::clone(&worker), intervals));
+    spawn_local(report_seconds(Rc::clone(&worker), intervals));
     spawn_local(beat(Rc::clone(&worker)));
     match worker.plan.model.clone() {
         Model::Sessions(offered) => arrivals(&worker, &mut timer, &offered, session).await?,
@@ -102,7 +102,7 @@ async fn arrivals<F: Future<Output = ()> + 'static>(
             break;
         }
         if worker.is_full() {
-            worker.turn_away(intended);
+            worker.record_rejection(intended);
         } else {
             begin(Box::pin(arrive(Rc::clone(worker), intended))).await;
         }
@@ -121,10 +121,10 @@ async fn begin(mut arrival: Pin<Box<impl Future<Output = ()> + 'static>>) {
 /// A client that comes, makes its connections one after the other, and is gone.
 async fn session(worker: Rc<Worker>, intended: Duration) {
     let mut client = worker.client();
-    worker.began_session(intended);
-    visit(&worker, &mut client, Some(intended)).await;
+    worker.record_session(intended);
+    run_attempt(&worker, &mut client, Some(intended)).await;
     while !worker.is_spent(&client) && !worker.is_over() {
-        visit(&worker, &mut client, None).await;
+        run_attempt(&worker, &mut client, None).await;
     }
 }
 
@@ -132,10 +132,10 @@ async fn session(worker: Rc<Worker>, intended: Duration) {
 async fn connection(worker: Rc<Worker>, intended: Duration) {
     let rested = worker.resting.borrow_mut().pop_front();
     let mut client = rested.unwrap_or_else(|| {
-        worker.began_session(intended);
+        worker.record_session(intended);
         worker.client()
     });
-    visit(&worker, &mut client, Some(intended)).await;
+    run_attempt(&worker, &mut client, Some(intended)).await;
     if !worker.is_spent(&client) {
         worker.resting.borrow_mut().push_back(client);
     }
@@ -153,10 +153,10 @@ fn closed(worker: &Rc<Worker>, clients: u64) {
 async fn restless(worker: Rc<Worker>) {
     while !worker.is_over() && !worker.control.stop.load(Ordering::Relaxed) {
         let mut client = worker.client();
-        worker.began_session(worker.now());
+        worker.record_session(worker.now());
         while !worker.is_spent(&client) && !worker.is_over() {
             let failures = worker.failures();
-            visit(&worker, &mut client, None).await;
+            run_attempt(&worker, &mut client, None).await;
             if worker.failures() > failures {
                 // A server that refuses at once would be asked as fast as the machine can.
                 tokio::time::sleep(PAUSE_AFTER_FAILURE).await;
@@ -182,7 +182,7 @@ async fn drain(worker: &Worker) {
         return;
     }
     let all_gone = async {
-        while worker.books.borrow().in_flight > 0 {
+        while worker.stats.borrow().in_flight > 0 {
             worker.idle.notified().await;
         }
     };
@@ -201,13 +201,13 @@ async fn beat(worker: Rc<Worker>) {
 }
 
 /// Hands the counts over at the end of each second.
-async fn keep_seconds(worker: Rc<Worker>, intervals: Sender<(u64, SecondTally)>) {
+async fn report_seconds(worker: Rc<Worker>, intervals: Sender<(u64, SecondTally)>) {
     const SECOND: Duration = Duration::from_secs(1);
     loop {
-        let second = worker.books.borrow().second;
+        let second = worker.stats.borrow().second;
         let end = SECOND * u32::try_from(second + 1).unwrap_or(u32::MAX);
         tokio::time::sleep(end.saturating_sub(worker.now())).await;
-        if intervals.send(worker.books.borrow_mut().next_second()).is_err() {
+        if intervals.send(worker.stats.borrow_mut().next_second()).is_err() {
             return; // nobody looks any more
         }
     }
@@ -259,14 +259,14 @@ mod tests {
 
     #[test]
     fn an_arrival_that_is_late_is_made_even_if_it_is_the_last_one() {
-        let books = begun_late(Duration::from_millis(500));
-        assert_eq!(books.tallies[0].connections, 2);
-        assert_eq!(books.tallies[0].failures.get(&Class::Refused), 2, "{:?}", books.tallies[0].failures);
+        let stats = begun_late(Duration::from_millis(500));
+        assert_eq!(stats.tallies[0].connections, 2);
+        assert_eq!(stats.tallies[0].failures.get(&Class::Refused), 2, "{:?}", stats.tallies[0].failures);
     }
 
     #[test]
     fn nobody_arrives_when_the_drain_is_over() {
-        let books = begun_late(Duration::from_secs(62));
-        assert_eq!((books.tallies[0].connections, books.failures), (0, 0));
+        let stats = begun_late(Duration::from_secs(62));
+        assert_eq!((stats.tallies[0].connections, stats.failures), (0, 0));
     }
 }

@@ -30,7 +30,7 @@ pub(crate) struct Control {
 /// What a thread lends to its connections.
 pub(crate) struct Worker {
     pub(crate) plan: Arc<Plan>,
-    pub(crate) books: RefCell<ThreadStats>,
+    pub(crate) stats: RefCell<ThreadStats>,
     pub(crate) buffers: Rc<crate::channel::Buffers>,
     pub(crate) start: Duration,
     connectors: Vec<Connector>,
@@ -54,7 +54,7 @@ impl Worker {
         let index = thread as u64;
         Self {
             plan: Arc::clone(plan),
-            books: RefCell::new(ThreadStats::new(windows)),
+            stats: RefCell::new(ThreadStats::new(windows)),
             buffers: Rc::default(),
             start,
             connectors: sources.into_iter().map(connector).collect(),
@@ -85,11 +85,11 @@ impl Worker {
 
     /// Connects a client; each of its connections goes to the address after that of the one before.
     pub(crate) async fn connect(&self, client: &Client) -> Result<Stream, ConnectError> {
-        let turn = self.connections.replace(self.connections.get() + 1);
-        let at = |turn: u64, count: usize| usize::try_from(turn).unwrap_or(0) % count;
+        let index = self.connections.replace(self.connections.get() + 1);
+        let at = |index: u64, count: usize| usize::try_from(index).unwrap_or(0) % count;
         let addresses = &self.plan.target.addresses;
         let address = addresses[at(client.number.wrapping_add(client.used.into()), addresses.len())];
-        self.connectors[at(turn, self.connectors.len())].connect(address).await
+        self.connectors[at(index, self.connectors.len())].connect(address).await
     }
 
     /// Whether a ClientHello offers what was asked.
@@ -115,17 +115,17 @@ impl Worker {
     }
 
     /// Called when a connection has ended.
-    pub(crate) fn left(&self) {
-        if self.books.borrow().in_flight == 0 {
+    pub(crate) fn notify_if_idle(&self) {
+        if self.stats.borrow().in_flight == 0 {
             self.idle.notify_waiters();
         }
     }
 
     pub(crate) fn client(&self) -> Client {
-        let turn = self.clients.replace(self.clients.get() + self.plan.threads.len() as u64);
+        let index = self.clients.replace(self.clients.get() + self.plan.threads.len() as u64);
         let security = self.plan.target.security.as_ref();
-        let name = security.map(|tls| tls.names.pick(turn, &mut self.random.borrow_mut()).clone());
-        Client { name, purse: Default::default(), number: turn, used: 0 }
+        let name = security.map(|tls| tls.names.pick(index, &mut self.random.borrow_mut()).clone());
+        Client { name, sessions: Default::default(), number: index, used: 0 }
     }
 
     /// Whether a client of so many connections starts a new session with the next one.

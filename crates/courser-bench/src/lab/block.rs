@@ -27,7 +27,7 @@ const FEELER: Duration = Duration::from_millis(1200);
 /// What a block needs to know.
 pub(crate) struct BlockRun<'a> {
     pub(crate) spec: &'a CaseSpec,
-    pub(crate) whom: &'a TargetAddress,
+    pub(crate) address: &'a TargetAddress,
     pub(crate) cores: &'a CoreMap,
     pub(crate) seed: u64,
     pub(crate) round: u32,
@@ -104,7 +104,7 @@ impl BlockRun<'_> {
     }
 
     fn run(&self, load: Load, length: Duration, clients: &ClientKind) -> Result<Seen, Failure> {
-        let mut spec = command::spec(self.spec, self.whom, load, length, self.cores, self.seed)?;
+        let mut spec = command::spec(self.spec, self.address, load, length, self.cores, self.seed)?;
         clients.apply(&mut spec);
         let plan = spec.plan(files::READ)?;
         let (runs, cut) = measure_runs(&spec, &plan, clients.name, self.interrupt)?;

@@ -78,7 +78,7 @@ pub(crate) struct PreparedTarget {
     pub(crate) name: String,
     /// The case as it is asked of this target: the way without a terminator is in clear.
     pub(crate) spec: CaseSpec,
-    pub(crate) whom: TargetAddress,
+    pub(crate) address: TargetAddress,
     pub(crate) cores: CoreMap,
     pub(crate) reached: Option<f64>,
     running: Option<Running>,
@@ -181,10 +181,10 @@ impl<'a> Bench<'a> {
         let impossible = spec.cannot.clone().or_else(|| descriptors(spec));
         let specification = match (impossible, self.backends(spec, map)) {
             (Some(why), _) | (None, Err(why)) => Err(why),
-            (None, Ok(backends)) => self.wanted(spec, map, backends),
+            (None, Ok(backends)) => self.target_spec(spec, map, backends),
         };
-        let wanted = match specification {
-            Ok(wanted) => wanted,
+        let target_spec = match specification {
+            Ok(target_spec) => target_spec,
             Err(why) => {
                 self.cannot(spec, &why, state);
                 return Vec::new();
@@ -196,7 +196,7 @@ impl<'a> Bench<'a> {
             if state.is_done(&spec.id, &target.name) || self.interrupt.came() {
                 continue;
             }
-            match self.one(spec, map, &wanted, &target, state) {
+            match self.one(spec, map, &target_spec, &target, state) {
                 Ok(one) => ready.push(one),
                 Err(NotStarted::Missing(why) | NotStarted::Cannot(why)) => {
                     let cell = state.cell(&spec.id, &target.name);
@@ -216,7 +216,7 @@ impl<'a> Bench<'a> {
         &mut self,
         spec: &CaseSpec,
         map: &CoreMap,
-        wanted: &TargetSpec,
+        target_spec: &TargetSpec,
         target: &TargetSelector,
         state: &mut State,
     ) -> Result<PreparedTarget, NotStarted> {
@@ -230,13 +230,13 @@ impl<'a> Bench<'a> {
                 return Err(NotStarted::Cannot(why));
             }
             Some(url) => self.external(spec, target, url, map, state),
-            None => self.start(spec, map, wanted, target, state)?,
+            None => self.start(spec, map, target_spec, target, state)?,
         };
         let failed = |why: Failure| NotStarted::Failed(why.told().to_owned());
         let load = Load::Closed(spec.clients);
         let load =
-            command::spec(spec, &ready.whom, load, spec.length, map, self.args.seed).map_err(failed)?;
-        self.say_asked(spec, &load, state);
+            command::spec(spec, &ready.address, load, spec.length, map, self.args.seed).map_err(failed)?;
+        self.record_request(spec, &load, state);
         let kinds = if spec.keys.len() == 1 { vec![ClientKind::default()] } else { clients(spec).to_vec() };
         for kind in kinds {
             let mut load = load.clone();
@@ -283,7 +283,7 @@ impl<'a> Bench<'a> {
                 ..TargetNotes::default()
             },
         );
-        let whom = TargetAddress {
+        let address = TargetAddress {
             address: None,
             others: Vec::new(),
             url: Some(url.to_owned()),
@@ -293,7 +293,7 @@ impl<'a> Bench<'a> {
         PreparedTarget {
             name: target.name.clone(),
             spec: spec.clone(),
-            whom,
+            address,
             cores: map.clone(),
             reached: None,
             running: None,
@@ -305,15 +305,16 @@ impl<'a> Bench<'a> {
         &mut self,
         spec: &CaseSpec,
         map: &CoreMap,
-        wanted: &TargetSpec,
+        target_spec: &TargetSpec,
         target: &TargetSelector,
         state: &mut State,
     ) -> Result<PreparedTarget, NotStarted> {
         let name = definition_of(&target.name);
         let definition = find(name).map_err(NotStarted::Missing)?;
-        let tls = wanted.tls.clone().filter(|_| spec.transport != Transport::Clear);
-        let wanted = TargetSpec { tls, preset: target.preset, folder: self.folder(name), ..wanted.clone() };
-        let running = target::start(definition, &wanted)?;
+        let tls = target_spec.tls.clone().filter(|_| spec.transport != Transport::Clear);
+        let target_spec =
+            TargetSpec { tls, preset: target.preset, folder: self.folder(name), ..target_spec.clone() };
+        let running = target::start(definition, &target_spec)?;
         note(
             state,
             TargetNotes {
@@ -333,7 +334,7 @@ impl<'a> Bench<'a> {
         if !delays.is_empty() {
             addresses = delays.iter().map(|delay| delay.address).collect();
         }
-        let whom = TargetAddress {
+        let address = TargetAddress {
             address: addresses.first().copied(),
             others: addresses.split_off(1),
             url: None,
@@ -344,7 +345,7 @@ impl<'a> Bench<'a> {
         Ok(PreparedTarget {
             name,
             spec: spec.clone(),
-            whom,
+            address,
             cores: map.clone(),
             reached: None,
             running: Some(running),
@@ -359,7 +360,7 @@ impl<'a> Bench<'a> {
     }
 
     /// What a case asks of every target.
-    fn wanted(
+    fn target_spec(
         &mut self,
         spec: &CaseSpec,
         map: &CoreMap,
@@ -418,7 +419,7 @@ impl<'a> Bench<'a> {
         if let Some(running) = &self.secure_origin {
             return Ok(running.address);
         }
-        let wanted = TargetSpec {
+        let target_spec = TargetSpec {
             tls: Some(Tls {
                 // nginx before 1.23.4 offers backends no TLS 1.3.
                 versions: vec!["1.2".into(), "1.3".into()],
@@ -438,8 +439,8 @@ impl<'a> Bench<'a> {
             fleet: None,
             folder: self.folder("secure-origin"),
         };
-        let running =
-            target::start(find("courser")?, &wanted).map_err(|why| format!("the backend with TLS: {why}"))?;
+        let running = target::start(find("courser")?, &target_spec)
+            .map_err(|why| format!("the backend with TLS: {why}"))?;
         let address = running.address;
         self.secure_origin = Some(running);
         Ok(address)
@@ -451,7 +452,7 @@ impl<'a> Bench<'a> {
     }
 
     /// What was asked of all targets, from the first of them.
-    fn say_asked(&self, spec: &CaseSpec, load: &LoadSpec, state: &mut State) {
+    fn record_request(&self, spec: &CaseSpec, load: &LoadSpec, state: &mut State) {
         if let Some(case) =
             state.lab.cases.iter_mut().find(|case| case.id == spec.id && case.asked.is_empty())
         {
@@ -461,7 +462,7 @@ impl<'a> Bench<'a> {
 
     /// A further block under a profiler, where that was asked for.
     pub(crate) fn profile(&mut self, target: &PreparedTarget, state: &mut State) {
-        let Some(pid) = target.whom.pid else { return };
+        let Some(pid) = target.address.pid else { return };
         let folder = self.folder("profile");
         let sampled = self.sampled(target, pid, &folder);
         let cell = state.cell(&target.spec.id, &target.name);
@@ -477,16 +478,16 @@ impl<'a> Bench<'a> {
     fn sampled(&self, target: &PreparedTarget, pid: u32, folder: &Path) -> Result<Profile, String> {
         fs::create_dir_all(folder).map_err(|why| format!("{}: {why}", folder.display()))?;
         let sampling = Sampling::start(pid, SAMPLES, folder)?;
-        let turn = BlockRun {
+        let run = BlockRun {
             spec: &target.spec,
-            whom: &target.whom,
+            address: &target.address,
             cores: &target.cores,
             seed: self.args.seed,
             round: 0,
             interrupt: &self.interrupt,
             reached: target.reached,
         };
-        turn.take().map_err(|why| why.told().to_owned())?;
+        run.take().map_err(|why| why.told().to_owned())?;
         sampling.finish()
     }
 

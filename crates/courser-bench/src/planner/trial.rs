@@ -68,12 +68,13 @@ impl Trial<'_> {
         let (backends, origin) =
             target::origin(1, &cores.origin, &folder("origin")).map_err(Failure::System)?;
         let start = |key: &KeyKind| {
-            let wanted = self.wanted(*key, &cores, &backends, folder(&key.to_string()), &folder("keys"))?;
-            let running = target::start(self.target, &wanted);
+            let spec = self.spec(*key, &cores, &backends, folder(&key.to_string()), &folder("keys"))?;
+            let running = target::start(self.target, &spec);
             Ok((*key, running.map_err(|why| Failure::System(why.to_string()))?))
         };
         let targets = self.keys.iter().map(start).collect::<Result<Vec<_>, Failure>>()?;
-        let mut ready = RunningTargets { cores, origin_pid: origin.pid, targets, interrupt, seed: self.seed };
+        let mut targets =
+            RunningTargets { cores, origin_pid: origin.pid, targets, interrupt, seed: self.seed };
         let points = points(&self.keys, self.seed);
         let mut rates: Vec<Option<f64>> = vec![None; points.len()];
         let mut order: Vec<usize> = (0..points.len()).collect();
@@ -84,14 +85,14 @@ impl Trial<'_> {
                 let number = runs.len() + 1;
                 let all = points.len() * self.rounds;
                 self.tell(&format!("{number} of {all}: {}", points[*index]));
-                match ready.run(&points[*index], self.time, &mut rates[*index])? {
+                match targets.run(&points[*index], self.time, &mut rates[*index])? {
                     Some(run) => runs.push(run),
                     None => return Ok(None),
                 }
             }
             rng.shuffle(&mut order);
         }
-        Ok(Some(self.model(&ready, runs)))
+        Ok(Some(self.model(&targets, runs)))
     }
 
     fn tell(&self, line: &str) {
@@ -100,7 +101,7 @@ impl Trial<'_> {
         }
     }
 
-    fn wanted(
+    fn spec(
         &self,
         key: KeyKind,
         cores: &CoreMap,
@@ -130,8 +131,8 @@ impl Trial<'_> {
         })
     }
 
-    fn model(&self, ready: &RunningTargets, runs: Vec<Mixed>) -> Model {
-        let version = ready.targets.first().map_or("", |(_, running)| &running.version);
+    fn model(&self, targets: &RunningTargets, runs: Vec<Mixed>) -> Model {
+        let version = targets.targets.first().map_or("", |(_, running)| &running.version);
         Model {
             format: FORMAT.into(),
             version: VERSION,
@@ -140,7 +141,7 @@ impl Trial<'_> {
             machine: to_record::machine(),
             target: format!("{} {version}", self.target.name).trim().to_owned(),
             seed: self.seed,
-            cores_note: ready.cores.note(),
+            cores_note: targets.cores.note(),
             runs,
         }
     }

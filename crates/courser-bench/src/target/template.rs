@@ -125,25 +125,25 @@ pub(super) struct LaunchContext {
 
 impl Context {
     /// The specification, for a program at this place.
-    pub(super) fn new(wanted: &TargetSpec, place: LaunchContext) -> Self {
+    pub(super) fn new(spec: &TargetSpec, place: LaunchContext) -> Self {
         Self {
             folder: place.folder,
             listen: place.listen.to_string(),
             port: place.listen.port(),
-            old: wanted.tls.as_ref().is_some_and(is_old),
-            tls: wanted.tls.as_ref().map(TlsContext::new),
-            tuned: wanted.preset == Preset::Tuned,
-            workers: wanted.workers,
-            backends: wanted.backends.iter().map(ToString::to_string).collect(),
-            backend_tls: wanted.backend_tls,
-            http: wanted.http,
-            fleet: wanted.fleet.as_ref().map(|fleet| FleetContext {
+            old: spec.tls.as_ref().is_some_and(is_old),
+            tls: spec.tls.as_ref().map(TlsContext::new),
+            tuned: spec.preset == Preset::Tuned,
+            workers: spec.workers,
+            backends: spec.backends.iter().map(ToString::to_string).collect(),
+            backend_tls: spec.backend_tls,
+            http: spec.http,
+            fleet: spec.fleet.as_ref().map(|fleet| FleetContext {
                 secret: fleet.secret.clone(),
                 made: fleet.made,
                 host: place.host.number,
                 peers: place.host.peers.iter().map(ToString::to_string).collect(),
             }),
-            backlog: wanted.backlog,
+            backlog: spec.backlog,
             connections: connections(),
             root: rustix::process::geteuid().is_root(),
             version: place.version,
