@@ -139,7 +139,7 @@ impl Worker {
         self.succeed(now - attempt.intended);
     }
 
-    /// How the server said goodbye.
+    /// How the server closed.
     pub(crate) fn record_close(&self, attempt: &Attempt, ending: PeerClose) {
         self.tally(attempt.intended, |tally| tally.endings.add(ending, 1));
     }

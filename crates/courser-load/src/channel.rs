@@ -54,7 +54,7 @@ pub(crate) struct Channel {
     /// Early data was sent.
     early: bool,
     /// The server has said close_notify.
-    pub(crate) goodbye: bool,
+    pub(crate) close_notify_received: bool,
     /// Records that are not complete yet.
     received: Vec<u8>,
     /// Bytes for the server that have not been written.
@@ -75,7 +75,7 @@ impl Channel {
             handshaking: tls.is_some(),
             tls,
             early: false,
-            goodbye: false,
+            close_notify_received: false,
             received: Vec::new(),
             outgoing: Vec::new(),
             plaintext: Vec::new(),
@@ -223,8 +223,8 @@ impl Channel {
                     .map_err(|failure| Failed::tls(&failure))?;
                 self.received.drain(..progress.consumed);
                 self.handshaking = progress.state == State::Handshaking;
-                self.goodbye |= progress.state == State::PeerClosed;
-                if self.goodbye { ReadOutcome::CloseNotify } else { ReadOutcome::Bytes }
+                self.close_notify_received |= progress.state == State::PeerClosed;
+                if self.close_notify_received { ReadOutcome::CloseNotify } else { ReadOutcome::Bytes }
             }
             None => {
                 self.plaintext.append(&mut self.received);

@@ -159,7 +159,7 @@ async fn abandon(
     Ok(())
 }
 
-/// After the last step: the purse goes back to the client; after a failure the alert goes out if it can.
+/// After the last step: the sessions go back to the client; after a failure the alert goes out if it can.
 fn settle(worker: &Worker, client: &mut Client, attempt: &Attempt, mut channel: Channel, failed: bool) {
     if failed {
         channel.try_flush();

@@ -48,7 +48,7 @@ pub(crate) async fn within<T>(
     timeout(worker.plan.phases.timeout, part).await.unwrap_or_else(|_| Err(Failed::timeout(attempt.step())))
 }
 
-/// Says goodbye with the Finished and reads to the server's end: whatever TLS record comes is its confirmation, and
+/// Sends close_notify with the Finished and reads to the server's end: whatever TLS record comes is its confirmation, and
 /// tickets come before it (RFC 8446, section 4.6.1).
 async fn confirm(worker: &Worker, attempt: &Attempt, channel: &mut Channel) -> Result<(), Failed> {
     attempt.at(Step::Confirmation);
@@ -86,7 +86,7 @@ async fn read_to_end(
         }
         match outcome {
             ReadOutcome::Bytes | ReadOutcome::CloseNotify => channel.plaintext.clear(),
-            ReadOutcome::End if channel.goodbye => return Ok(PeerClose::CloseNotify),
+            ReadOutcome::End if channel.close_notify_received => return Ok(PeerClose::CloseNotify),
             ReadOutcome::End => return Ok(PeerClose::Fin),
         }
     }
@@ -237,7 +237,7 @@ async fn close(worker: &Worker, attempt: &Attempt, channel: &mut Channel) -> Res
         send_close_notify_and_shutdown(worker, channel).await?;
         channel.shutdown();
     }
-    // The answer is there; how the server says goodbye is counted, and is no failure.
+    // The answer is there; how the server closes is counted, and is no failure.
     let ending = match within(worker, attempt, read_to_end(worker, attempt, channel, false)).await {
         Ok(ending) => ending,
         Err(Failed { class: Class::Reset(_), .. }) => PeerClose::Reset,

@@ -129,7 +129,7 @@ pub enum CloseMode {
     CloseNotify,
     /// FIN without close_notify, then wait for the server's FIN.
     Fin,
-    /// RST at once: no TIME_WAIT, and no time for the server to say goodbye.
+    /// RST at once: no TIME_WAIT, and no close of the server is read.
     Reset,
 }
 

@@ -291,10 +291,9 @@ impl LoadSpec {
         }
         args.flag("--reuse", self.reuse);
         if let Some(spec) = requests {
-            if spec.keepalive {
-                args.add("--keepalive")
-            } else {
-                args.flag("--requests", spec.count)
+            match spec.keepalive {
+                true => args.add("--keepalive"),
+                false => args.flag("--requests", spec.count),
             }
             args.option("--expect-length", spec.expect_length);
         }

@@ -300,7 +300,7 @@ impl SecondTally {
     }
 }
 
-/// One thread's books: a tally per window, and the second that is running.
+/// One thread's statistics: a tally per window, and the second that is running.
 #[derive(Debug)]
 pub(crate) struct ThreadStats {
     windows: Vec<(Duration, Duration)>,

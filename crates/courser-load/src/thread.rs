@@ -44,7 +44,7 @@ impl Task {
         let runtime = runtime()?;
         let worker = Rc::new(Worker::new(&self.plan, self.index, self.start, &self.control));
         runtime.block_on(drive(Rc::clone(&worker), self.intervals.clone()))?;
-        // Whoever has not ended by now accounts for itself as it is dropped.
+        // A connection that is still open accounts for itself as it is dropped.
         drop(runtime);
         let mut stats = worker.stats.replace(ThreadStats::new(Vec::new()));
         if let Some(last) = stats.last_second() {
@@ -208,7 +208,7 @@ async fn report_seconds(worker: Rc<Worker>, intervals: Sender<(u64, SecondTally)
         let end = SECOND * u32::try_from(second + 1).unwrap_or(u32::MAX);
         tokio::time::sleep(end.saturating_sub(worker.now())).await;
         if intervals.send(worker.stats.borrow_mut().next_second()).is_err() {
-            return; // nobody looks any more
+            return; // the receiver is gone
         }
     }
 }
@@ -224,7 +224,7 @@ mod tests {
     use crate::plan::{CloseMode, LoadTarget, Phases, Reuse, Sockets};
     use crate::schedule::{Arrivals, Piece, Share};
 
-    /// Two arrivals, 25 and 75 ms after the start; nobody listens.
+    /// Two arrivals, 25 and 75 ms after the start; no server listens.
     fn two_arrivals() -> Plan {
         let second = Duration::from_secs(1);
         let steps = vec![Piece::even(20.0, second / 10)];
@@ -250,7 +250,7 @@ mod tests {
         }
     }
 
-    /// What a thread has in its books that begins so long after the start of its run.
+    /// Statistics of a thread that begins so long after the start of its run.
     fn begun_late(late: Duration) -> ThreadStats {
         let (plan, index, control) = (Arc::new(two_arrivals()), 0, Arc::default());
         let task = Task { plan, index, start: timer::now() - late, control, intervals: channel().0 };
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_arrives_when_the_drain_is_over() {
+    fn no_client_arrives_when_the_drain_is_over() {
         let stats = begun_late(Duration::from_secs(62));
         assert_eq!((stats.tallies[0].connections, stats.failures), (0, 0));
     }

@@ -18,7 +18,7 @@ use crate::tally::ThreadStats;
 /// One connection in this many has its segments counted: asking the kernel costs a system call.
 const SAMPLED: u64 = 64;
 
-/// What the threads of a run share with whoever watches it.
+/// What the threads of a run share with its observer.
 #[derive(Debug, Default)]
 pub(crate) struct Control {
     /// The run is to end now: what is open is given the drain's time.

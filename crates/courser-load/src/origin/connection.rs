@@ -219,7 +219,7 @@ impl Connection {
         let answer = Answer::with_content(shape, "text/plain", refused.advice().as_bytes(), None);
         count(&self.state.counters.refused);
         self.send(&answer, persistence).await?;
-        // Bytes that nobody has read when the socket is closed would turn the answer into a reset.
+        // Unread bytes would turn the close into a reset (RFC 9293, section 3.10.4), and the answer could be lost.
         for _ in 0..DRAINED {
             self.taken = self.received.len();
             if self.read().await? == 0 {

@@ -54,7 +54,7 @@ struct Pair {
 }
 
 impl Batch {
-    /// A pair for each purse.
+    /// A pair for each set of sessions.
     pub(super) fn new(
         sessions: Vec<ClientSessions>,
         connect: impl Fn(ClientSessions) -> Result<ClientConnection, Failure>,

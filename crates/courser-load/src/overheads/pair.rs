@@ -87,7 +87,7 @@ impl InProcessPair {
         Ok(batches)
     }
 
-    /// One connection for each purse. `resume`: whether clients would; `resumes`: whether they have to.
+    /// One connection for each set of sessions. `resume`: whether clients would; `resumes`: whether they have to.
     fn batch(
         &self,
         sessions: &mut Vec<ClientSessions>,
