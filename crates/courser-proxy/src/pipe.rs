@@ -23,7 +23,7 @@ use crate::handshake::Secured;
 use crate::proxy_header::HeaderSent;
 use crate::request::Request;
 use crate::settings::VirtualHost;
-use limits::Wait;
+use limits::{Limits, Wait};
 
 /// Reads in one direction before the other connections of the worker get their turn.
 const ROUNDS: u32 = 16;
@@ -86,14 +86,7 @@ struct Pipe {
     only_tickets: bool,
     /// The client's stream ended without close_notify.
     truncated: bool,
-    /// Bytes have come since the deadline was set.
-    moved: bool,
-    /// Bytes were delivered since the deadline was set.
-    delivered: bool,
-    /// What the deadline is for.
-    wait: Wait,
-    /// The kernel watches the backend.
-    keepalive_on: bool,
+    limits: Limits,
     /// When this turn's reads began to count.
     reads_since: Option<Instant>,
 }
@@ -108,7 +101,7 @@ impl Pipe {
         if plaintext_bytes > 0 {
             backend.begun();
         }
-        let pipe = Self {
+        Self {
             upward: if client_closed { Flow::Ending } else { Flow::Open },
             downward: Flow::Open,
             backend_write_error: None,
@@ -116,10 +109,7 @@ impl Pipe {
             only_tickets: !tickets.is_empty(),
             to_client: tickets,
             truncated: false,
-            moved: false,
-            delivered: false,
-            wait: Wait::Byte,
-            keepalive_on: false,
+            limits: Limits::new(&host, &client),
             reads_since: None,
             client,
             host,
@@ -127,25 +117,44 @@ impl Pipe {
             backend,
             received,
             to_backend,
-        };
-        pipe.set_deadline();
-        pipe
+        }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Close> {
         self.reads_since = None;
         // Before anything moves: bytes that move move the deadline as well.
-        if self.is_too_old() {
+        if limits::is_too_old(&self.host, &self.client) {
             return Poll::Ready(self.expired().into());
         }
         match self.poll_both(cx) {
             Poll::Ready(Ok(())) => Poll::Ready(self.orderly_close().into()),
             Poll::Ready(Err(end)) => Poll::Ready(end),
             Poll::Pending => {
-                self.move_deadline();
+                self.limits.move_deadline(self.wait(), &self.host, &self.client);
                 self.settle();
-                self.poll_deadline(cx).map(Into::into)
+                ready!(self.limits.poll_deadline(&self.host, &self.client, &self.backend, cx));
+                Poll::Ready(self.expired().into())
             }
+        }
+    }
+
+    fn wait(&self) -> Wait {
+        match (self.upward, self.downward) {
+            (Flow::Open, Flow::Open) if self.backend_write_error.is_none() => Wait::Byte,
+            (_, Flow::Open) => Wait::BackendEnd,
+            _ => Wait::ClientEnd,
+        }
+    }
+
+    /// Why the connection ends when its time is over.
+    fn expired(&self) -> CloseReason {
+        match self.limits.wait {
+            _ if self.backend_reset => CloseReason::BackendReset,
+            _ if limits::is_too_old(&self.host, &self.client) => CloseReason::MaxConnectionAge,
+            Wait::Byte => CloseReason::IdleTimeout,
+            Wait::BackendEnd if self.backend_write_error.is_some() => CloseReason::BackendReset,
+            Wait::BackendEnd => CloseReason::ClientFinTimeout,
+            Wait::ClientEnd => CloseReason::BackendFinTimeout,
         }
     }
 
@@ -249,7 +258,7 @@ impl Pipe {
             self.backend.begun();
         }
         self.only_tickets &= self.to_client.bytes.len() == before.1;
-        self.moved = true;
+        self.limits.moved = true;
         let progress = progress.map_err(bad_record)?;
         self.received.consume(progress.consumed);
         if progress.state == State::PeerClosed {
@@ -299,7 +308,7 @@ impl Pipe {
                 match ready!(self.backend.poll_write(cx, self.to_backend.pending(), Then::Wait)) {
                     Ok(written) => {
                         self.to_backend.advance(written);
-                        self.delivered = true;
+                        self.limits.delivered = true;
                         continue;
                     }
                     Err(error) => {
@@ -346,7 +355,7 @@ impl Pipe {
             self.backend.answered();
         }
         self.only_tickets = false;
-        self.moved = true;
+        self.limits.moved = true;
         self.tls.send(plaintext, self.received.bytes(), &mut self.to_client.bytes).map_err(bad_record)
     }
 
@@ -371,7 +380,7 @@ impl Pipe {
                 Ok(written) => self.to_client.advance(written),
                 Err(_) => return Poll::Ready(Err(CloseReason::ClientReset.into())),
             }
-            self.delivered = true;
+            self.limits.delivered = true;
         }
         self.only_tickets = false;
         Poll::Ready(Ok(()))
