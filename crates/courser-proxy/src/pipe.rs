@@ -25,10 +25,10 @@ use crate::request::Request;
 use crate::settings::VirtualHost;
 use limits::{Limits, Wait};
 
-/// Reads in one direction before the other connections of the worker get their turn.
+/// Reads in one direction before the other connections of the worker go on.
 const ROUNDS: u32 = 16;
 
-/// Time for one connection's reads in a turn, beyond the first two: as much as handshakes have. A read of records of one
+/// Time for one connection's reads in an iteration of the event loop, beyond the first two: as much as handshakes have. A read of records of one
 /// byte costs thirty times one of full records.
 const BUDGET: Duration = Duration::from_millis(1);
 
@@ -36,7 +36,7 @@ const BUDGET: Duration = Duration::from_millis(1);
 /// come to more than the client may have us hold before it is read.
 const MOST_TICKETS: usize = BUFFER_BYTES / 2;
 
-/// A connection whose relay is over.
+/// A connection whose pipe is over.
 pub(crate) struct Finished {
     pub(crate) client: Client,
     pub(crate) tls: Box<ServerConnection>,
@@ -48,7 +48,7 @@ pub(crate) struct Finished {
     pub(crate) close: Close,
 }
 
-/// Relays until the connection ends.
+/// Copies bytes until the connection ends.
 pub(crate) async fn pipe(header_sent: HeaderSent) -> Finished {
     let mut pipe = Pipe::new(header_sent);
     let close = poll_fn(|cx| pipe.poll(cx)).await;
@@ -78,16 +78,16 @@ struct Pipe {
     to_client: Outbox,
     upward: Flow,
     downward: Flow,
-    /// The backend takes no more: why it could not be written to. What the client still says is thrown away.
+    /// The backend takes no more: why it could not be written to. What the client still sends is thrown away.
     backend_write_error: Option<io::ErrorKind>,
-    /// The backend's stream was cut off, and so what it had to say may be.
+    /// The backend's stream was cut off, and so its answer may be.
     backend_reset: bool,
     /// `to_client` holds nothing but session tickets, which may wait for the answer to what the client has asked.
     only_tickets: bool,
     /// The client's stream ended without close_notify.
     truncated: bool,
     limits: Limits,
-    /// When this turn's reads began to count.
+    /// When the reads of this iteration began to count.
     reads_since: Option<Instant>,
 }
 
@@ -96,7 +96,7 @@ impl Pipe {
         let HeaderSent { connected, to_backend, plaintext_bytes } = header_sent;
         let Connected { secured, backend } = connected;
         let Secured { mut client, host, tls, received, tickets, client_closed, .. } = secured;
-        client.account.bytes_in += plaintext_bytes; // said with the Finished
+        client.account.bytes_in += plaintext_bytes; // came with the Finished
         let mut backend = Request::new(backend);
         if plaintext_bytes > 0 {
             backend.begun();
@@ -222,7 +222,7 @@ impl Pipe {
         yield_to_others(cx)
     }
 
-    /// Whether this connection's reads have taken their time. The first two are free: most turns have no third, and the
+    /// Whether this connection's reads have taken their time. The first two are free: most iterations have no third, and the
     /// clock costs more than a look at an empty socket.
     fn has_spent_budget(&mut self) -> bool {
         self.reads_since.get_or_insert_with(Instant::now).elapsed() > BUDGET
@@ -295,12 +295,12 @@ impl Pipe {
         }
     }
 
-    /// Whether neither side has said anything.
+    /// Whether no byte of plaintext has come from either side.
     fn has_moved_nothing(&self) -> bool {
         self.client.account.bytes_in + self.client.account.bytes_out == 0
     }
 
-    /// A backend that takes no more may have said why, and closed: what it has said is still read and delivered. Until
+    /// A backend that takes no more may have sent the reason, and closed: what it has sent is still read and delivered. Until
     /// then the client is read too, as many send all before they listen.
     fn poll_write_backend(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while !self.to_backend.is_empty() {
@@ -330,7 +330,7 @@ impl Pipe {
             let mut plaintext = Vec::new();
             let buffers = &self.client.worker.buffers;
             match self.backend.poll_read(cx, &mut plaintext, |bytes| buffers.make_room(bytes)) {
-                // The reset that a write has met is told once: the end of the stream that follows is none.
+                // The kernel reports the reset that a write has met once: the end of the stream that follows is none.
                 Poll::Ready(Ok(0))
                     if self.backend_write_error.is_none_or(|why| why == io::ErrorKind::BrokenPipe) =>
                 {
@@ -365,7 +365,7 @@ impl Pipe {
         self.tls.send_close_notify(self.received.bytes(), &mut self.to_client.bytes).map_err(bad_record)
     }
 
-    /// What the backend has said is delivered, but no close_notify: the client can tell that it may not be the whole.
+    /// What the backend has sent is delivered, but no close_notify: the client can tell that it may not be the whole.
     fn cut_downward(&mut self) {
         self.downward = Flow::Ending;
         self.only_tickets = false;
@@ -395,7 +395,7 @@ impl Pipe {
     }
 }
 
-/// The others' turn; this connection goes on after them, and after the event loop has looked for events: a task that just
+/// Lets the others go on; this connection follows after them, and after the event loop has looked for events: a task that just
 /// wakes itself comes back up to 60 times before.
 fn yield_to_others<T>(cx: &mut Context<'_>) -> Poll<T> {
     let _ = pin!(tokio::task::yield_now()).poll(cx);
