@@ -94,7 +94,7 @@ impl Default for Resolver {
 }
 
 impl Resolver {
-    /// A backend by name. It is looked up from now on, until nobody has the backend any more.
+    /// A backend by name. It is looked up from now on, for as long as something has the backend.
     ///
     /// # Errors
     /// When the system gives no thread.
@@ -115,7 +115,7 @@ impl Resolver {
     pub fn wait_for_first_answers(self, limit: Duration) {
         let Self { names, looking, first_answers } = self;
         drop(looking);
-        // Nobody sends anything: the wait ends when the last sender is gone.
+        // Nothing is ever sent: the wait ends when the last sender is gone.
         if first_answers.recv_timeout(limit) == Err(std::sync::mpsc::RecvTimeoutError::Disconnected) {
             return;
         }
@@ -139,7 +139,7 @@ fn thread_name(host: &str) -> String {
     format!("resolve-{host}").chars().take(15).collect()
 }
 
-/// Looks a name up again and again while somebody uses it.
+/// Looks a name up every [`REFRESH`] while something uses it.
 fn keep_fresh(name: &Weak<ResolvedName>, looking: Sender<()>) {
     let (mut looking, mut last) = (Some(looking), Outcome::Found);
     while let Some(answer) = name.upgrade() {
@@ -171,7 +171,7 @@ impl ResolvedName {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks the name up, and says what has changed since `last`.
+    /// Looks the name up, and logs what has changed since `last`.
     fn refresh(&self, last: Outcome) -> Outcome {
         let host = &self.host;
         match look_up(host, self.port) {
@@ -203,7 +203,7 @@ impl ResolvedName {
         }
     }
 
-    /// Says how many addresses there were.
+    /// Returns how many addresses there were.
     fn replace(&self, found: Vec<SocketAddr>) -> usize {
         let found: Arc<[Address]> = found.into_iter().map(Address::Ip).collect();
         let mut latest = self.latest();

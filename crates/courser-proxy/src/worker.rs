@@ -53,7 +53,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Serves until the phase says to stop, or the last connection has ended while draining. Returns how many connections
+    /// Serves until the phase is to stop, or the last connection has ended while draining. Returns how many connections
     /// were cut off.
     ///
     /// # Errors
@@ -113,7 +113,7 @@ async fn serve(
     }
 }
 
-/// Returns how many connections were open when the phase said to stop.
+/// Returns how many connections were open when the phase changed to stop.
 async fn serve_phases(
     state: &Rc<WorkerState>,
     sockets: Vec<(ListenSocket, Arc<Listener>)>,
@@ -130,7 +130,7 @@ async fn serve_phases(
     let _ = phase.wait_for(|phase| *phase != Phase::Serving).await;
     for (accepting, socket, listener) in open {
         accepting.abort();
-        // Once it is gone, nobody else keeps the socket open: it closes right after the last look.
+        // Once it is gone, nothing else keeps the socket open: it closes right after the last look.
         let _ = accepting.await;
         accept::accept_queued(state, &socket, &listener);
     }

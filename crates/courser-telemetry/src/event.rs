@@ -36,7 +36,7 @@ impl Level {
 }
 
 /// Lines of one kind that may appear within one [`WINDOW`]; a fault that hits every connection repeats thousands of
-/// times a second, and the first few lines say all there is to say.
+/// times a second, and the first few lines are enough.
 const LINES_PER_WINDOW: u32 = 10;
 
 /// How long a kind's allowance lasts.
