@@ -8,7 +8,8 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use crate::document::apply;
 use crate::draft::{Draft, ListenerDraft};
 use crate::problem::{Problem, Problems};
-use crate::settings::{About, DefaultValue, FLEET, Flag, Kind, LISTENER, PROCESS, SESSIONS, SHARED, Scope};
+use crate::setting::{About, DefaultValue, Flag, Kind};
+use crate::settings::{FLEET, LISTENER, PROCESS, SESSIONS, SHARED, Scope};
 use crate::source::{Source, SourceSpan};
 use crate::value::{Entry, Literal, Table, Value};
 

@@ -12,6 +12,7 @@
 mod address;
 mod client_auth;
 mod config;
+mod defaults;
 mod dns;
 mod document;
 mod draft;
@@ -22,6 +23,7 @@ mod near;
 mod problem;
 mod read;
 mod reference;
+mod setting;
 mod settings;
 mod source;
 mod tls;
@@ -34,10 +36,9 @@ use std::path::Path;
 use clap::{ArgMatches, Command};
 
 pub use address::{BackendAddress, ListenAddress};
-pub use client_auth::ClientAuth;
 pub use config::{
-    CertificateFiles, Config, Fleet, HostConfig, ListenerConfig, Log, OnTruncation, Process, SendProxy,
-    Sessions, UnknownName,
+    CertificateFiles, ClientAuth, Config, Fleet, HostConfig, ListenerConfig, Log, OnTruncation, Process,
+    SendProxy, Sessions, UnknownName,
 };
 pub use fleet::{FleetInterface, Network};
 pub use named::Named;

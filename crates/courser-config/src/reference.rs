@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::named::Named;
-use crate::settings::{About, DefaultValue, Flag, Scope};
+use crate::setting::{About, DefaultValue, Flag};
+use crate::settings::Scope;
 use crate::tls::{Group, Suite};
 
 /// Width of the comments in the defaults, as that of this project's sources.

@@ -1,8 +1,8 @@
 //! Settings of what several hosts share: `[fleet]`.
 
-use super::{About, DefaultValue, Flag, Item, Kind, Setting};
 use crate::config::Fleet;
 use crate::read::{self, located};
+use crate::setting::{About, DefaultValue, Flag, Item, Kind, Setting};
 use crate::{address, draft, fleet};
 
 pub(crate) static FLEET: &[Setting<Fleet>] = &[

@@ -1,13 +1,12 @@
 //! Settings that a listener has and each of its hosts may override, and those of a host alone.
 
-use super::{About, DefaultValue, Flag, Item, Kind, Setting};
 use crate::address;
-use crate::client_auth::ClientAuth;
-use crate::config::{OnTruncation, SendProxy};
+use crate::config::{ClientAuth, OnTruncation, SendProxy};
 use crate::dns;
 use crate::draft::{HostDraft, certificate, name, protocol};
 use crate::named::Named;
 use crate::read;
+use crate::setting::{About, DefaultValue, Flag, Item, Kind, Setting};
 use crate::tls::{Group, Profile, Suite, TlsVersion};
 
 /// `profile` stands before what it decides: settings are applied in this order, whatever that of the file.

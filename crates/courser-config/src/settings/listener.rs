@@ -1,11 +1,11 @@
 //! Settings of a listener alone: `[[listener]]`.
 
-use super::{About, DefaultValue, Flag, Item, Kind, Setting};
 use crate::address;
 use crate::config::UnknownName;
 use crate::draft::{ListenerDraft, name};
 use crate::named::Named;
 use crate::read;
+use crate::setting::{About, DefaultValue, Flag, Item, Kind, Setting};
 
 pub(crate) static LISTENER: &[Setting<ListenerDraft>] = &[
     Setting {

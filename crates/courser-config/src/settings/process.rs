@@ -1,8 +1,8 @@
 //! Settings of the whole process: the top of the file.
 
-use super::{About, DefaultValue, Flag, Kind, Setting};
 use crate::config::{Log, Process};
 use crate::named::Named;
+use crate::setting::{About, DefaultValue, Flag, Kind, Setting};
 use crate::{address, draft, read};
 
 pub(crate) static PROCESS: &[Setting<Process>] = &[

@@ -1,8 +1,8 @@
 //! Settings of session resumption: `[sessions]`.
 
-use super::{About, DefaultValue, Flag, Kind, Setting};
 use crate::config::Sessions;
 use crate::read::{self, located};
+use crate::setting::{About, DefaultValue, Flag, Kind, Setting};
 use crate::{address, draft};
 
 pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
