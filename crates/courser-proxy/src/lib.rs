@@ -41,4 +41,4 @@ pub use pool::Pool;
 pub use resolve::{Backend, Resolver};
 pub use sharing::Sharing;
 pub use supervision::Threads;
-pub use worker::{Phase, Worker};
+pub use worker::{Command, Listeners, Worker};

@@ -4,6 +4,7 @@
 
 mod client;
 mod fleet;
+mod generations;
 mod host;
 mod returning;
 
