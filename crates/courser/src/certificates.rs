@@ -21,7 +21,7 @@ use crate::secret_file::{self, Refusal};
 const DAY: i64 = 86_400;
 
 /// Certificates by the files that they were read from.
-pub(crate) struct Loaded {
+pub(crate) struct LoadedCertificates {
     by_files: HashMap<(PathBuf, PathBuf), Arc<Identity>>,
     self_signed: Option<Arc<Identity>>,
     trusted: Trusted,
@@ -29,7 +29,7 @@ pub(crate) struct Loaded {
     pub(crate) warnings: Problems,
 }
 
-impl Loaded {
+impl LoadedCertificates {
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.by_files.len()
@@ -48,7 +48,7 @@ impl Loaded {
 }
 
 /// Reads every certificate that `config` names, those of the authorities of clients too.
-pub(crate) fn load(config: &Config, reader: &Account) -> Result<Loaded, Failure> {
+pub(crate) fn load(config: &Config, reader: &Account) -> Result<LoadedCertificates, Failure> {
     let files = distinct(config);
     let (mut by_files, mut problems) = (HashMap::new(), Problems::default());
     for (files, result) in files.iter().zip(read_all(&files, reader)) {
@@ -68,7 +68,7 @@ pub(crate) fn load(config: &Config, reader: &Account) -> Result<Loaded, Failure>
         return Err(problems.into());
     }
     let self_signed = if files.is_empty() { Some(self_signed(config)?) } else { None };
-    Ok(Loaded { by_files, self_signed, trusted, warnings: problems })
+    Ok(LoadedCertificates { by_files, self_signed, trusted, warnings: problems })
 }
 
 fn key(files: &CertificateFiles) -> (PathBuf, PathBuf) {

@@ -10,12 +10,14 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use courser_proxy::Threads;
+use rustix::net::Shutdown;
 
 /// Askers at a time; one more is told to come again.
 const MOST_ASKERS: usize = 8;
@@ -39,10 +41,13 @@ pub(crate) enum RequestOutcome {
     Unknown,
 }
 
-/// The socket. Dropped, it is gone from the file system.
+/// The socket. It is removed from the file system when it is stopped or dropped.
 #[derive(Debug)]
 pub(crate) struct Control {
     path: PathBuf,
+    listener: Arc<UnixListener>,
+    /// Disconnected when the thread has ended.
+    ended: Mutex<Receiver<()>>,
 }
 
 impl Control {
@@ -63,28 +68,45 @@ impl Control {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
-        let listener = UnixListener::bind(path)?;
+        let listener = Arc::new(UnixListener::bind(path)?);
         fs::set_permissions(path, Permissions::from_mode(0o600))?;
-        let answers = Arc::new(answers);
-        threads.spawn("control", move || accept(&listener, &answers))?;
-        Ok(Self { path: path.to_owned() })
+        let (answers, accepting, (running, ended)) =
+            (Arc::new(answers), Arc::clone(&listener), channel::<()>());
+        threads.spawn("control", move || {
+            let _running = running;
+            accept(&accepting, &answers);
+        })?;
+        Ok(Self { path: path.to_owned(), listener, ended: Mutex::new(ended) })
+    }
+
+    /// Accepts no further request. Returns whether the thread has ended within `limit`; answers that have begun go on.
+    pub(crate) fn stop(&self, limit: Duration) -> bool {
+        // Wakes a thread that waits for a client: accept(2) then fails with EINVAL.
+        let _ = rustix::net::shutdown(&self.listener, Shutdown::Both);
+        // Another program may have removed it already.
+        let _ = fs::remove_file(&self.path);
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.recv_timeout(limit) == Err(RecvTimeoutError::Disconnected)
     }
 }
 
 impl Drop for Control {
     fn drop(&mut self) {
-        // Somebody may have removed it already.
-        let _ = fs::remove_file(&self.path);
+        self.stop(Duration::ZERO);
     }
 }
 
 fn accept<A: ControlHandler>(listener: &UnixListener, answers: &Arc<A>) {
     let askers = Arc::new(AtomicUsize::new(0));
     for stream in listener.incoming() {
-        let Ok(mut stream) = stream else {
+        let mut stream = match stream {
+            Ok(stream) => stream,
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => return,
             // Out of descriptors, mostly: the next one may do.
-            thread::sleep(Duration::from_millis(100));
-            continue;
+            Err(_) => {
+                thread::sleep(Duration::from_millis(100));
+                continue;
+            }
         };
         if askers.fetch_add(1, Ordering::Relaxed) >= MOST_ASKERS {
             askers.fetch_sub(1, Ordering::Relaxed);

@@ -8,25 +8,27 @@ mod exit;
 
 mod cmd;
 
-mod answers;
-mod assemble;
 mod authorities;
 mod capacity;
 mod certificates;
 mod control;
 mod exposure;
 mod fleet_keys;
+mod generation;
 mod hardening;
 mod input_file;
 mod loss_report;
-mod pools;
+mod prepared;
 mod privileges;
-mod ready;
+mod process;
 mod run;
 mod secret_file;
+mod service;
 mod session_file;
 mod sharing;
+mod sockets;
 mod status;
+mod status_source;
 mod supervisor;
 
 use std::process::ExitCode;

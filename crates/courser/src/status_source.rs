@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use courser_proxy::fleet::FleetStatus;
-use courser_proxy::{Counters, Counts, Sharing};
+use courser_proxy::{Counts, Sharing};
 use courser_session::fleet::{Direction, Passed, PeerStatus, Refusal};
 use courser_session::{Cache, ClockStanding, ResumptionFailure};
 use courser_telemetry::time::write_rfc3339;
@@ -17,22 +17,20 @@ use serde_json::json;
 
 use crate::control::{ControlHandler, RequestOutcome};
 use crate::fleet_keys::{PersistentKeys, unix_now};
+use crate::process::Process;
+use crate::service::Running;
 use crate::status;
 
-/// The parts that can tell how they are.
+/// Where the status of the running program comes from.
 pub(crate) struct StatusSource {
-    pub(crate) name: String,
-    pub(crate) started: Instant,
-    pub(crate) cache: Option<Arc<Cache>>,
-    pub(crate) fleet: Option<PersistentKeys>,
-    /// One for each worker.
-    pub(crate) counters: Vec<Arc<Counters>>,
+    pub(crate) process: Arc<Process>,
     pub(crate) sharing: Option<Sharing>,
-    /// What is lost of the connection log.
+    pub(crate) services: Running,
+    /// Lost lines of the connection log.
     pub(crate) log: Arc<Losses>,
 }
 
-impl ControlHandler for StatusSource {
+impl ControlHandler for Arc<StatusSource> {
     fn answer(&self, request: &str, out: &mut UnixStream) -> io::Result<RequestOutcome> {
         match request {
             "fleet status" => {
@@ -48,23 +46,25 @@ impl ControlHandler for StatusSource {
 
 impl StatusSource {
     fn status(&self) -> status::Status {
-        status::Status {
+        let mut status = status::Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            name: self.name.clone(),
-            up_s: self.started.elapsed().as_secs(),
-            keys: self.fleet.as_ref().map(keys).unwrap_or_default(),
-            cache: self.cache.as_deref().map(cache),
+            name: self.process.name.clone(),
+            up_s: self.process.started.elapsed().as_secs(),
+            keys: self.process.fleet.as_ref().map(keys).unwrap_or_default(),
+            cache: self.process.sessions.cache.as_deref().map(cache),
             handshakes: self.handshakes(),
             log_lines_lost: self.log.lines(),
             event_lines_lost: event::losses().map_or(0, |losses| losses.lines()),
-            messages: self.sharing.as_ref().and_then(|sharing| messages(&sharing.fleet.as_ref()?.status()?)),
+            messages: None,
             store: self.sharing.as_ref().and_then(store),
-        }
+        };
+        self.services.status(&mut status);
+        status
     }
 
     fn handshakes(&self) -> status::Handshakes {
         let mut counts = Counts::default();
-        self.counters.iter().for_each(|worker| counts.add(&worker.read()));
+        self.process.counters.iter().for_each(|worker| counts.add(&worker.read()));
         let by = [
             ("session_id", counts.by_id + counts.by_id_from_elsewhere),
             ("ticket", counts.by_ticket),
@@ -162,7 +162,7 @@ fn cache(cache: &Cache) -> status::Cache {
     }
 }
 
-fn messages(fleet: &FleetStatus) -> Option<status::Messages> {
+pub(crate) fn messages(fleet: &FleetStatus) -> Option<status::Messages> {
     let member = &fleet.member;
     let (sent, received, pulls, unsent) = (&member.sent, &member.received, &member.pulls, &fleet.unsent);
     let refused = Refusal::ALL.into_iter().filter(|refusal| member.refused.get(*refusal) > 0);

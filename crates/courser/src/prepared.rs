@@ -8,25 +8,29 @@ use clap::ArgMatches;
 use courser_config::{Config, Located, Problem, Problems};
 use courser_net::account::Account;
 
-use crate::certificates::{self, Loaded};
+use crate::certificates;
 use crate::exit::{Failure, colour};
-use crate::fleet_keys::{self, PersistentKeys};
+use crate::fleet_keys;
+use crate::generation::{self, Generation};
+use crate::process::Process;
 use crate::session_file;
-use crate::sharing::{self, Prepared};
+use crate::sharing::{self, SharingInputs};
 use crate::{hardening, privileges};
 
-/// What is there to serve with.
-pub(crate) struct Ready {
+/// All that serving needs before it opens anything.
+pub(crate) struct Prepared {
     pub(crate) config: Config,
-    pub(crate) certificates: Loaded,
-    pub(crate) fleet: Option<PersistentKeys>,
-    pub(crate) prepared: Prepared,
-    /// Who the process becomes.
+    pub(crate) certificates: usize,
+    pub(crate) process: Process,
+    pub(crate) generation: Generation,
+    pub(crate) sharing: SharingInputs,
+    /// The user to switch to.
     pub(crate) successor: Option<Account>,
 }
 
-/// Reads everything, and prints what is odd. What is wrong with files, keys and folders is told in one run.
-pub(crate) fn read(flags: &ArgMatches) -> Result<Ready, Failure> {
+/// Reads everything, builds the first generation, and prints warnings. All problems of files, keys and folders are reported
+/// in one run.
+pub(crate) fn prepare(flags: &ArgMatches) -> Result<Prepared, Failure> {
     let loaded = courser_config::from_matches(flags)?;
     let (config, mut problems) = (loaded.config, loaded.warnings);
     hardening::harden(&config.process)?;
@@ -34,21 +38,23 @@ pub(crate) fn read(flags: &ArgMatches) -> Result<Ready, Failure> {
     let account = successor.clone().unwrap_or_else(Account::current);
     let certificates = noted(certificates::load(&config, &account), &mut problems)?;
     let fleet = noted(fleet_keys::load(&config, &account), &mut problems)?;
-    let prepared = noted(sharing::prepare(&config, &account), &mut problems)?;
+    let sharing = noted(sharing::prepare(&config, &account), &mut problems)?;
     problems.extend(folders(&config));
     if let Some(account) = &successor {
         problems.extend(privileges::unreachable(&config, account)?);
     }
-    let (Some(certificates), Some(fleet), Some(prepared)) = (certificates, fleet, prepared) else {
+    let (Some(certificates), Some(fleet), Some(sharing)) = (certificates, fleet, sharing) else {
         return Err(problems.into());
     };
     if problems.has_errors() {
         return Err(problems.into());
     }
-    for warnings in [&problems, &certificates.warnings, &prepared.warnings] {
+    for warnings in [&problems, &certificates.warnings, &sharing.warnings] {
         eprint!("{}", warnings.render(colour()));
     }
-    Ok(Ready { config, certificates, fleet, prepared, successor })
+    let process = Process::new(&config, fleet)?;
+    let generation = generation::build(&config, &certificates, &process)?;
+    Ok(Prepared { config, certificates: certificates.len(), process, generation, sharing, successor })
 }
 
 /// Notes what is wrong, so that the rest is looked at as well.
