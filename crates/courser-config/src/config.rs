@@ -27,6 +27,13 @@ pub struct Config {
     pub listeners: Vec<ListenerConfig>,
 }
 
+impl Config {
+    /// The hosts of all listeners, each listener's default first.
+    pub fn hosts(&self) -> impl Iterator<Item = &HostConfig> {
+        self.listeners.iter().flat_map(|listener| std::iter::once(&listener.default).chain(&listener.hosts))
+    }
+}
+
 /// What concerns the process as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {

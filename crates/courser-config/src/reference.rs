@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::named::Named;
-use crate::setting::{About, DefaultValue, Flag};
+use crate::setting::{About, DefaultValue, Flag, TakesEffect};
 use crate::settings::Scope;
 use crate::tls::{Group, Suite};
 
@@ -83,6 +83,9 @@ fn section(about: &About) -> String {
         let _ = writeln!(text, "* Flag: {flag}");
     }
     let _ = writeln!(text, "* Example: `{} = {}`", about.key, about.example);
+    if about.takes_effect == TakesEffect::AtRestart {
+        text += "* Fixed at the start\n";
+    }
     if let Some(danger) = about.danger {
         let _ = write!(text, "\n> **Caution:** {danger}\n");
     }

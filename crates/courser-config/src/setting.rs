@@ -14,6 +14,7 @@ pub(crate) struct Setting<T: 'static> {
 #[derive(Debug)]
 pub(crate) struct About {
     pub(crate) key: &'static str,
+    pub(crate) takes_effect: TakesEffect,
     pub(crate) flag: Flag,
     pub(crate) kind: Kind,
     pub(crate) default: DefaultValue,
@@ -25,6 +26,15 @@ pub(crate) struct About {
     pub(crate) danger: Option<&'static str>,
     /// What other programs call it: for the hint at an unknown key, never accepted.
     pub(crate) elsewhere: &'static [&'static str],
+}
+
+/// When a new value takes effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TakesEffect {
+    /// The process is made with it.
+    AtRestart,
+    /// A generation of listeners is made with it, which can be replaced while the process runs.
+    WithGeneration,
 }
 
 /// How a setting is given on the command line.

@@ -2,13 +2,14 @@
 
 use crate::config::Fleet;
 use crate::read::{self, located};
-use crate::setting::{About, DefaultValue, Flag, Item, Kind, Setting};
+use crate::setting::{About, DefaultValue, Flag, Item, Kind, Setting, TakesEffect};
 use crate::{address, draft, fleet};
 
 pub(crate) static FLEET: &[Setting<Fleet>] = &[
     Setting {
         about: About {
             key: "key",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Takes("fleet-key"),
             kind: Kind::List(Item::File),
             default: DefaultValue::Toml("[]"),
@@ -31,6 +32,7 @@ pub(crate) static FLEET: &[Setting<Fleet>] = &[
     Setting {
         about: About {
             key: "state",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Takes("fleet-state"),
             kind: Kind::Folder,
             default: DefaultValue::Derived("none: keys come from the files of `key`"),
@@ -51,6 +53,7 @@ pub(crate) static FLEET: &[Setting<Fleet>] = &[
     Setting {
         about: About {
             key: "name",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Takes("fleet-name"),
             kind: Kind::Text,
             default: DefaultValue::Derived(
@@ -72,6 +75,7 @@ pub(crate) static FLEET: &[Setting<Fleet>] = &[
     Setting {
         about: About {
             key: "listen",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Takes("fleet-listen"),
             kind: Kind::Address,
             default: DefaultValue::Derived("none: sessions are not replicated"),
@@ -89,6 +93,7 @@ pub(crate) static FLEET: &[Setting<Fleet>] = &[
     Setting {
         about: About {
             key: "peer",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Takes("fleet-peer"),
             kind: Kind::List(Item::Address),
             default: DefaultValue::Toml("[]"),
@@ -105,6 +110,7 @@ pub(crate) static FLEET: &[Setting<Fleet>] = &[
     Setting {
         about: About {
             key: "interface",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Takes("fleet-interface"),
             kind: Kind::Text,
             default: DefaultValue::Derived(
@@ -124,6 +130,7 @@ pub(crate) static FLEET: &[Setting<Fleet>] = &[
     Setting {
         about: About {
             key: "allow",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Takes("fleet-allow"),
             kind: Kind::List(Item::Network),
             default: DefaultValue::Toml("[]"),
@@ -141,6 +148,7 @@ pub(crate) static FLEET: &[Setting<Fleet>] = &[
     Setting {
         about: About {
             key: "pull",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Switch("no-fleet-pull", false, "Do not request sessions from other hosts"),
             kind: Kind::Switch,
             default: DefaultValue::Toml("true"),
@@ -158,6 +166,7 @@ pub(crate) static FLEET: &[Setting<Fleet>] = &[
     Setting {
         about: About {
             key: "pull_timeout",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Takes("fleet-pull-timeout"),
             kind: Kind::Duration,
             default: DefaultValue::Toml("\"5ms\""),

@@ -6,7 +6,7 @@ use crate::dns;
 use crate::draft::{HostDraft, certificate, name, protocol};
 use crate::named::Named;
 use crate::read;
-use crate::setting::{About, DefaultValue, Flag, Item, Kind, Setting};
+use crate::setting::{About, DefaultValue, Flag, Item, Kind, Setting, TakesEffect};
 use crate::tls::{Group, Profile, Suite, TlsVersion};
 
 /// `profile` stands before what it decides: settings are applied in this order, whatever that of the file.
@@ -14,6 +14,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
     Setting {
         about: About {
             key: "cert",
+            takes_effect: TakesEffect::WithGeneration,
             flag: Flag::Takes("cert"),
             kind: Kind::Certificates,
             default: DefaultValue::Derived(
@@ -37,6 +38,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
     Setting {
         about: About {
             key: "backend",
+            takes_effect: TakesEffect::WithGeneration,
             flag: Flag::Takes("backend"),
             kind: Kind::List(Item::Address),
             default: DefaultValue::Derived("none: a listener needs one, its own or one in each host"),
@@ -55,6 +57,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
     Setting {
         about: About {
             key: "send_proxy",
+            takes_effect: TakesEffect::WithGeneration,
             flag: Flag::Takes("send-proxy"),
             kind: Kind::Choice(|| SendProxy::ALL.iter().map(|choice| choice.name()).collect()),
             default: DefaultValue::Toml("\"off\""),
@@ -75,6 +78,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
     Setting {
         about: About {
             key: "profile",
+            takes_effect: TakesEffect::WithGeneration,
             flag: Flag::Takes("profile"),
             kind: Kind::Choice(|| Profile::ALL.iter().map(|choice| choice.name()).collect()),
             default: DefaultValue::Toml("\"intermediate\""),
@@ -96,6 +100,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
     Setting {
         about: About {
             key: "versions",
+            takes_effect: TakesEffect::WithGeneration,
             flag: Flag::Takes("tls-versions"),
             kind: Kind::List(Item::Choice(|| TlsVersion::ALL.iter().map(|version| version.name()).collect())),
             default: DefaultValue::Derived("those of the profile"),
@@ -113,6 +118,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
     Setting {
         about: About {
             key: "suites",
+            takes_effect: TakesEffect::WithGeneration,
             flag: Flag::Takes("suites"),
             kind: Kind::List(Item::Choice(|| Suite::ALL.iter().map(|suite| suite.name()).collect())),
             default: DefaultValue::Derived("those of the profile that fit the versions"),
@@ -133,6 +139,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
     Setting {
         about: About {
             key: "groups",
+            takes_effect: TakesEffect::WithGeneration,
             flag: Flag::Takes("groups"),
             kind: Kind::List(Item::Choice(|| Group::ALL.iter().map(|group| group.name()).collect())),
             default: DefaultValue::Derived("those of the profile"),
@@ -154,6 +161,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
     Setting {
         about: About {
             key: "alpn",
+            takes_effect: TakesEffect::WithGeneration,
             flag: Flag::Takes("alpn"),
             kind: Kind::List(Item::Text),
             default: DefaultValue::Toml("[]"),
@@ -174,6 +182,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
     Setting {
         about: About {
             key: "client_auth",
+            takes_effect: TakesEffect::WithGeneration,
             flag: Flag::Takes("client-auth"),
             kind: Kind::Choice(|| ClientAuth::ALL.iter().map(|choice| choice.name()).collect()),
             default: DefaultValue::Derived("`none`"),
@@ -195,6 +204,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
     Setting {
         about: About {
             key: "client_ca",
+            takes_effect: TakesEffect::WithGeneration,
             flag: Flag::Takes("client-ca"),
             kind: Kind::List(Item::File),
             default: DefaultValue::Derived("none: needed where `client_auth` is `optional` or `required`"),
@@ -215,6 +225,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
     Setting {
         about: About {
             key: "connect_timeout",
+            takes_effect: TakesEffect::WithGeneration,
             flag: Flag::Takes("connect-timeout"),
             kind: Kind::Duration,
             default: DefaultValue::Toml("\"5s\""),
@@ -231,6 +242,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
     Setting {
         about: About {
             key: "idle_timeout",
+            takes_effect: TakesEffect::WithGeneration,
             flag: Flag::Takes("idle-timeout"),
             kind: Kind::Duration,
             default: DefaultValue::Toml("\"5m\""),
@@ -250,6 +262,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
     Setting {
         about: About {
             key: "client_fin_timeout",
+            takes_effect: TakesEffect::WithGeneration,
             flag: Flag::Takes("client-fin-timeout"),
             kind: Kind::Duration,
             default: DefaultValue::Toml("\"30s\""),
@@ -267,6 +280,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
     Setting {
         about: About {
             key: "backend_fin_timeout",
+            takes_effect: TakesEffect::WithGeneration,
             flag: Flag::Takes("backend-fin-timeout"),
             kind: Kind::Duration,
             default: DefaultValue::Toml("\"30s\""),
@@ -284,6 +298,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
     Setting {
         about: About {
             key: "max_connection_age",
+            takes_effect: TakesEffect::WithGeneration,
             flag: Flag::Takes("max-connection-age"),
             kind: Kind::Duration,
             default: DefaultValue::Derived("none: a connection may stay as long as bytes move"),
@@ -300,6 +315,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
     Setting {
         about: About {
             key: "tcp_keepalive",
+            takes_effect: TakesEffect::WithGeneration,
             flag: Flag::Takes("tcp-keepalive"),
             kind: Kind::Duration,
             default: DefaultValue::Toml("\"1m\""),
@@ -318,6 +334,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
     Setting {
         about: About {
             key: "tcp_user_timeout",
+            takes_effect: TakesEffect::WithGeneration,
             flag: Flag::Takes("tcp-user-timeout"),
             kind: Kind::Duration,
             default: DefaultValue::Derived("twice `idle_timeout`, at most a day"),
@@ -335,6 +352,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
     Setting {
         about: About {
             key: "on_truncation",
+            takes_effect: TakesEffect::WithGeneration,
             flag: Flag::Takes("on-truncation"),
             kind: Kind::Choice(|| OnTruncation::ALL.iter().map(|choice| choice.name()).collect()),
             default: DefaultValue::Toml("\"fin\""),
@@ -359,6 +377,7 @@ pub(crate) static HOST_ONLY: &[Setting<HostDraft>] = &[
     Setting {
         about: About {
             key: "name",
+            takes_effect: TakesEffect::WithGeneration,
             flag: Flag::None,
             kind: Kind::Text,
             default: DefaultValue::Derived("the first of `names`"),
@@ -376,6 +395,7 @@ pub(crate) static HOST_ONLY: &[Setting<HostDraft>] = &[
     Setting {
         about: About {
             key: "names",
+            takes_effect: TakesEffect::WithGeneration,
             flag: Flag::None,
             kind: Kind::List(Item::Text),
             default: DefaultValue::Derived("the DNS names of the certificates in its own `cert`"),

@@ -5,12 +5,13 @@ use crate::config::UnknownName;
 use crate::draft::{ListenerDraft, name};
 use crate::named::Named;
 use crate::read;
-use crate::setting::{About, DefaultValue, Flag, Item, Kind, Setting};
+use crate::setting::{About, DefaultValue, Flag, Item, Kind, Setting, TakesEffect};
 
 pub(crate) static LISTENER: &[Setting<ListenerDraft>] = &[
     Setting {
         about: About {
             key: "name",
+            takes_effect: TakesEffect::WithGeneration,
             flag: Flag::None,
             kind: Kind::Text,
             default: DefaultValue::Derived(
@@ -30,6 +31,7 @@ pub(crate) static LISTENER: &[Setting<ListenerDraft>] = &[
     Setting {
         about: About {
             key: "listen",
+            takes_effect: TakesEffect::WithGeneration,
             flag: Flag::Takes("listen"),
             kind: Kind::List(Item::Address),
             default: DefaultValue::Toml("[\"*:443\"]"),
@@ -49,6 +51,7 @@ pub(crate) static LISTENER: &[Setting<ListenerDraft>] = &[
     Setting {
         about: About {
             key: "backlog",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Takes("backlog"),
             kind: Kind::Count,
             default: DefaultValue::Toml("4096"),
@@ -66,6 +69,7 @@ pub(crate) static LISTENER: &[Setting<ListenerDraft>] = &[
     Setting {
         about: About {
             key: "unknown_name",
+            takes_effect: TakesEffect::WithGeneration,
             flag: Flag::Takes("unknown-name"),
             kind: Kind::Choice(|| UnknownName::ALL.iter().map(|choice| choice.name()).collect()),
             default: DefaultValue::Toml("\"default\""),
@@ -83,6 +87,7 @@ pub(crate) static LISTENER: &[Setting<ListenerDraft>] = &[
     Setting {
         about: About {
             key: "handshake_timeout",
+            takes_effect: TakesEffect::WithGeneration,
             flag: Flag::Takes("handshake-timeout"),
             kind: Kind::Duration,
             default: DefaultValue::Toml("\"10s\""),

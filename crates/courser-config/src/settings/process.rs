@@ -2,13 +2,14 @@
 
 use crate::config::{Log, Process};
 use crate::named::Named;
-use crate::setting::{About, DefaultValue, Flag, Kind, Setting};
+use crate::setting::{About, DefaultValue, Flag, Kind, Setting, TakesEffect};
 use crate::{address, draft, read};
 
 pub(crate) static PROCESS: &[Setting<Process>] = &[
     Setting {
         about: About {
             key: "workers",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Takes("workers"),
             kind: Kind::Count,
             default: DefaultValue::Derived(
@@ -29,6 +30,7 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
     Setting {
         about: About {
             key: "pin",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Switch("pin", true, "Bind each worker to one CPU"),
             kind: Kind::Switch,
             default: DefaultValue::Toml("false"),
@@ -45,6 +47,7 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
     Setting {
         about: About {
             key: "log",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Takes("log"),
             kind: Kind::Choice(|| Log::ALL.iter().map(|log| log.name()).collect()),
             default: DefaultValue::Toml("\"text\""),
@@ -62,6 +65,7 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
     Setting {
         about: About {
             key: "strict",
+            takes_effect: TakesEffect::WithGeneration,
             flag: Flag::Switch("strict", true, "Refuse a certificate that has expired or is not yet valid"),
             kind: Kind::Switch,
             default: DefaultValue::Toml("false"),
@@ -82,6 +86,7 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
     Setting {
         about: About {
             key: "max_connections",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Takes("max-connections"),
             kind: Kind::Count,
             default: DefaultValue::Derived(
@@ -105,6 +110,7 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
     Setting {
         about: About {
             key: "drain_timeout",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Takes("drain-timeout"),
             kind: Kind::Duration,
             default: DefaultValue::Toml("\"30s\""),
@@ -124,6 +130,7 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
     Setting {
         about: About {
             key: "control",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Takes("control"),
             kind: Kind::File,
             default: DefaultValue::Derived("none"),
@@ -141,6 +148,7 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
     Setting {
         about: About {
             key: "user",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Takes("user"),
             kind: Kind::Text,
             default: DefaultValue::Derived("the user that starts courser"),
@@ -160,6 +168,7 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
     Setting {
         about: About {
             key: "group",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Takes("group"),
             kind: Kind::Text,
             default: DefaultValue::Derived("the group of `user`"),
@@ -177,6 +186,7 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
     Setting {
         about: About {
             key: "core_dumps",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Switch(
                 "core-dumps",
                 true,
@@ -200,6 +210,7 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
     Setting {
         about: About {
             key: "confine_workers",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Switch(
                 "unconfined-workers",
                 false,

@@ -2,13 +2,14 @@
 
 use crate::config::Sessions;
 use crate::read::{self, located};
-use crate::setting::{About, DefaultValue, Flag, Kind, Setting};
+use crate::setting::{About, DefaultValue, Flag, Kind, Setting, TakesEffect};
 use crate::{address, draft};
 
 pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
     Setting {
         about: About {
             key: "cache_size",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Takes("session-cache-size"),
             kind: Kind::Size,
             default: DefaultValue::Toml("\"64MiB\""),
@@ -26,6 +27,7 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
     Setting {
         about: About {
             key: "lifetime",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Takes("session-lifetime"),
             kind: Kind::Duration,
             default: DefaultValue::Toml("\"2h\""),
@@ -46,6 +48,7 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
     Setting {
         about: About {
             key: "tickets",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Switch("no-tickets", false, "Neither issue nor accept session tickets"),
             kind: Kind::Switch,
             default: DefaultValue::Toml("true"),
@@ -63,6 +66,7 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
     Setting {
         about: About {
             key: "session_ids",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Switch("no-session-ids", false, "Neither issue nor accept session IDs in TLS 1.2"),
             kind: Kind::Switch,
             default: DefaultValue::Toml("true"),
@@ -80,6 +84,7 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
     Setting {
         about: About {
             key: "tickets_per_handshake",
+            takes_effect: TakesEffect::WithGeneration,
             flag: Flag::Takes("tickets-per-handshake"),
             kind: Kind::Count,
             default: DefaultValue::Toml("2"),
@@ -98,6 +103,7 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
     Setting {
         about: About {
             key: "file",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Takes("session-file"),
             kind: Kind::File,
             default: DefaultValue::Derived("none: the session cache is lost when the program ends"),
@@ -115,6 +121,7 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
     Setting {
         about: About {
             key: "store",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Takes("session-store"),
             kind: Kind::Url,
             default: DefaultValue::Derived("none"),
@@ -133,6 +140,7 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
     Setting {
         about: About {
             key: "store_password",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Takes("session-store-password"),
             kind: Kind::File,
             default: DefaultValue::Derived("none"),
@@ -150,6 +158,7 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
     Setting {
         about: About {
             key: "store_ca",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Takes("session-store-ca"),
             kind: Kind::File,
             default: DefaultValue::Derived("the system's authorities"),
@@ -166,6 +175,7 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
     Setting {
         about: About {
             key: "store_cert",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Takes("session-store-cert"),
             kind: Kind::Certificates,
             default: DefaultValue::Derived("none"),
@@ -182,6 +192,7 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
     Setting {
         about: About {
             key: "store_timeout",
+            takes_effect: TakesEffect::AtRestart,
             flag: Flag::Takes("session-store-timeout"),
             kind: Kind::Duration,
             default: DefaultValue::Toml("\"20ms\""),
