@@ -50,12 +50,8 @@ fn fleet() -> Command {
         .arg_required_else_help(true)
         .subcommand(keygen())
         .subcommand(export())
-        .subcommand(asking(
-            "status",
-            "Print this host's keys, session cache, counters and peers",
-            STATUS_HELP,
-        ))
-        .subcommand(asking("watch", "Print fleet messages as they pass (no secrets)", WATCH_HELP))
+        .subcommand(query("status", "Print this host's keys, session cache, counters and peers", STATUS_HELP))
+        .subcommand(query("watch", "Print fleet messages as they pass (no secrets)", WATCH_HELP))
 }
 
 const STATUS_HELP: &str = "\
@@ -103,8 +99,8 @@ fn export() -> Command {
         .after_help("Example:\n  courser fleet export --state /var/lib/courser --out joiner.state")
 }
 
-/// A command that asks a running program.
-fn asking(name: &'static str, about: &'static str, examples: &'static str) -> Command {
+/// A command that queries a running program.
+fn query(name: &'static str, about: &'static str, examples: &'static str) -> Command {
     let control = file("control")
         .default_value("/run/courser/control.sock")
         .help("Path of the control socket (`serve --control`)");

@@ -13,6 +13,7 @@ mod capacity;
 mod certificates;
 mod control;
 mod exposure;
+mod file_error;
 mod fleet_keys;
 mod generation;
 mod hardening;
@@ -30,6 +31,7 @@ mod sockets;
 mod status;
 mod status_source;
 mod supervisor;
+mod validity;
 
 use std::process::ExitCode;
 

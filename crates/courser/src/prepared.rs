@@ -1,5 +1,5 @@
-//! All that a configuration names, read and looked at before anything is opened: what `check` checks and `serve` begins
-//! with. May not change anything.
+//! All that a configuration names, read and checked before anything is opened: for `check`, and for the start of `serve`.
+//! May not change anything.
 
 use std::fs;
 use std::path::Path;
@@ -34,11 +34,11 @@ pub(crate) fn prepare(flags: &ArgMatches) -> Result<Prepared, Failure> {
     let loaded = courser_config::from_matches(flags)?;
     let (config, mut problems) = (loaded.config, loaded.warnings);
     hardening::harden(&config.process)?;
-    let successor = noted(privileges::successor(&config.process), &mut problems)?.flatten();
+    let successor = collect(privileges::successor(&config.process), &mut problems)?.flatten();
     let account = successor.clone().unwrap_or_else(Account::current);
-    let certificates = noted(certificates::load(&config, &account), &mut problems)?;
-    let fleet = noted(fleet_keys::load(&config, &account), &mut problems)?;
-    let sharing = noted(sharing::prepare(&config, &account), &mut problems)?;
+    let certificates = collect(certificates::load(&config, &account), &mut problems)?;
+    let fleet = collect(fleet_keys::load(&config, &account), &mut problems)?;
+    let sharing = collect(sharing::prepare(&config, &account), &mut problems)?;
     problems.extend(folders(&config));
     if let Some(account) = &successor {
         problems.extend(privileges::unreachable(&config, account)?);
@@ -57,8 +57,8 @@ pub(crate) fn prepare(flags: &ArgMatches) -> Result<Prepared, Failure> {
     Ok(Prepared { config, certificates: certificates.len(), process, generation, sharing, successor })
 }
 
-/// Notes what is wrong, so that the rest is looked at as well.
-fn noted<T>(result: Result<T, Failure>, problems: &mut Problems) -> Result<Option<T>, Failure> {
+/// Adds the problems of a result to the others, so that the rest is checked as well.
+fn collect<T>(result: Result<T, Failure>, problems: &mut Problems) -> Result<Option<T>, Failure> {
     match result {
         Ok(found) => Ok(Some(found)),
         Err(Failure::Configuration(wrong)) => {
@@ -69,18 +69,18 @@ fn noted<T>(result: Result<T, Failure>, problems: &mut Problems) -> Result<Optio
     }
 }
 
-/// What is wrong with where the program writes: found out when it ends, it would be too late.
+/// Problems of the folders that the program writes to: when it ends it would be too late.
 fn folders(config: &Config) -> Vec<Problem> {
     let (state, file, control) = (&config.fleet.state, &config.sessions.file, &config.process.control);
     let state = state.iter().map(|state| (state, state.value.as_path()));
     let files = [file, control].into_iter().flatten();
     let files = files.map(|file| (file, file.value.parent().unwrap_or(Path::new("/"))));
     let mut problems: Vec<_> =
-        state.chain(files).filter_map(|(place, folder)| not_a_folder(place, folder)).collect();
+        state.chain(files).filter_map(|(place, folder)| folder_problem(place, folder)).collect();
     if let Some(file) = file {
         let wrong = match &file.value {
             path if path.is_dir() => Some("it is a folder"),
-            path if session_file::is_foreign(path) => Some(session_file::FOREIGN),
+            path if session_file::has_other_content(path) => Some(session_file::OTHER_CONTENT),
             _ => None,
         };
         let message = |wrong| format!("cannot write {}: {wrong}", file.value.display());
@@ -89,15 +89,15 @@ fn folders(config: &Config) -> Vec<Problem> {
     problems
 }
 
-fn not_a_folder<T>(place: &Located<T>, folder: &Path) -> Option<Problem> {
-    // A file's name alone stands in this folder.
+fn folder_problem<T>(place: &Located<T>, folder: &Path) -> Option<Problem> {
+    // A bare file name is in the current folder.
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let shown = folder.display();
     let (message, help) = match fs::metadata(folder) {
         Ok(found) if found.is_dir() => return None,
-        Ok(_) => (format!("cannot write to {shown}: it is no folder"), None),
+        Ok(_) => (format!("cannot write to {shown}: it is not a folder"), None),
         Err(error) => {
-            let help = format!("make it, for the user that courser runs as: install -d -m 700 {shown}");
+            let help = format!("create it for the user that courser runs as: install -d -m 700 {shown}");
             (format!("cannot write to {shown}: {error}"), Some(help))
         }
     };

@@ -1,4 +1,4 @@
-//! From settings to what sessions by ID are shared through: the other hosts, and an external store.
+//! From settings to the peers and the store that session-ID sessions are shared with.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,15 +15,16 @@ use courser_store::{Access, Identity, StoreCounters, StoreEndpoint, StoreUrl};
 use courser_telemetry::event::say;
 
 use crate::exit::Failure;
+use crate::file_error::FileError;
 use crate::input_file;
 use crate::process::Process;
-use crate::secret_file::{self, Refusal};
+use crate::secret_file;
 
-/// What has to be in place before anything is served, checked and read; nothing is opened yet.
+/// The store and the network interface, read and checked; nothing is opened yet.
 pub(crate) struct SharingInputs {
     pub(crate) store: Option<Arc<StoreEndpoint>>,
     pub(crate) interface: Option<Interface>,
-    /// What is odd about them.
+    /// Warnings about them.
     pub(crate) warnings: Problems,
 }
 
@@ -47,7 +48,7 @@ pub(crate) fn prepare(config: &Config, reader: &Account) -> Result<SharingInputs
     }
 }
 
-/// The store, with what stands in files beside its URL.
+/// The store, with the contents of the files beside its URL.
 fn target(
     url: &Located<String>,
     config: &Config,
@@ -67,7 +68,7 @@ fn target(
             .map_err(|refusal| cannot_use(&file.origin, &file.value, &refusal, reader))?;
         access.password = Some(text.as_bytes().to_vec().into());
     } else if parsed.has_password() {
-        let message = "a password in the URL of the session store can be read by others; write it to a file for \
+        let message = "a password in the URL of the session store can be read by other users; write it to a file for \
                        `store_password` (`--session-store-password`)";
         problems.push(Problem::nowhere(message).as_warning());
     }
@@ -77,7 +78,7 @@ fn target(
         access.roots = Some(roots);
     }
     if let Some(files) = &config.sessions.store_cert {
-        let wrong = |file: &Path, refusal: &Refusal| cannot_use(&files.origin, file, refusal, reader);
+        let wrong = |file: &Path, refusal: &FileError| cannot_use(&files.origin, file, refusal, reader);
         let chain = input_file::read(&files.chain).map_err(|refusal| wrong(&files.chain, &refusal))?;
         let key =
             secret_file::read_bytes(&files.key, reader).map_err(|refusal| wrong(&files.key, &refusal))?;
@@ -86,7 +87,7 @@ fn target(
     StoreEndpoint::new(parsed, access).map_err(|error| at_url(error.to_string()))
 }
 
-fn cannot_use(place: &SourceSpan, file: &Path, refusal: &Refusal, reader: &Account) -> Problems {
+fn cannot_use(place: &SourceSpan, file: &Path, refusal: &FileError, reader: &Account) -> Problems {
     let message = format!("cannot use {}: {refusal}", file.display());
     Problem::at(place, message, refusal.help(file, reader)).into()
 }

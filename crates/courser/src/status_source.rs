@@ -1,4 +1,4 @@
-//! Answers to what comes over the control socket, from the parts of the running program.
+//! The status of the running program, from its parts, for the control socket.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -36,9 +36,9 @@ impl ControlHandler for Arc<StatusSource> {
             "fleet status" => {
                 serde_json::to_writer(&mut *out, &self.status())?;
                 writeln!(out)?;
-                Ok(RequestOutcome::Yes)
+                Ok(RequestOutcome::Answered)
             }
-            "fleet watch" => self.watch(out).map(|()| RequestOutcome::Yes),
+            "fleet watch" => self.watch(out).map(|()| RequestOutcome::Answered),
             _ => Ok(RequestOutcome::Unknown),
         }
     }
@@ -86,8 +86,8 @@ impl StatusSource {
         }
     }
 
-    /// A line for each message, until the asker has gone. One now and then even where nothing passes: how else would
-    /// it show that it has?
+    /// A line for each message, until the client has gone. Without messages a line now and then: only a write that fails
+    /// shows that the client has gone.
     fn watch(&self, out: &mut UnixStream) -> io::Result<()> {
         let Some(fleet) = self.sharing.as_ref().and_then(|sharing| sharing.fleet.as_ref()) else {
             return writeln!(out, "{{\"error\":\"this host sends no messages: it has no fleet.listen\"}}");
@@ -95,8 +95,8 @@ impl StatusSource {
         let messages = fleet.watch();
         loop {
             let line = match messages.recv_timeout(QUIET) {
-                Ok(passed) => told(&passed),
-                Err(RecvTimeoutError::Timeout) => json!({ "time": stamp(), "text": "nothing passes" }),
+                Ok(passed) => message_line(&passed),
+                Err(RecvTimeoutError::Timeout) => json!({ "time": stamp(), "text": "no messages" }),
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             };
             serde_json::to_writer(&mut *out, &line)?;
@@ -105,7 +105,7 @@ impl StatusSource {
     }
 }
 
-fn told(passed: &Passed) -> serde_json::Value {
+fn message_line(passed: &Passed) -> serde_json::Value {
     json!({
         "time": stamp(),
         "direction": match passed.direction {
@@ -127,7 +127,7 @@ fn stamp() -> String {
     stamp
 }
 
-/// How long nothing may pass before that is said.
+/// Time without a message after which a line says so.
 const QUIET: Duration = Duration::from_secs(10);
 
 fn named(counts: impl IntoIterator<Item = (&'static str, u64)>) -> BTreeMap<String, u64> {

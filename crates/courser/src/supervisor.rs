@@ -1,4 +1,4 @@
-//! What the main thread does while others serve: it hears of signals and of ends, and drains. It waits for nothing but
+//! The main thread while the workers serve: it handles signals and ends of threads, and drains. It waits for nothing but
 //! events and the time.
 
 use std::process::ExitCode;
@@ -13,13 +13,13 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::exit::{self, Failure};
 
-/// How often the main thread looks after what nobody else does.
+/// Between two rounds of housekeeping.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
 
 /// What the main thread waits for.
 pub(crate) enum Event {
     Signal(i32),
-    /// With how many connections were cut off.
+    /// With the number of connections that were cut off.
     WorkerEnded {
         index: u16,
         result: Result<usize, String>,
@@ -27,7 +27,7 @@ pub(crate) enum Event {
     Panicked(Panicked),
 }
 
-/// Starts threads, and learns of their ends.
+/// Starts threads, and receives the events of their ends.
 pub(crate) struct Supervisor {
     events: Sender<Event>,
     received: Receiver<Event>,
@@ -50,7 +50,7 @@ impl Supervisor {
         &self.threads
     }
 
-    /// Where events are told.
+    /// Where events are sent to.
     pub(crate) fn events(&self) -> Sender<Event> {
         self.events.clone()
     }
@@ -118,7 +118,7 @@ impl Drain {
         if self.has_begun { self.stop("stopping") } else { self.begin() }
     }
 
-    /// Something has failed. The first failure is the program's.
+    /// Logs a failure and begins the drain. The first failure is the program's result.
     fn fail(&mut self, failure: &mut Option<Failure>, what: String, why: String) {
         say("error", format_args!("{what}: {why}"));
         failure.get_or_insert_with(|| Failure::runtime(what, why));
