@@ -1,4 +1,4 @@
-//! The control socket, which handler queries about the running program. A request is one line, an answer JSON lines. May
+//! The control socket, which answers queries about the running program. A request is one line, an answer JSON lines. May
 //! not change anything that connections depend on.
 //!
 //! Only the user that runs the program, and root, may use it: the file's mode forbids it to others on most systems, and
@@ -45,12 +45,12 @@ pub(crate) enum RequestOutcome {
 pub(crate) struct Control {
     path: PathBuf,
     listener: Arc<UnixListener>,
-    /// Disconnected when the thread has ended.
-    ended: Mutex<Receiver<()>>,
+    /// Disconnected when the thread has ended; `None` once it is stopped.
+    ended: Mutex<Option<Receiver<()>>>,
 }
 
 impl Control {
-    /// Opens the socket and handler on a thread of its own. A socket that a crash left behind is replaced; one that
+    /// Opens the socket and answers requests on a thread of its own. A socket that a crash left behind is replaced; one that
     /// a program listens on is not, nor any other file.
     pub(crate) fn start(path: &Path, handler: impl ControlHandler, threads: &Threads) -> io::Result<Self> {
         if UnixStream::connect(path).is_ok() {
@@ -72,16 +72,18 @@ impl Control {
             let _running = running;
             accept(&accepting, &handler);
         })?;
-        Ok(Self { path: path.to_owned(), listener, ended: Mutex::new(ended) })
+        Ok(Self { path: path.to_owned(), listener, ended: Mutex::new(Some(ended)) })
     }
 
-    /// Accepts no further request. Returns whether the thread has ended within `limit`; handler that have begun go on.
+    /// Accepts no further request. Returns whether the thread has ended within `limit`; answers that have begun go on.
     pub(crate) fn stop(&self, limit: Duration) -> bool {
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // Once only: afterwards the path may be another program's.
+        let Some(ended) = ended else { return true };
         // Wakes a thread that waits for a client: accept(2) then fails with EINVAL.
         let _ = rustix::net::shutdown(&self.listener, Shutdown::Both);
         // Another program may have removed it already.
         let _ = fs::remove_file(&self.path);
-        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         ended.recv_timeout(limit) == Err(RecvTimeoutError::Disconnected)
     }
 }
