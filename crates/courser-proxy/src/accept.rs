@@ -9,14 +9,10 @@ use std::time::Duration;
 use courser_net::AsyncListener;
 
 use crate::account::Account;
-use crate::connection::{self, Client};
+use crate::client::{Accepted, Client};
+use crate::connection;
 use crate::settings::Listener;
-use crate::worker::{Permit, WorkerState};
-
-/// A connection that nothing is known of but its peer.
-pub(crate) struct Accepted {
-    pub(crate) client: Client,
-}
+use crate::worker_state::{Permit, WorkerState};
 
 /// How long accepting rests when the process or the system is out of descriptors or memory: connections that end
 /// meanwhile free some, and trying again at once would burn the CPU that they need for it.

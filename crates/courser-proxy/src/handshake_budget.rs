@@ -23,7 +23,7 @@ const BUDGET: Duration = Duration::from_millis(1);
 pub(crate) struct HandshakeBudget {
     tasks: Tasks,
     spent: Cell<Duration>,
-    line: RefCell<VecDeque<Waker>>,
+    queue: RefCell<VecDeque<Waker>>,
 }
 
 impl HandshakeBudget {
@@ -36,11 +36,11 @@ impl HandshakeBudget {
     pub(crate) async fn admit(self: &Rc<Self>) {
         let mut waited = false;
         poll_fn(|cx| {
-            if self.spent.get() < BUDGET && (waited || self.line.borrow().is_empty()) {
+            if self.spent.get() < BUDGET && (waited || self.queue.borrow().is_empty()) {
                 return Poll::Ready(());
             }
             waited = true;
-            self.stand_in_line(cx.waker().clone());
+            self.enqueue(cx.waker().clone());
             Poll::Pending
         })
         .await;
@@ -59,22 +59,22 @@ impl HandshakeBudget {
     }
 
     /// A new turn begins: the event loop has run out of work, so nobody waits.
-    pub(crate) fn idle(&self) {
+    pub(crate) fn reset(&self) {
         self.spent.set(Duration::ZERO);
     }
 
-    fn stand_in_line(self: &Rc<Self>, waker: Waker) {
-        let first = self.line.borrow().is_empty();
-        self.line.borrow_mut().push_back(waker);
+    fn enqueue(self: &Rc<Self>, waker: Waker) {
+        let first = self.queue.borrow().is_empty();
+        self.queue.borrow_mut().push_back(waker);
         if first {
-            self.tasks.spawn("handshakes' budget", Rc::clone(self).next_turns());
+            self.tasks.spawn("handshakes' budget", Rc::clone(self).drain_queue());
         }
     }
 
     /// Starts new turns until nobody stands in line. A yielding task runs again after the event loop has looked for
     /// events and queued the tasks that they wake.
-    async fn next_turns(self: Rc<Self>) {
-        while !self.line.borrow().is_empty() {
+    async fn drain_queue(self: Rc<Self>) {
+        while !self.queue.borrow().is_empty() {
             tokio::task::yield_now().await;
             self.spent.set(Duration::ZERO);
             self.wake_next();
@@ -82,7 +82,7 @@ impl HandshakeBudget {
     }
 
     fn wake_next(&self) {
-        let next = self.line.borrow_mut().pop_front();
+        let next = self.queue.borrow_mut().pop_front();
         if let Some(waker) = next {
             waker.wake();
         }

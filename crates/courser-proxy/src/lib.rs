@@ -13,6 +13,7 @@ mod admission;
 mod backend;
 mod certificate;
 mod classify;
+mod client;
 mod close;
 mod handshake;
 mod pipe;
@@ -22,8 +23,8 @@ mod resume;
 
 pub mod settings;
 pub mod worker;
+mod worker_state;
 
-pub mod counters;
 pub mod fleet;
 pub mod sharing;
 
@@ -35,10 +36,9 @@ mod resolve;
 pub mod supervision;
 
 pub use admission::Admission;
-pub use certificate::Certificates;
-pub use counters::{Counters, Counts};
 pub use pool::Pool;
 pub use resolve::{Backend, Resolver};
+pub use settings::Certificates;
 pub use sharing::Sharing;
 pub use supervision::Threads;
 pub use worker::{Command, Listeners, Worker};

@@ -18,7 +18,7 @@ use courser_tls::{Failure, FailureKind, ServerConnection, State};
 
 use crate::backend::Connected;
 use crate::buffers::{BUFFER_BYTES, Inbox, Outbox};
-use crate::connection::Client;
+use crate::client::Client;
 use crate::handshake::Secured;
 use crate::proxy_header::HeaderSent;
 use crate::request::Request;
@@ -45,15 +45,15 @@ pub(crate) struct Finished {
     pub(crate) backend: Request,
     /// Records that the client has not taken yet.
     pub(crate) to_client: Outbox,
-    pub(crate) end: Close,
+    pub(crate) close: Close,
 }
 
 /// Relays until the connection ends.
-pub(crate) async fn relay(announced: HeaderSent) -> Finished {
-    let mut relay = Relay::new(announced);
-    let end = poll_fn(|cx| relay.poll(cx)).await;
-    let Relay { client, tls, received, backend, to_client, .. } = relay;
-    Finished { client, tls, received, backend, to_client, end }
+pub(crate) async fn pipe(header_sent: HeaderSent) -> Finished {
+    let mut pipe = Pipe::new(header_sent);
+    let close = poll_fn(|cx| pipe.poll(cx)).await;
+    let Pipe { client, tls, received, backend, to_client, .. } = pipe;
+    Finished { client, tls, received, backend, to_client, close }
 }
 
 /// One direction.
@@ -67,7 +67,7 @@ enum Flow {
     Ended,
 }
 
-struct Relay {
+struct Pipe {
     client: Client,
     host: Arc<VirtualHost>,
     tls: Box<ServerConnection>,
@@ -79,7 +79,7 @@ struct Relay {
     upward: Flow,
     downward: Flow,
     /// The backend takes no more: why it could not be written to. What the client still says is thrown away.
-    deaf: Option<io::ErrorKind>,
+    backend_write_error: Option<io::ErrorKind>,
     /// The backend's stream was cut off, and so what it had to say may be.
     backend_reset: bool,
     /// `to_client` holds nothing but session tickets, which may wait for the answer to what the client has asked.
@@ -93,14 +93,14 @@ struct Relay {
     /// What the deadline is for.
     wait: Wait,
     /// The kernel watches the backend.
-    watched: bool,
+    keepalive_on: bool,
     /// When this turn's reads began to count.
-    turn: Option<Instant>,
+    reads_since: Option<Instant>,
 }
 
-impl Relay {
-    fn new(announced: HeaderSent) -> Self {
-        let HeaderSent { connected, to_backend, plaintext_bytes } = announced;
+impl Pipe {
+    fn new(header_sent: HeaderSent) -> Self {
+        let HeaderSent { connected, to_backend, plaintext_bytes } = header_sent;
         let Connected { secured, backend } = connected;
         let Secured { mut client, host, tls, received, tickets, client_closed, .. } = secured;
         client.account.bytes_in += plaintext_bytes; // said with the Finished
@@ -108,10 +108,10 @@ impl Relay {
         if plaintext_bytes > 0 {
             backend.begun();
         }
-        let relay = Self {
+        let pipe = Self {
             upward: if client_closed { Flow::Ending } else { Flow::Open },
             downward: Flow::Open,
-            deaf: None,
+            backend_write_error: None,
             backend_reset: false,
             only_tickets: !tickets.is_empty(),
             to_client: tickets,
@@ -119,8 +119,8 @@ impl Relay {
             moved: false,
             delivered: false,
             wait: Wait::Byte,
-            watched: false,
-            turn: None,
+            keepalive_on: false,
+            reads_since: None,
             client,
             host,
             tls,
@@ -128,18 +128,18 @@ impl Relay {
             received,
             to_backend,
         };
-        relay.set_deadline();
-        relay
+        pipe.set_deadline();
+        pipe
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Close> {
-        self.turn = None;
+        self.reads_since = None;
         // Before anything moves: bytes that move move the deadline as well.
         if self.is_too_old() {
             return Poll::Ready(self.expired().into());
         }
         match self.poll_both(cx) {
-            Poll::Ready(Ok(())) => Poll::Ready(self.orderly_end().into()),
+            Poll::Ready(Ok(())) => Poll::Ready(self.orderly_close().into()),
             Poll::Ready(Err(end)) => Poll::Ready(end),
             Poll::Pending => {
                 self.move_deadline();
@@ -151,26 +151,26 @@ impl Relay {
 
     fn poll_both(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Close>> {
         let upward = self.poll_upward(cx)?;
-        let held = self.client_is_held();
+        let held = self.client_is_paused();
         let downward = self.poll_downward(cx)?;
-        if held && !self.client_is_held() {
+        if held && !self.client_is_paused() {
             // What the client has sent meanwhile makes no new event.
-            return yield_turn(cx);
+            return yield_to_others(cx);
         }
-        let upward_is_over = upward.is_ready() || self.deaf.is_some();
+        let upward_is_over = upward.is_ready() || self.backend_write_error.is_some();
         if upward_is_over && downward.is_ready() { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
     /// Whether the client is not read because it does not read: one that demands answers (key updates) could otherwise
     /// make us hold any number of them.
-    fn client_is_held(&self) -> bool {
+    fn client_is_paused(&self) -> bool {
         self.to_client.pending().len() > BUFFER_BYTES
     }
 
     /// Client to backend.
     fn poll_upward(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Close>> {
         for round in 0..ROUNDS {
-            if round > 1 && self.turn_is_over() {
+            if round > 1 && self.has_spent_budget() {
                 break;
             }
             ready!(self.poll_write_backend(cx));
@@ -187,13 +187,13 @@ impl Relay {
                 Flow::Ended => return Poll::Ready(Ok(())),
             }
         }
-        yield_turn(cx)
+        yield_to_others(cx)
     }
 
     /// Backend to client.
     fn poll_downward(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Close>> {
         for round in 0..ROUNDS {
-            if round > 1 && self.turn_is_over() {
+            if round > 1 && self.has_spent_budget() {
                 break;
             }
             let more = self.poll_read_backend(cx)?;
@@ -210,13 +210,13 @@ impl Relay {
                 Flow::Ended => return Poll::Ready(Ok(())),
             }
         }
-        yield_turn(cx)
+        yield_to_others(cx)
     }
 
     /// Whether this connection's reads have taken their time. The first two are free: most turns have no third, and the
     /// clock costs more than a look at an empty socket.
-    fn turn_is_over(&mut self) -> bool {
-        self.turn.get_or_insert_with(Instant::now).elapsed() > BUDGET
+    fn has_spent_budget(&mut self) -> bool {
+        self.reads_since.get_or_insert_with(Instant::now).elapsed() > BUDGET
     }
 
     /// Whether the answer, which takes the tickets along, is worth waiting for.
@@ -227,7 +227,7 @@ impl Relay {
     }
 
     fn poll_read_client(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Close>> {
-        if self.client_is_held() {
+        if self.client_is_paused() {
             return Poll::Pending;
         }
         let Client { stream, worker, .. } = &self.client;
@@ -243,9 +243,9 @@ impl Relay {
         let before = (self.to_backend.bytes.len(), self.to_client.bytes.len());
         let progress =
             self.tls.process(self.received.bytes(), &mut self.to_backend.bytes, &mut self.to_client.bytes);
-        let said = self.to_backend.bytes.len() - before.0;
-        if said > 0 {
-            self.client.account.bytes_in += said as u64;
+        let added = self.to_backend.bytes.len() - before.0;
+        if added > 0 {
+            self.client.account.bytes_in += added as u64;
             self.backend.begun();
         }
         self.only_tickets &= self.to_client.bytes.len() == before.1;
@@ -261,7 +261,7 @@ impl Relay {
     /// The client's stream has ended without close_notify. One that never carried a byte has nothing to be cut short.
     fn client_truncated(&mut self) -> Result<(), Close> {
         self.upward = Flow::Ending;
-        self.truncated = !self.is_silent();
+        self.truncated = !self.has_moved_nothing();
         if !self.truncated {
             return Ok(());
         }
@@ -272,14 +272,14 @@ impl Relay {
     }
 
     /// Both directions have ended.
-    fn orderly_end(&self) -> CloseReason {
+    fn orderly_close(&self) -> CloseReason {
         if self.backend_reset {
             CloseReason::BackendReset
-        } else if self.deaf.is_some() {
+        } else if self.backend_write_error.is_some() {
             CloseReason::BackendClosedEarly
         } else if self.truncated {
             CloseReason::Truncated
-        } else if self.is_silent() {
+        } else if self.has_moved_nothing() {
             CloseReason::ClosedAfterHandshake
         } else {
             CloseReason::Done
@@ -287,7 +287,7 @@ impl Relay {
     }
 
     /// Whether neither side has said anything.
-    fn is_silent(&self) -> bool {
+    fn has_moved_nothing(&self) -> bool {
         self.client.account.bytes_in + self.client.account.bytes_out == 0
     }
 
@@ -295,7 +295,7 @@ impl Relay {
     /// then the client is read too, as many send all before they listen.
     fn poll_write_backend(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while !self.to_backend.is_empty() {
-            if self.deaf.is_none() {
+            if self.backend_write_error.is_none() {
                 match ready!(self.backend.poll_write(cx, self.to_backend.pending(), Then::Wait)) {
                     Ok(written) => {
                         self.to_backend.advance(written);
@@ -303,7 +303,7 @@ impl Relay {
                         continue;
                     }
                     Err(error) => {
-                        self.deaf = Some(error.kind());
+                        self.backend_write_error = Some(error.kind());
                         self.backend.cut();
                     }
                 }
@@ -322,7 +322,9 @@ impl Relay {
             let buffers = &self.client.worker.buffers;
             match self.backend.poll_read(cx, &mut plaintext, |bytes| buffers.make_room(bytes)) {
                 // The reset that a write has met is told once: the end of the stream that follows is none.
-                Poll::Ready(Ok(0)) if self.deaf.is_none_or(|why| why == io::ErrorKind::BrokenPipe) => {
+                Poll::Ready(Ok(0))
+                    if self.backend_write_error.is_none_or(|why| why == io::ErrorKind::BrokenPipe) =>
+                {
                     self.end_downward()?;
                 }
                 Poll::Ready(Ok(0) | Err(_)) => self.cut_downward(),
@@ -330,7 +332,7 @@ impl Relay {
                 Poll::Pending if read_some => return Poll::Ready(Ok(())),
                 Poll::Pending => return Poll::Pending,
             }
-            self.client.worker.buffers.give(plaintext);
+            self.client.worker.buffers.release(plaintext);
             read_some = true;
         }
         Poll::Ready(Ok(()))
@@ -359,7 +361,7 @@ impl Relay {
         self.downward = Flow::Ending;
         self.only_tickets = false;
         self.backend_reset = true;
-        self.deaf.get_or_insert(io::ErrorKind::ConnectionReset);
+        self.backend_write_error.get_or_insert(io::ErrorKind::ConnectionReset);
     }
 
     fn poll_write_client(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Close>> {
@@ -386,7 +388,7 @@ impl Relay {
 
 /// The others' turn; this connection goes on after them, and after the event loop has looked for events: a task that just
 /// wakes itself comes back up to 60 times before.
-fn yield_turn<T>(cx: &mut Context<'_>) -> Poll<T> {
+fn yield_to_others<T>(cx: &mut Context<'_>) -> Poll<T> {
     let _ = pin!(tokio::task::yield_now()).poll(cx);
     Poll::Pending
 }

@@ -39,7 +39,7 @@ impl Pool {
     /// Where `worker`'s next connection may go: each backend once, the one whose turn it is first, with its number in
     /// configured order and how often it had its turn before.
     pub(crate) fn next(&self, worker: u16) -> impl Iterator<Item = (usize, &Backend, usize)> {
-        let (turn, count) = (self.turn(worker), self.backends.len());
+        let (turn, count) = (self.advance(worker), self.backends.len());
         (0..count).map(move |step| {
             let index = (turn + step) % count;
             (index, &self.backends[index], turn / count)
@@ -51,7 +51,7 @@ impl Pool {
         self.backends.get(index)
     }
 
-    fn turn(&self, worker: u16) -> usize {
+    fn advance(&self, worker: u16) -> usize {
         let Some(Cursor(next)) = self.cursors.get(usize::from(worker)) else { return 0 };
         // No `fetch_add`, which would lock the bus: nobody else writes.
         let turn = next.load(Ordering::Relaxed);

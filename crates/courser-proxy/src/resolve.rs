@@ -12,9 +12,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use courser_net::{Address, Lookup, look_up};
-use courser_telemetry::event::say;
+use courser_telemetry::event::{Level, log};
 
-use crate::Threads;
+use crate::supervision::Threads;
 
 /// How long an answer holds: the time to live that most services with changing addresses use at least.
 const REFRESH: Duration = Duration::from_secs(10);
@@ -30,7 +30,7 @@ pub struct Backend {
 #[derive(Debug)]
 enum Addresses {
     Fixed([Address; 1]),
-    Looked(Arc<Answer>),
+    Resolved(Arc<ResolvedName>),
 }
 
 impl Backend {
@@ -40,7 +40,7 @@ impl Backend {
     }
 
     pub(crate) fn may_have_several_addresses(&self) -> bool {
-        matches!(self.addresses, Addresses::Looked(_))
+        matches!(self.addresses, Addresses::Resolved(_))
     }
 
     /// The addresses to try. Empty while a name has none.
@@ -50,7 +50,7 @@ impl Backend {
     pub(crate) fn addresses(&self) -> Candidates<'_> {
         match &self.addresses {
             Addresses::Fixed(address) => Candidates::Fixed(address),
-            Addresses::Looked(answer) => Candidates::Looked(Arc::clone(&answer.latest())),
+            Addresses::Resolved(answer) => Candidates::Resolved(Arc::clone(&answer.latest())),
         }
     }
 }
@@ -58,17 +58,17 @@ impl Backend {
 /// Addresses to try.
 pub(crate) enum Candidates<'a> {
     Fixed(&'a [Address; 1]),
-    Looked(Arc<[Address]>),
+    Resolved(Arc<[Address]>),
 }
 
 impl Candidates<'_> {
     /// All of them, for the connection before which there were so many. Those of the resolver's preferred family take
     /// turns at being first; those of the other one are for when these fail, since they are mostly other ways to the
     /// same machines, and often no way at all (RFC 6724 sorts by that).
-    pub(crate) fn in_turn(&self, before: usize) -> impl Iterator<Item = &Address> {
+    pub(crate) fn rotated(&self, before: usize) -> impl Iterator<Item = &Address> {
         let all: &[Address] = match self {
             Self::Fixed(address) => *address,
-            Self::Looked(addresses) => addresses,
+            Self::Resolved(addresses) => addresses,
         };
         let is_v6 = |address: &Address| matches!(address, Address::Ip(SocketAddr::V6(_)));
         let preferred = all.iter().take_while(|address| is_v6(address) == is_v6(&all[0])).count();
@@ -86,7 +86,7 @@ pub struct Resolver {
 
 #[derive(Debug, Default)]
 struct Name {
-    answer: Weak<Answer>,
+    answer: Weak<ResolvedName>,
     has_thread: bool,
 }
 
@@ -112,11 +112,11 @@ impl Resolver {
         let name = names.entry((host.to_owned(), port)).or_default();
         let answer = name.answer.upgrade().unwrap_or_else(|| {
             let latest = Mutex::new(Arc::new([]) as Arc<[Address]>);
-            let answer = Arc::new(Answer { host: host.to_owned(), port, latest });
+            let answer = Arc::new(ResolvedName { host: host.to_owned(), port, latest });
             *name = Name { answer: Arc::downgrade(&answer), has_thread: false };
             answer
         });
-        Backend { name: format!("{host}:{port}"), addresses: Addresses::Looked(answer) }
+        Backend { name: format!("{host}:{port}"), addresses: Addresses::Resolved(answer) }
     }
 
     /// Starts a thread for each name that has none. It ends when no backend has the name any more.
@@ -141,7 +141,10 @@ impl Resolver {
         }
         let answers: Vec<_> = lock(&self.names).values().filter_map(|name| name.answer.upgrade()).collect();
         for answer in answers.iter().filter(|answer| answer.latest().is_empty()) {
-            say("warning", format_args!("backend {}: no address yet; the resolver is slow", answer.host));
+            log(
+                Level::Warning,
+                format_args!("backend {}: no address yet; the resolver is slow", answer.host),
+            );
         }
     }
 
@@ -206,7 +209,7 @@ fn thread_name(host: &str) -> String {
 }
 
 /// Looks a name up again and again while a backend has it.
-fn keep_up(name: &Weak<Answer>, mut lookup: LookupThread) {
+fn keep_up(name: &Weak<ResolvedName>, mut lookup: LookupThread) {
     let mut last = Outcome::Found;
     while let Some(answer) = name.upgrade() {
         last = answer.refresh(last);
@@ -220,7 +223,7 @@ fn keep_up(name: &Weak<Answer>, mut lookup: LookupThread) {
 
 /// The latest addresses of one name.
 #[derive(Debug)]
-struct Answer {
+struct ResolvedName {
     host: String,
     port: u16,
     latest: Mutex<Arc<[Address]>>,
@@ -234,7 +237,7 @@ enum Outcome {
     Failed,
 }
 
-impl Answer {
+impl ResolvedName {
     fn latest(&self) -> MutexGuard<'_, Arc<[Address]>> {
         lock(&self.latest)
     }
@@ -246,7 +249,7 @@ impl Answer {
             Lookup::Found(found) => {
                 self.replace(found);
                 if last != Outcome::Found {
-                    say("info", format_args!("backend {host}: the name has addresses again"));
+                    log(Level::Info, format_args!("backend {host}: the name has addresses again"));
                 }
                 Outcome::Found
             }
@@ -254,14 +257,17 @@ impl Answer {
             Lookup::NoSuchName => {
                 let lost = self.replace(Vec::new());
                 if lost > 0 || last != Outcome::NoSuchName {
-                    say("warning", format_args!("backend {host}: no such name, or no address{}", gone(lost)));
+                    log(
+                        Level::Warning,
+                        format_args!("backend {host}: no such name, or no address{}", gone(lost)),
+                    );
                 }
                 Outcome::NoSuchName
             }
             // A resolver that is down must not take the service with it: what was known stays.
             Lookup::Failed(why) => {
                 if last != Outcome::Failed {
-                    say("warning", format_args!("backend {host}: cannot look the name up: {why}"));
+                    log(Level::Warning, format_args!("backend {host}: cannot look the name up: {why}"));
                 }
                 Outcome::Failed
             }
@@ -290,8 +296,8 @@ mod tests {
 
     fn order(addresses: &[&str], before: usize) -> Vec<String> {
         let parse = |address: &&str| Address::Ip(address.parse().expect("an address with a port"));
-        let candidates = Candidates::Looked(addresses.iter().map(parse).collect());
-        candidates.in_turn(before).map(ToString::to_string).collect()
+        let candidates = Candidates::Resolved(addresses.iter().map(parse).collect());
+        candidates.rotated(before).map(ToString::to_string).collect()
     }
 
     #[test]
@@ -312,7 +318,7 @@ mod tests {
         assert_eq!(lock(&resolver.lookups.state).threads, 1);
         resolver.wait_for_first_answers(Duration::from_secs(60));
         for backend in backends {
-            assert!(backend.addresses().in_turn(0).next().is_some());
+            assert!(backend.addresses().rotated(0).next().is_some());
         }
         assert!(resolver.stop(Duration::from_secs(1)), "a thread that rests ends at once");
     }

@@ -11,7 +11,7 @@ use courser_tls::{HandshakePlan, SessionOffer, Version};
 use crate::buffers::Inbox;
 use crate::certificate::{Selected, Selection};
 use crate::classify::ClientOffer;
-use crate::connection::Client;
+use crate::client::Client;
 use crate::settings::VirtualHost;
 use crate::sharing::RemoteSessions;
 
@@ -20,26 +20,26 @@ pub(crate) struct Planned {
     pub(crate) client: Client,
     pub(crate) received: Inbox,
     pub(crate) host: Arc<VirtualHost>,
-    pub(crate) choice: Selection,
+    pub(crate) selection: Selection,
     pub(crate) plan: HandshakePlan,
     /// What a resumption would be by, when the client offers one.
     pub(crate) offered: Option<Resumption>,
 }
 
 /// Makes the plan of the handshake, and fetches the session that it may need.
-pub(crate) async fn plan_resumption(chosen: Selected) -> Planned {
-    let Selected { client, received, offer, host, choice } = chosen;
-    let by = session_offer(&offer, choice.version);
-    let mut plan = HandshakePlan::new(Arc::clone(&choice.identity), host.policy, by);
-    if let Some((exchange, id)) = lacking(&client, &offer, by, &host) {
+pub(crate) async fn plan_resumption(selected: Selected) -> Planned {
+    let Selected { client, received, offer, host, selection } = selected;
+    let by = session_offer(&offer, selection.version);
+    let mut plan = HandshakePlan::new(Arc::clone(&selection.identity), host.policy, by);
+    if let Some((remote, id)) = lacking(&client, &offer, by, &host) {
         // Boxed, because few connections come here and all would have to hold the room for it.
-        let fetched = Box::pin(exchange.look_up(id, client.address(), &client.worker.counters)).await;
-        if let Err(miss) = fetched {
-            plan.asked_elsewhere(miss);
+        let fetched = Box::pin(remote.look_up(id, client.address(), &client.worker.counters)).await;
+        if let Err(failure) = fetched {
+            plan.asked_elsewhere(failure);
         }
     }
-    let offered = offered(&offer, choice.version);
-    Planned { client, received, host, choice, plan, offered }
+    let offered = offered(&offer, selection.version);
+    Planned { client, received, host, selection, plan, offered }
 }
 
 /// The session that the client names by an ID which means something, if this host has not got it and others may.
@@ -52,9 +52,9 @@ fn lacking<'a>(
     by: SessionOffer,
     host: &VirtualHost,
 ) -> Option<(&'a RemoteSessions, SessionId)> {
-    let (id, exchange) = (offer.session_id?, client.worker.exchange.as_ref()?);
-    let random = offer.tls13 || (by == SessionOffer::Tickets && exchange.gives_tickets());
-    (!random && exchange.lacks(&id, &host.policy)).then_some((exchange, id))
+    let (id, remote) = (offer.session_id?, client.worker.remote_sessions.as_ref()?);
+    let random = offer.tls13 || (by == SessionOffer::Tickets && remote.gives_tickets());
+    (!random && remote.lacks(&id, &host.policy)).then_some((remote, id))
 }
 
 fn session_offer(offer: &ClientOffer, version: Version) -> SessionOffer {

@@ -17,8 +17,9 @@ use courser_session::fleet::Rate;
 use courser_session::{
     CLOCK_SKEW, Cache, PolicyHash, Provenance, ResumptionFailure, SessionId, SharedSession, UnixSeconds,
 };
+use courser_telemetry::Counters;
+use courser_telemetry::metrics::{Metric, RemoteLookup};
 
-use crate::counters::{Counters, count};
 use crate::fleet::{FleetHandle, Pulled};
 use crate::supervision::Tasks;
 use burials::Burials;
@@ -103,11 +104,11 @@ impl RemoteSessions {
         let source = client.unwrap_or(Ipv4Addr::UNSPECIFIED.into());
         let admitted = self.ration.borrow_mut().admit(&id, source, self.mono());
         if let Err(miss) = admitted {
-            count(&counters.not_asked);
+            counters.count(Metric::RemoteLookups, RemoteLookup::Suppressed as usize);
             return Err(miss);
         }
         let _place = InFlightPermit(&self.ration);
-        count(&counters.asked);
+        counters.count(Metric::RemoteLookups, RemoteLookup::Started as usize);
         let answer = self.ask(id, counters).await;
         if answer.is_err() {
             self.ration.borrow_mut().missed(id, self.mono());
@@ -117,11 +118,11 @@ impl RemoteSessions {
 
     /// The other hosts first: they answer sooner, and have what the store has not got yet.
     async fn ask(&self, id: SessionId, counters: &Counters) -> Result<(), ResumptionFailure> {
-        let mut miss = ResumptionFailure::NotShared;
+        let mut miss = ResumptionFailure::NotFoundRemotely;
         if let Some(fleet) = self.asks_fleet() {
             match fleet.pull(id, self.sharing.pull_deadline).await {
                 Pulled::Found => {
-                    count(&counters.found_in_fleet);
+                    counters.count(Metric::RemoteLookups, RemoteLookup::FoundInFleet as usize);
                     return Ok(());
                 }
                 Pulled::Missing => {}
@@ -130,13 +131,13 @@ impl RemoteSessions {
         }
         let stored = self.ask_store(&id).await;
         if stored.is_ok() {
-            count(&counters.found_in_store);
+            counters.count(Metric::RemoteLookups, RemoteLookup::FoundInStore as usize);
         }
-        stored.map_err(|why| if why == ResumptionFailure::NotShared { miss } else { why })
+        stored.map_err(|why| if why == ResumptionFailure::NotFoundRemotely { miss } else { why })
     }
 
     async fn ask_store(&self, id: &SessionId) -> Result<(), ResumptionFailure> {
-        let Some(shelf) = &self.shelf else { return Err(ResumptionFailure::NotShared) };
+        let Some(shelf) = &self.shelf else { return Err(ResumptionFailure::NotFoundRemotely) };
         let SharedSession { id, policy, lifespan, state } = shelf.get(id, now()).await?;
         self.sharing.cache.put(&id, policy, state, lifespan, Provenance::Remote, now());
         Ok(())

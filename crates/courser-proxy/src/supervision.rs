@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::{fmt, io, panic, thread};
 
-use courser_telemetry::event::say;
+use courser_telemetry::event::{Level, log};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -50,7 +50,7 @@ impl Threads {
     ) -> io::Result<thread::JoinHandle<()>> {
         let (supervisor, name) = (Arc::clone(&self.supervisor), name.to_owned());
         thread::Builder::new().name(name.clone()).spawn(move || {
-            if let Err(message) = caught(work) {
+            if let Err(message) = catch_panic(work) {
                 supervisor(Panicked { thread: name, message });
             }
         })
@@ -67,13 +67,13 @@ impl fmt::Debug for Threads {
 ///
 /// # Errors
 /// What the panic said.
-pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| text(&*payload).to_owned())
 }
 
 /// From now on panics are event lines. The standard library writes them to standard error itself, and a worker would wait
 /// for who reads there.
-pub fn say_panics() {
+pub fn log_panics() {
     panic::set_hook(Box::new(|panic: &PanicHookInfo<'_>| {
         let thread = thread::current();
         let (name, place) = (thread.name().unwrap_or("without a name"), panic.location());
@@ -82,7 +82,7 @@ pub fn say_panics() {
         let trace = Backtrace::capture();
         let trace = (trace.status() == BacktraceStatus::Captured).then(|| format!("\n{trace}"));
         let (why, trace) = (text(panic.payload()), trace.unwrap_or_default());
-        say("error", format_args!("thread {name} has panicked{place}: {why}{trace}"));
+        log(Level::Error, format_args!("thread {name} has panicked{place}: {why}{trace}"));
     }));
 }
 
@@ -93,13 +93,13 @@ fn text(payload: &(dyn Any + Send)) -> &str {
 
 /// The tasks of a worker that its connections cannot do without.
 #[derive(Clone, Default)]
-pub(crate) struct Tasks(Rc<Fallen>);
+pub(crate) struct Tasks(Rc<FailedTask>);
 
 /// The task that has panicked.
 #[derive(Default)]
-struct Fallen {
+struct FailedTask {
     name: Cell<Option<&'static str>>,
-    told: Notify,
+    notify: Notify,
 }
 
 impl Tasks {
@@ -109,7 +109,7 @@ impl Tasks {
         name: &'static str,
         task: impl Future<Output = ()> + 'static,
     ) -> JoinHandle<()> {
-        let watched = Watched { name, fallen: Rc::clone(&self.0) };
+        let watched = PanicGuard { name, fallen: Rc::clone(&self.0) };
         tokio::task::spawn_local(async move {
             let _watched = watched;
             task.await;
@@ -122,22 +122,22 @@ impl Tasks {
             if let Some(name) = self.0.name.get() {
                 return io::Error::other(format!("its {name} has panicked"));
             }
-            self.0.told.notified().await;
+            self.0.notify.notified().await;
         }
     }
 }
 
 /// Dropped while its task unwinds, it tells.
-struct Watched {
+struct PanicGuard {
     name: &'static str,
-    fallen: Rc<Fallen>,
+    fallen: Rc<FailedTask>,
 }
 
-impl Drop for Watched {
+impl Drop for PanicGuard {
     fn drop(&mut self) {
         if thread::panicking() {
             self.fallen.name.set(Some(self.name));
-            self.fallen.told.notify_one();
+            self.fallen.notify.notify_one();
         }
     }
 }

@@ -1,7 +1,6 @@
-//! A worker: one thread, one single-threaded runtime, its own listening sockets, and everything that its connections
-//! share without a lock.
+//! A worker: one thread, one single-threaded runtime, its own listening sockets.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 use std::rc::Rc;
@@ -9,22 +8,17 @@ use std::sync::Arc;
 
 use courser_net::confinement::Confinement;
 use courser_net::{Address, AsyncListener, ListenSocket, cpu};
-use courser_telemetry::event::say;
-use courser_telemetry::{Events, Lines};
+use courser_telemetry::event::{Level, log};
+use courser_telemetry::{Counters, Lines};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
-use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
 
 use crate::accept;
 use crate::admission::Admission;
-use crate::buffers::Buffers;
-use crate::counters::Counters;
-use crate::deadline::Wheel;
-use crate::handshake_budget::HandshakeBudget;
 use crate::settings::Listener;
-use crate::sharing::{RemoteSessions, Sharing};
-use crate::supervision::Tasks;
+use crate::sharing::Sharing;
+use crate::worker_state::WorkerState;
 
 /// The listener of each listening socket, by the socket's address.
 pub type Listeners = HashMap<Address, Arc<Listener>>;
@@ -57,7 +51,7 @@ pub struct Worker {
     pub lines: Lines,
     /// What it needs to share sessions by ID; `None` where there are none.
     pub sharing: Option<Sharing>,
-    /// Where it counts its handshakes.
+    /// Its counters.
     pub counters: Arc<Counters>,
     /// What its thread is confined to once it has its runtime.
     pub confinement: Option<Arc<Confinement>>,
@@ -92,7 +86,7 @@ impl Worker {
 /// From here on the thread opens no file. It serves also where that cannot be had: the main thread has tried it before.
 fn confine(index: u16, confinement: Option<&Confinement>) {
     if let Some(Err(error)) = confinement.map(Confinement::enter) {
-        say("warning", format_args!("worker {index} is not confined: {error}"));
+        log(Level::Warning, format_args!("worker {index} is not confined: {error}"));
     }
 }
 
@@ -107,7 +101,7 @@ fn runtime() -> io::Result<LocalRuntime> {
         .on_thread_park(|| {
             CURRENT.with_borrow(|state| {
                 if let Some(state) = state {
-                    state.idle();
+                    state.on_idle();
                 }
             });
         })
@@ -196,101 +190,6 @@ impl Serving {
         // The accept loop's hold on the socket goes with it, so that the socket closes right after the last look.
         let _ = accepting.await;
         accept::accept_queued(state, &socket, &listener.borrow());
-    }
-}
-
-/// What the connections of a worker share.
-pub(crate) struct WorkerState {
-    pub(crate) index: u16,
-    tasks: Tasks,
-    pub(crate) buffers: Buffers,
-    pub(crate) wheel: Rc<Wheel>,
-    pub(crate) turn: Rc<HandshakeBudget>,
-    pub(crate) lines: Lines,
-    pub(crate) events: Events,
-    pub(crate) exchange: Option<RemoteSessions>,
-    pub(crate) counters: Arc<Counters>,
-    admission: Arc<Admission>,
-    open: Cell<usize>,
-    opened: Cell<u64>,
-    /// A connection has ended.
-    closed: Notify,
-}
-
-/// Leave for one connection of a worker, counted as long as it is held.
-pub(crate) struct Permit(Rc<WorkerState>);
-
-impl Permit {
-    pub(crate) fn worker(&self) -> Rc<WorkerState> {
-        Rc::clone(&self.0)
-    }
-}
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        self.0.admission.leave(&self.0.events);
-    }
-}
-
-impl WorkerState {
-    fn new(
-        index: u16,
-        admission: Arc<Admission>,
-        lines: Lines,
-        sharing: Option<Sharing>,
-        counters: Arc<Counters>,
-    ) -> Rc<Self> {
-        let tasks = Tasks::default();
-        Rc::new(Self {
-            index,
-            buffers: Buffers::default(),
-            wheel: Wheel::new(),
-            turn: HandshakeBudget::new(tasks.clone()),
-            lines,
-            events: Events::default(),
-            exchange: sharing.map(|sharing| RemoteSessions::new(sharing, &tasks)),
-            tasks,
-            counters,
-            admission,
-            open: Cell::new(0),
-            opened: Cell::new(0),
-            closed: Notify::new(),
-        })
-    }
-
-    /// Counts a connection and returns its number.
-    pub(crate) fn connection_opened(&self) -> u64 {
-        self.open.set(self.open.get() + 1);
-        self.opened.set(self.opened.get() + 1);
-        self.opened.get()
-    }
-
-    pub(crate) fn connection_closed(&self) {
-        self.open.set(self.open.get() - 1);
-        self.closed.notify_waiters();
-    }
-
-    /// Waits until there may be one more connection.
-    pub(crate) async fn admit(self: &Rc<Self>) -> Permit {
-        self.admission.enter(&self.events).await;
-        Permit(Rc::clone(self))
-    }
-
-    /// Leave for one more connection, if there is room.
-    pub(crate) fn try_admit(self: &Rc<Self>) -> Option<Permit> {
-        self.admission.try_enter().then(|| Permit(Rc::clone(self)))
-    }
-
-    async fn drained(&self) {
-        while self.open.get() > 0 {
-            self.closed.notified().await;
-        }
-    }
-
-    /// The event loop has nothing to do.
-    fn idle(&self) {
-        self.turn.idle();
-        self.lines.flush();
     }
 }
 

@@ -50,11 +50,11 @@ fn warm_up(model: &mut Model) {
         model.exchange();
     }
     let status = model.hosts[joiner].member.status(model.now);
-    let each = start.elapsed().as_secs_f64() * 1e6 / status.warmed_up.max(1) as f64;
+    let each = start.elapsed().as_secs_f64() * 1e6 / status.transferred.max(1) as f64;
     println!(
         "warm-up, both ends: {} sessions, {}, {each:.2} us each",
-        status.warmed_up,
-        status.warm_up.name()
+        status.transferred,
+        status.state_transfer.name()
     );
 }
 

@@ -61,7 +61,7 @@ use seal::{Opener, Sealer};
 use state_transfer::{Question, WarmUp};
 pub use status::{
     Direction, Event, Passed, PeerChange, PeerStatus, PullCounts, ReceivedCounts, Refused, SentCounts,
-    Status, WarmUpStatus,
+    StateTransferStatus, Status,
 };
 
 /// What a member is told when it starts. Not to be had twice: [`boot`](Self::boot) and [`random`](Self::random) are for
@@ -245,8 +245,8 @@ impl Member {
             received: self.received,
             refused: self.refused,
             pulls: self.pulls.counts(),
-            warm_up: self.warm_up.status(),
-            warmed_up: self.warm_up.taken(),
+            state_transfer: self.warm_up.status(),
+            transferred: self.warm_up.taken(),
         }
     }
 

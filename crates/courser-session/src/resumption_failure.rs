@@ -7,16 +7,16 @@ use std::fmt;
 pub enum ResumptionFailure {
     /// The client offered nothing to resume. Never returned by this crate: for callers who count every handshake.
     NotOffered,
-    /// The cache has no session with this ID, and nobody else was asked: it never had, or it was removed or taken.
+    /// The cache has no session with this ID, and no peer or store was asked: it was never here, or was removed or taken.
     NotFound,
     /// The session was here and had to make room: the cache is too small for how long clients stay away. Of IDs that
     /// were never here, up to one in 65,536 is taken for an evicted one (in shards above 16 MiB, more).
     Evicted,
     /// The session was deleted, here or on another host, because a handshake with it ended badly.
     Deleted,
-    /// The session is not here, and of the peers or the store that were asked nobody has it. Never returned by this
-    /// crate: for callers who ask.
-    NotShared,
+    /// Neither this host nor the peers and the store that were asked have the session. Never returned by this crate: for
+    /// callers that ask them.
+    NotFoundRemotely,
     /// The session is not here, and the peers that were asked did not all answer in time. Never returned by this crate.
     PullTimeout,
     /// The session is not here, and the store that was asked did not answer in time, or is known not to. Never returned
@@ -48,7 +48,7 @@ impl ResumptionFailure {
         Self::NotFound,
         Self::Evicted,
         Self::Deleted,
-        Self::NotShared,
+        Self::NotFoundRemotely,
         Self::PullTimeout,
         Self::StoreTimeout,
         Self::Expired,
@@ -69,7 +69,7 @@ impl ResumptionFailure {
             Self::NotFound => "not_found",
             Self::Evicted => "evicted",
             Self::Deleted => "deleted",
-            Self::NotShared => "not_shared",
+            Self::NotFoundRemotely => "not_found_remotely",
             Self::PullTimeout => "pull_timeout",
             Self::StoreTimeout => "store_timeout",
             Self::Expired => "expired",
@@ -91,7 +91,7 @@ impl fmt::Display for ResumptionFailure {
             Self::NotFound => "no session with this ID",
             Self::Evicted => "the session had to make room for others",
             Self::Deleted => "the session was deleted",
-            Self::NotShared => "no host and no store has a session with this ID",
+            Self::NotFoundRemotely => "no host and no store has a session with this ID",
             Self::PullTimeout => "the other hosts did not answer in time",
             Self::StoreTimeout => "the session store did not answer in time",
             Self::Expired => "the session has expired",

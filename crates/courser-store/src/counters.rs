@@ -41,18 +41,23 @@ impl StoreCounters {
 
     /// A worker's breaker has opened. One line for the process, by the first of its workers.
     pub(crate) fn opened(&self, store: &dyn fmt::Display, why: &dyn fmt::Display) {
-        self.count(Count::Opened);
-        if self.add(Count::OpenNow, 1) == 0 {
-            self.say(format_args!("session store {store}: left alone until it answers in time: {why}"));
+        self.count(Count::BreakerOpened);
+        if self.add(Count::BreakerOpenNow, 1) == 0 {
+            self.say(format_args!(
+                "session store {store}: breaker open, not used until it answers in time: {why}"
+            ));
         }
     }
 
     /// A worker's breaker has closed after so long. One line for the process, by the last of its workers.
     pub(crate) fn closed(&self, store: &dyn fmt::Display, after: Duration) {
-        self.count(Count::Closed);
+        self.count(Count::BreakerClosed);
         self.no_longer_open();
-        if self.get(Count::OpenNow) == 0 {
-            self.say(format_args!("session store {store}: in use again after {:.1} s", after.as_secs_f64()));
+        if self.get(Count::BreakerOpenNow) == 0 {
+            self.say(format_args!(
+                "session store {store}: breaker closed, in use again after {:.1} s",
+                after.as_secs_f64()
+            ));
         }
     }
 
@@ -63,7 +68,7 @@ impl StoreCounters {
 
     /// A worker ends with its breaker open.
     pub(crate) fn no_longer_open(&self) {
-        self.uncount(Count::OpenNow, 1);
+        self.uncount(Count::BreakerOpenNow, 1);
     }
 
     /// The store answered, with an error.
@@ -82,7 +87,7 @@ impl StoreCounters {
 
     /// Time during which a worker did without the store.
     pub(crate) fn open_for(&self, time: Duration) {
-        self.add(Count::OpenMillis, u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        self.add(Count::BreakerOpenMillis, u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
     }
 
     fn add(&self, what: Count, by: u64) -> u64 {
@@ -117,9 +122,9 @@ impl StoreCounts {
         "hits",
         "misses",
         "timeouts",
-        "lost",
+        "connections_lost",
         "errors",
-        "garbage",
+        "protocol_errors",
         "skipped",
         "puts",
         "stored",
@@ -129,10 +134,10 @@ impl StoreCounts {
         "deletes_waiting",
         "deletes_lost",
         "connected",
-        "opened",
-        "closed",
-        "open_now",
-        "open_ms",
+        "breaker_opened",
+        "breaker_closed",
+        "breaker_open_now",
+        "breaker_open_ms",
     ];
 
     /// Each count with its name.
@@ -165,11 +170,11 @@ pub(crate) enum Count {
     /// Questions and commands that were not answered in time.
     Timeouts,
     /// Those whose connection was lost.
-    Lost,
+    ConnectionsLost,
     /// Those answered with an error.
     Errors,
     /// Those answered with something that is no answer.
-    Garbage,
+    ProtocolErrors,
     /// Questions not asked, because the store is left alone or not connected.
     Skipped,
     /// Sessions given to be stored.
@@ -189,11 +194,11 @@ pub(crate) enum Count {
     /// Connections made.
     Connected,
     /// How often a worker's breaker has opened.
-    Opened,
+    BreakerOpened,
     /// How often one has closed again.
-    Closed,
+    BreakerClosed,
     /// Workers whose breaker is open now.
-    OpenNow,
+    BreakerOpenNow,
     /// Milliseconds that workers did without the store, of all workers together.
-    OpenMillis,
+    BreakerOpenMillis,
 }

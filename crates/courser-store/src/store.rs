@@ -260,8 +260,8 @@ impl Shared {
         let url = self.target.url();
         match fault {
             Fault::Timeout => self.counters.count(Count::Timeouts),
-            Fault::Lost(_) => self.counters.count(Count::Lost),
-            Fault::Garbage(_) => self.counters.count(Count::Garbage),
+            Fault::Lost(_) => self.counters.count(Count::ConnectionsLost),
+            Fault::Garbage(_) => self.counters.count(Count::ProtocolErrors),
             Fault::Refused(_) => self.counters.refused(url, fault),
         }
         if !fault.is_failure() {

@@ -9,7 +9,7 @@ mod server_name;
 
 pub use extension::{Extensions, ExtensionsIter};
 pub use lists::{KeyShares, KeySharesIter, List16, List16Iter, ProtocolNames, ProtocolNamesIter};
-pub use lists::{PskIdentities, PskIdentitiesIter};
+pub use lists::{PskIdentities, PskIdentitiesIter, is_grease};
 pub use malformed::Malformed;
 
 use crate::bytes::Reader;
@@ -195,13 +195,6 @@ impl<'a> ClientHello<'a> {
         }
         if reader.is_empty() { Ok(()) } else { Err(Malformed::Trailing(extension::name(kind))) }
     }
-}
-
-/// Whether a value is one that means nothing and is sent to keep servers tolerant (RFC 8701 section 2):
-/// 0x0a0a, 0x1a1a, to 0xfafa, among cipher suites, groups, versions, signature schemes and extensions alike.
-pub const fn is_grease(value: u16) -> bool {
-    let [high, low] = value.to_be_bytes();
-    high == low && low & 0x0f == 0x0a
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::alert::Description;
+use crate::alert::{ALERT, Description};
 
 /// What `received`, all bytes of the connection so far, amounts to. `limit` is the most bytes, record headers
 /// included, in which the ClientHello has to end: a caller that never holds more needs no bound of its own.
@@ -225,7 +225,6 @@ const OPENINGS: [(&[u8], NotHello); 12] = [
 
 /// Content types that TLS has, heartbeat the last (RFC 8446 section 5.1, RFC 6520 section 6).
 const CONTENT_TYPES: std::ops::RangeInclusive<u8> = 20..=24;
-pub(crate) const ALERT: u8 = 21;
 const HANDSHAKE: u8 = 22;
 
 /// The handshake message type (RFC 8446 section 4), and SSL 2's number for the same message.

@@ -11,7 +11,7 @@ use std::{fs, io};
 use courser_config::{Config, Located, Problem, Problems};
 use courser_net::account::Account;
 use courser_session::{EpochLength, FleetId, FleetKey, FleetKeys, FleetState, Source, UnixSeconds};
-use courser_telemetry::event::say;
+use courser_telemetry::event::{Level, log};
 use zeroize::Zeroizing;
 
 use crate::exit::Failure;
@@ -53,7 +53,7 @@ impl PersistentKeys {
         for (index, key) in self.keys.standings(unix_now()).iter().enumerate() {
             let role = if index == 0 { "tickets are sealed" } else { "tickets are opened" };
             let mode = if key.forward_secret { ", forward-secret" } else { "" };
-            say("info", format_args!("fleet {}: {role}, epoch {}{mode}", key.fleet, key.epoch));
+            log(Level::Info, format_args!("fleet {}: {role}, epoch {}{mode}", key.fleet, key.epoch));
         }
         Ok(())
     }
@@ -63,14 +63,14 @@ impl PersistentKeys {
     pub(crate) fn advance(&self) {
         let was_behind = self.is_behind.load(Ordering::Relaxed);
         match self.write_changed() {
-            Err((_, why)) if !was_behind => say(
-                "error",
+            Err((_, why)) if !was_behind => log(
+                Level::Error,
                 format_args!(
                     "the fleet's state cannot be written: {why}; a restart now would continue from an older one. It \
                      is tried again"
                 ),
             ),
-            Ok(()) if was_behind => say("info", "the fleet's state is written again"),
+            Ok(()) if was_behind => log(Level::Info, "the fleet's state is written again"),
             _ => {}
         }
     }
@@ -83,8 +83,8 @@ impl PersistentKeys {
         let files = state_files(&folder.value).map_err(|error| (folder, error.to_string()))?;
         for file in files.into_iter().filter(|file| !live.iter().any(|live| file.ends_with(live))) {
             fs::remove_file(&file).map_err(|error| (folder, format!("{}: {error}", file.display())))?;
-            say(
-                "info",
+            log(
+                Level::Info,
                 format_args!("fleet: removed {}, since its key is not named any more", file.display()),
             );
         }

@@ -10,7 +10,7 @@ use courser_net::{Address, Liveness};
 use courser_proxy::settings::{Listener, Names, SendProxy, VirtualHost};
 use courser_proxy::{Backend, Certificates, Pool};
 use courser_session::PolicyHash;
-use courser_telemetry::event::say;
+use courser_telemetry::event::{Level, log};
 use courser_tls::{ClientAuth, ServerOffer, ServerTlsConfig, Sessions, Version};
 
 use crate::certificates::LoadedCertificates;
@@ -81,10 +81,10 @@ fn host_of(
     Ok(VirtualHost {
         name: host.name.clone(),
         policy: policy(listener, host, &client_auth),
-        terms: terms(host, config, client_auth, &process.sessions)?,
+        tls: terms(host, config, client_auth, &process.sessions)?,
         certificates: Certificates::new(&certificates.of(host)),
         pool: pool(host, process),
-        announce: match host.send_proxy {
+        send_proxy: match host.send_proxy {
             courser_config::SendProxy::Off => SendProxy::Off,
             courser_config::SendProxy::V1 => SendProxy::V1,
             courser_config::SendProxy::V2 => SendProxy::V2,
@@ -169,7 +169,10 @@ impl BuiltListener {
                     .map_or_else(|| "certificates of its own".to_owned(), |host| host.certificates.describe())
             };
             let (name, backends) = (&settings.name, backends.join(", "));
-            say("info", format_args!("listener {name}, host {}: {served}; backends: {backends}", host.name));
+            log(
+                Level::Info,
+                format_args!("listener {name}, host {}: {served}; backends: {backends}", host.name),
+            );
         }
     }
 }

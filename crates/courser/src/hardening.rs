@@ -6,7 +6,7 @@ use std::sync::Arc;
 use courser_config::Process;
 use courser_net::confinement::Confinement;
 use courser_net::limits;
-use courser_telemetry::event::say;
+use courser_telemetry::event::{Level, log};
 
 use crate::exit::Failure;
 
@@ -25,14 +25,14 @@ pub(crate) fn harden_fully() -> Result<(), Failure> {
 pub(crate) fn lock_memory() {
     match limits::lock_memory() {
         Ok(true) => {
-            say("info", "memory is locked: it is never swapped out, and stays as large as it once was");
+            log(Level::Info, "memory is locked: it is never swapped out, and stays as large as it once was");
         }
-        Ok(false) => say(
-            "info",
+        Ok(false) => log(
+            Level::Info,
             "memory is not locked and may be swapped out with keys in it: MemorySwapMax=0 or LimitMEMLOCK=infinity \
              prevent that (systemd), or `ulimit -l unlimited`",
         ),
-        Err(error) => say("warning", format_args!("memory cannot be locked: {error}")),
+        Err(error) => log(Level::Warning, format_args!("memory cannot be locked: {error}")),
     }
 }
 
@@ -40,15 +40,15 @@ pub(crate) fn lock_memory() {
 /// warning and no failure.
 pub(crate) fn confinement(settings: &Process) -> Option<Arc<Confinement>> {
     if !settings.confine_workers {
-        say("warning", "workers are not confined: `confine_workers` is off");
+        log(Level::Warning, "workers are not confined: `confine_workers` is off");
         return None;
     }
     let found = Confinement::find();
     let missing = found.missing();
     if missing.is_empty() {
-        say("info", format_args!("workers are confined: {found}"));
+        log(Level::Info, format_args!("workers are confined: {found}"));
     } else {
-        say("warning", format_args!("workers are not fully confined: {}", missing.join(", ")));
+        log(Level::Warning, format_args!("workers are not fully confined: {}", missing.join(", ")));
     }
     Some(Arc::new(found))
 }

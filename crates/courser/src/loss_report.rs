@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use courser_telemetry::Losses;
-use courser_telemetry::event::{say, try_say};
+use courser_telemetry::event::{Level, log, try_log};
 
 /// Between two reports about one log.
 const APART: Duration = Duration::from_secs(60);
@@ -28,7 +28,7 @@ impl LossReport {
     /// soon: it may be the event lines themselves that are lost.
     pub(crate) fn report(&mut self, now: Instant) {
         let lost = self.losses.lines();
-        if self.is_due(lost, now) && try_say("warning", self.message(lost)) {
+        if self.is_due(lost, now) && try_log(Level::Warning, self.message(lost)) {
             self.reported = lost;
             self.next = Some(now + APART);
         }
@@ -38,7 +38,7 @@ impl LossReport {
     pub(crate) fn report_last(self) {
         let lost = self.losses.lines();
         if lost > self.reported {
-            say("warning", self.message(lost));
+            log(Level::Warning, self.message(lost));
         }
     }
 

@@ -36,7 +36,7 @@ mod validity;
 use std::process::ExitCode;
 
 use clap::ArgMatches;
-use courser_proxy::supervision::caught;
+use courser_proxy::supervision::catch_panic;
 use courser_telemetry::event;
 use exit::Failure;
 
@@ -47,7 +47,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let matches = cli::command().get_matches();
-    let result = caught(|| perform(&matches))
+    let result = catch_panic(|| perform(&matches))
         .unwrap_or_else(|panic| Err(Failure::Runtime(format!("the main thread has panicked: {panic}"))));
     let code = result.unwrap_or_else(Failure::report);
     event::finish(run::LAST_LINES);

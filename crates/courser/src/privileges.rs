@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use courser_config::{Config, ListenAddress, Located, Problem, Problems, Process, SourceSpan};
 use courser_net::account::{self, Account};
 use courser_net::limits;
-use courser_telemetry::event::say;
+use courser_telemetry::event::{Level, log};
 use rustix::fs::Access;
 
 use crate::exit::Failure;
@@ -159,7 +159,7 @@ fn is_denied(path: &Path, access: Access) -> bool {
 pub(crate) fn give_up(config: &Config, successor: Option<&Account>) -> Result<(), Failure> {
     let Some(account) = successor else {
         if config.process.user.is_none() && Account::current().uid == 0 {
-            say("warning", "running as root: name another user with `user` (`--user`)");
+            log(Level::Warning, "running as root: name another user with `user` (`--user`)");
         }
         return Ok(());
     };
@@ -180,6 +180,6 @@ pub(crate) fn give_up(config: &Config, successor: Option<&Account>) -> Result<()
         // The kernel takes that back from a process that changes its user.
         limits::allow_core_dumps().map_err(refused)?;
     }
-    say("info", format_args!("running as user {}, group {}", account.uid, account.gid));
+    log(Level::Info, format_args!("running as user {}, group {}", account.uid, account.gid));
     Ok(())
 }

@@ -6,9 +6,10 @@ use std::time::Instant;
 
 use courser_config::Config;
 use courser_net::cpu::Cpus;
-use courser_proxy::{Counters, Resolver};
+use courser_proxy::Resolver;
 use courser_session::fleet::MemberName;
 use courser_session::{Cache, DEFAULT_SHARDS, SecretBytes, Ticketer};
+use courser_telemetry::Counters;
 use courser_tls::Sessions;
 
 use crate::exit::Failure;

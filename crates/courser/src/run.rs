@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use courser_config::{Config, Log};
-use courser_proxy::supervision::caught;
+use courser_proxy::supervision::catch_panic;
 use courser_proxy::{Admission, Command, Sharing, Threads, Worker};
 use courser_session::Vault;
 use courser_telemetry::{Format, Sink};
@@ -133,7 +133,7 @@ fn start_workers(
     let start = |((worker, commands), first): (Prepare, Command)| {
         let (index, events) = (worker.index, supervisor.events());
         let work = move || {
-            let ended = caught(|| worker.run()).map_err(|panic| format!("it has panicked: {panic}"));
+            let ended = catch_panic(|| worker.run()).map_err(|panic| format!("it has panicked: {panic}"));
             let result = ended.and_then(|result| result.map_err(|error| error.to_string()));
             // A main thread that is gone needs no event.
             let _ = events.send(Event::WorkerEnded { index, result });

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use courser_proxy::Threads;
-use courser_telemetry::event::say;
+use courser_telemetry::event::{Level, log};
 
 use crate::exit::Failure;
 use crate::status::Status;
@@ -71,7 +71,7 @@ impl Services {
         for service in running.into_iter().rev() {
             if !service.stop() {
                 let name = service.name();
-                say("warning", format_args!("the {name} has not stopped within {STOP_TIME:?}"));
+                log(Level::Warning, format_args!("the {name} has not stopped within {STOP_TIME:?}"));
             }
         }
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use courser_session::{Cache, Cursor, Provenance, ResumptionFailure, SecretBytes, Vault};
-use courser_telemetry::event::say;
+use courser_telemetry::event::{Level, log};
 
 use crate::file_error::FileError;
 use crate::fleet_keys::unix_now;
@@ -64,8 +64,8 @@ impl SessionFile {
             );
         }
         let counts = saved.counts();
-        say(
-            "info",
+        log(
+            Level::Info,
             format_args!(
                 "sessions from {}: {} restored, {} expired or of other keys, {} damaged",
                 self.path.display(),
@@ -91,7 +91,7 @@ impl SessionFile {
             file.flush()
         });
         match saved {
-            Ok(()) => say("info", format_args!("{count} sessions saved in {}", self.path.display())),
+            Ok(()) => log(Level::Info, format_args!("{count} sessions saved in {}", self.path.display())),
             Err(refusal) => self.warn("cannot be written: the session cache is lost", &refusal),
         }
     }
@@ -116,6 +116,6 @@ impl SessionFile {
     }
 
     fn warn(&self, what: &str, why: &dyn fmt::Display) {
-        say("warning", format_args!("the session file {} {what}: {why}", self.path.display()));
+        log(Level::Warning, format_args!("the session file {} {what}: {why}", self.path.display()));
     }
 }

@@ -12,7 +12,7 @@ use courser_proxy::fleet::FleetHandle;
 use courser_proxy::sharing::StoreSettings;
 use courser_session::Vault;
 use courser_store::{Access, Identity, StoreCounters, StoreEndpoint, StoreUrl};
-use courser_telemetry::event::say;
+use courser_telemetry::event::{Level, log};
 
 use crate::exit::Failure;
 use crate::file_error::FileError;
@@ -106,7 +106,7 @@ pub(crate) fn share(
     sharing.store = store.map(|target| StoreSettings {
         target,
         timeout: config.sessions.store_timeout,
-        counters: Arc::new(StoreCounters::new(|line| say("warning", line))),
+        counters: Arc::new(StoreCounters::new(|line| log(Level::Warning, line))),
         vault: Arc::new(Vault::new(Arc::clone(&keys.keys))),
     });
     Some(sharing)

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use courser_config::{HostConfig, ListenAddress};
 use courser_net::{Address, ListenSocket, systemd};
 use courser_proxy::{Command, Listeners};
-use courser_telemetry::event::say;
+use courser_telemetry::event::{Level, log};
 
 use crate::exit::Failure;
 use crate::generation::{Generation, liveness};
@@ -47,7 +47,10 @@ impl Sockets {
                 };
                 for address in &addresses {
                     let (name, workers) = (&built.settings.name, self.workers);
-                    say("info", format_args!("listening on {address} (listener {name}, workers: {workers})"));
+                    log(
+                        Level::Info,
+                        format_args!("listening on {address} (listener {name}, workers: {workers})"),
+                    );
                     built.log();
                     listeners.insert(address.clone(), Arc::clone(&built.listener));
                 }

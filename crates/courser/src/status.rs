@@ -19,6 +19,8 @@ pub(crate) struct Status {
     pub(crate) keys: Vec<Key>,
     /// None where session IDs are off.
     pub(crate) cache: Option<Cache>,
+    /// Connections that have ended since the start.
+    pub(crate) connections: Connections,
     /// Handshakes since the start.
     pub(crate) handshakes: Handshakes,
     /// Lines of the connection log that could not be written, since the start.
@@ -51,16 +53,36 @@ pub(crate) struct Cache {
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Connections {
+    /// How many, by close reason; reasons without any are left out.
+    pub(crate) closed: BTreeMap<String, u64>,
+    /// Bytes of plaintext from clients.
+    pub(crate) bytes_in: u64,
+    /// Bytes of plaintext to clients.
+    pub(crate) bytes_out: u64,
+    /// How long the steps took that were completed, by `hello`, `handshake` and `connect`.
+    pub(crate) steps: BTreeMap<String, StepTimes>,
+}
+
+/// Of one step, with an eighth of tolerance upwards.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct StepTimes {
+    pub(crate) count: u64,
+    pub(crate) p50_us: u64,
+    pub(crate) p99_us: u64,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Handshakes {
     pub(crate) full: u64,
     /// By `session_id`, `ticket`, `psk`.
     pub(crate) resumed: BTreeMap<String, u64>,
-    /// Those by session ID whose session another host made.
-    pub(crate) from_other_hosts: u64,
-    /// Full ones of clients that offered a session, by reason.
-    pub(crate) misses: BTreeMap<String, u64>,
-    /// Sessions by ID that this host had not got: whether others were asked, and had them.
-    pub(crate) looked_up: BTreeMap<String, u64>,
+    /// Of those resumed by session ID, how many had a session that another host made.
+    pub(crate) remote_sessions: u64,
+    /// Full handshakes of clients that offered a session, by [`courser_session::ResumptionFailure`].
+    pub(crate) not_resumed: BTreeMap<String, u64>,
+    /// Look-ups of session IDs that are not in this host's cache.
+    pub(crate) remote_lookups: BTreeMap<String, u64>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -71,8 +93,8 @@ pub(crate) struct Messages {
     /// Datagrams by reason; reasons without any are left out.
     pub(crate) refused: BTreeMap<String, Refused>,
     pub(crate) pulls: BTreeMap<String, u64>,
-    pub(crate) warm_up: String,
-    pub(crate) warmed_up: u64,
+    pub(crate) state_transfer: String,
+    pub(crate) transferred: u64,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -85,10 +107,10 @@ pub(crate) struct Refused {
 pub(crate) struct Peer {
     pub(crate) name: String,
     pub(crate) address: String,
-    /// Seconds since it was first heard.
-    pub(crate) known_s: u64,
-    /// Milliseconds since it was last heard.
-    pub(crate) silent_ms: u64,
+    /// Seconds between its first message and its last.
+    pub(crate) first_seen_s: u64,
+    /// Milliseconds since its last message.
+    pub(crate) last_seen_ms: u64,
     pub(crate) is_silent: bool,
     pub(crate) epoch: u64,
     pub(crate) sessions: u64,
@@ -102,13 +124,13 @@ pub(crate) struct Peer {
 pub(crate) struct Store {
     /// Without a password.
     pub(crate) url: String,
-    /// Whether it is left alone for the moment.
-    pub(crate) is_left_alone: bool,
+    /// Whether the breaker of a worker is open, so that this worker sends the store nothing.
+    pub(crate) breaker_open: bool,
     pub(crate) counts: BTreeMap<String, u64>,
 }
 
 /// Refusals that every fleet has: multicast gives a host its own messages back, and a host that starts is challenged.
-const ORDINARY: [&str; 2] = ["own_echo", "unproven"];
+const ORDINARY: [&str; 2] = ["own_echo", "unverified_peer"];
 
 /// An error in place of an answer.
 #[derive(Deserialize)]
@@ -129,6 +151,7 @@ pub(crate) fn table(line: &str) -> Result<String, String> {
             &format!("{} sessions, {used} of {capacity} MiB, {} evicted", cache.sessions, cache.evicted),
         );
     }
+    connections(&mut text, &status.connections);
     handshakes(&mut text, &status.handshakes);
     let (log, events) = (status.log_lines_lost, status.event_lines_lost);
     row(&mut text, "logs", &format!("{log} lines of connections and {events} of events lost"));
@@ -137,8 +160,8 @@ pub(crate) fn table(line: &str) -> Result<String, String> {
         None => row(&mut text, "messages", "none (`--fleet-listen` shares sessions by ID with other hosts)"),
     }
     if let Some(store) = &status.store {
-        let state = match (store.is_left_alone, store.counts.get("connected")) {
-            (true, _) => "left alone after failures",
+        let state = match (store.breaker_open, store.counts.get("connected")) {
+            (true, _) => "not used after failures (its breaker is open)",
             (false, None | Some(0)) => "not connected yet",
             _ => "in use",
         };
@@ -165,7 +188,7 @@ fn read<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, String> {
 }
 
 fn row(text: &mut String, label: &str, value: &str) {
-    let _ = writeln!(text, "  {label:<13}{value}");
+    let _ = writeln!(text, "  {label:<16}{value}");
 }
 
 fn keys(text: &mut String, keys: &[Key]) {
@@ -185,24 +208,36 @@ fn keys(text: &mut String, keys: &[Key]) {
     }
 }
 
+fn connections(text: &mut String, connections: &Connections) {
+    let (bytes_in, bytes_out) = (connections.bytes_in, connections.bytes_out);
+    row(
+        text,
+        "connections",
+        &format!("{}; {bytes_in} bytes in, {bytes_out} out", counts(&connections.closed)),
+    );
+    let step = |(name, step): (&String, &StepTimes)| format!("{name} {} / {} us", step.p50_us, step.p99_us);
+    let steps: Vec<_> = connections.steps.iter().map(step).collect();
+    row(text, "p50 / p99", &if steps.is_empty() { "none".to_owned() } else { steps.join(", ") });
+}
+
 fn handshakes(text: &mut String, handshakes: &Handshakes) {
     let resumed: u64 = handshakes.resumed.values().sum();
     let mut by = counts(&handshakes.resumed);
-    if handshakes.from_other_hosts > 0 {
-        let _ = write!(by, "; of those by session ID {} made on other hosts", handshakes.from_other_hosts);
+    if handshakes.remote_sessions > 0 {
+        let _ = write!(by, "; of those by session ID {} made on other hosts", handshakes.remote_sessions);
     }
     row(text, "handshakes", &format!("{} full, {resumed} resumed ({by})", handshakes.full));
-    if !handshakes.misses.is_empty() {
-        row(text, "not resumed", &counts(&handshakes.misses));
+    if !handshakes.not_resumed.is_empty() {
+        row(text, "not resumed", &counts(&handshakes.not_resumed));
     }
-    row(text, "looked up", &counts(&handshakes.looked_up));
+    row(text, "remote lookups", &counts(&handshakes.remote_lookups));
 }
 
 fn messages(text: &mut String, messages: &Messages) {
     row(text, "sent", &counts(&messages.sent));
     row(text, "received", &counts(&messages.received));
     row(text, "pulls", &counts(&messages.pulls));
-    row(text, "warm-up", &format!("{}, {} sessions", messages.warm_up, messages.warmed_up));
+    row(text, "state transfer", &format!("{}, {} sessions", messages.state_transfer, messages.transferred));
     for (reason, refused) in
         messages.refused.iter().filter(|(reason, _)| !ORDINARY.contains(&reason.as_str()))
     {
@@ -217,14 +252,14 @@ fn peers(text: &mut String, peers: &[Peer]) {
         row(text, "peers", "none");
         return;
     }
-    let heading = ["peer", "address", "known", "heard", "epoch", "sessions", "clock", "lag", "lost"];
+    let heading = ["peer", "address", "first seen", "last seen", "epoch", "sessions", "clock", "lag", "lost"];
     let mut rows = vec![heading.map(str::to_owned)];
     rows.extend(peers.iter().map(|peer| {
         [
             peer.name.clone(),
             peer.address.clone(),
-            span(peer.known_s),
-            format!("{} ago{}", millis(peer.silent_ms), if peer.is_silent { ", SILENT" } else { "" }),
+            span(peer.first_seen_s),
+            format!("{} ago{}", millis(peer.last_seen_ms), if peer.is_silent { ", SILENT" } else { "" }),
             peer.epoch.to_string(),
             peer.sessions.to_string(),
             clock(peer),
@@ -283,8 +318,8 @@ mod tests {
         let peer = Peer {
             name: "edge-2".into(),
             address: "10.0.0.2:8888".into(),
-            known_s: 7_260,
-            silent_ms: 400,
+            first_seen_s: 7_260,
+            last_seen_ms: 400,
             is_silent: false,
             epoch: 17,
             sessions: 42,
@@ -309,12 +344,21 @@ mod tests {
                 clock: "agrees".into(),
             }],
             cache: Some(Cache { sessions: 9, bytes: 3 << 20, capacity: 64 << 20, evicted: 0 }),
+            connections: Connections {
+                closed: BTreeMap::from([("done".to_owned(), 11)]),
+                bytes_in: 12,
+                bytes_out: 13,
+                steps: BTreeMap::from([(
+                    "hello".to_owned(),
+                    StepTimes { count: 11, p50_us: 14, p99_us: 15 },
+                )]),
+            },
             handshakes: Handshakes {
                 full: 10,
                 resumed: BTreeMap::from([("ticket".to_owned(), 5), ("session_id".to_owned(), 4)]),
-                from_other_hosts: 3,
-                misses: BTreeMap::from([("expired".to_owned(), 2)]),
-                looked_up: BTreeMap::new(),
+                remote_sessions: 3,
+                not_resumed: BTreeMap::from([("expired".to_owned(), 2)]),
+                remote_lookups: BTreeMap::new(),
             },
             log_lines_lost: 7,
             event_lines_lost: 1,
@@ -326,9 +370,11 @@ mod tests {
             "edge-1, courser 0.1.0, up 1 d 2 h",
             "fleet 0011223344556677, seals, epoch 17, the next in 2 min 5 s, forward-secret",
             "9 sessions, 3.0 of 64.0 MiB",
+            "done 11; 12 bytes in, 13 out",
+            "hello 14 / 15 us",
             "10 full, 9 resumed (session_id 4, ticket 5; of those by session ID 3 made on other hosts)",
             "expired 2",
-            "logs         7 lines of connections and 1 of events lost",
+            "logs            7 lines of connections and 1 of events lost",
             "replayed 3 (last from 10.0.0.9:8888)",
             "2 h 1 min",
             "-1 h 0 min, WRONG",

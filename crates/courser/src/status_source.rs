@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, SystemTime};
 
+use courser_proxy::Sharing;
 use courser_proxy::fleet::FleetStatus;
-use courser_proxy::{Counts, Sharing};
 use courser_session::fleet::{Direction, Passed, PeerStatus, Refusal};
 use courser_session::{Cache, ClockStanding, ResumptionFailure};
+use courser_telemetry::metrics::{ByteDirection, Distribution, Metric, RemoteLookup, Step};
 use courser_telemetry::time::write_rfc3339;
-use courser_telemetry::{Losses, event};
+use courser_telemetry::{CloseReason, Counts, Losses, Resumption, event};
 use serde_json::json;
 
 use crate::control::{ControlHandler, RequestOutcome};
@@ -46,13 +47,16 @@ impl ControlHandler for Arc<StatusSource> {
 
 impl StatusSource {
     fn status(&self) -> status::Status {
+        let mut counts = Counts::default();
+        self.process.counters.iter().for_each(|worker| counts.add(&worker.read()));
         let mut status = status::Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             name: self.process.name.clone(),
             up_s: self.process.started.elapsed().as_secs(),
             keys: self.process.fleet.as_ref().map(keys).unwrap_or_default(),
             cache: self.process.sessions.cache.as_deref().map(cache),
-            handshakes: self.handshakes(),
+            connections: connections(&counts),
+            handshakes: handshakes(&counts),
             log_lines_lost: self.log.lines(),
             event_lines_lost: event::losses().map_or(0, |losses| losses.lines()),
             messages: None,
@@ -60,30 +64,6 @@ impl StatusSource {
         };
         self.services.status(&mut status);
         status
-    }
-
-    fn handshakes(&self) -> status::Handshakes {
-        let mut counts = Counts::default();
-        self.process.counters.iter().for_each(|worker| counts.add(&worker.read()));
-        let by = [
-            ("session_id", counts.by_id + counts.by_id_from_elsewhere),
-            ("ticket", counts.by_ticket),
-            ("psk", counts.by_psk),
-        ];
-        let misses = ResumptionFailure::ALL.map(|miss| (miss.name(), counts.missed(miss)));
-        let asked = [
-            ("asked", counts.asked),
-            ("found_in_fleet", counts.found_in_fleet),
-            ("found_in_store", counts.found_in_store),
-            ("not_asked", counts.not_asked),
-        ];
-        status::Handshakes {
-            full: counts.full,
-            resumed: named(by),
-            from_other_hosts: counts.by_id_from_elsewhere,
-            misses: named(misses.into_iter().filter(|(_, count)| *count > 0)),
-            looked_up: named(asked),
-        }
     }
 
     /// A line for each message, until the client has gone. Without messages a line now and then: only a write that fails
@@ -152,6 +132,44 @@ fn keys(fleet: &PersistentKeys) -> Vec<status::Key> {
     standings.map(key).collect()
 }
 
+fn connections(counts: &Counts) -> status::Connections {
+    let [bytes_in, bytes_out] =
+        [ByteDirection::In, ByteDirection::Out].map(|way| counts.of(Metric::PlaintextBytes)[way as usize]);
+    let reasons = CloseReason::ALL.iter().map(|reason| reason.name());
+    let closed = reasons.zip(counts.of(Metric::Connections).iter().copied());
+    status::Connections {
+        closed: named(closed.filter(|(_, count)| *count > 0)),
+        bytes_in,
+        bytes_out,
+        steps: Step::ALL
+            .iter()
+            .filter_map(|&step| Some((step.name().to_owned(), times(&counts.step(step))?)))
+            .collect(),
+    }
+}
+
+/// `None` where nothing was observed.
+fn times(step: &Distribution<'_>) -> Option<status::StepTimes> {
+    let micros =
+        |percent| step.percentile(percent).map(|time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
+    Some(status::StepTimes { count: step.count(), p50_us: micros(50)?, p99_us: micros(99)? })
+}
+
+fn handshakes(counts: &Counts) -> status::Handshakes {
+    let of = |metric: Metric| counts.of(metric).iter().copied();
+    let kinds = Resumption::ALL.iter().map(|kind| kind.name()).zip(of(Metric::Handshakes));
+    let reasons =
+        ResumptionFailure::ALL.iter().map(|reason| reason.name()).zip(of(Metric::ResumptionFailures));
+    let lookups = RemoteLookup::ALL.iter().map(|event| event.name()).zip(of(Metric::RemoteLookups));
+    status::Handshakes {
+        full: counts.of(Metric::Handshakes)[Resumption::Full as usize],
+        resumed: named(kinds.skip(1)),
+        remote_sessions: of(Metric::RemoteSessions).sum(),
+        not_resumed: named(reasons.filter(|(_, count)| *count > 0)),
+        remote_lookups: named(lookups),
+    }
+}
+
 fn cache(cache: &Cache) -> status::Cache {
     let stats = cache.stats();
     status::Cache {
@@ -172,35 +190,35 @@ pub(crate) fn messages(fleet: &FleetStatus) -> Option<status::Messages> {
             ("messages", sent.messages),
             ("bytes", sent.bytes),
             ("sessions", sent.pushed),
-            ("too_large", sent.too_large),
-            ("left_out", sent.left_out + fleet.left_out),
-            ("no_room", unsent.no_room),
+            ("session_too_large", sent.session_too_large),
+            ("dropped", sent.dropped + fleet.dropped),
+            ("send_buffer_full", unsent.send_buffer_full),
             ("unreachable", unsent.unreachable),
-            ("too_long", unsent.too_long),
+            ("datagram_too_large", unsent.datagram_too_large),
             ("failed", unsent.other),
         ]),
         received: named([
             ("messages", received.accepted),
             ("bytes", received.bytes),
             ("sessions", received.taken),
-            ("known", received.known),
-            ("buried", received.buried),
-            ("not_alive", received.not_alive),
+            ("duplicate", received.duplicate),
+            ("tombstoned", received.tombstoned),
+            ("not_valid", received.not_valid),
             ("too_large", received.too_large),
             ("deleted", received.deleted),
             ("errors", fleet.receive_errors),
         ]),
         refused: refused.map(|refusal| (refusal.name().to_owned(), refused_for(member, refusal))).collect(),
         pulls: named([
-            ("wanted", pulls.wanted),
-            ("asked", pulls.asked),
+            ("requested", pulls.requested),
+            ("sent", pulls.sent),
             ("found", pulls.found),
-            ("nobody", pulls.nobody),
-            ("known_missing", pulls.known_missing),
-            ("not_asked", pulls.not_asked),
+            ("not_found", pulls.not_found),
+            ("negative_cached", pulls.negative_cached),
+            ("not_sent", pulls.not_sent),
         ]),
-        warm_up: member.warm_up.name().to_owned(),
-        warmed_up: member.warmed_up,
+        state_transfer: member.state_transfer.name().to_owned(),
+        transferred: member.transferred,
     })
 }
 
@@ -213,8 +231,8 @@ fn peer(peer: &PeerStatus) -> status::Peer {
     status::Peer {
         name: peer.label(),
         address: peer.address.to_string(),
-        known_s: peer.heard_at.0.saturating_sub(peer.known_since.0) / 1000,
-        silent_ms: peer.silent_ms,
+        first_seen_s: peer.last_seen.0.saturating_sub(peer.first_seen.0) / 1000,
+        last_seen_ms: peer.last_seen_ms,
         is_silent: peer.is_silent,
         epoch: peer.epoch,
         sessions: peer.entries,
@@ -230,7 +248,7 @@ fn store(sharing: &Sharing) -> Option<status::Store> {
     let counts = store.counters.counts();
     Some(status::Store {
         url: store.target.url().to_string(),
-        is_left_alone: counts.get("open_now") > 0,
+        breaker_open: counts.get("breaker_open_now") > 0,
         counts: named(counts.values()),
     })
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use courser_proxy::supervision::Panicked;
 use courser_proxy::{Command, Threads};
-use courser_telemetry::event::say;
+use courser_telemetry::event::{Level, log};
 use signal_hook::consts::SIGHUP;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -74,7 +74,7 @@ impl Supervisor {
         while workers > 0 {
             match self.received.recv_timeout(drain.time_left().min(HOUSEKEEPING)) {
                 Ok(Event::Signal(SIGHUP)) => {
-                    say("warning", "SIGHUP ignored: settings are read at the start only");
+                    log(Level::Warning, "SIGHUP ignored: settings are read at the start only");
                 }
                 Ok(Event::Signal(_)) => drain.signal(),
                 Ok(Event::WorkerEnded { index, result }) => {
@@ -92,7 +92,7 @@ impl Supervisor {
             drain.stop_when_due();
         }
         if cut_off > 0 {
-            say("warning", format_args!("connections cut off: {cut_off}"));
+            log(Level::Warning, format_args!("connections cut off: {cut_off}"));
         }
         let code = if cut_off > 0 { ExitCode::from(exit::CUT_OFF) } else { ExitCode::SUCCESS };
         failure.map_or(Ok(code), Err)
@@ -120,7 +120,7 @@ impl Drain {
 
     /// Logs a failure and begins the drain. The first failure is the program's result.
     fn fail(&mut self, failure: &mut Option<Failure>, what: String, why: String) {
-        say("error", format_args!("{what}: {why}"));
+        log(Level::Error, format_args!("{what}: {why}"));
         failure.get_or_insert_with(|| Failure::runtime(what, why));
         self.begin();
     }
@@ -133,7 +133,7 @@ impl Drain {
         self.send(|| Command::Drain);
         self.deadline = Some(Instant::now() + self.timeout);
         let timeout = self.timeout;
-        say("info", format_args!("draining: no new connections, {timeout:?} for the open ones"));
+        log(Level::Info, format_args!("draining: no new connections, {timeout:?} for the open ones"));
     }
 
     fn stop_when_due(&mut self) {
@@ -145,7 +145,7 @@ impl Drain {
     fn stop(&mut self, why: &str) {
         self.send(|| Command::Stop);
         self.deadline = None;
-        say("info", why);
+        log(Level::Info, why);
     }
 
     fn send(&self, command: impl Fn() -> Command) {

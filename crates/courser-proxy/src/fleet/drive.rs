@@ -14,7 +14,7 @@ use courser_session::fleet::{
     Destination, Event, Member, Now, Passed, PeerChange, Refusal, Transmit, UnixMillis,
 };
 use courser_telemetry::Events;
-use courser_telemetry::event::say;
+use courser_telemetry::event::{Level, log};
 use tokio::time::sleep_until;
 
 use super::handle::{Inbox, News, Question};
@@ -214,7 +214,7 @@ impl Driver {
         let message = format_args!("fleet: {label} ({address}) {change}");
         match change {
             PeerChange::Silent | PeerChange::ClockOff { .. } => self.events.warn("fleet_peer", message),
-            _ => say("info", message),
+            _ => log(Level::Info, message),
         }
     }
 
@@ -238,7 +238,7 @@ impl Driver {
             receive_buffer: told.receive_buffer,
             unsent: told.unsent,
             receive_errors: told.receive_errors,
-            left_out: told.left_out.load(Ordering::Relaxed),
+            dropped: told.left_out.load(Ordering::Relaxed),
             waiting: self.waiting.len(),
         }
     }

@@ -23,7 +23,7 @@ pub struct FleetStatus {
     /// Failed attempts to receive.
     pub receive_errors: u64,
     /// Requests of workers that were left out because too many were waiting.
-    pub left_out: u64,
+    pub dropped: u64,
     /// Sessions that connections are waiting for.
     pub waiting: usize,
 }
@@ -32,11 +32,11 @@ pub struct FleetStatus {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnsentCounts {
     /// The send buffer or the interface's queue was full.
-    pub no_room: u64,
+    pub send_buffer_full: u64,
     /// No way there, nobody there, or forbidden by a firewall of this host.
     pub unreachable: u64,
     /// Longer than the way there carries.
-    pub too_long: u64,
+    pub datagram_too_large: u64,
     /// Anything else.
     pub other: u64,
 }
@@ -44,9 +44,9 @@ pub struct UnsentCounts {
 impl UnsentCounts {
     pub(super) fn count(&mut self, unsent: &Unsent) {
         *match unsent.kind {
-            UnsentKind::NoRoom => &mut self.no_room,
+            UnsentKind::NoRoom => &mut self.send_buffer_full,
             UnsentKind::Unreachable => &mut self.unreachable,
-            UnsentKind::TooLong => &mut self.too_long,
+            UnsentKind::TooLong => &mut self.datagram_too_large,
             UnsentKind::Other => &mut self.other,
         } += 1;
     }

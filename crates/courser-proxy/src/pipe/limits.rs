@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use courser_telemetry::CloseReason;
 
-use super::{Flow, Relay};
+use super::{Flow, Pipe};
 
 /// What the connection waits for, and so how long.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -18,12 +18,12 @@ pub(super) enum Wait {
     ClientEnd,
 }
 
-impl Relay {
+impl Pipe {
     /// Moves the deadline when what it waits for has come, or something else is waited for. Where one side has ended,
     /// only bytes that are delivered count: what is received and leads to nothing could come for ever.
     pub(super) fn move_deadline(&mut self) {
         let wait = match (self.upward, self.downward) {
-            (Flow::Open, Flow::Open) if self.deaf.is_none() => Wait::Byte,
+            (Flow::Open, Flow::Open) if self.backend_write_error.is_none() => Wait::Byte,
             (_, Flow::Open) => Wait::BackendEnd,
             _ => Wait::ClientEnd,
         };
@@ -36,7 +36,7 @@ impl Relay {
 
     pub(super) fn set_deadline(&self) {
         let timeout = self.timeout();
-        let first = if self.watched { timeout } else { timeout.min(self.host.liveness.keepalive) };
+        let first = if self.keepalive_on { timeout } else { timeout.min(self.host.liveness.keepalive) };
         self.client.deadline.set(self.age_left().map_or(first, |left| left.min(first)));
     }
 
@@ -55,10 +55,10 @@ impl Relay {
         loop {
             ready!(self.client.deadline.poll_expired(cx));
             let left = self.timeout().saturating_sub(self.host.liveness.keepalive);
-            if self.watched || left.is_zero() || self.is_too_old() {
+            if self.keepalive_on || left.is_zero() || self.is_too_old() {
                 return Poll::Ready(self.expired());
             }
-            self.watched = true;
+            self.keepalive_on = true;
             self.backend.set_liveness(&self.host.liveness);
             self.client.deadline.set(self.age_left().map_or(left, |age| age.min(left)));
         }
@@ -79,7 +79,7 @@ impl Relay {
             _ if self.backend_reset => CloseReason::BackendReset,
             _ if self.is_too_old() => CloseReason::MaxConnectionAge,
             Wait::Byte => CloseReason::IdleTimeout,
-            Wait::BackendEnd if self.deaf.is_some() => CloseReason::BackendReset,
+            Wait::BackendEnd if self.backend_write_error.is_some() => CloseReason::BackendReset,
             Wait::BackendEnd => CloseReason::ClientFinTimeout,
             Wait::ClientEnd => CloseReason::BackendFinTimeout,
         }

@@ -42,7 +42,7 @@ impl LookupLimiter {
         mono: u64,
     ) -> Result<(), ResumptionFailure> {
         if self.misses.contains(id, mono) {
-            return Err(ResumptionFailure::NotShared);
+            return Err(ResumptionFailure::NotFoundRemotely);
         }
         if self.under_way == AT_ONCE || !self.sources.take(source_of(client), 1, mono) {
             return Err(ResumptionFailure::NotFound);
@@ -140,7 +140,10 @@ mod tests {
             assert_eq!(ration.admit(&id(7), client(1), begin), Ok(()), "at {begin}");
             ration.missed(id(7), begin);
             for later in [0, 1, GENERATION_MS - 1] {
-                assert_eq!(ration.admit(&id(7), client(1), begin + later), Err(ResumptionFailure::NotShared));
+                assert_eq!(
+                    ration.admit(&id(7), client(1), begin + later),
+                    Err(ResumptionFailure::NotFoundRemotely)
+                );
             }
             assert_eq!(ration.admit(&id(8), client(1), begin), Ok(()), "others are asked for");
         }

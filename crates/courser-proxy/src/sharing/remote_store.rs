@@ -53,7 +53,7 @@ impl RemoteStore {
     ) -> Result<SharedSession, ResumptionFailure> {
         match self.store.get(&Vault::name(id)).await {
             Ok(Some(value)) => self.vault.open(id, &value, now),
-            Ok(None) => Err(ResumptionFailure::NotShared),
+            Ok(None) => Err(ResumptionFailure::NotFoundRemotely),
             // Left alone for the moment: nobody was asked.
             Err(StoreMiss::Unavailable) => Err(ResumptionFailure::NotFound),
             Err(_) => Err(ResumptionFailure::StoreTimeout),

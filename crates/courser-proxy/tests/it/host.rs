@@ -8,12 +8,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use courser_net::{Address, DatagramSettings, DatagramSocket, ListenSocket, Liveness};
 use courser_proxy::fleet::{Fleet, FleetHandle};
 use courser_proxy::settings::{Listener, Names, SendProxy, VirtualHost};
-use courser_proxy::{
-    Admission, Backend, Certificates, Command, Counters, Counts, Listeners, Pool, Sharing, Threads, Worker,
-};
+use courser_proxy::{Admission, Backend, Certificates, Command, Listeners, Pool, Sharing, Threads, Worker};
 use courser_session::fleet::{Incarnation, MemberName, MemberSettings, UnixMillis};
-use courser_session::{Cache, EpochLength, FleetKey, FleetKeys, PolicyHash, Source, Ticketer, UnixSeconds};
-use courser_telemetry::{Format, Sink};
+use courser_session::{
+    Cache, EpochLength, FleetKey, FleetKeys, PolicyHash, ResumptionFailure, Source, Ticketer, UnixSeconds,
+};
+use courser_telemetry::metrics::{Metric, RemoteLookup};
+use courser_telemetry::{Counters, Counts, Format, Resumption, Sink};
 use courser_tls::{ClientAuth, Identity, ServerOffer, ServerTlsConfig, Sessions, Version};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
@@ -88,10 +89,11 @@ impl Host {
     }
 
     /// What was counted, once so many handshakes are: a client may be done before the host has counted it.
-    pub(crate) fn counts(&self, handshakes: u64) -> Counts {
+    pub(crate) fn counts(&self, handshakes: u64) -> HandshakeCounts {
         crate::wait_for("the count of handshakes", || {
             let counts = self.counters.read();
-            (counts.handshakes() >= handshakes).then_some(counts)
+            let counted: u64 = counts.of(Metric::Handshakes).iter().sum();
+            (counted >= handshakes).then(|| HandshakeCounts::new(&counts))
         })
     }
 
@@ -109,6 +111,41 @@ impl Host {
     /// Waits until the cache has so many sessions.
     pub(crate) fn wait_for_sessions(&self, count: usize) {
         crate::wait_for("sessions", || (self.cache.stats().entries == count).then_some(()));
+    }
+}
+
+/// What tests ask for.
+pub(crate) struct HandshakeCounts {
+    pub(crate) full: u64,
+    /// Resumed by the ID of a session that was made on this host.
+    pub(crate) by_id: u64,
+    /// Resumed by the ID of a session that was made on another host.
+    pub(crate) by_remote_id: u64,
+    pub(crate) lookups_started: u64,
+    pub(crate) found_in_fleet: u64,
+    pub(crate) lookups_suppressed: u64,
+    failures: Vec<u64>,
+}
+
+impl HandshakeCounts {
+    fn new(counts: &Counts) -> Self {
+        let [handshakes, lookups, remote] =
+            [Metric::Handshakes, Metric::RemoteLookups, Metric::RemoteSessions]
+                .map(|metric| counts.of(metric));
+        Self {
+            full: handshakes[Resumption::Full as usize],
+            by_id: handshakes[Resumption::SessionId as usize] - remote[0],
+            by_remote_id: remote[0],
+            lookups_started: lookups[RemoteLookup::Started as usize],
+            found_in_fleet: lookups[RemoteLookup::FoundInFleet as usize],
+            lookups_suppressed: lookups[RemoteLookup::Suppressed as usize],
+            failures: counts.of(Metric::ResumptionFailures).to_vec(),
+        }
+    }
+
+    /// How often a session was not resumed for this reason.
+    pub(crate) fn missed(&self, reason: ResumptionFailure) -> u64 {
+        self.failures[reason as usize]
     }
 }
 
@@ -205,11 +242,11 @@ fn virtual_host(cache: &Arc<Cache>, backend: SocketAddr) -> VirtualHost {
     let identity: Identity = courser_tls::self_signed(&["server.example".to_owned()]).unwrap();
     VirtualHost {
         name: "default".to_owned(),
-        terms: terms.unwrap(),
+        tls: terms.unwrap(),
         policy: policy(),
         certificates: Certificates::new(&[Arc::new(identity)]),
         pool: Pool::new(vec![Backend::fixed(Address::Ip(backend))], 1),
-        announce: SendProxy::Off,
+        send_proxy: SendProxy::Off,
         connect_timeout: crate::PATIENCE,
         idle_timeout: crate::PATIENCE,
         client_fin_timeout: crate::PATIENCE,

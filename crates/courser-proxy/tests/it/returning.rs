@@ -34,9 +34,9 @@ fn a_session_made_at_one_host_is_resumed_at_the_other() {
     assert!(client.visit(b.address), "it returns to the other host");
     assert!(client.visit(a.address) && client.visit(b.address));
     let [a, b] = [a, b].map(|host| host.counts(2));
-    assert_eq!((a.full, a.by_id, a.by_id_from_elsewhere), (1, 1, 0));
-    assert_eq!((b.full, b.by_id, b.by_id_from_elsewhere), (0, 0, 2));
-    assert_eq!((a.asked, b.asked), (0, 0), "it was pushed");
+    assert_eq!((a.full, a.by_id, a.by_remote_id), (1, 1, 0));
+    assert_eq!((b.full, b.by_id, b.by_remote_id), (0, 0, 2));
+    assert_eq!((a.lookups_started, b.lookups_started), (0, 0), "it was pushed");
 }
 
 #[test]
@@ -54,9 +54,9 @@ fn a_session_that_was_missed_is_fetched_before_the_handshake() {
     assert_eq!(late.cache.stats().entries, 0);
     assert!(client.visit(late.address));
     let counts = late.counts(1);
-    assert_eq!((counts.asked, counts.found_in_fleet, counts.by_id_from_elsewhere), (1, 1, 1));
+    assert_eq!((counts.lookups_started, counts.found_in_fleet, counts.by_remote_id), (1, 1, 1));
     assert!(client.visit(late.address), "and stays");
-    assert_eq!(late.counts(2).asked, 1);
+    assert_eq!(late.counts(2).lookups_started, 1);
 }
 
 #[test]
@@ -66,7 +66,10 @@ fn what_nobody_has_is_a_full_handshake_that_says_so() {
     client.visit(Host::alone().address);
     assert!(!client.visit(a.address));
     let counts = a.counts(1);
-    assert_eq!((counts.asked, counts.full, counts.missed(ResumptionFailure::NotShared)), (1, 1, 1));
+    assert_eq!(
+        (counts.lookups_started, counts.full, counts.missed(ResumptionFailure::NotFoundRemotely)),
+        (1, 1, 1)
+    );
 }
 
 #[test]
@@ -77,12 +80,12 @@ fn what_nobody_has_is_not_asked_for_again_when_its_client_tries_again() {
     // Its first connection is lost when the host has answered: so it still has its old session.
     Impostor::say(a.address, &client.hello()).hear();
     let asked = a.counts(0);
-    assert_eq!((asked.asked, asked.not_asked), (1, 0));
+    assert_eq!((asked.lookups_started, asked.lookups_suppressed), (1, 0));
     assert!(!client.visit(a.address));
     let counts = a.counts(1);
-    assert_eq!((counts.asked, counts.not_asked, counts.full), (1, 1, 1));
-    assert_eq!(counts.missed(ResumptionFailure::NotShared), 1, "what was answered a moment ago");
-    assert_eq!(a.fleet().status().unwrap().member.pulls.wanted, 1);
+    assert_eq!((counts.lookups_started, counts.lookups_suppressed, counts.full), (1, 1, 1));
+    assert_eq!(counts.missed(ResumptionFailure::NotFoundRemotely), 1, "what was answered a moment ago");
+    assert_eq!(a.fleet().status().unwrap().member.pulls.requested, 1);
 }
 
 #[test]
@@ -91,7 +94,7 @@ fn a_host_without_a_fleet_asks_nobody() {
     let mut client = Client::by_id();
     client.visit(a.address);
     assert!(!client.visit(b.address));
-    assert_eq!((b.counts(1).asked, b.counts(1).missed(ResumptionFailure::NotFound)), (0, 1));
+    assert_eq!((b.counts(1).lookups_started, b.counts(1).missed(ResumptionFailure::NotFound)), (0, 1));
 }
 
 #[test]
@@ -104,7 +107,7 @@ fn tickets_and_tls_1_3_are_neither_pushed_nor_asked_for() {
         client.visit(a.address);
     }
     for host in [&a, &b] {
-        assert_eq!((host.counts(2).asked, host.cache.stats().entries), (0, 0));
+        assert_eq!((host.counts(2).lookups_started, host.cache.stats().entries), (0, 0));
         assert_eq!(host.fleet().status().unwrap().member.sent.pushed, 0);
     }
 }
@@ -193,6 +196,6 @@ fn a_client_that_asks_too_often_is_served_without_asking() {
     client.visit(Host::alone().address);
     assert!(!client.visit(host.address));
     let counts = host.counts(1);
-    assert_eq!((counts.asked, counts.not_asked), (0, 1));
+    assert_eq!((counts.lookups_started, counts.lookups_suppressed), (0, 1));
     assert_eq!(counts.missed(ResumptionFailure::NotFound), 1);
 }

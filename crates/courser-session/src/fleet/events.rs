@@ -60,7 +60,7 @@ impl Events {
             let (told, telling) = (peer.told, peer.telling(mono));
             peer.told = telling;
             if told.is_silent != telling.is_silent {
-                self.peer(peer, if telling.is_silent { PeerChange::Silent } else { PeerChange::Heard });
+                self.peer(peer, if telling.is_silent { PeerChange::Silent } else { PeerChange::Recovered });
             }
             if told.is_clock_off != telling.is_clock_off {
                 self.peer(peer, clock_change(peer, telling));
@@ -105,9 +105,9 @@ impl Peer {
             id: self.id,
             boot: self.boot,
             address: self.address,
-            known_since: self.known_since.wall,
-            heard_at: self.heard_at.wall,
-            silent_ms: self.silence(mono),
+            first_seen: self.known_since.wall,
+            last_seen: self.heard_at.wall,
+            last_seen_ms: self.silence(mono),
             is_silent,
             epoch: self.epoch,
             entries: self.entries(),

@@ -81,7 +81,7 @@ impl Outbox {
     fn begin_with(&mut self, session: &SharedSession, now: Now) -> Option<Batch> {
         let mut batch = self.batch(Kind::New, now);
         let is_in = batch.put(session);
-        self.counts.too_large += u64::from(!is_in);
+        self.counts.session_too_large += u64::from(!is_in);
         is_in.then_some(batch)
     }
 
@@ -158,7 +158,7 @@ impl Outbox {
         if !batch.is_empty() {
             self.send_batch(batch, to, now);
         }
-        self.counts.too_large += too_large.len() as u64;
+        self.counts.session_too_large += too_large.len() as u64;
         too_large
     }
 
@@ -186,7 +186,7 @@ impl Outbox {
         let is_in = head(&mut batch.draft);
         debug_assert!(is_in, "the head of a part fits into the shortest payload");
         let left_out = sessions.iter().filter(|session| !batch.put(session)).count();
-        self.counts.too_large += left_out as u64;
+        self.counts.session_too_large += left_out as u64;
         self.send_batch(batch, to, now);
     }
 
@@ -202,7 +202,7 @@ impl Outbox {
     pub(super) fn send_batch(&mut self, batch: Batch, to: To, now: Now) {
         let (kind, items) = (batch.draft.kind, batch.items);
         if self.queue.len() >= MAX_QUEUE {
-            self.counts.left_out += 1;
+            self.counts.dropped += 1;
             return;
         }
         let transmit = self.sealer.seal(batch.draft, to, now);

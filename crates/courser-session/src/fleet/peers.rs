@@ -61,7 +61,7 @@ impl Peers {
             return Ok(Some(place));
         }
         if header.boot < peer.boot && peer.silence(mono) < GONE_MS {
-            return Err(Refusal::OlderBoot);
+            return Err(Refusal::StaleIncarnation);
         }
         Ok(None)
     }

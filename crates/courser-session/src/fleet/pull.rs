@@ -39,19 +39,19 @@ impl Pulls {
 
     /// Someone wants a session, and these peers can be asked.
     pub(super) fn want(&mut self, id: SessionId, peers: u64, mono: u64) -> Pull {
-        self.counts.wanted += 1;
+        self.counts.requested += 1;
         if self.asked.get(&id, mono).is_some_and(|want| !want.is_answered) {
             return Pull::Wait;
         }
         if self.missing.get(&id, mono).is_some() {
-            self.counts.known_missing += 1;
+            self.counts.negative_cached += 1;
             return Pull::NobodyHasIt;
         }
         if peers == 0 || !self.asked.put(id, Want { waiting: peers, is_answered: false }, mono) {
-            self.counts.not_asked += 1;
+            self.counts.not_sent += 1;
             return Pull::NobodyHasIt;
         }
-        self.counts.asked += 1;
+        self.counts.sent += 1;
         Pull::Ask
     }
 
@@ -86,7 +86,7 @@ impl Pulls {
     }
 
     fn give_up(&mut self, id: SessionId, mono: u64) {
-        self.counts.nobody += 1;
+        self.counts.not_found += 1;
         self.missing.put(id, (), mono);
     }
 

@@ -67,7 +67,7 @@ impl Member {
         }
         let (sent, content) = opened?;
         if header.sender == self.life.0 {
-            return Err(Refusal::ClonedName);
+            return Err(Refusal::DuplicateName);
         }
         let message = Authentic { header, from, sent, content };
         let sender = self.sender(&message, now)?;
@@ -79,7 +79,7 @@ impl Member {
             (Some(Kind::Proof), _) => self.check_proof(&message, sender, now),
             (_, None) => {
                 self.challenge(&message, now);
-                Err(Refusal::Unproven)
+                Err(Refusal::UnverifiedPeer)
             }
             (kind, Some(place)) => {
                 let content = Content::parse(kind.ok_or(Refusal::UnknownType)?, content);
@@ -103,7 +103,7 @@ impl Member {
                 peer.heard(message, now);
             }
             if !peer.may_send(self.peer_rate, now.mono) {
-                return Err(Refusal::TooMany);
+                return Err(Refusal::RateLimited);
             }
         }
         Ok(place)
@@ -122,10 +122,10 @@ impl Member {
         let asked = self.read_proof(Kind::Challenge, message)?;
         let challenger = (message.header.sender, message.header.boot);
         if asked.to != self.life {
-            return Err(Refusal::WrongProof);
+            return Err(Refusal::StaleChallenge);
         }
         if !self.proofs.may_answer(challenger, now.mono) {
-            return Err(Refusal::AsksTooMuch);
+            return Err(Refusal::QuotaExceeded);
         }
         let answer = Proof { to: challenger, ..asked };
         self.send_proof(Kind::Proof, &answer, message.reply_to(), now);
@@ -145,7 +145,7 @@ impl Member {
         let proof = self.read_proof(Kind::Proof, message)?;
         let life = (message.header.sender, message.header.boot);
         if proof.to != self.life || !self.proofs.holds(life, &proof.bytes, now.mono) {
-            return Err(Refusal::WrongProof);
+            return Err(Refusal::StaleChallenge);
         }
         if sender.is_some() {
             return Ok(());
@@ -193,7 +193,7 @@ impl Member {
             }
         }
         if now.wall.since(message.sent).unsigned_abs() > MAX_CLOCK_DIFFERENCE_MS {
-            return Err(Refusal::Clock);
+            return Err(Refusal::ClockSkew);
         }
         match content {
             Content::New(sessions) => self.take_all(sessions, now),
@@ -221,9 +221,9 @@ impl Member {
         let put = self.cache.put(&id, policy, state, lifespan, Provenance::Remote, now.wall.seconds());
         let count = match put {
             Put::Stored | Put::Replaced => &mut self.received.taken,
-            Put::Kept => &mut self.received.known,
-            Put::Buried => &mut self.received.buried,
-            Put::NotAlive => &mut self.received.not_alive,
+            Put::Kept => &mut self.received.duplicate,
+            Put::Buried => &mut self.received.tombstoned,
+            Put::NotAlive => &mut self.received.not_valid,
             Put::TooLarge => &mut self.received.too_large,
         };
         *count += 1;
@@ -240,7 +240,7 @@ impl Member {
     /// Sends a peer what it wants, and says what is not here.
     fn answer(&mut self, ids: &[SessionId], place: usize, now: Now) -> Result<(), Refusal> {
         if !self.peers.get(place).may_get(ids.len(), now.mono) {
-            return Err(Refusal::AsksTooMuch);
+            return Err(Refusal::QuotaExceeded);
         }
         let (mut found, mut missing) = (Vec::new(), Vec::new());
         for id in ids {
@@ -267,10 +267,10 @@ impl Member {
                 let found = self.take(session, now);
                 self.events.answered(id, found);
             } else {
-                self.received.known += 1;
+                self.received.duplicate += 1;
             }
         }
-        if was_asked { Ok(()) } else { Err(Refusal::Unasked) }
+        if was_asked { Ok(()) } else { Err(Refusal::Unsolicited) }
     }
 
     fn note_missing(&mut self, ids: &[SessionId], place: usize, now: Now) -> Result<(), Refusal> {
@@ -282,13 +282,13 @@ impl Member {
                 self.events.answered(*id, false);
             }
         }
-        if was_asked { Ok(()) } else { Err(Refusal::Unasked) }
+        if was_asked { Ok(()) } else { Err(Refusal::Unsolicited) }
     }
 
     /// Sends a peer that starts the next parts of all that is here.
     fn send_parts(&mut self, asked: u64, place: usize, now: Now) -> Result<(), Refusal> {
         if !self.peers.get(place).may_warm_up(now.mono) {
-            return Err(Refusal::AsksTooMuch);
+            return Err(Refusal::QuotaExceeded);
         }
         let (to, mut at) = (self.peers.get(place).to(), Cursor::from_u64(asked));
         for number in 1..=PARTS_PER_QUESTION {

@@ -26,29 +26,29 @@ pub enum Refusal {
     Forged,
     /// It bears this host's own name, but comes from another start of it: two hosts have the same name, or it was
     /// recorded before the restart.
-    ClonedName,
+    DuplicateName,
     /// It is from before the sender's last restart.
-    OlderBoot,
+    StaleIncarnation,
     /// Its sender has yet to prove that it lives: it is challenged.
-    Unproven,
+    UnverifiedPeer,
     /// It is a challenge, or the answer to one, that this host is not (any more) concerned by.
-    WrongProof,
+    StaleChallenge,
     /// There are as many peers as can be.
     TooManyPeers,
     /// It has been seen before, or is too old to tell.
     Replayed,
     /// Its sender, a peer, has sent more than it may.
-    TooMany,
+    RateLimited,
     /// It was sent at a time too far from now by this host's clock: one of the two is wrong, or it was held back.
-    Clock,
+    ClockSkew,
     /// Its type is new to this release.
     UnknownType,
     /// It is authentic, but not in form: the sender's mistake.
     Malformed,
     /// It answers what was not asked.
-    Unasked,
+    Unsolicited,
     /// It asks for more than one peer may in this time.
-    AsksTooMuch,
+    QuotaExceeded,
 }
 
 impl Refusal {
@@ -63,18 +63,18 @@ impl Refusal {
         Self::OtherFleet,
         Self::UnknownEpoch,
         Self::Forged,
-        Self::ClonedName,
-        Self::OlderBoot,
-        Self::Unproven,
-        Self::WrongProof,
+        Self::DuplicateName,
+        Self::StaleIncarnation,
+        Self::UnverifiedPeer,
+        Self::StaleChallenge,
         Self::TooManyPeers,
         Self::Replayed,
-        Self::TooMany,
-        Self::Clock,
+        Self::RateLimited,
+        Self::ClockSkew,
         Self::UnknownType,
         Self::Malformed,
-        Self::Unasked,
-        Self::AsksTooMuch,
+        Self::Unsolicited,
+        Self::QuotaExceeded,
     ];
 
     /// The reason's name in logs and metrics: snake case, and never changed once published.
@@ -90,18 +90,18 @@ impl Refusal {
             Self::OtherFleet => "other_fleet",
             Self::UnknownEpoch => "unknown_epoch",
             Self::Forged => "forged",
-            Self::ClonedName => "cloned_name",
-            Self::OlderBoot => "older_boot",
-            Self::Unproven => "unproven",
-            Self::WrongProof => "wrong_proof",
+            Self::DuplicateName => "duplicate_name",
+            Self::StaleIncarnation => "stale_incarnation",
+            Self::UnverifiedPeer => "unverified_peer",
+            Self::StaleChallenge => "stale_challenge",
             Self::TooManyPeers => "too_many_peers",
             Self::Replayed => "replayed",
-            Self::TooMany => "too_many",
-            Self::Clock => "clock",
+            Self::RateLimited => "rate_limited",
+            Self::ClockSkew => "clock_skew",
             Self::UnknownType => "unknown_type",
             Self::Malformed => "malformed",
-            Self::Unasked => "unasked",
-            Self::AsksTooMuch => "asks_too_much",
+            Self::Unsolicited => "unsolicited",
+            Self::QuotaExceeded => "quota_exceeded",
         }
     }
 
@@ -116,9 +116,9 @@ impl Refusal {
                 | Self::OtherFleet
                 | Self::UnknownEpoch
                 | Self::Forged
-                | Self::ClonedName
+                | Self::DuplicateName
                 | Self::TooManyPeers
-                | Self::Clock
+                | Self::ClockSkew
         )
     }
 }
@@ -135,20 +135,20 @@ impl fmt::Display for Refusal {
             Self::OtherFleet => "of another fleet, or under a fleet secret that this host has not got",
             Self::UnknownEpoch => "of another epoch: a clock is wrong, or the message is old",
             Self::Forged => "not sealed by the key that it names",
-            Self::ClonedName => {
+            Self::DuplicateName => {
                 "under our own name, from another start: two hosts of one name, or an old message"
             }
-            Self::OlderBoot => "from before its sender's last restart",
-            Self::Unproven => "from a sender that has yet to prove that it lives",
-            Self::WrongProof => "a challenge or an answer that does not concern this start of this host",
+            Self::StaleIncarnation => "from before its sender's last restart",
+            Self::UnverifiedPeer => "from a sender that has yet to prove that it lives",
+            Self::StaleChallenge => "a challenge or an answer that does not concern this start of this host",
             Self::TooManyPeers => "from one peer more than there may be",
             Self::Replayed => "seen before, or too old to tell",
-            Self::TooMany => "from a peer that has sent more than it may",
-            Self::Clock => "sent at a time too far from ours: a clock is wrong, or it was held back",
+            Self::RateLimited => "from a peer that has sent more than it may",
+            Self::ClockSkew => "sent at a time too far from ours: a clock is wrong, or it was held back",
             Self::UnknownType => "of a type that is new to this release",
             Self::Malformed => "authentic, but not in form",
-            Self::Unasked => "an answer to what was not asked",
-            Self::AsksTooMuch => "asks for more than a peer may",
+            Self::Unsolicited => "an answer to what was not asked",
+            Self::QuotaExceeded => "asks for more than a peer may",
         })
     }
 }

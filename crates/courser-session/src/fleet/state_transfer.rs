@@ -3,7 +3,7 @@
 
 use super::content::Part;
 use super::peers::Peers;
-use super::{Refusal, WarmUpStatus};
+use super::{Refusal, StateTransferStatus};
 use crate::Cursor;
 
 /// How far a warm-up is.
@@ -24,7 +24,7 @@ enum Stage {
     },
     /// For the answer to a question.
     Asked(Question),
-    Over(WarmUpStatus),
+    Over(StateTransferStatus),
 }
 
 /// A question that is open.
@@ -48,7 +48,7 @@ impl WarmUp {
     pub(super) fn new(is_wanted: bool, mono: u64) -> Self {
         let stage = match is_wanted {
             true => Stage::Waiting { until: mono.saturating_add(FIRST_HEARTBEATS_MS) },
-            false => Stage::Over(WarmUpStatus::NotWanted),
+            false => Stage::Over(StateTransferStatus::Disabled),
         };
         Self { stage, before: None, tried: 0, taken: 0, started: mono }
     }
@@ -67,7 +67,7 @@ impl WarmUp {
         let answered = Some((place, part.asked));
         let is_open = answered == self.open();
         if !is_open && answered != self.before {
-            return Err(Refusal::Unasked);
+            return Err(Refusal::Unsolicited);
         }
         self.taken += part.sessions.len() as u64;
         if is_open {
@@ -86,7 +86,7 @@ impl WarmUp {
 
     fn progress(&mut self, part: &Part, mono: u64) {
         match &mut self.stage {
-            Stage::Asked(_) if part.is_end => self.enter(Stage::Over(WarmUpStatus::Done)),
+            Stage::Asked(_) if part.is_end => self.enter(Stage::Over(StateTransferStatus::Done)),
             Stage::Asked(question) if part.is_last => {
                 question.is_answered = true;
                 question.next = Some((question.asked_at.saturating_add(PACE_MS), part.next));
@@ -123,7 +123,7 @@ impl WarmUp {
         self.tried = 0;
         self.enter(match mono.saturating_sub(self.started) < GIVE_UP_MS {
             true => Stage::Waiting { until: mono.saturating_add(AGAIN_MS) },
-            false => Stage::Over(WarmUpStatus::NobodyToAsk),
+            false => Stage::Over(StateTransferStatus::NoPeer),
         });
         None
     }
@@ -143,10 +143,10 @@ impl WarmUp {
         }
     }
 
-    pub(super) fn status(&self) -> WarmUpStatus {
+    pub(super) fn status(&self) -> StateTransferStatus {
         match self.stage {
-            Stage::Waiting { .. } => WarmUpStatus::Waiting,
-            Stage::Asked(_) => WarmUpStatus::Running,
+            Stage::Waiting { .. } => StateTransferStatus::Waiting,
+            Stage::Asked(_) => StateTransferStatus::Running,
             Stage::Over(how) => how,
         }
     }

@@ -33,9 +33,9 @@ pub struct Status {
     /// Sessions that were asked for.
     pub pulls: PullCounts,
     /// How far the warm-up is.
-    pub warm_up: WarmUpStatus,
+    pub state_transfer: StateTransferStatus,
     /// Sessions that the warm-up brought.
-    pub warmed_up: u64,
+    pub transferred: u64,
 }
 
 /// How a peer goes, as far as this member knows.
@@ -50,11 +50,11 @@ pub struct PeerStatus {
     /// From where its last message came.
     pub address: SocketAddr,
     /// Since when it is known, by this member's clock.
-    pub known_since: UnixMillis,
+    pub first_seen: UnixMillis,
     /// When its last message came, by this member's clock.
-    pub heard_at: UnixMillis,
+    pub last_seen: UnixMillis,
     /// How long ago that was, in milliseconds.
-    pub silent_ms: u64,
+    pub last_seen_ms: u64,
     /// Whether it is as good as gone.
     pub is_silent: bool,
     /// The epoch that it seals in.
@@ -97,9 +97,9 @@ pub struct SentCounts {
     /// Sessions pushed.
     pub pushed: u64,
     /// Sessions that do not fit into a datagram, and so stay here.
-    pub too_large: u64,
+    pub session_too_large: u64,
     /// Messages left out because those before them had not been fetched.
-    pub left_out: u64,
+    pub dropped: u64,
 }
 
 /// What has come to a member since its start. A datagram is either a message that was accepted, or in [`Refused`].
@@ -114,11 +114,11 @@ pub struct ReceivedCounts {
     /// Sessions that are now in the cache.
     pub taken: u64,
     /// Sessions that were there before, or that came twice.
-    pub known: u64,
+    pub duplicate: u64,
     /// Sessions that had been deleted.
-    pub buried: u64,
+    pub tombstoned: u64,
     /// Sessions whose lifespan is over or has not begun.
-    pub not_alive: u64,
+    pub not_valid: u64,
     /// Sessions that are too large for the cache.
     pub too_large: u64,
     /// Sessions that others deleted.
@@ -158,24 +158,24 @@ impl Refused {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PullCounts {
     /// Sessions that were wanted.
-    pub wanted: u64,
+    pub requested: u64,
     /// Those that the others were asked for; several who want one ask once.
-    pub asked: u64,
+    pub sent: u64,
     /// Those that came.
     pub found: u64,
     /// Those that nobody has, or that nobody answered for.
-    pub nobody: u64,
+    pub not_found: u64,
     /// Those that were not asked for because nobody had them a moment ago.
-    pub known_missing: u64,
+    pub negative_cached: u64,
     /// Those that were not asked for because nobody is there, or too many are open.
-    pub not_asked: u64,
+    pub not_sent: u64,
 }
 
 /// How far a warm-up is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WarmUpStatus {
+pub enum StateTransferStatus {
     /// It is switched off.
-    NotWanted,
+    Disabled,
     /// No peer is known yet that has sessions.
     Waiting,
     /// Sessions come.
@@ -183,19 +183,19 @@ pub enum WarmUpStatus {
     /// A peer has sent all it had.
     Done,
     /// No peer had sessions, or answered.
-    NobodyToAsk,
+    NoPeer,
 }
 
-impl WarmUpStatus {
+impl StateTransferStatus {
     /// Its name in a status: never changed once published.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::NotWanted => "not_wanted",
+            Self::Disabled => "disabled",
             Self::Waiting => "waiting",
             Self::Running => "running",
             Self::Done => "done",
-            Self::NobodyToAsk => "nobody_to_ask",
+            Self::NoPeer => "no_peer",
         }
     }
 }
@@ -230,10 +230,10 @@ pub enum PeerChange {
     Joined,
     /// It has started anew.
     Restarted,
-    /// It is not heard any more.
+    /// No message of it has come for 3.5 s.
     Silent,
-    /// It is heard again.
-    Heard,
+    /// Its messages come again.
+    Recovered,
     /// Its clock or ours is wrong: nothing is taken from it.
     ClockOff {
         /// How far its clock is ahead of ours, in milliseconds.
@@ -249,7 +249,7 @@ impl fmt::Display for PeerChange {
             Self::Joined => f.write_str("joined"),
             Self::Restarted => f.write_str("restarted"),
             Self::Silent => f.write_str("is silent"),
-            Self::Heard => f.write_str("is heard again"),
+            Self::Recovered => f.write_str("sends messages again"),
             Self::ClockOff { ahead_ms } => write!(
                 f,
                 "has a clock {} s {} ours: nothing is taken from it; set the one that is wrong",

@@ -140,7 +140,7 @@ impl Pair {
         self.exchange();
         let found = self.cache.get(&session.id, &session.policy, self.now.wall.seconds());
         let is_there = found.is_ok_and(|found| found.state[..] == session.state[..]);
-        assert!(is_there || self.status().received.buried + self.status().received.known > 0);
+        assert!(is_there || self.status().received.tombstoned + self.status().received.duplicate > 0);
     }
 
     /// Both say what they have to say.

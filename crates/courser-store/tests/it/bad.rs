@@ -108,7 +108,7 @@ fn one_that_never_lets_anybody_in_is_never_waited_for() {
             }
             assert_eq!(["gets", "skipped"].map(|name| store.count(name)), [0, 10], "it is not asked");
             store.store.put(&NAME, b"waits a second for a connection", MINUTE);
-            store.until_line("left alone").await;
+            store.until_line("breaker open").await;
             store.until_count("dropped", 1).await;
             assert_eq!(store.lines().len(), 1, "{:?}", store.lines());
         });
@@ -133,7 +133,7 @@ fn answers_that_are_none_are_counted_and_cost_no_wait() {
             let store = connected(Behaviour::Answers(said.into()), PATIENT).await;
             let shown = String::from_utf8_lossy(&said[..said.len().min(40)]);
             assert_eq!(store.store.get(&NAME).await, Err(StoreMiss::Garbage), "{shown:?}");
-            assert_eq!(["garbage", "timeouts"].map(|name| store.count(name)), [1, 0]);
+            assert_eq!(["protocol_errors", "timeouts"].map(|name| store.count(name)), [1, 0]);
         });
     }
 }
@@ -177,7 +177,7 @@ fn one_that_breaks_with_each_answer_is_left_alone_for_longer_and_longer() {
             store.until_available().await;
             assert_eq!(store.store.get(&NAME).await, Err(StoreMiss::Garbage));
         }
-        assert_eq!(["garbage", "timeouts"].map(|name| store.count(name)), [5, 0]);
+        assert_eq!(["protocol_errors", "timeouts"].map(|name| store.count(name)), [5, 0]);
         assert!(store.lines()[0].contains("not in its protocol"), "{:?}", store.lines());
     });
 }

@@ -33,16 +33,22 @@ fn a_store_that_stops_answering_costs_five_waits_and_is_used_again_when_it_answe
             assert_eq!(["gets", "skipped"].map(|name| store.count(name)), [asked, 1000], "none is asked");
             store.store.put(&NAME, b"left out", MINUTE);
             assert_eq!(store.count("dropped"), 1);
-            store.until_count("open_ms", 1).await;
+            store.until_count("breaker_open_ms", 1).await;
 
             server.signal(Signal::SIGCONT);
             store.until_available().await;
             assert_eq!(store.store.get(&NAME).await, Ok(Some(b"value".to_vec())));
             let counts = store.counters.counts();
-            assert_eq!(["opened", "closed", "open_now"].map(|name| counts.get(name)), [1, 1, 0]);
+            assert_eq!(
+                ["breaker_opened", "breaker_closed", "breaker_open_now"].map(|name| counts.get(name)),
+                [1, 1, 0]
+            );
             let lines = store.lines();
             let [left, again] = &lines[..] else { panic!("{lines:?}") };
-            assert!(left.contains("left alone until it answers in time: no answer in time"), "{left}");
+            assert!(
+                left.contains("breaker open, not used until it answers in time: no answer in time"),
+                "{left}"
+            );
             assert!(again.contains("in use again after"), "{again}");
         });
     }
@@ -121,11 +127,11 @@ fn nobody_there_is_told_once_for_all_workers() {
         worker(async {
             let store = Watched::new(&format!("redis://{}", server.address()));
             let other = store.another();
-            store.until_count("open_now", 2).await;
+            store.until_count("breaker_open_now", 2).await;
             let lines = store.lines();
             assert!(matches!(&lines[..], [line] if line.contains("Connection refused")), "{lines:?}");
             drop(other);
-            assert_eq!(store.count("open_now"), 1);
+            assert_eq!(store.count("breaker_open_now"), 1);
             server.restart();
             store.until_line("in use again").await;
             assert_eq!(store.lines().len(), 2, "{:?}", store.lines());
@@ -145,7 +151,7 @@ fn a_store_that_is_dropped_closes_its_connection() {
             drop(store);
             let watch = Watched::new("redis://127.0.0.1:1");
             watch.until("the connection is closed", || clients() == 1).await;
-            assert_eq!(counters.counts().get("lost"), 0);
+            assert_eq!(counters.counts().get("connections_lost"), 0);
         });
     }
 }

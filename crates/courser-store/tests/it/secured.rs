@@ -78,10 +78,10 @@ fn a_wrong_password_a_missing_one_and_missing_rights_are_told() {
         worker(async {
             let address = server.address();
             let store = Watched::new(&format!("redis://{address}"));
-            store.until_line("left alone").await;
+            store.until_line("breaker open").await;
             assert!(store.lines()[0].contains("password"), "{:?}", store.lines());
             let store = Watched::new(&format!("redis://edge:hunter2@{address}"));
-            store.until_line("left alone").await;
+            store.until_line("breaker open").await;
             assert!(store.lines()[0].contains("user or password is wrong"), "{:?}", store.lines());
             assert!(!store.lines()[0].contains("hunter2"));
             let store = Watched::connected(&format!("redis://edge:secret@{address}")).await;
@@ -133,7 +133,7 @@ fn a_store_with_tls_is_verified_by_its_authority_and_its_name() {
             let url = format!("rediss://:secret@127.0.0.1:{port}");
             for access in [trusting(&TestCa::new()), Access::default()] {
                 let store = Watched::with(&url, access, TIMEOUT);
-                store.until_line("left alone").await;
+                store.until_line("breaker open").await;
                 assert!(store.lines()[0].contains("invalid peer certificate"), "{:?}", store.lines());
             }
         });
@@ -153,7 +153,7 @@ fn a_store_that_wants_a_certificate_gets_one() {
             let url = format!("rediss://localhost:{port}");
             works(&Watched::with(&url, Access { identity: Some(identity), ..trusting(&ca) }, TIMEOUT)).await;
             let store = Watched::with(&url, trusting(&ca), TIMEOUT);
-            store.until_line("left alone").await;
+            store.until_line("breaker open").await;
             assert!(!store.store.is_available());
         });
     }
@@ -169,7 +169,7 @@ fn a_store_with_another_ones_certificate_is_refused() {
         };
         worker(async {
             let store = Watched::with(&format!("rediss://localhost:{port}"), trusting(&ca), TIMEOUT);
-            store.until_line("left alone").await;
+            store.until_line("breaker open").await;
             assert!(store.lines()[0].contains("not valid for name"), "{:?}", store.lines());
         });
     }
@@ -186,7 +186,7 @@ fn tls_where_there_is_none_and_none_where_there_is_are_told() {
         worker(async {
             for url in [format!("rediss://{}", server.address()), format!("redis://127.0.0.1:{port}")] {
                 let store = Watched::new(&url);
-                store.until_line("left alone").await;
+                store.until_line("breaker open").await;
                 assert!(!store.store.is_available());
             }
         });

@@ -60,7 +60,7 @@ fn a_name_that_no_sentinel_knows_is_told() {
         let sentinel = engine.sentinel(&primary, 1);
         worker(async {
             let store = Watched::new(&format!("redis-sentinel://{}/mian", sentinel.address()));
-            store.until_line("left alone").await;
+            store.until_line("breaker open").await;
             assert!(store.lines()[0].contains("master name not found by sentinel"), "{:?}", store.lines());
         });
     }

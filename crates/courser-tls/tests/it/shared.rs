@@ -88,7 +88,7 @@ fn where_tickets_are_taken_there_is_nothing_to_share() {
 fn what_the_others_said_explains_that_there_is_none_here_and_nothing_else() {
     let (host, terms) = (Host::by_id(), by_id());
     for asked in
-        [ResumptionFailure::NotShared, ResumptionFailure::PullTimeout, ResumptionFailure::StoreTimeout]
+        [ResumptionFailure::NotFoundRemotely, ResumptionFailure::PullTimeout, ResumptionFailure::StoreTimeout]
     {
         let purse = meet(&host.server, &terms, ClientSessions::default()).2;
         assert_eq!(plan_meets(&Host::by_id(), &terms, purse, asked, "test").miss, Some(asked));

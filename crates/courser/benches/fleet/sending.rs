@@ -69,6 +69,6 @@ struct Sent {
 }
 
 fn sent(member: &FleetHandle) -> io::Result<Sent> {
-    let FleetStatus { member, peers, left_out, .. } = hosts::status(member)?;
+    let FleetStatus { member, peers, dropped: left_out, .. } = hosts::status(member)?;
     Ok(Sent { datagrams: member.sent.messages * peers.len() as u64, left_out })
 }

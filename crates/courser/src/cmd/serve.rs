@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::ArgMatches;
 use courser_net::limits;
-use courser_proxy::supervision::say_panics;
+use courser_proxy::supervision::log_panics;
 use courser_telemetry::event;
 
 use crate::exit::Failure;
@@ -21,7 +21,7 @@ pub(crate) fn serve(flags: &ArgMatches) -> Result<ExitCode, Failure> {
     let supervisor = Supervisor::default();
     // From here on it is a service: it does not wait for the reader of its event lines.
     supervisor.spawn("events", event::queue(run::unbuffered(io::stderr())?))?;
-    say_panics();
+    log_panics();
     if let Some(fleet) = &prepared.process.fleet {
         // The files that it writes belong to the new user from the beginning.
         let successor = prepared.successor.as_ref();

@@ -10,7 +10,7 @@ use courser_proxy::Threads;
 use courser_proxy::fleet::{Fleet, FleetHandle};
 use courser_session::fleet::{AddressRange, Allowed, Incarnation, MemberName, MemberSettings, UnixMillis};
 use courser_session::{Cache, FleetKeys, SecretBytes};
-use courser_telemetry::event::say;
+use courser_telemetry::event::{Level, log};
 
 use super::{STOP_TIME, Service};
 use crate::exit::Failure;
@@ -75,7 +75,7 @@ impl Service for FleetService {
             true => "by multicast".to_owned(),
             false => format!("peers: {}", peers.iter().filter(|peer| **peer != address).count()),
         };
-        say("info", format_args!("fleet {}: messages at {address}, {to}", self.keys.fleet()));
+        log(Level::Info, format_args!("fleet {}: messages at {address}, {to}", self.keys.fleet()));
         // It is started once.
         drop(self.handle.set(handle));
         Ok(())

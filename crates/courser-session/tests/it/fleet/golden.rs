@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use courser_session::fleet::{Destination, MemberSettings, WarmUpStatus};
+use courser_session::fleet::{Destination, MemberSettings, StateTransferStatus};
 use courser_session::{FleetKey, SessionId, SharedSession, State};
 
 use super::{Segment, at, settings};
@@ -36,7 +36,7 @@ fn a_conversation_is_what_it_was() {
 
     assert!(segment.has(1, &pushed) && segment.has(1, &pulled));
     assert_eq!(segment.answers(1), [true, false]);
-    assert_eq!(segment.status(1).warm_up, WarmUpStatus::Done);
+    assert_eq!(segment.status(1).state_transfer, StateTransferStatus::Done);
     let lines: Vec<_> = segment.sent.iter().map(line).collect();
     assert_eq!(lines, KEPT.lines().collect::<Vec<_>>(), "{}", lines.join("\n"));
 }

@@ -17,7 +17,7 @@ fn a_host_that_missed_a_session_asks_for_it() {
     assert!(!segment.has(2, &session), "who did not ask does not get it");
     assert_eq!(segment.answers(1), [true]);
     let pulls = segment.status(1).pulls;
-    assert_eq!((pulls.wanted, pulls.asked, pulls.found), (2, 1, 1));
+    assert_eq!((pulls.requested, pulls.sent, pulls.found), (2, 1, 1));
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_session_that_fits_no_datagram_is_as_good_as_missing() {
     segment.want(1, &session.id);
     segment.exchange();
     assert_eq!(segment.answers(1), [false], "nobody waits for it");
-    assert_eq!(segment.status(0).sent.too_large, 1);
+    assert_eq!(segment.status(0).sent.session_too_large, 1);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_session_that_nobody_asked_for_is_not_taken() {
     segment.exchange();
     segment.run(1);
     assert!(!segment.has(1, &session));
-    assert_eq!(segment.refused(1, Refusal::Unasked), 1);
+    assert_eq!(segment.refused(1, Refusal::Unsolicited), 1);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_peer_gets_no_more_than_its_share() {
         segment.want(1, &session_id(number));
     }
     segment.exchange();
-    assert!(segment.refused(0, Refusal::AsksTooMuch) > 0);
+    assert!(segment.refused(0, Refusal::QuotaExceeded) > 0);
     segment.run(1001);
     assert_eq!(segment.answers(1).len(), 2000, "everyone who waits is answered");
 }

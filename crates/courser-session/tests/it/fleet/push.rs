@@ -69,7 +69,7 @@ fn a_session_that_fits_no_datagram_is_counted() {
     segment.hosts[0].member.made(&sized_session(1, 1400), now);
     segment.hosts[0].member.made(&sized_session(2, 100_000), now);
     segment.run(2);
-    assert_eq!(segment.status(0).sent.too_large, 2);
+    assert_eq!(segment.status(0).sent.session_too_large, 2);
     assert_eq!(segment.status(1).received.taken, 0);
 }
 
@@ -100,7 +100,7 @@ fn a_deleted_session_is_gone_everywhere_and_a_late_copy_does_not_revive_it() {
     assert!((0..3).all(|host| !segment.has(host, &made)));
     segment.deliver(0, 2, &new);
     assert!(!segment.has(2, &made), "its message came after the one that deleted it");
-    assert_eq!(segment.status(2).received.buried, 1);
+    assert_eq!(segment.status(2).received.tombstoned, 1);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn a_host_that_starts_with_an_earlier_clock_is_taken_once_its_former_start_is_si
     segment.run(10);
     segment.restart(0, settings("a", 3));
     segment.run(5000);
-    assert!(segment.refused(1, Refusal::OlderBoot) > 0);
+    assert!(segment.refused(1, Refusal::StaleIncarnation) > 0);
     segment.run(7000);
     let made = segment.make(0, 2);
     segment.run(2);
@@ -157,7 +157,7 @@ fn a_host_that_is_cut_off_is_told_and_told_again_when_it_is_back() {
     segment.hosts[0].is_cut_off = false;
     segment.run(3000);
     let told = |change| Event::Peer { label: "a".to_owned(), address: address(0), change };
-    assert!(segment.hosts[1].events.contains(&told(PeerChange::Heard)));
+    assert!(segment.hosts[1].events.contains(&told(PeerChange::Recovered)));
     assert!(segment.peer(1, "a").lost >= 4, "heartbeats that did not come");
     let made = segment.make(0, 1);
     segment.run(2);

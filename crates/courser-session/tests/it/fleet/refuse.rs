@@ -56,7 +56,7 @@ fn a_member_that_has_just_started_takes_no_recording() {
     segment.restart(1, settings("b", 2));
     segment.hosts[0].is_cut_off = true;
     segment.deliver(0, 1, &message);
-    assert_eq!(segment.refused(1, Refusal::Unproven), 1);
+    assert_eq!(segment.refused(1, Refusal::UnverifiedPeer), 1);
     assert_eq!(entries(&segment.hosts[1]), 0);
     assert!(segment.status(1).peers.is_empty());
 }
@@ -72,7 +72,7 @@ fn a_recorded_proof_proves_nothing() {
     }
     segment.exchange();
     assert!(segment.status(1).peers.is_empty());
-    assert!(segment.refused(1, Refusal::WrongProof) > 0);
+    assert!(segment.refused(1, Refusal::StaleChallenge) > 0);
 }
 
 /// Also to the same start of a host that asked for it, once that has asked for something else.
@@ -88,7 +88,7 @@ fn a_proof_is_good_for_a_moment() {
     for (from, _, bytes) in recorded.iter().filter(|(from, ..)| *from == 0) {
         segment.deliver(*from, 1, bytes);
     }
-    assert_eq!(segment.refused(1, Refusal::WrongProof), 1);
+    assert_eq!(segment.refused(1, Refusal::StaleChallenge), 1);
     assert_eq!(segment.status(1).peers[0].boot, present, "its former start did not come back");
 }
 
@@ -98,7 +98,7 @@ fn a_recording_of_a_former_start_is_refused() {
     segment.restart(0, settings("a", 2));
     segment.run(5);
     segment.deliver(0, 1, &message);
-    assert_eq!(segment.refused(1, Refusal::OlderBoot), 1);
+    assert_eq!(segment.refused(1, Refusal::StaleIncarnation), 1);
     assert_eq!(entries(&segment.hosts[1]), 0);
 }
 
@@ -107,7 +107,7 @@ fn a_message_that_was_held_back_is_refused_and_the_clock_not_blamed() {
     let (mut segment, message) = with_message();
     segment.run(61_000);
     segment.deliver(0, 1, &message);
-    assert_eq!(segment.refused(1, Refusal::Clock), 1);
+    assert_eq!(segment.refused(1, Refusal::ClockSkew), 1);
     assert!(!segment.peer(1, "a").is_clock_off);
     assert_eq!(entries(&segment.hosts[1]), 0);
 }
@@ -184,7 +184,7 @@ fn two_hosts_of_one_name_are_told_apart_from_an_echo() {
     let mut segment = Segment::new(&["a"]);
     segment.start(settings("a", 2), keys());
     segment.run(10);
-    assert_eq!(segment.refused(0, Refusal::ClonedName), 1);
+    assert_eq!(segment.refused(0, Refusal::DuplicateName), 1);
     let own = segment.last_to_all(0);
     segment.deliver(0, 0, &own);
     assert_eq!(segment.refused(0, Refusal::OwnEcho), 1);
@@ -203,7 +203,7 @@ fn sources_are_limited_by_the_list_and_peers_by_their_rate() {
         segment.make(0, number);
         segment.run(2);
     }
-    assert!(segment.refused(2, Refusal::TooMany) > 0);
+    assert!(segment.refused(2, Refusal::RateLimited) > 0);
 }
 
 #[test]

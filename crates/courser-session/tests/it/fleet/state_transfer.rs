@@ -1,6 +1,6 @@
 //! A host that starts, among others that have sessions.
 
-use courser_session::fleet::{MemberSettings, WarmUpStatus};
+use courser_session::fleet::{MemberSettings, StateTransferStatus};
 
 use super::{Segment, keys, session, settings};
 
@@ -19,7 +19,7 @@ fn a_host_that_starts_gets_what_the_richest_peer_has() {
     segment.run(3500);
     assert!(sessions.iter().all(|session| segment.has(joiner, session)));
     let status = segment.status(joiner);
-    assert_eq!((status.warm_up, status.warmed_up), (WarmUpStatus::Done, 3000));
+    assert_eq!((status.state_transfer, status.transferred), (StateTransferStatus::Done, 3000));
     let sent = segment.status(0).sent.bytes;
     assert!(sent <= 5000, "a was not asked, and sent {sent} bytes");
 }
@@ -36,7 +36,7 @@ fn another_peer_is_asked_when_one_falls_silent() {
     segment.hosts[1].is_cut_off = true;
     segment.run(2000);
     assert!(sessions[..100].iter().all(|session| segment.has(joiner, session)));
-    assert_eq!(segment.status(joiner).warm_up, WarmUpStatus::Done);
+    assert_eq!(segment.status(joiner).state_transfer, StateTransferStatus::Done);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_part_that_is_lost_is_not_waited_for() {
     segment.run(3500);
     let there = sessions.iter().filter(|session| segment.has(joiner, session)).count();
     assert!((800..1000).contains(&there), "{there} of 1000, with a tenth of the datagrams lost");
-    assert_eq!(segment.status(joiner).warm_up, WarmUpStatus::Done);
+    assert_eq!(segment.status(joiner).state_transfer, StateTransferStatus::Done);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn a_host_that_finds_nobody_stops_asking() {
     let mut segment = Segment::new(&[]);
     let joiner = joiner(&mut segment);
     segment.run(2000);
-    assert_eq!(segment.status(joiner).warm_up, WarmUpStatus::Waiting);
+    assert_eq!(segment.status(joiner).state_transfer, StateTransferStatus::Waiting);
     segment.run(60_000);
-    assert_eq!(segment.status(joiner).warm_up, WarmUpStatus::NobodyToAsk);
+    assert_eq!(segment.status(joiner).state_transfer, StateTransferStatus::NoPeer);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use courser_session::fleet::{Refusal, WarmUpStatus};
+use courser_session::fleet::{Refusal, StateTransferStatus};
 use courser_session::{Lifespan, ResumptionFailure};
 
 use super::host::{Host, Settings};
@@ -106,8 +106,8 @@ fn a_host_that_starts_empty_has_everything_soon_and_asks_until_then() {
     assert!(pulled >= 47, "{pulled} of 50 are pulled within 200 ms of a start");
     pass(&mut world, 4000);
     let host = &world.hosts[9];
-    let status = host.member.as_ref().map(|member| member.status(host.now(world.time)).warm_up);
-    assert_eq!(status, Some(WarmUpStatus::Done));
+    let status = host.member.as_ref().map(|member| member.status(host.now(world.time)).state_transfer);
+    assert_eq!(status, Some(StateTransferStatus::Done));
     let (here, there) = (held(&host.cache, host.wall(world.time)).len(), sessions.len());
     assert!(here == there, "{here} of {there} sessions");
 }
@@ -260,7 +260,7 @@ fn nothing_is_taken(world: &mut World, theirs: usize, ours: usize) {
         assert!(!resumes(world, host, theirs) && resumes(world, host, ours));
         let host = &world.hosts[host];
         let status = host.member.as_ref().expect("it is up").status(host.now(world.time));
-        assert!(status.refused.get(Refusal::Clock) > 0 && status.received.deleted == 0, "{status:?}");
+        assert!(status.refused.get(Refusal::ClockSkew) > 0 && status.received.deleted == 0, "{status:?}");
     }
 }
 

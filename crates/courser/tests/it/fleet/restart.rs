@@ -54,7 +54,7 @@ fn a_file_of_another_fleet_or_of_garbage_is_told_and_costs_full_handshakes_only(
     let stranger = host(&other).start();
     stranger.wait_stderr_line("0 restored, 1 expired or of other keys");
     visitor.is_not_resumed(&stranger, "");
-    assert_eq!(line(&stranger, 1)["miss"], "not_found");
+    assert_eq!(line(&stranger, 1)["not_resumed"], "not_found");
     drop(stranger);
     fs::write(&file, "courser sessions 1\nand then garbage").unwrap();
     let garbage = host(&one).start();

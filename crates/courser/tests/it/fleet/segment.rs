@@ -32,7 +32,7 @@ fn resumes_everywhere(fleet: &Fleet, members: &[Member]) {
         }
     }
     let status = members[1].status();
-    assert_eq!(status["handshakes"]["from_other_hosts"], 1, "{status:#}");
+    assert_eq!(status["handshakes"]["remote_sessions"], 1, "{status:#}");
 }
 
 #[test]
@@ -107,7 +107,8 @@ fn a_host_that_was_cut_off_asks_for_what_it_missed() {
         return;
     }
     let second = member(2);
-    second.wait("its warm-up", |status| (status["messages"]["warm_up"] == "done").then_some(()));
+    second
+        .wait("its state transfer", |status| (status["messages"]["state_transfer"] == "done").then_some(()));
     let come_unheard = || {
         fleet.host(2).unplug();
         visitor.come(&first.courser, "");
@@ -122,10 +123,10 @@ fn a_host_that_was_cut_off_asks_for_what_it_missed() {
     second.hears_something_new();
     first.courser.signal(Signal::SIGKILL);
     visitor.is_not_resumed(&second.courser, "");
-    let miss = &line(&second.courser, 2)["miss"];
-    assert!(miss == "pull_timeout" || miss == "not_shared", "{miss}");
+    let miss = &line(&second.courser, 2)["not_resumed"];
+    assert!(miss == "pull_timeout" || miss == "not_found_remotely", "{miss}");
     let pulls = &second.status()["messages"]["pulls"];
-    assert_eq!((&pulls["asked"], &pulls["found"]), (&2.into(), &1.into()), "{pulls:#}");
+    assert_eq!((&pulls["sent"], &pulls["found"]), (&2.into(), &1.into()), "{pulls:#}");
 }
 
 #[test]
@@ -251,7 +252,7 @@ fn a_host_whose_clock_is_an_hour_off_is_named_and_serves_on() {
     // As faketime itself does; the loader puts the folder of the architecture's libraries in place of `$LIB`.
     let late = fleet.unicast(2).env("LD_PRELOAD", "/usr/$LIB/faketime/libfaketime.so.1");
     let second = fleet.start(2, late.env("FAKETIME", "+1h").env("FAKETIME_DONT_FAKE_MONOTONIC", "1"));
-    first.wait("a refusal", |status| status["messages"]["refused"]["clock"]["count"].as_u64());
+    first.wait("a refusal", |status| status["messages"]["refused"]["clock_skew"]["count"].as_u64());
     let peer = first.wait("the peer", |status| status["messages"]["peers"].get(0).cloned());
     assert_eq!((&peer["name"], &peer["is_clock_off"]), (&"host-2".into(), &true.into()), "{peer:#}");
     first.courser.wait_stderr_line("a clock is wrong");
@@ -310,7 +311,8 @@ fn as_many_sessions_arrive_as_packets_do() {
     visit();
     let second = start(2);
     // From now on nothing comes but what is pushed.
-    second.wait("its warm-up", |status| (status["messages"]["warm_up"] == "done").then_some(()));
+    second
+        .wait("its state transfer", |status| (status["messages"]["state_transfer"] == "done").then_some(()));
     fleet.host(2).lose(0.3);
     (0..MADE).for_each(|_| visit());
     // One heartbeat after the last session, what has not come does not come.

@@ -133,7 +133,7 @@ fn hosts_share_sessions_through_a_cluster_of_three() {
 }
 
 #[test]
-fn a_store_that_hangs_costs_no_client_its_handshake_and_is_left_alone() {
+fn a_store_that_hangs_costs_no_client_its_handshake_and_is_breaker_opened() {
     let pair = Pair::new();
     let Some(engine) = Engine::installed().into_iter().next() else { return };
     let server = engine.start(&[]);
@@ -141,11 +141,11 @@ fn a_store_that_hangs_costs_no_client_its_handshake_and_is_left_alone() {
     let setup =
         pair.site.serve(&[EcdsaP256]).arg("--fleet-key").arg(&pair.key).arg("--control").arg(&control);
     let host = setup.args(["--session-store", &url, "--session-store-timeout", "50ms"]).start();
-    let left_alone = || host.stderr().iter().any(|line| line.contains("left alone until it answers in time"));
+    let breaker_opened = || host.stderr().iter().any(|line| line.contains("breaker open"));
     let elsewhere = pair.site.serve(&[EcdsaP256]).start();
     server.signal(Signal::SIGSTOP);
     let mut visits = 0;
-    while !left_alone() {
+    while !breaker_opened() {
         visits += 1;
         assert!(visits < 50, "{:?}", host.stderr());
         // A session that this host has never seen.
@@ -159,9 +159,9 @@ fn a_store_that_hangs_costs_no_client_its_handshake_and_is_left_alone() {
     host.wait_stderr_line("in use again");
     let told = super::courser(&["fleet", "status", "--json", "--control", text(&control)]);
     let status: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
-    assert!(status["handshakes"]["misses"]["store_timeout"].as_u64() >= Some(1), "{status:#}");
-    assert_eq!(status["store"]["is_left_alone"], false, "{status:#}");
-    assert_eq!(line(&host, visits)["end"], "done");
+    assert!(status["handshakes"]["not_resumed"]["store_timeout"].as_u64() >= Some(1), "{status:#}");
+    assert_eq!(status["store"]["breaker_open"], false, "{status:#}");
+    assert_eq!(line(&host, visits)["close_reason"], "done");
 }
 
 #[test]

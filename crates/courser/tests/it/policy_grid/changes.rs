@@ -61,7 +61,7 @@ impl Stage {
         let courser = self.start(after.0, after.1);
         let outcome = visit(&client.at(courser.address(), "localhost"));
         if outcome == Outcome::Full {
-            assert_eq!(line(&courser, 1)["miss"], "other_policy");
+            assert_eq!(line(&courser, 1)["not_resumed"], "other_policy");
         }
         outcome
     }
