@@ -8,26 +8,30 @@ mod exit;
 
 mod cmd;
 
-mod answers;
-mod assemble;
 mod authorities;
 mod capacity;
 mod certificates;
 mod control;
 mod exposure;
+mod file_error;
 mod fleet_keys;
+mod generation;
 mod hardening;
 mod input_file;
 mod loss_report;
-mod pools;
+mod prepared;
 mod privileges;
-mod ready;
+mod process;
 mod run;
 mod secret_file;
+mod service;
 mod session_file;
 mod sharing;
+mod sockets;
 mod status;
+mod status_source;
 mod supervisor;
+mod validity;
 
 use std::process::ExitCode;
 

@@ -44,6 +44,8 @@ pub(super) struct Driver {
     watchers: Vec<SyncSender<Passed>>,
     events: Events,
     complaints: Complaints,
+    /// The last field, and so dropped after the socket is closed.
+    stopped: Option<SyncSender<()>>,
 }
 
 /// What a status says beside the member's.
@@ -90,10 +92,10 @@ impl Driver {
     ) -> Self {
         let (waiting, watchers, events) = (Waiting::default(), Vec::new(), Events::default());
         let complaints = Complaints::default();
-        Self { datagrams, member, inbox, clock, told, waiting, watchers, events, complaints }
+        Self { datagrams, member, inbox, clock, told, waiting, watchers, events, complaints, stopped: None }
     }
 
-    /// Runs until nobody is left who could ask for anything.
+    /// Runs until it is stopped, or until no handle is left.
     pub(super) async fn run(mut self) {
         let (mut batch, mut news, mut questions) = (Batch::default(), Vec::new(), Vec::new());
         let mut rests_until = Instant::now();
@@ -117,6 +119,9 @@ impl Driver {
                     }
                 },
                 () = sleep_until(due.into()) => {}
+            }
+            if self.stopped.is_some() {
+                return;
             }
             self.tick();
         }
@@ -163,6 +168,7 @@ impl Driver {
             }
             // Who has lost patience is not there any more.
             Question::Status(answer) => drop(answer.try_send(self.status(now))),
+            Question::Stop(stopped) => self.stopped = Some(stopped),
             Question::Watch(watcher) => {
                 self.watchers.push(watcher);
                 self.member.watch(true);
