@@ -4,8 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
-#[allow(dead_code, reason = "each target runs one of the functions")]
-#[path = "../../crates/courser-session/tests/it/exercise.rs"]
+#[path = "../../crates/courser-fleet/tests/it/exercise.rs"]
 mod exercise;
 
 fuzz_target!(|input: &[u8]| exercise::fleet_message(input));

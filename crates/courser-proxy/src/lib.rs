@@ -2,8 +2,7 @@
 //!
 //! [`connection`] is the spine: one call per step, each step in the file that bears its name. A connection lives on one
 //! [`worker`] thread and takes no process-wide lock. Settings arrive as plain structs in [`settings`]; this crate
-//! reads no configuration and no file. What goes on between hosts is in [`fleet`], on a thread of its own; what a
-//! connection has to do with it is in [`sharing`].
+//! reads no configuration and no file. Sessions of other hosts come through one handle, `RemoteSessions` of courser-sharing.
 
 mod connection;
 
@@ -25,9 +24,6 @@ pub mod settings;
 pub mod worker;
 mod worker_state;
 
-pub mod fleet;
-pub mod sharing;
-
 mod buffers;
 mod deadline;
 mod handshake_budget;
@@ -39,6 +35,5 @@ pub use admission::Admission;
 pub use pool::Pool;
 pub use resolve::{Backend, Resolver};
 pub use settings::Certificates;
-pub use sharing::Sharing;
 pub use supervision::Threads;
 pub use worker::{Command, Listeners, Worker};

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use courser_net::confinement::Confinement;
 use courser_net::{Address, AsyncListener, ListenSocket, cpu};
+use courser_sharing::Sharing;
 use courser_telemetry::event::{Level, log};
 use courser_telemetry::{Counters, Lines};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
@@ -17,7 +18,6 @@ use tokio::task::JoinHandle;
 use crate::accept;
 use crate::admission::Admission;
 use crate::settings::Listener;
-use crate::sharing::Sharing;
 use crate::worker_state::WorkerState;
 
 /// The listener of each listening socket, by the socket's address.

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use courser_sharing::{RemoteSessions, Sharing};
 use courser_telemetry::{Counters, Events, Lines};
 use tokio::sync::Notify;
 
@@ -11,7 +12,6 @@ use crate::admission::Admission;
 use crate::buffers::Buffers;
 use crate::deadline::Wheel;
 use crate::handshake_budget::HandshakeBudget;
-use crate::sharing::{RemoteSessions, Sharing};
 use crate::supervision::Tasks;
 
 /// What the connections of a worker share.
@@ -63,7 +63,11 @@ impl WorkerState {
             handshake_budget: HandshakeBudget::new(tasks.clone()),
             lines,
             events: Events::default(),
-            remote_sessions: sharing.map(|sharing| RemoteSessions::new(sharing, &tasks)),
+            remote_sessions: sharing.map(|sharing| {
+                RemoteSessions::new(sharing, |connector| {
+                    tasks.spawn("session store's connector", connector).abort_handle()
+                })
+            }),
             tasks,
             counters,
             admission,

@@ -21,7 +21,8 @@ use crate::{Lifespan, PolicyHash, ResumptionFailure, SessionId, SharedSession, S
 pub use answer::{Provenance, Put, Stored};
 pub use cursor::Cursor;
 use entry::Entry;
-use shard::{Batch, Shard};
+use shard::Shard;
+use shard::export::Batch;
 pub use stats::{MissCounts, Stats};
 
 /// How many shards a cache has unless told otherwise: with 64, two of 16 busy workers seldom meet at a lock.

@@ -6,37 +6,7 @@ use zeroize::Zeroizing;
 
 use crate::epoch::Epochs;
 use crate::fleet_text::{BadText, Fields, Writer, hex};
-use crate::{EpochLength, NoRandomness, SecretBytes, UnixSeconds};
-
-/// Names a fleet: which secret its hosts share. Random, and not itself a secret.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FleetId([u8; 8]);
-
-impl FleetId {
-    /// An ID that came from elsewhere.
-    #[must_use]
-    pub fn from_bytes(bytes: [u8; 8]) -> Self {
-        Self(bytes)
-    }
-
-    /// The ID's bytes.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8; 8] {
-        &self.0
-    }
-}
-
-impl fmt::Display for FleetId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex(&self.0))
-    }
-}
-
-impl fmt::Debug for FleetId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "FleetId({self})")
-    }
-}
+use crate::{EpochLength, FleetId, NoRandomness, SecretBytes, UnixSeconds};
 
 /// What a key file holds: everything that the hosts of a fleet need to agree on, without a message.
 ///
@@ -54,7 +24,7 @@ impl FleetKey {
     /// # Errors
     /// [`NoRandomness`] if the system's random number generator fails.
     pub fn generate(length: EpochLength, now: UnixSeconds) -> Result<Self, NoRandomness> {
-        let fleet = FleetId(*SecretBytes::random()?.as_bytes());
+        let fleet = FleetId::from_bytes(*SecretBytes::random()?.as_bytes());
         Ok(Self { fleet, epochs: Epochs { origin: now, length }, secret: SecretBytes::random()? })
     }
 

@@ -1,15 +1,16 @@
 //! What a host has of its fleet's keys at one time: the secret of the current epoch, and of past epochs what opens
 //! the sessions that still live. May not go back, open a file or read a clock.
 
-mod text;
+pub(crate) mod text;
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::epoch::Epochs;
+use crate::keys::bounds::{epoch_of, past_epochs};
+use crate::keys::problem::BadFleetKeys;
 use crate::ratchet::{EpochSecret, KeysOfEpoch};
-use crate::{BadFleetKeys, CLOCK_SKEW, FleetId, FleetKey, SecretBytes, UnixSeconds, keys};
-pub use text::BadFleetState;
+use crate::{CLOCK_SKEW, FleetId, FleetKey, SecretBytes, UnixSeconds};
 
 /// A fleet's keys in one epoch. In forward-secret mode this, as [text](Self::to_text), is all that a host keeps:
 /// who steals it can open what is sealed from this epoch on, and sessions that could be resumed anyway, but no
@@ -34,7 +35,7 @@ impl FleetState {
     /// # Errors
     /// [`BadFleetKeys`] if the file's origin and the clock do not fit, or the lifetime is out of range.
     pub fn from_key(key: &FleetKey, lifetime: Duration, now: UnixSeconds) -> Result<Self, BadFleetKeys> {
-        Ok(Self::at(key, keys::epoch_of(key, now)?, keys::past_epochs(&key.epochs, lifetime)?))
+        Ok(Self::at(key, epoch_of(key, now)?, past_epochs(&key.epochs, lifetime)?))
     }
 
     /// The state that `key` leads to in `epoch`, with the keys of `past_epochs` before it.

@@ -23,8 +23,9 @@
 //! * A clock that leaps more than 366 days ahead at once is not believed in forward-secret mode
 //!   ([`ClockStanding::TooFarAhead`]): the keys stay where they are, and roll on when the clock is right again.
 
+pub(crate) mod bounds;
 mod live;
-mod problem;
+pub(crate) mod problem;
 mod ring;
 mod status;
 mod striped;
@@ -36,25 +37,15 @@ use std::time::Duration;
 use zeroize::Zeroizing;
 
 use crate::seal::{KEY_NAME_LEN, NamedKey};
-use crate::{
-    EpochLength, FleetId, FleetKey, FleetState, Lifespan, ResumptionFailure, SecretBytes, UnixSeconds,
-};
+use crate::{EpochLength, FleetId, FleetKey, FleetState, Lifespan, ResumptionFailure, UnixSeconds};
 use live::Live;
-pub(crate) use live::{MAX_PAST_EPOCHS, epoch_of, past_epochs};
+pub use live::Source;
 pub use problem::BadFleetKeys;
+pub use ring::MessageSecret;
 pub(crate) use ring::Purpose;
 use ring::Ring;
 pub use status::{ClockStanding, KeyStatus};
 use striped::Striped;
-
-/// Where a live secret comes from.
-#[derive(Debug)]
-pub enum Source {
-    /// A key file: simple mode.
-    Simple(FleetKey),
-    /// A state of its own: forward-secret mode.
-    Ratcheted(FleetState),
-}
 
 /// The live secrets of a host: one, or two while its fleet is re-keyed. Shared by all workers behind an `Arc`.
 pub struct FleetKeys {
@@ -63,17 +54,6 @@ pub struct FleetKeys {
     rings: Striped<Vec<Ring>>,
     /// What the rings are made from. Locked while keys roll alone.
     live: Mutex<Vec<Live>>,
-}
-
-/// What the key of a sender's messages derives from: the fleet's secret for messages in one epoch.
-#[derive(Debug)]
-pub struct MessageSecret {
-    /// Whose secret.
-    pub fleet: FleetId,
-    /// In which epoch.
-    pub epoch: u64,
-    /// 32 bytes, wiped on drop.
-    pub secret: SecretBytes<32>,
 }
 
 impl FleetKeys {
@@ -207,7 +187,8 @@ impl FleetKeys {
     }
 
     /// `lifespan`, cut to the lifetime of sessions.
-    pub(crate) fn limit(&self, lifespan: Lifespan) -> Lifespan {
+    #[must_use]
+    pub fn limit(&self, lifespan: Lifespan) -> Lifespan {
         lifespan.ending_by(lifespan.created.plus(self.lifetime))
     }
 

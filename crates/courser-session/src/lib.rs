@@ -38,15 +38,19 @@ pub use secret::{NoRandomness, SecretBytes};
 mod epoch;
 pub use epoch::{BadEpochLength, EpochLength};
 
+mod fleet_id;
+pub use fleet_id::FleetId;
+
 mod fleet_text;
 
 mod fleet_key;
-pub use fleet_key::{BadFleetKey, FleetId, FleetKey};
+pub use fleet_key::{BadFleetKey, FleetKey};
 
 mod ratchet;
 
 mod fleet_state;
-pub use fleet_state::{BadFleetState, FleetState};
+pub use fleet_state::FleetState;
+pub use fleet_state::text::BadFleetState;
 
 mod keys;
 pub use keys::{BadFleetKeys, ClockStanding, FleetKeys, KeyStatus, MessageSecret, NoKey, Source};
@@ -58,6 +62,5 @@ mod ticket;
 pub use ticket::{Opened, Ticketer};
 
 mod vault;
-pub use vault::{SavedCounts, SavedSessions, Vault};
-
-pub mod fleet;
+pub use vault::Vault;
+pub use vault::file::{SavedCounts, SavedSessions};

@@ -8,7 +8,7 @@
 //! `record`. A store or a disk can lose sessions and bring back old ones, which live no longer for it; it cannot make,
 //! change, read or swap them.
 
-mod file;
+pub(crate) mod file;
 
 use std::sync::Arc;
 
@@ -17,7 +17,6 @@ use aws_lc_rs::digest::{Context, SHA256};
 use crate::keys::Purpose;
 use crate::seal::{NONCE_LEN, NamedKey, OVERHEAD, Sealed};
 use crate::{FleetKeys, ResumptionFailure, SessionId, SharedSession, UnixSeconds};
-pub use file::{SavedCounts, SavedSessions};
 
 /// Seals sessions and opens them, with the keys of the fleet: what one host seals all open, for as long as the session
 /// lives.

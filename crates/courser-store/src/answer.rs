@@ -4,7 +4,9 @@ use std::fmt;
 
 use redis::{ErrorKind, RedisError, Value};
 
-use crate::MAX_VALUE_LEN;
+/// The largest value that is stored or taken. A session has some hundred bytes, with a chain of client certificates a few
+/// thousand.
+pub const MAX_VALUE_LEN: usize = 64 * 1024;
 
 /// The answer to a question, once it is known to be one.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::MAX_VALUE_LEN;
+use crate::answer::MAX_VALUE_LEN;
 
 /// A stream that is read for as much as was asked for.
 pub(crate) struct Bounded<S> {

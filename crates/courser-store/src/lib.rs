@@ -21,16 +21,19 @@ mod endpoint;
 pub use endpoint::{Access, BadTarget, Identity, StoreEndpoint};
 
 mod store;
-pub use store::{DEFAULT_TIMEOUT, Keeper, MAX_VALUE_LEN, Store, StoreMiss};
+pub use store::{DEFAULT_TIMEOUT, Store, StoreMiss};
 
-mod keeper;
+mod shared;
+
+mod connector;
+pub use connector::Connector;
 
 mod dialer;
 
 mod link;
 
 mod answer;
-pub use answer::{Answer, read_answer};
+pub use answer::{Answer, MAX_VALUE_LEN, read_answer};
 
 mod bounded;
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use courser_config::Config;
+use courser_fleet::MemberName;
 use courser_net::cpu::Cpus;
 use courser_proxy::Resolver;
-use courser_session::fleet::MemberName;
 use courser_session::{Cache, DEFAULT_SHARDS, SecretBytes, Ticketer};
 use courser_telemetry::Counters;
 use courser_tls::Sessions;

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use courser_config::{Config, Log};
 use courser_proxy::supervision::catch_panic;
-use courser_proxy::{Admission, Command, Sharing, Threads, Worker};
+use courser_proxy::{Admission, Command, Threads, Worker};
 use courser_session::Vault;
+use courser_sharing::Sharing;
 use courser_telemetry::{Format, Sink};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;

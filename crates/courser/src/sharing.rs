@@ -7,10 +7,8 @@ use std::time::Duration;
 use courser_config::{Config, Located, Problem, Problems, SourceSpan};
 use courser_net::account::Account;
 use courser_net::datagram::Interface;
-use courser_proxy::Sharing;
-use courser_proxy::fleet::FleetHandle;
-use courser_proxy::sharing::StoreSettings;
 use courser_session::Vault;
+use courser_sharing::{FleetHandle, Sharing, StoreSettings};
 use courser_store::{Access, Identity, StoreCounters, StoreEndpoint, StoreUrl};
 use courser_telemetry::event::{Level, log};
 

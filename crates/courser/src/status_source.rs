@@ -7,10 +7,9 @@ use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, SystemTime};
 
-use courser_proxy::Sharing;
-use courser_proxy::fleet::FleetStatus;
-use courser_session::fleet::{Direction, Passed, PeerStatus, Refusal};
+use courser_fleet::{Direction, Passed, PeerStatus, Refusal};
 use courser_session::{Cache, ClockStanding, ResumptionFailure};
+use courser_sharing::{FleetStatus, Sharing};
 use courser_telemetry::metrics::{ByteDirection, Distribution, Metric, RemoteLookup, Step};
 use courser_telemetry::time::write_rfc3339;
 use courser_telemetry::{CloseReason, Counts, Losses, Resumption, event};
@@ -222,7 +221,7 @@ pub(crate) fn messages(fleet: &FleetStatus) -> Option<status::Messages> {
     })
 }
 
-fn refused_for(member: &courser_session::fleet::Status, refusal: Refusal) -> status::Refused {
+fn refused_for(member: &courser_fleet::Status, refusal: Refusal) -> status::Refused {
     let last_source = member.refused.last_source(refusal).map(|source| source.to_string());
     status::Refused { count: member.refused.get(refusal), last_source }
 }

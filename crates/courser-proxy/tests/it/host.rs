@@ -1,25 +1,20 @@
 //! A host: a worker with its cache, and its part in a fleet.
 
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use courser_net::{Address, DatagramSettings, DatagramSocket, ListenSocket, Liveness};
-use courser_proxy::fleet::{Fleet, FleetHandle};
+use courser_net::{Address, ListenSocket, Liveness};
 use courser_proxy::settings::{Listener, Names, SendProxy, VirtualHost};
-use courser_proxy::{Admission, Backend, Certificates, Command, Listeners, Pool, Sharing, Threads, Worker};
-use courser_session::fleet::{Incarnation, MemberName, MemberSettings, UnixMillis};
-use courser_session::{
-    Cache, EpochLength, FleetKey, FleetKeys, PolicyHash, ResumptionFailure, Source, Ticketer, UnixSeconds,
-};
+use courser_proxy::{Admission, Backend, Certificates, Command, Listeners, Pool, Worker};
+use courser_session::{Cache, ResumptionFailure, Ticketer};
+use courser_sharing::{FleetHandle, Sharing};
 use courser_telemetry::metrics::{Metric, RemoteLookup};
 use courser_telemetry::{Counters, Counts, Format, Resumption, Sink};
 use courser_tls::{ClientAuth, Identity, ServerOffer, ServerTlsConfig, Sessions, Version};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-/// How long sessions live here.
-const LIFETIME: Duration = Duration::from_secs(3600);
+use crate::member::{LIFETIME, keys, member, policy};
 
 pub(crate) struct Host {
     pub(crate) address: SocketAddr,
@@ -158,47 +153,6 @@ impl Drop for Host {
             "the worker has panicked"
         );
     }
-}
-
-/// A free place for a member: its port stays taken until the member itself takes it.
-pub(crate) fn place() -> (UdpSocket, SocketAddr) {
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let address = socket.local_addr().unwrap();
-    (socket, address)
-}
-
-/// A member's thread.
-pub(crate) fn member(name: &str, own: UdpSocket, peers: &[SocketAddr], cache: Arc<Cache>) -> FleetHandle {
-    let listen = own.local_addr().unwrap();
-    drop(own);
-    let settings = DatagramSettings { listen, interface: None, hops: 1, same_machine: true };
-    let boot = Incarnation::new(UnixMillis(now().0 * 1000), *b"8 random");
-    let mut settings_of_member = MemberSettings::new(MemberName::new(name).unwrap(), boot, [9; 32]);
-    settings_of_member.warm_up = false;
-    let fleet = Fleet {
-        socket: DatagramSocket::open(&settings).unwrap(),
-        peers: peers.to_vec(),
-        settings: settings_of_member,
-        keys: keys(),
-        cache,
-    };
-    fleet.start(&Threads::new(|panicked| panic!("{panicked:?}"))).unwrap()
-}
-
-/// The keys of a fleet whose hosts all have one key file.
-fn keys() -> Arc<FleetKeys> {
-    static FILE: OnceLock<String> = OnceLock::new();
-    let make = || FleetKey::generate(EpochLength::DEFAULT, now()).unwrap().to_text().to_string();
-    let key = FleetKey::parse(FILE.get_or_init(make)).unwrap();
-    Arc::new(FleetKeys::new(vec![Source::Simple(key)], LIFETIME, now()).unwrap())
-}
-
-pub(crate) fn now() -> UnixSeconds {
-    UnixSeconds(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs())
-}
-
-pub(crate) fn policy() -> PolicyHash {
-    PolicyHash::builder("public", "default").finish()
 }
 
 /// The backend's part: it sends nothing, and ends with its client.

@@ -1,12 +1,12 @@
 //! Clients that return to another host.
 
-use courser_proxy::Sharing;
-use courser_session::fleet::Rate;
 use courser_session::{Cursor, ResumptionFailure};
+use courser_sharing::{Rate, Sharing};
 use courser_tls::client::Resume;
 
 use crate::client::{Client, Impostor};
-use crate::host::{Host, now, place, policy};
+use crate::host::Host;
+use crate::member::{now, place, policy};
 use crate::wait_for;
 
 fn pair() -> [Host; 2] {

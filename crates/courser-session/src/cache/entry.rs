@@ -1,7 +1,6 @@
 //! What the cache knows of one session. May not know where it lies.
 
-use super::slab::Node;
-use super::{Provenance, Stored};
+use super::answer::{Provenance, Stored};
 use crate::{Lifespan, PolicyHash, ResumptionFailure, SessionId, SharedSession, State, UnixSeconds};
 
 /// A session as the cache holds it, or the tombstone of one.
@@ -16,12 +15,6 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// What it takes to hold this, in bytes.
-    pub(super) fn cost(&self) -> usize {
-        let state = self.state.as_ref().map_or(0, |state| State::heap_bytes(state.len()));
-        size_of::<Node>().saturating_add(state)
-    }
-
     pub(super) fn is_expired(&self, now: UnixSeconds) -> bool {
         self.lifespan.check(now) == Err(ResumptionFailure::Expired)
     }

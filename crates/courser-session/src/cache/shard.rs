@@ -1,20 +1,19 @@
 //! One shard: a table and four lists over one slab, under one lock. May not lock or wait.
 
 mod bury;
-mod export;
+pub(super) mod export;
 mod order;
 #[cfg(test)]
 mod tests;
 
+use super::answer::{Provenance, Put, Stored};
 use super::entry::{Entry, Segment};
 use super::evicted::Evicted;
 use super::index::Index;
 use super::list::List;
 use super::slab::{NIL, Node, Slab, Slot};
 use super::stats::Stats;
-use super::{Provenance, Put, Stored};
 use crate::{PolicyHash, ResumptionFailure, SessionId, SharedSession, UnixSeconds};
-pub(super) use export::Batch;
 
 pub(super) struct Shard {
     slab: Slab,

@@ -7,6 +7,7 @@
 use std::ops::{Index, IndexMut};
 
 use super::entry::{Entry, Segment};
+use crate::State;
 
 /// Position of a session in the slab; valid until the next removal.
 pub(super) type Slot = u32;
@@ -23,6 +24,14 @@ pub(super) struct Node {
     /// The next one in its bucket.
     pub(super) chain: Slot,
     pub(super) segment: Segment,
+}
+
+impl Entry {
+    /// What it takes to hold this, in bytes.
+    pub(super) fn cost(&self) -> usize {
+        let state = self.state.as_ref().map_or(0, |state| State::heap_bytes(state.len()));
+        size_of::<Node>().saturating_add(state)
+    }
 }
 
 impl Node {

@@ -1,6 +1,6 @@
 //! What the cache counts. May not name a session.
 
-use super::Provenance;
+use super::answer::Provenance;
 use crate::ResumptionFailure;
 
 /// Counters since the start, and what is held now.

@@ -8,7 +8,7 @@ use super::FleetState;
 use crate::epoch::LAST_EPOCH;
 use crate::fleet_key::{read_epochs, write_epochs};
 use crate::fleet_text::{BadText, Field, Fields, Writer, hex};
-use crate::keys::MAX_PAST_EPOCHS;
+use crate::keys::bounds::MAX_PAST_EPOCHS;
 use crate::ratchet::{EpochSecret, KeysOfEpoch};
 
 impl FleetState {

@@ -5,9 +5,19 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use super::{BadFleetKeys, Source};
+use super::bounds::{MAX_EPOCHS_AT_ONCE, past_epochs};
+use super::problem::BadFleetKeys;
 use crate::epoch::Epochs;
-use crate::{CLOCK_SKEW, FleetId, FleetKey, FleetState, MAX_LIFETIME, UnixSeconds};
+use crate::{CLOCK_SKEW, FleetId, FleetKey, FleetState, UnixSeconds};
+
+/// Where a live secret comes from.
+#[derive(Debug)]
+pub enum Source {
+    /// A key file: simple mode.
+    Simple(FleetKey),
+    /// A state of its own: forward-secret mode.
+    Ratcheted(FleetState),
+}
 
 /// A secret in use.
 pub(super) struct Live {
@@ -142,37 +152,7 @@ impl Course {
     }
 }
 
-/// How many past epochs' keys a session's lifetime needs: what is sealed in an epoch's last second lives on for a
-/// lifetime.
-pub(crate) fn past_epochs(epochs: &Epochs, lifetime: Duration) -> Result<u64, BadFleetKeys> {
-    if lifetime.as_secs() == 0 || lifetime > MAX_LIFETIME {
-        return Err(BadFleetKeys::LifetimeOutOfRange);
-    }
-    let past = epochs.touched_by(lifetime);
-    if past > MAX_PAST_EPOCHS { Err(BadFleetKeys::TooManyKeys) } else { Ok(past) }
-}
-
-/// The epoch that a key file leads to at `now`, if a file and a clock that are right can say so.
-pub(crate) fn epoch_of(key: &FleetKey, now: UnixSeconds) -> Result<u64, BadFleetKeys> {
-    let Epochs { origin, .. } = key.epochs;
-    if origin > now.plus(MAX_ORIGIN_AHEAD) {
-        return Err(BadFleetKeys::OriginAhead { fleet: key.fleet, seconds: origin.0 - now.0 });
-    }
-    let epoch = key.epochs.number(now);
-    if epoch > MAX_EPOCHS_AT_ONCE { Err(BadFleetKeys::OriginTooOld { fleet: key.fleet }) } else { Ok(epoch) }
-}
-
-/// Bounds the work of rolling keys (under 3 us each) and of finding a key by its name. A week of hourly epochs fits.
-pub(crate) const MAX_PAST_EPOCHS: u64 = 256;
-
 /// A secret that has ratcheted cannot go back, so a clock that is decades ahead must not take it along: this host
 /// would be of no use to its fleet until then. A host that was off for a year is believed; so is every mistake
 /// of a time zone, a month or a leap year. All of a fleet's hosts have to agree on this, so it is not a setting.
 const MAX_LEAP: Duration = Duration::from_secs(366 * 24 * 3600);
-
-/// Bounds the work from a key file's origin to now: about five seconds in a build without optimisation. 900 years at 8
-/// hours each, two at a minute.
-const MAX_EPOCHS_AT_ONCE: u64 = 1_000_000;
-
-/// A key file that was made just now on a host whose clock is ahead.
-const MAX_ORIGIN_AHEAD: Duration = Duration::from_secs(3600);

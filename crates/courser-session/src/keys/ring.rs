@@ -1,11 +1,21 @@
 //! The keys of one fleet as they are used: ready for the cipher, found by name. May not derive a secret for longer than
 //! it takes to make a ring.
 
-use super::MessageSecret;
 use super::live::{Course, Due, Live};
 use crate::ratchet::KeysOfEpoch;
 use crate::seal::{KEY_NAME_LEN, NamedKey};
 use crate::{CLOCK_SKEW, FleetId, SecretBytes, UnixSeconds};
+
+/// What the key of a sender's messages derives from: the fleet's secret for messages in one epoch.
+#[derive(Debug)]
+pub struct MessageSecret {
+    /// Whose secret.
+    pub fleet: FleetId,
+    /// In which epoch.
+    pub epoch: u64,
+    /// 32 bytes, wiped on drop.
+    pub secret: SecretBytes<32>,
+}
 
 /// What a key is for. No key is for two purposes.
 #[derive(Clone, Copy)]

@@ -13,11 +13,6 @@ fn the_fleet_key_corpus_holds() {
 }
 
 #[test]
-fn the_fleet_message_corpus_holds() {
-    run("fleet_message", exercise::fleet_message);
-}
-
-#[test]
 fn the_fleet_state_corpus_holds() {
     run("fleet_state", exercise::fleet_state);
 }
@@ -61,28 +56,6 @@ fn lines() -> impl Strategy<Value = String> {
     ];
     prop::collection::vec((name, value), 0..12)
         .prop_map(|lines| lines.iter().map(|(name, value)| format!("{name} = {value}\n")).collect())
-}
-
-/// Messages of any type with little in them, as a peer that is broken or hostile could send.
-fn messages() -> impl Strategy<Value = Vec<u8>> {
-    let content = prop_oneof![
-        prop::collection::vec(any::<u8>(), 0..100),
-        prop::collection::vec(0_u8..3, 0..100),
-        prop::collection::vec(Just(0xff_u8), 0..100),
-    ];
-    let message = (0_u8..13, content).prop_map(|(kind, content)| {
-        let len = u16::try_from(content.len()).unwrap_or(u16::MAX);
-        [&[kind][..], &len.to_be_bytes(), &content].concat()
-    });
-    prop::collection::vec(message, 0..20).prop_map(|messages| messages.concat())
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-    #[test]
-    fn messages_of_any_content_hold(bytes in messages()) {
-        exercise::fleet_message(&bytes);
-    }
 }
 
 proptest! {

@@ -1,21 +1,12 @@
 //! The pages that name what is counted.
 
 use courser_session::ResumptionFailure;
-use courser_session::fleet::{Refusal, StateTransferStatus};
 
 #[test]
 fn the_page_names_every_reason_that_a_line_can_have() {
     let page = include_str!("../../../../docs/life-of-a-connection.md");
     let misses = ResumptionFailure::ALL.into_iter().filter(|miss| *miss != ResumptionFailure::NotOffered);
     assert_names(page, misses.map(ResumptionFailure::name));
-}
-
-#[test]
-fn the_page_of_the_fleet_names_all_that_a_status_says() {
-    use StateTransferStatus::{Disabled, Done, NoPeer, Running, Waiting};
-    let page = include_str!("../../../../docs/fleet.md");
-    assert_names(page, Refusal::ALL.map(Refusal::name));
-    assert_names(page, [Disabled, Waiting, Running, Done, NoPeer].map(StateTransferStatus::name));
 }
 
 fn assert_names(page: &str, names: impl IntoIterator<Item = &'static str>) {

@@ -1,6 +1,6 @@
 //! The schemes that a store may be named by.
 
-use super::BadStoreUrl;
+use super::error::BadStoreUrl;
 
 /// What the first word of a URL means.
 #[derive(Debug, PartialEq, Eq)]

@@ -173,7 +173,7 @@ fn an_answer_that_never_ends_is_hung_up_on() {
 fn one_that_breaks_with_each_answer_is_left_alone_for_longer_and_longer() {
     worker(async {
         let store = connected(Behaviour::Answers(b"\0\0\0\0".as_slice().into()), PATIENT).await;
-        while store.count("opened") == 0 {
+        while store.count("breaker_opened") == 0 {
             store.until_available().await;
             assert_eq!(store.store.get(&NAME).await, Err(StoreMiss::Garbage));
         }

@@ -98,7 +98,7 @@ fn a_node_that_dies_costs_bounded_waits_until_its_replica_has_taken_over() {
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
             }
-            let left_alone = u32::try_from(store.count("opened")).unwrap();
+            let left_alone = u32::try_from(store.count("breaker_opened")).unwrap();
             assert!(waited < FIVE_WAITS * (left_alone + 1), "{waited:?} {:?}", store.counters);
         });
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use courser_store::{Access, Keeper, Store, StoreCounters, StoreEndpoint, StoreMiss, StoreUrl};
+use courser_store::{Access, Connector, Store, StoreCounters, StoreEndpoint, StoreMiss, StoreUrl};
 use courser_testkit::PATIENCE;
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::task::AbortHandle;
@@ -42,8 +42,8 @@ pub(crate) struct Watched {
     lines: Arc<Mutex<Vec<String>>>,
 }
 
-fn spawn(keeper: Keeper) -> AbortHandle {
-    tokio::task::spawn_local(keeper).abort_handle()
+fn spawn(connector: Connector) -> AbortHandle {
+    tokio::task::spawn_local(connector).abort_handle()
 }
 
 impl Watched {

@@ -8,14 +8,13 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
+use courser_fleet::{Incarnation, MemberName, MemberSettings, UnixMillis};
 use courser_net::{DatagramSettings, DatagramSocket, datagram::Interface};
-use courser_proxy::Threads;
-use courser_proxy::fleet::{Fleet, FleetHandle, FleetStatus};
 use courser_session::{
     Cache, DEFAULT_SHARDS, FleetKey, FleetKeys, Lifespan, PolicyHash, SecretBytes, SessionId, SharedSession,
     Source, State, UnixSeconds,
-    fleet::{Incarnation, MemberName, MemberSettings, UnixMillis},
 };
+use courser_sharing::{Fleet, FleetHandle, FleetStatus};
 
 /// About what a TLS 1.2 session without client certificate takes.
 const STATE: [u8; 150] = [7; 150];
@@ -54,7 +53,7 @@ pub(crate) fn join(
     settings.warm_up = false;
     let cache = Arc::new(Cache::new(CACHE, DEFAULT_SHARDS));
     Fleet { socket, peers, settings, keys: Arc::new(keys), cache }
-        .start(&Threads::new(|panicked| eprintln!("{panicked:?}")))
+        .start(|name, work| thread::Builder::new().name(name.to_owned()).spawn(work))
 }
 
 /// What a member says once it has done all that it was asked before.

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use courser_proxy::fleet::FleetHandle;
+use courser_sharing::FleetHandle;
 use courser_testkit::tools::{cores, pin};
 use socket2::{Domain, Protocol, Socket, Type};
 

@@ -5,8 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use courser_proxy::fleet::FleetHandle;
-use courser_session::fleet::ReceivedCounts;
+use courser_fleet::ReceivedCounts;
+use courser_sharing::FleetHandle;
 
 use crate::{
     hosts::{self, PATIENCE},

@@ -3,7 +3,7 @@
 use std::{io, net::SocketAddr, time::Duration};
 
 use courser_net::datagram::Interface;
-use courser_proxy::fleet::{FleetHandle, FleetStatus};
+use courser_sharing::{FleetHandle, FleetStatus};
 
 use crate::{
     hosts::{self, Maker, pace},

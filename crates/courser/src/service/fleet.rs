@@ -4,12 +4,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use courser_config::{Config, Fleet as Settings, Located, Problem};
+use courser_fleet::{AddressRange, Allowed, Incarnation, MemberName, MemberSettings, UnixMillis};
 use courser_net::datagram::Interface;
 use courser_net::{DatagramSettings, DatagramSocket};
 use courser_proxy::Threads;
-use courser_proxy::fleet::{Fleet, FleetHandle};
-use courser_session::fleet::{AddressRange, Allowed, Incarnation, MemberName, MemberSettings, UnixMillis};
 use courser_session::{Cache, FleetKeys, SecretBytes};
+use courser_sharing::{Fleet, FleetHandle};
 use courser_telemetry::event::{Level, log};
 
 use super::{STOP_TIME, Service};
@@ -70,7 +70,7 @@ impl Service for FleetService {
         let address = socket.address();
         let (keys, cache) = (Arc::clone(&self.keys), Arc::clone(&self.cache));
         let joining = Fleet { socket, peers: peers.clone(), settings, keys, cache };
-        let handle = joining.start(threads).map_err(|error| failed(&error))?;
+        let handle = joining.start(|name, work| threads.spawn(name, work)).map_err(|error| failed(&error))?;
         let to = match address.ip().is_multicast() {
             true => "by multicast".to_owned(),
             false => format!("peers: {}", peers.iter().filter(|peer| **peer != address).count()),

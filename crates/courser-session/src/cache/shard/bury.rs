@@ -1,18 +1,12 @@
 //! Tombstones: what was deleted must not come back with a message that was sent before, or again. May not hold a state.
 
 use super::{Entry, Segment, Shard};
-use crate::cache::Provenance;
+use crate::cache::answer::Provenance;
 use crate::{Lifespan, PolicyHash, SessionId, UnixSeconds};
 
 impl Shard {
     /// Forgets a session and puts up its tombstone until `until`; says whether there was a session.
-    pub(in crate::cache) fn bury(
-        &mut self,
-        hash: u32,
-        id: &SessionId,
-        until: UnixSeconds,
-        now: UnixSeconds,
-    ) -> bool {
+    pub(crate) fn bury(&mut self, hash: u32, id: &SessionId, until: UnixSeconds, now: UnixSeconds) -> bool {
         let was_there = self.remove_id(hash, id);
         let earlier =
             self.index.find(&self.slab, hash, id).map(|slot| self.remove(slot).entry.lifespan.expires);

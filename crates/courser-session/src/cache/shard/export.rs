@@ -10,7 +10,7 @@ impl Shard {
     ///
     /// Downwards, because the slab fills a gap with its last entry: one that has not been copied yet can only move to a
     /// slot that is still to come, so none is missed; one that has been may be met again.
-    pub(in crate::cache) fn export(&self, below: Slot, batch: &mut Batch, now: UnixSeconds) -> Slot {
+    pub(crate) fn export(&self, below: Slot, batch: &mut Batch, now: UnixSeconds) -> Slot {
         let len = Slot::try_from(self.slab.len()).expect("a length is a slot's number or NIL");
         let mut below = below.min(len);
         while below > 0 && batch.admits(&self.slab[below - 1].entry, now) {
@@ -21,8 +21,8 @@ impl Shard {
 }
 
 /// Sessions that are copied out by one call, and what it may still do.
-pub(in crate::cache) struct Batch {
-    pub(in crate::cache) sessions: Vec<SharedSession>,
+pub(crate) struct Batch {
+    pub(crate) sessions: Vec<SharedSession>,
     /// How many bytes of encoded sessions fit.
     bytes: usize,
     /// How many entries may be looked at.
@@ -30,7 +30,7 @@ pub(in crate::cache) struct Batch {
 }
 
 impl Batch {
-    pub(in crate::cache) fn new(max_bytes: usize) -> Self {
+    pub(crate) fn new(max_bytes: usize) -> Self {
         Self { sessions: Vec::new(), bytes: max_bytes, looks: LOOKS }
     }
 

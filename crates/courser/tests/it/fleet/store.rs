@@ -133,7 +133,7 @@ fn hosts_share_sessions_through_a_cluster_of_three() {
 }
 
 #[test]
-fn a_store_that_hangs_costs_no_client_its_handshake_and_is_breaker_opened() {
+fn a_store_that_hangs_costs_no_client_its_handshake_and_opens_the_breaker() {
     let pair = Pair::new();
     let Some(engine) = Engine::installed().into_iter().next() else { return };
     let server = engine.start(&[]);

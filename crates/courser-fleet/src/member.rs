@@ -1,0 +1,243 @@
+//! One host of a fleet: what it sends when, and what it knows of its peers. What comes in is in `receive.rs`.
+
+use std::fmt;
+use std::sync::Arc;
+
+use courser_session::{CLOCK_SKEW, Cache, FleetKeys, MAX_LIFETIME, SessionId, SharedSession};
+use zeroize::Zeroizing;
+
+use crate::allowed::{Allowed, Gate};
+use crate::bucket::Rate;
+use crate::content::{self, Heartbeat};
+use crate::events::Events;
+use crate::identity::{Incarnation, MemberName};
+use crate::message::{Kind, To, Transmit};
+use crate::now::Now;
+use crate::openings::Openings;
+use crate::outbox::Outbox;
+use crate::peers::{DEFAULT_PEER_RATE, Peers};
+use crate::proof::{Life, Proofs};
+use crate::pull::{Pull, Pulls};
+use crate::seal::{Opener, Sealer};
+use crate::state_transfer::{Question, WarmUp};
+use crate::status::{Event, ReceivedCounts, Refused, Status};
+
+/// What a member is told when it starts. Not to be had twice: [`boot`](Self::boot) and [`random`](Self::random) are for
+/// one member alone.
+pub struct MemberSettings {
+    /// Its configured name, which no other member may have.
+    pub name: MemberName,
+    /// This start of it. A member that is made anew, also within one process, has another one: two of one boot would
+    /// seal different messages under the same key and nonce, which gives both away.
+    pub boot: Incarnation,
+    /// For this start alone: what it challenges others with follows from it. Wiped on drop.
+    pub random: Zeroizing<[u8; 32]>,
+    /// The longest datagram that it may send, without IP and UDP headers: at least 512 bytes, at most 65,507.
+    pub max_payload: usize,
+    /// From where it takes messages; empty: from anywhere.
+    pub allowed: Vec<Allowed>,
+    /// How many messages it takes from each peer.
+    pub peer_rate: Rate,
+    /// Whether it fills its cache from a peer's when it starts.
+    pub warm_up: bool,
+}
+
+impl MemberSettings {
+    /// Settings for Ethernet and any source, with warm-up. `random` is fresh from a random number generator.
+    #[must_use]
+    pub fn new(name: MemberName, boot: Incarnation, random: [u8; 32]) -> Self {
+        Self {
+            name,
+            boot,
+            random: Zeroizing::new(random),
+            max_payload: ETHERNET_PAYLOAD,
+            allowed: Vec::new(),
+            peer_rate: DEFAULT_PEER_RATE,
+            warm_up: true,
+        }
+    }
+}
+
+/// One host of a fleet. Owned by one thread.
+pub struct Member {
+    name: MemberName,
+    pub(crate) life: Life,
+    pub(crate) keys: Arc<FleetKeys>,
+    pub(crate) cache: Arc<Cache>,
+    pub(crate) gate: Gate,
+    pub(crate) openings: Openings,
+    pub(crate) peer_rate: Rate,
+    pub(crate) opener: Opener,
+    pub(crate) peers: Peers,
+    pub(crate) proofs: Proofs,
+    pub(crate) outbox: Outbox,
+    pub(crate) pulls: Pulls,
+    pub(crate) warm_up: WarmUp,
+    pub(crate) events: Events,
+    pub(crate) received: ReceivedCounts,
+    pub(crate) refused: Refused,
+    heartbeat_at: u64,
+    jitter: u64,
+    /// As last told.
+    pub(crate) now: Now,
+}
+
+impl Member {
+    /// A member that starts now, and will introduce itself with the first [`tick`](Self::tick).
+    #[must_use]
+    pub fn new(settings: MemberSettings, keys: Arc<FleetKeys>, cache: Arc<Cache>, now: Now) -> Self {
+        let life = (settings.name.id(), settings.boot);
+        let [_, jitter] = settings.boot.halves();
+        let sealer = Sealer::new(Arc::clone(&keys), life.0, life.1);
+        Self {
+            life,
+            gate: Gate::new(settings.allowed),
+            openings: Openings::new(),
+            peer_rate: settings.peer_rate,
+            opener: Opener::new(Arc::clone(&keys), life.0),
+            peers: Peers::default(),
+            proofs: Proofs::new(&settings.random),
+            outbox: Outbox::new(sealer, settings.max_payload),
+            pulls: Pulls::new(),
+            warm_up: WarmUp::new(settings.warm_up, now.mono),
+            events: Events::default(),
+            received: ReceivedCounts::default(),
+            refused: Refused::default(),
+            heartbeat_at: now.mono,
+            name: settings.name,
+            keys,
+            cache,
+            jitter,
+            now,
+        }
+    }
+
+    /// Tells the others of a session that was made here. It waits up to 2 ms for others to share its datagram.
+    pub fn made(&mut self, session: &SharedSession, now: Now) {
+        self.now = now;
+        self.outbox.push(session, now);
+    }
+
+    /// Tells the others that nobody may resume a session any more. This host's own cache is the caller's to
+    /// [`bury`](Cache::bury) it in. Call it only for a session whose owner is known.
+    pub fn deleted(&mut self, id: &SessionId, now: Now) {
+        self.now = now;
+        let longest = self.keys.lifetime().min(MAX_LIFETIME) + CLOCK_SKEW;
+        self.outbox.delete(id, now.wall.seconds().plus(longest), now);
+    }
+
+    /// Tells the others to forget a session, of which nobody need remember that it was deleted: one of a client that has
+    /// ended more than there is room to remember.
+    pub fn removed(&mut self, id: &SessionId, now: Now) {
+        self.now = now;
+        self.outbox.remove(id, now);
+    }
+
+    /// Asks the others for a session. An [`Event::Answered`] follows, at the latest after a second; several who want
+    /// one session while it is asked for share one.
+    pub fn want(&mut self, id: &SessionId, now: Now) {
+        self.now = now;
+        match self.pulls.want(*id, self.peers.useful(now.mono), now.mono) {
+            Pull::Ask => self.outbox.want(id, now),
+            Pull::Wait => {}
+            Pull::NobodyHasIt => self.events.answered(*id, false),
+        }
+    }
+
+    /// Does what is due. Call it at [`next_tick`](Self::next_tick); earlier does no harm.
+    pub fn tick(&mut self, now: Now) {
+        self.now = now;
+        self.outbox.tick(now);
+        if now.mono >= self.heartbeat_at {
+            self.beat(now);
+        }
+        let unanswered = self.pulls.tick(now.mono);
+        unanswered.into_iter().for_each(|id| self.events.answered(id, false));
+        let question = self.warm_up.tick(&self.peers, now.mono);
+        self.ask_for_part(question, now);
+    }
+
+    /// When something is due: a [`Now::mono`].
+    #[must_use]
+    pub fn next_tick(&self) -> u64 {
+        let due = [self.outbox.due(), self.pulls.due(), self.warm_up.due()];
+        due.into_iter().flatten().fold(self.heartbeat_at, u64::min)
+    }
+
+    /// The next datagram to send.
+    pub fn poll_transmit(&mut self) -> Option<Transmit> {
+        let sealed = self.outbox.next(self.now)?;
+        self.events.sent(&sealed);
+        Some(sealed.transmit)
+    }
+
+    /// The next thing that happened.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.next()
+    }
+
+    /// Whether every datagram becomes an [`Event::Passed`]; not at first.
+    pub fn watch(&mut self, is_watched: bool) {
+        self.events.watch(is_watched);
+    }
+
+    /// How this member and its peers go.
+    #[must_use]
+    pub fn status(&self, now: Now) -> Status {
+        Status {
+            name: self.name.to_string(),
+            id: self.life.0,
+            boot: self.life.1,
+            fleet: self.keys.fleet(),
+            epoch: self.keys.epoch(now.wall.seconds()),
+            entries: self.cache.stats().entries as u64,
+            peers: self.peers.remembered(now.mono).map(|peer| peer.status(now.mono)).collect(),
+            sent: self.outbox.counts(),
+            received: self.received,
+            refused: self.refused,
+            pulls: self.pulls.counts(),
+            state_transfer: self.warm_up.status(),
+            transferred: self.warm_up.taken(),
+        }
+    }
+
+    /// Tells the others that this member lives, and looks who else does.
+    fn beat(&mut self, now: Now) {
+        self.heartbeat_at = now.mono.saturating_add(self.interval());
+        let heartbeat = Heartbeat {
+            name: self.name.clone(),
+            entries: self.cache.stats().entries as u64,
+            pushed: self.outbox.counts().pushed,
+            taken: self.received.taken,
+        };
+        let put = |draft: &mut _| content::put_heartbeat(draft, &heartbeat);
+        self.outbox.send(Kind::Heartbeat, put, To::All, now);
+        self.opener.forget_old(now.wall.seconds());
+        self.events.tell_changes(&mut self.peers, now.mono);
+    }
+
+    /// A second, more or less a tenth, so that hosts that were started together do not stay in step (SplitMix64).
+    fn interval(&mut self) -> u64 {
+        self.jitter = self.jitter.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = (self.jitter ^ (self.jitter >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        HEARTBEAT_MS - HEARTBEAT_MS / 10 + (mixed ^ (mixed >> 31)) % (HEARTBEAT_MS / 5)
+    }
+
+    fn ask_for_part(&mut self, question: Option<Question>, now: Now) {
+        let Some(question) = question else { return };
+        let to = self.peers.get(question.place).to();
+        self.outbox.send(Kind::WarmUp, |draft| content::put_number(draft, question.from), to, now);
+    }
+}
+
+impl fmt::Debug for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Member").field("name", &self.name).field("life", &self.life).finish_non_exhaustive()
+    }
+}
+
+/// Ethernet's 1500 bytes, less the headers of IPv6 (40) and UDP (8).
+pub const ETHERNET_PAYLOAD: usize = 1500 - 40 - 8;
+
+const HEARTBEAT_MS: u64 = 1000;

@@ -1,0 +1,82 @@
+//! The thread that talks to the other hosts of the fleet, and the way to it.
+//!
+//! What is said is the [`Member`](courser_fleet::Member)'s affair; this moves datagrams, keeps the time and
+//! hands answers to those who wait. A worker never waits for this thread: what it asks for is queued, or left out and
+//! counted.
+
+mod drive;
+mod handle;
+mod status;
+mod waiting;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::mpsc::sync_channel;
+use std::thread::JoinHandle;
+
+use courser_fleet::{Member, MemberSettings};
+use courser_net::{DatagramSocket, Datagrams};
+use courser_session::{Cache, FleetKeys};
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+
+use self::drive::{Clock, Driver, DriverStatus};
+use self::handle::Inbox;
+pub use handle::{FleetHandle, Pulled};
+pub use status::{FleetStatus, UnsentCounts};
+
+/// A host's part in a fleet, before it runs.
+pub struct Fleet {
+    /// Where it receives.
+    pub socket: DatagramSocket,
+    /// The other hosts; not asked for where the socket is in a multicast group. One that is this host's own address is
+    /// passed over, so that all hosts may have the same list.
+    pub peers: Vec<SocketAddr>,
+    /// How it presents itself. The longest payload is found out here.
+    pub settings: MemberSettings,
+    /// The fleet's secrets.
+    pub keys: Arc<FleetKeys>,
+    /// This host's sessions: what comes is put there.
+    pub cache: Arc<Cache>,
+}
+
+impl Fleet {
+    /// Runs the fleet on a thread that `spawn` starts under the given name. It ends when the last handle is dropped.
+    ///
+    /// # Errors
+    /// When there is no memory, descriptor or thread left for it.
+    pub fn start(
+        self,
+        spawn: impl FnOnce(&str, Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>>,
+    ) -> io::Result<FleetHandle> {
+        let (handle, inbox) = FleetHandle::new();
+        let (ready, started) = sync_channel(1);
+        let left_out = handle.counter();
+        let run = move || {
+            match self.prepare(inbox, left_out) {
+                Ok((runtime, driver)) => {
+                    drop(ready.send(Ok(())));
+                    runtime.block_on(driver.run());
+                }
+                Err(error) => drop(ready.send(Err(error))),
+            };
+        };
+        spawn("fleet", Box::new(run))?;
+        started.recv().unwrap_or_else(|_| Err(io::Error::other("the fleet's thread has ended")))?;
+        Ok(handle)
+    }
+
+    /// On the thread itself: neither of the two can move to another.
+    fn prepare(self, inbox: Inbox, left_out: Arc<AtomicU64>) -> io::Result<(LocalRuntime, Driver)> {
+        let Self { socket, peers, mut settings, keys, cache } = self;
+        let told = DriverStatus::new(&socket, peers, left_out)?;
+        settings.max_payload = told.max_payload;
+        let runtime =
+            Builder::new_current_thread().enable_io().enable_time().build_local(LocalOptions::default())?;
+        let datagrams = runtime.block_on(async { Datagrams::new(socket) })?;
+        let clock = Clock::start();
+        let member = Member::new(settings, keys, cache, clock.now());
+        Ok((runtime, Driver::new(datagrams, member, inbox, clock, told)))
+    }
+}

@@ -1,0 +1,297 @@
+//! The fleet's thread: waits for datagrams, for news, for questions and for the time, and does what the member says.
+
+use std::collections::HashSet;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, TrySendError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use courser_fleet::{Destination, Event, Member, Now, Passed, PeerChange, Refusal, Transmit, UnixMillis};
+use courser_net::datagram::{Batch, Outgoing};
+use courser_net::{DatagramSocket, Datagrams};
+use courser_telemetry::Events;
+use courser_telemetry::event::{Level, log};
+use tokio::time::sleep_until;
+
+use super::handle::{Inbox, News, Question};
+use super::status::{FleetStatus, UnsentCounts};
+use super::waiting::Waiting;
+
+/// What is handled of one kind before the others get their turn.
+const AT_ONCE: usize = 128;
+
+/// How long nobody looks for news after some came: a thread that is woken for each session costs more than telling of it.
+/// As long as a session waits for others that share its datagram.
+const REST: Duration = Duration::from_millis(2);
+
+/// Remembered at most: more come from someone who invents addresses, and the events limit those.
+const MAX_COMPLAINTS: usize = 256;
+
+/// How long nothing is received after a failure, so that one that lasts does not take a core.
+const PENALTY: Duration = Duration::from_millis(10);
+
+/// What the fleet's thread has.
+pub(super) struct Driver {
+    datagrams: Datagrams,
+    member: Member,
+    inbox: Inbox,
+    clock: Clock,
+    /// What does not change, and the counts.
+    told: DriverStatus,
+    waiting: Waiting,
+    watchers: Vec<SyncSender<Passed>>,
+    events: Events,
+    complaints: Complaints,
+    /// The last field, and so dropped after the socket is closed.
+    stopped: Option<SyncSender<()>>,
+}
+
+/// What a status says beside the member's.
+pub(super) struct DriverStatus {
+    address: SocketAddr,
+    peers: Vec<SocketAddr>,
+    pub(super) max_payload: usize,
+    receive_buffer: usize,
+    unsent: UnsentCounts,
+    receive_errors: u64,
+    left_out: Arc<AtomicU64>,
+}
+
+impl DriverStatus {
+    pub(super) fn new(
+        socket: &DatagramSocket,
+        mut peers: Vec<SocketAddr>,
+        left_out: Arc<AtomicU64>,
+    ) -> io::Result<Self> {
+        let (address, source) = (socket.address(), socket.source()?);
+        if address.ip().is_multicast() {
+            peers = vec![address];
+        }
+        peers.retain(|peer| *peer != source);
+        Ok(Self {
+            address,
+            max_payload: socket.payload_limit(&peers),
+            peers,
+            receive_buffer: socket.receive_buffer()?,
+            unsent: UnsentCounts::default(),
+            receive_errors: 0,
+            left_out,
+        })
+    }
+}
+
+impl Driver {
+    pub(super) fn new(
+        datagrams: Datagrams,
+        member: Member,
+        inbox: Inbox,
+        clock: Clock,
+        told: DriverStatus,
+    ) -> Self {
+        let (waiting, watchers, events) = (Waiting::default(), Vec::new(), Events::default());
+        let complaints = Complaints::default();
+        Self { datagrams, member, inbox, clock, told, waiting, watchers, events, complaints, stopped: None }
+    }
+
+    /// Runs until it is stopped, or until no handle is left.
+    pub(super) async fn run(mut self) {
+        let (mut batch, mut news, mut questions) = (Batch::default(), Vec::new(), Vec::new());
+        let mut rests_until = Instant::now();
+        loop {
+            self.deliver();
+            let is_resting = Instant::now() < rests_until;
+            let due = self.clock.moment(self.member.next_tick());
+            let due = if is_resting { due.min(rests_until) } else { due };
+            tokio::select! {
+                received = self.datagrams.receive(&mut batch) => self.received(received, &mut batch).await,
+                count = self.inbox.questions.recv_many(&mut questions, AT_ONCE) => match count {
+                    0 => return,
+                    _ => questions.drain(..).for_each(|question| self.asked(question)),
+                },
+                count = self.inbox.news.recv_many(&mut news, AT_ONCE), if !is_resting => match count {
+                    0 => return,
+                    AT_ONCE => self.tell(&mut news),
+                    _ => {
+                        self.tell(&mut news);
+                        rests_until = Instant::now() + REST;
+                    }
+                },
+                () = sleep_until(due.into()) => {}
+            }
+            if self.stopped.is_some() {
+                return;
+            }
+            self.tick();
+        }
+    }
+
+    fn tick(&mut self) {
+        let now = self.clock.now();
+        if now.mono >= self.member.next_tick() {
+            self.member.tick(now);
+        }
+    }
+
+    async fn received(&mut self, received: io::Result<()>, batch: &mut Batch) {
+        if let Err(error) = received {
+            self.told.receive_errors += 1;
+            self.events.warn("fleet_receive", format_args!("fleet: cannot receive: {error}"));
+            return tokio::time::sleep(PENALTY).await;
+        }
+        let now = self.clock.now();
+        for (from, datagram) in batch.datagrams() {
+            if let Some(refusal) = self.member.receive(from, datagram, now) {
+                self.complaints.refused(refusal, from);
+            }
+        }
+    }
+
+    fn tell(&mut self, news: &mut Vec<News>) {
+        let now = self.clock.now();
+        for new in news.drain(..) {
+            match new {
+                News::Made(session) => self.member.made(&session, now),
+                News::Deleted(id) => self.member.deleted(&id, now),
+                News::Removed(id) => self.member.removed(&id, now),
+            }
+        }
+    }
+
+    fn asked(&mut self, question: Question) {
+        let now = self.clock.now();
+        match question {
+            Question::Pull(id, waiter) => {
+                self.waiting.add(id, waiter);
+                self.member.want(&id, now);
+            }
+            // Who has lost patience is not there any more.
+            Question::Status(answer) => drop(answer.try_send(self.status(now))),
+            Question::Stop(stopped) => self.stopped = Some(stopped),
+            Question::Watch(watcher) => {
+                self.watchers.push(watcher);
+                self.member.watch(true);
+            }
+        }
+    }
+
+    /// Hands out what the member has to say, until it has nothing more.
+    fn deliver(&mut self) {
+        loop {
+            while let Some(event) = self.member.poll_event() {
+                self.happened(event);
+            }
+            let transmits: Vec<_> =
+                std::iter::from_fn(|| self.member.poll_transmit()).take(AT_ONCE).collect();
+            if transmits.is_empty() {
+                return;
+            }
+            self.send(&transmits);
+        }
+    }
+
+    fn send(&mut self, transmits: &[Transmit]) {
+        let messages: Vec<_> =
+            transmits.iter().flat_map(|transmit| addressed(transmit, &self.told.peers)).collect();
+        for unsent in self.datagrams.send(&messages) {
+            self.told.unsent.count(&unsent);
+            self.events.warn("fleet_send", format_args!("fleet: {unsent}"));
+        }
+    }
+
+    fn happened(&mut self, event: Event) {
+        match event {
+            Event::Answered { id, found } => self.waiting.answer(&id, found),
+            Event::Peer { label, address, change } => self.peer_changed(&label, address, change),
+            Event::Passed(passed) => self.tell_watchers(&passed),
+        }
+    }
+
+    fn peer_changed(&self, label: &str, address: SocketAddr, change: PeerChange) {
+        let message = format_args!("fleet: {label} ({address}) {change}");
+        match change {
+            PeerChange::Silent | PeerChange::ClockOff { .. } => self.events.warn("fleet_peer", message),
+            _ => log(Level::Info, message),
+        }
+    }
+
+    fn tell_watchers(&mut self, passed: &Passed) {
+        let is_there = |watcher: &SyncSender<Passed>| {
+            !matches!(watcher.try_send(passed.clone()), Err(TrySendError::Disconnected(_)))
+        };
+        self.watchers.retain(is_there);
+        if self.watchers.is_empty() {
+            self.member.watch(false);
+        }
+    }
+
+    fn status(&self, now: Now) -> FleetStatus {
+        let told = &self.told;
+        FleetStatus {
+            member: self.member.status(now),
+            address: told.address,
+            peers: told.peers.clone(),
+            max_payload: told.max_payload,
+            receive_buffer: told.receive_buffer,
+            unsent: told.unsent,
+            receive_errors: told.receive_errors,
+            dropped: told.left_out.load(Ordering::Relaxed),
+            waiting: self.waiting.len(),
+        }
+    }
+}
+
+/// Tells of hosts that do not fit together: once for each address and reason, not with each of their messages.
+#[derive(Default)]
+struct Complaints {
+    made: HashSet<(Refusal, IpAddr)>,
+    events: Events,
+}
+
+impl Complaints {
+    fn refused(&mut self, refusal: Refusal, from: SocketAddr) {
+        if !refusal.may_be_a_mistake() || self.made.contains(&(refusal, from.ip())) {
+            return;
+        }
+        if self.made.len() >= MAX_COMPLAINTS {
+            self.made.clear();
+        }
+        self.made.insert((refusal, from.ip()));
+        self.events.warn("fleet_refused", format_args!("fleet: a message from {from} is refused: {refusal}"));
+    }
+}
+
+/// A datagram for each whom it is for.
+fn addressed<'a>(transmit: &'a Transmit, all: &'a [SocketAddr]) -> impl Iterator<Item = Outgoing<'a>> {
+    let one = match &transmit.to {
+        Destination::All => all,
+        Destination::One(address) => std::slice::from_ref(address),
+    };
+    one.iter().map(|&to| Outgoing { to, bytes: &transmit.bytes })
+}
+
+/// The time as the member is told it.
+pub(super) struct Clock(Instant);
+
+impl Clock {
+    /// Begins at zero.
+    pub(super) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    pub(super) fn now(&self) -> Now {
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Now { wall: UnixMillis(millis(wall)), mono: millis(self.0.elapsed()) }
+    }
+
+    /// When [`Now::mono`] will be `mono`; a day from now if that is later.
+    fn moment(&self, mono: u64) -> Instant {
+        const DAY_MS: u64 = 24 * 3600 * 1000;
+        self.0 + Duration::from_millis(mono.min(self.now().mono.saturating_add(DAY_MS)))
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

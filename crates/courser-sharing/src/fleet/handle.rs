@@ -1,0 +1,152 @@
+//! How others reach the fleet's thread. No call but [`FleetHandle::pull`] and [`FleetHandle::status`] waits, and those
+//! for a bounded time.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+
+use courser_fleet::Passed;
+use courser_session::{SessionId, SharedSession};
+use tokio::sync::{mpsc, oneshot};
+
+use super::status::FleetStatus;
+
+/// What may wait for the fleet's thread, in each queue: what the busiest host makes in the longest pause that a thread
+/// of its own should have (10,000 sessions a second, half a second).
+const QUEUE: usize = 5_000;
+
+/// Messages that wait at most for one who watches.
+const WATCH_QUEUE: usize = 1_024;
+
+/// How long the fleet's thread has to tell its status.
+const STATUS_PATIENCE: Duration = Duration::from_secs(1);
+
+/// The way to the fleet's thread. It ends when the last handle is dropped.
+#[derive(Clone)]
+pub struct FleetHandle {
+    news: mpsc::Sender<News>,
+    questions: mpsc::Sender<Question>,
+    left_out: Arc<AtomicU64>,
+}
+
+/// What the fleet's thread hears from the workers. What becomes of the two is different: news can wait for others.
+pub(super) struct Inbox {
+    pub(super) news: mpsc::Receiver<News>,
+    pub(super) questions: mpsc::Receiver<Question>,
+}
+
+/// What the other hosts are to be told.
+pub(super) enum News {
+    Made(SharedSession),
+    Deleted(SessionId),
+    Removed(SessionId),
+}
+
+/// What somebody waits for.
+pub(super) enum Question {
+    Pull(SessionId, oneshot::Sender<bool>),
+    Status(SyncSender<FleetStatus>),
+    Watch(SyncSender<Passed>),
+    /// The sender is dropped when the socket is closed.
+    Stop(SyncSender<()>),
+}
+
+/// What became of a pull.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pulled {
+    /// Another host had the session, and it is in the cache now.
+    Found,
+    /// No other host has it.
+    Missing,
+    /// They did not all answer in time, or could not be asked.
+    TimedOut,
+}
+
+impl FleetHandle {
+    pub(super) fn new() -> (Self, Inbox) {
+        let ((news, heard), (questions, asked)) = (mpsc::channel(QUEUE), mpsc::channel(QUEUE));
+        (Self { news, questions, left_out: Arc::default() }, Inbox { news: heard, questions: asked })
+    }
+
+    /// Where it is counted what was left out.
+    pub(super) fn counter(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.left_out)
+    }
+
+    /// Tells the other hosts of a session that was made here. Left out, and counted, when too many wait already.
+    pub fn made(&self, session: SharedSession) {
+        self.put(&self.news, News::Made(session));
+    }
+
+    /// Tells the other hosts that a session must not be resumed any more.
+    pub fn deleted(&self, id: SessionId) {
+        self.put(&self.news, News::Deleted(id));
+    }
+
+    /// Tells the other hosts to forget a session, without a tombstone.
+    pub fn removed(&self, id: SessionId) {
+        self.put(&self.news, News::Removed(id));
+    }
+
+    /// Asks the other hosts for a session, and waits for their answer until `deadline` is over.
+    pub async fn pull(&self, id: SessionId, deadline: Duration) -> Pulled {
+        let (waiter, answer) = oneshot::channel();
+        if !self.put(&self.questions, Question::Pull(id, waiter)) {
+            return Pulled::TimedOut;
+        }
+        match tokio::time::timeout(deadline, answer).await {
+            Ok(Ok(true)) => Pulled::Found,
+            Ok(Ok(false)) => Pulled::Missing,
+            Ok(Err(_)) | Err(_) => Pulled::TimedOut,
+        }
+    }
+
+    /// What the fleet's thread knows and has counted; `None` if it does not say so within a second. Blocks: not for
+    /// workers.
+    #[must_use]
+    pub fn status(&self) -> Option<FleetStatus> {
+        let (sender, receiver) = sync_channel(1);
+        self.put(&self.questions, Question::Status(sender));
+        receiver.recv_timeout(STATUS_PATIENCE).ok()
+    }
+
+    /// From now on what can be told of each message of the fleet, without secrets, until the receiver is dropped. What
+    /// is not taken in time is left out.
+    #[must_use]
+    pub fn watch(&self) -> Receiver<Passed> {
+        let (sender, receiver) = sync_channel(WATCH_QUEUE);
+        self.put(&self.questions, Question::Watch(sender));
+        receiver
+    }
+
+    /// Ends the fleet's thread. Returns whether it has left the network within `limit`. Blocks: not for workers.
+    #[must_use]
+    pub fn stop(&self, limit: Duration) -> bool {
+        let (sender, receiver) = sync_channel(1);
+        let sent = self.questions.try_send(Question::Stop(sender));
+        let is_closed = matches!(sent, Err(mpsc::error::TrySendError::Closed(_)));
+        is_closed || sent.is_ok() && receiver.recv_timeout(limit) == Err(RecvTimeoutError::Disconnected)
+    }
+
+    /// News and questions that were left out because too many were waiting.
+    #[must_use]
+    pub fn left_out(&self) -> u64 {
+        self.left_out.load(Ordering::Relaxed)
+    }
+
+    fn put<T>(&self, queue: &mpsc::Sender<T>, item: T) -> bool {
+        let taken = queue.try_send(item).is_ok();
+        if !taken {
+            self.left_out.fetch_add(1, Ordering::Relaxed);
+        }
+        taken
+    }
+}
+
+impl fmt::Debug for FleetHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FleetHandle").field("left_out", &self.left_out()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,159 @@
+//! How often a worker asks elsewhere for sessions: so often for each client's address, so many at a time, and not again
+//! for what nobody had a moment ago. A stranger can invent IDs as fast as it sends ClientHellos.
+
+use std::collections::HashSet;
+use std::net::IpAddr;
+
+use courser_fleet::{Buckets, Rate, source_of};
+use courser_session::{ResumptionFailure, SessionId};
+
+/// Look-ups of one worker at a time: with 5 ms each, 12,800 a second.
+const AT_ONCE: usize = 64;
+
+/// Client addresses with a budget of their own.
+const SOURCES: usize = 4_096;
+
+/// IDs of one generation of misses.
+const REMEMBERED: usize = 4_096;
+
+/// How long a generation collects: a miss is remembered for this long at least, and twice as long at most. A client
+/// that lost its connection tries again within that time; a session that comes meanwhile is found here anyhow.
+const GENERATION_MS: u64 = 2_000;
+
+pub(crate) struct LookupLimiter {
+    sources: Buckets<IpAddr>,
+    under_way: usize,
+    misses: Misses,
+}
+
+impl LookupLimiter {
+    pub(crate) fn new(per_source: Rate) -> Self {
+        Self { sources: Buckets::new(per_source, SOURCES), under_way: 0, misses: Misses::default() }
+    }
+
+    /// Whether a look-up may begin; it then has to [`leave`](Self::leave). `mono` is in milliseconds.
+    ///
+    /// # Errors
+    /// [`Miss::NotShared`] if nobody had the session a moment ago, else [`Miss::NotFound`].
+    pub(crate) fn admit(
+        &mut self,
+        id: &SessionId,
+        client: IpAddr,
+        mono: u64,
+    ) -> Result<(), ResumptionFailure> {
+        if self.misses.contains(id, mono) {
+            return Err(ResumptionFailure::NotFoundRemotely);
+        }
+        if self.under_way == AT_ONCE || !self.sources.take(source_of(client), 1, mono) {
+            return Err(ResumptionFailure::NotFound);
+        }
+        self.under_way += 1;
+        Ok(())
+    }
+
+    pub(crate) fn leave(&mut self) {
+        self.under_way -= 1;
+    }
+
+    /// Remembers that nobody has this session.
+    pub(crate) fn missed(&mut self, id: SessionId, mono: u64) {
+        self.misses.add(id, mono);
+    }
+}
+
+/// IDs that were asked for in vain, in two generations: the older one is forgotten as a whole.
+#[derive(Default)]
+struct Misses {
+    young: HashSet<SessionId>,
+    old: HashSet<SessionId>,
+    began: u64,
+}
+
+impl Misses {
+    fn contains(&mut self, id: &SessionId, mono: u64) -> bool {
+        self.age(mono);
+        self.young.contains(id) || self.old.contains(id)
+    }
+
+    fn add(&mut self, id: SessionId, mono: u64) {
+        self.age(mono);
+        if self.young.len() == REMEMBERED {
+            self.next_generation(mono);
+        }
+        self.young.insert(id);
+    }
+
+    fn age(&mut self, mono: u64) {
+        let age = mono.saturating_sub(self.began);
+        if age >= 2 * GENERATION_MS {
+            self.young.clear();
+        }
+        if age >= GENERATION_MS {
+            self.next_generation(mono);
+        }
+    }
+
+    fn next_generation(&mut self, mono: u64) {
+        std::mem::swap(&mut self.young, &mut self.old);
+        self.young.clear();
+        self.began = mono;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATE: Rate = Rate { per_second: 10, burst: 3 };
+
+    fn id(number: usize) -> SessionId {
+        SessionId::try_from(&number.to_be_bytes()[..]).unwrap()
+    }
+
+    fn client(last: u8) -> IpAddr {
+        [192, 0, 2, last].into()
+    }
+
+    #[test]
+    fn a_client_has_a_budget_and_others_theirs() {
+        let mut ration = LookupLimiter::new(RATE);
+        assert!((0..3).all(|number| ration.admit(&id(number), client(1), 0).is_ok()));
+        assert_eq!(ration.admit(&id(3), client(1), 0), Err(ResumptionFailure::NotFound));
+        assert_eq!(ration.admit(&id(3), client(2), 0), Ok(()));
+        assert_eq!(ration.admit(&id(4), client(1), 100), Ok(()), "it fills again");
+    }
+
+    #[test]
+    fn only_so_many_are_under_way() {
+        let mut ration = LookupLimiter::new(Rate { per_second: 0, burst: 1_000 });
+        let admitted = (0..100).filter(|&number| ration.admit(&id(number), client(1), 0).is_ok()).count();
+        assert_eq!(admitted, AT_ONCE);
+        ration.leave();
+        assert_eq!(ration.admit(&id(100), client(1), 0), Ok(()));
+        assert_eq!(ration.admit(&id(101), client(1), 0), Err(ResumptionFailure::NotFound));
+    }
+
+    #[test]
+    fn what_nobody_has_is_not_asked_for_again_at_once() {
+        let mut ration = LookupLimiter::new(RATE);
+        for begin in [0, 5_999, 50_000] {
+            assert_eq!(ration.admit(&id(7), client(1), begin), Ok(()), "at {begin}");
+            ration.missed(id(7), begin);
+            for later in [0, 1, GENERATION_MS - 1] {
+                assert_eq!(
+                    ration.admit(&id(7), client(1), begin + later),
+                    Err(ResumptionFailure::NotFoundRemotely)
+                );
+            }
+            assert_eq!(ration.admit(&id(8), client(1), begin), Ok(()), "others are asked for");
+        }
+    }
+
+    #[test]
+    fn a_flood_of_ids_takes_no_more_room_than_two_generations() {
+        let mut misses = Misses::default();
+        (0..100_000).for_each(|number| misses.add(id(number), 0));
+        assert!(misses.young.len() + misses.old.len() <= 2 * REMEMBERED);
+        assert!(misses.contains(&id(99_999), 0) && !misses.contains(&id(0), 0));
+    }
+}
