@@ -167,7 +167,7 @@ fn check(result: libc::c_int) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// What the C library made of a question. Some systems say "not found" by one of these errors (getpwnam(3)).
+/// The result of a call of the C library. Some systems say "not found" by one of these errors (getpwnam(3)).
 fn answer<T>(error: libc::c_int, found: Option<T>) -> io::Result<Option<T>> {
     match error {
         0 | libc::ENOENT | libc::ESRCH => Ok(found),
@@ -176,10 +176,10 @@ fn answer<T>(error: libc::c_int, found: Option<T>) -> io::Result<Option<T>> {
 }
 
 /// Asks with more and more room for the strings of an entry: a group may have thousands of members.
-fn with_room<T>(mut ask: impl FnMut(&mut [libc::c_char]) -> io::Result<Option<T>>) -> io::Result<Option<T>> {
+fn with_room<T>(mut call: impl FnMut(&mut [libc::c_char]) -> io::Result<Option<T>>) -> io::Result<Option<T>> {
     let mut room = vec![0; 1024];
     loop {
-        match ask(&mut room) {
+        match call(&mut room) {
             Err(error) if error.raw_os_error() == Some(libc::ERANGE) && room.len() < MOST_ROOM => {
                 room.resize(room.len() * 4, 0);
             }

@@ -128,7 +128,7 @@ impl Resolver {
         names.retain(|_, name| name.answer.strong_count() > 0);
         for ((host, _), name) in names.iter_mut().filter(|(_, name)| !name.has_thread) {
             let (answer, lookup) = (Weak::clone(&name.answer), LookupThread::new(&self.lookups));
-            threads.spawn(&thread_name(host), move || keep_up(&answer, lookup))?;
+            threads.spawn(&thread_name(host), move || keep_fresh(&answer, lookup))?;
             name.has_thread = true;
         }
         Ok(())
@@ -209,7 +209,7 @@ fn thread_name(host: &str) -> String {
 }
 
 /// Looks a name up again and again while a backend has it.
-fn keep_up(name: &Weak<ResolvedName>, mut lookup: LookupThread) {
+fn keep_fresh(name: &Weak<ResolvedName>, mut lookup: LookupThread) {
     let mut last = Outcome::Found;
     while let Some(answer) = name.upgrade() {
         last = answer.refresh(last);
@@ -242,7 +242,7 @@ impl ResolvedName {
         lock(&self.latest)
     }
 
-    /// Looks the name up, and says what has changed since `last`.
+    /// Looks the name up, and logs what has changed since `last`.
     fn refresh(&self, last: Outcome) -> Outcome {
         let host = &self.host;
         match look_up(host, self.port) {
@@ -274,7 +274,7 @@ impl ResolvedName {
         }
     }
 
-    /// Says how many addresses there were.
+    /// Returns how many addresses there were.
     fn replace(&self, found: Vec<SocketAddr>) -> usize {
         let found: Arc<[Address]> = found.into_iter().map(Address::Ip).collect();
         let mut latest = self.latest();

@@ -20,7 +20,7 @@ pub const TLS12: u16 = 0x0303;
 /// TLS 1.3 as a version number.
 pub const TLS13: u16 = 0x0304;
 
-/// A ClientHello. Lists are kept in the order and with the values sent, GREASE (RFC 8701) included;
+/// A ClientHello. Lists are in the order and with the values sent, GREASE (RFC 8701) included;
 /// [`List16::without_grease`] skips it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -38,11 +38,11 @@ pub struct ClientHello<'a> {
     /// Every extension in the order sent.
     pub extensions: Extensions<'a>,
     /// The name asked for (RFC 6066 section 3), in the case it was sent in, without the final dot that section 3
-    /// forbids. An IP address is forbidden too, but sent by some clients, and kept as it came.
+    /// forbids. An IP address is forbidden too, but sent by some clients, and stays as it came.
     pub server_name: Option<&'a str>,
     /// Application protocols (RFC 7301); empty if the client offers none.
     pub alpn: ProtocolNames<'a>,
-    /// Key exchange groups the client knows; empty if it says nothing of them.
+    /// Key exchange groups the client knows; empty if it sends none.
     pub groups: List16<'a>,
     /// Groups with a key share; empty before TLS 1.3, or if the client asks for a HelloRetryRequest.
     pub key_shares: KeyShares<'a>,

@@ -181,7 +181,7 @@ impl<'a> Iterator for KeySharesIter<'a> {
 }
 
 /// Identities of `pre_shared_key` (RFC 8446 section 4.2.11), each of at least one byte; the binders are checked
-/// for their framing and not kept.
+/// for their framing and not stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PskIdentities<'a>(Reader<'a>);
 

@@ -8,7 +8,7 @@ use super::ssl::{SSL, Ssl};
 use crate::bytes::Reader;
 use crate::proxy::{Addresses, Malformed, crc32c};
 
-/// Reads the header at the front of `received`: what it says and how many bytes it has, at most
+/// Reads the header at the front of `received`: its content and how many bytes it has, at most
 /// [`MAX_LENGTH`](super::MAX_LENGTH). `None` until it is whole. Fields of unknown types are skipped, and to be
 /// found in [`ParsedHeader::fields`]; a known one that comes twice is an error, so that no two readers can take it
 /// differently.
@@ -39,7 +39,7 @@ pub fn parse(received: &[u8]) -> Result<Option<(ParsedHeader<'_>, usize)>, Malfo
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ParsedHeader<'a> {
-    /// What it says.
+    /// Its content.
     pub header: ProxyHeader<'a>,
     /// The kind of socket that the addresses are of.
     pub transport: Transport,

@@ -14,7 +14,7 @@ pub struct Ssl<'a> {
     /// Whether it showed one on this connection or an earlier one of the same session.
     pub certificate_in_session: bool,
     /// 0 if it showed a certificate and that was verified; anything else if not, and 1 by default. Some senders,
-    /// HAProxy among them, say 0 without any certificate too: look at the flags first.
+    /// HAProxy among them, send 0 without any certificate too: look at the flags first.
     pub verify: u32,
     /// `TLSv1.3`.
     pub version: Option<&'a str>,
