@@ -176,10 +176,10 @@ fn answer<T>(error: libc::c_int, found: Option<T>) -> io::Result<Option<T>> {
 }
 
 /// Asks with more and more room for the strings of an entry: a group may have thousands of members.
-fn with_room<T>(mut ask: impl FnMut(&mut [libc::c_char]) -> io::Result<Option<T>>) -> io::Result<Option<T>> {
+fn with_room<T>(mut call: impl FnMut(&mut [libc::c_char]) -> io::Result<Option<T>>) -> io::Result<Option<T>> {
     let mut room = vec![0; 1024];
     loop {
-        match ask(&mut room) {
+        match call(&mut room) {
             Err(error) if error.raw_os_error() == Some(libc::ERANGE) && room.len() < MOST_ROOM => {
                 room.resize(room.len() * 4, 0);
             }

@@ -128,7 +128,7 @@ impl Resolver {
         names.retain(|_, name| name.answer.strong_count() > 0);
         for ((host, _), name) in names.iter_mut().filter(|(_, name)| !name.has_thread) {
             let (answer, lookup) = (Weak::clone(&name.answer), LookupThread::new(&self.lookups));
-            threads.spawn(&thread_name(host), move || keep_up(&answer, lookup))?;
+            threads.spawn(&thread_name(host), move || keep_fresh(&answer, lookup))?;
             name.has_thread = true;
         }
         Ok(())
@@ -209,7 +209,7 @@ fn thread_name(host: &str) -> String {
 }
 
 /// Looks a name up again and again while a backend has it.
-fn keep_up(name: &Weak<ResolvedName>, mut lookup: LookupThread) {
+fn keep_fresh(name: &Weak<ResolvedName>, mut lookup: LookupThread) {
     let mut last = Outcome::Found;
     while let Some(answer) = name.upgrade() {
         last = answer.refresh(last);

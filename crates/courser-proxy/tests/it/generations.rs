@@ -9,7 +9,7 @@ use courser_testkit::tls_client::Resume;
 
 use crate::client::Client;
 use crate::host::{Host, listen};
-use crate::wait_for;
+use crate::member::wait_for;
 
 #[test]
 fn a_thousand_swaps_under_load_lose_no_connection() {
