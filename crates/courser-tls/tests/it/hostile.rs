@@ -109,7 +109,7 @@ impl Read for MemoryServer {
 pub(crate) fn halfway(version: Version) -> Pair {
     let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
     let client = Client::new(nowhere, version, KeyType::EcdsaP256, Resume::Never);
-    HostileClient::begin(&client, MemoryServer::new()).expect("the server answers a good client")
+    HostileClient::start_handshake(&client, MemoryServer::new()).expect("the server answers a good client")
 }
 
 /// A client whose handshake is done.

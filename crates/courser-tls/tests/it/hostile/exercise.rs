@@ -33,7 +33,7 @@ pub(crate) fn hostile(input: &[u8]) {
 /// A failed server has sent one alert, fatal, and nothing behind it, unless the client had ended it by one of its own.
 fn end(pair: &mut Pair) {
     let Some(failure) = pair.stream().failure.clone() else { return };
-    let Ok(answer) = pair.hear_out() else { panic!("what the server says cannot be opened: {failure}") };
+    let Ok(answer) = pair.receive_all() else { panic!("what the server says cannot be opened: {failure}") };
     let fatal = answer.alerts.iter().filter(|alert| alert.0 == FATAL).count();
     let told = failure.alert().is_some();
     assert!(fatal == 1 || told && fatal == 0, "{failure}: {:?}", answer.alerts);
@@ -75,7 +75,7 @@ impl Actions<'_> {
         let _ = match code {
             0 => {
                 let data = vec![7; self.size()? % (1 << 14) + 1];
-                let said = pair.say(&data);
+                let said = pair.send_data(&data);
                 if self.honest {
                     self.said.extend(data);
                 }
@@ -100,9 +100,9 @@ impl Actions<'_> {
             4 => pair.send(HANDSHAKE, &key_update(self.byte()?)),
             5 => {
                 let (level, description) = (self.byte()? % 3, self.byte()?);
-                pair.alert(level, description)
+                pair.send_alert(level, description)
             }
-            6 => pair.alert(WARNING, 0),
+            6 => pair.send_alert(WARNING, 0),
             // Fragments of a message, one byte each.
             7 => {
                 let (count, padding) = (self.byte()?, self.size()? % (1 << 14));
