@@ -83,7 +83,7 @@ fn a_key_update_may_be_cut_in_two_padded_records() {
         let mut pair = connected(Tls13);
         pair.update_keys(true, cut, MAX_PLAINTEXT - 4).expect("it is legal");
         pair.send_data(b"under new keys").expect("it is legal");
-        pair.stream().say(b"answer");
+        pair.stream().send(b"answer");
         assert_eq!(pair.receive_data(6).expect("it comes"), b"answer", "cut after {cut}");
         let server = pair.stream();
         assert_eq!(server.plaintext, b"under new keys");
@@ -112,10 +112,10 @@ fn an_answer_goes_out_with_the_key_update_that_was_asked_for() {
             pair.update_keys(true, 5, 0).expect("it is legal");
             let answer: Vec<u8> = courser_testkit::body(length);
             if close {
-                pair.stream().say(&answer);
+                pair.stream().send(&answer);
                 pair.stream().close();
             } else {
-                answer.chunks(30_000).for_each(|part| pair.stream().say(part));
+                answer.chunks(30_000).for_each(|part| pair.stream().send(part));
             }
             assert_eq!(pair.stream().failure, None, "{length} bytes");
             assert!(pair.receive_data(length).expect("it comes") == answer, "{length} bytes");
@@ -139,7 +139,7 @@ fn floods_of_what_means_nothing_are_refused() {
     type Nuisance = fn(&mut Pair) -> io::Result<()>;
     let nuisances: [(&str, Version, Nuisance); 7] = [
         ("key updates", Tls13, |pair| pair.update_keys(false, 5, 0)),
-        ("key updates that ask", Tls13, |pair| pair.update_keys(true, 5, 0)),
+        ("key updates that request one", Tls13, |pair| pair.update_keys(true, 5, 0)),
         ("empty records", Tls13, |pair| pair.send_data(&[])),
         ("empty records, padded", Tls13, |pair| pair.send_padded(APPLICATION_DATA, &[], 100)),
         ("empty records of TLS 1.2", Tls12, |pair| pair.send_data(&[])),
@@ -219,6 +219,6 @@ fn a_fragment_followed_by_something_else_is_an_unexpected_message() {
     let mut pair = connected(Tls13);
     pair.send(HANDSHAKE, &key_update(0)[..2]).expect("it is taken");
     pair.send_data(b"x").expect("it is taken");
-    let answer = pair.receive_all().expect("what it says can be opened");
+    let answer = pair.receive_all().expect("what it sends can be opened");
     assert_eq!(answer.alerts, [(FATAL, UNEXPECTED_MESSAGE)]);
 }
