@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use courser_net::datagram::{Batch, Interface, Outgoing, UnsentKind};
 use courser_net::{DatagramSettings, DatagramSocket, Datagrams};
-use courser_testkit::network::{inside, sh};
+use courser_testkit::network::{enter_namespace, sh};
 
 use crate::run;
 
@@ -170,7 +170,7 @@ fn an_address_that_cannot_be_used_says_why() {
 /// Two members of a group on one machine, and one that answers the other alone.
 #[test]
 fn a_multicast_group_is_heard_and_its_members_answer_one_another() {
-    if !inside("datagram::a_multicast_group_is_heard_and_its_members_answer_one_another") {
+    if !enter_namespace("datagram::a_multicast_group_is_heard_and_its_members_answer_one_another") {
         return;
     }
     set_up_two_segments();
@@ -216,7 +216,7 @@ async fn among_members(
 
 #[test]
 fn a_group_without_a_way_to_it_says_so() {
-    if !inside("datagram::a_group_without_a_way_to_it_says_so") {
+    if !enter_namespace("datagram::a_group_without_a_way_to_it_says_so") {
         return;
     }
     set_up_two_segments();
