@@ -6,7 +6,7 @@
 //! | new, found | sessions |
 //! | delete | until when (8), length of the ID (1), ID; and so on |
 //! | get, missing | length of the ID (1), ID; and so on |
-//! | warm-up | from where on (8) |
+//! | state-request | cursor of the first session (8) |
 //! | part | from where on it was asked (8), from where on the next are (8), flags (1): 1 is the last part of this answer, 2 is the end; sessions |
 //! | heartbeat | length of the name (1), name, sessions held (8), pushed (8), taken (8); a later release may say more |
 //! | challenge, proof | whom it is for: member (8), start (16); the proof asked for or given (32) |
@@ -26,7 +26,7 @@ pub(crate) enum Content {
     Get(Vec<SessionId>),
     Found(Vec<SharedSession>),
     Missing(Vec<SessionId>),
-    WarmUp { from: u64 },
+    StateRequest { from: u64 },
     Part(Part),
     Heartbeat(Heartbeat),
     Challenge(Proof),
@@ -74,10 +74,10 @@ impl Content {
         Some(match kind {
             Kind::New => Self::New(sessions(bytes)?),
             Kind::Found => Self::Found(sessions(bytes)?),
-            Kind::Delete => Self::Delete(list(bytes, burial)?),
+            Kind::Delete => Self::Delete(list(bytes, deletion)?),
             Kind::Get => Self::Get(list(bytes, id)?),
             Kind::Missing => Self::Missing(list(bytes, id)?),
-            Kind::WarmUp => Self::WarmUp { from: whole(bytes, number)? },
+            Kind::StateRequest => Self::StateRequest { from: whole(bytes, number)? },
             Kind::Part => Self::Part(part(bytes)?),
             Kind::Heartbeat => Self::Heartbeat(heartbeat(bytes)?),
             Kind::Challenge => Self::Challenge(whole(bytes, proof)?),
@@ -134,14 +134,14 @@ pub(crate) fn put_id(draft: &mut Draft, id: &SessionId) -> bool {
 }
 
 /// Appends a session that is deleted, and until when nobody may take it back.
-pub(crate) fn put_burial(draft: &mut Draft, id: &SessionId, until: UnixSeconds) -> bool {
+pub(crate) fn put_deletion(draft: &mut Draft, id: &SessionId, until: UnixSeconds) -> bool {
     draft.append(8 + id_len(id), |out| {
         out.extend_from_slice(&until.0.to_be_bytes());
         write_id(out, id);
     })
 }
 
-/// Appends all of a warm-up request.
+/// Appends all of a request for state.
 pub(crate) fn put_number(draft: &mut Draft, number: u64) -> bool {
     draft.append(8, |out| out.extend_from_slice(&number.to_be_bytes()))
 }
@@ -229,7 +229,7 @@ fn heartbeat(mut bytes: &[u8]) -> Option<Heartbeat> {
     Some(Heartbeat { name, entries, pushed, taken })
 }
 
-fn burial(bytes: &mut &[u8]) -> Option<(SessionId, UnixSeconds)> {
+fn deletion(bytes: &mut &[u8]) -> Option<(SessionId, UnixSeconds)> {
     let until = UnixSeconds(number(bytes)?);
     Some((id(bytes)?, until))
 }

@@ -7,7 +7,7 @@ use courser_session::SessionId;
 
 use crate::message::Destination;
 use crate::outbox::Sealed;
-use crate::peers::{LastReported, Peer, Peers};
+use crate::peers::{Peer, PeerCondition, Peers};
 use crate::refusal::Refusal;
 use crate::status::{Direction, Event, Passed, PeerChange, PeerStatus, label};
 
@@ -57,10 +57,10 @@ impl Events {
     }
 
     /// Tells what has changed about peers since it was last told.
-    pub(crate) fn tell_changes(&mut self, peers: &mut Peers, mono: u64) {
+    pub(crate) fn report_changes(&mut self, peers: &mut Peers, mono: u64) {
         for peer in peers.iter_mut() {
-            let (told, telling) = (peer.told, peer.telling(mono));
-            peer.told = telling;
+            let (told, telling) = (peer.reported, peer.condition(mono));
+            peer.reported = telling;
             if told.is_silent != telling.is_silent {
                 self.peer(peer, if telling.is_silent { PeerChange::Silent } else { PeerChange::Recovered });
             }
@@ -91,7 +91,7 @@ pub(crate) struct Seen {
     pub(crate) items: u64,
 }
 
-fn clock_change(peer: &Peer, telling: LastReported) -> PeerChange {
+fn clock_change(peer: &Peer, telling: PeerCondition) -> PeerChange {
     match telling.is_clock_off {
         true => PeerChange::ClockOff { ahead_ms: peer.lateness.clock_ahead_ms() },
         false => PeerChange::ClockRight,
@@ -101,11 +101,11 @@ fn clock_change(peer: &Peer, telling: LastReported) -> PeerChange {
 impl Peer {
     pub(crate) fn status(&self, mono: u64) -> PeerStatus {
         let heartbeat = self.heartbeat.as_ref();
-        let LastReported { is_silent, is_clock_off } = self.telling(mono);
+        let PeerCondition { is_silent, is_clock_off } = self.condition(mono);
         PeerStatus {
             name: self.name().map(ToString::to_string),
             id: self.id,
-            boot: self.boot,
+            incarnation: self.incarnation,
             address: self.address,
             first_seen: self.known_since.wall,
             last_seen: self.heard_at.wall,

@@ -9,7 +9,7 @@
 //! | 8 | fleet, whose secret the key derives from |
 //! | 8 | epoch |
 //! | 8 | sender: see [`MemberId`] |
-//! | 16 | the sender's start: see [`Boot`] |
+//! | 16 | the sender's start: see [`Incarnation`] |
 //! | 8 | sequence number, and in its highest bit whether the message is for one member alone |
 //! | 8 | sealed: when it was sent, in Unix milliseconds |
 //! | … | sealed: what the type says, in [`content`](crate::content) |
@@ -38,7 +38,7 @@ pub(crate) struct Header {
     pub(crate) fleet: FleetId,
     pub(crate) epoch: u64,
     pub(crate) sender: MemberId,
-    pub(crate) boot: Incarnation,
+    pub(crate) incarnation: Incarnation,
     pub(crate) sequence: Sequence,
 }
 
@@ -61,7 +61,7 @@ impl Header {
             fleet: FleetId::from_bytes(take(&mut rest)?),
             epoch: u64::from_be_bytes(take(&mut rest)?),
             sender: MemberId(take(&mut rest)?),
-            boot: Incarnation(take(&mut rest)?),
+            incarnation: Incarnation(take(&mut rest)?),
             sequence: Sequence(u64::from_be_bytes(take(&mut rest)?)),
         })
     }
@@ -75,7 +75,7 @@ impl Header {
             self.fleet.as_bytes(),
             &self.epoch.to_be_bytes(),
             &self.sender.0,
-            &self.boot.0,
+            &self.incarnation.0,
             &self.sequence.0.to_be_bytes(),
         ];
         let mut rest = &mut bytes[..];
@@ -131,7 +131,7 @@ pub(crate) enum Kind {
     /// Sessions that were asked for and are not there.
     Missing = 5,
     /// Asks for a part of all sessions.
-    WarmUp = 6,
+    StateRequest = 6,
     /// A part of all sessions.
     Part = 7,
     /// Who this is, how it goes, and that it lives.
@@ -149,7 +149,7 @@ impl Kind {
         Self::Get,
         Self::Found,
         Self::Missing,
-        Self::WarmUp,
+        Self::StateRequest,
         Self::Part,
         Self::Heartbeat,
         Self::Challenge,
@@ -168,7 +168,7 @@ impl Kind {
             Self::Get => "get",
             Self::Found => "found",
             Self::Missing => "missing",
-            Self::WarmUp => "warm-up",
+            Self::StateRequest => "state-request",
             Self::Part => "part",
             Self::Heartbeat => "heartbeat",
             Self::Challenge => "challenge",
@@ -283,7 +283,7 @@ mod tests {
             fleet: FleetId::from_bytes([1; 8]),
             epoch: 2,
             sender: MemberId([3; 8]),
-            boot: Incarnation([4; 16]),
+            incarnation: Incarnation([4; 16]),
             sequence: Sequence::new(5, true),
         }
     }

@@ -9,33 +9,33 @@ use crate::content::Proof;
 use crate::identity::{Incarnation, MemberId};
 
 /// One start of a member.
-pub(crate) type Life = (MemberId, Incarnation);
+pub(crate) type MemberStart = (MemberId, Incarnation);
 
 /// Asks other members to prove that they live, and proves it to them.
 pub(crate) struct Proofs {
     /// Makes challenges: what is asked of whom follows from it and the time.
     key: hmac::Key,
     /// Limits what is asked of one start of a member.
-    asked: Buckets<Life>,
+    asked: Buckets<MemberStart>,
     /// Limits what one start of a member is answered.
-    answered: Buckets<Life>,
+    answered: Buckets<MemberStart>,
 }
 
 impl Proofs {
     /// `random` is this start's alone, and known to nobody.
     pub(crate) fn new(random: &[u8; 32]) -> Self {
         let key = hmac::Key::new(HMAC_SHA256, random);
-        Self { key, asked: Buckets::new(ASKED, MAX_LIVES), answered: Buckets::new(ANSWERED, MAX_LIVES) }
+        Self { key, asked: Buckets::new(ASKED, MAX_STARTS), answered: Buckets::new(ANSWERED, MAX_STARTS) }
     }
 
     /// What to ask of `life`; `None` if it was just asked.
-    pub(crate) fn challenge(&mut self, life: Life, mono: u64) -> Option<Proof> {
+    pub(crate) fn challenge(&mut self, life: MemberStart, mono: u64) -> Option<Proof> {
         let bytes = self.expected(life, mono / SLOT_MS);
         self.asked.take(life, 1, mono).then_some(Proof { to: life, bytes, last_to_all: 0 })
     }
 
     /// Whether `life` has given what was asked of it a moment ago.
-    pub(crate) fn holds(&self, life: Life, bytes: &[u8; 32], mono: u64) -> bool {
+    pub(crate) fn holds(&self, life: MemberStart, bytes: &[u8; 32], mono: u64) -> bool {
         let slot = mono / SLOT_MS;
         let slots = [Some(slot), slot.checked_sub(1)].into_iter().flatten();
         slots
@@ -44,13 +44,15 @@ impl Proofs {
     }
 
     /// Whether `life`, which asks, is to be answered now.
-    pub(crate) fn may_answer(&mut self, life: Life, mono: u64) -> bool {
+    pub(crate) fn may_answer(&mut self, life: MemberStart, mono: u64) -> bool {
         self.answered.take(life, 1, mono)
     }
 
-    fn expected(&self, (member, boot): Life, slot: u64) -> [u8; 32] {
+    fn expected(&self, (member, incarnation): MemberStart, slot: u64) -> [u8; 32] {
         let mut context = hmac::Context::with_key(&self.key);
-        [&member.0[..], &boot.0, &slot.to_be_bytes()].into_iter().for_each(|part| context.update(part));
+        [&member.0[..], &incarnation.0, &slot.to_be_bytes()]
+            .into_iter()
+            .for_each(|part| context.update(part));
         context.sign().as_ref().try_into().expect("HMAC-SHA-256 has 32 bytes")
     }
 }
@@ -61,14 +63,14 @@ const SLOT_MS: u64 = 10_000;
 const ASKED: Rate = Rate { per_second: 5, burst: 1 };
 /// Twice what one member asks.
 const ANSWERED: Rate = Rate { per_second: 10, burst: 10 };
-const MAX_LIVES: usize = 256;
+const MAX_STARTS: usize = 256;
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::now::UnixMillis;
 
-    fn life(number: u8) -> Life {
+    fn life(number: u8) -> MemberStart {
         (MemberId([number; 8]), Incarnation::new(UnixMillis(1), [number; 8]))
     }
 

@@ -8,8 +8,8 @@ use crate::peers::Peers;
 use crate::refusal::Refusal;
 use crate::status::StateTransferStatus;
 
-/// How far a warm-up is.
-pub(crate) struct WarmUp {
+/// How far a state transfer is.
+pub(crate) struct StateTransfer {
     stage: Stage,
     /// Whom the question before was put to, and from where on: parts that others have overtaken are still welcome.
     before: Option<(usize, u64)>,
@@ -25,13 +25,13 @@ enum Stage {
         until: u64,
     },
     /// For the answer to a question.
-    Asked(Question),
+    Requested(PartRequest),
     Over(StateTransferStatus),
 }
 
 /// A question that is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Question {
+pub(crate) struct PartRequest {
     /// Whom it was put to.
     pub(crate) place: usize,
     /// From where on.
@@ -45,8 +45,8 @@ pub(crate) struct Question {
     is_answered: bool,
 }
 
-impl WarmUp {
-    /// A warm-up of a member that starts at `mono`.
+impl StateTransfer {
+    /// The state transfer of a member that starts at `mono`.
     pub(crate) fn new(is_wanted: bool, mono: u64) -> Self {
         let stage = match is_wanted {
             true => Stage::Waiting { until: mono.saturating_add(FIRST_HEARTBEATS_MS) },
@@ -56,10 +56,10 @@ impl WarmUp {
     }
 
     /// The question to ask now, if there is one.
-    pub(crate) fn tick(&mut self, peers: &Peers, mono: u64) -> Option<Question> {
+    pub(crate) fn tick(&mut self, peers: &Peers, mono: u64) -> Option<PartRequest> {
         match self.stage {
             Stage::Waiting { until } if mono >= until => self.choose(peers, mono),
-            Stage::Asked(question) if mono >= question.due() => self.go_on(question, peers, mono),
+            Stage::Requested(question) if mono >= question.due() => self.go_on(question, peers, mono),
             _ => None,
         }
     }
@@ -81,22 +81,22 @@ impl WarmUp {
     /// Whom the open question was put to, and from where on.
     fn open(&self) -> Option<(usize, u64)> {
         match self.stage {
-            Stage::Asked(question) => Some((question.place, question.from)),
+            Stage::Requested(question) => Some((question.place, question.from)),
             Stage::Waiting { .. } | Stage::Over(_) => None,
         }
     }
 
     fn progress(&mut self, part: &Part, mono: u64) {
         match &mut self.stage {
-            Stage::Asked(_) if part.is_end => self.enter(Stage::Over(StateTransferStatus::Done)),
-            Stage::Asked(question) if part.is_last => {
+            Stage::Requested(_) if part.is_end => self.enter(Stage::Over(StateTransferStatus::Done)),
+            Stage::Requested(question) if part.is_last => {
                 question.is_answered = true;
                 question.next = Some((question.asked_at.saturating_add(PACE_MS), part.next));
             }
-            Stage::Asked(question) if !question.is_answered => {
+            Stage::Requested(question) if !question.is_answered => {
                 question.next = Some((mono.saturating_add(REST_MS), part.next));
             }
-            Stage::Asked(_) | Stage::Waiting { .. } | Stage::Over(_) => {}
+            Stage::Requested(_) | Stage::Waiting { .. } | Stage::Over(_) => {}
         }
     }
 
@@ -106,8 +106,8 @@ impl WarmUp {
     }
 
     /// After an answer the next question; after none the same again, and then another peer.
-    fn go_on(&mut self, question: Question, peers: &Peers, mono: u64) -> Option<Question> {
-        let Question { place, from, repeats, .. } = question;
+    fn go_on(&mut self, question: PartRequest, peers: &Peers, mono: u64) -> Option<PartRequest> {
+        let PartRequest { place, from, repeats, .. } = question;
         match question.next {
             Some((_, next)) => Some(self.ask(place, next, 0, mono)),
             None if repeats < REPEATS => Some(self.ask(place, from, repeats + 1, mono)),
@@ -118,7 +118,7 @@ impl WarmUp {
         }
     }
 
-    fn choose(&mut self, peers: &Peers, mono: u64) -> Option<Question> {
+    fn choose(&mut self, peers: &Peers, mono: u64) -> Option<PartRequest> {
         if let Some(place) = peers.richest(self.tried, mono) {
             return Some(self.ask(place, Cursor::START.to_u64(), 0, mono));
         }
@@ -130,9 +130,9 @@ impl WarmUp {
         None
     }
 
-    fn ask(&mut self, place: usize, from: u64, repeats: u32, mono: u64) -> Question {
-        let question = Question { place, from, asked_at: mono, repeats, next: None, is_answered: false };
-        self.enter(Stage::Asked(question));
+    fn ask(&mut self, place: usize, from: u64, repeats: u32, mono: u64) -> PartRequest {
+        let question = PartRequest { place, from, asked_at: mono, repeats, next: None, is_answered: false };
+        self.enter(Stage::Requested(question));
         question
     }
 
@@ -140,7 +140,7 @@ impl WarmUp {
     pub(crate) fn due(&self) -> Option<u64> {
         match self.stage {
             Stage::Waiting { until } => Some(until),
-            Stage::Asked(question) => Some(question.due()),
+            Stage::Requested(question) => Some(question.due()),
             Stage::Over(_) => None,
         }
     }
@@ -148,7 +148,7 @@ impl WarmUp {
     pub(crate) fn status(&self) -> StateTransferStatus {
         match self.stage {
             Stage::Waiting { .. } => StateTransferStatus::Waiting,
-            Stage::Asked(_) => StateTransferStatus::Running,
+            Stage::Requested(_) => StateTransferStatus::Running,
             Stage::Over(how) => how,
         }
     }
@@ -159,7 +159,7 @@ impl WarmUp {
     }
 }
 
-impl Question {
+impl PartRequest {
     fn due(&self) -> u64 {
         self.next.map_or(self.asked_at.saturating_add(REPEAT_MS), |(due, _)| due)
     }

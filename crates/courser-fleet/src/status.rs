@@ -18,7 +18,7 @@ pub struct Status {
     /// What stands for it in messages.
     pub id: MemberId,
     /// This start of it.
-    pub boot: Incarnation,
+    pub incarnation: Incarnation,
     /// The fleet whose secret seals.
     pub fleet: FleetId,
     /// The epoch that this secret is in.
@@ -35,9 +35,9 @@ pub struct Status {
     pub refused: Refused,
     /// Sessions that were asked for.
     pub pulls: PullCounts,
-    /// How far the warm-up is.
+    /// How far the state transfer is.
     pub state_transfer: StateTransferStatus,
-    /// Sessions that the warm-up brought.
+    /// Sessions that came by state transfer.
     pub transferred: u64,
 }
 
@@ -49,7 +49,7 @@ pub struct PeerStatus {
     /// What stands for it in messages.
     pub id: MemberId,
     /// Its present start; when that was is by its own clock.
-    pub boot: Incarnation,
+    pub incarnation: Incarnation,
     /// From where its last message came.
     pub address: SocketAddr,
     /// Since when it is known, by this member's clock.
@@ -174,7 +174,7 @@ pub struct PullCounts {
     pub not_sent: u64,
 }
 
-/// How far a warm-up is.
+/// How far a state transfer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateTransferStatus {
     /// It is switched off.

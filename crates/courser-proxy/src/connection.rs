@@ -71,7 +71,7 @@ impl Client {
     pub(crate) fn delete_session(&self, facts: Option<&HandshakeInfo>) {
         let session = facts.and_then(|facts| facts.session);
         if let (Some(session), Some(exchange)) = (session, &self.worker.exchange) {
-            exchange.deleted(&session.id, session.expires, self.address());
+            exchange.delete(&session.id, session.expires, self.address());
         }
     }
 

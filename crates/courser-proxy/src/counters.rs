@@ -37,7 +37,7 @@ pub struct Counts {
     pub by_ticket: u64,
     /// Resumed by a TLS 1.3 pre-shared key.
     pub by_psk: u64,
-    /// Offered and not resumed, by reason in the order of [`Miss::ALL`].
+    /// Offered and not resumed, by reason in the order of [`ResumptionFailure::ALL`].
     pub misses: [u64; ResumptionFailure::ALL.len()],
     /// Sessions that other hosts or a store were asked for.
     pub lookups_started: u64,

@@ -161,7 +161,7 @@ fn note_facts(client: &mut Client, tls: &mut ServerConnection, offered: Option<R
     account.secured();
     let Some(mut facts) = tls.finish_handshake() else { return };
     if let (Some(made), Some(exchange)) = (facts.made.take(), &worker.exchange) {
-        exchange.made(made);
+        exchange.replicate(made);
     }
     // Where no tickets are given out, a client that would take one comes back with a session ID that, beforehand,
     // looks like the random one of a client that has no session.

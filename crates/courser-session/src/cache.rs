@@ -23,7 +23,7 @@ pub use cursor::Cursor;
 use entry::Entry;
 use shard::Shard;
 use shard::export::Batch;
-pub use stats::{MissCounts, Stats};
+pub use stats::{FailureCounts, Stats};
 
 /// How many shards a cache has unless told otherwise: with 64, two of 16 busy workers seldom meet at a lock.
 pub const DEFAULT_SHARDS: usize = 64;
@@ -83,8 +83,8 @@ impl Cache {
     /// Looks a session up, and counts that as its use.
     ///
     /// # Errors
-    /// [`Miss::NotFound`], [`Miss::Evicted`], [`Miss::Deleted`], [`Miss::Expired`] (the session is then gone),
-    /// [`Miss::NotYetValid`] or [`Miss::OtherPolicy`] (it stays, for whom it was made).
+    /// [`ResumptionFailure::NotFound`], [`ResumptionFailure::Evicted`], [`ResumptionFailure::Deleted`], [`ResumptionFailure::Expired`] (the session is then gone),
+    /// [`ResumptionFailure::NotYetValid`] or [`ResumptionFailure::OtherPolicy`] (it stays, for whom it was made).
     pub fn get(
         &self,
         id: &SessionId,
@@ -117,7 +117,7 @@ impl Cache {
     }
 
     /// What [`get`](Self::get) would say, as a look alone: nothing is counted, used or removed. For who decides whether
-    /// to ask other hosts; it is worth asking after [`Miss::NotFound`] and [`Miss::Evicted`] alone.
+    /// to ask other hosts; it is worth asking after [`ResumptionFailure::NotFound`] and [`ResumptionFailure::Evicted`] alone.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -152,9 +152,9 @@ impl Cache {
     /// goes before its time (and is counted). Choose the end of the session's lifespan and
     /// [`CLOCK_SKEW`](crate::CLOCK_SKEW) more: a clock that is set back could otherwise find the tombstone gone and the
     /// session alive.
-    pub fn bury(&self, id: &SessionId, until: UnixSeconds, now: UnixSeconds) -> bool {
+    pub fn delete(&self, id: &SessionId, until: UnixSeconds, now: UnixSeconds) -> bool {
         let (hash, mut shard) = self.shard(id);
-        shard.bury(hash, id, until, now)
+        shard.delete(hash, id, until, now)
     }
 
     /// Copies sessions that live, for another host or a file: from `cursor` on, as many as have at most `max_bytes`

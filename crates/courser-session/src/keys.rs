@@ -44,7 +44,7 @@ pub use problem::BadFleetKeys;
 pub use ring::MessageSecret;
 pub(crate) use ring::Purpose;
 use ring::Ring;
-pub use status::{ClockStanding, KeyStatus};
+pub use status::{ClockStatus, KeyStatus};
 use striped::Striped;
 
 /// The live secrets of a host: one, or two while its fleet is re-keyed. Shared by all workers behind an `Arc`.
@@ -152,7 +152,7 @@ impl FleetKeys {
 
     /// Where each live secret is, the sealing one first.
     #[must_use]
-    pub fn standings(&self, now: UnixSeconds) -> Vec<KeyStatus> {
+    pub fn statuses(&self, now: UnixSeconds) -> Vec<KeyStatus> {
         let mut live = self.lock();
         self.roll(&mut live, now);
         live.iter().map(|live| KeyStatus::of(live, now)).collect()

@@ -6,7 +6,7 @@ use aws_lc_rs::constant_time;
 use aws_lc_rs::digest::{Context, SHA256};
 
 /// Version of how a session's state is stored. Raise it when the bytes of a state change their meaning: sessions
-/// of another version are then misses of reason [`Miss::OtherPolicy`](crate::Miss::OtherPolicy).
+/// of another version are then misses of reason [`ResumptionFailure::OtherPolicy`](crate::ResumptionFailure::OtherPolicy).
 pub const STATE_FORMAT: u16 = 1;
 
 /// Identifies everything that decides whether a session made *there* may be resumed *here*: SHA-256 over labelled

@@ -75,8 +75,8 @@ impl Ticketer {
     /// Opens a ticket that a client offers. `ticket` is whatever the client sent.
     ///
     /// # Errors
-    /// A [`Miss`] with the reason. Once a ticket's key has rolled out of use, the reason is
-    /// [`Miss::UnknownKey`] and no longer [`Miss::Expired`].
+    /// A [`ResumptionFailure`] with the reason. Once a ticket's key has rolled out of use, the reason is
+    /// [`ResumptionFailure::UnknownKey`] and no longer [`ResumptionFailure::Expired`].
     pub fn open(
         &self,
         policy: &PolicyHash,

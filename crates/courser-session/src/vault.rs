@@ -55,7 +55,7 @@ impl Vault {
     /// to who resumes it.
     ///
     /// # Errors
-    /// A [`Miss`] with the reason.
+    /// A [`ResumptionFailure`] with the reason.
     pub fn open(
         &self,
         id: &SessionId,

@@ -22,54 +22,54 @@ const GENERATION_MS: u64 = 2_000;
 
 pub(crate) struct LookupLimiter {
     sources: Buckets<IpAddr>,
-    under_way: usize,
-    misses: Misses,
+    in_flight: usize,
+    failed: FailedLookups,
 }
 
 impl LookupLimiter {
     pub(crate) fn new(per_source: Rate) -> Self {
-        Self { sources: Buckets::new(per_source, SOURCES), under_way: 0, misses: Misses::default() }
+        Self { sources: Buckets::new(per_source, SOURCES), in_flight: 0, failed: FailedLookups::default() }
     }
 
     /// Whether a look-up may begin; it then has to [`leave`](Self::leave). `mono` is in milliseconds.
     ///
     /// # Errors
-    /// [`Miss::NotShared`] if nobody had the session a moment ago, else [`Miss::NotFound`].
+    /// [`ResumptionFailure::NotFoundRemotely`] if nobody had the session a moment ago, else [`ResumptionFailure::NotFound`].
     pub(crate) fn admit(
         &mut self,
         id: &SessionId,
         client: IpAddr,
         mono: u64,
     ) -> Result<(), ResumptionFailure> {
-        if self.misses.contains(id, mono) {
+        if self.failed.contains(id, mono) {
             return Err(ResumptionFailure::NotFoundRemotely);
         }
-        if self.under_way == AT_ONCE || !self.sources.take(source_of(client), 1, mono) {
+        if self.in_flight == AT_ONCE || !self.sources.take(source_of(client), 1, mono) {
             return Err(ResumptionFailure::NotFound);
         }
-        self.under_way += 1;
+        self.in_flight += 1;
         Ok(())
     }
 
     pub(crate) fn leave(&mut self) {
-        self.under_way -= 1;
+        self.in_flight -= 1;
     }
 
     /// Remembers that nobody has this session.
-    pub(crate) fn missed(&mut self, id: SessionId, mono: u64) {
-        self.misses.add(id, mono);
+    pub(crate) fn record_failure(&mut self, id: SessionId, mono: u64) {
+        self.failed.add(id, mono);
     }
 }
 
 /// IDs that were asked for in vain, in two generations: the older one is forgotten as a whole.
 #[derive(Default)]
-struct Misses {
+struct FailedLookups {
     young: HashSet<SessionId>,
     old: HashSet<SessionId>,
     began: u64,
 }
 
-impl Misses {
+impl FailedLookups {
     fn contains(&mut self, id: &SessionId, mono: u64) -> bool {
         self.age(mono);
         self.young.contains(id) || self.old.contains(id)
@@ -138,7 +138,7 @@ mod tests {
         let mut ration = LookupLimiter::new(RATE);
         for begin in [0, 5_999, 50_000] {
             assert_eq!(ration.admit(&id(7), client(1), begin), Ok(()), "at {begin}");
-            ration.missed(id(7), begin);
+            ration.record_failure(id(7), begin);
             for later in [0, 1, GENERATION_MS - 1] {
                 assert_eq!(
                     ration.admit(&id(7), client(1), begin + later),
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_ids_takes_no_more_room_than_two_generations() {
-        let mut misses = Misses::default();
+        let mut misses = FailedLookups::default();
         (0..100_000).for_each(|number| misses.add(id(number), 0));
         assert!(misses.young.len() + misses.old.len() <= 2 * REMEMBERED);
         assert!(misses.contains(&id(99_999), 0) && !misses.contains(&id(0), 0));

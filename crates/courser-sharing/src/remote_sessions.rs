@@ -78,8 +78,8 @@ pub enum Lookup {
 /// A worker's part in it.
 pub struct RemoteSessions {
     sharing: Sharing,
-    shelf: Option<RemoteStore>,
-    ration: RefCell<LookupLimiter>,
+    store: Option<RemoteStore>,
+    limiter: RefCell<LookupLimiter>,
     started: Instant,
 }
 
@@ -88,7 +88,7 @@ impl RemoteSessions {
     pub fn new(sharing: Sharing, spawn: impl FnOnce(Connector) -> AbortHandle) -> Self {
         let ration = RefCell::new(LookupLimiter::new(sharing.per_source));
         let shelf = sharing.store.as_ref().map(|store| RemoteStore::new(store, spawn));
-        Self { sharing, shelf, ration, started: Instant::now() }
+        Self { sharing, store: shelf, limiter: ration, started: Instant::now() }
     }
 
     /// Whether clients get tickets.
@@ -98,7 +98,7 @@ impl RemoteSessions {
 
     /// Whether the session is worth asking for: there is somebody to ask, and this host does not know better.
     pub fn lacks(&self, id: &SessionId, policy: &PolicyHash) -> bool {
-        let asks = self.shelf.is_some() || self.asks_fleet().is_some();
+        let asks = self.store.is_some() || self.fleet().is_some();
         let here = || self.sharing.cache.peek(id, policy, now());
         asks && matches!(here(), Err(ResumptionFailure::NotFound | ResumptionFailure::Evicted))
     }
@@ -106,7 +106,7 @@ impl RemoteSessions {
     /// Asks elsewhere for a session on behalf of a client. If it is found, it is in the cache then.
     ///
     /// # Errors
-    /// Why it is not; [`Miss::NotFound`] when nobody was asked, because the client or this worker has asked too often.
+    /// Why it is not; [`ResumptionFailure::NotFound`] when nobody was asked, because the client or this worker has asked too often.
     pub async fn look_up(
         &self,
         id: SessionId,
@@ -114,24 +114,24 @@ impl RemoteSessions {
         count: impl Fn(Lookup),
     ) -> Result<(), ResumptionFailure> {
         let source = client.unwrap_or(Ipv4Addr::UNSPECIFIED.into());
-        let admitted = self.ration.borrow_mut().admit(&id, source, self.mono());
+        let admitted = self.limiter.borrow_mut().admit(&id, source, self.mono());
         if let Err(miss) = admitted {
             count(Lookup::Suppressed);
             return Err(miss);
         }
-        let _place = InFlightPermit(&self.ration);
+        let _place = InFlightPermit(&self.limiter);
         count(Lookup::Started);
-        let answer = self.ask(id, count).await;
+        let answer = self.find(id, count).await;
         if answer.is_err() {
-            self.ration.borrow_mut().missed(id, self.mono());
+            self.limiter.borrow_mut().record_failure(id, self.mono());
         }
         answer
     }
 
     /// The other hosts first: they answer sooner, and have what the store has not got yet.
-    async fn ask(&self, id: SessionId, count: impl Fn(Lookup)) -> Result<(), ResumptionFailure> {
+    async fn find(&self, id: SessionId, count: impl Fn(Lookup)) -> Result<(), ResumptionFailure> {
         let mut miss = ResumptionFailure::NotFoundRemotely;
-        if let Some(fleet) = self.asks_fleet() {
+        if let Some(fleet) = self.fleet() {
             match fleet.pull(id, self.sharing.pull_deadline).await {
                 Pulled::Found => {
                     count(Lookup::FoundInFleet);
@@ -141,48 +141,48 @@ impl RemoteSessions {
                 Pulled::TimedOut => miss = ResumptionFailure::PullTimeout,
             }
         }
-        let stored = self.ask_store(&id).await;
+        let stored = self.get_from_store(&id).await;
         if stored.is_ok() {
             count(Lookup::FoundInStore);
         }
         stored.map_err(|why| if why == ResumptionFailure::NotFoundRemotely { miss } else { why })
     }
 
-    async fn ask_store(&self, id: &SessionId) -> Result<(), ResumptionFailure> {
-        let Some(shelf) = &self.shelf else { return Err(ResumptionFailure::NotFoundRemotely) };
+    async fn get_from_store(&self, id: &SessionId) -> Result<(), ResumptionFailure> {
+        let Some(shelf) = &self.store else { return Err(ResumptionFailure::NotFoundRemotely) };
         let SharedSession { id, policy, lifespan, state } = shelf.get(id, now()).await?;
         self.sharing.cache.put(&id, policy, state, lifespan, Provenance::Remote, now());
         Ok(())
     }
 
-    fn asks_fleet(&self) -> Option<&FleetHandle> {
+    fn fleet(&self) -> Option<&FleetHandle> {
         self.sharing.fleet.as_ref().filter(|_| !self.sharing.pull_deadline.is_zero())
     }
 
     /// Tells the others of a session that a verified handshake made here.
-    pub fn made(&self, session: SharedSession) {
-        if let Some(shelf) = &self.shelf {
+    pub fn replicate(&self, session: SharedSession) {
+        if let Some(shelf) = &self.store {
             shelf.put(&session, now());
         }
         if let Some(fleet) = &self.sharing.fleet {
-            fleet.made(session);
+            fleet.push(session);
         }
     }
 
     /// Deletes a session here and elsewhere (RFC 5246, section 7.2.2). Only for one whose client has proven, by a
     /// verified handshake, that it is its own: an ID is visible on the wire.
-    pub fn deleted(&self, id: &SessionId, expires: UnixSeconds, client: Option<IpAddr>) {
+    pub fn delete(&self, id: &SessionId, expires: UnixSeconds, client: Option<IpAddr>) {
         let is_buried = self.sharing.tombstones.admit(client);
         if is_buried {
-            self.sharing.cache.bury(id, expires.plus(CLOCK_SKEW), now());
+            self.sharing.cache.delete(id, expires.plus(CLOCK_SKEW), now());
         } else {
             self.sharing.cache.remove(id);
         }
-        if let Some(shelf) = &self.shelf {
+        if let Some(shelf) = &self.store {
             shelf.delete(id);
         }
         if let Some(fleet) = &self.sharing.fleet {
-            if is_buried { fleet.deleted(*id) } else { fleet.removed(*id) }
+            if is_buried { fleet.delete(*id) } else { fleet.remove(*id) }
         }
     }
 

@@ -31,7 +31,7 @@ pub(crate) struct Breaker {
 struct Opened {
     at: Instant,
     /// Until when the time without the store has been accounted for.
-    told: Instant,
+    counted_until: Instant,
 }
 
 impl Breaker {
@@ -52,7 +52,7 @@ impl Breaker {
         self.failures.push_front((now, self.outcomes));
         let opens = self.is_closed() && self.are_many(now);
         if opens {
-            self.opened = Some(Opened { at: now, told: now });
+            self.opened = Some(Opened { at: now, counted_until: now });
         }
         opens
     }
@@ -65,8 +65,9 @@ impl Breaker {
     }
 
     /// How long it has been open since this was last asked; zero while it is closed.
-    pub(crate) fn open_since_asked(&mut self, now: Instant) -> Duration {
-        let told = self.opened.as_mut().map_or(now, |opened| std::mem::replace(&mut opened.told, now));
+    pub(crate) fn take_open_time(&mut self, now: Instant) -> Duration {
+        let told =
+            self.opened.as_mut().map_or(now, |opened| std::mem::replace(&mut opened.counted_until, now));
         now.saturating_duration_since(told)
     }
 
@@ -131,10 +132,10 @@ mod tests {
     #[test]
     fn the_time_without_the_store_is_told_once() {
         let (mut breaker, start) = (Breaker::default(), Instant::now());
-        assert_eq!(breaker.open_since_asked(start), Duration::ZERO);
+        assert_eq!(breaker.take_open_time(start), Duration::ZERO);
         assert!((0..5).any(|_| breaker.failed(start)));
-        assert_eq!(breaker.open_since_asked(after(start, 300)), Duration::from_millis(300));
-        assert_eq!(breaker.open_since_asked(after(start, 400)), Duration::from_millis(100));
+        assert_eq!(breaker.take_open_time(after(start, 300)), Duration::from_millis(300));
+        assert_eq!(breaker.take_open_time(after(start, 400)), Duration::from_millis(100));
     }
 
     #[test]

@@ -11,7 +11,7 @@ const REFUSALS_APART: Duration = Duration::from_secs(60);
 /// The counts of all workers of a process, and where its lines go. Shared behind an `Arc`.
 pub struct StoreCounters {
     counts: [AtomicU64; StoreCounts::NAMES.len()],
-    tell: Box<dyn Fn(&str) + Send + Sync>,
+    log: Box<dyn Fn(&str) + Send + Sync>,
     began: Instant,
     /// Milliseconds after `began` before which no refusal is told.
     next_refusal: AtomicU64,
@@ -23,7 +23,7 @@ impl StoreCounters {
     pub fn new(tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self {
             counts: [const { AtomicU64::new(0) }; _],
-            tell: Box::new(tell),
+            log: Box::new(tell),
             began: Instant::now(),
             next_refusal: AtomicU64::new(0),
         }
@@ -43,7 +43,7 @@ impl StoreCounters {
     pub(crate) fn opened(&self, store: &dyn fmt::Display, why: &dyn fmt::Display) {
         self.count(Count::BreakerOpened);
         if self.add(Count::BreakerOpenNow, 1) == 0 {
-            self.say(format_args!(
+            self.log_line(format_args!(
                 "session store {store}: breaker open, not used until it answers in time: {why}"
             ));
         }
@@ -54,7 +54,7 @@ impl StoreCounters {
         self.count(Count::BreakerClosed);
         self.no_longer_open();
         if self.get(Count::BreakerOpenNow) == 0 {
-            self.say(format_args!(
+            self.log_line(format_args!(
                 "session store {store}: breaker closed, in use again after {:.1} s",
                 after.as_secs_f64()
             ));
@@ -81,7 +81,7 @@ impl StoreCounters {
         let is_ours =
             now >= due && self.next_refusal.compare_exchange(due, now + apart, Relaxed, Relaxed).is_ok();
         if is_ours {
-            self.say(format_args!("session store {store}: {why}; more of these are counted"));
+            self.log_line(format_args!("session store {store}: {why}; more of these are counted"));
         }
     }
 
@@ -98,10 +98,10 @@ impl StoreCounters {
         self.counts[what as usize].load(Relaxed)
     }
 
-    fn say(&self, line: fmt::Arguments<'_>) {
+    fn log_line(&self, line: fmt::Arguments<'_>) {
         let mut text = String::new();
         let _ = text.write_fmt(line);
-        (self.tell)(&text);
+        (self.log)(&text);
     }
 }
 

@@ -18,10 +18,10 @@ mod url;
 pub use url::{BadStoreUrl, StoreUrl};
 
 mod endpoint;
-pub use endpoint::{Access, BadTarget, Identity, StoreEndpoint};
+pub use endpoint::{Access, BadStoreEndpoint, Identity, StoreEndpoint};
 
 mod store;
-pub use store::{DEFAULT_TIMEOUT, Store, StoreMiss};
+pub use store::{DEFAULT_TIMEOUT, Store, StoreFailure};
 
 mod shared;
 

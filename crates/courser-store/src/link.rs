@@ -63,7 +63,7 @@ impl Link {
             // After a failover the old primary is still there: as a replica.
             (Self::Named(_), Fault::Refused(code)) => matches!(code.as_str(), "READONLY" | "MASTERDOWN"),
             (_, Fault::Refused(_)) => false,
-            (_, Fault::Lost(_) | Fault::Garbage(_)) => true,
+            (_, Fault::Lost(_) | Fault::Protocol(_)) => true,
         }
     }
 }

@@ -106,7 +106,7 @@ pub(crate) fn share(
     sharing.fleet = fleet(config, prepared.interface, keys, cache, name, threads)?;
     sharing.pull_deadline = if config.fleet.pull { config.fleet.pull_timeout } else { Duration::ZERO };
     sharing.store = prepared.store.map(|target| StoreSettings {
-        target,
+        endpoint: target,
         timeout: config.sessions.store_timeout,
         counters: Arc::new(StoreCounters::new(|line| say("warning", line))),
         vault: Arc::new(Vault::new(Arc::clone(&keys.keys))),
@@ -131,8 +131,9 @@ fn fleet(
     let name = MemberName::new(name).map_err(|error| Failure::runtime("cannot join the fleet", error))?;
     let failed = |error: &dyn std::fmt::Display| Failure::runtime("cannot join the fleet", error);
     let random = |_| failed(&"the system gave no random bytes");
-    let boot = Incarnation::new(now(), *SecretBytes::random().map_err(random)?.as_bytes());
-    let mut settings = MemberSettings::new(name, boot, *SecretBytes::random().map_err(random)?.as_bytes());
+    let incarnation = Incarnation::new(now(), *SecretBytes::random().map_err(random)?.as_bytes());
+    let mut settings =
+        MemberSettings::new(name, incarnation, *SecretBytes::random().map_err(random)?.as_bytes());
     settings.allowed = allowed(config);
     let address = socket.address();
     let joining = Fleet {

@@ -19,11 +19,11 @@ pub enum Put {
     /// It is remembered in place of an older one with the same ID.
     Replaced,
     /// It came from elsewhere, and the session that is here under this ID was kept.
-    Kept,
+    Duplicate,
     /// It came from elsewhere, and was deleted before.
-    Buried,
+    Tombstoned,
     /// It was refused: its lifespan is over, or begins in the future.
-    NotAlive,
+    NotValid,
     /// It was refused: it would take more than an eighth of a shard.
     TooLarge,
 }

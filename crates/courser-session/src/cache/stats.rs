@@ -22,17 +22,17 @@ pub struct Stats {
     /// Those of them whose session was made on another host.
     pub hits_remote: u64,
     /// Look-ups that did not, by reason.
-    pub misses: MissCounts,
+    pub failures: FailureCounts,
     /// Puts of a session with a new ID.
     pub stored: u64,
     /// Puts that replaced a session.
     pub replaced: u64,
     /// Puts from elsewhere that met a session and left it.
-    pub kept: u64,
+    pub duplicates: u64,
     /// Puts from elsewhere refused because the session was deleted.
-    pub refused_buried: u64,
+    pub refused_tombstoned: u64,
     /// Puts refused because the lifespan was over or not begun.
-    pub refused_not_alive: u64,
+    pub refused_not_valid: u64,
     /// Puts refused because of the state's size.
     pub refused_too_large: u64,
     /// Sessions that were forgotten because their lifespan was over.
@@ -58,12 +58,12 @@ impl Stats {
         self.capacity_bytes += other.capacity_bytes;
         self.hits += other.hits;
         self.hits_remote += other.hits_remote;
-        self.misses.add(&other.misses);
+        self.failures.add(&other.failures);
         self.stored += other.stored;
         self.replaced += other.replaced;
-        self.kept += other.kept;
-        self.refused_buried += other.refused_buried;
-        self.refused_not_alive += other.refused_not_alive;
+        self.duplicates += other.duplicates;
+        self.refused_tombstoned += other.refused_tombstoned;
+        self.refused_not_valid += other.refused_not_valid;
         self.refused_too_large += other.refused_too_large;
         self.expired += other.expired;
         self.taken += other.taken;
@@ -79,11 +79,11 @@ impl Stats {
     }
 }
 
-/// How often each [`Miss`] occurred.
+/// How often each [`ResumptionFailure`] occurred.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MissCounts([u64; ResumptionFailure::ALL.len()]);
+pub struct FailureCounts([u64; ResumptionFailure::ALL.len()]);
 
-impl MissCounts {
+impl FailureCounts {
     /// Counts one more.
     pub fn count(&mut self, miss: ResumptionFailure) {
         self.0[miss as usize] += 1;

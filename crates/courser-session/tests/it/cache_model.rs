@@ -137,7 +137,7 @@ fn step(cache: &Cache, model: &mut Model, op: Op, now: &mut UnixSeconds, exact: 
             let remote = origin == Provenance::Remote;
             let lives = model.sessions.get(&id).is_some_and(|(.., lifespan)| *now < lifespan.expires);
             let buried = model.buried.get(&id).is_some_and(|until| *now < *until);
-            let refused = [(Put::Kept, lives && remote), (Put::Buried, buried && remote)]
+            let refused = [(Put::Duplicate, lives && remote), (Put::Tombstoned, buried && remote)]
                 .into_iter()
                 .find(|(_, so)| *so);
             let refused = refused.map(|(reason, _)| reason);
@@ -168,7 +168,7 @@ fn step(cache: &Cache, model: &mut Model, op: Op, now: &mut UnixSeconds, exact: 
         }
         Op::Bury { id, lifetime } => {
             let until = now.plus(Duration::from_secs(lifetime));
-            let was_there = cache.bury(&session_id(id), until, *now);
+            let was_there = cache.delete(&session_id(id), until, *now);
             let known = model.sessions.remove(&id).is_some();
             assert!(known || !was_there, "a session that was never put was buried");
             let stands = model.buried.get(&id).copied().filter(|until| *now < *until);
@@ -182,8 +182,9 @@ fn step(cache: &Cache, model: &mut Model, op: Op, now: &mut UnixSeconds, exact: 
 fn assert_reconciles(stats: &Stats, model: &Model) {
     assert!(stats.bytes <= stats.capacity_bytes, "{stats:?}");
     assert_eq!(stats.hits, model.hits);
-    assert_eq!(stats.misses.total(), model.misses);
-    let refused = stats.kept + stats.refused_buried + stats.refused_not_alive + stats.refused_too_large;
+    assert_eq!(stats.failures.total(), model.misses);
+    let refused =
+        stats.duplicates + stats.refused_tombstoned + stats.refused_not_valid + stats.refused_too_large;
     assert_eq!(stats.stored + stats.replaced + refused, model.puts);
     let gone =
         stats.expired + stats.taken + stats.removed + stats.evicted_probation + stats.evicted_protected;

@@ -21,31 +21,31 @@ const QUEUE: usize = 5_000;
 const WATCH_QUEUE: usize = 1_024;
 
 /// How long the fleet's thread has to tell its status.
-const STATUS_PATIENCE: Duration = Duration::from_secs(1);
+const STATUS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The way to the fleet's thread. It ends when the last handle is dropped.
 #[derive(Clone)]
 pub struct FleetHandle {
-    news: mpsc::Sender<News>,
-    questions: mpsc::Sender<Question>,
-    left_out: Arc<AtomicU64>,
+    updates: mpsc::Sender<Update>,
+    requests: mpsc::Sender<Request>,
+    dropped: Arc<AtomicU64>,
 }
 
 /// What the fleet's thread hears from the workers. What becomes of the two is different: news can wait for others.
 pub(super) struct Inbox {
-    pub(super) news: mpsc::Receiver<News>,
-    pub(super) questions: mpsc::Receiver<Question>,
+    pub(super) updates: mpsc::Receiver<Update>,
+    pub(super) requests: mpsc::Receiver<Request>,
 }
 
 /// What the other hosts are to be told.
-pub(super) enum News {
-    Made(SharedSession),
+pub(super) enum Update {
+    New(SharedSession),
     Deleted(SessionId),
     Removed(SessionId),
 }
 
 /// What somebody waits for.
-pub(super) enum Question {
+pub(super) enum Request {
     Pull(SessionId, oneshot::Sender<bool>),
     Status(SyncSender<FleetStatus>),
     Watch(SyncSender<Passed>),
@@ -65,33 +65,36 @@ pub enum Pulled {
 impl FleetHandle {
     pub(super) fn new() -> (Self, Inbox) {
         let ((news, heard), (questions, asked)) = (mpsc::channel(QUEUE), mpsc::channel(QUEUE));
-        (Self { news, questions, left_out: Arc::default() }, Inbox { news: heard, questions: asked })
+        (
+            Self { updates: news, requests: questions, dropped: Arc::default() },
+            Inbox { updates: heard, requests: asked },
+        )
     }
 
     /// Where it is counted what was left out.
     pub(super) fn counter(&self) -> Arc<AtomicU64> {
-        Arc::clone(&self.left_out)
+        Arc::clone(&self.dropped)
     }
 
     /// Tells the other hosts of a session that was made here. Left out, and counted, when too many wait already.
-    pub fn made(&self, session: SharedSession) {
-        self.put(&self.news, News::Made(session));
+    pub fn push(&self, session: SharedSession) {
+        self.put(&self.updates, Update::New(session));
     }
 
     /// Tells the other hosts that a session must not be resumed any more.
-    pub fn deleted(&self, id: SessionId) {
-        self.put(&self.news, News::Deleted(id));
+    pub fn delete(&self, id: SessionId) {
+        self.put(&self.updates, Update::Deleted(id));
     }
 
     /// Tells the other hosts to forget a session, without a tombstone.
-    pub fn removed(&self, id: SessionId) {
-        self.put(&self.news, News::Removed(id));
+    pub fn remove(&self, id: SessionId) {
+        self.put(&self.updates, Update::Removed(id));
     }
 
     /// Asks the other hosts for a session, and waits for their answer until `deadline` is over.
     pub async fn pull(&self, id: SessionId, deadline: Duration) -> Pulled {
         let (waiter, answer) = oneshot::channel();
-        if !self.put(&self.questions, Question::Pull(id, waiter)) {
+        if !self.put(&self.requests, Request::Pull(id, waiter)) {
             return Pulled::TimedOut;
         }
         match tokio::time::timeout(deadline, answer).await {
@@ -106,8 +109,8 @@ impl FleetHandle {
     #[must_use]
     pub fn status(&self) -> Option<FleetStatus> {
         let (sender, receiver) = sync_channel(1);
-        self.put(&self.questions, Question::Status(sender));
-        receiver.recv_timeout(STATUS_PATIENCE).ok()
+        self.put(&self.requests, Request::Status(sender));
+        receiver.recv_timeout(STATUS_TIMEOUT).ok()
     }
 
     /// From now on what can be told of each message of the fleet, without secrets, until the receiver is dropped. What
@@ -115,20 +118,20 @@ impl FleetHandle {
     #[must_use]
     pub fn watch(&self) -> Receiver<Passed> {
         let (sender, receiver) = sync_channel(WATCH_QUEUE);
-        self.put(&self.questions, Question::Watch(sender));
+        self.put(&self.requests, Request::Watch(sender));
         receiver
     }
 
     /// News and questions that were left out because too many were waiting.
     #[must_use]
-    pub fn left_out(&self) -> u64 {
-        self.left_out.load(Ordering::Relaxed)
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
     }
 
     fn put<T>(&self, queue: &mpsc::Sender<T>, item: T) -> bool {
         let taken = queue.try_send(item).is_ok();
         if !taken {
-            self.left_out.fetch_add(1, Ordering::Relaxed);
+            self.dropped.fetch_add(1, Ordering::Relaxed);
         }
         taken
     }
@@ -136,6 +139,6 @@ impl FleetHandle {
 
 impl fmt::Debug for FleetHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FleetHandle").field("left_out", &self.left_out()).finish_non_exhaustive()
+        f.debug_struct("FleetHandle").field("left_out", &self.dropped()).finish_non_exhaustive()
     }
 }

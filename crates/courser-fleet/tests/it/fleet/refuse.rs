@@ -80,14 +80,14 @@ fn a_proof_is_good_for_a_moment() {
     let recorded = std::mem::take(&mut segment.sent);
     segment.restart(0, settings("a", 2));
     segment.run(5);
-    let present = segment.status(1).peers[0].boot;
+    let present = segment.status(1).peers[0].incarnation;
     segment.hosts[0].is_cut_off = true;
     segment.run(25_000);
     for (from, _, bytes) in recorded.iter().filter(|(from, ..)| *from == 0) {
         segment.deliver(*from, 1, bytes);
     }
     assert_eq!(segment.refused(1, Refusal::StaleChallenge), 1);
-    assert_eq!(segment.status(1).peers[0].boot, present, "its former start did not come back");
+    assert_eq!(segment.status(1).peers[0].incarnation, present, "its former start did not come back");
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn what_a_later_release_says_is_passed_over() {
     let status = segment.status(0);
     let message = |kind, sequence, content| AnyMessage {
         sender: status.id,
-        boot: status.boot,
+        incarnation: status.incarnation,
         to: None,
         sequence,
         kind,

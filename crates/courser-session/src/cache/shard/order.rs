@@ -30,7 +30,7 @@ impl Shard {
             match node.segment {
                 Segment::Protected => self.counts.evicted_protected += 1,
                 Segment::Fresh | Segment::Remote => self.counts.evicted_probation += 1,
-                Segment::Buried => self.counts.evicted_tombstones += 1,
+                Segment::Tombstone => self.counts.evicted_tombstones += 1,
             }
             if node.session_segment().is_some() {
                 self.evicted.remember(node.entry.hash);
@@ -41,8 +41,8 @@ impl Shard {
     fn victim(&self) -> Option<Slot> {
         let remote_first = self.list(Segment::Remote).bytes() > self.share(REMOTE_PERCENT);
         let order = match remote_first {
-            true => [Segment::Remote, Segment::Fresh, Segment::Protected, Segment::Buried],
-            false => [Segment::Fresh, Segment::Remote, Segment::Protected, Segment::Buried],
+            true => [Segment::Remote, Segment::Fresh, Segment::Protected, Segment::Tombstone],
+            false => [Segment::Fresh, Segment::Remote, Segment::Protected, Segment::Tombstone],
         };
         order.into_iter().find_map(|segment| self.list(segment).oldest())
     }

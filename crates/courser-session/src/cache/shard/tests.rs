@@ -97,7 +97,7 @@ fn apply(shard: &mut Shard, op: &Op, now: &mut UnixSeconds) {
         Op::Remove { id } => drop(shard.remove_id(hash(id), &session_id(id))),
         Op::Bury { id, lifetime } => {
             let until = now.plus(Duration::from_secs(lifetime));
-            shard.bury(hash(id), &session_id(id), until, *now);
+            shard.delete(hash(id), &session_id(id), until, *now);
         }
         Op::Sweep { count } => drop(shard.sweep(count, *now)),
         Op::Wait { seconds } => now.0 += seconds,
@@ -106,17 +106,17 @@ fn apply(shard: &mut Shard, op: &Op, now: &mut UnixSeconds) {
 
 fn assert_sound(shard: &Shard) {
     let mut seen = HashSet::new();
-    for segment in [Segment::Remote, Segment::Fresh, Segment::Protected, Segment::Buried] {
+    for segment in [Segment::Remote, Segment::Fresh, Segment::Protected, Segment::Tombstone] {
         assert_list_sound(shard, segment, &mut seen);
     }
     assert_eq!(seen.len(), shard.slab.len(), "each session is in one list");
     for slot in seen {
         let Node { entry, segment, .. } = &shard.slab[slot];
-        assert_eq!(entry.state.is_none(), *segment == Segment::Buried, "a tombstone holds no state");
+        assert_eq!(entry.state.is_none(), *segment == Segment::Tombstone, "a tombstone holds no state");
         assert_eq!(shard.index.find(&shard.slab, entry.hash, &entry.id), Some(slot));
     }
     assert!(shard.bytes() <= shard.limit, "{} of {} bytes", shard.bytes(), shard.limit);
-    let buried = shard.list(Segment::Buried).bytes();
+    let buried = shard.list(Segment::Tombstone).bytes();
     assert!(buried <= shard.share(5), "{buried} bytes of tombstones");
     assert_eq!(buried, shard.tombstones * size_of::<Node>());
     assert!(shard.slab.capacity() <= shard.slab.len() + 2 * 32, "what is allocated follows what is held");
