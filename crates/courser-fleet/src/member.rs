@@ -22,7 +22,7 @@ use crate::seal::{Opener, Sealer};
 use crate::state_transfer::{PartRequest, StateTransfer};
 use crate::status::{Event, ReceivedCounts, Refused, Status};
 
-/// What a member is told when it starts. Not to be had twice: [`incarnation`](Self::incarnation) and [`random`](Self::random) are for
+/// Settings of one start of a member. Not to be used twice: [`incarnation`](Self::incarnation) and [`random`](Self::random) are for
 /// one member alone.
 pub struct MemberSettings {
     /// Its configured name, which no other member may have.
@@ -78,7 +78,7 @@ pub struct Member {
     pub(crate) refused: Refused,
     heartbeat_at: u64,
     jitter: u64,
-    /// As last told.
+    /// The time of the last call.
     pub(crate) now: Now,
 }
 
@@ -112,29 +112,28 @@ impl Member {
         }
     }
 
-    /// Tells the others of a session that was made here. It waits up to 2 ms for others to share its datagram.
+    /// Pushes a session that was made here to the peers. It waits up to 2 ms for others to share its datagram.
     pub fn push(&mut self, session: &SharedSession, now: Now) {
         self.now = now;
         self.outbox.push(session, now);
     }
 
-    /// Tells the others that nobody may resume a session any more. This host's own cache is the caller's to
-    /// [`bury`](Cache::bury) it in. Call it only for a session whose owner is known.
+    /// Deletes a session on the peers. The caller
+    /// [deletes](Cache::delete) it in this host's own cache. Call it only for a session whose owner is known.
     pub fn delete(&mut self, id: &SessionId, now: Now) {
         self.now = now;
         let longest = self.keys.lifetime().min(MAX_LIFETIME) + CLOCK_SKEW;
         self.outbox.delete(id, now.wall.seconds().plus(longest), now);
     }
 
-    /// Tells the others to forget a session, of which nobody need remember that it was deleted: one of a client that has
-    /// ended more than there is room to remember.
+    /// Removes a session on the peers without a tombstone: for a client that has used up its tombstones.
     pub fn remove(&mut self, id: &SessionId, now: Now) {
         self.now = now;
         self.outbox.remove(id, now);
     }
 
-    /// Asks the others for a session. An [`Event::Answered`] follows, at the latest after a second; several who want
-    /// one session while it is asked for share one.
+    /// Pulls a session from the peers. An [`Event::Answered`] follows, at the latest after a second; several calls for
+    /// one session share one pull.
     pub fn pull(&mut self, id: &SessionId, now: Now) {
         self.now = now;
         match self.pulls.request(*id, self.peers.useful(now.mono), now.mono) {
@@ -153,8 +152,8 @@ impl Member {
         }
         let unanswered = self.pulls.tick(now.mono);
         unanswered.into_iter().for_each(|id| self.events.answered(id, false));
-        let question = self.state_transfer.tick(&self.peers, now.mono);
-        self.request_part(question, now);
+        let request = self.state_transfer.tick(&self.peers, now.mono);
+        self.request_part(request, now);
     }
 
     /// When something is due: a [`Now::mono`].
@@ -181,7 +180,7 @@ impl Member {
         self.events.watch(is_watched);
     }
 
-    /// How this member and its peers go.
+    /// Status of this member and its peers.
     #[must_use]
     pub fn status(&self, now: Now) -> Status {
         Status {
@@ -201,7 +200,7 @@ impl Member {
         }
     }
 
-    /// Tells the others that this member lives, and looks who else does.
+    /// Sends a heartbeat to the peers, and reports changes of them.
     fn send_heartbeat(&mut self, now: Now) {
         self.heartbeat_at = now.mono.saturating_add(self.interval());
         let heartbeat = Heartbeat {
@@ -224,10 +223,10 @@ impl Member {
         HEARTBEAT_MS - HEARTBEAT_MS / 10 + (mixed ^ (mixed >> 31)) % (HEARTBEAT_MS / 5)
     }
 
-    fn request_part(&mut self, question: Option<PartRequest>, now: Now) {
-        let Some(question) = question else { return };
-        let to = self.peers.get(question.place).to();
-        self.outbox.send(Kind::StateRequest, |draft| content::put_number(draft, question.from), to, now);
+    fn request_part(&mut self, request: Option<PartRequest>, now: Now) {
+        let Some(request) = request else { return };
+        let to = self.peers.get(request.place).to();
+        self.outbox.send(Kind::StateRequest, |draft| content::put_number(draft, request.from), to, now);
     }
 }
 

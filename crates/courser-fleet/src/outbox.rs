@@ -1,5 +1,5 @@
 //! What is on its way out: messages that still fill, and those that are sealed. May not grow without bound: what does
-//! not fit is left out, and counted.
+//! not fit is dropped and counted.
 
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ pub(crate) struct Outbox {
     counts: SentCounts,
 }
 
-/// A message that is ready, and what to tell of it.
+/// A message that is ready, and what `fleet watch` shows of it.
 pub(crate) struct Sealed {
     pub(crate) transmit: Transmit,
     pub(crate) kind: Kind,
@@ -95,7 +95,7 @@ impl Outbox {
             self.put_into(open, Kind::Delete, |draft| put_deletion(draft, id, until), To::All, now);
     }
 
-    /// Puts a session that is removed into a message to all, behind the one that tells of it: without a tombstone it would
+    /// Puts a session that is removed into a message to all, behind the one that pushes it: without a tombstone it would
     /// come back with that.
     pub(crate) fn remove(&mut self, id: &SessionId, now: Now) {
         if let Some(batch) = self.new.take() {
@@ -232,7 +232,7 @@ impl Outbox {
         self.new.as_ref().map(|batch| batch.due)
     }
 
-    /// The next message. Whatever was deleted or wanted until now is in it or in the next: nobody gains by waiting.
+    /// The next message. Whatever was deleted or wanted until now is in it or in the next.
     pub(crate) fn next(&mut self, now: Now) -> Option<Sealed> {
         let waiting = [self.deleted.take(), self.pulls.take()];
         waiting.into_iter().flatten().for_each(|batch| self.send_batch(batch, To::All, now));

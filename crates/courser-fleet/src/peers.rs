@@ -37,15 +37,15 @@ pub(crate) struct Peer {
     pub(crate) state_requests: Bucket,
     /// Of its messages, authentic and new ones alone.
     messages: Bucket,
-    /// What was last told of it.
+    /// Its condition as last reported.
     pub(crate) reported: PeerCondition,
-    /// That it came, which is told when it has said its name.
+    /// That it joined or restarted, to be reported with its first heartbeat, which has its name.
     pub(crate) unreported: Option<PeerChange>,
     to_all: ReplayWindow,
     to_one: ReplayWindow,
 }
 
-/// What was last told of a peer, so that only changes are told.
+/// What of a peer is reported when it changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PeerCondition {
     pub(crate) is_silent: bool,
@@ -56,7 +56,7 @@ impl Peers {
     /// The place of the peer that a message is from; `None` if its sender, or this start of it, has yet to prove that
     /// it lives. Whether the message is new is still to be asked.
     ///
-    /// A start older than the known one is refused while that is heard, and may prove that it lives once it is not:
+    /// A start older than the known one is refused while messages of that come, and may answer a challenge once they do not:
     /// it was started by a clock that has been set back.
     pub(crate) fn sender(&self, header: &Header, mono: u64) -> Result<Option<usize>, Refusal> {
         let Some(place) = self.0.iter().position(|peer| peer.id == header.sender) else { return Ok(None) };
@@ -70,7 +70,7 @@ impl Peers {
         Ok(None)
     }
 
-    /// Whether a message would change nothing, as its header says, which need not be authentic for that. It costs
+    /// Whether a message would change nothing, by its header, which need not be authentic for that. It costs
     /// nothing to find out, and opening the message does.
     pub(crate) fn check_header(&self, header: &Header, mono: u64) -> Result<(), Refusal> {
         let Some(place) = self.sender(header, mono)? else { return Ok(()) };
@@ -215,7 +215,7 @@ impl Peer {
         self.state_requests.take(1, STATE_REQUESTS, mono)
     }
 
-    /// What is to be told of it now.
+    /// Its condition now.
     pub(crate) fn condition(&self, mono: u64) -> PeerCondition {
         PeerCondition {
             is_silent: self.silence(mono) >= SILENT_MS,
@@ -228,7 +228,7 @@ impl Peer {
         self.condition(mono) == PeerCondition::default()
     }
 
-    /// For how long it has not been heard, in milliseconds.
+    /// Time since its last message, in milliseconds.
     pub(crate) fn silence(&self, mono: u64) -> u64 {
         mono.saturating_sub(self.heard_at.mono)
     }

@@ -1,5 +1,5 @@
-//! Sessions that clients offer and this host has not got: who was asked, and what was answered. May not ask twice, nor
-//! grow with what strangers invent.
+//! Sessions that clients offer and this host has not got: which peers have yet to answer. May not send a pull twice, nor
+//! grow with IDs that strangers invent.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,10 +7,10 @@ use courser_session::SessionId;
 
 use crate::status::PullCounts;
 
-/// What has been asked of the other members, and what nobody has.
+/// Open pulls, and negative cache entries.
 pub(crate) struct Pulls {
     pending: Expiring<Pending>,
-    /// Nobody has these: they are not asked for again at once.
+    /// No peer has these: they are not pulled again at once.
     negative: Expiring<()>,
     counts: PullCounts,
 }
@@ -25,11 +25,11 @@ struct Pending {
 /// What to do for someone who wants a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pull {
-    /// Ask the others.
+    /// Send a pull to the peers.
     Send,
-    /// Wait for the answer to an earlier question.
+    /// Wait for the answer to an earlier pull.
     Wait,
-    /// Nobody has it.
+    /// No peer has it.
     NotFound,
 }
 
@@ -69,7 +69,7 @@ impl Pulls {
         Some(is_first)
     }
 
-    /// A peer has not got it. `None` if it was not asked for, otherwise whether nobody is left who could have it.
+    /// A peer has not got it. `None` if it was not asked for, otherwise whether no peer is left that could have it.
     pub(crate) fn missing(&mut self, id: &SessionId, place: usize, mono: u64) -> Option<bool> {
         let want = self.pending.get(id, mono)?;
         want.waiting &= !(1 << place);
@@ -81,7 +81,7 @@ impl Pulls {
         Some(is_over)
     }
 
-    /// Ends waiting for answers that will not come; gives what nobody has.
+    /// Ends waiting for answers that will not come; returns the sessions that no peer has.
     pub(crate) fn tick(&mut self, mono: u64) -> Vec<SessionId> {
         self.negative.take_expired(mono);
         let over = self.pending.take_expired(mono).into_iter().filter(|(_, want)| !want.is_answered);
@@ -154,7 +154,7 @@ impl<V> Expiring<V> {
 
 /// How long an answer counts. No handshake waits for so long, but the client's next one finds what came late.
 const PENDING_MS: u64 = 1000;
-/// How long it is remembered that nobody has a session: clients that retry at once cost nothing.
+/// Lifetime of a negative cache entry: clients that retry at once cost nothing.
 const NEGATIVE_MS: u64 = 5000;
 /// Of each kind; about a megabyte of memory in all.
 const MAX_PULLS: usize = 4096;
@@ -183,7 +183,7 @@ mod tests {
         let mut pulls = Pulls::new();
         assert_eq!(pulls.request(id(1), 0b101, 0), Pull::Send);
         assert_eq!(pulls.missing(&id(1), 0, 1), Some(false));
-        assert_eq!(pulls.missing(&id(1), 0, 1), Some(false), "said twice");
+        assert_eq!(pulls.missing(&id(1), 0, 1), Some(false), "a repeated answer");
         assert_eq!(pulls.missing(&id(1), 2, 1), Some(true));
         assert_eq!(pulls.request(id(1), 0b101, 2), Pull::NotFound);
         assert_eq!(pulls.request(id(1), 0b101, 1 + NEGATIVE_MS), Pull::Send);

@@ -67,7 +67,7 @@ impl Member {
         self.openings.take(is_known, now.mono)?;
         let opened = self.opener.open(&header, datagram, now.wall.seconds());
         if matches!(opened, Err(Refusal::OtherFleet | Refusal::UnknownEpoch)) {
-            // No key, so nothing was computed: a fleet beside this one must not keep new members out of it.
+            // No key, so nothing was computed: a fleet beside this one must not lock out new members.
             self.openings.return_token(is_known);
         }
         let (sent, content) = opened?;
@@ -183,7 +183,7 @@ impl Member {
         self.outbox.send(kind, |draft| content::put_proof(draft, &proof), to, now);
     }
 
-    /// Does what a peer says.
+    /// Acts on the content of an accepted message.
     fn process(
         &mut self,
         message: &Authentic<'_>,
@@ -207,7 +207,7 @@ impl Member {
         }
         match content {
             Content::New(sessions) => self.store_all(sessions, now),
-            Content::Delete(burials) => self.delete_all(&burials, now),
+            Content::Delete(deletions) => self.delete_all(&deletions, now),
             Content::Get(ids) => return self.answer_get(&ids, place, now),
             Content::Found(sessions) => return self.store_found(sessions, now),
             Content::Missing(ids) => return self.record_missing(&ids, place, now),
@@ -224,7 +224,7 @@ impl Member {
         }
     }
 
-    /// Puts a session of another host into the cache; says whether it is there.
+    /// Puts a session of another host into the cache; returns whether it is there.
     fn store(&mut self, session: SharedSession, now: Now) -> bool {
         let SharedSession { id, policy, lifespan, state } = session;
         let lifespan = self.keys.limit(lifespan);
@@ -240,14 +240,14 @@ impl Member {
         put.is_stored() || put == Put::Duplicate
     }
 
-    fn delete_all(&mut self, burials: &[(SessionId, UnixSeconds)], now: Now) {
-        self.received.deleted += burials.len() as u64;
-        for (id, until) in burials {
+    fn delete_all(&mut self, deletions: &[(SessionId, UnixSeconds)], now: Now) {
+        self.received.deleted += deletions.len() as u64;
+        for (id, until) in deletions {
             self.cache.delete(id, *until, now.wall.seconds());
         }
     }
 
-    /// Sends a peer what it wants, and says what is not here.
+    /// Sends a peer the sessions that it pulls, and the IDs of those that are not here.
     fn answer_get(&mut self, ids: &[SessionId], place: usize, now: Now) -> Result<(), Refusal> {
         if !self.peers.get(place).may_get(ids.len(), now.mono) {
             return Err(Refusal::QuotaExceeded);
@@ -260,18 +260,18 @@ impl Member {
             }
         }
         let to = self.peers.get(place).to();
-        // Who waits need not wait for what cannot be sent.
+        // Sessions too large to be sent count as missing, so that the puller need not wait.
         missing.extend(self.outbox.send_sessions(Kind::Found, &found, to, now));
         self.outbox.send_ids(Kind::Missing, &missing, to, now);
         Ok(())
     }
 
-    /// Takes sessions that were asked for; none else.
+    /// Stores sessions that were pulled, and no others.
     fn store_found(&mut self, sessions: Vec<SharedSession>, now: Now) -> Result<(), Refusal> {
-        let mut was_asked = false;
+        let mut is_solicited = false;
         for session in sessions {
             let Some(is_first) = self.pulls.found(&session.id, now.mono) else { continue };
-            was_asked = true;
+            is_solicited = true;
             if is_first {
                 let id = session.id;
                 let found = self.store(session, now);
@@ -280,19 +280,19 @@ impl Member {
                 self.received.duplicate += 1;
             }
         }
-        if was_asked { Ok(()) } else { Err(Refusal::Unsolicited) }
+        if is_solicited { Ok(()) } else { Err(Refusal::Unsolicited) }
     }
 
     fn record_missing(&mut self, ids: &[SessionId], place: usize, now: Now) -> Result<(), Refusal> {
-        let mut was_asked = false;
+        let mut is_solicited = false;
         for id in ids {
             let Some(is_over) = self.pulls.missing(id, place, now.mono) else { continue };
-            was_asked = true;
+            is_solicited = true;
             if is_over {
                 self.events.answered(*id, false);
             }
         }
-        if was_asked { Ok(()) } else { Err(Refusal::Unsolicited) }
+        if is_solicited { Ok(()) } else { Err(Refusal::Unsolicited) }
     }
 
     /// Sends a peer that starts the next parts of all that is here.
@@ -323,8 +323,7 @@ impl Member {
 }
 
 impl Peer {
-    /// Takes note that a message of it came that none has overtaken. One that was held back says nothing of where it is,
-    /// nor that it still lives; one of a host whose clock is wrong is no other to look at, but nothing is asked of it.
+    /// Records the newest message of a peer. One that was held back proves neither its address nor that it still lives; one of a host whose clock is wrong is no other to look at, but nothing is asked of it.
     fn record_message(&mut self, message: &Authentic<'_>, now: Now) {
         let late_ms = now.wall.since(message.sent);
         let is_in_time = late_ms.unsigned_abs() <= MAX_CLOCK_DIFFERENCE_MS;

@@ -100,7 +100,7 @@ impl Opener {
         self.known.iter().any(|(known, ..)| *known == scope)
     }
 
-    /// Opens a datagram where it stands; gives the time it was sent and what it says.
+    /// Opens a datagram where it stands; returns the time at which it was sent, and its content.
     pub(crate) fn open<'a>(
         &mut self,
         header: &Header,

@@ -1,5 +1,5 @@
-//! How a member that starts fills its cache from another's, a part at a time. May not ask for more than it has taken:
-//! one question is open at a time.
+//! How a member that starts fills its cache from another's, a part at a time. May not request more than it has stored:
+//! one request is open at a time.
 
 use courser_session::Cursor;
 
@@ -11,7 +11,7 @@ use crate::status::StateTransferStatus;
 /// How far a state transfer is.
 pub(crate) struct StateTransfer {
     stage: Stage,
-    /// Whom the question before was put to, and from where on: parts that others have overtaken are still welcome.
+    /// Whom the request before was put to, and from where on: parts that others have overtaken are still welcome.
     before: Option<(usize, u64)>,
     /// Places of the peers that fell silent, as bits.
     tried: u64,
@@ -20,26 +20,26 @@ pub(crate) struct StateTransfer {
 }
 
 enum Stage {
-    /// For peers to prove that they live and to say what they have.
+    /// For peers to answer a challenge and to send how many sessions they have.
     Waiting {
         until: u64,
     },
-    /// For the answer to a question.
+    /// For the answer to a request.
     Requested(PartRequest),
     Over(StateTransferStatus),
 }
 
-/// A question that is open.
+/// A request that is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PartRequest {
     /// Whom it was put to.
     pub(crate) place: usize,
     /// From where on.
     pub(crate) from: u64,
-    asked_at: u64,
+    requested_at: u64,
     /// How often it was asked before.
     repeats: u32,
-    /// Once there was some of the answer: when the next question is due, and from where on it asks.
+    /// Once there was some of the answer: when the next request is due, and from where on it asks.
     next: Option<(u64, u64)>,
     /// Whether the last part of the answer has come; others may follow it.
     is_answered: bool,
@@ -55,11 +55,11 @@ impl StateTransfer {
         Self { stage, before: None, tried: 0, taken: 0, started: mono }
     }
 
-    /// The question to ask now, if there is one.
+    /// The request to ask now, if there is one.
     pub(crate) fn tick(&mut self, peers: &Peers, mono: u64) -> Option<PartRequest> {
         match self.stage {
             Stage::Waiting { until } if mono >= until => self.choose(peers, mono),
-            Stage::Requested(question) if mono >= question.due() => self.go_on(question, peers, mono),
+            Stage::Requested(request) if mono >= request.due() => self.go_on(request, peers, mono),
             _ => None,
         }
     }
@@ -78,10 +78,10 @@ impl StateTransfer {
         Ok(())
     }
 
-    /// Whom the open question was put to, and from where on.
+    /// Whom the open request was put to, and from where on.
     fn open(&self) -> Option<(usize, u64)> {
         match self.stage {
-            Stage::Requested(question) => Some((question.place, question.from)),
+            Stage::Requested(request) => Some((request.place, request.from)),
             Stage::Waiting { .. } | Stage::Over(_) => None,
         }
     }
@@ -89,12 +89,12 @@ impl StateTransfer {
     fn progress(&mut self, part: &Part, mono: u64) {
         match &mut self.stage {
             Stage::Requested(_) if part.is_end => self.enter(Stage::Over(StateTransferStatus::Done)),
-            Stage::Requested(question) if part.is_last => {
-                question.is_answered = true;
-                question.next = Some((question.asked_at.saturating_add(PACE_MS), part.next));
+            Stage::Requested(request) if part.is_last => {
+                request.is_answered = true;
+                request.next = Some((request.requested_at.saturating_add(PACE_MS), part.next));
             }
-            Stage::Requested(question) if !question.is_answered => {
-                question.next = Some((mono.saturating_add(REST_MS), part.next));
+            Stage::Requested(request) if !request.is_answered => {
+                request.next = Some((mono.saturating_add(REST_MS), part.next));
             }
             Stage::Requested(_) | Stage::Waiting { .. } | Stage::Over(_) => {}
         }
@@ -105,10 +105,10 @@ impl StateTransfer {
         self.stage = stage;
     }
 
-    /// After an answer the next question; after none the same again, and then another peer.
-    fn go_on(&mut self, question: PartRequest, peers: &Peers, mono: u64) -> Option<PartRequest> {
-        let PartRequest { place, from, repeats, .. } = question;
-        match question.next {
+    /// After an answer the next request; after none the same again, and then another peer.
+    fn go_on(&mut self, request: PartRequest, peers: &Peers, mono: u64) -> Option<PartRequest> {
+        let PartRequest { place, from, repeats, .. } = request;
+        match request.next {
             Some((_, next)) => Some(self.ask(place, next, 0, mono)),
             None if repeats < REPEATS => Some(self.ask(place, from, repeats + 1, mono)),
             None => {
@@ -131,16 +131,17 @@ impl StateTransfer {
     }
 
     fn ask(&mut self, place: usize, from: u64, repeats: u32, mono: u64) -> PartRequest {
-        let question = PartRequest { place, from, asked_at: mono, repeats, next: None, is_answered: false };
-        self.enter(Stage::Requested(question));
-        question
+        let request =
+            PartRequest { place, from, requested_at: mono, repeats, next: None, is_answered: false };
+        self.enter(Stage::Requested(request));
+        request
     }
 
     /// When [`tick`](Self::tick) has something to do.
     pub(crate) fn due(&self) -> Option<u64> {
         match self.stage {
             Stage::Waiting { until } => Some(until),
-            Stage::Requested(question) => Some(question.due()),
+            Stage::Requested(request) => Some(request.due()),
             Stage::Over(_) => None,
         }
     }
@@ -161,20 +162,20 @@ impl StateTransfer {
 
 impl PartRequest {
     fn due(&self) -> u64 {
-        self.next.map_or(self.asked_at.saturating_add(REPEAT_MS), |(due, _)| due)
+        self.next.map_or(self.requested_at.saturating_add(REPEAT_MS), |(due, _)| due)
     }
 }
 
-/// How many parts answer a question: a hundred sessions or so, and few enough that no buffer overflows.
+/// How many parts answer a request: a hundred sessions or so, and few enough that no buffer overflows.
 pub(crate) const PARTS_PER_QUESTION: usize = 16;
 
 /// Everybody has sent a heartbeat by then, and a second one if the first came before the proof.
 const FIRST_HEARTBEATS_MS: u64 = 1500;
-/// At least so long between two questions: some 50,000 sessions a second, which leave the peer time for its clients.
+/// At least so long between two requests: some 50,000 sessions a second, which leave the peer time for its clients.
 const PACE_MS: u64 = 2;
 /// How long a lost part is waited for.
 const REST_MS: u64 = 20;
-/// After which a question is asked again, and so often: another peer is asked after a second of silence.
+/// After which a request is asked again, and so often: another peer is asked after a second of silence.
 const REPEAT_MS: u64 = 250;
 const REPEATS: u32 = 3;
 /// How often to look for a peer that can be asked.

@@ -17,11 +17,11 @@ use crate::lookup_limiter::LookupLimiter;
 use crate::remote_store::{Connector, RemoteStore, StoreSettings};
 use crate::tombstone_limiter::TombstoneLimiter;
 
-/// How long a handshake waits for other hosts of the fleet unless told otherwise: some ten round trips within a data
+/// How long a handshake waits for other hosts of the fleet unless configured otherwise: some ten round trips within a data
 /// centre, and far less than a client notices.
 pub const DEFAULT_PULL_DEADLINE: Duration = Duration::from_millis(5);
 
-/// How often one client address makes a worker ask elsewhere unless told otherwise: a network's worth of clients behind
+/// Look-ups that one client address may cause per worker unless configured otherwise: a network's worth of clients behind
 /// one address come back at once, and who invents IDs is not worth more.
 pub const DEFAULT_PER_SOURCE: Rate = Rate { per_second: 50, burst: 200 };
 
@@ -75,7 +75,7 @@ pub enum Lookup {
     Suppressed,
 }
 
-/// A worker's part in it.
+/// The sessions of other hosts and of the store, for one worker.
 pub struct RemoteSessions {
     sharing: Sharing,
     store: Option<RemoteStore>,
@@ -86,9 +86,9 @@ pub struct RemoteSessions {
 impl RemoteSessions {
     /// Starts connecting to the store, if there is one: `spawn` makes a task of that on the worker's runtime.
     pub fn new(sharing: Sharing, spawn: impl FnOnce(Connector) -> AbortHandle) -> Self {
-        let ration = RefCell::new(LookupLimiter::new(sharing.per_source));
-        let shelf = sharing.store.as_ref().map(|store| RemoteStore::new(store, spawn));
-        Self { sharing, store: shelf, limiter: ration, started: Instant::now() }
+        let limiter = RefCell::new(LookupLimiter::new(sharing.per_source));
+        let store = sharing.store.as_ref().map(|settings| RemoteStore::new(settings, spawn));
+        Self { sharing, store, limiter, started: Instant::now() }
     }
 
     /// Whether clients get tickets.
@@ -96,17 +96,17 @@ impl RemoteSessions {
         self.sharing.tickets
     }
 
-    /// Whether the session is worth asking for: there is somebody to ask, and this host does not know better.
+    /// Whether a look-up could find the session: there is a fleet or a store, and this host's cache has no record of it.
     pub fn lacks(&self, id: &SessionId, policy: &PolicyHash) -> bool {
         let asks = self.store.is_some() || self.fleet().is_some();
         let here = || self.sharing.cache.peek(id, policy, now());
         asks && matches!(here(), Err(ResumptionFailure::NotFound | ResumptionFailure::Evicted))
     }
 
-    /// Asks elsewhere for a session on behalf of a client. If it is found, it is in the cache then.
+    /// Looks a session up in the fleet and the store for a client. If it is found, it is in the cache then.
     ///
     /// # Errors
-    /// Why it is not; [`ResumptionFailure::NotFound`] when nobody was asked, because the client or this worker has asked too often.
+    /// Why it is not; [`ResumptionFailure::NotFound`] when the look-up was suppressed.
     pub async fn look_up(
         &self,
         id: SessionId,
@@ -115,11 +115,11 @@ impl RemoteSessions {
     ) -> Result<(), ResumptionFailure> {
         let source = client.unwrap_or(Ipv4Addr::UNSPECIFIED.into());
         let admitted = self.limiter.borrow_mut().admit(&id, source, self.mono());
-        if let Err(miss) = admitted {
+        if let Err(failure) = admitted {
             count(Lookup::Suppressed);
-            return Err(miss);
+            return Err(failure);
         }
-        let _place = InFlightPermit(&self.limiter);
+        let _permit = InFlightPermit(&self.limiter);
         count(Lookup::Started);
         let answer = self.find(id, count).await;
         if answer.is_err() {
@@ -130,7 +130,7 @@ impl RemoteSessions {
 
     /// The other hosts first: they answer sooner, and have what the store has not got yet.
     async fn find(&self, id: SessionId, count: impl Fn(Lookup)) -> Result<(), ResumptionFailure> {
-        let mut miss = ResumptionFailure::NotFoundRemotely;
+        let mut failure = ResumptionFailure::NotFoundRemotely;
         if let Some(fleet) = self.fleet() {
             match fleet.pull(id, self.sharing.pull_deadline).await {
                 Pulled::Found => {
@@ -138,19 +138,19 @@ impl RemoteSessions {
                     return Ok(());
                 }
                 Pulled::Missing => {}
-                Pulled::TimedOut => miss = ResumptionFailure::PullTimeout,
+                Pulled::TimedOut => failure = ResumptionFailure::PullTimeout,
             }
         }
         let stored = self.get_from_store(&id).await;
         if stored.is_ok() {
             count(Lookup::FoundInStore);
         }
-        stored.map_err(|why| if why == ResumptionFailure::NotFoundRemotely { miss } else { why })
+        stored.map_err(|why| if why == ResumptionFailure::NotFoundRemotely { failure } else { why })
     }
 
     async fn get_from_store(&self, id: &SessionId) -> Result<(), ResumptionFailure> {
-        let Some(shelf) = &self.store else { return Err(ResumptionFailure::NotFoundRemotely) };
-        let SharedSession { id, policy, lifespan, state } = shelf.get(id, now()).await?;
+        let Some(store) = &self.store else { return Err(ResumptionFailure::NotFoundRemotely) };
+        let SharedSession { id, policy, lifespan, state } = store.get(id, now()).await?;
         self.sharing.cache.put(&id, policy, state, lifespan, Provenance::Remote, now());
         Ok(())
     }
@@ -159,10 +159,10 @@ impl RemoteSessions {
         self.sharing.fleet.as_ref().filter(|_| !self.sharing.pull_deadline.is_zero())
     }
 
-    /// Tells the others of a session that a verified handshake made here.
+    /// Sends a session that a verified handshake made here to the store and the peers.
     pub fn replicate(&self, session: SharedSession) {
-        if let Some(shelf) = &self.store {
-            shelf.put(&session, now());
+        if let Some(store) = &self.store {
+            store.put(&session, now());
         }
         if let Some(fleet) = &self.sharing.fleet {
             fleet.push(session);
@@ -178,8 +178,8 @@ impl RemoteSessions {
         } else {
             self.sharing.cache.remove(id);
         }
-        if let Some(shelf) = &self.store {
-            shelf.delete(id);
+        if let Some(store) = &self.store {
+            store.delete(id);
         }
         if let Some(fleet) = &self.sharing.fleet {
             if is_buried { fleet.delete(*id) } else { fleet.remove(*id) }

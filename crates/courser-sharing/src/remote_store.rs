@@ -37,8 +37,8 @@ pub(crate) struct RemoteStore {
 impl RemoteStore {
     /// Starts connecting, on the worker's runtime.
     pub(crate) fn new(settings: &StoreSettings, spawn: impl FnOnce(Connector) -> AbortHandle) -> Self {
-        let StoreSettings { endpoint: target, timeout, counters, vault } = settings.clone();
-        Self { store: Store::new(target, timeout, counters, spawn), vault }
+        let StoreSettings { endpoint, timeout, counters, vault } = settings.clone();
+        Self { store: Store::new(endpoint, timeout, counters, spawn), vault }
     }
 
     /// Asks for a session.
@@ -53,7 +53,7 @@ impl RemoteStore {
         match self.store.get(&Vault::name(id)).await {
             Ok(Some(value)) => self.vault.open(id, &value, now),
             Ok(None) => Err(ResumptionFailure::NotFoundRemotely),
-            // Left alone for the moment: nobody was asked.
+            // The breaker is open: the store was not asked.
             Err(StoreFailure::Unavailable) => Err(ResumptionFailure::NotFound),
             Err(_) => Err(ResumptionFailure::StoreTimeout),
         }
@@ -61,7 +61,7 @@ impl RemoteStore {
 
     /// Stores a session for as long as it lives.
     pub(crate) fn put(&self, session: &SharedSession, now: UnixSeconds) {
-        // Without randomness nothing is sealed: nobody but this host resumes the session.
+        // Without randomness nothing is sealed: only this host resumes the session.
         let Ok(nonce) = SecretBytes::random() else { return };
         if let Some(value) = self.vault.seal(session, *nonce.as_bytes(), now) {
             self.store.put(&Vault::name(&session.id), &value, session.lifespan.remaining(now));

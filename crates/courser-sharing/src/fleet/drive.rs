@@ -1,4 +1,4 @@
-//! The fleet's thread: waits for datagrams, for news, for questions and for the time, and does what the member says.
+//! The fleet's thread: waits for datagrams, updates, requests and timers, and drives the member.
 
 use std::collections::HashSet;
 use std::io;
@@ -19,10 +19,10 @@ use super::handle::{Inbox, Request, Update};
 use super::status::{FleetStatus, UnsentCounts};
 use super::waiting::Waiting;
 
-/// What is handled of one kind before the others get their turn.
+/// Items of one kind that are handled before those of the others.
 const AT_ONCE: usize = 128;
 
-/// How long nobody looks for news after some came: a thread that is woken for each session costs more than telling of it.
+/// Pause after updates: a thread that is woken for each session costs more than sending it.
 /// As long as a session waits for others that share its datagram.
 const REST: Duration = Duration::from_millis(2);
 
@@ -46,7 +46,7 @@ pub(super) struct Driver {
     refusal_log: RefusalLog,
 }
 
-/// What a status says beside the member's.
+/// What a status has beside that of the member.
 pub(super) struct DriverStatus {
     address: SocketAddr,
     peers: Vec<SocketAddr>,
@@ -86,7 +86,7 @@ impl Driver {
         member: Member,
         inbox: Inbox,
         clock: Clock,
-        told: DriverStatus,
+        status: DriverStatus,
     ) -> Self {
         let (waiting, watchers, events) = (Waiting::default(), Vec::new(), Events::default());
         let complaints = RefusalLog::default();
@@ -95,7 +95,7 @@ impl Driver {
             member,
             inbox,
             clock,
-            status: told,
+            status: status,
             waiting,
             watchers,
             events,
@@ -103,9 +103,9 @@ impl Driver {
         }
     }
 
-    /// Runs until nobody is left who could ask for anything.
+    /// Runs until the last handle is dropped.
     pub(super) async fn run(mut self) {
-        let (mut batch, mut news, mut questions) = (Batch::default(), Vec::new(), Vec::new());
+        let (mut batch, mut updates, mut requests) = (Batch::default(), Vec::new(), Vec::new());
         let mut rests_until = Instant::now();
         loop {
             self.deliver();
@@ -114,15 +114,15 @@ impl Driver {
             let due = if is_resting { due.min(rests_until) } else { due };
             tokio::select! {
                 received = self.datagrams.receive(&mut batch) => self.received(received, &mut batch).await,
-                count = self.inbox.requests.recv_many(&mut questions, AT_ONCE) => match count {
+                count = self.inbox.requests.recv_many(&mut requests, AT_ONCE) => match count {
                     0 => return,
-                    _ => questions.drain(..).for_each(|question| self.handle_request(question)),
+                    _ => requests.drain(..).for_each(|request| self.handle_request(request)),
                 },
-                count = self.inbox.updates.recv_many(&mut news, AT_ONCE), if !is_resting => match count {
+                count = self.inbox.updates.recv_many(&mut updates, AT_ONCE), if !is_resting => match count {
                     0 => return,
-                    AT_ONCE => self.apply_updates(&mut news),
+                    AT_ONCE => self.apply_updates(&mut updates),
                     _ => {
-                        self.apply_updates(&mut news);
+                        self.apply_updates(&mut updates);
                         rests_until = Instant::now() + REST;
                     }
                 },
@@ -153,10 +153,10 @@ impl Driver {
         }
     }
 
-    fn apply_updates(&mut self, news: &mut Vec<Update>) {
+    fn apply_updates(&mut self, updates: &mut Vec<Update>) {
         let now = self.clock.now();
-        for new in news.drain(..) {
-            match new {
+        for update in updates.drain(..) {
+            match update {
                 Update::New(session) => self.member.push(&session, now),
                 Update::Deleted(id) => self.member.delete(&id, now),
                 Update::Removed(id) => self.member.remove(&id, now),
@@ -164,14 +164,14 @@ impl Driver {
         }
     }
 
-    fn handle_request(&mut self, question: Request) {
+    fn handle_request(&mut self, request: Request) {
         let now = self.clock.now();
-        match question {
+        match request {
             Request::Pull(id, waiter) => {
                 self.waiting.add(id, waiter);
                 self.member.pull(&id, now);
             }
-            // Who has lost patience is not there any more.
+            // The requester may have given up.
             Request::Status(answer) => drop(answer.try_send(self.status(now))),
             Request::Watch(watcher) => {
                 self.watchers.push(watcher);
@@ -180,7 +180,7 @@ impl Driver {
         }
     }
 
-    /// Hands out what the member has to say, until it has nothing more.
+    /// Handles events and sends datagrams until the member has no more.
     fn deliver(&mut self) {
         loop {
             while let Some(event) = self.member.poll_event() {
@@ -231,22 +231,22 @@ impl Driver {
     }
 
     fn status(&self, now: Now) -> FleetStatus {
-        let told = &self.status;
+        let status = &self.status;
         FleetStatus {
             member: self.member.status(now),
-            address: told.address,
-            peers: told.peers.clone(),
-            max_payload: told.max_payload,
-            receive_buffer: told.receive_buffer,
-            unsent: told.unsent,
-            receive_errors: told.receive_errors,
-            dropped: told.dropped.load(Ordering::Relaxed),
+            address: status.address,
+            peers: status.peers.clone(),
+            max_payload: status.max_payload,
+            receive_buffer: status.receive_buffer,
+            unsent: status.unsent,
+            receive_errors: status.receive_errors,
+            dropped: status.dropped.load(Ordering::Relaxed),
             waiting: self.waiting.len(),
         }
     }
 }
 
-/// Tells of hosts that do not fit together: once for each address and reason, not with each of their messages.
+/// Logs hosts that do not fit together: once for each address and reason, not with each of their messages.
 #[derive(Default)]
 struct RefusalLog {
     logged: HashSet<(Refusal, IpAddr)>,
@@ -266,7 +266,7 @@ impl RefusalLog {
     }
 }
 
-/// A datagram for each whom it is for.
+/// A datagram for each of its receivers.
 fn addressed<'a>(transmit: &'a Transmit, all: &'a [SocketAddr]) -> impl Iterator<Item = Outgoing<'a>> {
     let one = match &transmit.to {
         Destination::All => all,
@@ -275,7 +275,7 @@ fn addressed<'a>(transmit: &'a Transmit, all: &'a [SocketAddr]) -> impl Iterator
     one.iter().map(|&to| Outgoing { to, bytes: &transmit.bytes })
 }
 
-/// The time as the member is told it.
+/// The clock that the member is driven by.
 pub(super) struct Clock(Instant);
 
 impl Clock {

@@ -17,10 +17,10 @@ use super::status::FleetStatus;
 /// of its own should have (10,000 sessions a second, half a second).
 const QUEUE: usize = 5_000;
 
-/// Messages that wait at most for one who watches.
+/// Messages that wait at most for one watcher.
 const WATCH_QUEUE: usize = 1_024;
 
-/// How long the fleet's thread has to tell its status.
+/// How long the fleet's thread may take to return its status.
 const STATUS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The way to the fleet's thread. It ends when the last handle is dropped.
@@ -31,20 +31,20 @@ pub struct FleetHandle {
     dropped: Arc<AtomicU64>,
 }
 
-/// What the fleet's thread hears from the workers. What becomes of the two is different: news can wait for others.
+/// What the workers send to the fleet's thread. Updates may wait for others, requests do not.
 pub(super) struct Inbox {
     pub(super) updates: mpsc::Receiver<Update>,
     pub(super) requests: mpsc::Receiver<Request>,
 }
 
-/// What the other hosts are to be told.
+/// What is sent to the other hosts.
 pub(super) enum Update {
     New(SharedSession),
     Deleted(SessionId),
     Removed(SessionId),
 }
 
-/// What somebody waits for.
+/// What a caller waits for.
 pub(super) enum Request {
     Pull(SessionId, oneshot::Sender<bool>),
     Status(SyncSender<FleetStatus>),
@@ -58,40 +58,41 @@ pub enum Pulled {
     Found,
     /// No other host has it.
     Missing,
-    /// They did not all answer in time, or could not be asked.
+    /// They did not all answer in time, or could not be request_queue.
     TimedOut,
 }
 
 impl FleetHandle {
     pub(super) fn new() -> (Self, Inbox) {
-        let ((news, heard), (questions, asked)) = (mpsc::channel(QUEUE), mpsc::channel(QUEUE));
+        let ((updates, update_queue), (requests, request_queue)) =
+            (mpsc::channel(QUEUE), mpsc::channel(QUEUE));
         (
-            Self { updates: news, requests: questions, dropped: Arc::default() },
-            Inbox { updates: heard, requests: asked },
+            Self { updates: updates, requests: requests, dropped: Arc::default() },
+            Inbox { updates: update_queue, requests: request_queue },
         )
     }
 
-    /// Where it is counted what was left out.
+    /// Counts what was dropped.
     pub(super) fn counter(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.dropped)
     }
 
-    /// Tells the other hosts of a session that was made here. Left out, and counted, when too many wait already.
+    /// Pushes a session that was made here to the peers. Dropped, and counted, when too many wait already.
     pub fn push(&self, session: SharedSession) {
         self.put(&self.updates, Update::New(session));
     }
 
-    /// Tells the other hosts that a session must not be resumed any more.
+    /// Deletes a session on the peers.
     pub fn delete(&self, id: SessionId) {
         self.put(&self.updates, Update::Deleted(id));
     }
 
-    /// Tells the other hosts to forget a session, without a tombstone.
+    /// Removes a session on the peers, without a tombstone.
     pub fn remove(&self, id: SessionId) {
         self.put(&self.updates, Update::Removed(id));
     }
 
-    /// Asks the other hosts for a session, and waits for their answer until `deadline` is over.
+    /// Pulls a session from the peers, and waits for their answer until `deadline` is over.
     pub async fn pull(&self, id: SessionId, deadline: Duration) -> Pulled {
         let (waiter, answer) = oneshot::channel();
         if !self.put(&self.requests, Request::Pull(id, waiter)) {
@@ -104,7 +105,7 @@ impl FleetHandle {
         }
     }
 
-    /// What the fleet's thread knows and has counted; `None` if it does not say so within a second. Blocks: not for
+    /// What the fleet's thread knows and has counted; `None` if it does not answer within a second. Blocks: not for
     /// workers.
     #[must_use]
     pub fn status(&self) -> Option<FleetStatus> {
@@ -113,7 +114,7 @@ impl FleetHandle {
         receiver.recv_timeout(STATUS_TIMEOUT).ok()
     }
 
-    /// From now on what can be told of each message of the fleet, without secrets, until the receiver is dropped. What
+    /// A summary of each message of the fleet from now on, without secrets, until the receiver is dropped. What
     /// is not taken in time is left out.
     #[must_use]
     pub fn watch(&self) -> Receiver<Passed> {
@@ -122,7 +123,7 @@ impl FleetHandle {
         receiver
     }
 
-    /// News and questions that were left out because too many were waiting.
+    /// Updates and requests that were dropped because too many were waiting.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
