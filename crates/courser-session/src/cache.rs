@@ -25,7 +25,7 @@ use shard::Shard;
 use shard::export::Batch;
 pub use stats::{FailureCounts, Stats};
 
-/// How many shards a cache has unless told otherwise: with 64, two of 16 busy workers seldom meet at a lock.
+/// Default number of shards: with 64, two of 16 busy workers seldom meet at a lock.
 pub const DEFAULT_SHARDS: usize = 64;
 
 /// The sessions of one host, by session ID.
@@ -66,7 +66,7 @@ impl Cache {
     ///
     /// A session from elsewhere never replaces one that lives: IDs are visible on the wire, and a peer could
     /// otherwise break a client's resumption by sending another state under its ID. Nor does it come back once it is
-    /// [buried](Self::bury); one from this host does, as it is another session.
+    /// [deleted](Self::delete); one from this host does, as it is another session.
     pub fn put(
         &self,
         id: &SessionId,
@@ -84,7 +84,7 @@ impl Cache {
     ///
     /// # Errors
     /// [`ResumptionFailure::NotFound`], [`ResumptionFailure::Evicted`], [`ResumptionFailure::Deleted`], [`ResumptionFailure::Expired`] (the session is then gone),
-    /// [`ResumptionFailure::NotYetValid`] or [`ResumptionFailure::OtherPolicy`] (it stays, for whom it was made).
+    /// [`ResumptionFailure::NotYetValid`] or [`ResumptionFailure::OtherPolicy`] (it stays for its own policy).
     pub fn get(
         &self,
         id: &SessionId,
@@ -109,14 +109,14 @@ impl Cache {
         shard.take(hash, id, policy, now)
     }
 
-    /// Forgets a session; says whether there was one. Call it only for a session whose owner is known, that is
+    /// Removes a session without a tombstone; returns whether there was one. Call it only for a session whose owner is known, that is
     /// after its handshake was verified: anyone can send an ID.
     pub fn remove(&self, id: &SessionId) -> bool {
         let (hash, mut shard) = self.shard(id);
         shard.remove_id(hash, id)
     }
 
-    /// What [`get`](Self::get) would say, as a look alone: nothing is counted, used or removed. For who decides whether
+    /// What [`get`](Self::get) would return, as a look alone: nothing is counted, used or removed. For who decides whether
     /// to ask other hosts; it is worth asking after [`ResumptionFailure::NotFound`] and [`ResumptionFailure::Evicted`] alone.
     ///
     /// # Errors
@@ -181,7 +181,7 @@ impl Cache {
         (batch.sessions, None)
     }
 
-    /// Forgets sessions that have expired, and says how many. [`put`](Self::put) does a little of this each time;
+    /// Removes sessions that have expired, and returns how many. [`put`](Self::put) does a little of this each time;
     /// call this now and then so that secrets do not stay in the memory of an idle host.
     pub fn sweep(&self, now: UnixSeconds) -> usize {
         let mut left: Vec<_> = self.shards.iter().map(|shard| shard.lock().rewind()).collect();

@@ -7,7 +7,7 @@
 //!
 //! Three rules hold for the cache and for tickets alike:
 //!
-//! * A session is bound to a [`PolicyHash`]: under any other policy it is a miss.
+//! * A session is bound to a [`PolicyHash`]: under any other policy it is not resumed.
 //! * A [`Lifespan`] is absolute and starts at the *original* full handshake, however often a ticket is renewed.
 //! * Whatever cannot be resumed is a [`ResumptionFailure`] with a reason, which means a full handshake; it is never an error.
 

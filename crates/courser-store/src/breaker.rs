@@ -1,8 +1,8 @@
-//! When a store is left alone, and when it is used again. Pure: the time is an argument.
+//! When a store is not used, and when it is used again: a circuit breaker. Pure: the time is an argument.
 //!
 //! It opens at [`FAILURES`] failures that lie within [`WINDOW`] and are at least a tenth of what was asked meanwhile: so
-//! a dead store costs a few waits, and one that is late once in a thousand times is kept. It closes when a probe was
-//! answered in time. Nobody but the probe finds out: while it is open nothing else is asked, so there is no half-open
+//! a dead store costs a few waits, and one that is late once in a thousand times stays in use. It closes when a probe was
+//! answered in time. Only the probe finds out: while it is open nothing else is asked, so there is no half-open
 //! state in which clients would wait for the answer.
 
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// How many failures open it. With the default timeout of 20 ms, five cost a worker 100 ms, spread over five clients.
 const FAILURES: usize = 5;
 
-/// Failures further apart than this say nothing about now.
+/// Failures further apart than this are not evidence of an outage.
 const WINDOW: Duration = Duration::from_secs(10);
 
 /// [`FAILURES`] within so many outcomes: a tenth of them. Below that a question costs a tenth of the timeout on average.
@@ -22,7 +22,7 @@ const OUTCOMES: u64 = 50;
 pub(crate) struct Breaker {
     /// Outcomes since the start.
     outcomes: u64,
-    /// The last failures, at most [`FAILURES`]: when, and the how manieth outcome.
+    /// The last failures, at most [`FAILURES`]: when, and the number of the outcome.
     failures: VecDeque<(Instant, u64)>,
     opened: Option<Opened>,
 }
@@ -66,9 +66,9 @@ impl Breaker {
 
     /// How long it has been open since this was last asked; zero while it is closed.
     pub(crate) fn take_open_time(&mut self, now: Instant) -> Duration {
-        let told =
+        let since =
             self.opened.as_mut().map_or(now, |opened| std::mem::replace(&mut opened.counted_until, now));
-        now.saturating_duration_since(told)
+        now.saturating_duration_since(since)
     }
 
     fn are_many(&self, now: Instant) -> bool {
@@ -168,7 +168,7 @@ mod tests {
         }
     }
 
-    /// The rule, said otherwise: among the last 50 outcomes, those failures within ten seconds of the last one are five.
+    /// The rule, stated otherwise: among the last 50 outcomes, those failures within ten seconds of the last one are five.
     fn is_dense(history: &[Option<u64>]) -> bool {
         let recent = &history[history.len().saturating_sub(50)..];
         let Some(&Some(last)) = recent.last() else { return false };

@@ -47,8 +47,8 @@ pub(crate) async fn run(store: Rc<Shared>) {
 /// A connection that has answered a question in the time that a client would wait for it: the probe that closes the breaker.
 async fn connect(store: &Shared) -> Result<Connection, Fault> {
     let broken = Arc::new(Notify::new());
-    let tell = Arc::clone(&broken);
-    let connecting = store.endpoint.connect(move || tell.notify_one());
+    let notify = Arc::clone(&broken);
+    let connecting = store.endpoint.connect(move || notify.notify_one());
     let mut link = timeout(CONNECT_TIMEOUT, connecting).await.map_err(|_| Fault::Timeout)??;
     link.ping(store.timeout).await?;
     Ok(Connection { link, broken })

@@ -1,5 +1,5 @@
 //! What became of every question to the store, and the lines that a person reads about it. May not print: the caller
-//! says where a line goes.
+//! decides where a line goes.
 
 use std::fmt::{self, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -13,17 +13,17 @@ pub struct StoreCounters {
     counts: [AtomicU64; StoreCounts::NAMES.len()],
     log: Box<dyn Fn(&str) + Send + Sync>,
     began: Instant,
-    /// Milliseconds after `began` before which no refusal is told.
+    /// Milliseconds after `began` before which no refusal is logged.
     next_refusal: AtomicU64,
 }
 
 impl StoreCounters {
-    /// All zero. `tell` gets a line, without its end, when the store is given up, is in use again, or refuses commands;
+    /// All zero. `log` gets a line, without its end, when a breaker opens or closes, or the store refuses commands;
     /// it must not wait.
-    pub fn new(tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
+    pub fn new(log: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self {
             counts: [const { AtomicU64::new(0) }; _],
-            log: Box::new(tell),
+            log: Box::new(log),
             began: Instant::now(),
             next_refusal: AtomicU64::new(0),
         }
@@ -175,7 +175,7 @@ pub(crate) enum Count {
     Errors,
     /// Those answered with something that is no answer.
     ProtocolErrors,
-    /// Questions not asked, because the store is left alone or not connected.
+    /// Questions not asked, because the breaker is open or there is no connection.
     Skipped,
     /// Sessions given to be stored.
     Puts,
@@ -185,7 +185,7 @@ pub(crate) enum Count {
     Deletes,
     /// Those that the store has acknowledged, whether or not it had them.
     Deleted,
-    /// Puts left out: too many or too large, or the store is left alone.
+    /// Puts dropped: too many or too large, or the breaker is open.
     Dropped,
     /// Deletes that wait until the store is there.
     DeletesWaiting,

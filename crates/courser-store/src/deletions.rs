@@ -1,4 +1,4 @@
-//! Deletions that the store has not heard of yet. May not lose one in silence: a session that ended badly is otherwise
+//! Deletions that are yet to be sent to the store. May not lose one in silence: a session that ended badly is otherwise
 //! found there for as long as it lives.
 
 use std::cell::RefCell;
@@ -20,7 +20,7 @@ impl Deletions {
         Self { names: RefCell::default(), counters }
     }
 
-    /// Keeps a name until the store is there.
+    /// Adds a name, to be deleted when the store is there.
     pub(crate) fn add(&self, name: [u8; 32]) {
         let mut names = self.names.borrow_mut();
         if names.len() >= MAX_NAMES {

@@ -25,7 +25,7 @@ pub struct Access {
     pub password: Option<Zeroizing<Vec<u8>>>,
     /// Certificates, as PEM, of the authorities that the store's certificate is verified with. None: the system's.
     pub roots: Option<Vec<u8>>,
-    /// What we show to a store that wants a certificate of its clients (Redis does, unless told `tls-auth-clients no`).
+    /// What we show to a store that wants a certificate of its clients (Redis does, unless configured with `tls-auth-clients no`).
     pub identity: Option<Identity>,
 }
 
@@ -49,7 +49,7 @@ impl StoreEndpoint {
     /// Checks everything that can be known without connecting.
     ///
     /// # Errors
-    /// [`BadTarget`] says which of the parts is wrong, or which two do not fit.
+    /// [`BadStoreEndpoint`] names the part that is wrong, or the two that do not fit.
     pub fn new(url: StoreUrl, access: Access) -> Result<Arc<Self>, BadStoreEndpoint> {
         let password = password(&url, access.password)?;
         if url.user().is_some() && password.is_none() {
@@ -194,7 +194,7 @@ impl StoreEndpoint {
 
 impl fmt::Debug for StoreEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Target({})", self.url)
+        write!(f, "StoreEndpoint({})", self.url)
     }
 }
 
@@ -230,7 +230,7 @@ fn certificates(
         let unused = roots.is_some() || identity.is_some();
         return if unused { Err(BadStoreEndpoint::NoTls { url: url.to_string() }) } else { Ok(None) };
     }
-    // The library takes a file without a certificate as one that trusts nobody.
+    // The library takes a file without a certificate as an empty set of authorities.
     if roots.as_ref().is_some_and(|pem| !pem.windows(BEGIN.len()).any(|window| window == BEGIN)) {
         return Err(BadStoreEndpoint::NoRoots);
     }
@@ -307,7 +307,7 @@ mod tests {
         for file in ["secret", "secret\n", "secret\r\n"] {
             let target = target("redis://user@host", with_password(file.as_bytes())).expect("it fits");
             assert_eq!(target.password.as_ref().map(|password| password.as_str()), Some("secret"));
-            assert_eq!(format!("{target:?}"), "Target(redis://user@host:6379)");
+            assert_eq!(format!("{target:?}"), "StoreEndpoint(redis://user@host:6379)");
         }
     }
 

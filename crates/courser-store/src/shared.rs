@@ -28,7 +28,7 @@ pub(crate) struct Shared {
     pub(crate) waiting_bytes: Cell<usize>,
 }
 
-/// A connection, and how its users tell that it is no longer of use.
+/// A connection, and the signal of its users that it is broken.
 #[derive(Clone)]
 pub(crate) struct Connection {
     pub(crate) link: Link,
@@ -72,7 +72,7 @@ impl Shared {
         }
     }
 
-    /// Does the deletions that were kept, in order; stops at the first that has no answer.
+    /// Sends the deletions that wait, in order; stops at the first that has no answer.
     pub(crate) async fn run_deletions(&self, connection: &Connection) {
         while let Some(name) = self.deletions.first() {
             match self.execute_on(connection.clone(), &deletion(&name)).await {
@@ -112,7 +112,7 @@ impl Shared {
         connection.broken.notify_one();
     }
 
-    /// Counts a fault; true when the store is left alone from now on.
+    /// Counts a fault; true when it opened the breaker.
     pub(crate) fn record_fault(&self, fault: &Fault) -> bool {
         let url = self.endpoint.url();
         match fault {
@@ -128,7 +128,7 @@ impl Shared {
         self.record_failure(fault)
     }
 
-    /// The store has failed; true when it is left alone from now on, which is told.
+    /// Records a failure of the store; true when it opened the breaker, which is logged.
     pub(crate) fn record_failure(&self, fault: &Fault) -> bool {
         let opened = self.breaker.borrow_mut().failed(Instant::now());
         if opened {

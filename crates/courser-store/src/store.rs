@@ -1,4 +1,4 @@
-//! The store as a worker uses it: a question with a limit, and commands that nobody waits for.
+//! The store as a worker uses it: look-ups with a timeout, and commands without a wait.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::deletions::Deletions;
 use crate::shared::{CommandOutcome, Shared, deletion, key};
 use crate::{StoreCounters, StoreEndpoint};
 
-/// How long a question may take unless told otherwise: twenty round trips in a data centre, and a fifth of what people
+/// Timeout of a look-up unless configured otherwise: twenty round trips in a data centre, and a fifth of what people
 /// notice.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_millis(20);
 
@@ -68,7 +68,7 @@ impl Store {
     /// dropped.
     ///
     /// # Errors
-    /// [`StoreMiss`]: at once when the store is left alone or not connected.
+    /// [`StoreFailure`]: at once when the breaker is open or there is no connection.
     pub async fn get(&self, name: &[u8; 32]) -> Result<Option<Vec<u8>>, StoreFailure> {
         let counters = &self.shared.counters;
         let Some(mut connection) = self.shared.connection.borrow().clone() else {
@@ -96,7 +96,7 @@ impl Store {
     }
 
     /// Stores `value` under `name`, in place of an older one, until `lifetime` is over. Never waits, and may not succeed:
-    /// what is too large, or too much at once, or meets a store that is left alone, is left out and counted.
+    /// what is too large, or too much at once, or meets an open breaker, is dropped and counted.
     pub fn put(&self, name: &[u8; 32], value: &[u8], lifetime: Duration) {
         self.shared.counters.count(Count::Puts);
         let millis = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX).min(MAX_LIFETIME_MILLIS);
@@ -110,32 +110,32 @@ impl Store {
     }
 
     /// Forgets what is under `name`. Never waits: while the store is away, or has too much to do, the newest few thousand
-    /// deletions are kept, and done when it is back.
+    /// deletions wait, and are sent when it is back.
     pub fn delete(&self, name: &[u8; 32]) {
         self.shared.counters.count(Count::Deletes);
         let name = *name;
-        let Some(turn) = self.permit(0) else { return self.shared.deletions.add(name) };
+        let Some(permit) = self.permit(0) else { return self.shared.deletions.add(name) };
         spawn_local(async move {
-            match turn.shared.execute(&deletion(&name)).await {
-                CommandOutcome::Done => turn.shared.counters.count(Count::Deleted),
+            match permit.shared.execute(&deletion(&name)).await {
+                CommandOutcome::Done => permit.shared.counters.count(Count::Deleted),
                 CommandOutcome::Refused => {}
-                CommandOutcome::NoAnswer | CommandOutcome::NoConnection => turn.shared.deletions.add(name),
+                CommandOutcome::NoAnswer | CommandOutcome::NoConnection => permit.shared.deletions.add(name),
             }
         });
     }
 
     fn send(&self, command: Cmd, bytes: usize, done: Count) {
-        let Some(turn) = self.permit(bytes) else { return self.shared.counters.count(Count::Dropped) };
+        let Some(permit) = self.permit(bytes) else { return self.shared.counters.count(Count::Dropped) };
         spawn_local(async move {
-            match turn.shared.execute(&command).await {
-                CommandOutcome::Done => turn.shared.counters.count(done),
+            match permit.shared.execute(&command).await {
+                CommandOutcome::Done => permit.shared.counters.count(done),
                 CommandOutcome::Refused | CommandOutcome::NoAnswer => {}
-                CommandOutcome::NoConnection => turn.shared.counters.count(Count::Dropped),
+                CommandOutcome::NoConnection => permit.shared.counters.count(Count::Dropped),
             }
         });
     }
 
-    /// A share of what may be on its way, unless that is too much or the store is left alone.
+    /// A permit for a command, unless too many are in flight or the breaker is open.
     fn permit(&self, bytes: usize) -> Option<Permit> {
         let shared = &self.shared;
         let full =
@@ -181,10 +181,10 @@ impl Drop for Permit {
 /// A month: longer than any session lives, and far from where the store's arithmetic ends.
 const MAX_LIFETIME_MILLIS: u64 = 31 * 24 * 3600 * 1000;
 
-/// Why a question has no answer; each means a full handshake.
+/// Why a look-up has no answer; each means a full handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreFailure {
-    /// It was not asked: the store is left alone, or not connected.
+    /// It was not asked: the breaker is open, or there is no connection.
     Unavailable,
     /// The answer did not come in time.
     Timeout,

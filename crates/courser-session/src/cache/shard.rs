@@ -117,7 +117,7 @@ impl Shard {
         Ok(stored)
     }
 
-    /// What [`get`](Self::get) would say. Counts, promotes and removes nothing.
+    /// What [`get`](Self::get) would return. Counts, promotes and removes nothing.
     pub(super) fn peek(
         &self,
         hash: u32,
@@ -166,7 +166,7 @@ impl Shard {
         usize::try_from(self.counts.expired - expired_before).expect("at most count")
     }
 
-    /// Makes the next sweep begin at the first entry, and says how many there are: as many looks see them all.
+    /// Makes the next sweep begin at the first entry, and returns how many there are: as many looks see them all.
     pub(super) fn rewind(&mut self) -> usize {
         self.hand = 0;
         self.slab.len()
@@ -202,7 +202,7 @@ impl Shard {
             .and_then(|slot| Ok((slot, self.slab[slot].entry.resumable(policy, now)?)));
         match &found {
             Ok((_, stored)) => self.counts.count_hit(stored.origin),
-            Err(miss) => self.counts.failures.count(*miss),
+            Err(failure) => self.counts.failures.count(*failure),
         }
         found
     }

@@ -85,14 +85,14 @@ pub struct FailureCounts([u64; ResumptionFailure::ALL.len()]);
 
 impl FailureCounts {
     /// Counts one more.
-    pub fn count(&mut self, miss: ResumptionFailure) {
-        self.0[miss as usize] += 1;
+    pub fn count(&mut self, failure: ResumptionFailure) {
+        self.0[failure as usize] += 1;
     }
 
-    /// How often `miss` occurred.
+    /// How often `failure` occurred.
     #[must_use]
-    pub fn of(&self, miss: ResumptionFailure) -> u64 {
-        self.0[miss as usize]
+    pub fn of(&self, failure: ResumptionFailure) -> u64 {
+        self.0[failure as usize]
     }
 
     /// Every reason with its count.
@@ -100,7 +100,7 @@ impl FailureCounts {
         ResumptionFailure::ALL.into_iter().zip(self.0)
     }
 
-    /// All misses.
+    /// All failures.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.0.iter().sum()

@@ -116,9 +116,9 @@ fn assert_sound(shard: &Shard) {
         assert_eq!(shard.index.find(&shard.slab, entry.hash, &entry.id), Some(slot));
     }
     assert!(shard.bytes() <= shard.limit, "{} of {} bytes", shard.bytes(), shard.limit);
-    let buried = shard.list(Segment::Tombstone).bytes();
-    assert!(buried <= shard.share(5), "{buried} bytes of tombstones");
-    assert_eq!(buried, shard.tombstones * size_of::<Node>());
+    let tombstones = shard.list(Segment::Tombstone).bytes();
+    assert!(tombstones <= shard.share(5), "{tombstones} bytes of tombstones");
+    assert_eq!(tombstones, shard.tombstones * size_of::<Node>());
     assert!(shard.slab.capacity() <= shard.slab.len() + 2 * 32, "what is allocated follows what is held");
     assert_counters_reconcile(&shard.stats());
 }

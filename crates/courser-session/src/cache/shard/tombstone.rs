@@ -5,7 +5,7 @@ use crate::cache::answer::Provenance;
 use crate::{Lifespan, PolicyHash, SessionId, UnixSeconds};
 
 impl Shard {
-    /// Forgets a session and puts up its tombstone until `until`; says whether there was a session.
+    /// Forgets a session and puts up its tombstone until `until`; returns whether there was a session.
     pub(crate) fn delete(&mut self, hash: u32, id: &SessionId, until: UnixSeconds, now: UnixSeconds) -> bool {
         let was_there = self.remove_id(hash, id);
         let earlier =
