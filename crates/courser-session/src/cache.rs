@@ -42,8 +42,9 @@ pub const DEFAULT_SHARDS: usize = 64;
 /// A session costs its record (112 bytes, links of lists and table included) and its state as allocated (two blocks,
 /// each with 8 bytes of header and rounded up to 16, which is what glibc takes); a tombstone costs a record. The tables
 /// that find sessions and remember evicted ones, 6 bytes for each bucket, come off the capacity beforehand. Not counted
-/// are, for each shard, its own 512 bytes and up to 7 KiB of records in reserve. `examples/memory.rs` compares this with what the process takes: within 1 %. A TLS 1.2 session
-/// without client certificate has a state of some 90 to 150 bytes, so it costs 260 to 330.
+/// are, for each shard, its own 512 bytes and up to 7 KiB of records in reserve. `examples/memory.rs` compares this
+/// with what the process takes: within 1 %. A TLS 1.2 session without client certificate has a state of some 90 to 150
+/// bytes, so it costs 260 to 330.
 pub struct Cache {
     shards: Box<[Padded]>,
     /// Keyed, so that a peer who chooses IDs cannot aim at one shard or one bucket.
@@ -83,8 +84,9 @@ impl Cache {
     /// Looks a session up, and counts that as its use.
     ///
     /// # Errors
-    /// [`ResumptionFailure::NotFound`], [`ResumptionFailure::Evicted`], [`ResumptionFailure::Deleted`], [`ResumptionFailure::Expired`] (the session is then gone),
-    /// [`ResumptionFailure::NotYetValid`] or [`ResumptionFailure::OtherPolicy`] (it stays for its own policy).
+    /// [`ResumptionFailure::NotFound`], [`ResumptionFailure::Evicted`], [`ResumptionFailure::Deleted`],
+    /// [`ResumptionFailure::Expired`] (the session is then gone), [`ResumptionFailure::NotYetValid`] or
+    /// [`ResumptionFailure::OtherPolicy`] (it stays for its own policy).
     pub fn get(
         &self,
         id: &SessionId,
@@ -95,29 +97,16 @@ impl Cache {
         shard.get(hash, id, policy, now)
     }
 
-    /// Like [`get`](Self::get), but removes the session. Of several calls at once, one succeeds.
-    ///
-    /// # Errors
-    /// As [`get`](Self::get); on a miss nothing is removed but what has expired.
-    pub fn take(
-        &self,
-        id: &SessionId,
-        policy: &PolicyHash,
-        now: UnixSeconds,
-    ) -> Result<Stored, ResumptionFailure> {
-        let (hash, mut shard) = self.shard(id);
-        shard.take(hash, id, policy, now)
-    }
-
-    /// Removes a session without a tombstone; returns whether there was one. Call it only for a session whose owner is known, that is
-    /// after its handshake was verified: anyone can send an ID.
+    /// Removes a session without a tombstone; returns whether there was one. Call it only for a session whose owner is
+    /// known, that is after its handshake was verified: anyone can send an ID.
     pub fn remove(&self, id: &SessionId) -> bool {
         let (hash, mut shard) = self.shard(id);
         shard.remove_id(hash, id)
     }
 
-    /// What [`get`](Self::get) would return, as a look alone: nothing is counted, used or removed. For who decides whether
-    /// to ask other hosts; it is worth asking after [`ResumptionFailure::NotFound`] and [`ResumptionFailure::Evicted`] alone.
+    /// What [`get`](Self::get) would return, as a look alone: nothing is counted, used or removed. For who decides
+    /// whether to ask other hosts; it is worth asking after [`ResumptionFailure::NotFound`] and
+    /// [`ResumptionFailure::Evicted`] alone.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -240,8 +229,8 @@ impl Padded {
     }
 }
 
-/// How many sessions of a shard a sweep looks at before it turns to the next shard: whoever waits for this one waits for
-/// one step, not for all of them, as locks go to those that come first rather than to those that wait.
+/// How many sessions of a shard a sweep looks at before it turns to the next shard: whoever waits for this one waits
+/// for one step, not for all of them, as locks go to those that come first rather than to those that wait.
 const SWEEP_STEP: usize = 64;
 
 fn shard_count(capacity_bytes: usize, wanted: usize) -> usize {

@@ -104,19 +104,6 @@ impl Shard {
         Ok(stored)
     }
 
-    pub(super) fn take(
-        &mut self,
-        hash: u32,
-        id: &SessionId,
-        policy: &PolicyHash,
-        now: UnixSeconds,
-    ) -> Result<Stored, ResumptionFailure> {
-        let (slot, stored) = self.look_up(hash, id, policy, now)?;
-        self.counts.taken += 1;
-        self.remove(slot);
-        Ok(stored)
-    }
-
     /// What [`get`](Self::get) would return. Counts, promotes and removes nothing.
     pub(super) fn peek(
         &self,

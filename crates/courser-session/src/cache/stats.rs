@@ -5,7 +5,7 @@ use crate::ResumptionFailure;
 
 /// Counters since the start, and what is held now.
 ///
-/// They reconcile: `entries` is `stored` minus `expired`, `taken`, `removed`, `evicted_probation` and
+/// They reconcile: `entries` is `stored` minus `expired`, `removed`, `evicted_probation` and
 /// `evicted_protected`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -37,8 +37,6 @@ pub struct Stats {
     pub refused_too_large: u64,
     /// Sessions that were forgotten because their lifespan was over.
     pub expired: u64,
-    /// Sessions that a look-up took out, for single use.
-    pub taken: u64,
     /// Sessions that were removed by ID.
     pub removed: u64,
     /// Sessions that made room before they were used, or long after.
@@ -66,7 +64,6 @@ impl Stats {
         self.refused_not_valid += other.refused_not_valid;
         self.refused_too_large += other.refused_too_large;
         self.expired += other.expired;
-        self.taken += other.taken;
         self.removed += other.removed;
         self.evicted_probation += other.evicted_probation;
         self.evicted_protected += other.evicted_protected;

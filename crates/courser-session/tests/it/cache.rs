@@ -1,4 +1,4 @@
-//! What a put, a get, a take and a remove mean.
+//! What a put, a get and a remove mean.
 
 use std::time::Duration;
 
@@ -25,7 +25,6 @@ fn another_policy_misses_and_leaves_the_session_to_its_own() {
     let cache = Cache::new(1 << 20, 4);
     put(&cache, 1, b"state", Provenance::Local);
     assert_eq!(cache.get(&session_id(1), &policy("b"), NOW).unwrap_err(), ResumptionFailure::OtherPolicy);
-    assert_eq!(cache.take(&session_id(1), &policy("b"), NOW).unwrap_err(), ResumptionFailure::OtherPolicy);
     assert!(cache.get(&session_id(1), &policy("a"), NOW).is_ok());
 }
 
@@ -53,14 +52,6 @@ fn a_clock_set_back_hides_a_session_until_its_time() {
     let before = UnixSeconds(NOW.0 - 61);
     assert_eq!(cache.get(&session_id(1), &policy("a"), before).unwrap_err(), ResumptionFailure::NotYetValid);
     assert!(cache.get(&session_id(1), &policy("a"), NOW).is_ok());
-}
-
-#[test]
-fn take_gives_a_session_once() {
-    let cache = Cache::new(1 << 20, 4);
-    put(&cache, 1, b"state", Provenance::Local);
-    assert_eq!(&cache.take(&session_id(1), &policy("a"), NOW).unwrap().state[..], b"state");
-    assert_eq!(cache.take(&session_id(1), &policy("a"), NOW).unwrap_err(), ResumptionFailure::NotFound);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Datagrams that change nothing: each for its reason, and with nothing in the cache afterwards.
 
-use courser_fleet::{Allowed, AnyMessage, Event, MemberSettings, Now, PeerChange, Rate, Refusal, UnixMillis};
+use courser_fleet::{
+    AddressRange, Allowed, AnyMessage, Event, MemberSettings, Now, PeerChange, Rate, Refusal, UnixMillis,
+};
 
 use super::{Host, Segment, address, keys, keys_of, session, settings};
 
@@ -191,7 +193,7 @@ fn two_hosts_of_one_name_are_told_apart_from_an_echo() {
 #[test]
 fn sources_are_limited_by_the_list_and_peers_by_their_rate() {
     let mut segment = Segment::new(&["a", "b"]);
-    let allowed = vec![Allowed::Range("192.0.2.1".parse().unwrap())];
+    let allowed = vec![Allowed::Range(AddressRange::new([192, 0, 2, 1].into(), 32).unwrap())];
     let peer_rate = Rate { per_second: 1, burst: 5 };
     segment.start(MemberSettings { allowed, peer_rate, ..settings("c", 1) }, keys());
     segment.run(10);

@@ -1,4 +1,5 @@
-//! Which session goes when there is no room: a segmented LRU, see [`Cache`](crate::Cache). May not look at what it holds.
+//! Which session goes when there is no room: a segmented LRU, see [`Cache`](crate::Cache). May not look at what it
+//! holds.
 
 use super::{Segment, Shard, Slot};
 
