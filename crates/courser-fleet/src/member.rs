@@ -22,8 +22,8 @@ use crate::seal::{Opener, Sealer};
 use crate::state_transfer::{PartRequest, StateTransfer};
 use crate::status::{Event, ReceivedCounts, Refused, Status};
 
-/// Settings of one start of a member. Not to be used twice: [`incarnation`](Self::incarnation) and [`random`](Self::random) are for
-/// one member alone.
+/// Settings of one start of a member. Not to be used twice: [`incarnation`](Self::incarnation) and [`random`](Self::random)
+/// are for one member alone.
 pub struct MemberSettings {
     /// Its configured name, which no other member may have.
     pub name: MemberName,

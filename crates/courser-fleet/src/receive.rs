@@ -323,7 +323,8 @@ impl Member {
 }
 
 impl Peer {
-    /// Records the newest message of a peer. One that was held back proves neither its address nor that it still lives; one of a host whose clock is wrong is no other to look at, but nothing is asked of it.
+    /// Records the newest message of a peer. One that was held back proves neither its address nor that it still lives; one
+    /// of a host whose clock is wrong is no other to look at, but nothing is asked of it.
     fn record_message(&mut self, message: &Authentic<'_>, now: Now) {
         let late_ms = now.wall.since(message.sent);
         let is_in_time = late_ms.unsigned_abs() <= MAX_CLOCK_DIFFERENCE_MS;

@@ -44,7 +44,8 @@ impl RemoteStore {
     /// Asks for a session.
     ///
     /// # Errors
-    /// Why there is none: [`ResumptionFailure::NotFoundRemotely`], [`ResumptionFailure::StoreTimeout`], or what is wrong with what is there.
+    /// Why there is none: [`ResumptionFailure::NotFoundRemotely`], [`ResumptionFailure::StoreTimeout`], or what is wrong
+    /// with what is there.
     pub(crate) async fn get(
         &self,
         id: &SessionId,

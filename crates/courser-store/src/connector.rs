@@ -1,4 +1,5 @@
-//! Keeps a worker connected to its store: the only place that waits for connections, and that probes a store whose breaker is open.
+//! Keeps a worker connected to its store: the only place that waits for connections, and that probes a store whose breaker
+//! is open.
 
 use std::pin::Pin;
 use std::rc::Rc;

@@ -25,7 +25,8 @@ pub struct Access {
     pub password: Option<Zeroizing<Vec<u8>>>,
     /// Certificates, as PEM, of the authorities that the store's certificate is verified with. None: the system's.
     pub roots: Option<Vec<u8>>,
-    /// What we show to a store that wants a certificate of its clients (Redis does, unless configured with `tls-auth-clients no`).
+    /// What we show to a store that wants a certificate of its clients (Redis does, unless configured with
+    /// `tls-auth-clients no`).
     pub identity: Option<Identity>,
 }
 

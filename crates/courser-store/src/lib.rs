@@ -10,8 +10,8 @@
 //!   reports what is wrong with them.
 //! * [`Store::get`] takes at most the configured time; [`Store::put`] and [`Store::delete`] none at all. Deletions that find
 //!   no connection wait for one (`deletions.rs`).
-//! * The breaker of a store that is slow or dead opens (`breaker.rs`) until the store answers a probe in time. No client waits for
-//!   a connection, a reconnection or a probe.
+//! * The breaker of a store that is slow or dead opens (`breaker.rs`) until the store answers a probe in time. No client
+//!   waits for a connection, a reconnection or a probe.
 //! * Whatever goes wrong is a [`StoreFailure`] and a count in [`StoreCounters`]: a full handshake, never a failed one.
 
 mod url;
