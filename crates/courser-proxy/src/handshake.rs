@@ -164,7 +164,7 @@ fn record_handshake(client: &mut Client, tls: &mut ServerConnection, offered: Op
     account.secured();
     let Some(mut facts) = tls.finish_handshake() else { return };
     if let (Some(made), Some(remote)) = (facts.new_session.take(), &worker.remote_sessions) {
-        remote.made(made);
+        remote.replicate(made);
     }
     // Where no tickets are given out, a client that would take one comes back with a session ID that, beforehand,
     // looks like the random one of a client that has no session.

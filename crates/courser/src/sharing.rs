@@ -102,7 +102,7 @@ pub(crate) fn share(
     sharing.fleet = fleet;
     sharing.pull_deadline = if config.fleet.pull { config.fleet.pull_timeout } else { Duration::ZERO };
     sharing.store = store.map(|target| StoreSettings {
-        target,
+        endpoint: target,
         timeout: config.sessions.store_timeout,
         counters: Arc::new(StoreCounters::new(|line| log(Level::Warning, line))),
         vault: Arc::new(Vault::new(Arc::clone(&keys.keys))),
