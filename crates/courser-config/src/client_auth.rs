@@ -2,34 +2,12 @@
 
 use std::path::PathBuf;
 
+use crate::config::ClientAuth;
 use crate::draft::{HostDraft, ListenerDraft};
 use crate::named::Named;
 use crate::problem::{Problem, Problems};
 use crate::read::Located;
 use crate::source::SourceSpan;
-
-/// Whether clients are asked for a certificate (RFC 8446, section 4.3.2; RFC 5246, section 7.4.4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ClientAuth {
-    /// They are not.
-    None,
-    /// They are, and may have none; one that they show has to be good.
-    Optional,
-    /// They are, and without a good one they get no further than the handshake.
-    Required,
-}
-
-impl Named for ClientAuth {
-    const ALL: &'static [Self] = &[Self::None, Self::Optional, Self::Required];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Optional => "optional",
-            Self::Required => "required",
-        }
-    }
-}
 
 /// That whoever is asked for a certificate can be judged, and that nobody believes in a check that does not happen.
 pub(crate) fn check(listener: &ListenerDraft, problems: &mut Problems) {

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::address::{BackendAddress, ListenAddress};
-use crate::client_auth::ClientAuth;
 use crate::fleet::{FleetInterface, Network};
 use crate::named::Named;
 use crate::read::Located;
@@ -26,6 +25,13 @@ pub struct Config {
     pub fleet: Fleet,
     /// At least one.
     pub listeners: Vec<ListenerConfig>,
+}
+
+impl Config {
+    /// The hosts of all listeners, each listener's default first.
+    pub fn hosts(&self) -> impl Iterator<Item = &HostConfig> {
+        self.listeners.iter().flat_map(|listener| std::iter::once(&listener.default).chain(&listener.hosts))
+    }
 }
 
 /// What concerns the process as a whole.
@@ -273,6 +279,29 @@ impl Named for OnTruncation {
         match self {
             Self::Fin => "fin",
             Self::Reset => "reset",
+        }
+    }
+}
+
+/// Whether clients are asked for a certificate (RFC 8446, section 4.3.2; RFC 5246, section 7.4.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ClientAuth {
+    /// They are not.
+    None,
+    /// They are, and may have none; one that they show has to be good.
+    Optional,
+    /// They are, and without a good one they get no further than the handshake.
+    Required,
+}
+
+impl Named for ClientAuth {
+    const ALL: &'static [Self] = &[Self::None, Self::Optional, Self::Required];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Optional => "optional",
+            Self::Required => "required",
         }
     }
 }

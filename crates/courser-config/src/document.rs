@@ -5,7 +5,8 @@ use std::path::Path;
 use crate::draft::{Draft, ListenerDraft};
 use crate::near::nearest;
 use crate::problem::{Problem, Problems};
-use crate::settings::{About, FLEET, Flag, HOST_ONLY, LISTENER, PROCESS, SESSIONS, SHARED, Scope, Setting};
+use crate::setting::{About, Flag, Setting};
+use crate::settings::{FLEET, HOST_ONLY, LISTENER, PROCESS, SESSIONS, SHARED, Scope};
 use crate::value::{Entry, Literal, Table, Value};
 
 /// Reads a file's text into a draft as far as it can be read.

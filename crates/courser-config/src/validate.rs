@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::Loaded;
 use crate::address::ListenAddress;
-use crate::client_auth::{self, ClientAuth};
-use crate::config::{Config, Fleet, HostConfig, ListenerConfig, Sessions, UnknownName};
+use crate::client_auth;
+use crate::config::{ClientAuth, Config, Fleet, HostConfig, ListenerConfig, Sessions, UnknownName};
 use crate::draft::{Draft, HostDraft, ListenerDraft};
 use crate::named::Named;
 use crate::near::list;

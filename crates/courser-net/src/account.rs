@@ -167,7 +167,7 @@ fn check(result: libc::c_int) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// What the C library made of a question. Some systems say "not found" by one of these errors (getpwnam(3)).
+/// The result of a call of the C library. Some systems say "not found" by one of these errors (getpwnam(3)).
 fn answer<T>(error: libc::c_int, found: Option<T>) -> io::Result<Option<T>> {
     match error {
         0 | libc::ENOENT | libc::ESRCH => Ok(found),

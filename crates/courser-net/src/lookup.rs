@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::{io, ptr};
 
-/// What the resolver says of a name.
+/// The answer of the resolver for a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lookup {
     /// Its addresses, the preferred one first (RFC 6724).
@@ -16,7 +16,7 @@ pub enum Lookup {
 }
 
 /// Looks `host` up as `getaddrinfo(3)` does: `/etc/hosts`, search domains and name services as configured. The
-/// standard library does the same, but does not tell a denial from a failure.
+/// standard library does the same, but does not distinguish a denial from a failure.
 pub fn look_up(host: &str, port: u16) -> Lookup {
     let Ok(name) = CString::new(host) else { return Lookup::NoSuchName };
     match Answer::of(&name) {
@@ -57,7 +57,7 @@ impl Answer {
         while !next.is_null() {
             #[allow(unsafe_code, reason = "the list is one of C")]
             // SAFETY: `next` is not null and points into the list that getaddrinfo(3) made, which lives as long as
-            // `self`; nobody writes to it.
+            // `self`; nothing writes to it.
             let entry = unsafe { &*next };
             found.extend(address(entry, port));
             next = entry.ai_next;

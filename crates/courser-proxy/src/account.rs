@@ -1,5 +1,5 @@
-//! The account of a connection: opened at the first step, closed by being dropped, so that every connection has its
-//! line, also one whose task ended in a fault.
+//! The account of a connection: opened at the first step, closed by being dropped, so that every connection is counted and
+//! has its line, also one whose task ended in a fault.
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use courser_telemetry::connection::Peer;
+use courser_telemetry::metrics::{ByteDirection, Metric, Step};
 use courser_telemetry::{Close, CloseReason, ConnectionRecord, Format, Resumption};
 use courser_tls::{HandshakeInfo, Identity, names};
 
 use crate::settings::{Listener, VirtualHost};
-use crate::worker::{Permit, WorkerState};
+use crate::worker_state::{Permit, WorkerState};
 
-/// What is noted while a connection lives.
+/// What is known of a connection while it lives.
 pub(crate) struct Account {
     worker: Rc<WorkerState>,
     /// Given back after the line is written.
@@ -27,9 +28,9 @@ pub(crate) struct Account {
     pub(crate) sni: Option<Box<str>>,
     pub(crate) host: Option<Arc<VirtualHost>>,
     pub(crate) identity: Option<Arc<Identity>>,
-    pub(crate) facts: Option<Box<HandshakeInfo>>,
+    pub(crate) handshake: Option<Box<HandshakeInfo>>,
     pub(crate) session: Option<Resumption>,
-    pub(crate) miss: Option<&'static str>,
+    pub(crate) not_resumed: Option<&'static str>,
     /// Index of the backend in its host's list.
     pub(crate) backend: Option<usize>,
     pub(crate) retries: u32,
@@ -38,7 +39,7 @@ pub(crate) struct Account {
     hello: Option<Instant>,
     secured: Option<Instant>,
     connected: Option<Instant>,
-    end: Option<Close>,
+    close: Option<Close>,
 }
 
 impl Account {
@@ -56,9 +57,9 @@ impl Account {
             sni: None,
             host: None,
             identity: None,
-            facts: None,
+            handshake: None,
             session: None,
-            miss: None,
+            not_resumed: None,
             backend: None,
             retries: 0,
             bytes_in: 0,
@@ -66,7 +67,7 @@ impl Account {
             hello: None,
             secured: None,
             connected: None,
-            end: None,
+            close: None,
         })
     }
 
@@ -90,9 +91,9 @@ impl Account {
         self.connected = Some(Instant::now());
     }
 
-    /// Notes the ending; the first one that is noted counts.
-    pub(crate) fn end(&mut self, end: impl Into<Close>) {
-        self.end.get_or_insert_with(|| end.into());
+    /// Records why the connection ended; the first reason counts.
+    pub(crate) fn set_close(&mut self, close: impl Into<Close>) {
+        self.close.get_or_insert_with(|| close.into());
     }
 
     /// A name for the connection that no other connection of this process has.
@@ -100,10 +101,32 @@ impl Account {
         format!("{}-{}", self.worker.index, self.number)
     }
 
-    fn record(&mut self) -> ConnectionRecord {
+    /// How long the steps took that were completed, in the order of [`Step`].
+    fn steps(&self) -> [Option<Duration>; Step::ALL.len()] {
+        let between = |from: Option<Instant>, to: Option<Instant>| Some(to?.duration_since(from?));
+        [
+            between(Some(self.opened), self.hello),
+            between(self.hello, self.secured),
+            between(self.secured, self.connected),
+        ]
+    }
+
+    fn count(&self, reason: CloseReason) {
+        let counters = &self.worker.counters;
+        counters.count(Metric::Connections, reason as usize);
+        counters.add(Metric::PlaintextBytes, ByteDirection::In as usize, self.bytes_in);
+        counters.add(Metric::PlaintextBytes, ByteDirection::Out as usize, self.bytes_out);
+        for (step, time) in Step::ALL.iter().zip(self.steps()) {
+            if let Some(time) = time {
+                counters.observe(*step, time);
+            }
+        }
+    }
+
+    fn record(&self, close: Close) -> ConnectionRecord {
         let total = self.opened.elapsed();
-        let facts = self.facts.as_deref();
-        let since = |from: Instant, to: Option<Instant>| to.map(|to| to.duration_since(from));
+        let facts = self.handshake.as_deref();
+        let [hello, handshake, connect] = self.steps();
         ConnectionRecord {
             accepted: SystemTime::now().checked_sub(total).unwrap_or_else(SystemTime::now),
             worker: self.worker.index,
@@ -124,16 +147,16 @@ impl Account {
                 .and_then(|f| f.client.as_ref())
                 .map(|client| client.common_name.clone().unwrap_or_default()),
             session: self.session,
-            miss: self.miss,
+            not_resumed: self.not_resumed,
             backend: self.backend_name(),
             retries: self.retries,
             bytes_in: self.bytes_in,
             bytes_out: self.bytes_out,
-            hello: since(self.opened, self.hello),
-            handshake: self.hello.and_then(|hello| since(hello, self.secured)),
-            connect: self.secured.and_then(|secured| since(secured, self.connected)),
+            hello,
+            handshake,
+            connect,
             total,
-            end: self.end.take().unwrap_or_else(|| self.unended()),
+            close,
         }
     }
 
@@ -142,22 +165,25 @@ impl Account {
         Some(host.pool.get(self.backend?)?.name.clone())
     }
 
-    /// A task that goes without an ending was stopped with its worker, or has panicked.
-    fn unended(&self) -> Close {
-        if std::thread::panicking() { CloseReason::Internal.into() } else { CloseReason::Shutdown.into() }
+    /// Why the connection ended. A task that ends without a reason was stopped with its worker, or has panicked.
+    fn take_close(&mut self) -> Close {
+        let without = || if std::thread::panicking() { CloseReason::Internal } else { CloseReason::Shutdown };
+        self.close.take().unwrap_or_else(|| without().into())
     }
 }
 
 impl Drop for Account {
     fn drop(&mut self) {
         let worker = Rc::clone(&self.worker);
+        let close = self.take_close();
+        self.count(close.reason);
         if worker.lines.enabled() {
-            let record = self.record();
+            let record = self.record(close);
             worker.lines.add(|out, format| record.write(out, format == Format::Json));
         }
         worker.connection_closed();
     }
 }
 
-/// How long a step may take at most when nobody configured it: closing after a refusal.
-pub(crate) const FAREWELL: Duration = Duration::from_secs(2);
+/// How long closing may take at most: until the last bytes have left and the client has closed too.
+pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);

@@ -11,14 +11,14 @@ use tokio::sync::Notify;
 /// The connections of the process, counted.
 #[derive(Debug)]
 pub struct Admission {
-    most: usize,
+    limit: usize,
     open: AtomicUsize,
     /// Accept loops that wait for room.
     waiting: AtomicUsize,
     /// There is room for one more.
     freed: Notify,
-    /// The limit was reached, and that was told.
-    is_told: AtomicBool,
+    /// The limit was reached, and that was logged.
+    is_reported: AtomicBool,
 }
 
 impl Admission {
@@ -26,13 +26,13 @@ impl Admission {
     #[must_use]
     pub fn new(most: usize) -> Self {
         let (open, waiting) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Self { most: most.max(1), open, waiting, freed: Notify::new(), is_told: AtomicBool::new(false) }
+        Self { limit: most.max(1), open, waiting, freed: Notify::new(), is_reported: AtomicBool::new(false) }
     }
 
     /// Connections at most.
     #[must_use]
-    pub fn most(&self) -> usize {
-        self.most
+    pub fn limit(&self) -> usize {
+        self.limit
     }
 
     /// Connections that are open.
@@ -46,7 +46,7 @@ impl Admission {
         if self.try_enter() {
             return;
         }
-        self.tell_full(events);
+        self.report_full(events);
         let _waiting = Waiting::new(&self.waiting);
         loop {
             let mut freed = pin!(self.freed.notified());
@@ -61,7 +61,7 @@ impl Admission {
 
     /// Counts one more connection, if there is room.
     pub(crate) fn try_enter(&self) -> bool {
-        let one_more = |open: usize| (open < self.most).then_some(open + 1);
+        let one_more = |open: usize| (open < self.limit).then_some(open + 1);
         self.open.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_more).is_ok()
     }
 
@@ -72,20 +72,20 @@ impl Admission {
         if self.waiting.load(Ordering::SeqCst) > 0 {
             self.freed.notify_one();
         }
-        if self.is_told.load(Ordering::Relaxed) && open <= self.room_again() {
-            self.tell_room(events);
+        if self.is_reported.load(Ordering::Relaxed) && open <= self.room_again() {
+            self.report_room(events);
         }
     }
 
     /// So much below the limit that the next connection does not reach it again at once.
     fn room_again(&self) -> usize {
-        self.most - (self.most / 16).max(1)
+        self.limit - (self.limit / 16).max(1)
     }
 
     #[cold]
-    fn tell_full(&self, events: &Events) {
-        if !self.is_told.swap(true, Ordering::Relaxed) {
-            let most = self.most;
+    fn report_full(&self, events: &Events) {
+        if !self.is_reported.swap(true, Ordering::Relaxed) {
+            let most = self.limit;
             events.warn(
                 "max_connections",
                 format_args!(
@@ -96,8 +96,8 @@ impl Admission {
     }
 
     #[cold]
-    fn tell_room(&self, events: &Events) {
-        if self.is_told.swap(false, Ordering::Relaxed) {
+    fn report_room(&self, events: &Events) {
+        if self.is_reported.swap(false, Ordering::Relaxed) {
             let open = self.open();
             events.warn("max_connections", format_args!("{open} connections are open: clients wait no more"));
         }
@@ -154,10 +154,10 @@ mod tests {
     fn the_limit_is_told_once_until_there_is_clearly_room_again() {
         let (admission, events) = (Admission::new(32), Events::default());
         assert!((0..32).all(|_| admission.try_enter()) && !admission.try_enter());
-        admission.tell_full(&events);
+        admission.report_full(&events);
         admission.leave(&events);
-        assert!(admission.is_told.load(Ordering::Relaxed), "one place is no room");
+        assert!(admission.is_reported.load(Ordering::Relaxed), "one place is no room");
         admission.leave(&events);
-        assert!(!admission.is_told.load(Ordering::Relaxed));
+        assert!(!admission.is_reported.load(Ordering::Relaxed));
     }
 }

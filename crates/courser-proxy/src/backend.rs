@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use courser_net::{Address, Stream};
 use courser_telemetry::{Close, CloseReason};
 
-use crate::connection::{Client, EarlyClose};
+use crate::client::{Client, EarlyClose};
 use crate::handshake::Secured;
 use crate::settings::VirtualHost;
 
@@ -19,32 +19,32 @@ pub(crate) struct Connected {
     pub(crate) backend: Stream,
 }
 
-/// Connects to the next backend in turn; one that refuses or does not answer in time is passed over for the one after.
+/// Connects to the next backend of the round; one that refuses or does not answer in time is passed over for the one after.
 /// A client that has gone away already, without a word, gets none: health checks and port scans do not trouble the
 /// backends. For one that goes away meanwhile the attempts end.
 pub(crate) async fn connect(mut secured: Secured) -> Result<Connected, Box<EarlyClose>> {
     if secured.client_closed && secured.plaintext.is_empty() {
-        return Err(secured.final_bytes(CloseReason::ClosedAfterHandshake));
+        return Err(secured.close_with_notify(CloseReason::ClosedAfterHandshake));
     }
-    match any(&mut secured.client, &secured.host).await {
+    match connect_any(&mut secured.client, &secured.host).await {
         Ok(backend) => {
             secured.client.account.connected();
             Ok(Connected { secured, backend })
         }
-        Err(end) if end.reason == CloseReason::ClientReset => Err(secured.client.gone(end)),
-        Err(end) => Err(secured.final_bytes(end)),
+        Err(end) if end.reason == CloseReason::ClientReset => Err(secured.client.close_silently(end)),
+        Err(end) => Err(secured.close_with_notify(end)),
     }
 }
 
-async fn any(client: &mut Client, host: &VirtualHost) -> Result<Stream, Close> {
+async fn connect_any(client: &mut Client, host: &VirtualHost) -> Result<Stream, Close> {
     let (mut full, mut failed) = (Vec::new(), None);
     for (index, backend, before) in host.pool.next(client.worker.index) {
         client.account.backend = Some(index);
         let addresses = backend.addresses();
         let mut has_address = false;
-        for address in addresses.in_turn(before) {
+        for address in addresses.rotated(before) {
             has_address = true;
-            match one(client, host, address).await? {
+            match connect_one(client, host, address).await? {
                 Ok(stream) => return Ok(stream),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => full.push((index, address.clone())),
                 Err(error) => failed = Some(failure(client, &backend.name, address, &error)),
@@ -65,7 +65,11 @@ async fn any(client: &mut Client, host: &VirtualHost) -> Result<Stream, Close> {
 }
 
 /// An attempt, whose end is the first of an answer, the timeout and the client's own end.
-async fn one(client: &Client, host: &VirtualHost, address: &Address) -> Result<io::Result<Stream>, Close> {
+async fn connect_one(
+    client: &Client,
+    host: &VirtualHost,
+    address: &Address,
+) -> Result<io::Result<Stream>, Close> {
     client.deadline.set(host.connect_timeout);
     let mut connecting = pin!(Stream::connect(address));
     poll_fn(|cx| {
@@ -80,7 +84,7 @@ async fn one(client: &Client, host: &VirtualHost, address: &Address) -> Result<i
     .await
 }
 
-/// Tries backends again whose accept queues were full. With a unix socket the kernel says so at once instead of waiting
+/// Tries backends again whose accept queues were full. With a unix socket the kernel refuses at once instead of waiting
 /// as with TCP, and makes no event when there is room (connect(2), EAGAIN); hence the pauses.
 async fn wait_for_room(
     client: &mut Client,
@@ -90,12 +94,12 @@ async fn wait_for_room(
     let until = Instant::now() + host.connect_timeout;
     let mut pause = FIRST_PAUSE;
     while Instant::now() < until {
-        rest(client, pause).await?;
+        wait_out(client, pause).await?;
         pause = (2 * pause).min(LONGEST_PAUSE);
         for (index, address) in full {
             client.account.backend = Some(*index);
             // Another failure may pass too: a backend that restarts refuses for a moment.
-            if let Ok(stream) = one(client, host, address).await? {
+            if let Ok(stream) = connect_one(client, host, address).await? {
                 return Ok(stream);
             }
         }
@@ -107,7 +111,7 @@ async fn wait_for_room(
     Err(Close::with(CloseReason::NoBackend, warn(client, &name, &why)))
 }
 
-async fn rest(client: &Client, pause: Duration) -> Result<(), Close> {
+async fn wait_out(client: &Client, pause: Duration) -> Result<(), Close> {
     let mut pause = pin!(tokio::time::sleep(pause));
     poll_fn(|cx| {
         if client.stream.poll_reset(cx).is_ready() {
@@ -118,7 +122,7 @@ async fn rest(client: &Client, pause: Duration) -> Result<(), Close> {
     .await
 }
 
-/// Counts a failed attempt, and says whose side it was on: a machine without ports is no fault of its backends.
+/// Counts a failed attempt, and returns whose fault it was: a machine without ports is no fault of its backends.
 fn failure(client: &mut Client, backend: &str, address: &Address, error: &io::Error) -> Close {
     client.account.retries += 1;
     if error.kind() == ErrorKind::AddrNotAvailable {

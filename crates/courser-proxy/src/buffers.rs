@@ -9,8 +9,8 @@ use courser_net::Stream;
 /// Room for two full TLS records: 2 x (16384 + 256 + 5) bytes, rounded up to 4 KiB (RFC 8446, section 5.2).
 pub(crate) const BUFFER_BYTES: usize = 36 * 1024;
 
-/// Buffers kept for the next connection; a burst's further ones are freed.
-const KEPT: usize = 32;
+/// Spare buffers of a worker at most; a burst's further ones are freed.
+const MAX_SPARE: usize = 32;
 
 /// A worker's spare buffers.
 #[derive(Default)]
@@ -25,12 +25,15 @@ impl Buffers {
     }
 
     /// Takes a buffer back.
-    pub(crate) fn give(&self, mut buffer: Vec<u8>) {
+    pub(crate) fn release(&self, mut buffer: Vec<u8>) {
         if buffer.capacity() == 0 {
             return;
         }
         let mut spare = self.spare.borrow_mut();
-        if buffer.capacity() >= BUFFER_BYTES && buffer.capacity() <= 2 * BUFFER_BYTES && spare.len() < KEPT {
+        if buffer.capacity() >= BUFFER_BYTES
+            && buffer.capacity() <= 2 * BUFFER_BYTES
+            && spare.len() < MAX_SPARE
+        {
             buffer.clear();
             spare.push(buffer);
         }
@@ -76,7 +79,7 @@ impl Inbox {
         let mut lent = Vec::new();
         let read = stream.poll_read(cx, &mut lent, |lent| buffers.make_room(lent));
         bytes.extend_from_slice(&lent);
-        buffers.give(lent);
+        buffers.release(lent);
         read
     }
 
@@ -100,16 +103,16 @@ impl Inbox {
     pub(crate) fn settle(&mut self, buffers: &Buffers) {
         let Self { bytes } = self;
         if bytes.is_empty() {
-            buffers.give(std::mem::take(bytes));
+            buffers.release(std::mem::take(bytes));
         } else if bytes.capacity() > 2 * bytes.len() {
             let rest = bytes.as_slice().to_vec();
-            buffers.give(std::mem::replace(bytes, rest));
+            buffers.release(std::mem::replace(bytes, rest));
         }
     }
 
     /// Gives the buffer back with all that is in it.
     pub(crate) fn discard(self, buffers: &Buffers) {
-        buffers.give(self.bytes);
+        buffers.release(self.bytes);
     }
 }
 
@@ -134,7 +137,7 @@ impl Outbox {
     /// Gives the buffer back when nothing waits.
     pub(crate) fn settle(&mut self, buffers: &Buffers) {
         if self.is_empty() {
-            buffers.give(std::mem::take(&mut self.bytes));
+            buffers.release(std::mem::take(&mut self.bytes));
         }
     }
 

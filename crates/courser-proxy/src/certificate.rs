@@ -11,9 +11,9 @@ use courser_tls::{Identity, KeyKind, ServerTlsConfig, SuiteOrder, Version};
 use courser_wire::alert::Description;
 
 use crate::buffers::Inbox;
-use crate::classify::{Classified, ClientOffer, alert};
-use crate::connection::{Client, EarlyClose};
-use crate::settings::{Names, VirtualHost};
+use crate::classify::{Classified, ClientOffer};
+use crate::client::{Client, EarlyClose, alert};
+use crate::settings::{Certificates, VirtualHost};
 
 /// A connection with everything chosen.
 pub(crate) struct Selected {
@@ -21,7 +21,7 @@ pub(crate) struct Selected {
     pub(crate) received: Inbox,
     pub(crate) offer: ClientOffer,
     pub(crate) host: Arc<VirtualHost>,
-    pub(crate) choice: Selection,
+    pub(crate) selection: Selection,
 }
 
 /// What was chosen.
@@ -41,17 +41,17 @@ pub(crate) fn select(classified: Classified) -> Result<Selected, Box<EarlyClose>
     let Classified { mut client, received, offer } = classified;
     let Some(host) = client.listener.host(offer.name.as_deref()).cloned() else {
         received.discard(&client.worker.buffers);
-        return Err(client.ending(CloseReason::UnknownName, alert(Description::UnrecognizedName)));
+        return Err(client.close_with(CloseReason::UnknownName, alert(Description::UnrecognizedName)));
     };
     client.account.host = Some(Arc::clone(&host));
-    match Selection::make(&offer, &host.terms, &host.certificates) {
-        Ok(choice) => {
-            client.account.identity = Some(Arc::clone(&choice.identity));
-            Ok(Selected { client, received, offer, host, choice })
+    match Selection::make(&offer, &host.tls, &host.certificates) {
+        Ok(selection) => {
+            client.account.identity = Some(Arc::clone(&selection.identity));
+            Ok(Selected { client, received, offer, host, selection })
         }
         Err((end, description)) => {
             received.discard(&client.worker.buffers);
-            Err(client.ending(end, alert(description)))
+            Err(client.close_with(end, alert(description)))
         }
     }
 }
@@ -66,6 +66,10 @@ impl Selection {
     ) -> Result<Self, Refusal> {
         let version = version(offer, terms)?;
         let suites: Vec<u16> = terms.suites.iter().copied().filter(|&suite| is_of(suite, version)).collect();
+        // Before the group: who offers nothing but RSA key exchange names no groups either.
+        if !suites.iter().any(|suite| offer.suites.contains(suite)) {
+            return Err(mismatch(CloseReason::NoCommonSuite));
+        }
         let group = group(offer, terms, version)?;
         let usable = |identity: &Identity| is_usable(identity.kind, offer, version, &suites);
         let identities = certificates.for_name(offer.name.as_deref());
@@ -96,8 +100,7 @@ fn group(offer: &ClientOffer, terms: &ServerTlsConfig, version: Version) -> Resu
     let ours = || terms.groups.iter().filter(|&&group| tls13 || group != HYBRID);
     let shared = ours().find(|group| tls13 && offer.key_shares.contains(group));
     let known = || ours().find(|group| offer.groups.contains(group));
-    let none = || too_old("no key exchange group in common");
-    shared.or_else(known).copied().ok_or_else(none)
+    shared.or_else(known).copied().ok_or_else(|| mismatch(CloseReason::NoCommonGroup))
 }
 
 /// Whether a client can use a certificate with a key of `kind`.
@@ -120,74 +123,13 @@ fn order(offer: &ClientOffer, suites: &[u16]) -> SuiteOrder {
 }
 
 fn no_certificate(offer: &ClientOffer) -> Refusal {
-    too_old(match offer.schemes {
-        None => "no signature_algorithms extension",
-        Some(_) => "no certificate here fits the client's suites, signature schemes and curves",
-    })
-}
-
-fn too_old(detail: &str) -> Refusal {
-    (Close::with(CloseReason::TooOld, detail), Description::HandshakeFailure)
-}
-
-/// The certificates of a host, by name and by kind of key.
-#[derive(Debug, Default)]
-pub struct Certificates {
-    by_name: Names<KeySet>,
-    default: KeySet,
-}
-
-/// Certificates for the same name, the cheapest to sign with first.
-type KeySet = Vec<Arc<Identity>>;
-
-impl Certificates {
-    /// Sorts certificates by the names in them. The first of each kind also serves clients whose name none has.
-    pub fn new(identities: &[Arc<Identity>]) -> Self {
-        let mut certificates = Self::default();
-        for identity in identities {
-            for name in &identity.names {
-                add(certificates.by_name.entry(name), identity);
-            }
-            add(&mut certificates.default, identity);
-        }
-        certificates
-    }
-
-    /// For people: the certificates of clients whose name none has, and how many names there are.
-    pub fn describe(&self) -> String {
-        let describe = |identity: &Arc<Identity>| {
-            let name = identity.names.first().map_or("(no name)", String::as_str);
-            format!("{} for {name}", identity.key_algorithm)
-        };
-        let default: Vec<String> = self.default.iter().map(describe).collect();
-        format!("certificates: {}; names: {}", default.join(", "), self.by_name.len())
-    }
-
-    /// Whether a certificate names `name`.
-    pub(crate) fn covers(&self, name: &str) -> bool {
-        self.by_name.get(name).is_some()
-    }
-
-    fn for_name(&self, name: Option<&str>) -> &KeySet {
-        name.and_then(|name| self.by_name.get(name)).unwrap_or(&self.default)
+    match offer.schemes {
+        None => mismatch(Close::with(CloseReason::NoUsableCertificate, "no signature_algorithms extension")),
+        Some(_) => mismatch(CloseReason::NoUsableCertificate),
     }
 }
 
-/// Adds the first certificate of its kind; the ones configured later for the same name and kind are not served.
-fn add(set: &mut KeySet, identity: &Arc<Identity>) {
-    if set.iter().all(|known| known.kind != identity.kind) {
-        set.push(Arc::clone(identity));
-        set.sort_by_key(|identity| rank(identity.kind));
-    }
-}
-
-/// ECDSA on P-256 first: it signs fastest and every client of the last ten years verifies it; RSA last.
-fn rank(kind: KeyKind) -> u8 {
-    match kind {
-        KeyKind::EcdsaP256 => 0,
-        KeyKind::Ed25519 => 1,
-        KeyKind::EcdsaP384 => 2,
-        KeyKind::EcdsaP521 => 3,
-        KeyKind::Rsa => 4,
-    }
+/// RFC 8446, section 4.1.1; RFC 5246, section 7.4.1.3.
+fn mismatch(close: impl Into<Close>) -> Refusal {
+    (close.into(), Description::HandshakeFailure)
 }

@@ -5,13 +5,12 @@ use std::task::Poll;
 
 use courser_session::SessionId;
 use courser_telemetry::{Close, CloseReason};
-use courser_wire::alert::{self, Description};
+use courser_wire::alert;
 use courser_wire::hello::ClientHello;
 use courser_wire::record::{Assembler, Assembly, NotHello};
 
-use crate::accept::Accepted;
 use crate::buffers::Inbox;
-use crate::connection::{Client, EarlyClose};
+use crate::client::{Accepted, Client, EarlyClose};
 
 /// Most bytes in which a ClientHello has to end. A post-quantum one is under 2 KB; 64 KB leaves room for whatever
 /// comes, and bounds what a stranger can make us hold.
@@ -25,7 +24,7 @@ pub(crate) struct Classified {
     pub(crate) offer: ClientOffer,
 }
 
-/// What the ClientHello says, as far as we decide by it.
+/// The parts of the ClientHello that decide something.
 pub(crate) struct ClientOffer {
     /// Server name in lower case.
     pub(crate) name: Option<Box<str>>,
@@ -53,9 +52,9 @@ pub(crate) async fn classify(accepted: Accepted) -> Result<Classified, Box<Early
     let mut received = Inbox::default();
     let offer = match hello(&client, &mut received).await {
         Ok(offer) => offer,
-        Err((end, farewell)) => {
+        Err((close, alert)) => {
             received.discard(&client.worker.buffers);
-            return Err(client.ending(end, farewell));
+            return Err(client.close_with(close, alert));
         }
     };
     client.account.hello_received();
@@ -75,7 +74,7 @@ async fn hello(client: &Client, received: &mut Inbox) -> Result<ClientOffer, Ref
         match assembler.assemble(received.bytes()) {
             Ok(Assembly::Complete(body)) => return ClientOffer::read(&body),
             Ok(Assembly::Incomplete) => received.settle(&client.worker.buffers),
-            Err(not_hello) => return Err(refuse(not_hello)),
+            Err(not_hello) => return Err(refusal(not_hello)),
         }
     }
 }
@@ -95,7 +94,7 @@ fn closed(received: &Inbox) -> Refusal {
     (reason.into(), Vec::new())
 }
 
-fn refuse(what: NotHello) -> Refusal {
+fn refusal(what: NotHello) -> Refusal {
     let reason = match what {
         NotHello::Sslv2 => CloseReason::Sslv2Hello,
         NotHello::ZeroLengthRecord => CloseReason::ZeroLengthRecord,
@@ -106,8 +105,8 @@ fn refuse(what: NotHello) -> Refusal {
         }
         _ => CloseReason::NotTls,
     };
-    let farewell = what.alert().map(|description| alert::record(description).to_vec());
-    (Close::with(reason, what.to_string()), farewell.unwrap_or_default())
+    let alert = what.alert().map(|description| alert::record(description).to_vec());
+    (Close::with(reason, what.to_string()), alert.unwrap_or_default())
 }
 
 impl ClientOffer {
@@ -140,9 +139,4 @@ impl ClientOffer {
             session_id: SessionId::try_from(hello.session_id).ok(),
         }
     }
-}
-
-/// An alert of our own, in the clear.
-pub(crate) fn alert(description: Description) -> Vec<u8> {
-    alert::record(description).to_vec()
 }

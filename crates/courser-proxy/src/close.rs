@@ -1,4 +1,4 @@
-//! Closing: what each side is told, and that it can hear it.
+//! Closing: the last bytes of each side, and the time to read them.
 //!
 //! A socket that is closed while bytes wait unread in it sends RST, and an RST makes the peer throw away what it has
 //! not read yet: the alert that says what was wrong. So after an alert the socket is drained for a while first.
@@ -10,9 +10,9 @@ use std::time::Duration;
 use courser_net::{Stream, Then};
 use courser_telemetry::CloseReason;
 
-use crate::account::FAREWELL;
+use crate::account::CLOSE_TIMEOUT;
 use crate::buffers::{BUFFER_BYTES, Outbox};
-use crate::connection::{Client, EarlyClose};
+use crate::client::{Client, EarlyClose};
 use crate::pipe::Finished;
 
 /// How long, and for how many bytes, a client that goes on talking is listened to.
@@ -22,32 +22,32 @@ struct Linger {
     bytes: usize,
 }
 
-/// Not at all: nothing that it says is in the way.
-const NONE: Linger = Linger { time: FAREWELL, bytes: 0 };
+/// Not at all: nothing that it sends is in the way.
+const NONE: Linger = Linger { time: CLOSE_TIMEOUT, bytes: 0 };
 
 /// Until it has read an alert.
-const ALERT: Linger = Linger { time: FAREWELL, bytes: 1 << 20 };
+const ALERT: Linger = Linger { time: CLOSE_TIMEOUT, bytes: 1 << 20 };
 
 /// Until it has sent what it began to send before it got its answer, and reads that; many clients listen only then.
 const ANSWER: Linger = Linger { time: Duration::from_secs(10), bytes: usize::MAX };
 
 /// Ends a connection that was refused: sends the alert, then FIN, then listens until the client has gone too.
-pub(crate) async fn refuse(ending: EarlyClose) {
-    let EarlyClose { mut client, end, farewell } = ending;
-    let linger = if end.reason == CloseReason::ClosedAfterHandshake { NONE } else { ALERT };
-    client.account.end(end);
-    if !farewell.is_empty() {
+pub(crate) async fn close_early(early: EarlyClose) {
+    let EarlyClose { mut client, close, final_bytes } = early;
+    let linger = if close.reason == CloseReason::ClosedAfterHandshake { NONE } else { ALERT };
+    client.account.set_close(close);
+    if !final_bytes.is_empty() {
         let mut outbox = Outbox::default();
-        outbox.bytes = farewell;
-        say_goodbye(&client, &mut outbox, linger).await;
+        outbox.bytes = final_bytes;
+        send_and_linger(&client, &mut outbox, linger).await;
     }
 }
 
-/// Ends a connection whose relay is over.
+/// Ends a connection whose pipe is over.
 pub(crate) async fn close(finished: Finished) {
-    let Finished { mut client, mut tls, mut received, mut backend, mut to_client, end } = finished;
-    let reason = end.reason;
-    client.account.end(end);
+    let Finished { mut client, mut tls, mut received, mut backend, mut to_client, close } = finished;
+    let reason = close.reason;
+    client.account.set_close(close);
     if reason.cuts_request_short() {
         backend.cut();
     }
@@ -56,28 +56,30 @@ pub(crate) async fn close(finished: Finished) {
     match reason {
         CloseReason::IdleTimeout => {
             let _ = tls.send_close_notify(received.bytes(), &mut to_client.bytes);
-            say_goodbye(&client, &mut to_client, NONE).await;
+            send_and_linger(&client, &mut to_client, NONE).await;
         }
         // The backend may have more to say: without a close_notify the client can tell.
         CloseReason::ClientFinTimeout | CloseReason::BackendFinTimeout | CloseReason::MaxConnectionAge => {
-            say_goodbye(&client, &mut to_client, NONE).await;
+            send_and_linger(&client, &mut to_client, NONE).await;
         }
         // The answer has left; a client that still sends would have it thrown away by a reset.
         CloseReason::BackendReset | CloseReason::BackendClosedEarly => {
-            say_goodbye(&client, &mut to_client, ANSWER).await;
+            send_and_linger(&client, &mut to_client, ANSWER).await;
         }
         CloseReason::ClientAlert => {
-            client.delete_session(client.account.facts.as_deref());
-            say_goodbye(&client, &mut to_client, ALERT).await;
+            client.delete_session(client.account.handshake.as_deref());
+            send_and_linger(&client, &mut to_client, ALERT).await;
         }
         // The alert is in `to_client`.
-        CloseReason::BadRecord | CloseReason::Internal => say_goodbye(&client, &mut to_client, ALERT).await,
+        CloseReason::BadRecord | CloseReason::Internal => {
+            send_and_linger(&client, &mut to_client, ALERT).await
+        }
         _ => {}
     }
 }
 
 /// Sends what is left, then FIN; then reads on, within bounds, until the client closes.
-async fn say_goodbye(client: &Client, outbox: &mut Outbox, linger: Linger) {
+async fn send_and_linger(client: &Client, outbox: &mut Outbox, linger: Linger) {
     client.deadline.set(linger.time);
     let mut budget = linger.bytes;
     let mut finished = false;
@@ -109,7 +111,7 @@ fn poll_drain(client: &Client, budget: &mut usize, cx: &mut Context<'_>) -> Poll
     while *budget > 0 {
         let mut bytes = Vec::new();
         let read = client.stream.poll_read(cx, &mut bytes, |bytes| client.worker.buffers.make_room(bytes));
-        client.worker.buffers.give(bytes);
+        client.worker.buffers.release(bytes);
         match ready!(read) {
             Ok(0) | Err(_) => return Poll::Ready(()),
             Ok(read) => *budget = budget.saturating_sub(read.min(BUFFER_BYTES)),

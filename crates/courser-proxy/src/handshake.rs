@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use courser_net::Then;
-use courser_session::ResumptionFailure;
-use courser_telemetry::{Close, CloseReason, Resumption};
-use courser_tls::{Failure, FailureKind, ServerConnection, State};
+use courser_session::{Provenance, ResumptionFailure};
+use courser_telemetry::metrics::{Metric, RESUMPTION_FAILURES};
+use courser_telemetry::{Close, CloseReason, Counters, Resumption};
+use courser_tls::{Failure, FailureKind, HandshakeInfo, ServerConnection, State};
 
 use crate::buffers::{Inbox, Outbox};
-use crate::connection::{Client, EarlyClose};
+use crate::client::{Client, EarlyClose};
 use crate::resume::Planned;
 use crate::settings::VirtualHost;
 
@@ -22,48 +23,50 @@ pub(crate) struct Secured {
     pub(crate) tls: Box<ServerConnection>,
     /// Records that are not complete yet.
     pub(crate) received: Inbox,
-    /// What the client has said already.
+    /// Plaintext that came with the handshake.
     pub(crate) plaintext: Vec<u8>,
     /// TLS 1.3 tickets, which no client waits for: they leave with the first answer, or before the first wait.
     pub(crate) tickets: Outbox,
-    /// Whether the client has said already that nothing more comes.
+    /// Whether the client has sent close_notify.
     pub(crate) client_closed: bool,
 }
 
 impl Secured {
     /// Ends the connection; the client gets a clean close.
-    pub(crate) fn final_bytes(mut self, end: impl Into<Close>) -> Box<EarlyClose> {
+    pub(crate) fn close_with_notify(mut self, close: impl Into<Close>) -> Box<EarlyClose> {
         let mut bytes = self.tickets.bytes;
         // A connection that can no longer write has nothing to say.
         let _ = self.tls.send_close_notify(self.received.bytes(), &mut bytes);
-        self.client.ending(end, bytes)
+        self.client.close_with(close, bytes)
     }
 }
 
 /// Runs the handshake.
-pub(crate) async fn handshake(primed: Planned) -> Result<Secured, Box<EarlyClose>> {
-    let Planned { mut client, received, host, choice, plan, offered } = primed;
-    let tls = match ServerConnection::new(&host.terms, choice.group, choice.order, plan) {
+pub(crate) async fn handshake(planned: Planned) -> Result<Secured, Box<EarlyClose>> {
+    let Planned { mut client, received, host, selection, plan, offered } = planned;
+    let tls = match ServerConnection::new(&host.tls, selection.group, selection.order, plan) {
         Ok(tls) => Box::new(tls),
-        Err(failure) => return Err(client.gone(Close::with(CloseReason::Internal, failure.to_string()))),
+        Err(failure) => {
+            return Err(client.close_silently(Close::with(CloseReason::Internal, failure.to_string())));
+        }
     };
-    let mut exchange = HandshakeIo { tls, received, plaintext: Vec::new(), out: Outbox::default() };
-    match exchange.run(&client).await {
+    let mut io = HandshakeIo { tls, received, plaintext: Vec::new(), out: Outbox::default() };
+    match io.run(&client).await {
         Ok(state) => {
-            note_facts(&mut client, &mut exchange.tls, offered);
-            let HandshakeIo { tls, received, plaintext, out } = exchange;
+            record_handshake(&mut client, &mut io.tls, offered);
+            let HandshakeIo { tls, received, plaintext, out } = io;
             let client_closed = state == State::PeerClosed;
             Ok(Secured { client, host, tls, received, plaintext, tickets: out, client_closed })
         }
         Err(end) => {
-            forget_session(&client, &mut exchange.tls, &end);
-            exchange.received.discard(&client.worker.buffers);
-            Err(client.ending(end, exchange.out.pending()))
+            delete_session_on_alert(&client, &mut io.tls, &end);
+            io.received.discard(&client.worker.buffers);
+            Err(client.close_with(end, io.out.pending()))
         }
     }
 }
 
-/// The handshake's moving parts.
+/// A handshake with the bytes that go in and out of it.
 struct HandshakeIo {
     tls: Box<ServerConnection>,
     received: Inbox,
@@ -77,7 +80,7 @@ impl HandshakeIo {
         let buffers = &client.worker.buffers;
         loop {
             admit(client).await?;
-            let state = client.worker.turn.charge(|| self.process())?;
+            let state = client.worker.handshake_budget.charge(|| self.process())?;
             self.received.settle(buffers);
             if state == State::Handshaking || !self.tls.is_tls13() {
                 self.send(client).await?;
@@ -91,7 +94,7 @@ impl HandshakeIo {
 
     fn process(&mut self) -> Result<State, Close> {
         let Self { tls, received, plaintext, out } = self;
-        let progress = tls.process(received.bytes(), plaintext, &mut out.bytes).map_err(failed)?;
+        let progress = tls.process(received.bytes(), plaintext, &mut out.bytes).map_err(close_of)?;
         received.consume(progress.consumed);
         Ok(progress.state)
     }
@@ -121,9 +124,9 @@ impl HandshakeIo {
     }
 }
 
-/// Waits for the turn's budget, under the deadline.
+/// Waits for the handshake budget, under the deadline.
 async fn admit(client: &Client) -> Result<(), Close> {
-    client.worker.turn.admit().await;
+    client.worker.handshake_budget.admit().await;
     poll_fn(|cx| match client.deadline.poll_expired(cx) {
         Poll::Ready(()) => Poll::Ready(Err(CloseReason::HandshakeTimeout.into())),
         Poll::Pending => Poll::Ready(Ok(())),
@@ -135,7 +138,7 @@ fn poll_timeout<T>(client: &Client, cx: &mut Context<'_>) -> Poll<Result<T, Clos
     client.deadline.poll_expired(cx).map(|()| Err(CloseReason::HandshakeTimeout.into()))
 }
 
-fn failed(failure: Failure) -> Close {
+fn close_of(failure: Failure) -> Close {
     let reason = match failure.kind {
         FailureKind::AlertReceived => CloseReason::ClientAlert,
         FailureKind::Internal => CloseReason::Internal,
@@ -149,27 +152,40 @@ fn failed(failure: Failure) -> Close {
     Close::with(reason, failure.detail)
 }
 
-/// A client may say right behind its Finished that it ends the connection with an error.
-fn forget_session(client: &Client, tls: &mut ServerConnection, end: &Close) {
+/// A client may send a fatal alert right behind its Finished.
+fn delete_session_on_alert(client: &Client, tls: &mut ServerConnection, end: &Close) {
     let facts = tls.finish_handshake().filter(|_| end.reason == CloseReason::ClientAlert);
     client.delete_session(facts.as_ref());
 }
 
-fn note_facts(client: &mut Client, tls: &mut ServerConnection, offered: Option<Resumption>) {
+fn record_handshake(client: &mut Client, tls: &mut ServerConnection, offered: Option<Resumption>) {
     let worker = Rc::clone(&client.worker);
     let account = &mut client.account;
     account.secured();
     let Some(mut facts) = tls.finish_handshake() else { return };
-    if let (Some(made), Some(exchange)) = (facts.made.take(), &worker.exchange) {
-        exchange.replicate(made);
+    if let (Some(made), Some(remote)) = (facts.new_session.take(), &worker.remote_sessions) {
+        remote.replicate(made);
     }
     // Where no tickets are given out, a client that would take one comes back with a session ID that, beforehand,
     // looks like the random one of a client that has no session.
     let by = offered.unwrap_or(if tls.is_tls13() { Resumption::Psk } else { Resumption::SessionId });
     let by = if facts.resumed { by } else { Resumption::Full };
-    let miss = facts.miss.or(offered.map(|_| ResumptionFailure::NotFound)).filter(|_| !facts.resumed);
-    worker.counters.handshake(by, &facts, miss);
+    let miss =
+        facts.resumption_failure.or(offered.map(|_| ResumptionFailure::NotFound)).filter(|_| !facts.resumed);
+    count(&worker.counters, by, &facts, miss);
     account.session = Some(by);
-    account.miss = miss.map(ResumptionFailure::name);
-    account.facts = Some(Box::new(facts));
+    account.not_resumed = miss.map(ResumptionFailure::name);
+    account.handshake = Some(Box::new(facts));
+}
+
+fn count(counters: &Counters, by: Resumption, facts: &HandshakeInfo, miss: Option<ResumptionFailure>) {
+    const { assert!(ResumptionFailure::ALL.len() == RESUMPTION_FAILURES) };
+    counters.count(Metric::Handshakes, by as usize);
+    if let Some(miss) = miss {
+        counters.count(Metric::ResumptionFailures, miss as usize);
+    }
+    let is_remote = || facts.session.is_some_and(|session| session.provenance == Provenance::Remote);
+    if by == Resumption::SessionId && is_remote() {
+        counters.count(Metric::RemoteSessions, 0);
+    }
 }

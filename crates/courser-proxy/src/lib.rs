@@ -12,6 +12,7 @@ mod admission;
 mod backend;
 mod certificate;
 mod classify;
+mod client;
 mod close;
 mod handshake;
 mod pipe;
@@ -21,8 +22,7 @@ mod resume;
 
 pub mod settings;
 pub mod worker;
-
-pub mod counters;
+mod worker_state;
 
 mod buffers;
 mod deadline;
@@ -32,9 +32,8 @@ mod resolve;
 pub mod supervision;
 
 pub use admission::Admission;
-pub use certificate::Certificates;
-pub use counters::{Counters, Counts};
 pub use pool::Pool;
 pub use resolve::{Backend, Resolver};
+pub use settings::Certificates;
 pub use supervision::Threads;
-pub use worker::{Phase, Worker};
+pub use worker::{Command, Listeners, Worker};

@@ -18,17 +18,17 @@ use courser_tls::{Failure, FailureKind, ServerConnection, State};
 
 use crate::backend::Connected;
 use crate::buffers::{BUFFER_BYTES, Inbox, Outbox};
-use crate::connection::Client;
+use crate::client::Client;
 use crate::handshake::Secured;
 use crate::proxy_header::HeaderSent;
 use crate::request::Request;
 use crate::settings::VirtualHost;
-use limits::Wait;
+use limits::{Limits, Wait};
 
-/// Reads in one direction before the other connections of the worker get their turn.
+/// Reads in one direction before the other connections of the worker go on.
 const ROUNDS: u32 = 16;
 
-/// Time for one connection's reads in a turn, beyond the first two: as much as handshakes have. A read of records of one
+/// Time for one connection's reads in an iteration of the event loop, beyond the first two: as much as handshakes have. A read of records of one
 /// byte costs thirty times one of full records.
 const BUDGET: Duration = Duration::from_millis(1);
 
@@ -36,7 +36,7 @@ const BUDGET: Duration = Duration::from_millis(1);
 /// come to more than the client may have us hold before it is read.
 const MOST_TICKETS: usize = BUFFER_BYTES / 2;
 
-/// A connection whose relay is over.
+/// A connection whose pipe is over.
 pub(crate) struct Finished {
     pub(crate) client: Client,
     pub(crate) tls: Box<ServerConnection>,
@@ -45,15 +45,15 @@ pub(crate) struct Finished {
     pub(crate) backend: Request,
     /// Records that the client has not taken yet.
     pub(crate) to_client: Outbox,
-    pub(crate) end: Close,
+    pub(crate) close: Close,
 }
 
-/// Relays until the connection ends.
-pub(crate) async fn relay(announced: HeaderSent) -> Finished {
-    let mut relay = Relay::new(announced);
-    let end = poll_fn(|cx| relay.poll(cx)).await;
-    let Relay { client, tls, received, backend, to_client, .. } = relay;
-    Finished { client, tls, received, backend, to_client, end }
+/// Copies bytes until the connection ends.
+pub(crate) async fn pipe(header_sent: HeaderSent) -> Finished {
+    let mut pipe = Pipe::new(header_sent);
+    let close = poll_fn(|cx| pipe.poll(cx)).await;
+    let Pipe { client, tls, received, backend, to_client, .. } = pipe;
+    Finished { client, tls, received, backend, to_client, close }
 }
 
 /// One direction.
@@ -67,7 +67,7 @@ enum Flow {
     Ended,
 }
 
-struct Relay {
+struct Pipe {
     client: Client,
     host: Arc<VirtualHost>,
     tls: Box<ServerConnection>,
@@ -78,99 +78,108 @@ struct Relay {
     to_client: Outbox,
     upward: Flow,
     downward: Flow,
-    /// The backend takes no more: why it could not be written to. What the client still says is thrown away.
-    deaf: Option<io::ErrorKind>,
-    /// The backend's stream was cut off, and so what it had to say may be.
+    /// The backend takes no more: why it could not be written to. What the client still sends is thrown away.
+    backend_write_error: Option<io::ErrorKind>,
+    /// The backend's stream was cut off, and so its answer may be.
     backend_reset: bool,
     /// `to_client` holds nothing but session tickets, which may wait for the answer to what the client has asked.
     only_tickets: bool,
     /// The client's stream ended without close_notify.
     truncated: bool,
-    /// Bytes have come since the deadline was set.
-    moved: bool,
-    /// Bytes were delivered since the deadline was set.
-    delivered: bool,
-    /// What the deadline is for.
-    wait: Wait,
-    /// The kernel watches the backend.
-    watched: bool,
-    /// When this turn's reads began to count.
-    turn: Option<Instant>,
+    limits: Limits,
+    /// When the reads of this iteration began to count.
+    reads_since: Option<Instant>,
 }
 
-impl Relay {
-    fn new(announced: HeaderSent) -> Self {
-        let HeaderSent { connected, to_backend, plaintext_bytes } = announced;
+impl Pipe {
+    fn new(header_sent: HeaderSent) -> Self {
+        let HeaderSent { connected, to_backend, plaintext_bytes } = header_sent;
         let Connected { secured, backend } = connected;
         let Secured { mut client, host, tls, received, tickets, client_closed, .. } = secured;
-        client.account.bytes_in += plaintext_bytes; // said with the Finished
+        client.account.bytes_in += plaintext_bytes; // came with the Finished
         let mut backend = Request::new(backend);
         if plaintext_bytes > 0 {
             backend.begun();
         }
-        let relay = Self {
+        Self {
             upward: if client_closed { Flow::Ending } else { Flow::Open },
             downward: Flow::Open,
-            deaf: None,
+            backend_write_error: None,
             backend_reset: false,
             only_tickets: !tickets.is_empty(),
             to_client: tickets,
             truncated: false,
-            moved: false,
-            delivered: false,
-            wait: Wait::Byte,
-            watched: false,
-            turn: None,
+            limits: Limits::new(&host, &client),
+            reads_since: None,
             client,
             host,
             tls,
             backend,
             received,
             to_backend,
-        };
-        relay.set_deadline();
-        relay
+        }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Close> {
-        self.turn = None;
+        self.reads_since = None;
         // Before anything moves: bytes that move move the deadline as well.
-        if self.is_too_old() {
+        if limits::is_too_old(&self.host, &self.client) {
             return Poll::Ready(self.expired().into());
         }
         match self.poll_both(cx) {
-            Poll::Ready(Ok(())) => Poll::Ready(self.orderly_end().into()),
+            Poll::Ready(Ok(())) => Poll::Ready(self.orderly_close().into()),
             Poll::Ready(Err(end)) => Poll::Ready(end),
             Poll::Pending => {
-                self.move_deadline();
+                self.limits.move_deadline(self.wait(), &self.host, &self.client);
                 self.settle();
-                self.poll_deadline(cx).map(Into::into)
+                ready!(self.limits.poll_deadline(&self.host, &self.client, &self.backend, cx));
+                Poll::Ready(self.expired().into())
             }
+        }
+    }
+
+    fn wait(&self) -> Wait {
+        match (self.upward, self.downward) {
+            (Flow::Open, Flow::Open) if self.backend_write_error.is_none() => Wait::Byte,
+            (_, Flow::Open) => Wait::BackendEnd,
+            _ => Wait::ClientEnd,
+        }
+    }
+
+    /// Why the connection ends when its time is over.
+    fn expired(&self) -> CloseReason {
+        match self.limits.wait {
+            _ if self.backend_reset => CloseReason::BackendReset,
+            _ if limits::is_too_old(&self.host, &self.client) => CloseReason::MaxConnectionAge,
+            Wait::Byte => CloseReason::IdleTimeout,
+            Wait::BackendEnd if self.backend_write_error.is_some() => CloseReason::BackendReset,
+            Wait::BackendEnd => CloseReason::ClientFinTimeout,
+            Wait::ClientEnd => CloseReason::BackendFinTimeout,
         }
     }
 
     fn poll_both(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Close>> {
         let upward = self.poll_upward(cx)?;
-        let held = self.client_is_held();
+        let held = self.client_is_paused();
         let downward = self.poll_downward(cx)?;
-        if held && !self.client_is_held() {
+        if held && !self.client_is_paused() {
             // What the client has sent meanwhile makes no new event.
-            return yield_turn(cx);
+            return yield_to_others(cx);
         }
-        let upward_is_over = upward.is_ready() || self.deaf.is_some();
+        let upward_is_over = upward.is_ready() || self.backend_write_error.is_some();
         if upward_is_over && downward.is_ready() { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
     /// Whether the client is not read because it does not read: one that demands answers (key updates) could otherwise
     /// make us hold any number of them.
-    fn client_is_held(&self) -> bool {
+    fn client_is_paused(&self) -> bool {
         self.to_client.pending().len() > BUFFER_BYTES
     }
 
     /// Client to backend.
     fn poll_upward(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Close>> {
         for round in 0..ROUNDS {
-            if round > 1 && self.turn_is_over() {
+            if round > 1 && self.has_spent_budget() {
                 break;
             }
             ready!(self.poll_write_backend(cx));
@@ -187,13 +196,13 @@ impl Relay {
                 Flow::Ended => return Poll::Ready(Ok(())),
             }
         }
-        yield_turn(cx)
+        yield_to_others(cx)
     }
 
     /// Backend to client.
     fn poll_downward(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Close>> {
         for round in 0..ROUNDS {
-            if round > 1 && self.turn_is_over() {
+            if round > 1 && self.has_spent_budget() {
                 break;
             }
             let more = self.poll_read_backend(cx)?;
@@ -210,13 +219,13 @@ impl Relay {
                 Flow::Ended => return Poll::Ready(Ok(())),
             }
         }
-        yield_turn(cx)
+        yield_to_others(cx)
     }
 
-    /// Whether this connection's reads have taken their time. The first two are free: most turns have no third, and the
+    /// Whether this connection's reads have taken their time. The first two are free: most iterations have no third, and the
     /// clock costs more than a look at an empty socket.
-    fn turn_is_over(&mut self) -> bool {
-        self.turn.get_or_insert_with(Instant::now).elapsed() > BUDGET
+    fn has_spent_budget(&mut self) -> bool {
+        self.reads_since.get_or_insert_with(Instant::now).elapsed() > BUDGET
     }
 
     /// Whether the answer, which takes the tickets along, is worth waiting for.
@@ -227,7 +236,7 @@ impl Relay {
     }
 
     fn poll_read_client(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Close>> {
-        if self.client_is_held() {
+        if self.client_is_paused() {
             return Poll::Pending;
         }
         let Client { stream, worker, .. } = &self.client;
@@ -243,13 +252,13 @@ impl Relay {
         let before = (self.to_backend.bytes.len(), self.to_client.bytes.len());
         let progress =
             self.tls.process(self.received.bytes(), &mut self.to_backend.bytes, &mut self.to_client.bytes);
-        let said = self.to_backend.bytes.len() - before.0;
-        if said > 0 {
-            self.client.account.bytes_in += said as u64;
+        let added = self.to_backend.bytes.len() - before.0;
+        if added > 0 {
+            self.client.account.bytes_in += added as u64;
             self.backend.begun();
         }
         self.only_tickets &= self.to_client.bytes.len() == before.1;
-        self.moved = true;
+        self.limits.moved = true;
         let progress = progress.map_err(bad_record)?;
         self.received.consume(progress.consumed);
         if progress.state == State::PeerClosed {
@@ -261,7 +270,7 @@ impl Relay {
     /// The client's stream has ended without close_notify. One that never carried a byte has nothing to be cut short.
     fn client_truncated(&mut self) -> Result<(), Close> {
         self.upward = Flow::Ending;
-        self.truncated = !self.is_silent();
+        self.truncated = !self.has_moved_nothing();
         if !self.truncated {
             return Ok(());
         }
@@ -272,38 +281,38 @@ impl Relay {
     }
 
     /// Both directions have ended.
-    fn orderly_end(&self) -> CloseReason {
+    fn orderly_close(&self) -> CloseReason {
         if self.backend_reset {
             CloseReason::BackendReset
-        } else if self.deaf.is_some() {
+        } else if self.backend_write_error.is_some() {
             CloseReason::BackendClosedEarly
         } else if self.truncated {
             CloseReason::Truncated
-        } else if self.is_silent() {
+        } else if self.has_moved_nothing() {
             CloseReason::ClosedAfterHandshake
         } else {
             CloseReason::Done
         }
     }
 
-    /// Whether neither side has said anything.
-    fn is_silent(&self) -> bool {
+    /// Whether no byte of plaintext has come from either side.
+    fn has_moved_nothing(&self) -> bool {
         self.client.account.bytes_in + self.client.account.bytes_out == 0
     }
 
-    /// A backend that takes no more may have said why, and closed: what it has said is still read and delivered. Until
+    /// A backend that takes no more may have sent the reason, and closed: what it has sent is still read and delivered. Until
     /// then the client is read too, as many send all before they listen.
     fn poll_write_backend(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while !self.to_backend.is_empty() {
-            if self.deaf.is_none() {
+            if self.backend_write_error.is_none() {
                 match ready!(self.backend.poll_write(cx, self.to_backend.pending(), Then::Wait)) {
                     Ok(written) => {
                         self.to_backend.advance(written);
-                        self.delivered = true;
+                        self.limits.delivered = true;
                         continue;
                     }
                     Err(error) => {
-                        self.deaf = Some(error.kind());
+                        self.backend_write_error = Some(error.kind());
                         self.backend.cut();
                     }
                 }
@@ -321,8 +330,10 @@ impl Relay {
             let mut plaintext = Vec::new();
             let buffers = &self.client.worker.buffers;
             match self.backend.poll_read(cx, &mut plaintext, |bytes| buffers.make_room(bytes)) {
-                // The reset that a write has met is told once: the end of the stream that follows is none.
-                Poll::Ready(Ok(0)) if self.deaf.is_none_or(|why| why == io::ErrorKind::BrokenPipe) => {
+                // The kernel reports the reset that a write has met once: the end of the stream that follows is none.
+                Poll::Ready(Ok(0))
+                    if self.backend_write_error.is_none_or(|why| why == io::ErrorKind::BrokenPipe) =>
+                {
                     self.end_downward()?;
                 }
                 Poll::Ready(Ok(0) | Err(_)) => self.cut_downward(),
@@ -330,7 +341,7 @@ impl Relay {
                 Poll::Pending if read_some => return Poll::Ready(Ok(())),
                 Poll::Pending => return Poll::Pending,
             }
-            self.client.worker.buffers.give(plaintext);
+            self.client.worker.buffers.release(plaintext);
             read_some = true;
         }
         Poll::Ready(Ok(()))
@@ -344,7 +355,7 @@ impl Relay {
             self.backend.answered();
         }
         self.only_tickets = false;
-        self.moved = true;
+        self.limits.moved = true;
         self.tls.send(plaintext, self.received.bytes(), &mut self.to_client.bytes).map_err(bad_record)
     }
 
@@ -354,12 +365,12 @@ impl Relay {
         self.tls.send_close_notify(self.received.bytes(), &mut self.to_client.bytes).map_err(bad_record)
     }
 
-    /// What the backend has said is delivered, but no close_notify: the client can tell that it may not be the whole.
+    /// What the backend has sent is delivered, but no close_notify: the client can tell that it may not be the whole.
     fn cut_downward(&mut self) {
         self.downward = Flow::Ending;
         self.only_tickets = false;
         self.backend_reset = true;
-        self.deaf.get_or_insert(io::ErrorKind::ConnectionReset);
+        self.backend_write_error.get_or_insert(io::ErrorKind::ConnectionReset);
     }
 
     fn poll_write_client(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Close>> {
@@ -369,7 +380,7 @@ impl Relay {
                 Ok(written) => self.to_client.advance(written),
                 Err(_) => return Poll::Ready(Err(CloseReason::ClientReset.into())),
             }
-            self.delivered = true;
+            self.limits.delivered = true;
         }
         self.only_tickets = false;
         Poll::Ready(Ok(()))
@@ -384,9 +395,9 @@ impl Relay {
     }
 }
 
-/// The others' turn; this connection goes on after them, and after the event loop has looked for events: a task that just
+/// Lets the others go on; this connection follows after them, and after the event loop has looked for events: a task that just
 /// wakes itself comes back up to 60 times before.
-fn yield_turn<T>(cx: &mut Context<'_>) -> Poll<T> {
+fn yield_to_others<T>(cx: &mut Context<'_>) -> Poll<T> {
     let _ = pin!(tokio::task::yield_now()).poll(cx);
     Poll::Pending
 }

@@ -10,7 +10,7 @@ use courser_wire::proxy::{Addresses, v1, v2};
 use crate::account::Account;
 use crate::backend::Connected;
 use crate::buffers::Outbox;
-use crate::connection::{Client, EarlyClose};
+use crate::client::{Client, EarlyClose};
 use crate::settings::SendProxy;
 
 /// A connection whose first bytes for the backend are ready.
@@ -26,7 +26,7 @@ pub(crate) struct HeaderSent {
 pub(crate) fn send_proxy_header(mut connected: Connected) -> Result<HeaderSent, Box<EarlyClose>> {
     let secured = &mut connected.secured;
     let plaintext = std::mem::take(&mut secured.plaintext);
-    let header = match secured.host.announce {
+    let header = match secured.host.send_proxy {
         SendProxy::Off => Vec::new(),
         SendProxy::V1 => write_v1(&secured.client),
         SendProxy::V2 => match write_v2(&secured.client) {
@@ -34,7 +34,7 @@ pub(crate) fn send_proxy_header(mut connected: Connected) -> Result<HeaderSent, 
             Err(unwritable) => {
                 return Err(connected
                     .secured
-                    .final_bytes(Close::with(CloseReason::Internal, unwritable.to_string())));
+                    .close_with_notify(Close::with(CloseReason::Internal, unwritable.to_string())));
             }
         },
     };
@@ -53,18 +53,18 @@ fn write_v1(client: &Client) -> Vec<u8> {
 fn write_v2(client: &Client) -> Result<Vec<u8>, v2::Unwritable> {
     let account = &*client.account;
     let unique_id = account.unique_id();
-    let announcement = v2::Announcement {
+    let header = v2::ProxyHeader {
         command: v2::Command::Proxy,
         addresses: addresses(client),
-        alpn: account.facts.as_deref().and_then(|facts| facts.alpn.as_deref()),
+        alpn: account.handshake.as_deref().and_then(|facts| facts.alpn.as_deref()),
         authority: account.sni.as_deref(),
         unique_id: Some(unique_id.as_bytes()),
-        ssl: account.facts.as_deref().map(|facts| ssl(account, facts)),
+        ssl: account.handshake.as_deref().map(|facts| ssl(account, facts)),
         crc32c: true,
     };
-    let mut header = Vec::with_capacity(256);
-    v2::write(&announcement, &mut header)?;
-    Ok(header)
+    let mut bytes = Vec::with_capacity(256);
+    v2::write(&header, &mut bytes)?;
+    Ok(bytes)
 }
 
 fn ssl<'a>(account: &'a Account, facts: &'a HandshakeInfo) -> v2::Ssl<'a> {

@@ -1,5 +1,4 @@
-//! What the handshake will be told about sessions: the policy that one has to come from, and how the client could name
-//! one. The handshake looks sessions up in this host's own memory. One that may be on another host is fetched before the
+//! The plan of the handshake: the policy that a session has to come from, and how the client could name one. The handshake looks sessions up in this host's own memory. One that may be on another host is fetched before the
 //! handshake begins, within a few milliseconds: from within it nothing could wait.
 
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use courser_tls::{HandshakePlan, SessionOffer, Version};
 use crate::buffers::Inbox;
 use crate::certificate::{Selected, Selection};
 use crate::classify::ClientOffer;
-use crate::connection::Client;
+use crate::client::Client;
 use crate::settings::VirtualHost;
 
 /// A connection ready for its handshake.
@@ -20,43 +19,41 @@ pub(crate) struct Planned {
     pub(crate) client: Client,
     pub(crate) received: Inbox,
     pub(crate) host: Arc<VirtualHost>,
-    pub(crate) choice: Selection,
+    pub(crate) selection: Selection,
     pub(crate) plan: HandshakePlan,
     /// What a resumption would be by, when the client offers one.
     pub(crate) offered: Option<Resumption>,
 }
 
 /// Makes the plan of the handshake, and fetches the session that it may need.
-pub(crate) async fn plan_resumption(chosen: Selected) -> Planned {
-    let Selected { client, received, offer, host, choice } = chosen;
-    let by = session_offer(&offer, choice.version);
-    let mut plan = HandshakePlan::new(Arc::clone(&choice.identity), host.policy, by);
-    if let Some((exchange, id)) = lacking(&client, &offer, by, &host) {
+pub(crate) async fn plan_resumption(selected: Selected) -> Planned {
+    let Selected { client, received, offer, host, selection } = selected;
+    let by = session_offer(&offer, selection.version);
+    let mut plan = HandshakePlan::new(Arc::clone(&selection.identity), host.policy, by);
+    if let Some((remote, id)) = lacking(&client, &offer, by, &host) {
         // Boxed, because few connections come here and all would have to hold the room for it.
-        let fetched =
-            Box::pin(exchange.look_up(id, client.address(), |lookup| client.worker.counters.lookup(lookup)))
-                .await;
-        if let Err(miss) = fetched {
-            plan.asked_elsewhere(miss);
+        let fetched = Box::pin(remote.look_up(id, client.address(), &client.worker.counters)).await;
+        if let Err(failure) = fetched {
+            plan.record_remote_failure(failure);
         }
     }
-    let offered = offered(&offer, choice.version);
-    Planned { client, received, host, choice, plan, offered }
+    let offered = offered(&offer, selection.version);
+    Planned { client, received, host, selection, plan, offered }
 }
 
 /// The session that the client names by an ID which means something, if this host has not got it and others may.
 ///
 /// A client that offers TLS 1.3 puts a random ID into each hello unless it has a session of TLS 1.2 (RFC 8446, section
-/// 4.1.2); nothing tells the two apart, and asking for the random ones would burden every host with every handshake.
+/// 4.1.2); the two look alike, and looking up the random ones would burden every host with every handshake.
 fn lacking<'a>(
     client: &'a Client,
     offer: &ClientOffer,
     by: SessionOffer,
     host: &VirtualHost,
 ) -> Option<(&'a RemoteSessions, SessionId)> {
-    let (id, exchange) = (offer.session_id?, client.worker.exchange.as_ref()?);
-    let random = offer.tls13 || (by == SessionOffer::Tickets && exchange.gives_tickets());
-    (!random && exchange.lacks(&id, &host.policy)).then_some((exchange, id))
+    let (id, remote) = (offer.session_id?, client.worker.remote_sessions.as_ref()?);
+    let random = offer.tls13 || (by == SessionOffer::Tickets && remote.gives_tickets());
+    (!random && remote.lacks(&id, &host.policy)).then_some((remote, id))
 }
 
 fn session_offer(offer: &ClientOffer, version: Version) -> SessionOffer {

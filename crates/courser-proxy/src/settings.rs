@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use courser_net::Liveness;
 use courser_session::PolicyHash;
-use courser_tls::ServerTlsConfig;
+use courser_tls::{Identity, KeyKind, ServerTlsConfig};
 
-use crate::certificate::Certificates;
 use crate::pool::Pool;
 
 /// The settings of one listener.
@@ -41,7 +40,7 @@ pub struct VirtualHost {
     /// Configured name.
     pub name: String,
     /// What TLS negotiates.
-    pub terms: ServerTlsConfig,
+    pub tls: ServerTlsConfig,
     /// Binds sessions to this host.
     pub policy: PolicyHash,
     /// Certificates to choose from.
@@ -49,7 +48,7 @@ pub struct VirtualHost {
     /// Where plaintext goes.
     pub pool: Pool,
     /// The PROXY header that a backend gets.
-    pub announce: SendProxy,
+    pub send_proxy: SendProxy,
     /// How long connecting to one backend may take.
     pub connect_timeout: Duration,
     /// How long a connection may stay without a byte in either direction.
@@ -75,6 +74,68 @@ pub enum SendProxy {
     V1,
     /// Version 2.
     V2,
+}
+
+/// The certificates of a host, by name and by kind of key.
+#[derive(Debug, Default)]
+pub struct Certificates {
+    by_name: Names<KeySet>,
+    default: KeySet,
+}
+
+/// Certificates for the same name, the cheapest to sign with first.
+type KeySet = Vec<Arc<Identity>>;
+
+impl Certificates {
+    /// Sorts certificates by the names in them. The first of each kind also serves clients whose name none has.
+    pub fn new(identities: &[Arc<Identity>]) -> Self {
+        let mut certificates = Self::default();
+        for identity in identities {
+            for name in &identity.names {
+                add(certificates.by_name.entry(name), identity);
+            }
+            add(&mut certificates.default, identity);
+        }
+        certificates
+    }
+
+    /// For people: the certificates of clients whose name none has, and how many names there are.
+    pub fn describe(&self) -> String {
+        let describe = |identity: &Arc<Identity>| {
+            let name = identity.names.first().map_or("(no name)", String::as_str);
+            format!("{} for {name}", identity.key_algorithm)
+        };
+        let default: Vec<String> = self.default.iter().map(describe).collect();
+        format!("certificates: {}; names: {}", default.join(", "), self.by_name.len())
+    }
+
+    /// Whether a certificate names `name`.
+    pub(crate) fn covers(&self, name: &str) -> bool {
+        self.by_name.get(name).is_some()
+    }
+
+    pub(crate) fn for_name(&self, name: Option<&str>) -> &KeySet {
+        name.and_then(|name| self.by_name.get(name)).unwrap_or(&self.default)
+    }
+}
+
+/// Adds the first certificate of its kind; the ones configured later for the same name and kind are not served.
+fn add(set: &mut KeySet, identity: &Arc<Identity>) {
+    if set.iter().all(|known| known.kind != identity.kind) {
+        set.push(Arc::clone(identity));
+        set.sort_by_key(|identity| rank(identity.kind));
+    }
+}
+
+/// ECDSA on P-256 first: it signs fastest and every client of the last ten years verifies it; RSA last.
+fn rank(kind: KeyKind) -> u8 {
+    match kind {
+        KeyKind::EcdsaP256 => 0,
+        KeyKind::Ed25519 => 1,
+        KeyKind::EcdsaP384 => 2,
+        KeyKind::EcdsaP521 => 3,
+        KeyKind::Rsa => 4,
+    }
 }
 
 /// Values by server name: exact, then with a wildcard in place of the first label (RFC 9525, section 6.3). Both are

@@ -2,8 +2,7 @@
 //!
 //! There is one rule: a panic costs the connection whose task it was. Anywhere else, in a worker, in a task that all
 //! connections of a worker need, or in a thread of the background, it costs the process, in order: the others are drained,
-//! and whoever started the process starts it again. Nothing is begun anew here: nobody has thought of the state in which a
-//! panic leaves things, and a service with half its parts looks healthy and is not.
+//! and whoever started the process starts it again. Nothing is started anew here: the state in which a panic leaves things is not known, and a service with half its parts looks healthy and is not.
 
 use std::any::Any;
 use std::backtrace::{Backtrace, BacktraceStatus};
@@ -14,7 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::{fmt, io, panic, thread};
 
-use courser_telemetry::event::say;
+use courser_telemetry::event::{Level, log};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -29,12 +28,12 @@ pub struct Threads {
 pub struct Panicked {
     /// The thread's name.
     pub thread: String,
-    /// What it said.
+    /// The message of the panic.
     pub message: String,
 }
 
 impl Threads {
-    /// Threads whose panics are told to `supervisor`, on the thread that ends.
+    /// Threads whose panics `supervisor` is called with, on the thread that ends.
     pub fn new(supervisor: impl Fn(Panicked) + Send + Sync + 'static) -> Self {
         Self { supervisor: Arc::new(supervisor) }
     }
@@ -50,7 +49,7 @@ impl Threads {
     ) -> io::Result<thread::JoinHandle<()>> {
         let (supervisor, name) = (Arc::clone(&self.supervisor), name.to_owned());
         thread::Builder::new().name(name.clone()).spawn(move || {
-            if let Err(message) = caught(work) {
+            if let Err(message) = catch_panic(work) {
                 supervisor(Panicked { thread: name, message });
             }
         })
@@ -66,14 +65,14 @@ impl fmt::Debug for Threads {
 /// Does `work` to its end, or to its panic, which is given as an error. What `work` has touched must not be used after it.
 ///
 /// # Errors
-/// What the panic said.
-pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+/// The message of the panic.
+pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| text(&*payload).to_owned())
 }
 
 /// From now on panics are event lines. The standard library writes them to standard error itself, and a worker would wait
 /// for who reads there.
-pub fn say_panics() {
+pub fn log_panics() {
     panic::set_hook(Box::new(|panic: &PanicHookInfo<'_>| {
         let thread = thread::current();
         let (name, place) = (thread.name().unwrap_or("without a name"), panic.location());
@@ -82,7 +81,7 @@ pub fn say_panics() {
         let trace = Backtrace::capture();
         let trace = (trace.status() == BacktraceStatus::Captured).then(|| format!("\n{trace}"));
         let (why, trace) = (text(panic.payload()), trace.unwrap_or_default());
-        say("error", format_args!("thread {name} has panicked{place}: {why}{trace}"));
+        log(Level::Error, format_args!("thread {name} has panicked{place}: {why}{trace}"));
     }));
 }
 
@@ -93,13 +92,13 @@ fn text(payload: &(dyn Any + Send)) -> &str {
 
 /// The tasks of a worker that its connections cannot do without.
 #[derive(Clone, Default)]
-pub(crate) struct Tasks(Rc<Fallen>);
+pub(crate) struct Tasks(Rc<FailedTask>);
 
 /// The task that has panicked.
 #[derive(Default)]
-struct Fallen {
+struct FailedTask {
     name: Cell<Option<&'static str>>,
-    told: Notify,
+    notify: Notify,
 }
 
 impl Tasks {
@@ -109,7 +108,7 @@ impl Tasks {
         name: &'static str,
         task: impl Future<Output = ()> + 'static,
     ) -> JoinHandle<()> {
-        let watched = Watched { name, fallen: Rc::clone(&self.0) };
+        let watched = PanicGuard { name, fallen: Rc::clone(&self.0) };
         tokio::task::spawn_local(async move {
             let _watched = watched;
             task.await;
@@ -122,22 +121,22 @@ impl Tasks {
             if let Some(name) = self.0.name.get() {
                 return io::Error::other(format!("its {name} has panicked"));
             }
-            self.0.told.notified().await;
+            self.0.notify.notified().await;
         }
     }
 }
 
-/// Dropped while its task unwinds, it tells.
-struct Watched {
+/// Dropped while its task unwinds, it records the failure.
+struct PanicGuard {
     name: &'static str,
-    fallen: Rc<Fallen>,
+    fallen: Rc<FailedTask>,
 }
 
-impl Drop for Watched {
+impl Drop for PanicGuard {
     fn drop(&mut self) {
         if thread::panicking() {
             self.fallen.name.set(Some(self.name));
-            self.fallen.told.notify_one();
+            self.fallen.notify.notify_one();
         }
     }
 }

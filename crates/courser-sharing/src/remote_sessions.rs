@@ -10,6 +10,8 @@ use courser_fleet::Rate;
 use courser_session::{
     CLOCK_SKEW, Cache, PolicyHash, Provenance, ResumptionFailure, SessionId, SharedSession, UnixSeconds,
 };
+use courser_telemetry::Counters;
+use courser_telemetry::metrics::{Metric, RemoteLookup};
 use tokio::task::AbortHandle;
 
 use crate::fleet::{FleetHandle, Pulled};
@@ -61,20 +63,6 @@ impl Sharing {
     }
 }
 
-/// What a look-up is counted as: when it begins, and when it finds the session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lookup {
-    /// Peers or the store are asked.
-    Started,
-    /// A peer had the session.
-    FoundInFleet,
-    /// The store had the session.
-    FoundInStore,
-    /// Neither is asked: the client's address has caused too many look-ups, too many are in flight, or this one failed a
-    /// moment ago.
-    Suppressed,
-}
-
 /// The sessions of other hosts and of the store, for one worker.
 pub struct RemoteSessions {
     sharing: Sharing,
@@ -111,17 +99,17 @@ impl RemoteSessions {
         &self,
         id: SessionId,
         client: Option<IpAddr>,
-        count: impl Fn(Lookup),
+        counters: &Counters,
     ) -> Result<(), ResumptionFailure> {
         let source = client.unwrap_or(Ipv4Addr::UNSPECIFIED.into());
         let admitted = self.limiter.borrow_mut().admit(&id, source, self.mono());
         if let Err(failure) = admitted {
-            count(Lookup::Suppressed);
+            counters.count(Metric::RemoteLookups, RemoteLookup::Suppressed as usize);
             return Err(failure);
         }
         let _permit = InFlightPermit(&self.limiter);
-        count(Lookup::Started);
-        let answer = self.find(id, count).await;
+        counters.count(Metric::RemoteLookups, RemoteLookup::Started as usize);
+        let answer = self.find(id, counters).await;
         if answer.is_err() {
             self.limiter.borrow_mut().record_failure(id, self.mono());
         }
@@ -129,12 +117,12 @@ impl RemoteSessions {
     }
 
     /// The other hosts first: they answer sooner, and have what the store has not got yet.
-    async fn find(&self, id: SessionId, count: impl Fn(Lookup)) -> Result<(), ResumptionFailure> {
+    async fn find(&self, id: SessionId, counters: &Counters) -> Result<(), ResumptionFailure> {
         let mut failure = ResumptionFailure::NotFoundRemotely;
         if let Some(fleet) = self.fleet() {
             match fleet.pull(id, self.sharing.pull_deadline).await {
                 Pulled::Found => {
-                    count(Lookup::FoundInFleet);
+                    counters.count(Metric::RemoteLookups, RemoteLookup::FoundInFleet as usize);
                     return Ok(());
                 }
                 Pulled::Missing => {}
@@ -143,7 +131,7 @@ impl RemoteSessions {
         }
         let stored = self.get_from_store(&id).await;
         if stored.is_ok() {
-            count(Lookup::FoundInStore);
+            counters.count(Metric::RemoteLookups, RemoteLookup::FoundInStore as usize);
         }
         stored.map_err(|why| if why == ResumptionFailure::NotFoundRemotely { failure } else { why })
     }

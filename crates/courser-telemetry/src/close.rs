@@ -1,8 +1,8 @@
-//! How a connection ended, and whose doing it was.
+//! Why a connection ended, and who caused that.
 
 use std::fmt;
 
-/// Who caused an ending.
+/// Who caused the end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// The peer that opened the connection.
@@ -11,8 +11,8 @@ pub enum Cause {
     Backend,
     /// courser itself: a limit, a deadline, a fault.
     Courser,
-    /// Nobody: an orderly end.
-    Nobody,
+    /// No failure: an orderly end, or a time limit on an idle connection.
+    None,
 }
 
 impl Cause {
@@ -22,14 +22,14 @@ impl Cause {
             Self::Client => "client",
             Self::Backend => "backend",
             Self::Courser => "courser",
-            Self::Nobody => "nobody",
+            Self::None => "none",
         }
     }
 }
 
 macro_rules! reasons {
-    ($($(#[doc = $doc:literal])* $variant:ident = $name:literal, $side:ident;)*) => {
-        /// Why a connection ended. One of these stands in every connection's line as `end`.
+    ($($(#[doc = $doc:literal])* $variant:ident = $name:literal, $cause:ident;)*) => {
+        /// Why a connection ended. One of these stands in every connection's line as `close_reason`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum CloseReason { $($(#[doc = $doc])* $variant,)* }
 
@@ -59,9 +59,9 @@ macro_rules! reasons {
                 )
             }
 
-            /// Whose doing it was.
-            pub const fn side(self) -> Cause {
-                match self { $(Self::$variant => Cause::$side,)* }
+            /// Who caused it.
+            pub const fn cause(self) -> Cause {
+                match self { $(Self::$variant => Cause::$cause,)* }
             }
         }
     };
@@ -69,9 +69,9 @@ macro_rules! reasons {
 
 reasons! {
     /// Both sides closed in order.
-    Done = "done", Nobody;
+    Done = "done", None;
     /// Closed after the handshake, with close_notify or FIN, without a byte in either direction: a health check, a scan.
-    ClosedAfterHandshake = "closed_after_handshake", Nobody;
+    ClosedAfterHandshake = "closed_after_handshake", None;
     /// The client connected and closed without a byte: a port probe or a TCP health check.
     Probe = "probe", Client;
     /// The first bytes are no TLS: plain HTTP, or garbage.
@@ -92,10 +92,15 @@ reasons! {
     ClosedInHello = "closed_in_hello", Client;
     /// The server name is not ours and `unknown_name = "refuse"`.
     UnknownName = "unknown_name", Client;
-    /// The client can use none of our certificates: no common signature scheme, suite, curve or key exchange.
-    TooOld = "too_old", Client;
     /// The client offers no version that is allowed here.
     NoCommonVersion = "no_common_version", Client;
+    /// The client offers no cipher suite that is allowed here in the version.
+    NoCommonSuite = "no_common_suite", Client;
+    /// The client supports no key exchange group that is allowed here.
+    NoCommonGroup = "no_common_group", Client;
+    /// The client can verify none of our certificates for the name: no common signature scheme, or in TLS 1.2 no common curve
+    /// or no common suite for the kind of key.
+    NoUsableCertificate = "no_usable_certificate", Client;
     /// The handshake was not finished within the handshake deadline.
     HandshakeTimeout = "handshake_timeout", Client;
     /// The client closed during the handshake.
@@ -126,7 +131,7 @@ reasons! {
     /// delivered.
     BackendClosedEarly = "backend_closed_early", Backend;
     /// No byte in either direction for the idle timeout.
-    IdleTimeout = "idle_timeout", Nobody;
+    IdleTimeout = "idle_timeout", None;
     /// The client had ended, and for `client_fin_timeout` nothing more of the backend's answer could be delivered.
     ClientFinTimeout = "client_fin_timeout", Backend;
     /// The backend had ended, and for `backend_fin_timeout` the client neither took nor sent a byte that could be

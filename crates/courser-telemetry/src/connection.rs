@@ -22,7 +22,10 @@ pub enum Resumption {
 }
 
 impl Resumption {
-    /// The name used in logs.
+    /// Each value, in the order of declaration.
+    pub const ALL: &'static [Self] = &[Self::Full, Self::SessionId, Self::Ticket, Self::Psk];
+
+    /// The name used in logs and metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -85,7 +88,7 @@ pub struct ConnectionRecord {
     /// How the session came to be.
     pub session: Option<Resumption>,
     /// Why an offered session was not resumed.
-    pub miss: Option<&'static str>,
+    pub not_resumed: Option<&'static str>,
     /// The backend that served it.
     pub backend: Option<String>,
     /// Backends that were tried in vain before.
@@ -102,8 +105,8 @@ pub struct ConnectionRecord {
     pub connect: Option<Duration>,
     /// Time from accept to the end.
     pub total: Duration,
-    /// How it ended.
-    pub end: Close,
+    /// Why it ended.
+    pub close: Close,
 }
 
 /// The fields of a line, in order, and what each says. A value that is not known is `-` in text, `null` in JSON.
@@ -123,7 +126,7 @@ pub const FIELDS: &[(&str, &str)] = &[
     ("key", "key of the certificate chosen, for example `EC256` or `RSA2048`"),
     ("client_cert", "common name of the client's certificate, which was verified; empty if it has none"),
     ("session", "`full` handshake, or resumed by `session_id`, `ticket` or `psk`"),
-    ("miss", "why an offered session was not resumed"),
+    ("not_resumed", "why an offered session was not resumed"),
     ("backend", "the backend that served it, or the last one tried"),
     ("retries", "addresses of backends that were tried in vain"),
     ("bytes_in", "bytes of plaintext from the client"),
@@ -132,9 +135,9 @@ pub const FIELDS: &[(&str, &str)] = &[
     ("handshake_us", "microseconds from there to the end of the handshake"),
     ("connect_us", "microseconds from there to the connected backend"),
     ("total_us", "microseconds from accept to the end"),
-    ("end", "why it ended"),
-    ("side", "whose doing that was: `client`, `backend`, `courser` or `nobody`"),
-    ("detail", "what `end` does not say, for people; its words may change"),
+    ("close_reason", "why it ended"),
+    ("cause", "who caused that: `client`, `backend`, `courser` or `none`"),
+    ("detail", "what `close_reason` does not say, for people; its words may change"),
 ];
 
 impl ConnectionRecord {
@@ -164,7 +167,7 @@ impl ConnectionRecord {
         line.maybe("key", self.key.as_deref());
         line.maybe("client_cert", self.client_cert.as_deref());
         line.maybe("session", self.session.map(Resumption::name));
-        line.maybe("miss", self.miss);
+        line.maybe("not_resumed", self.not_resumed);
     }
 
     fn write_traffic(&self, line: &mut Line<'_>) {
@@ -181,9 +184,9 @@ impl ConnectionRecord {
             }
         }
         line.number("total_us", micros(self.total));
-        line.text("end", self.end.reason.name());
-        line.text("side", self.end.reason.side().name());
-        line.maybe("detail", self.end.detail.as_deref());
+        line.text("close_reason", self.close.reason.name());
+        line.text("cause", self.close.reason.cause().name());
+        line.maybe("detail", self.close.detail.as_deref());
     }
 }
 

@@ -1,7 +1,7 @@
 //! Event lines for people, on standard error: start-up, warnings, errors; repeated ones are rate-limited.
 //!
-//! They are said in many places, by whoever has something to say, and there is one standard error: so where they go is the
-//! one thing here that belongs to the process, and not a handle that everybody would have to be given.
+//! They are logged in many places, and there is one standard error: so where they go belongs to the process, and is not a
+//! handle that everything would have to be given.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -13,29 +13,51 @@ use std::time::{Duration, Instant, SystemTime};
 use crate::losses::Losses;
 use crate::writer::{Batch, Writer};
 
+/// How much an event line matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// What the program does.
+    Info,
+    /// Something is wrong, and the program goes on.
+    Warning,
+    /// Something has failed.
+    Error,
+}
+
+impl Level {
+    /// The word in the line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
 /// Lines of one kind that may appear within one [`WINDOW`]; a fault that hits every connection repeats thousands of
-/// times a second, and the first few lines say all there is to say.
+/// times a second, and the first few lines are enough.
 const LINES_PER_WINDOW: u32 = 10;
 
 /// How long a kind's allowance lasts.
 const WINDOW: Duration = Duration::from_secs(10);
 
-/// Lines that may wait for a slow reader before lines are left out: some minutes of what the rate limit lets through.
+/// Lines that may wait for a slow reader before lines are dropped: some minutes of what the rate limit lets through.
 const QUEUE: usize = 512;
 
 /// Where event lines go. The lock is held for no longer than it takes to hand a line over.
 static WAY: Mutex<Way> = Mutex::new(Way::Direct);
 
 enum Way {
-    /// Written by who says them: by commands that end by themselves, and nobody waits for.
+    /// Written at once, and waited for: in commands that end by themselves.
     Direct,
-    /// Through a queue: by a service.
+    /// Through a queue: in a service.
     Queued(Writer),
     /// The process ends.
     Over,
 }
 
-/// From now on event lines go to `output` through a queue, and nobody who says one waits for its reader. The result is the
+/// From now on event lines go to `output` through a queue, and who logs one does not wait for its reader. The result is the
 /// writer's work, for a thread of its own.
 pub fn queue(output: impl Write + Send + 'static) -> impl FnOnce() + Send + 'static {
     let (writer, work) = Writer::new(output, QUEUE);
@@ -43,7 +65,7 @@ pub fn queue(output: impl Write + Send + 'static) -> impl FnOnce() + Send + 'sta
     work
 }
 
-/// Waits until every line is written, at most for `limit`. For the end of the process; what is said after it is lost.
+/// Waits until every line is written, at most for `limit`. For the end of the process; what is logged after it is lost.
 pub fn finish(limit: Duration) {
     let queued = std::mem::replace(&mut *way(), Way::Over);
     if let Way::Queued(writer) = queued {
@@ -59,17 +81,17 @@ pub fn losses() -> Option<Arc<Losses>> {
     }
 }
 
-/// Says one event line. It is lost, and counted, when too many wait already.
-pub fn say(level: &str, message: impl Display) {
+/// Logs one event line. It is lost, and counted, when too many wait already.
+pub fn log(level: Level, message: impl Display) {
     print(line(level, message));
 }
 
-/// As [`say`], but says whether the line is on its way, and counts it not if it is not: for what is said again.
-pub fn try_say(level: &str, message: impl Display) -> bool {
+/// As [`log`], but returns whether the line is on its way, and does not count it if it is not: for what is logged again.
+pub fn try_log(level: Level, message: impl Display) -> bool {
     hand_over(line(level, message)).is_ok()
 }
 
-/// Writes lines that are in their form already, each with its newline; lost as those of [`say`].
+/// Writes lines that are in their form already, each with its newline; lost as those of [`log`].
 pub fn print(lines: String) {
     if let (Err(batch), Way::Queued(writer)) = (hand_over(lines), &*way()) {
         writer.queue().lose(batch.lines);
@@ -94,10 +116,10 @@ fn way() -> MutexGuard<'static, Way> {
     WAY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn line(level: &str, message: impl Display) -> String {
+fn line(level: Level, message: impl Display) -> String {
     let mut line = String::new();
     crate::time::write_rfc3339(SystemTime::now(), &mut line);
-    let _ = writeln!(line, " {level}: {message}");
+    let _ = writeln!(line, " {}: {message}", level.name());
     line
 }
 
@@ -110,39 +132,42 @@ pub struct Events {
 struct Allowance {
     since: Instant,
     written: u32,
-    left_out: u64,
+    suppressed: u64,
 }
 
 impl Events {
     /// Writes `message` unless `kind` has used up its allowance; the first line of the next window says how many were
-    /// left out.
+    /// suppressed.
     pub fn warn(&self, kind: &'static str, message: impl Display) {
         match self.admit(kind, Instant::now()) {
-            Some(0) => say("warning", message),
-            Some(left_out) => {
-                say("warning", format_args!("{message} ({left_out} more `{kind}` lines left out before)"));
+            Some(0) => log(Level::Warning, message),
+            Some(suppressed) => {
+                log(
+                    Level::Warning,
+                    format_args!("{message} ({suppressed} more `{kind}` lines suppressed before)"),
+                );
             }
             None => {}
         }
     }
 
-    /// `Some(lines left out before)` when a line may be written at `now`.
+    /// `Some(lines suppressed before)` when a line may be written at `now`.
     fn admit(&self, kind: &'static str, now: Instant) -> Option<u64> {
         let mut kinds = self.kinds.borrow_mut();
-        let fresh = Allowance { since: now, written: 0, left_out: 0 };
+        let fresh = Allowance { since: now, written: 0, suppressed: 0 };
         let allowance = kinds.entry(kind).or_insert(fresh);
-        let left_out = if now.duration_since(allowance.since) >= WINDOW {
-            *allowance = Allowance { since: now, written: 0, left_out: allowance.left_out };
-            std::mem::take(&mut allowance.left_out)
+        let suppressed = if now.duration_since(allowance.since) >= WINDOW {
+            *allowance = Allowance { since: now, written: 0, suppressed: allowance.suppressed };
+            std::mem::take(&mut allowance.suppressed)
         } else {
             0
         };
         if allowance.written == LINES_PER_WINDOW {
-            allowance.left_out += 1;
+            allowance.suppressed += 1;
             return None;
         }
         allowance.written += 1;
-        Some(left_out)
+        Some(suppressed)
     }
 }
 

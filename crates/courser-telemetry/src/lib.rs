@@ -1,4 +1,5 @@
-//! Names and records that the outside sees: end reasons, sides, the line of a connection, and where lines go.
+//! Names and records that the outside sees: close reasons and their causes, the line of a connection, metrics, and where
+//! lines go.
 //!
 //! Every name that a log reader or a dashboard may rely on is defined here and nowhere else. This crate formats and
 //! writes; it opens no socket, knows no TLS and decides nothing about a connection.
@@ -7,6 +8,7 @@ pub mod close;
 pub mod connection;
 pub mod event;
 pub mod line;
+pub mod metrics;
 pub mod sink;
 pub mod time;
 
@@ -17,4 +19,5 @@ pub use close::{Cause, Close, CloseReason};
 pub use connection::{ConnectionRecord, Resumption};
 pub use event::Events;
 pub use losses::Losses;
+pub use metrics::{Counters, Counts};
 pub use sink::{Format, Lines, Sink};

@@ -96,7 +96,7 @@ fn write_all(output: impl Write, batches: &Receiver<Batch>, losses: &Losses, _al
         }
         losses.waiting.fetch_sub(batch.lines, Ordering::Relaxed);
     }
-    // A line whose end nobody will read.
+    // A line whose end will not be written.
     losses.lose(u64::from(!output.begun.is_empty()), EIO);
 }
 
@@ -156,7 +156,7 @@ fn write_some(output: &mut impl Write, bytes: &[u8]) -> io::Result<usize> {
     }
 }
 
-/// How long an output rests that takes nothing and does not say when it will.
+/// How long an output rests that takes nothing and gives no event when it will.
 const PAUSE: Duration = Duration::from_millis(10);
 
 #[cfg(test)]
@@ -236,7 +236,7 @@ mod tests {
         assert!(losses.reason().contains("error"), "{}", losses.reason());
     }
 
-    /// A pipe that is full every other time, and says so.
+    /// A pipe that is full every other time (EAGAIN).
     struct Hesitant(Vec<u8>, bool);
 
     impl Write for Hesitant {

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::alert::Description;
+use crate::alert::{ALERT, Description};
 
 /// What `received`, all bytes of the connection so far, amounts to. `limit` is the most bytes, record headers
 /// included, in which the ClientHello has to end: a caller that never holds more needs no bound of its own.
@@ -116,13 +116,13 @@ impl Assembler {
 pub enum NotHello {
     /// An HTTP request in the clear.
     PlainHttp,
-    /// A PROXY header, version 1 or 2, on a listener that was not told to expect one.
+    /// A PROXY header, version 1 or 2, on a listener that does not expect one.
     ProxyHeader,
     /// A hello in the format of SSL 2, which no supported version accepts (RFC 8446 appendix D.5).
     Sslv2,
-    /// None of the protocols that are told apart here.
+    /// None of the protocols that are recognised here.
     NotTls,
-    /// An alert, with its description: the client gave up before it had said anything.
+    /// An alert, with its description: the client gave up before its hello.
     Alert(u8),
     /// A record of this content type where a handshake record has to be (RFC 8446 section 5.1).
     UnexpectedType(u8),
@@ -137,7 +137,7 @@ pub enum NotHello {
 }
 
 impl NotHello {
-    /// The alert that tells the peer so: also one that speaks no TLS, for whose first record RFC 8446 section 5 demands
+    /// The alert for it: also for a peer that speaks no TLS, for whose first record RFC 8446 section 5 demands
     /// it, and whose user then finds something to search for. `None` where the peer has given up already.
     pub const fn alert(self) -> Option<Description> {
         match self {
@@ -225,7 +225,6 @@ const OPENINGS: [(&[u8], NotHello); 12] = [
 
 /// Content types that TLS has, heartbeat the last (RFC 8446 section 5.1, RFC 6520 section 6).
 const CONTENT_TYPES: std::ops::RangeInclusive<u8> = 20..=24;
-pub(crate) const ALERT: u8 = 21;
 const HANDSHAKE: u8 = 22;
 
 /// The handshake message type (RFC 8446 section 4), and SSL 2's number for the same message.

@@ -8,31 +8,35 @@ mod exit;
 
 mod cmd;
 
-mod answers;
-mod assemble;
 mod authorities;
 mod capacity;
 mod certificates;
 mod control;
 mod exposure;
+mod file_error;
 mod fleet_keys;
+mod generation;
 mod hardening;
 mod input_file;
 mod loss_report;
-mod pools;
+mod prepared;
 mod privileges;
-mod ready;
+mod process;
 mod run;
 mod secret_file;
+mod service;
 mod session_file;
 mod sharing;
+mod sockets;
 mod status;
+mod status_source;
 mod supervisor;
+mod validity;
 
 use std::process::ExitCode;
 
 use clap::ArgMatches;
-use courser_proxy::supervision::caught;
+use courser_proxy::supervision::catch_panic;
 use courser_telemetry::event;
 use exit::Failure;
 
@@ -43,7 +47,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let matches = cli::command().get_matches();
-    let result = caught(|| perform(&matches))
+    let result = catch_panic(|| perform(&matches))
         .unwrap_or_else(|panic| Err(Failure::Runtime(format!("the main thread has panicked: {panic}"))));
     let code = result.unwrap_or_else(Failure::report);
     event::finish(run::LAST_LINES);

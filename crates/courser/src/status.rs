@@ -1,5 +1,5 @@
-//! How a running program and its fleet are, as it is sent over the control socket and shown to people. May not know
-//! where the figures come from.
+//! The status of a running program and of its fleet, as it is sent over the control socket and printed for people. May
+//! not know where the figures come from.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,13 +19,15 @@ pub(crate) struct Status {
     pub(crate) keys: Vec<Key>,
     /// None where session IDs are off.
     pub(crate) cache: Option<Cache>,
-    /// What became of handshakes since the start.
+    /// Connections that have ended since the start.
+    pub(crate) connections: Connections,
+    /// Handshakes since the start.
     pub(crate) handshakes: Handshakes,
     /// Lines of the connection log that could not be written, since the start.
     pub(crate) log_lines_lost: u64,
     /// Event lines that could not be written.
     pub(crate) event_lines_lost: u64,
-    /// None where hosts do not talk to each other.
+    /// None where hosts send no messages.
     pub(crate) messages: Option<Messages>,
     /// None without an external store.
     pub(crate) store: Option<Store>,
@@ -48,6 +50,26 @@ pub(crate) struct Cache {
     pub(crate) bytes: u64,
     pub(crate) capacity: u64,
     pub(crate) evicted: u64,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Connections {
+    /// How many, by close reason; reasons without any are left out.
+    pub(crate) closed: BTreeMap<String, u64>,
+    /// Bytes of plaintext from clients.
+    pub(crate) bytes_in: u64,
+    /// Bytes of plaintext to clients.
+    pub(crate) bytes_out: u64,
+    /// How long the steps took that were completed, by `hello`, `handshake` and `connect`.
+    pub(crate) steps: BTreeMap<String, StepTimes>,
+}
+
+/// Of one step, with an eighth of tolerance upwards.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct StepTimes {
+    pub(crate) count: u64,
+    pub(crate) p50_us: u64,
+    pub(crate) p99_us: u64,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -110,13 +132,13 @@ pub(crate) struct Store {
 /// Refusals that every fleet has: multicast gives a host its own messages back, and a host that starts is challenged.
 const ORDINARY: [&str; 2] = ["own_echo", "unverified_peer"];
 
-/// An answer that is none.
+/// An error in place of an answer.
 #[derive(Deserialize)]
-struct Refusal {
+struct ErrorAnswer {
     error: String,
 }
 
-/// The answer to `fleet status`, for people.
+/// The answer to `fleet status` as a table, for people.
 pub(crate) fn table(line: &str) -> Result<String, String> {
     let status: Status = read(line)?;
     let mut text = format!("{}, courser {}, up {}\n", status.name, status.version, span(status.up_s));
@@ -129,11 +151,12 @@ pub(crate) fn table(line: &str) -> Result<String, String> {
             &format!("{} sessions, {used} of {capacity} MiB, {} evicted", cache.sessions, cache.evicted),
         );
     }
+    connections(&mut text, &status.connections);
     handshakes(&mut text, &status.handshakes);
     let (log, events) = (status.log_lines_lost, status.event_lines_lost);
     row(&mut text, "logs", &format!("{log} lines of connections and {events} of events lost"));
     match &status.messages {
-        Some(messages) => exchanged(&mut text, messages),
+        Some(found) => messages(&mut text, found),
         None => row(&mut text, "messages", "none (`--fleet-listen` shares sessions by ID with other hosts)"),
     }
     if let Some(store) = &status.store {
@@ -148,7 +171,7 @@ pub(crate) fn table(line: &str) -> Result<String, String> {
 }
 
 /// A line of `fleet watch`, for people.
-pub(crate) fn watched(line: &str) -> Result<String, String> {
+pub(crate) fn message_line(line: &str) -> Result<String, String> {
     let seen: BTreeMap<String, serde_json::Value> = read(line)?;
     let field = |name: &str| {
         seen.get(name).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
@@ -158,8 +181,8 @@ pub(crate) fn watched(line: &str) -> Result<String, String> {
 }
 
 fn read<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, String> {
-    if let Ok(refusal) = serde_json::from_str::<Refusal>(line) {
-        return Err(refusal.error);
+    if let Ok(answer) = serde_json::from_str::<ErrorAnswer>(line) {
+        return Err(answer.error);
     }
     serde_json::from_str(line).map_err(|error| format!("it is of another version ({error})"))
 }
@@ -185,6 +208,18 @@ fn keys(text: &mut String, keys: &[Key]) {
     }
 }
 
+fn connections(text: &mut String, connections: &Connections) {
+    let (bytes_in, bytes_out) = (connections.bytes_in, connections.bytes_out);
+    row(
+        text,
+        "connections",
+        &format!("{}; {bytes_in} bytes in, {bytes_out} out", counts(&connections.closed)),
+    );
+    let step = |(name, step): (&String, &StepTimes)| format!("{name} {} / {} us", step.p50_us, step.p99_us);
+    let steps: Vec<_> = connections.steps.iter().map(step).collect();
+    row(text, "p50 / p99", &if steps.is_empty() { "none".to_owned() } else { steps.join(", ") });
+}
+
 fn handshakes(text: &mut String, handshakes: &Handshakes) {
     let resumed: u64 = handshakes.resumed.values().sum();
     let mut by = counts(&handshakes.resumed);
@@ -198,7 +233,7 @@ fn handshakes(text: &mut String, handshakes: &Handshakes) {
     row(text, "remote lookups", &counts(&handshakes.remote_lookups));
 }
 
-fn exchanged(text: &mut String, messages: &Messages) {
+fn messages(text: &mut String, messages: &Messages) {
     row(text, "sent", &counts(&messages.sent));
     row(text, "received", &counts(&messages.received));
     row(text, "pulls", &counts(&messages.pulls));
@@ -249,11 +284,11 @@ fn clock(peer: &Peer) -> String {
 
 fn counts(counts: &BTreeMap<String, u64>) -> String {
     let some = counts.iter().filter(|(_, count)| **count > 0);
-    let told: Vec<_> = some.map(|(name, count)| format!("{name} {count}")).collect();
-    if told.is_empty() { "none".to_owned() } else { told.join(", ") }
+    let texts: Vec<_> = some.map(|(name, count)| format!("{name} {count}")).collect();
+    if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
 }
 
-/// Seconds as a person says them: the two largest units.
+/// Seconds in the two largest units.
 fn span(seconds: u64) -> String {
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
     match (days, hours, minutes) {
@@ -264,7 +299,7 @@ fn span(seconds: u64) -> String {
     }
 }
 
-/// Milliseconds as a person says them.
+/// Milliseconds; from ten seconds on as [`span`].
 fn millis(millis: u64) -> String {
     if millis < 10_000 { format!("{millis} ms") } else { span(millis / 1000) }
 }
@@ -279,7 +314,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_comes_through_and_is_told_in_words() {
+    fn a_status_is_read_back_and_printed_as_a_table() {
         let peer = Peer {
             name: "edge-2".into(),
             address: "10.0.0.2:8888".into(),
@@ -309,6 +344,15 @@ mod tests {
                 clock: "agrees".into(),
             }],
             cache: Some(Cache { sessions: 9, bytes: 3 << 20, capacity: 64 << 20, evicted: 0 }),
+            connections: Connections {
+                closed: BTreeMap::from([("done".to_owned(), 11)]),
+                bytes_in: 12,
+                bytes_out: 13,
+                steps: BTreeMap::from([(
+                    "hello".to_owned(),
+                    StepTimes { count: 11, p50_us: 14, p99_us: 15 },
+                )]),
+            },
             handshakes: Handshakes {
                 full: 10,
                 resumed: BTreeMap::from([("ticket".to_owned(), 5), ("session_id".to_owned(), 4)]),
@@ -326,6 +370,8 @@ mod tests {
             "edge-1, courser 0.1.0, up 1 d 2 h",
             "fleet 0011223344556677, seals, epoch 17, the next in 2 min 5 s, forward-secret",
             "9 sessions, 3.0 of 64.0 MiB",
+            "done 11; 12 bytes in, 13 out",
+            "hello 14 / 15 us",
             "10 full, 9 resumed (session_id 4, ticket 5; of those by session ID 3 made on other hosts)",
             "expired 2",
             "logs            7 lines of connections and 1 of events lost",
@@ -347,9 +393,9 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_none_is_told() {
+    fn an_error_in_place_of_an_answer_is_an_error() {
         assert_eq!(table("{\"error\":\"no\"}").unwrap_err(), "no");
         assert!(table("{}").unwrap_err().contains("another version"));
-        assert!(watched("garbage").unwrap_err().contains("another version"));
+        assert!(message_line("garbage").unwrap_err().contains("another version"));
     }
 }

@@ -31,7 +31,7 @@ impl Default for Batch {
 }
 
 impl Batch {
-    /// What was received: from whom, and the bytes, which the caller may change.
+    /// What was received: the source, and the bytes, which the caller may change.
     pub fn datagrams(&mut self) -> impl ExactSizeIterator<Item = (SocketAddr, &mut [u8])> {
         let received = self.received.iter().zip(&mut self.bytes);
         received.map(|(&(from, len), bytes)| (from, &mut bytes[..len]))
@@ -70,7 +70,7 @@ impl fmt::Debug for Batch {
     }
 }
 
-/// Receives up to one datagram for each of `room`, and says of each whence it came and how long it is.
+/// Receives up to one datagram for each of `room`, and returns the source and length of each.
 fn receive(
     socket: &OwnedFd,
     room: &mut [[u8; ROOM]],

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
 mod client;
+mod generations;
 mod host;
 mod member;
 mod returning;

@@ -12,7 +12,7 @@ use courser_fleet::{Destination, Event, Member, Now, Passed, PeerChange, Refusal
 use courser_net::datagram::{Batch, Outgoing};
 use courser_net::{DatagramSocket, Datagrams};
 use courser_telemetry::Events;
-use courser_telemetry::event::say;
+use courser_telemetry::event::{Level, log};
 use tokio::time::sleep_until;
 
 use super::handle::{Inbox, Request, Update};
@@ -44,6 +44,8 @@ pub(super) struct Driver {
     watchers: Vec<SyncSender<Passed>>,
     events: Events,
     refusal_log: RefusalLog,
+    /// The last field, and so dropped after the socket is closed.
+    stopped: Option<SyncSender<()>>,
 }
 
 /// What a status has beside that of the member.
@@ -89,21 +91,22 @@ impl Driver {
         status: DriverStatus,
     ) -> Self {
         let (waiting, watchers, events) = (Waiting::default(), Vec::new(), Events::default());
-        let complaints = RefusalLog::default();
+        let refusal_log = RefusalLog::default();
         Self {
             datagrams,
             member,
             inbox,
             clock,
-            status: status,
+            status,
             waiting,
             watchers,
             events,
-            refusal_log: complaints,
+            refusal_log,
+            stopped: None,
         }
     }
 
-    /// Runs until the last handle is dropped.
+    /// Runs until it is stopped, or the last handle is dropped.
     pub(super) async fn run(mut self) {
         let (mut batch, mut updates, mut requests) = (Batch::default(), Vec::new(), Vec::new());
         let mut rests_until = Instant::now();
@@ -127,6 +130,9 @@ impl Driver {
                     }
                 },
                 () = sleep_until(due.into()) => {}
+            }
+            if self.stopped.is_some() {
+                return;
             }
             self.tick();
         }
@@ -173,6 +179,7 @@ impl Driver {
             }
             // The requester may have given up.
             Request::Status(answer) => drop(answer.try_send(self.status(now))),
+            Request::Stop(stopped) => self.stopped = Some(stopped),
             Request::Watch(watcher) => {
                 self.watchers.push(watcher);
                 self.member.watch(true);
@@ -216,7 +223,7 @@ impl Driver {
         let message = format_args!("fleet: {label} ({address}) {change}");
         match change {
             PeerChange::Silent | PeerChange::ClockOff { .. } => self.events.warn("fleet_peer", message),
-            _ => say("info", message),
+            _ => log(Level::Info, message),
         }
     }
 

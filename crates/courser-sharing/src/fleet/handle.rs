@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use courser_fleet::Passed;
@@ -49,6 +49,8 @@ pub(super) enum Request {
     Pull(SessionId, oneshot::Sender<bool>),
     Status(SyncSender<FleetStatus>),
     Watch(SyncSender<Passed>),
+    /// The sender is dropped when the socket is closed.
+    Stop(SyncSender<()>),
 }
 
 /// What became of a pull.
@@ -121,6 +123,15 @@ impl FleetHandle {
         let (sender, receiver) = sync_channel(WATCH_QUEUE);
         self.put(&self.requests, Request::Watch(sender));
         receiver
+    }
+
+    /// Ends the fleet's thread. Returns whether it has left the network within `limit`. Blocks: not for workers.
+    #[must_use]
+    pub fn stop(&self, limit: Duration) -> bool {
+        let (sender, receiver) = sync_channel(1);
+        let sent = self.requests.try_send(Request::Stop(sender));
+        let is_closed = matches!(sent, Err(mpsc::error::TrySendError::Closed(_)));
+        is_closed || sent.is_ok() && receiver.recv_timeout(limit) == Err(RecvTimeoutError::Disconnected)
     }
 
     /// Updates and requests that were dropped because too many were waiting.

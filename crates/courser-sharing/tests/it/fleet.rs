@@ -163,6 +163,15 @@ fn the_thread_ends_with_its_last_handle() {
 }
 
 #[test]
+fn a_thread_that_is_stopped_has_left_the_network_while_handles_remain() {
+    let (socket, address) = place();
+    let member = Member::start("a", socket, &[]);
+    assert!(member.handle.stop(Duration::from_secs(1)));
+    assert!(UdpSocket::bind(address).is_ok(), "the port is free at once");
+    assert!(member.handle.status().is_none() && member.handle.stop(Duration::ZERO), "it stays stopped");
+}
+
+#[test]
 fn garbage_is_counted_and_changes_nothing() {
     let (a, b) = pair();
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -12,10 +12,17 @@ const UPDATE: &str = "UPDATE_SNAPSHOTS";
 
 #[test]
 fn the_page_has_the_names_of_today() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/life-of-a-connection.md");
+    hold("life-of-a-connection.md", |page| {
+        let page = with_table(page, "close reasons", &close_reasons());
+        with_table(&page, "log fields", &log_fields())
+    });
+}
+
+/// Compares a page of docs with what it should be, or writes that.
+pub(crate) fn hold(name: &str, change: impl FnOnce(&str) -> String) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
     let kept = fs::read_to_string(&path).unwrap();
-    let page = with_table(&kept, "end reasons", &end_reasons());
-    let page = with_table(&page, "log fields", &log_fields());
+    let page = change(&kept);
     if std::env::var_os(UPDATE).is_some() {
         fs::write(&path, &page).unwrap();
     } else {
@@ -31,12 +38,12 @@ fn a_line_has_the_fields_of_the_table() {
     assert!(names.eq(FIELDS.iter().map(|(name, _)| *name)), "{line}");
 }
 
-fn end_reasons() -> String {
+fn close_reasons() -> String {
     let row = |reason: &CloseReason| {
-        format!("| `{reason}` | {} | {} |\n", reason.side().name(), reason.meaning().replace('|', "\\|"))
+        format!("| `{reason}` | {} | {} |\n", reason.cause().name(), reason.meaning().replace('|', "\\|"))
     };
     let rows: String = CloseReason::ALL.iter().map(row).collect();
-    format!("| `end` | `side` | what happened |\n|---|---|---|\n{rows}")
+    format!("| `close_reason` | `cause` | what happened |\n|---|---|---|\n{rows}")
 }
 
 fn log_fields() -> String {
@@ -45,7 +52,7 @@ fn log_fields() -> String {
 }
 
 /// The page with what stands between `<!-- NAME` and `<!-- /NAME -->` replaced.
-fn with_table(page: &str, name: &str, table: &str) -> String {
+pub(crate) fn with_table(page: &str, name: &str, table: &str) -> String {
     let (start, end) = (format!("<!-- {name}"), format!("<!-- /{name} -->"));
     let (before, rest) = page.split_once(&start).expect("the page has the table's beginning");
     let (comment, rest) = rest.split_once("-->\n").expect("the beginning is a comment");
@@ -71,7 +78,7 @@ fn unknown() -> ConnectionRecord {
         key: None,
         client_cert: None,
         session: None,
-        miss: None,
+        not_resumed: None,
         backend: None,
         retries: 0,
         bytes_in: 0,
@@ -80,6 +87,6 @@ fn unknown() -> ConnectionRecord {
         handshake: None,
         connect: None,
         total: Duration::ZERO,
-        end: CloseReason::Probe.into(),
+        close: CloseReason::Probe.into(),
     }
 }

@@ -9,7 +9,7 @@ use courser_testkit::client::Version::{self, Tls12, Tls13};
 use courser_testkit::client::hostile::{FATAL, HANDSHAKE, HostileClient, MAX_PLAINTEXT, plain_record};
 use courser_testkit::{Courser, OriginServer};
 
-use crate::stage::{Stage, assert_end};
+use crate::stage::{Stage, assert_closed};
 
 type Hostile = HostileClient<TcpStream>;
 
@@ -58,7 +58,7 @@ fn a_message_that_never_ends_is_refused_with_an_alert_that_arrives() {
         assert_eq!((answer.alerts.len(), answer.reset), (1, false), "{version:?}, {kind}, {padding}");
         assert_eq!(answer.alerts[0].0, FATAL);
         drop(client);
-        assert_end(&courser.connections_json(index + 1).swap_remove(index), end, "client");
+        assert_closed(&courser.connections_json(index + 1).swap_remove(index), end, "client");
     }
 }
 
@@ -104,5 +104,9 @@ fn a_hello_that_never_ends_in_records_of_one_byte_is_refused() {
     let answer = client.hear_out().unwrap();
     assert_eq!((answer.alerts.len(), answer.reset), (1, false));
     let line = courser.connections_json(1).swap_remove(0);
-    assert_eq!((line["side"].as_str(), line["end"] != "hello_timeout"), (Some("client"), true), "{line}");
+    assert_eq!(
+        (line["cause"].as_str(), line["close_reason"] != "hello_timeout"),
+        (Some("client"), true),
+        "{line}"
+    );
 }

@@ -99,8 +99,8 @@ fn ended(
     if reset || socket.take_error().map_err(|error| error.to_string())?.is_some() {
         return Err(format!("a reset, after {alerts:?}"));
     }
-    if alerts != [alert] || line["end"] != end {
-        return Err(format!("{alerts:?} {}, not {alert:?} {end}: {}", line["end"], line["detail"]));
+    if alerts != [alert] || line["close_reason"] != end {
+        return Err(format!("{alerts:?} {}, not {alert:?} {end}: {}", line["close_reason"], line["detail"]));
     }
     Ok(line)
 }

@@ -15,7 +15,7 @@ use std::{
 
 use courser_testkit::{Behaviour, Courser, Folder, OriginServer, client::Version, free_port};
 
-use crate::stage::{Stage, Stuck, assert_end, content, courser, only_line};
+use crate::stage::{Stage, Stuck, assert_closed, content, courser, only_line};
 
 #[test]
 fn a_backend_on_ipv4_is_reached() {
@@ -124,7 +124,7 @@ fn without_any_backend_the_client_gets_a_clean_end() {
     let Some(done) = stage.python(&courser, "assert rest(connect()) == b''") else { return };
     content(done);
     let line = only_line(&courser);
-    assert_end(&line, "no_backend", "backend");
+    assert_closed(&line, "no_backend", "backend");
     assert_eq!(line["retries"], 2, "{line}");
     assert!(line["detail"].as_str().unwrap().contains("refused"), "{line}");
     courser.wait_stderr_line("warning: backend");
@@ -181,7 +181,7 @@ while plain.recv(65536):
     pass";
     let Some(done) = stage.python(&courser, script) else { return };
     content(done);
-    assert_end(&only_line(&courser), "closed_after_handshake", "nobody");
+    assert_closed(&only_line(&courser), "closed_after_handshake", "none");
     assert_eq!(origin.accepted(), 0);
 }
 
@@ -193,7 +193,7 @@ fn reached(origin: &OriginServer, address: Option<&str>) {
     let courser = stage.serve(address);
     stage.client(&courser, Version::Tls13).connect().unwrap().get(1000, true).unwrap();
     let line = only_line(&courser);
-    assert_end(&line, "done", "nobody");
+    assert_closed(&line, "done", "none");
     assert_eq!(line["backend"], address);
 }
 
@@ -201,7 +201,7 @@ fn reached(origin: &OriginServer, address: Option<&str>) {
 fn served_after_one_retry(stage: &Stage, courser: &Courser, origin: &OriginServer) {
     stage.client(courser, Version::Tls13).connect().unwrap().get(10, true).unwrap();
     let line = only_line(courser);
-    assert_end(&line, "done", "nobody");
+    assert_closed(&line, "done", "none");
     assert_eq!(
         (line["retries"].as_u64(), line["backend"].as_str()),
         (Some(1), Some(origin.backend())),

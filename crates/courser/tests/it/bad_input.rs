@@ -14,7 +14,7 @@ use courser_testkit::{
 };
 use rustls::ClientConnection;
 
-use crate::stage::{Stage, assert_end, content, descriptors_at_rest, eventually, only_line, run};
+use crate::stage::{Stage, assert_closed, content, descriptors_at_rest, eventually, only_line, run};
 
 const UNEXPECTED_MESSAGE: u8 = 10;
 const RECORD_OVERFLOW: u8 = 22;
@@ -44,7 +44,7 @@ fn curl_without_tls_is_told_so() {
     content(run(Command::new(curl).args(["--silent", "--http0.9", &url, "--output"]).arg(&answer)));
     assert_eq!(std::fs::read(answer).unwrap(), [21, 3, 3, 0, 2, 2, UNEXPECTED_MESSAGE]);
     let line = only_line(&courser);
-    assert_end(&line, "not_tls", "client");
+    assert_closed(&line, "not_tls", "client");
     assert_eq!(line["detail"], "plain HTTP, not TLS");
 }
 
@@ -93,7 +93,7 @@ fn a_client_that_gives_up_with_an_alert_gets_no_answer() {
     let stage = Stage::new();
     let courser = stage.serve("127.0.0.1:9");
     assert_eq!(converse(courser.address(), &[21, 3, 1, 0, 2, 2, 80]).unwrap().1, b"");
-    assert_end(&only_line(&courser), "malformed_hello", "client");
+    assert_closed(&only_line(&courser), "malformed_hello", "client");
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_client_that_never_speaks_is_let_go() {
     let stage = Stage::new();
     let courser = stage.courser().backend("127.0.0.1:9").args(["--handshake-timeout", "200ms"]).start();
     assert_eq!(converse(courser.address(), b"").unwrap().1, b"");
-    assert_end(&only_line(&courser), "hello_timeout", "client");
+    assert_closed(&only_line(&courser), "hello_timeout", "client");
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn bytes_that_trickle_do_not_lengthen_the_deadline() {
     // At this pace the hello would take seconds; the reads, which wait for the server to close, set the pace.
     let cut = hello.iter().any(|byte| socket.write_all(&[*byte]).is_err() || has_ended(&mut socket));
     assert!(cut, "the hello was let in, byte by byte");
-    assert_end(&only_line(&courser), "hello_timeout", "client");
+    assert_closed(&only_line(&courser), "hello_timeout", "client");
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn a_client_that_stops_within_the_handshake_is_let_go() {
     let hello = hello_of(&mut stage.client(&courser, Version::Tls13).session());
     let (_socket, answer) = converse(courser.address(), &hello).unwrap();
     assert_eq!(answer[0], 22, "the server's part of the handshake");
-    assert_end(&only_line(&courser), "handshake_timeout", "client");
+    assert_closed(&only_line(&courser), "handshake_timeout", "client");
 }
 
 #[test]
@@ -242,7 +242,7 @@ plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
 plain.close()";
     let Some(done) = stage.python(&courser, script) else { return };
     content(done);
-    assert_end(&only_line(&courser), "client_reset", "client");
+    assert_closed(&only_line(&courser), "client_reset", "client");
 }
 
 #[test]
@@ -263,7 +263,7 @@ except ssl.SSLError as error:
     let Some(done) = stage.python(&courser, script) else { return };
     let alert = content(done);
     assert!(alert.contains("ALERT"), "{alert}");
-    assert_end(&only_line(&courser), "bad_record", "client");
+    assert_closed(&only_line(&courser), "bad_record", "client");
 }
 
 #[test]
@@ -283,7 +283,7 @@ except ssl.SSLError as error:
     print(error.reason)";
     let Some(done) = stage.python(&courser, script) else { return };
     assert_eq!(content(done), "SSLV3_ALERT_BAD_RECORD_MAC");
-    assert_end(&only_line(&courser), "bad_record", "client");
+    assert_closed(&only_line(&courser), "bad_record", "client");
 }
 
 #[test]
@@ -314,7 +314,7 @@ fn a_flood_of_key_updates_is_stopped() {
     let told = client.stream().read(&mut [0]).unwrap_err().to_string();
     assert!(told.contains("UnexpectedMessage"), "{told}");
     let line = only_line(&courser);
-    assert_end(&line, "bad_record", "client");
+    assert_closed(&line, "bad_record", "client");
     assert!(line["detail"].as_str().unwrap().contains("KeyUpdate"), "{line}");
 }
 
@@ -344,14 +344,14 @@ fn nothing_of_it_leaks_descriptors_or_ends_the_process() {
         }
     }
     let lines = courser.connections_json(1 + inputs.len() * 20);
-    assert!(lines[1..].iter().all(|line| line["side"] == "client"), "{lines:#?}");
+    assert!(lines[1..].iter().all(|line| line["cause"] == "client"), "{lines:#?}");
     eventually("descriptors are given back", || courser.descriptors() == descriptors);
     assert!(courser.is_running() && courser.stderr().iter().all(|line| !line.contains("panicked")));
     client.connect().unwrap().get(10, true).unwrap();
 }
 
 /// Sends `bytes`, alone and with much behind them, and asserts that exactly this alert comes back, that no reset
-/// follows it, which other systems than Linux would let swallow the alert, and that the log says `end`.
+/// follows it, which other systems than Linux would let swallow the alert, and that the log says `close_reason`.
 #[track_caller]
 fn refused(bytes: &[u8], alert: u8, end: &str) {
     let stage = Stage::new();
@@ -361,7 +361,7 @@ fn refused(bytes: &[u8], alert: u8, end: &str) {
         assert_eq!(answer, [21, 3, 3, 0, 2, 2, alert], "with {} bytes behind it", more.len());
         socket.shutdown(Shutdown::Write).unwrap();
         for line in courser.connections_json(lines) {
-            assert_end(&line, end, "client");
+            assert_closed(&line, end, "client");
         }
         assert!(socket.take_error().unwrap().is_none(), "reset, with {} bytes behind it", more.len());
     }
@@ -379,13 +379,13 @@ fn converse(address: SocketAddr, bytes: &[u8]) -> io::Result<(TcpStream, Vec<u8>
 
 /// Does `before` on a new connection, closes it in order, and asserts what the log says.
 #[track_caller]
-fn closed_after(before: impl FnOnce(&mut ClientConnection, &mut TcpStream), end: &str, side: &str) {
+fn closed_after(before: impl FnOnce(&mut ClientConnection, &mut TcpStream), reason: &str, cause: &str) {
     let stage = Stage::new();
     let courser = stage.serve("127.0.0.1:9");
     let mut socket = TcpStream::connect(courser.address()).unwrap();
     before(&mut stage.client(&courser, Version::Tls13).session(), &mut socket);
     socket.shutdown(Shutdown::Write).unwrap();
-    assert_end(&only_line(&courser), end, side);
+    assert_closed(&only_line(&courser), reason, cause);
 }
 
 fn has_ended(socket: &mut TcpStream) -> bool {

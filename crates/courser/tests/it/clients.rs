@@ -37,7 +37,7 @@ impl Shop {
         let line = line(&self.courser, number);
         assert_line(&line, &[("version", version), ("key", key)]);
         if self.polite {
-            assert_line(&line, &[("end", "done"), ("side", "nobody")]);
+            assert_line(&line, &[("close_reason", "done"), ("cause", "none")]);
         }
     }
 

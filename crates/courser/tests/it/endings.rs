@@ -14,7 +14,7 @@ use courser_testkit::{Courser, Signal, client::Connection, require};
 use socket2::SockRef;
 
 use crate::relay::write_records_until_full;
-use crate::stage::{Stage, assert_end, backend, eventually, only_line};
+use crate::stage::{Stage, assert_closed, backend, eventually, only_line};
 
 /// What a backend sees at the end of its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ type Row = (&'static str, &'static [&'static str], End, (&'static str, &'static 
 
 /// Every way to end, what the log says, and what the backend sees after half a request and after an answer.
 const ENDS: &[Row] = &[
-    ("close_notify", &[], |client, _| client.close().unwrap(), ("done", "nobody"), View::Fin, View::Fin),
+    ("close_notify", &[], |client, _| client.close().unwrap(), ("done", "none"), View::Fin, View::Fin),
     ("a bare FIN", &[], bare_fin, ("truncated", "client"), View::Fin, View::Fin),
     (
         "a bare FIN, refused",
@@ -56,7 +56,7 @@ const ENDS: &[Row] = &[
         "the idle timeout",
         &["--idle-timeout", "300ms"],
         |client, _| until_closed(client),
-        ("idle_timeout", "nobody"),
+        ("idle_timeout", "none"),
         View::Reset,
         View::Fin,
     ),
@@ -108,7 +108,11 @@ fn only_an_orderly_end_looks_like_one_to_the_backend() {
             end(client, &mut courser);
             assert_eq!(seen.recv().unwrap(), Seen::End(*expected), "{what} after {before:?}");
             let line = only_line(&courser);
-            assert_eq!((line["end"].as_str(), line["side"].as_str()), (Some(log.0), Some(log.1)), "{what}");
+            assert_eq!(
+                (line["close_reason"].as_str(), line["cause"].as_str()),
+                (Some(log.0), Some(log.1)),
+                "{what}"
+            );
         }
     }
 }
@@ -205,7 +209,10 @@ fn an_early_answer_is_delivered() {
     let courser = stage.serve(address);
     assert_eq!(upload(&stage.client(&courser, Version::Tls13)), ANSWER);
     let line = only_line(&courser);
-    assert!(["backend_reset", "backend_closed_early"].contains(&line["end"].as_str().unwrap()), "{line}");
+    assert!(
+        ["backend_reset", "backend_closed_early"].contains(&line["close_reason"].as_str().unwrap()),
+        "{line}"
+    );
     assert_eq!(line["bytes_out"], ANSWER.len());
 }
 
@@ -275,7 +282,7 @@ fn a_client_that_has_ended_waits_for_its_answer_so_long_and_no_longer() {
     client.tls().send_close_notify();
     client.stream().flush().unwrap();
     until_closed(client);
-    assert_end(&only_line(&courser), "client_fin_timeout", "backend");
+    assert_closed(&only_line(&courser), "client_fin_timeout", "backend");
 }
 
 /// Records without content, and key updates, are received and lead to nothing: they keep no half-closed connection open.
@@ -316,7 +323,7 @@ fn a_long_answer_to_a_client_that_has_ended_is_not_cut() {
     let mut answer = Vec::new();
     client.stream().read_to_end(&mut answer).unwrap();
     assert_eq!(answer, b"xxxxxxxx");
-    assert_end(&only_line(&courser), "done", "nobody");
+    assert_closed(&only_line(&courser), "done", "none");
 }
 
 #[test]
@@ -326,7 +333,7 @@ fn a_busy_connection_becomes_no_older_than_it_may() {
     let courser = stage.courser().backend(address).args(["--max-connection-age", "500ms"]).start();
     let client = stage.client(&courser, Version::Tls13).connect().unwrap();
     until_closed(client);
-    assert_end(&only_line(&courser), "max_connection_age", "courser");
+    assert_closed(&only_line(&courser), "max_connection_age", "courser");
 }
 
 /// A backend may say something (100 Continue, for one) while most of the request is still on its way.
@@ -345,7 +352,7 @@ fn a_request_that_was_cut_off_behind_an_interim_answer_is_reset() {
     let mut client = stage.client(&courser, Version::Tls13).connect().unwrap();
     let _ = write_records_until_full(&mut client);
     go_on.send(()).unwrap();
-    assert_end(&only_line(&courser), "idle_timeout", "nobody");
+    assert_closed(&only_line(&courser), "idle_timeout", "none");
     go_on.send(()).unwrap();
     assert_eq!(seen.join().unwrap().unwrap_err().kind(), io::ErrorKind::ConnectionReset);
 }
@@ -360,7 +367,7 @@ fn what_comes_behind_our_close_notify_breaks_nothing() {
         client.stream().write_all(b"ask").unwrap();
         assert_eq!(client.stream().read(&mut [0]).unwrap(), 0);
         client.socket().write_all(&[record, &[7; 30]].concat()).unwrap();
-        assert_end(&only_line(&courser), "bad_record", "client");
+        assert_closed(&only_line(&courser), "bad_record", "client");
     }
 }
 

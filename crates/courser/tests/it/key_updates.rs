@@ -13,7 +13,7 @@ use courser_testkit::client::{Client, Version};
 use courser_testkit::{Courser, KeyType, OriginServer, body};
 use rustls::CipherSuite;
 
-use crate::stage::{Stage, assert_end};
+use crate::stage::{Stage, assert_closed};
 
 /// One byte, a full record, one byte more, many records.
 const SIZES: [usize; 4] = [1, 1 << 14, (1 << 14) + 1, 1 << 20];
@@ -68,7 +68,7 @@ fn assert_done(courser: &Courser, number: usize, mut client: Hostile) {
     let _ = client.close_notify();
     let _ = client.stream().shutdown(Shutdown::Write);
     let mut lines = courser.connections_json(number);
-    assert_end(&lines.swap_remove(number - 1), "done", "nobody");
+    assert_closed(&lines.swap_remove(number - 1), "done", "none");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use courser_testkit::{
 };
 use serde_json::Value;
 
-use crate::stage::{Stage, assert_end, eventually, only_line};
+use crate::stage::{Stage, assert_closed, eventually, only_line};
 
 #[test]
 fn connections_beyond_the_limit_wait_and_are_served() {
@@ -99,7 +99,7 @@ fn sigterm_lets_open_connections_finish() {
     assert!(courser.is_running());
     open.close().unwrap();
     assert_eq!(courser.wait().code(), Some(0));
-    assert_end(&served(&courser), "done", "nobody");
+    assert_closed(&served(&courser), "done", "none");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn draining_has_a_deadline() {
     let mut courser = stage.courser().backend(origin.backend()).args(["--drain-timeout", "300ms"]).start();
     let open = opened(&stage.client(&courser, Version::Tls13));
     assert_eq!(courser.stop().code(), Some(3));
-    assert_end(&only_line(&courser), "shutdown", "courser");
+    assert_closed(&only_line(&courser), "shutdown", "courser");
     courser.wait_stderr_line("drain timeout");
     courser.wait_stderr_line("connections cut off: 1");
     drop(open);
@@ -124,7 +124,7 @@ fn a_second_sigterm_stops_at_once() {
     courser.signal(Signal::SIGTERM);
     courser.wait_stderr_line("draining");
     assert_eq!(courser.stop().code(), Some(3));
-    assert_end(&only_line(&courser), "shutdown", "courser");
+    assert_closed(&only_line(&courser), "shutdown", "courser");
     courser.wait_stderr_line("connections cut off: 1");
     drop(open);
 }

@@ -1,12 +1,15 @@
 //! The line of each connection, and the lines for people.
 
 use std::collections::HashSet;
+use std::io::Write;
+use std::net::TcpStream;
 
 use courser_telemetry::connection::FIELDS;
 use courser_testkit::{OriginServer, client::Version, free_port, require};
 use serde_json::Value;
 
-use crate::stage::{Stage, content, courser, eventually, only_line, run};
+use crate::stage::{Stage, content, courser, eventually, only_line, run, run_courser};
+use crate::support::text;
 
 #[test]
 fn a_line_in_json_has_every_field_in_its_type() {
@@ -33,18 +36,49 @@ fn a_line_in_json_has_every_field_in_its_type() {
         ("key", "EC256"),
         ("session", "full"),
         ("backend", origin.backend()),
-        ("end", "done"),
-        ("side", "nobody"),
+        ("close_reason", "done"),
+        ("cause", "none"),
     ] {
         assert_eq!(line[name], value, "{name}");
     }
-    for name in ["miss", "detail"] {
+    for name in ["not_resumed", "detail"] {
         assert_eq!(line[name], Value::Null, "{name}");
     }
     for name in ["hello_us", "handshake_us", "connect_us", "total_us"] {
         assert!(line[name].is_u64(), "{name} is {}", line[name]);
     }
     assert!(line["bytes_out"].as_u64() > Some(5000) && line["bytes_in"].as_u64() > Some(50), "{line}");
+}
+
+#[test]
+fn status_counts_what_the_log_has() {
+    let (stage, origin) = (Stage::new(), OriginServer::http());
+    let control = stage.folder.join("control.sock");
+    let courser = stage.courser().backend(origin.backend()).arg("--control").arg(&control).start();
+    let client = stage.client(&courser, Version::Tls13);
+    (0..3).for_each(|_| client.connect().unwrap().get(5000, true).unwrap());
+    TcpStream::connect(courser.address()).unwrap().write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    let lines: Vec<Value> =
+        (courser.connections(4).iter()).map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told = run_courser(&["fleet", "status", "--json", "--control", text(&control)]).stdout;
+    let status: Value = serde_json::from_str(&told).unwrap();
+    let connections = &status["connections"];
+    for reason in ["done", "not_tls"] {
+        let logged = lines.iter().filter(|line| line["close_reason"] == reason).count();
+        assert_eq!(connections["closed"][reason], logged, "{status:#}");
+    }
+    for field in ["bytes_in", "bytes_out"] {
+        let logged: u64 = lines.iter().map(|line| line[field].as_u64().unwrap()).sum();
+        assert_eq!(connections[field], logged, "{status:#}");
+    }
+    for (step, field) in [("hello", "hello_us"), ("handshake", "handshake_us"), ("connect", "connect_us")] {
+        let mut logged: Vec<u64> = lines.iter().filter_map(|line| line[field].as_u64()).collect();
+        logged.sort_unstable();
+        let counted = &connections["steps"][step];
+        let (median, found) = (logged[1], counted["p50_us"].as_u64().unwrap());
+        assert_eq!((counted["count"].as_u64(), logged.len()), (Some(3), 3), "{status:#}");
+        assert!(median < found && found <= median + median / 8 + 1, "{step}: {found} of {logged:?}");
+    }
 }
 
 #[test]
@@ -57,7 +91,7 @@ fn a_line_in_text_has_the_same_fields_in_order() {
     let names: Vec<&str> = line.split(' ').map(|pair| pair.split_once('=').unwrap().0).collect();
     let expected: Vec<&str> = FIELDS.iter().map(|(name, _)| *name).collect();
     assert_eq!(names, expected, "{line}");
-    for part in [" version=TLSv1.2 ", " sni=", " retries=0 ", " end=done side=nobody detail=-"] {
+    for part in [" version=TLSv1.2 ", " sni=", " retries=0 ", " close_reason=done cause=none detail=-"] {
         assert!(line.contains(part), "{part} is missing in {line}");
     }
 }
@@ -91,7 +125,7 @@ fn a_server_name_cannot_forge_a_line() {
     let courser = stage.serve("127.0.0.1:9");
     // Python sends what it is told, spaces and line ends included, when it is told in bytes that are a name to it.
     let script = r#"
-name = b'a" end="done\r\nb'
+name = b'a" close_reason="done\r\nb'
 names = bytes([0]) + len(name).to_bytes(2, 'big') + name
 names = len(names).to_bytes(2, 'big') + names
 extensions = bytes([0, 0]) + len(names).to_bytes(2, 'big') + names
@@ -103,7 +137,11 @@ print(list(plain.recv(100)))"#;
     let Some(done) = stage.python(&courser, script) else { return };
     assert_eq!(content(done), "[21, 3, 3, 0, 2, 2, 47]");
     let line = only_line(&courser);
-    assert_eq!((line["end"].as_str(), line["sni"].as_str()), (Some("malformed_hello"), None), "{line}");
+    assert_eq!(
+        (line["close_reason"].as_str(), line["sni"].as_str()),
+        (Some("malformed_hello"), None),
+        "{line}"
+    );
 }
 
 #[test]
@@ -111,16 +149,16 @@ fn an_application_protocol_cannot_forge_a_line() {
     let stage = Stage::new();
     let origin = OriginServer::http();
     let setup = courser().cert(&stage.certificate).backend(origin.backend());
-    let courser = setup.args(["--alpn", "p\" end=\"done"]).start();
+    let courser = setup.args(["--alpn", "p\" close_reason=\"done"]).start();
     let script = "
 context = ssl.create_default_context()
 context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-context.set_alpn_protocols(['p\" end=\"done'])
+context.set_alpn_protocols(['p\" close_reason=\"done'])
 context.wrap_socket(socket.create_connection(('127.0.0.1', int(os.environ['PORT']))))";
     let Some(done) = stage.python(&courser, script) else { return };
     content(done);
     let line = courser.connections(1).remove(0);
-    assert!(line.contains(r#" alpn="p\" end=\"done" version="#), "{line}");
+    assert!(line.contains(r#" alpn="p\" close_reason=\"done" version="#), "{line}");
 }
 
 #[test]
@@ -157,6 +195,6 @@ fn a_flood_of_error_lines_is_limited_and_what_is_left_out_is_counted() {
         if asked % 20 == 0 {
             knock();
         }
-        courser.stderr().iter().any(|line| line.contains("more `backend` lines left out before"))
+        courser.stderr().iter().any(|line| line.contains("more `backend` lines suppressed before"))
     });
 }

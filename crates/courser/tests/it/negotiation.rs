@@ -31,16 +31,16 @@ fn agrees(courser: &Courser, number: usize, arguments: &str, fields: &[(&str, &s
     said.has_page();
     let line = line(courser, number);
     assert_line(&line, fields);
-    assert_line(&line, &[("end", "done"), ("side", "nobody")]);
+    assert_line(&line, &[("close_reason", "done"), ("cause", "none")]);
     Some(())
 }
 
-/// Asserts that OpenSSL was refused with this alert, and how the connection ended.
+/// Asserts that OpenSSL was refused with this alert, and why the connection ended.
 #[track_caller]
-fn refuses(courser: &Courser, number: usize, arguments: &str, alert: u8, end: &str) -> Option<Said> {
+fn refuses(courser: &Courser, number: usize, arguments: &str, alert: u8, reason: &str) -> Option<Said> {
     let said = openssl(courser.address(), arguments)?;
     said.has(&format!("SSL alert number {alert}")).lacks("HTTP/1.1 200");
-    assert_line(&line(courser, number), &[("end", end), ("side", "client")]);
+    assert_line(&line(courser, number), &[("close_reason", reason), ("cause", "client")]);
     Some(said)
 }
 
@@ -54,7 +54,7 @@ fn tls_1_2_and_tls_1_3_are_served() {
         said.has_page().has(&format!("New, {version}, Cipher is"));
         assert_line(
             &line(&courser, number + 1),
-            &[("version", version), ("session", "full"), ("end", "done")],
+            &[("version", version), ("session", "full"), ("close_reason", "done")],
         );
     }
 }
@@ -93,7 +93,7 @@ fn the_intermediate_profile_has_no_suites_without_aead_or_forward_secrecy() {
         "DHE-RSA-AES128-GCM-SHA256",
     ];
     for (number, suite) in weak.into_iter().enumerate() {
-        refuses(&courser, number + 1, &format!("-tls1_2 -cipher {suite}:@SECLEVEL=0"), 40, "too_old");
+        refuses(&courser, number + 1, &format!("-tls1_2 -cipher {suite}:@SECLEVEL=0"), 40, "no_common_suite");
     }
 }
 
@@ -150,7 +150,7 @@ fn configured_suites_are_chosen_in_their_order_and_no_other() {
     let courser = site.serve(BOTH).args(["--suites", suites]).start();
     agrees(&courser, 1, "-tls1_3", &[("suite", "TLS_AES_256_GCM_SHA384")]);
     agrees(&courser, 2, "-tls1_2", &[("suite", "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"), ("key", "RSA2048")]);
-    refuses(&courser, 3, "-tls1_2 -cipher ECDHE-RSA-AES128-GCM-SHA256", 40, "too_old");
+    refuses(&courser, 3, "-tls1_2 -cipher ECDHE-RSA-AES128-GCM-SHA256", 40, "no_common_suite");
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn the_post_quantum_hybrid_is_preferred_when_a_share_for_it_was_sent() {
     let mut connection = client.connect().expect("the handshake succeeds");
     assert_eq!((connection.agreed().group, connection.agreed().retried), (Some(X25519MLKEM768), false));
     connection.get(1024, true).expect("the page comes");
-    assert_line(&line(&courser, 1), &[("group", "X25519MLKEM768"), ("end", "done")]);
+    assert_line(&line(&courser, 1), &[("group", "X25519MLKEM768"), ("close_reason", "done")]);
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn another_share_is_asked_for_once_when_none_will_do() {
     let Some(said) = openssl(courser.address(), "-tls1_3 -msg -groups P-521:P-256:X25519") else { return };
     said.has_page();
     assert_eq!(hellos(&said), 2, "{}", said.text);
-    assert_line(&line(&courser, 1), &[("group", "X25519"), ("end", "done")]);
+    assert_line(&line(&courser, 1), &[("group", "X25519"), ("close_reason", "done")]);
     let Some(said) = openssl(courser.address(), "-tls1_3 -msg -groups P-256:X25519") else { return };
     assert_eq!(hellos(said.has_page()), 1, "{}", said.text);
 }
@@ -206,7 +206,7 @@ fn configured_groups_are_the_only_ones() {
     let site = Site::new();
     let courser = site.serve(BOTH).args(["--groups", "P-384,P-256"]).start();
     agrees(&courser, 1, "-tls1_3 -groups X25519:P-256:P-384", &[("group", "P-384")]);
-    refuses(&courser, 2, "-tls1_3 -groups X25519", 40, "too_old");
+    refuses(&courser, 2, "-tls1_3 -groups X25519", 40, "no_common_group");
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn a_client_without_a_group_in_common_gets_handshake_failure() {
     let site = Site::new();
     let courser = site.serve(BOTH).start();
     for (number, version) in ["-tls1_2", "-tls1_3"].into_iter().enumerate() {
-        refuses(&courser, number + 1, &format!("{version} -groups P-521"), 40, "too_old");
+        refuses(&courser, number + 1, &format!("{version} -groups P-521"), 40, "no_common_group");
     }
 }
 
@@ -225,7 +225,7 @@ fn the_application_protocol_is_ours_to_order() {
     for (number, version) in ["-tls1_2", "-tls1_3"].into_iter().enumerate() {
         let Some(said) = openssl(courser.address(), &format!("{version} -alpn h2,http/1.1")) else { return };
         said.has_page().has("ALPN protocol: http/1.1");
-        assert_line(&line(&courser, number + 1), &[("alpn", "http/1.1"), ("end", "done")]);
+        assert_line(&line(&courser, number + 1), &[("alpn", "http/1.1"), ("close_reason", "done")]);
     }
 }
 

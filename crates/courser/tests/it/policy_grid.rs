@@ -242,7 +242,7 @@ impl Tally {
     fn check_log(&self, way: Way, lines: &[Value]) {
         let rules: HashMap<_, _> =
             places().map(|place| ((place.listener(), place.host()), place.rule)).collect();
-        for line in lines.iter().filter(|line| line["end"] == "done") {
+        for line in lines.iter().filter(|line| line["close_reason"] == "done") {
             let field = |name: &str| line[name].as_str().expect("every connection has one").to_owned();
             let rule = rules[&(field("listener"), field("host"))];
             let card = line["client_cert"].as_str();
@@ -256,7 +256,7 @@ impl Tally {
         let count = |name: &str, value: &str| lines.iter().filter(|line| line[name] == value).count();
         assert_eq!(count("session", way.session), self.resumed);
         // A full handshake where a session was offered has its reason, and no other one.
-        let why = |line: &&Value| line["end"] == "done" && line["miss"] == "other_policy";
+        let why = |line: &&Value| line["close_reason"] == "done" && line["not_resumed"] == "other_policy";
         let explained = lines.iter().filter(why).count();
         assert_eq!(explained, self.served - self.resumed - self.early);
     }

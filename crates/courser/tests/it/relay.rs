@@ -17,7 +17,7 @@ use courser_testkit::{
 };
 
 use crate::stage::{
-    Stage, assert_end, backend, content, descriptors_at_rest, eventually, go_program, only_line, run,
+    Stage, assert_closed, backend, content, descriptors_at_rest, eventually, go_program, only_line, run,
 };
 
 const MEGABYTE: u64 = 1 << 20;
@@ -37,7 +37,7 @@ fn ten_megabytes_reach_curl_unchanged() {
     content(run(stage.curl(&courser, "/?s=10m").arg("--output").arg(&received)));
     let expected = stage.folder.write("expected", body(10 << 20));
     assert_eq!(sha256(&received), sha256(&expected));
-    assert_end(&only_line(&courser), "done", "nobody");
+    assert_closed(&only_line(&courser), "done", "none");
 }
 
 #[test]
@@ -67,7 +67,7 @@ tls.unwrap()";
     let Some(done) = stage.python(&courser, script) else { return };
     content(done);
     assert!(received.join().unwrap() == b"late".repeat(100_000));
-    assert_end(&only_line(&courser), "done", "nobody");
+    assert_closed(&only_line(&courser), "done", "none");
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_backend_that_closes_in_the_middle_is_passed_on_as_a_clean_end() {
     }
     let curl = run(&mut stage.curl(&courser, "/"));
     assert_eq!((curl.status.code(), curl.stdout.as_str()), (Some(18), "half"), "{}", curl.stderr);
-    assert_end(&only_line(&courser), "done", "nobody");
+    assert_closed(&only_line(&courser), "done", "none");
 }
 
 #[test]
@@ -111,7 +111,7 @@ except (ssl.SSLEOFError, ConnectionResetError):
     pass";
     let Some(done) = stage.python(&courser, script) else { return };
     content(done);
-    assert_end(&only_line(&courser), "backend_reset", "backend");
+    assert_closed(&only_line(&courser), "backend_reset", "backend");
 }
 
 /// Says something and ends the TCP connection without close_notify, then hears the answer.
@@ -136,7 +136,7 @@ fn an_end_without_close_notify_is_logged_and_the_backend_gets_a_fin() {
     let Some(done) = stage.python(&courser, CUT_SHORT) else { return };
     assert_eq!(content(done), "b'an answer'");
     assert_eq!(received.join().unwrap().unwrap(), b"half a request");
-    assert_end(&only_line(&courser), "truncated", "client");
+    assert_closed(&only_line(&courser), "truncated", "client");
     courser.wait_stderr_line("cut short");
 }
 
@@ -151,7 +151,7 @@ raw(tls).shutdown(socket.SHUT_WR)
 print(rest(tls))";
     let Some(done) = stage.python(&courser, leave) else { return };
     assert_eq!(content(done), "b''");
-    assert_end(&only_line(&courser), "closed_after_handshake", "nobody");
+    assert_closed(&only_line(&courser), "closed_after_handshake", "none");
     assert!(courser.stderr().iter().all(|line| !line.contains("cut short")));
 }
 
@@ -163,7 +163,7 @@ fn an_end_without_close_notify_resets_the_backend_where_that_is_set() {
     let Some(done) = stage.python(&courser, CUT_SHORT) else { return };
     assert_eq!(content(done), "no answer");
     assert_eq!(received.join().unwrap().unwrap_err().kind(), ErrorKind::ConnectionReset);
-    assert_end(&only_line(&courser), "truncated", "client");
+    assert_closed(&only_line(&courser), "truncated", "client");
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn an_idle_connection_gets_a_clean_end() {
     let courser = stage.courser().backend(origin.backend()).args(["--idle-timeout", "300ms"]).start();
     let Some(done) = stage.python(&courser, "assert rest(connect()) == b''") else { return };
     content(done);
-    assert_end(&only_line(&courser), "idle_timeout", "nobody");
+    assert_closed(&only_line(&courser), "idle_timeout", "none");
 }
 
 #[test]
@@ -258,9 +258,9 @@ fn ten_thousand_connections_lose_no_byte_and_leak_no_descriptor() {
     thread::scope(|scope| (0..LANES).for_each(|number| drop(scope.spawn(move || lane(number)))));
     let lines = courser.connections_json(1 + LANES * EACH);
     assert!(
-        lines.iter().all(|line| line["end"] == "done"),
+        lines.iter().all(|line| line["close_reason"] == "done"),
         "{:#?}",
-        lines.iter().find(|line| line["end"] != "done")
+        lines.iter().find(|line| line["close_reason"] != "done")
     );
     eventually("descriptors are given back", || courser.descriptors() == descriptors);
 }
@@ -278,7 +278,7 @@ fn echoed(size: u64) {
     command.arg(courser.address().to_string()).arg(&stage.root).arg(size.to_string());
     content(run(&mut command));
     let line = only_line(&courser);
-    assert_end(&line, "done", "nobody");
+    assert_closed(&line, "done", "none");
     assert_eq!((line["bytes_in"].as_u64(), line["bytes_out"].as_u64()), (Some(size), Some(size)));
 }
 

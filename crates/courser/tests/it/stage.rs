@@ -137,8 +137,12 @@ pub(crate) fn only_line(courser: &Courser) -> Value {
 
 /// Asserts how a connection ended and whose doing it was.
 #[track_caller]
-pub(crate) fn assert_end(line: &Value, end: &str, side: &str) {
-    assert_eq!((line["end"].as_str(), line["side"].as_str()), (Some(end), Some(side)), "{line}");
+pub(crate) fn assert_closed(line: &Value, reason: &str, cause: &str) {
+    assert_eq!(
+        (line["close_reason"].as_str(), line["cause"].as_str()),
+        (Some(reason), Some(cause)),
+        "{line}"
+    );
 }
 
 /// How many descriptors the program has open after its first connection, when its workers have all of their own.

@@ -262,6 +262,6 @@ fn each_version(converse: fn(&mut Hostile, Version) -> &'static str) {
         let end = converse(&mut client, version);
         let _ = client.stream().shutdown(Shutdown::Write);
         let line = courser.connections_json(index + 1).swap_remove(index);
-        assert_eq!(line["end"], end, "{line}");
+        assert_eq!(line["close_reason"], end, "{line}");
     }
 }

@@ -47,7 +47,7 @@ const REFUSALS: &[Refusal] = &[
             h.record()
         },
         HANDSHAKE_FAILURE,
-        "too_old",
+        "no_common_suite",
     ),
     refusal(
         "no common suite",
@@ -57,7 +57,7 @@ const REFUSALS: &[Refusal] = &[
             h.record()
         },
         HANDSHAKE_FAILURE,
-        "too_old",
+        "no_common_suite",
     ),
     refusal(
         "TLS 1.1",
@@ -82,7 +82,7 @@ const REFUSALS: &[Refusal] = &[
         Tls13,
         |h| h.without(SIGNATURE_ALGORITHMS).record(),
         MISSING_EXTENSION,
-        "too_old",
+        "no_usable_certificate",
     )
     .but(HANDSHAKE_FAILURE),
     refusal(
@@ -199,7 +199,7 @@ fn a_protocol_that_nobody_serves_has_its_alert_in_tls_1_3() {
     let courser = stage.courser().backend("127.0.0.1:9").args(["--alpn", "http/1.1"]).start();
     let Some(said) = openssl(courser.address(), "-tls1_3 -alpn h9") else { return };
     said.has("no application protocol");
-    assert_eq!(only_line(&courser)["end"], "handshake_failed");
+    assert_eq!(only_line(&courser)["close_reason"], "handshake_failed");
 }
 
 /// RFC 6066, section 3; RFC 7301, section 3.2.

@@ -12,7 +12,7 @@ use courser_testkit::network::{inside, sh};
 use courser_testkit::{OriginServer, body};
 use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 
-use crate::stage::{Stage, Stuck, assert_end, content, only_line};
+use crate::stage::{Stage, Stuck, assert_closed, content, only_line};
 
 #[test]
 fn a_unix_backend_whose_queue_is_full_is_waited_for() {
@@ -27,7 +27,7 @@ fn a_unix_backend_whose_queue_is_full_is_waited_for() {
     connection.get(1000, true).unwrap();
     drop(connection);
     let line = &courser.connections_json(1)[0];
-    assert_end(line, "done", "nobody");
+    assert_closed(line, "done", "none");
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_queue_that_stays_full_is_told_as_that() {
     let courser = stage.courser().backend(full.backend()).args(["--connect-timeout", "200ms"]).start();
     assert!(stage.client(&courser, Version::Tls13).connect().unwrap().get(10, true).is_err());
     let line = only_line(&courser);
-    assert_end(&line, "no_backend", "backend");
+    assert_closed(&line, "no_backend", "backend");
     assert!(line["detail"].as_str().unwrap().contains("accept queue stayed full"), "{line}");
 }
 
@@ -91,7 +91,7 @@ fn attempts_end_when_the_client_has_gone() {
     let courser = courser.args(["--connect-timeout", "60s"]).start();
     reset(stage.client(&courser, Version::Tls13).connect().unwrap());
     let line = only_line(&courser);
-    assert_end(&line, "client_reset", "client");
+    assert_closed(&line, "client_reset", "client");
     assert_eq!(line["retries"], 0, "{line}");
 }
 
@@ -101,7 +101,7 @@ fn waiting_for_a_full_queue_ends_when_the_client_has_gone() {
     let full = FullQueue::new(&stage.folder.join("app.sock"));
     let courser = stage.courser().backend(full.backend()).args(["--connect-timeout", "60s"]).start();
     reset(stage.client(&courser, Version::Tls13).connect().unwrap());
-    assert_end(&only_line(&courser), "client_reset", "client");
+    assert_closed(&only_line(&courser), "client_reset", "client");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn a_lack_of_local_ports_is_no_fault_of_the_backends() {
     assert!(!taken.is_empty() && TcpStream::connect(short_of).is_err(), "{taken:?}");
     assert!(stage.client(&courser, Version::Tls13).connect().unwrap().get(10, true).is_err());
     let line = only_line(&courser);
-    assert_end(&line, "no_local_port", "courser");
+    assert_closed(&line, "no_local_port", "courser");
     let detail = line["detail"].as_str().unwrap();
     assert!(detail.contains(&format!("no local port left towards {short_of}")), "{line}");
     stage.client(&both, Version::Tls13).connect().unwrap().get(10, true).unwrap();

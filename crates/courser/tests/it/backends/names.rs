@@ -10,7 +10,7 @@ use courser_testkit::courser::Setup;
 use courser_testkit::network::{inside, sh};
 use courser_testkit::{Behaviour, Courser, Folder, OriginServer};
 
-use crate::stage::{Stage, assert_end, only_line};
+use crate::stage::{Stage, assert_closed, only_line};
 
 #[test]
 fn a_look_up_that_hangs_holds_up_neither_the_start_nor_other_names() {
@@ -51,7 +51,7 @@ fn a_denied_name_loses_its_address_and_a_failing_resolver_takes_none() {
     );
     failing.wait_stderr_line("failing.test: cannot look the name up");
     assert!(get(&denied).is_err());
-    assert_end(&denied.connections_json(2)[1], "no_backend", "backend");
+    assert_closed(&denied.connections_json(2)[1], "no_backend", "backend");
     get(&failing).unwrap();
     assert_eq!(origin.accepted(), 3, "the denied name's address gets no more plaintext");
 }
@@ -90,7 +90,7 @@ fn a_name_that_nobody_answers_for_is_no_backend() {
     let courser = stage.serve("hangs.test:80");
     assert!(stage.client(&courser, Version::Tls13).connect().unwrap().get(10, true).is_err());
     let line = only_line(&courser);
-    assert_end(&line, "no_backend", "backend");
+    assert_closed(&line, "no_backend", "backend");
     assert!(line["detail"].as_str().unwrap().contains("has no address"), "{line}");
 }
 

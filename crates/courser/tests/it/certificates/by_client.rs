@@ -13,7 +13,7 @@ fn gets(courser: &Courser, site: &Site, number: usize, arguments: &str, key: &st
     let verify = format!("-CAfile {} -verify_return_error {arguments}", site.root().display());
     let Some(said) = openssl(courser.address(), &verify) else { return };
     said.has_page().has("Verify return code: 0 (ok)");
-    assert_line(&line(courser, number), &[("key", key), ("end", "done")]);
+    assert_line(&line(courser, number), &[("key", key), ("close_reason", "done")]);
 }
 
 /// Runs each case on one terminator with certificates of `keys`.
@@ -101,7 +101,7 @@ fn a_tls_1_3_suite_in_common_does_not_mislead_the_choice_for_tls_1_2() {
 }
 
 #[test]
-fn a_client_that_can_use_no_certificate_here_is_too_old() {
+fn a_client_that_can_use_no_certificate_here_is_refused() {
     let site = Site::new();
     let courser = site.serve(&[KeyType::EcdsaP256]).start();
     for (number, arguments) in [
@@ -114,12 +114,15 @@ fn a_client_that_can_use_no_certificate_here_is_too_old() {
     {
         let Some(said) = openssl(courser.address(), arguments) else { return };
         said.has("SSL alert number 40").lacks("HTTP/1.1 200");
-        assert_line(&line(&courser, number + 1), &[("end", "too_old"), ("side", "client")]);
+        assert_line(
+            &line(&courser, number + 1),
+            &[("close_reason", "no_usable_certificate"), ("cause", "client")],
+        );
     }
 }
 
 #[test]
-fn a_client_of_rsa_key_exchange_alone_is_too_old() {
+fn a_client_of_rsa_key_exchange_alone_has_no_suite_in_common() {
     let site = Site::new();
     let courser = site.serve(ALL).start();
     let Some(said) = openssl(courser.address(), "-tls1_2 -cipher AES128-SHA:AES256-SHA256:AES128-GCM-SHA256")
@@ -127,16 +130,19 @@ fn a_client_of_rsa_key_exchange_alone_is_too_old() {
         return;
     };
     said.has("SSL alert number 40");
-    assert_line(&line(&courser, 1), &[("end", "too_old"), ("side", "client")]);
+    assert_line(&line(&courser, 1), &[("close_reason", "no_common_suite"), ("cause", "client")]);
 }
 
 #[test]
-fn a_client_that_names_no_signature_schemes_is_too_old() {
+fn a_client_that_names_no_signature_schemes_is_refused() {
     let site = Site::new();
     let courser = site.serve(ALL).start();
     let hello = Hello { suites: &[0xc02b, 0xc02f, 0x002f], groups: &[0x001d, 0x0017], schemes: &[] };
     let answer = hello.send(courser.address());
     assert_eq!((answer[0], &answer[5..]), (21, &[2, 40][..]), "{answer:02x?}");
     let detail = "no signature_algorithms extension";
-    assert_line(&line(&courser, 1), &[("end", "too_old"), ("side", "client"), ("detail", detail)]);
+    assert_line(
+        &line(&courser, 1),
+        &[("close_reason", "no_usable_certificate"), ("cause", "client"), ("detail", detail)],
+    );
 }

@@ -103,7 +103,7 @@ fn an_unknown_name_is_refused_with_unrecognized_name_where_so_set() {
     {
         let Some(said) = openssl(courser.address(), arguments) else { return };
         said.has("SSL alert number 112").lacks("HTTP/1.1 200");
-        assert_line(&line(&courser, number + 3), &[("end", "unknown_name"), ("side", "client")]);
+        assert_line(&line(&courser, number + 3), &[("close_reason", "unknown_name"), ("cause", "client")]);
     }
 }
 

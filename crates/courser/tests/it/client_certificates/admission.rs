@@ -36,11 +36,11 @@ fn enters(
     let Some(said) = visit(club, courser, flags, certificate) else { return };
     said.has_page();
     let line = line(courser, number);
-    assert_line(&line, &[("session", "full"), ("end", "done")]);
+    assert_line(&line, &[("session", "full"), ("close_reason", "done")]);
     assert_eq!(line["client_cert"].as_str(), name, "{line}");
 }
 
-/// Asserts that a visitor gets no further than the handshake, is told `alert`, and that the log says `end`.
+/// Asserts that a visitor gets no further than the handshake, is told `alert`, and that the log says `close_reason`.
 #[track_caller]
 fn stays_out(
     club: &Club,
@@ -52,7 +52,7 @@ fn stays_out(
     let Some(said) = visit(club, courser, flags, certificate) else { return };
     said.has(alert).lacks("HTTP/1");
     let line = line(courser, number);
-    assert_line(&line, &[("end", end), ("side", "client")]);
+    assert_line(&line, &[("close_reason", end), ("cause", "client")]);
     assert!(line["backend"].is_null() && line["client_cert"].is_null(), "{line}");
     assert_eq!(club.site.origin.accepted(), 0);
 }
@@ -82,7 +82,7 @@ fn a_certificate_with_an_ed25519_key_is_good_too() {
     for (index, version) in [Version::Tls12, Version::Tls13].into_iter().enumerate() {
         let client = Client::new(courser.address(), version, EcdsaP256, Resume::Never).showing(&alice);
         client.connect().and_then(|mut connection| connection.get(1, true)).expect("alice is let in");
-        assert_line(&line(&courser, index + 1), &[("client_cert", "alice"), ("end", "done")]);
+        assert_line(&line(&courser, index + 1), &[("client_cert", "alice"), ("close_reason", "done")]);
     }
 }
 
@@ -149,7 +149,7 @@ fn an_authority_of_the_right_name_with_another_key_is_not_believed() {
     let mallory = clone.issue(&Leaf::new(EcdsaP256).of_client("mallory"));
     let Some(said) = visit(&club, &courser, "-tls1_3", Some(&mallory)) else { return };
     said.lacks("HTTP/1");
-    assert_line(&line(&courser, 1), &[("end", "bad_client_certificate")]);
+    assert_line(&line(&courser, 1), &[("close_reason", "bad_client_certificate")]);
 }
 
 /// With our own client: OpenSSL looks whether a key belongs to its certificate.
@@ -162,7 +162,10 @@ fn a_certificate_without_its_key_is_nobodys() {
         let client = Client::new(courser.address(), version, EcdsaP256, Resume::Never).showing(&stolen);
         let refused = client.connect().and_then(|mut connection| connection.get(1, true)).unwrap_err();
         assert!(refused.to_string().contains("DecryptError"), "{refused}");
-        assert_line(&line(&courser, index + 1), &[("end", "bad_client_certificate"), ("side", "client")]);
+        assert_line(
+            &line(&courser, index + 1),
+            &[("close_reason", "bad_client_certificate"), ("cause", "client")],
+        );
     }
     assert_eq!(club.site.origin.accepted(), 0);
 }

@@ -45,7 +45,7 @@ fn a_chain_of_ten_certificates_is_followed() {
             let shown = chain(&club.clients, count);
             let connected = client(&courser, version, &shown).connect();
             connected.and_then(|mut to| to.get(1, true)).unwrap_or_else(|error| panic!("{count}: {error}"));
-            assert_line(&line(&courser, number), &[("client_cert", "alice"), ("end", "done")]);
+            assert_line(&line(&courser, number), &[("client_cert", "alice"), ("close_reason", "done")]);
         }
     }
 }
@@ -96,7 +96,7 @@ fn refused(courser: &Courser, version: Version, number: usize, shown: &Issued, w
     assert!(level == FATAL && (CERTIFICATE_ALERTS.contains(&alert) || alert == UNKNOWN_CA), "{alert}");
     assert!(!reset, "{version:?}");
     let line = line(courser, number);
-    assert_line(&line, &[("end", "bad_client_certificate"), ("side", "client")]);
+    assert_line(&line, &[("close_reason", "bad_client_certificate"), ("cause", "client")]);
     let detail = line["detail"].as_str().unwrap_or_default();
     assert!(why.iter().all(|part| detail.contains(part)), "{line}");
 }

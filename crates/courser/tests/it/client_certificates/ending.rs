@@ -39,10 +39,11 @@ fn a_session_ends_with_the_certificate_and_a_renewed_one_begins_another() {
         assert!(refused.contains("CertificateExpired"), "{refused}");
         intruder.show(Some(&club.member("alice")));
         assert!(!visit().expect("the renewed certificate is good"));
-        assert_line(&line(&courser, 3), &[("end", "bad_client_certificate")]);
+        assert_line(&line(&courser, 3), &[("close_reason", "bad_client_certificate")]);
         // The cache has forgotten it at the visit before; a ticket is always the client's own.
         let miss = if way == SESSION_ID { "not_found" } else { "expired" };
-        let fields = [("session", "full"), ("miss", miss), ("client_cert", "alice"), ("end", "done")];
+        let fields =
+            [("session", "full"), ("not_resumed", miss), ("client_cert", "alice"), ("close_reason", "done")];
         assert_line(&line(&courser, 4), &fields);
     }
 }

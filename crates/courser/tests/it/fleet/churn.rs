@@ -125,7 +125,7 @@ fn restart(fleet: &Fleet, member: &mut Member, number: usize, traffic: &Traffic)
     assert!(member.courser.wait().success());
     // To the end of its log.
     let _ = member.courser.try_wait_stdout(|_| None::<()>);
-    let unserved = |line: &&Value| line["end"] != "done";
+    let unserved = |line: &&Value| line["close_reason"] != "done";
     let lines = member.courser.connections_json(1);
     assert_eq!(lines.iter().find(unserved), None, "of host {number}");
     *member = start(fleet, number);

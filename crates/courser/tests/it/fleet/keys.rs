@@ -38,7 +38,7 @@ fn a_ticket_of_another_fleet_is_a_full_handshake_with_its_reason() {
     let visitor = Visitor::new(&site, TICKET);
     if visitor.come(&one, "").is_some() {
         visitor.is_not_resumed(&other, "");
-        assert_eq!(line(&other, 1)["miss"], "unknown_key");
+        assert_eq!(line(&other, 1)["not_resumed"], "unknown_key");
     }
 }
 

@@ -123,7 +123,7 @@ fn a_host_that_was_cut_off_asks_for_what_it_missed() {
     second.hears_something_new();
     first.courser.signal(Signal::SIGKILL);
     visitor.is_not_resumed(&second.courser, "");
-    let miss = &line(&second.courser, 2)["miss"];
+    let miss = &line(&second.courser, 2)["not_resumed"];
     assert!(miss == "pull_timeout" || miss == "not_found_remotely", "{miss}");
     let pulls = &second.status()["messages"]["pulls"];
     assert_eq!((&pulls["sent"], &pulls["found"]), (&2.into(), &1.into()), "{pulls:#}");

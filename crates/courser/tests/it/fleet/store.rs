@@ -161,7 +161,7 @@ fn a_store_that_hangs_costs_no_client_its_handshake_and_opens_the_breaker() {
     let status: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
     assert!(status["handshakes"]["not_resumed"]["store_timeout"].as_u64() >= Some(1), "{status:#}");
     assert_eq!(status["store"]["breaker_open"], false, "{status:#}");
-    assert_eq!(line(&host, visits)["end"], "done");
+    assert_eq!(line(&host, visits)["close_reason"], "done");
 }
 
 #[test]

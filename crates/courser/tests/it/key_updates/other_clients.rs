@@ -7,7 +7,7 @@ use std::process::{ChildStdin, Command};
 use courser_testkit::{Courser, OriginServer, Process, body, require};
 
 use super::SIZES;
-use crate::stage::{Stage, assert_end, content, only_line, run};
+use crate::stage::{Stage, assert_closed, content, only_line, run};
 
 /// A client in conversation.
 struct Talk {
@@ -60,7 +60,7 @@ fn openssl_updates_keys_between_lines() {
     }
     talk.say("Q");
     content(talk.client.finish());
-    assert_end(&only_line(&courser), "done", "nobody");
+    assert_closed(&only_line(&courser), "done", "none");
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn openssl_updates_keys_and_gets_every_size() {
         let said = content(talk.client.finish());
         let page = String::from_utf8(body(size)).unwrap();
         assert!(said.contains(&page), "{size} bytes");
-        assert_end(&only_line(&courser), "done", "nobody");
+        assert_closed(&only_line(&courser), "done", "none");
     }
 }
 
@@ -97,7 +97,7 @@ fn gnutls_updates_keys_between_lines() {
     talk.echo("the last");
     drop(talk.input);
     content(talk.client.finish());
-    assert_end(&only_line(&courser), "done", "nobody");
+    assert_closed(&only_line(&courser), "done", "none");
 }
 
 /// JSSE asks for new keys when it has written or read so many bytes under the old ones: by default after 128 GiB. Until
@@ -126,7 +126,7 @@ fn jsse_updates_its_keys_after_12_000_bytes() {
             assert!(got == body(size), "{mode}, {size}: {} bytes came", got.len());
         }
         for line in courser.connections_json(sizes.len()) {
-            assert_end(&line, "done", "nobody");
+            assert_closed(&line, "done", "none");
         }
     }
 }

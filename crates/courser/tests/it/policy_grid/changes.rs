@@ -55,13 +55,13 @@ impl Stage {
         let courser = self.start(before.0, before.1);
         assert_eq!(visit(&client.at(courser.address(), "localhost")), Outcome::Full);
         courser.signal(Signal::SIGTERM);
-        courser.wait_stderr_line("sessions kept in");
+        courser.wait_stderr_line("sessions saved in");
         drop(courser);
         client.offer();
         let courser = self.start(after.0, after.1);
         let outcome = visit(&client.at(courser.address(), "localhost"));
         if outcome == Outcome::Full {
-            assert_eq!(line(&courser, 1)["miss"], "other_policy");
+            assert_eq!(line(&courser, 1)["not_resumed"], "other_policy");
         }
         outcome
     }

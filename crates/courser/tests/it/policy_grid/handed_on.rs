@@ -117,7 +117,7 @@ fn a_session_handed_to_and_fro_ends_with_its_lifetime() {
         assert!(visits > 3, "it was resumed {} times", visits - 2);
         // Two workers write the log: the last visit need not be the last line.
         let lines = hosts[visits % 2].connections_json(visits.div_ceil(2));
-        let over = |line: &&Value| line["miss"] == "expired" && line["client_cert"] == "alice";
+        let over = |line: &&Value| line["not_resumed"] == "expired" && line["client_cert"] == "alice";
         assert_eq!(lines.iter().filter(over).count(), 1, "{lines:#?}");
     }
 }

@@ -25,9 +25,9 @@ fn a_session_that_no_longer_fits_leads_to_a_full_handshake_and_a_new_one_is_kept
     crowd(&courser);
     visitor.is_not_resumed(&courser, "");
     let evicted = line(&courser, CROWD + 2);
-    assert_line(&evicted, &[("session", "full"), ("end", "done")]);
+    assert_line(&evicted, &[("session", "full"), ("close_reason", "done")]);
     // A cache this small remembers few of those that it had to forget.
-    assert!(evicted["miss"] == "evicted" || evicted["miss"] == "not_found", "{evicted}");
+    assert!(evicted["not_resumed"] == "evicted" || evicted["not_resumed"] == "not_found", "{evicted}");
     visitor.come(&courser, "");
     visitor.is_resumed(&courser, "");
 }

@@ -21,7 +21,10 @@ fn ends(courser: &Courser, mut visit: impl FnMut() -> bool) {
         !visit()
     });
     assert!(visits > 2, "it was never resumed");
-    assert_line(&line(courser, visits), &[("session", "full"), ("miss", "expired"), ("end", "done")]);
+    assert_line(
+        &line(courser, visits),
+        &[("session", "full"), ("not_resumed", "expired"), ("close_reason", "done")],
+    );
 }
 
 #[test]

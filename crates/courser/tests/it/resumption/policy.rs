@@ -42,7 +42,10 @@ fn a_session_of_one_virtual_host_is_not_resumed_by_another() {
         }
         visitor.is_not_resumed(&courser, "-servername b.example");
         let other = line(&courser, 3 * index + 2);
-        assert_line(&other, &[("host", "b"), ("session", "full"), ("miss", "other_policy"), ("end", "done")]);
+        assert_line(
+            &other,
+            &[("host", "b"), ("session", "full"), ("not_resumed", "other_policy"), ("close_reason", "done")],
+        );
         visitor.is_resumed(&courser, "-servername a.example");
         assert_line(&line(&courser, 3 * index + 3), &[("session", way.session)]);
     }
@@ -58,7 +61,7 @@ fn a_session_of_another_name_of_the_same_host_is_not_resumed() {
             return;
         }
         visitor.is_not_resumed(&courser, "-servername b.example");
-        let fields = [("session", "full"), ("miss", "other_parameters"), ("end", "done")];
+        let fields = [("session", "full"), ("not_resumed", "other_parameters"), ("close_reason", "done")];
         assert_line(&line(&courser, 2 * index + 2), &fields);
     }
 }
@@ -74,7 +77,7 @@ fn a_session_of_another_suite_is_not_resumed() {
         }
         visitor
             .is_not_resumed(&courser, "-cipher ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384");
-        let fields = [("session", "full"), ("miss", "other_parameters"), ("end", "done")];
+        let fields = [("session", "full"), ("not_resumed", "other_parameters"), ("close_reason", "done")];
         assert_line(&line(&courser, 2 * index + 2), &fields);
     }
 }
@@ -98,7 +101,12 @@ fn a_session_of_one_listener_is_not_resumed_by_another() {
             return;
         }
         visitor.is_not_resumed(&courser, "");
-        let fields = [("listener", "one"), ("session", "full"), ("miss", "other_policy"), ("end", "done")];
+        let fields = [
+            ("listener", "one"),
+            ("session", "full"),
+            ("not_resumed", "other_policy"),
+            ("close_reason", "done"),
+        ];
         assert_line(&line(&courser, 2 * index + 2), &fields);
     }
 }
@@ -114,7 +122,7 @@ fn a_session_from_before_a_restart_leads_to_a_full_handshake() {
             return;
         }
         visitor.is_not_resumed(&after, "");
-        let fields = [("session", "full"), ("miss", miss), ("end", "done")];
+        let fields = [("session", "full"), ("not_resumed", miss), ("close_reason", "done")];
         assert_line(&line(&after, index + 1), &fields);
     }
 }

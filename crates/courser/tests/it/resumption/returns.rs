@@ -74,7 +74,7 @@ fn a_resumed_session_keeps_its_suite_and_needs_no_signature() {
         let [full, resumed] = [2 * index + 1, 2 * index + 2].map(|number| line(&courser, number));
         assert_eq!(full["suite"], resumed["suite"]);
         assert!(full["scheme"].is_string() && resumed["scheme"].is_null(), "{resumed}");
-        assert!(resumed["miss"].is_null(), "{resumed}");
+        assert!(resumed["not_resumed"].is_null(), "{resumed}");
     }
 }
 
@@ -116,7 +116,7 @@ fn python_resumes_too() {
         let mut command = std::process::Command::new(&python);
         command.args(["-c", PYTHON, text(&site.root()), &courser.address().port().to_string(), version]);
         assert_eq!(content(run(&mut command)).trim(), "False True");
-        assert_line(&line(&courser, 2 * index + 2), &[("session", session), ("end", "done")]);
+        assert_line(&line(&courser, 2 * index + 2), &[("session", session), ("close_reason", "done")]);
     }
 }
 

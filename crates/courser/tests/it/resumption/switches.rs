@@ -23,7 +23,7 @@ fn without_tickets_tls_1_2_clients_that_would_take_them_resume_by_session_id() {
     let Some(said) = visitor.come(&courser, "") else { return };
     said.lacks("TLS session ticket:");
     visitor.is_resumed(&courser, "");
-    assert_line(&line(&courser, 2), &[("session", "session_id"), ("end", "done")]);
+    assert_line(&line(&courser, 2), &[("session", "session_id"), ("close_reason", "done")]);
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_session_id_from_when_there_were_some_leads_to_a_full_handshake() {
         return;
     }
     visitor.is_not_resumed(&without, "");
-    assert_line(&line(&without, 1), &[("session", "full"), ("end", "done")]);
+    assert_line(&line(&without, 1), &[("session", "full"), ("close_reason", "done")]);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_ticket_from_when_there_were_tickets_leads_to_a_full_handshake() {
             return;
         }
         visitor.is_not_resumed(&without, "");
-        assert_line(&line(&without, index + 1), &[("session", "full"), ("end", "done")]);
+        assert_line(&line(&without, index + 1), &[("session", "full"), ("close_reason", "done")]);
     }
 }
 

@@ -1,0 +1,81 @@
+//! What every step of a connection has: the client's side, from the accepted socket on, and the close that comes before the
+//! pipe. May not know any step.
+
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use courser_net::Stream;
+use courser_telemetry::Close;
+use courser_tls::HandshakeInfo;
+use courser_wire::alert::{self, Description};
+
+use crate::account::Account;
+use crate::deadline::Deadline;
+use crate::settings::Listener;
+use crate::worker_state::WorkerState;
+
+/// A connection that nothing is known of but its peer.
+pub(crate) struct Accepted {
+    pub(crate) client: Client,
+}
+
+/// The client's side of a connection: what every step has.
+pub(crate) struct Client {
+    /// Its worker.
+    pub(crate) worker: Rc<WorkerState>,
+    /// The settings it was accepted under.
+    pub(crate) listener: Arc<Listener>,
+    /// Its socket.
+    pub(crate) stream: Stream,
+    /// Until when the current step has to be done.
+    pub(crate) deadline: Deadline,
+    /// Its account, which counts it and writes its line when it is dropped.
+    pub(crate) account: Box<Account>,
+}
+
+/// A connection that ends before its relay.
+pub(crate) struct EarlyClose {
+    /// The client.
+    pub(crate) client: Client,
+    /// Why.
+    pub(crate) close: Close,
+    /// The last bytes for the client: an alert, or what was waiting.
+    pub(crate) final_bytes: Vec<u8>,
+}
+
+impl Client {
+    /// The client's address; none of a unix socket.
+    pub(crate) fn address(&self) -> Option<IpAddr> {
+        self.account.peer.map(|address| address.ip())
+    }
+
+    /// Deletes the session of this connection's handshake, here and on all hosts: the client has sent a fatal alert under
+    /// its keys, which an observer who only saw the session's ID could not. Such a session must not be resumed (RFC 5246,
+    /// section 7.2.2).
+    pub(crate) fn delete_session(&self, facts: Option<&HandshakeInfo>) {
+        let session = facts.and_then(|facts| facts.session);
+        if let (Some(session), Some(remote)) = (session, &self.worker.remote_sessions) {
+            remote.delete(&session.id, session.expires, self.address());
+        }
+    }
+
+    /// Ends the connection without a byte: the client is gone.
+    pub(crate) fn close_silently(self, close: impl Into<Close>) -> Box<EarlyClose> {
+        self.close_with(close, Vec::new())
+    }
+
+    /// Ends the connection with `final_bytes`.
+    pub(crate) fn close_with(
+        self,
+        close: impl Into<Close>,
+        final_bytes: impl Into<Vec<u8>>,
+    ) -> Box<EarlyClose> {
+        Box::new(EarlyClose { client: self, close: close.into(), final_bytes: final_bytes.into() })
+    }
+}
+
+/// An alert of our own, in the clear.
+pub(crate) fn alert(description: Description) -> Vec<u8> {
+    alert::record(description).to_vec()
+}

@@ -1,0 +1,348 @@
+//! What every worker counts: the table of metrics, and the counters of one worker. May not know who reads them, nor how
+//! they are printed.
+//!
+//! Each worker has its own [`Counters`] and is the only one that writes them, so that counting costs a load and a store;
+//! others read them when they are asked.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::close::CloseReason;
+use crate::connection::Resumption;
+
+/// How a metric's values behave, in the terms of Prometheus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Only grows.
+    Counter,
+    /// Observations by size.
+    Histogram,
+}
+
+impl Kind {
+    /// The name of the type in the text exposition format.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Histogram => "histogram",
+        }
+    }
+}
+
+/// A row of the table.
+#[derive(Debug)]
+pub struct Definition {
+    /// The published name.
+    pub name: &'static str,
+    /// How its values behave.
+    pub kind: Kind,
+    /// The base unit of its values; empty for plain counts.
+    pub unit: &'static str,
+    /// What it counts, in a sentence.
+    pub help: &'static str,
+    /// Its labels, and what the value of each is.
+    pub labels: &'static [(&'static str, &'static str)],
+    /// Numbers that it takes in a worker's counters.
+    slots: usize,
+}
+
+macro_rules! metrics {
+    ($(
+        $(#[doc = $help:literal])*
+        $metric:ident = $name:literal, $kind:ident, $unit:literal, $slots:expr, [$($label:literal: $values:literal),*];
+    )*) => {
+        /// What is counted.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Metric { $($(#[doc = $help])* $metric,)* }
+
+        /// Every metric, in the order of [`Metric`].
+        pub const METRICS: &[Definition] = &[$(Definition {
+            name: $name,
+            kind: Kind::$kind,
+            unit: $unit,
+            help: concat!($($help),*).trim_ascii(),
+            labels: &[$(($label, $values)),*],
+            slots: $slots,
+        },)*];
+    };
+}
+
+metrics! {
+    /// Connections that have ended.
+    Connections = "courser_connections_total", Counter, "", CloseReason::ALL.len(),
+        ["cause": "`cause` of the log", "reason": "`close_reason` of the log"];
+    /// Plaintext that was relayed.
+    PlaintextBytes = "courser_plaintext_bytes_total", Counter, "bytes", ByteDirection::ALL.len(),
+        ["direction": "`in`: from clients, `out`: to clients"];
+    /// Handshakes that have succeeded.
+    Handshakes = "courser_handshakes_total", Counter, "", Resumption::ALL.len(),
+        ["kind": "`session` of the log"];
+    /// Of the handshakes resumed by session ID, those whose session another host made.
+    RemoteSessions = "courser_remote_sessions_total", Counter, "", 1, [];
+    /// Sessions that clients offered and that were not resumed.
+    ResumptionFailures = "courser_resumption_failures_total", Counter, "", RESUMPTION_FAILURES,
+        ["reason": "`not_resumed` of the log"];
+    /// Look-ups, at the other hosts and in the session store, of sessions that this host has not.
+    RemoteLookups = "courser_remote_lookups_total", Counter, "", RemoteLookup::ALL.len(),
+        ["event": "`started`; `found_in_fleet` and `found_in_store` of these; `suppressed` by a limit"];
+    /// How long the steps of connections took that completed them.
+    StepDuration = "courser_step_duration_seconds", Histogram, "seconds", Step::ALL.len() * HISTOGRAM,
+        ["step": "`hello`, `handshake` and `connect`, which are `hello_us`, `handshake_us` and `connect_us` of the log"];
+}
+
+/// Reasons for which a session is not resumed. They have their names where sessions are.
+pub const RESUMPTION_FAILURES: usize = 15;
+
+macro_rules! labels {
+    ($(#[$attribute:meta])* $type:ident { $($(#[doc = $doc:literal])* $variant:ident = $name:literal,)* }) => {
+        $(#[$attribute])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $type { $($(#[doc = $doc])* $variant,)* }
+
+        impl $type {
+            /// Each value, in the order of declaration.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The published name.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+labels! {
+    /// Which way bytes go.
+    ByteDirection {
+        /// From clients.
+        In = "in",
+        /// To clients.
+        Out = "out",
+    }
+}
+
+labels! {
+    /// What became of the look-up of a session that this host has not.
+    RemoteLookup {
+        /// Other hosts, or a store, were asked.
+        Started = "started",
+        /// Another host had it.
+        FoundInFleet = "found_in_fleet",
+        /// The store had it.
+        FoundInStore = "found_in_store",
+        /// Not started: the client's address has used up its budget, or too many are under way.
+        Suppressed = "suppressed",
+    }
+}
+
+labels! {
+    /// A step of a connection's path whose time is counted.
+    Step {
+        /// From accept to the complete ClientHello.
+        Hello = "hello",
+        /// From there to the end of the handshake.
+        Handshake = "handshake",
+        /// From there to the connected backend.
+        Connect = "connect",
+    }
+}
+
+const SLOTS: usize = offset(METRICS.len());
+
+/// Where a metric's numbers begin.
+const fn offset(metric: usize) -> usize {
+    let (mut sum, mut index) = (0, 0);
+    while index < metric {
+        sum += METRICS[index].slots;
+        index += 1;
+    }
+    sum
+}
+
+/// Microseconds below 8 have a bucket each, then each octave has 8: a bucket is at most an eighth wide. The last one, from
+/// 2.1 hours on, takes the rest.
+const BUCKETS: usize = 8 * 31;
+
+/// A histogram's buckets and the sum of what is in them.
+const HISTOGRAM: usize = BUCKETS + 1;
+
+fn bucket(micros: u64) -> usize {
+    let octave = micros.max(8).ilog2();
+    let index = u64::from(octave - 3) * 8 + (micros >> (octave - 3));
+    usize::try_from(index).map_or(BUCKETS - 1, |index| index.min(BUCKETS - 1))
+}
+
+/// The first duration that is above a bucket, in microseconds.
+fn upper_bound(bucket: usize) -> u64 {
+    let next = bucket as u64 + 1;
+    if next < 16 { next } else { (next % 8 + 8) << (next / 8 - 1) }
+}
+
+/// The counters of one worker, on cache lines of their own.
+#[derive(Debug)]
+#[repr(align(128))]
+pub struct Counters([AtomicU64; SLOTS]);
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self([const { AtomicU64::new(0) }; SLOTS])
+    }
+}
+
+impl Counters {
+    /// Adds to the number of a metric that `series` stands for: the place of its labels' value, in the order of declaration.
+    /// Only the thread whose counters these are may call it.
+    pub fn add(&self, metric: Metric, series: usize, amount: u64) {
+        debug_assert!(series < METRICS[metric as usize].slots);
+        let slot = &self.0[offset(metric as usize) + series];
+        // No `fetch_add`, which would lock the bus: nothing else writes.
+        slot.store(slot.load(Ordering::Relaxed) + amount, Ordering::Relaxed);
+    }
+
+    /// As [`add`](Self::add), one.
+    pub fn count(&self, metric: Metric, series: usize) {
+        self.add(metric, series, 1);
+    }
+
+    /// Counts how long a step took.
+    pub fn observe(&self, step: Step, time: Duration) {
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        self.count(Metric::StepDuration, step as usize * HISTOGRAM + bucket(micros));
+        self.add(Metric::StepDuration, step as usize * HISTOGRAM + BUCKETS, micros);
+    }
+
+    /// What was counted so far. Numbers of a busy worker are not of one instant.
+    #[must_use]
+    pub fn read(&self) -> Counts {
+        Counts(self.0.each_ref().map(|slot| slot.load(Ordering::Relaxed)))
+    }
+}
+
+/// What was counted since the start, by one worker or several.
+#[derive(Clone, Debug)]
+pub struct Counts([u64; SLOTS]);
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self([0; SLOTS])
+    }
+}
+
+impl Counts {
+    /// Adds another worker's.
+    pub fn add(&mut self, other: &Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, count)| *sum += count);
+    }
+
+    /// The numbers of a counter by the place of their labels' values.
+    #[must_use]
+    pub fn of(&self, metric: Metric) -> &[u64] {
+        &self.0[offset(metric as usize)..][..METRICS[metric as usize].slots]
+    }
+
+    /// How often a step was completed, and how long it took.
+    #[must_use]
+    pub fn step(&self, step: Step) -> Distribution<'_> {
+        let slots = &self.of(Metric::StepDuration)[step as usize * HISTOGRAM..][..HISTOGRAM];
+        Distribution { buckets: &slots[..BUCKETS], sum: Duration::from_micros(slots[BUCKETS]) }
+    }
+}
+
+/// Durations by size.
+#[derive(Debug)]
+pub struct Distribution<'a> {
+    buckets: &'a [u64],
+    /// All of them together.
+    pub sum: Duration,
+}
+
+impl Distribution<'_> {
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().sum()
+    }
+
+    /// What `percent` of them do not exceed, at most an eighth too long; `None` where there are none.
+    #[must_use]
+    pub fn percentile(&self, percent: u64) -> Option<Duration> {
+        let rank = (self.count() * percent).div_ceil(100).max(1);
+        let mut seen = 0;
+        let last = self.buckets.iter().position(|count| {
+            seen += count;
+            seen >= rank
+        });
+        last.map(|bucket| Duration::from_micros(upper_bound(bucket)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_in_the_form_of_prometheus() {
+        let names: std::collections::HashSet<_> = METRICS.iter().map(|metric| metric.name).collect();
+        assert_eq!(names.len(), METRICS.len());
+        for metric in METRICS {
+            let name = metric.name;
+            assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{name}");
+            let unit = match (metric.kind, metric.unit) {
+                (Kind::Counter, "") => "_total".to_owned(),
+                (Kind::Counter, unit) => format!("_{unit}_total"),
+                (Kind::Histogram, unit) => format!("_{unit}"),
+            };
+            assert!(name.starts_with("courser_") && name.ends_with(&unit), "{name} in {unit}");
+        }
+    }
+
+    #[test]
+    fn each_series_has_a_number_of_its_own_and_workers_add_up() {
+        let (one, other) = (Counters::default(), Counters::default());
+        for (index, metric) in
+            [Metric::Connections, Metric::RemoteSessions, Metric::RemoteLookups].into_iter().enumerate()
+        {
+            let slots = METRICS[metric as usize].slots;
+            (0..slots).for_each(|series| one.add(metric, series, 1 + index as u64));
+            other.add(metric, slots - 1, 10);
+        }
+        let mut sum = one.read();
+        sum.add(&other.read());
+        assert!(
+            sum.of(Metric::PlaintextBytes)
+                .iter()
+                .chain(sum.of(Metric::StepDuration))
+                .all(|&count| count == 0)
+        );
+        let (last, rest) = sum.of(Metric::Connections).split_last().unwrap();
+        assert!(*last == 11 && rest.iter().all(|&count| count == 1));
+        assert_eq!(sum.of(Metric::RemoteSessions), [12]);
+        assert_eq!(sum.of(Metric::RemoteLookups), [3, 3, 3, 13]);
+    }
+
+    #[test]
+    fn a_bucket_holds_what_is_below_its_bound_and_is_an_eighth_wide() {
+        for micros in (0..10_000).chain((0..33).map(|power| (1 << power) - 1)).chain([u64::MAX]) {
+            let bucket = bucket(micros);
+            assert!(bucket == BUCKETS - 1 || micros < upper_bound(bucket), "{micros}");
+            assert!(bucket == 0 || upper_bound(bucket - 1) <= micros, "{micros}");
+            assert!(micros >= 1 << 33 || upper_bound(bucket) <= micros + micros / 8 + 1, "{micros}");
+        }
+    }
+
+    #[test]
+    fn percentiles_of_a_step_are_of_that_step() {
+        let counters = Counters::default();
+        (1..=100).for_each(|millis| counters.observe(Step::Handshake, Duration::from_millis(millis)));
+        counters.observe(Step::Connect, Duration::from_secs(9));
+        let counts = counters.read();
+        let handshakes = counts.step(Step::Handshake);
+        assert_eq!((handshakes.count(), handshakes.sum), (100, Duration::from_millis(5050)));
+        for (percent, millis) in [(50, 50), (99, 99)] {
+            let found = handshakes.percentile(percent).unwrap();
+            let (least, most) = (Duration::from_millis(millis), Duration::from_micros(1125 * millis + 1));
+            assert!(least < found && found <= most, "{percent}: {found:?}");
+        }
+        assert!(counts.step(Step::Hello).percentile(50).is_none());
+    }
+}
