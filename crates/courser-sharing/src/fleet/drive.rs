@@ -106,7 +106,7 @@ impl Driver {
         }
     }
 
-    /// Runs until it is stopped, or until the last handle is dropped.
+    /// Runs until it is stopped, or the last handle is dropped.
     pub(super) async fn run(mut self) {
         let (mut batch, mut updates, mut requests) = (Batch::default(), Vec::new(), Vec::new());
         let mut rests_until = Instant::now();
