@@ -72,7 +72,7 @@ pub(crate) async fn close(finished: Finished) {
         }
         // The alert is in `to_client`.
         CloseReason::BadRecord | CloseReason::Internal => {
-            send_and_linger(&client, &mut to_client, ALERT).await
+            send_and_linger(&client, &mut to_client, ALERT).await;
         }
         _ => {}
     }
