@@ -1,5 +1,6 @@
-//! The plan of the handshake: the policy that a session has to come from, and how the client could name one. The handshake looks sessions up in this host's own memory. One that may be on another host is fetched before the
-//! handshake begins, within a few milliseconds: from within it nothing could wait.
+//! The plan of the handshake: the policy that a session has to come from, and how the client could name one. The handshake
+//! looks sessions up in this host's own memory. One that may be on another host is fetched before the handshake begins,
+//! within a few milliseconds: from within it nothing could wait.
 
 use std::sync::Arc;
 
