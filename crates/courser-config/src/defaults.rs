@@ -74,7 +74,7 @@ impl ListenerDraft {
         };
         let mut draft = with_defaults(LISTENER, blank);
         if let Some(origin) = &draft.origin {
-            // Where nothing is said about addresses, what is wrong with them is wrong with the whole listener.
+            // Problems of default addresses are shown at the whole listener.
             draft.listen.iter_mut().for_each(|address| address.origin = origin.clone());
         }
         draft

@@ -38,7 +38,7 @@ fn read_top(top: &Table, draft: &mut Draft, problems: &mut Problems) {
     }
 }
 
-/// Nothing where it is only misspelt: that is said of the key.
+/// Nothing where it is only misspelt, which is reported at the key.
 fn no_listener(top: &Table) -> Option<Problem> {
     if top.entries.iter().any(|entry| nearest(&entry.key, ["listener"]).is_some()) {
         return None;

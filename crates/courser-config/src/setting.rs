@@ -10,7 +10,7 @@ pub(crate) struct Setting<T: 'static> {
     pub(crate) store: fn(&mut T, &Value) -> Result<(), Problems>,
 }
 
-/// What people are told of a setting.
+/// The description of a setting.
 #[derive(Debug)]
 pub(crate) struct About {
     pub(crate) key: &'static str,
@@ -22,9 +22,9 @@ pub(crate) struct About {
     pub(crate) doc: &'static str,
     /// A value in TOML.
     pub(crate) example: &'static str,
-    /// What can go wrong by it.
+    /// The risk of it.
     pub(crate) danger: Option<&'static str>,
-    /// What other programs call it: for the hint at an unknown key, never accepted.
+    /// Its names in other programs, for the hint at an unknown key; never accepted.
     pub(crate) elsewhere: &'static [&'static str],
 }
 
@@ -57,7 +57,7 @@ impl Flag {
     }
 }
 
-/// What a setting has when nobody says anything.
+/// The value of a setting that is not set.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum DefaultValue {
     /// This value, in TOML.

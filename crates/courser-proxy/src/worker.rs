@@ -123,7 +123,7 @@ async fn obey(state: &Rc<WorkerState>, mut commands: UnboundedReceiver<Command>)
     let end = loop {
         match commands.recv().await {
             Some(Command::Swap { listeners, opened }) => {
-                swap(state, &mut sockets, &listeners, opened).await?
+                swap(state, &mut sockets, &listeners, opened).await?;
             }
             end => break end,
         }

@@ -37,7 +37,7 @@ impl LoadedCertificates {
         configured.chain(&self.self_signed).cloned().collect()
     }
 
-    /// What a host asks of its clients.
+    /// A host's policy for client certificates.
     pub(crate) fn client_auth(&self, host: &HostConfig) -> Result<ClientAuth, Failure> {
         self.trusted.client_auth(host)
     }

@@ -15,15 +15,15 @@ pub(crate) const LONGEST: u64 = 1 << 20;
 /// Why a file, mostly one with a secret, cannot be read or written.
 #[derive(Debug)]
 pub(crate) enum FileError {
-    /// Somebody else may read or change the file.
+    /// Another user may read or change the file.
     Exposed(Exposure),
-    /// It is no regular file, but this.
+    /// It is not a regular file, but this.
     NoFile(&'static str),
     /// It is longer than any file that is read.
     TooLong,
     /// It is not text.
     NotText,
-    /// The system said no.
+    /// An error of the system.
     System(io::Error),
 }
 
@@ -33,7 +33,7 @@ impl FileError {
         matches!(self, Self::System(error) if error.kind() == io::ErrorKind::NotFound)
     }
 
-    /// What to do about it, where `reader` is to use `path`.
+    /// The remedy, where `reader` is to use `path`.
     pub(crate) fn help(&self, path: &Path, reader: &Account) -> Option<String> {
         match self {
             Self::Exposed(exposure) => Some(exposure.help(path, reader)),
@@ -63,7 +63,7 @@ impl From<io::Error> for FileError {
     }
 }
 
-/// What is wrong with a file of certificates or of a key before anything in it is looked at.
+/// The problem of a file of certificates or of a key that cannot be read.
 pub(crate) fn unusable(place: &SourceSpan, path: &Path, refusal: &FileError, reader: &Account) -> Problems {
     let message = match refusal {
         FileError::System(error) => format!("{}: the file cannot be read: {error}", path.display()),

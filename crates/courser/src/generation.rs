@@ -127,7 +127,7 @@ fn version_of(version: TlsVersion) -> Version {
     }
 }
 
-/// Binds sessions to the host's configured name, to what it asks of clients and to what it may negotiate; not to its
+/// Binds sessions to the host's configured name, to its policy for client certificates and to what it may negotiate; not to its
 /// certificates, which are renewed while sessions live.
 fn policy(listener: &str, host: &HostConfig, client_auth: &ClientAuth) -> PolicyHash {
     let codes = |codes: Vec<u16>| codes.into_iter().flat_map(u16::to_be_bytes).collect::<Vec<u8>>();

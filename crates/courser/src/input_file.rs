@@ -23,7 +23,7 @@ pub(crate) fn open(path: &Path) -> Result<(File, Metadata), FileError> {
     let nonblocking = OFlags::NONBLOCK | OFlags::NOCTTY;
     let flags = i32::try_from(nonblocking.bits()).expect("flags of open(2) are an int");
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(|error| {
-        // A socket cannot be opened at all (ENXIO), which says nothing to its reader.
+        // A socket cannot be opened at all (ENXIO), which would not explain the problem.
         std::fs::metadata(path).ok().and_then(|found| other_kind(&found)).unwrap_or(FileError::System(error))
     })?;
     let found = file.metadata()?;

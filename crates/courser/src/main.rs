@@ -1,6 +1,6 @@
 //! `courser`, the terminator: command line, assembly of the parts, signals, exit codes.
 //!
-//! It turns settings into listening sockets, certificates and workers, and waits. What happens to a connection is in
+//! It turns settings into generations, listening sockets, services and workers, and waits. What happens to a connection is in
 //! `courser-proxy`.
 
 mod cli;

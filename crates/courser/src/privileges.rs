@@ -28,7 +28,7 @@ pub(crate) fn successor(process: &Process) -> Result<Option<Account>, Failure> {
         let message = format!("user {uid} is unknown to the system and has no group");
         return Err(wrong(&user.origin, message, "name one: `group` (`--group`)"));
     };
-    // Supplementary groups are given up: what they open would be forgotten by whoever looks at the settings.
+    // Supplementary groups are dropped: the settings do not show what they give access to.
     let account = Account { uid, gid, groups: Vec::new() };
     let current = Account::current();
     if (current.uid, current.gid) == (uid, gid) {
@@ -125,7 +125,7 @@ fn absolute(path: &Path) -> PathBuf {
 }
 
 impl Need<'_> {
-    /// What is in the way of the calling thread's user, who is `account`; missing files are reported elsewhere.
+    /// Why the calling thread's user, `account`, cannot reach it; missing files are reported elsewhere.
     fn obstacle(&self, account: &Account) -> Option<Problem> {
         let Account { uid, gid, .. } = account;
         let folders: Vec<_> = self.path.ancestors().skip(1).collect();

@@ -65,8 +65,8 @@ fn sessions(config: &Config, keys: &PersistentKeys) -> Sessions {
     Sessions { cache, ticketer, lifetime: settings.lifetime }
 }
 
-/// As configured, or the machine's with eight digits that another start has not: containers of one image are machines of
-/// one name, and of two hosts of one name only one is heard.
+/// As configured, or the machine's name with eight digits that differ from start to start: containers of one image have one
+/// machine name, and of two members with one name only one is accepted.
 fn host_name(config: &Config) -> Result<String, Failure> {
     if let Some(name) = &config.fleet.name {
         return Ok(name.clone());

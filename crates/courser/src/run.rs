@@ -38,7 +38,7 @@ pub(crate) const LAST_LINES: Duration = Duration::from_secs(2);
 /// Serves until every worker has ended.
 pub(crate) fn run(prepared: Prepared, supervisor: Supervisor) -> Result<ExitCode, Failure> {
     let Prepared { config, process, generation, sharing: inputs, successor, .. } = prepared;
-    // Before the first socket is open: whoever has read that it is may send a signal.
+    // Before the log says that a socket is open: from then on a supervisor may send a signal.
     let signals = signals()?;
     let (process, threads) = (Arc::new(process), supervisor.threads());
     let services = Services::new(threads);

@@ -1,5 +1,5 @@
-//! Files with secrets: read only where nobody else can read them, written so that nobody else can, and whole or not at
-//! all. What is in them is not known here.
+//! Files with secrets: refused where other users can read them, written so that only their owner can, and whole or not at
+//! all. May not know what is in them.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -70,14 +70,14 @@ fn write_new(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Re
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     let written = write(&mut file).and_then(|()| file.sync_all());
     if let Err(error) = written {
-        // A full disk leaves a part, which nobody could use.
+        // A full disk leaves a useless part.
         let _ = fs::remove_file(path);
         return Err(error.into());
     }
     Ok(())
 }
 
-/// Overwrites a file that has lost its name. One with another name is somebody's.
+/// Overwrites a file that has lost its name. One with another name is still in use.
 fn wipe(mut file: File) -> Result<(), FileError> {
     let found = file.metadata()?;
     if found.nlink() > 0 {
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_kept_is_read_and_nobody_else_can() {
+    fn a_secret_is_read_back_and_has_its_owner_alone() {
         let folder = Folder::new();
         let path = folder.join("secret");
         create(&path, "one").unwrap();
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_secret_is_told() {
+    fn what_cannot_be_a_secret_is_refused() {
         let folder = Folder::new();
         let path = folder.join("secret");
         assert!(read(&path).unwrap_err().is_missing());

@@ -45,7 +45,7 @@ impl Default for Supervisor {
 }
 
 impl Supervisor {
-    /// For those who start threads themselves.
+    /// For services, which start their own threads.
     pub(crate) fn threads(&self) -> &Threads {
         &self.threads
     }

@@ -24,10 +24,7 @@ pub(crate) static FLEET: &[Setting<Fleet>] = &[
             ),
             elsewhere: &["tls_ticket_keys", "ssl_session_ticket_key", "secret"],
         },
-        store: |fleet, value| {
-            fleet.keys = read::list(value, address::located_file)?;
-            Ok(())
-        },
+        store: |fleet, value| read::list(value, address::located_file).map(|it| fleet.keys = it),
     },
     Setting {
         about: About {
@@ -45,10 +42,7 @@ pub(crate) static FLEET: &[Setting<Fleet>] = &[
             danger: Some("A host that was off for longer than a session's lifetime still has old keys."),
             elsewhere: &["state_dir"],
         },
-        store: |fleet, value| {
-            fleet.state = Some(address::located_file(value)?);
-            Ok(())
-        },
+        store: |fleet, value| address::located_file(value).map(|it| fleet.state = Some(it)),
     },
     Setting {
         about: About {
@@ -67,10 +61,7 @@ pub(crate) static FLEET: &[Setting<Fleet>] = &[
             ),
             elsewhere: &["hostname", "node"],
         },
-        store: |fleet, value| {
-            fleet.name = Some(draft::name(value)?);
-            Ok(())
-        },
+        store: |fleet, value| draft::name(value).map(|it| fleet.name = Some(it)),
     },
     Setting {
         about: About {
@@ -85,10 +76,7 @@ pub(crate) static FLEET: &[Setting<Fleet>] = &[
             danger: None,
             elsewhere: &["shared_cache_listen", "bind"],
         },
-        store: |fleet, value| {
-            fleet.listen = Some(located(value, address::datagram)?);
-            Ok(())
-        },
+        store: |fleet, value| located(value, address::datagram).map(|it| fleet.listen = Some(it)),
     },
     Setting {
         about: About {
@@ -102,10 +90,7 @@ pub(crate) static FLEET: &[Setting<Fleet>] = &[
             danger: None,
             elsewhere: &["peers", "shared_cache_peer"],
         },
-        store: |fleet, value| {
-            fleet.peers = read::distinct_or_none(value, address::datagram)?;
-            Ok(())
-        },
+        store: |fleet, value| read::distinct_or_none(value, address::datagram).map(|it| fleet.peers = it),
     },
     Setting {
         about: About {
@@ -122,10 +107,7 @@ pub(crate) static FLEET: &[Setting<Fleet>] = &[
             danger: Some("With a `ttl` above 1 messages leave the segment, where routers forward multicast."),
             elsewhere: &["shared_cache_if"],
         },
-        store: |fleet, value| {
-            fleet.interface = Some(located(value, fleet::interface)?);
-            Ok(())
-        },
+        store: |fleet, value| located(value, fleet::interface).map(|it| fleet.interface = Some(it)),
     },
     Setting {
         about: About {
@@ -140,10 +122,7 @@ pub(crate) static FLEET: &[Setting<Fleet>] = &[
             danger: None,
             elsewhere: &["allowed", "sources"],
         },
-        store: |fleet, value| {
-            fleet.allow = read::distinct_or_none(value, fleet::network)?;
-            Ok(())
-        },
+        store: |fleet, value| read::distinct_or_none(value, fleet::network).map(|it| fleet.allow = it),
     },
     Setting {
         about: About {
@@ -158,10 +137,7 @@ pub(crate) static FLEET: &[Setting<Fleet>] = &[
             danger: None,
             elsewhere: &[],
         },
-        store: |fleet, value| {
-            fleet.pull = read::boolean(value)?;
-            Ok(())
-        },
+        store: |fleet, value| read::boolean(value).map(|it| fleet.pull = it),
     },
     Setting {
         about: About {
@@ -176,9 +152,6 @@ pub(crate) static FLEET: &[Setting<Fleet>] = &[
             danger: Some("While a host is down, clients whose session no host has wait this long."),
             elsewhere: &[],
         },
-        store: |fleet, value| {
-            fleet.pull_timeout = read::duration(value, "1s")?;
-            Ok(())
-        },
+        store: |fleet, value| read::duration(value, "1s").map(|it| fleet.pull_timeout = it),
     },
 ];

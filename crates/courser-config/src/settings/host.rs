@@ -30,10 +30,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             ),
             elsewhere: &["certificate", "certificates", "certs", "crt", "pem_file", "ssl_certificate", "key"],
         },
-        store: |host, value| {
-            host.certificates = read::some(value, certificate)?;
-            Ok(())
-        },
+        store: |host, value| read::some(value, certificate).map(|it| host.certificates = it),
     },
     Setting {
         about: About {
@@ -49,10 +46,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             danger: Some("Traffic to it is not encrypted: use the same machine or a network you trust."),
             elsewhere: &["backends", "upstream", "server", "proxy_pass", "target", "connect"],
         },
-        store: |host, value| {
-            host.backends = read::distinct(value, address::backend)?;
-            Ok(())
-        },
+        store: |host, value| read::distinct(value, address::backend).map(|it| host.backends = it),
     },
     Setting {
         about: About {
@@ -70,10 +64,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             ),
             elsewhere: &["proxy_protocol", "write_proxy"],
         },
-        store: |host, value| {
-            host.send_proxy = read::named(value, "PROXY protocol version")?;
-            Ok(())
-        },
+        store: |host, value| read::named(value, "PROXY protocol version").map(|it| host.send_proxy = it),
     },
     Setting {
         about: About {
@@ -110,9 +101,8 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             elsewhere: &["protocols", "ssl_protocols", "tls_versions", "min_version", "tls_protos"],
         },
         store: |host, value| {
-            host.versions =
-                Some(read::located(value, |v| read::distinct(v, |item| read::named(item, "TLS version")))?);
-            Ok(())
+            read::located(value, |v| read::distinct(v, |item| read::named(item, "TLS version")))
+                .map(|it| host.versions = Some(it))
         },
     },
     Setting {
@@ -131,9 +121,8 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             elsewhere: &["ciphers", "ciphersuites", "cipher_suites", "ssl_ciphers"],
         },
         store: |host, value| {
-            host.suites =
-                Some(read::located(value, |v| read::distinct(v, |item| read::named(item, "suite")))?);
-            Ok(())
+            read::located(value, |v| read::distinct(v, |item| read::named(item, "suite")))
+                .map(|it| host.suites = Some(it))
         },
     },
     Setting {
@@ -153,9 +142,8 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             elsewhere: &["curves", "ecdhe", "ssl_ecdh_curve", "supported_groups"],
         },
         store: |host, value| {
-            host.groups =
-                Some(read::located(value, |v| read::distinct(v, |item| read::named(item, "group")))?);
-            Ok(())
+            read::located(value, |v| read::distinct(v, |item| read::named(item, "group")))
+                .map(|it| host.groups = Some(it))
         },
     },
     Setting {
@@ -174,10 +162,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             ),
             elsewhere: &["protocol", "next_protocols"],
         },
-        store: |host, value| {
-            host.alpn = read::distinct_or_none(value, protocol)?;
-            Ok(())
-        },
+        store: |host, value| read::distinct_or_none(value, protocol).map(|it| host.alpn = it),
     },
     Setting {
         about: About {
@@ -197,8 +182,8 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             elsewhere: &["verify_client", "ssl_verify_client", "verify", "mtls", "client_verify"],
         },
         store: |host, value| {
-            host.client_auth = Some(read::located(value, |value| read::named(value, "client_auth"))?);
-            Ok(())
+            read::located(value, |value| read::named(value, "client_auth"))
+                .map(|it| host.client_auth = Some(it))
         },
     },
     Setting {
@@ -217,10 +202,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             ),
             elsewhere: &["ssl_client_certificate", "ca_file", "cafile", "client_cas", "trusted_ca"],
         },
-        store: |host, value| {
-            host.client_ca = read::some(value, address::located_file)?;
-            Ok(())
-        },
+        store: |host, value| read::some(value, address::located_file).map(|it| host.client_ca = it),
     },
     Setting {
         about: About {
@@ -234,10 +216,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             danger: None,
             elsewhere: &["timeout_connect", "proxy_connect_timeout", "backend_timeout"],
         },
-        store: |host, value| {
-            host.connect_timeout = read::duration(value, "1d")?;
-            Ok(())
-        },
+        store: |host, value| read::duration(value, "1d").map(|it| host.connect_timeout = it),
     },
     Setting {
         about: About {
@@ -254,10 +233,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             ),
             elsewhere: &["timeout", "keepalive_timeout", "proxy_timeout", "timeout_client", "timeout_server"],
         },
-        store: |host, value| {
-            host.idle_timeout = read::duration(value, "365d")?;
-            Ok(())
-        },
+        store: |host, value| read::duration(value, "365d").map(|it| host.idle_timeout = it),
     },
     Setting {
         about: About {
@@ -272,10 +248,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             danger: None,
             elsewhere: &["timeout_client_fin", "half_close_timeout"],
         },
-        store: |host, value| {
-            host.client_fin_timeout = read::duration(value, "365d")?;
-            Ok(())
-        },
+        store: |host, value| read::duration(value, "365d").map(|it| host.client_fin_timeout = it),
     },
     Setting {
         about: About {
@@ -290,10 +263,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             danger: None,
             elsewhere: &["timeout_server_fin"],
         },
-        store: |host, value| {
-            host.backend_fin_timeout = read::duration(value, "365d")?;
-            Ok(())
-        },
+        store: |host, value| read::duration(value, "365d").map(|it| host.backend_fin_timeout = it),
     },
     Setting {
         about: About {
@@ -307,10 +277,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             danger: Some("A request under way is cut short."),
             elsewhere: &["max_connection_duration", "keepalive_time"],
         },
-        store: |host, value| {
-            host.max_connection_age = Some(read::duration(value, "365d")?);
-            Ok(())
-        },
+        store: |host, value| read::duration(value, "365d").map(|it| host.max_connection_age = Some(it)),
     },
     Setting {
         about: About {
@@ -326,10 +293,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             danger: None,
             elsewhere: &["so_keepalive", "clitcpka", "srvtcpka", "keepalive"],
         },
-        store: |host, value| {
-            host.tcp_keepalive = read::duration(value, "9h")?;
-            Ok(())
-        },
+        store: |host, value| read::duration(value, "9h").map(|it| host.tcp_keepalive = it),
     },
     Setting {
         about: About {
@@ -344,10 +308,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             danger: Some("A peer that takes no bytes for this long (a paused download) is cut off as well."),
             elsewhere: &["tcp_ut", "tcp_usertimeout"],
         },
-        store: |host, value| {
-            host.tcp_user_timeout = Some(read::duration(value, "24d")?);
-            Ok(())
-        },
+        store: |host, value| read::duration(value, "24d").map(|it| host.tcp_user_timeout = Some(it)),
     },
     Setting {
         about: About {
@@ -366,10 +327,7 @@ pub(crate) static SHARED: &[Setting<HostDraft>] = &[
             ),
             elsewhere: &["truncation"],
         },
-        store: |host, value| {
-            host.on_truncation = read::named(value, "value")?;
-            Ok(())
-        },
+        store: |host, value| read::named(value, "value").map(|it| host.on_truncation = it),
     },
 ];
 
@@ -387,10 +345,7 @@ pub(crate) static HOST_ONLY: &[Setting<HostDraft>] = &[
             danger: Some("After a change of the name, sessions of the old name cannot be resumed."),
             elsewhere: &["id"],
         },
-        store: |host, value| {
-            host.name = Some(read::located(value, name)?);
-            Ok(())
-        },
+        store: |host, value| read::located(value, name).map(|it| host.name = Some(it)),
     },
     Setting {
         about: About {
@@ -406,8 +361,7 @@ pub(crate) static HOST_ONLY: &[Setting<HostDraft>] = &[
             elsewhere: &["server_name", "server_names", "domains", "hosts", "sni"],
         },
         store: |host, value| {
-            host.names = read::some(value, |item| read::located(item, dns::server_name))?;
-            Ok(())
+            read::some(value, |item| read::located(item, dns::server_name)).map(|it| host.names = it)
         },
     },
 ];

@@ -23,10 +23,7 @@ pub(crate) static LISTENER: &[Setting<ListenerDraft>] = &[
             danger: Some("After a change of the name, sessions of the old name cannot be resumed."),
             elsewhere: &["id"],
         },
-        store: |listener, value| {
-            listener.name = Some(read::located(value, name)?);
-            Ok(())
-        },
+        store: |listener, value| read::located(value, name).map(|it| listener.name = Some(it)),
     },
     Setting {
         about: About {
@@ -44,8 +41,7 @@ pub(crate) static LISTENER: &[Setting<ListenerDraft>] = &[
             elsewhere: &["bind", "address", "addresses", "port"],
         },
         store: |listener, value| {
-            listener.listen = read::some(value, |item| read::located(item, address::listen))?;
-            Ok(())
+            read::some(value, |item| read::located(item, address::listen)).map(|it| listener.listen = it)
         },
     },
     Setting {
@@ -62,8 +58,7 @@ pub(crate) static LISTENER: &[Setting<ListenerDraft>] = &[
             elsewhere: &["queue"],
         },
         store: |listener, value| {
-            listener.backlog = read::count(value, 1..=i32::MAX.cast_unsigned())?;
-            Ok(())
+            read::count(value, 1..=i32::MAX.cast_unsigned()).map(|it| listener.backlog = it)
         },
     },
     Setting {
@@ -79,10 +74,7 @@ pub(crate) static LISTENER: &[Setting<ListenerDraft>] = &[
             danger: Some("With `refuse`, clients that connect to a bare IP address are refused too."),
             elsewhere: &["strict_sni", "sni"],
         },
-        store: |listener, value| {
-            listener.unknown_name = read::named(value, "value")?;
-            Ok(())
-        },
+        store: |listener, value| read::named(value, "value").map(|it| listener.unknown_name = it),
     },
     Setting {
         about: About {
@@ -97,9 +89,6 @@ pub(crate) static LISTENER: &[Setting<ListenerDraft>] = &[
             danger: None,
             elsewhere: &["hello_timeout", "client_hello_timeout", "ssl_handshake_timeout"],
         },
-        store: |listener, value| {
-            listener.handshake_timeout = read::duration(value, "1d")?;
-            Ok(())
-        },
+        store: |listener, value| read::duration(value, "1d").map(|it| listener.handshake_timeout = it),
     },
 ];

@@ -22,10 +22,7 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
             danger: Some("More workers than CPUs make every handshake slower."),
             elsewhere: &["threads", "nbthread", "worker_processes"],
         },
-        store: |process, value| {
-            process.workers = Some(read::count(value, 1..=1024)? as usize);
-            Ok(())
-        },
+        store: |process, value| read::count(value, 1..=1024).map(|it| process.workers = Some(it as usize)),
     },
     Setting {
         about: About {
@@ -39,10 +36,7 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
             danger: Some("A worker cannot move away from a CPU that another program uses."),
             elsewhere: &["cpu_map", "cpu_affinity", "affinity"],
         },
-        store: |process, value| {
-            process.pin = read::boolean(value)?;
-            Ok(())
-        },
+        store: |process, value| read::boolean(value).map(|it| process.pin = it),
     },
     Setting {
         about: About {
@@ -57,10 +51,7 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
             danger: None,
             elsewhere: &["access_log", "log_format"],
         },
-        store: |process, value| {
-            process.log = read::named(value, "log format")?;
-            Ok(())
-        },
+        store: |process, value| read::named(value, "log format").map(|it| process.log = it),
     },
     Setting {
         about: About {
@@ -78,10 +69,7 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
             ),
             elsewhere: &[],
         },
-        store: |process, value| {
-            process.strict = read::boolean(value)?;
-            Ok(())
-        },
+        store: |process, value| read::boolean(value).map(|it| process.strict = it),
     },
     Setting {
         about: About {
@@ -103,8 +91,7 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
             elsewhere: &["maxconn", "worker_connections", "connections"],
         },
         store: |process, value| {
-            process.max_connections = Some(read::count(value, 1..=u32::MAX)? as usize);
-            Ok(())
+            read::count(value, 1..=u32::MAX).map(|it| process.max_connections = Some(it as usize))
         },
     },
     Setting {
@@ -122,10 +109,7 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
             ),
             elsewhere: &["shutdown_timeout", "hard_stop_after", "worker_shutdown_timeout"],
         },
-        store: |process, value| {
-            process.drain_timeout = read::duration(value, "365d")?;
-            Ok(())
-        },
+        store: |process, value| read::duration(value, "365d").map(|it| process.drain_timeout = it),
     },
     Setting {
         about: About {
@@ -140,10 +124,7 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
             danger: None,
             elsewhere: &["stats_socket", "admin"],
         },
-        store: |process, value| {
-            process.control = Some(address::located_socket(value)?);
-            Ok(())
-        },
+        store: |process, value| address::located_socket(value).map(|it| process.control = Some(it)),
     },
     Setting {
         about: About {
@@ -160,10 +141,7 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
             danger: None,
             elsewhere: &["uid", "setuid", "run_as"],
         },
-        store: |process, value| {
-            process.user = Some(read::located(value, draft::name)?);
-            Ok(())
-        },
+        store: |process, value| read::located(value, draft::name).map(|it| process.user = Some(it)),
     },
     Setting {
         about: About {
@@ -178,10 +156,7 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
             danger: None,
             elsewhere: &["gid", "setgid"],
         },
-        store: |process, value| {
-            process.group = Some(read::located(value, draft::name)?);
-            Ok(())
-        },
+        store: |process, value| read::located(value, draft::name).map(|it| process.group = Some(it)),
     },
     Setting {
         about: About {
@@ -202,10 +177,7 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
             ),
             elsewhere: &["rlimit_core", "worker_rlimit_core", "coredump"],
         },
-        store: |process, value| {
-            process.core_dumps = read::boolean(value)?;
-            Ok(())
-        },
+        store: |process, value| read::boolean(value).map(|it| process.core_dumps = it),
     },
     Setting {
         about: About {
@@ -227,9 +199,6 @@ pub(crate) static PROCESS: &[Setting<Process>] = &[
             ),
             elsewhere: &["sandbox", "seccomp"],
         },
-        store: |process, value| {
-            process.confine_workers = read::boolean(value)?;
-            Ok(())
-        },
+        store: |process, value| read::boolean(value).map(|it| process.confine_workers = it),
     },
 ];

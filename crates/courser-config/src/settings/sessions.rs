@@ -19,10 +19,7 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
             danger: None,
             elsewhere: &["size", "session_cache", "ssl_session_cache"],
         },
-        store: |sessions, value| {
-            sessions.cache_size = read::size(value, "64KiB")?;
-            Ok(())
-        },
+        store: |sessions, value| read::size(value, "64KiB").map(|it| sessions.cache_size = it),
     },
     Setting {
         about: About {
@@ -40,10 +37,7 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
             ),
             elsewhere: &["timeout", "session_timeout", "ssl_session_timeout", "ttl"],
         },
-        store: |sessions, value| {
-            sessions.lifetime = read::duration(value, "7d")?;
-            Ok(())
-        },
+        store: |sessions, value| read::duration(value, "7d").map(|it| sessions.lifetime = it),
     },
     Setting {
         about: About {
@@ -58,10 +52,7 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
             danger: Some("Without tickets TLS 1.3 clients make a full handshake each time."),
             elsewhere: &["session_tickets", "ssl_session_tickets"],
         },
-        store: |sessions, value| {
-            sessions.tickets = read::boolean(value)?;
-            Ok(())
-        },
+        store: |sessions, value| read::boolean(value).map(|it| sessions.tickets = it),
     },
     Setting {
         about: About {
@@ -76,10 +67,7 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
             danger: None,
             elsewhere: &["ids"],
         },
-        store: |sessions, value| {
-            sessions.session_ids = read::boolean(value)?;
-            Ok(())
-        },
+        store: |sessions, value| read::boolean(value).map(|it| sessions.session_ids = it),
     },
     Setting {
         about: About {
@@ -95,10 +83,7 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
             danger: Some("With 0 no TLS 1.3 client can resume."),
             elsewhere: &["num_tickets", "tickets_count"],
         },
-        store: |sessions, value| {
-            sessions.tickets_per_handshake = read::count(value, 0..=16)?;
-            Ok(())
-        },
+        store: |sessions, value| read::count(value, 0..=16).map(|it| sessions.tickets_per_handshake = it),
     },
     Setting {
         about: About {
@@ -113,10 +98,7 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
             danger: None,
             elsewhere: &["session_file", "cache_file"],
         },
-        store: |sessions, value| {
-            sessions.file = Some(address::located_file(value)?);
-            Ok(())
-        },
+        store: |sessions, value| address::located_file(value).map(|it| sessions.file = Some(it)),
     },
     Setting {
         about: About {
@@ -133,8 +115,8 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
             elsewhere: &["session_store", "redis", "memcached"],
         },
         store: |sessions, value| {
-            sessions.store = Some(located(value, |value| Ok(read::text(value, "a URL")?.to_owned()))?);
-            Ok(())
+            located(value, |value| Ok(read::text(value, "a URL")?.to_owned()))
+                .map(|it| sessions.store = Some(it))
         },
     },
     Setting {
@@ -150,10 +132,7 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
             danger: None,
             elsewhere: &["password", "password_file"],
         },
-        store: |sessions, value| {
-            sessions.store_password = Some(address::located_file(value)?);
-            Ok(())
-        },
+        store: |sessions, value| address::located_file(value).map(|it| sessions.store_password = Some(it)),
     },
     Setting {
         about: About {
@@ -167,10 +146,7 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
             danger: None,
             elsewhere: &["ca_file"],
         },
-        store: |sessions, value| {
-            sessions.store_ca = Some(address::located_file(value)?);
-            Ok(())
-        },
+        store: |sessions, value| address::located_file(value).map(|it| sessions.store_ca = Some(it)),
     },
     Setting {
         about: About {
@@ -184,10 +160,7 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
             danger: None,
             elsewhere: &["client_cert"],
         },
-        store: |sessions, value| {
-            sessions.store_cert = Some(draft::certificate(value)?);
-            Ok(())
-        },
+        store: |sessions, value| draft::certificate(value).map(|it| sessions.store_cert = Some(it)),
     },
     Setting {
         about: About {
@@ -204,9 +177,6 @@ pub(crate) static SESSIONS: &[Setting<Sessions>] = &[
             ),
             elsewhere: &[],
         },
-        store: |sessions, value| {
-            sessions.store_timeout = read::duration(value, "1s")?;
-            Ok(())
-        },
+        store: |sessions, value| read::duration(value, "1s").map(|it| sessions.store_timeout = it),
     },
 ];
