@@ -29,19 +29,8 @@ pub(crate) fn tool() -> Tool {
 
 /// This machine.
 pub(crate) fn machine() -> Machine {
-    let read = machine::Machine::read();
-    Machine {
-        name: read.name,
-        cpu_model: read.cpu_model,
-        cores: read.cores,
-        kernel: read.kernel,
-        memory_bytes: read.memory_bytes,
-        open_files: read.open_files,
-        virtualisation: read.virtualisation,
-        crypto: BTreeMap::from([("aws-lc-rs".to_owned(), courser_load::primitives::library_version())]),
-        sysctls: read.sysctls,
-        facts: read.facts,
-    }
+    let crypto = BTreeMap::from([("aws-lc-rs".to_owned(), courser_load::primitives::library_version())]);
+    Machine { crypto, ..machine::read() }
 }
 
 /// A second of a run.
