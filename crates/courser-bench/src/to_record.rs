@@ -34,7 +34,7 @@ pub(crate) fn machine() -> Machine {
 }
 
 /// A second of a run.
-pub(crate) fn interval(number: usize, second: &SecondTally, plan: &Plan, started: SystemTime) -> Second {
+pub(crate) fn second(number: usize, second: &SecondTally, plan: &Plan, started: SystemTime) -> Second {
     let number = number as u64;
     let at = Duration::from_secs(number);
     Second {
@@ -82,8 +82,7 @@ pub(crate) fn runs(label: &str, plan: &Plan, outcome: &Outcome<Reading>, watched
             let at = Duration::from_secs(*second as u64);
             from <= at && at < to
         });
-        run.seconds =
-            ours.map(|(second, counted)| interval(second, counted, plan, outcome.started)).collect();
+        run.seconds = ours.map(|(number, counted)| second(number, counted, plan, outcome.started)).collect();
         runs.push(run);
     }
     runs

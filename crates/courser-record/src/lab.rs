@@ -86,14 +86,14 @@ impl Lab {
 
     /// Whether it measured the same as another: suite, cases and seed are alike, whatever the machine and the targets.
     pub fn is_like(&self, other: &Self) -> bool {
-        let told = |lab: &Self| {
+        let key = |lab: &Self| {
             (
                 lab.suite.name.clone(),
                 lab.quick,
                 lab.cases.iter().map(|case| case.id.clone()).collect::<Vec<_>>(),
             )
         };
-        told(self) == told(other)
+        key(self) == key(other)
     }
 }
 

@@ -148,7 +148,7 @@ fn run(parts: &[Part<'_>]) -> Result<Run, MergeError> {
         offered_rate: parts.iter().map(|(_, run)| run.offered_rate).sum(),
         window,
         totals,
-        seconds: sums::intervals(parts),
+        seconds: sums::seconds(parts),
         server,
         generators: parts.iter().flat_map(generators).collect(),
         wire: sums::wire(parts),

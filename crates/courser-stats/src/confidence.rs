@@ -1,4 +1,4 @@
-//! How sure a number is: 95 % intervals for shares, counts, and means and medians of a series.
+//! How sure a number is: 95 % confidence intervals for shares, counts, and means and medians of a series.
 //!
 //! Methods and their sources are with each function. None may be asked for a level other than 95 %: a report in which
 //! every number has the same level cannot mislead by choosing one. (Several comparisons at once need another: see
@@ -82,7 +82,7 @@ pub(crate) fn share_below(seen: u64, trials: u64, error: f64) -> f64 {
     beta_quantile(float(seen + 1), float(trials - seen), 1.0 - error)
 }
 
-/// The mean number of events behind a count of `seen` in one stretch: Garwood's exact interval for Poisson counts
+/// The mean number of events behind a count of `seen` in one part: Garwood's exact interval for Poisson counts
 /// (Biometrika 28, 1936). Events that come in bursts are no Poisson events: their interval is wider.
 pub fn count(seen: u64) -> ConfidenceInterval {
     let tail = (1.0 - LEVEL) / 2.0;

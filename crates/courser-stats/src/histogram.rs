@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 
-/// Longest duration that is told apart from longer ones, nanoseconds: one hour.
+/// Longest duration that differs from longer ones, nanoseconds: one hour.
 const LONGEST: u64 = 3_600_000_000_000;
 
 /// How many significant digits are kept.

@@ -1,4 +1,4 @@
-//! The block bootstrap under [`crate::interval::mean`] and [`crate::interval::median`].
+//! The block bootstrap under [`crate::confidence::mean`] and [`crate::confidence::median`].
 
 use fastrand::Rng;
 

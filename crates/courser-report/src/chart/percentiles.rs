@@ -68,12 +68,12 @@ fn plot(title: &str, lines: &[Line], is_closed: bool) -> Drawing {
         }
         canvas.legend(262, &names);
     });
-    let told = |line: &Line| {
+    let describe = |line: &Line| {
         let whole = line.points.iter().filter(|(x, _)| x.fract() == 0.0);
         let points = whole.map(|(x, y)| format!("{} {}", percentile(*x), figure::time(Some(*y))));
         format!("{}: {}", line.name, points.collect::<Vec<_>>().join(", "))
     };
-    let description = lines.iter().map(told).collect::<Vec<_>>().join("; ");
+    let description = lines.iter().map(describe).collect::<Vec<_>>().join("; ");
     let kind =
         if is_closed { "closed loop: service time under saturation" } else { "from the intended start" };
     let caption = format!("response time by percentile, as far as the samples go; {kind}");

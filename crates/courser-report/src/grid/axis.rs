@@ -38,8 +38,8 @@ impl Axis {
     fn value(&self, lab: &Lab, entry: &Entry<'_>) -> String {
         match self {
             Self::Target => labels::target(lab, entry.target).to_owned(),
-            Self::Value => labels::name(&crate::ranking::FigureSpec { client: None, ..entry.wanted.clone() }),
-            Self::Client => entry.wanted.client.clone().unwrap_or_default(),
+            Self::Value => labels::name(&crate::ranking::FigureSpec { client: None, ..entry.figure.clone() }),
+            Self::Client => entry.figure.client.clone().unwrap_or_default(),
             Self::OfCase(name) => {
                 of_case(entry.case, name).unwrap_or_else(|| crate::figure::UNKNOWN.to_owned())
             }
