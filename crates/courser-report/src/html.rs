@@ -64,7 +64,7 @@ fn page(labs: &[Lab], suites: &[Suite], plots: usize, appendix: &Markup) -> Stri
                 header {
                     h1 { (title) }
                     p.byline { (byline(labs)) }
-                    @for warning in labels::across(labs) { p.warning role="note" { strong { "Mind: " } (warning) } }
+                    @for warning in labels::across(labs) { p.warning role="note" { strong { "Caution: " } (warning) } }
                 }
                 main {
                     (headline(labs, suites))

@@ -12,7 +12,7 @@ use crate::ranking::rankings;
 pub fn render(labs: &[Lab], style: Style) -> String {
     let mut page = Page::new(style);
     for warning in labels::across(labs) {
-        page.paragraph(Tone::Warning, "MIND  ", &warning);
+        page.paragraph(Tone::Warning, "CAUTION  ", &warning);
     }
     for lab in labs {
         suite(&mut page, lab);

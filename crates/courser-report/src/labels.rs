@@ -1,4 +1,4 @@
-//! What figures are called, and what is said about them. The only place: page, text, Markdown and CSV say the same.
+//! What figures are called, and the sentences about them. The only place: page, text, Markdown and CSV agree.
 
 mod findings;
 mod order;

@@ -11,7 +11,7 @@ use crate::ranking::rankings;
 pub fn render(labs: &[Lab]) -> String {
     let mut text = String::new();
     for warning in labels::across(labs) {
-        text.push_str(&format!("> **Mind:** {}\n\n", escaped(&warning)));
+        text.push_str(&format!("> **Caution:** {}\n\n", escaped(&warning)));
     }
     text + &labs.iter().map(suite).collect::<Vec<_>>().join("\n")
 }
@@ -67,7 +67,7 @@ fn findings(lab: &Lab) -> String {
         format!("- **{}:** {}\n", escaped(&finding.about), escaped(&finding.text()))
     };
     let lines: String = labels::findings(lab).iter().map(line).collect();
-    if lines.is_empty() { lines } else { format!("## Mind\n\n{lines}\n") }
+    if lines.is_empty() { lines } else { format!("## Caution\n\n{lines}\n") }
 }
 
 fn table(grid: &Grid) -> String {

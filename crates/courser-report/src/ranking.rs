@@ -1,7 +1,7 @@
 //! What a suite's blocks say: of each cell a figure with its interval, of each case who is ahead and how sure that is.
 //!
 //! Pure. Nothing is ranked by a rate that says nothing about the target: where rates are inconclusive, processor time per
-//! transaction takes their place, and it is said so.
+//! transaction takes their place, with a note.
 
 mod blocks;
 mod estimate;

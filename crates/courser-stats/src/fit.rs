@@ -56,7 +56,7 @@ impl Fit {
         let mut drawn: Vec<f64> = self.drawn.iter().map(|coefficients| dot(coefficients, mix)).collect();
         drawn.sort_by(f64::total_cmp);
         let at = |share: f64| {
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index")]
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index")]
             let index = (share * (length(drawn.len()) - 1.0)).round() as usize;
             drawn[index]
         };

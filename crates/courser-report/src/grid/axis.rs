@@ -100,10 +100,10 @@ impl Axes {
 
     /// What the figures in a cell are, unless the heads say it.
     pub(super) fn shows(&self, table: &Table) -> Option<String> {
-        let is_said =
+        let is_in_heads =
             self.rows == Axis::Value || self.columns == Axis::Value || !self.further_columns.is_empty();
         let names = || table.values.iter().map(|value| labels::value(*value)).collect::<Vec<_>>().join(", ");
-        (!is_said).then(names)
+        (!is_in_heads).then(names)
     }
 
     pub(super) fn row(&self, lab: &Lab, entry: &Entry<'_>) -> String {

@@ -76,7 +76,7 @@ fn findings(lab: &Lab) -> Markup {
     let findings = labels::findings(lab);
     html! {
         @if !findings.is_empty() {
-            h3 { "Mind" }
+            h3 { "Caution" }
             ul {
                 @for finding in &findings {
                     li class=(finding.severity.to_string()) {
@@ -112,11 +112,11 @@ fn missing(lab: &Lab) -> Markup {
     }
 }
 
-/// What was asked of every target alike.
+/// Requirements, the same for every target.
 fn asked(lab: &Lab) -> Markup {
     html! {
         details {
-            summary { "What was asked of every target alike (" (labels::counted(lab.cases.len(), "case")) ")" }
+            summary { "Requirements, the same for every target (" (labels::counted(lab.cases.len(), "case")) ")" }
             dl {
                 @for case in &lab.cases {
                     dt { (case.title) }

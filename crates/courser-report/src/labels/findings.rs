@@ -1,4 +1,4 @@
-//! What a reader has to have in mind, and which target it concerns.
+//! Cautions for a reader, and which target it concerns.
 
 use courser_record::Lab;
 use courser_record::lab::Cell;

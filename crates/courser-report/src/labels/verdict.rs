@@ -14,7 +14,7 @@ use crate::ranking::{Outcome, Ranking, rankings};
 pub struct Verdict {
     /// Who is ahead, by how much, how sure: one sentence for each era and preset, that of today first.
     pub sentences: Vec<String>,
-    /// What a reader has to have in mind.
+    /// Cautions for a reader.
     pub cautions: Vec<String>,
 }
 

@@ -160,7 +160,7 @@ fn presets(lab: &Lab) -> Vec<String> {
 }
 
 /// Those of a preset, in the order of a report; one that is not ours to start has none and is in all. The way without a
-/// terminator is a yardstick where the others speak TLS, and nobody's rival.
+/// terminator is a yardstick where the others speak TLS, and no competitor.
 fn comparable<'a>(lab: &'a Lab, case: &Case, preset: &str) -> Vec<&'a Cell> {
     let preset_of = |name: &str| {
         lab.targets.iter().find(|target| target.name == name).map_or("", |target| &target.preset)

@@ -1,13 +1,13 @@
-//! What a reader has to know: what matters most first, and what several runs say said once.
+//! What a reader has to know: what matters most first, and what several runs report reported once.
 
 use courser_record::{Finding, Run, Severity};
 
 use crate::layout::{Page, Tone};
 
-/// How many runs are heard on the same matter.
+/// Most variants of a finding that are printed.
 const MAX_VARIANTS: usize = 3;
 
-/// Findings on the same matter, each in its own words, with the runs that said it so.
+/// Findings on the same matter, each in its own words, with the runs that have it.
 struct Matter<'r> {
     first: &'r Finding,
     variants: Vec<(&'r Finding, Vec<&'r str>)>,
@@ -34,10 +34,10 @@ fn matters(runs: &[Run]) -> Vec<Matter<'_>> {
             matters.push(Matter { first: finding, variants: Vec::new() });
             matters.len() - 1
         });
-        let words = &mut matters[index].variants;
-        match words.iter_mut().find(|(said, _)| *said == finding) {
+        let variants = &mut matters[index].variants;
+        match variants.iter_mut().find(|(known, _)| *known == finding) {
             Some((_, labels)) => labels.push(&run.label),
-            None => words.push((finding, vec![&run.label])),
+            None => variants.push((finding, vec![&run.label])),
         }
     }
     matters
@@ -62,7 +62,7 @@ fn one(page: &mut Page, matter: &Matter<'_>, runs: usize) {
     }
 }
 
-/// The runs that said it; nothing where there is only one.
+/// The runs that have it; nothing where there is only one.
 fn who(labels: &[&str], runs: usize) -> Option<String> {
     match (labels.len(), runs) {
         (_, 1) => None,
