@@ -6,11 +6,11 @@ use courser_load::http::{BodyCheck, ExpectedStatus};
 use courser_load::plan::{Model, Plan, Workload};
 use courser_load::schedule::Arrivals as Spacing;
 use courser_record::{
-    Arrivals, CloseMode, Expected, Experiment, LoadKind, LoadModel, Phases, Request, Resumption, Share,
-    Sockets, Target, TlsOffer, Verification,
+    Arrivals, Expected, Experiment, LoadKind, LoadModel, Phases, Request, Resumption, Share, Sockets, Target,
+    TlsOffer, Verification,
 };
 
-use crate::cli::{CloseArg, CommonArgs, EngineArg, RequestArgs, ResumeArg, TlsArgs};
+use crate::cli::{CommonArgs, EngineArg, RequestArgs, ResumeArg, TlsArgs};
 use crate::to_record::{micros, unix_us};
 use courser_load::url::Url;
 
@@ -35,7 +35,7 @@ pub(crate) fn experiment(url: &Url, plan: &Plan, asked: Asked<'_>, common: &Comm
         tls: url.is_secure().then(|| tls(url, asked.reuse, &common.tls)),
         load: load(plan, &asked, common),
         phases: phases(plan),
-        sockets: sockets(common),
+        sockets: sockets(plan, common),
         request: request(url, plan, asked.request),
         rules: asked.rules,
     }
@@ -130,14 +130,10 @@ fn phases(plan: &Plan) -> Phases {
     }
 }
 
-fn sockets(common: &CommonArgs) -> Sockets {
+fn sockets(plan: &Plan, common: &CommonArgs) -> Sockets {
     Sockets {
         sources: common.sockets.source.iter().map(ToString::to_string).collect(),
-        close: match common.sockets.close {
-            CloseArg::CloseNotify => CloseMode::CloseNotify,
-            CloseArg::Fin => CloseMode::Fin,
-            CloseArg::Rst => CloseMode::Rst,
-        },
+        close: plan.close,
         nodelay: !common.sockets.nagle,
         connect_timeout_us: Some(micros(common.sockets.connect_timeout)),
         timeout_us: Some(micros(common.sockets.timeout)),

@@ -5,11 +5,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use courser_load::http::{BodyCheck, Expect, ExpectedStatus, Method, Rendered, Request};
-use courser_load::plan::{
-    CloseMode, LoadTarget, Model, Offered, Phases, Plan, Reuse, Security, Sockets, Workload,
-};
+use courser_load::plan::{LoadTarget, Model, Offered, Phases, Plan, Reuse, Security, Sockets, Workload};
 use courser_load::schedule::{Arrivals, Piece, Share};
 use courser_load::tls_options::{ClientTlsOptions, EngineChoice, ResumeChoice};
+use courser_record::CloseMode;
 
 use crate::cli::{CloseArg, CommonArgs, EngineArg, RequestArgs, ResumeArg, RunArgs, SocketArgs, TlsArgs};
 use crate::exit::Failure;
@@ -170,7 +169,7 @@ fn close(close: CloseArg) -> CloseMode {
     match close {
         CloseArg::CloseNotify => CloseMode::CloseNotify,
         CloseArg::Fin => CloseMode::Fin,
-        CloseArg::Rst => CloseMode::Reset,
+        CloseArg::Rst => CloseMode::Rst,
     }
 }
 

@@ -12,8 +12,9 @@ use crate::channel::{Channel, ReadOutcome};
 use crate::exchange;
 use crate::failure::{Class, Failed, Step};
 use crate::offered::Session;
-use crate::plan::{CloseMode, Workload};
+use crate::plan::Workload;
 use crate::worker::Worker;
+use courser_record::CloseMode;
 
 /// A client: what it keeps from connection to connection.
 pub(crate) struct Client {
@@ -240,7 +241,7 @@ async fn abandon(
     if !after.is_zero() {
         tokio::time::sleep(after).await;
     }
-    if worker.plan.close == CloseMode::Reset {
+    if worker.plan.close == CloseMode::Rst {
         channel.stream().reset_on_close();
     }
     visit.answered.set(true);

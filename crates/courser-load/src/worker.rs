@@ -342,7 +342,9 @@ mod tests {
 
     use super::*;
     use crate::failure::Class;
-    use crate::plan::{CloseMode, LoadTarget, Phases, Sockets};
+    use courser_record::CloseMode;
+
+    use crate::plan::{LoadTarget, Phases, Sockets};
     use crate::schedule::{Arrivals, Piece, Share};
 
     /// Two arrivals, 25 and 75 ms after the start; nobody listens.

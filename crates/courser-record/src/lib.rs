@@ -13,7 +13,7 @@
 //! fields that are new. A change of meaning, a field that is gone, a new required field or a new value of an
 //! enumeration is a new version, which older programs refuse by name.
 //!
-//! A [`Lab`] is the record of a suite: cases on several targets, in blocks that took turns ([`lab::LAB_SCHEMA`]).
+//! A [`Lab`] is the record of a suite: cases on several targets, in interleaved blocks ([`lab::LAB_SCHEMA`]).
 //!
 //! Bytes in, bytes out: no file, no clock and no socket. The time of a record comes from the caller.
 

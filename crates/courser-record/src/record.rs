@@ -93,7 +93,7 @@ pub struct Found {
     pub rate_low: Option<f64>,
     /// Upper end of its 95 % interval.
     pub rate_high: Option<f64>,
-    /// What else has to be said: never exceeded, nothing satisfied it, generator-bound above a rate.
+    /// A remark: never exceeded, nothing satisfied it, generator-bound above a rate.
     pub note: Option<String>,
 }
 

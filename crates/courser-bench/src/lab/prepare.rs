@@ -589,7 +589,7 @@ fn note(state: &mut State, notes: TargetNotes) {
 
 /// Why a case has more connections than this process may have open.
 fn descriptors(spec: &CaseSpec) -> Option<String> {
-    let limit = courser_machine::machine::Machine::read().open_files;
+    let limit = courser_machine::machine::read().open_files;
     let needed = spec.clients * DESCRIPTORS + 200;
     (needed > limit).then(|| {
         format!(
