@@ -4,6 +4,7 @@ mod around;
 mod lab;
 mod plan;
 mod report;
+mod spec;
 mod target;
 
 use std::net::{IpAddr, SocketAddr};
@@ -18,7 +19,7 @@ pub(crate) use plan::PlanArgs;
 pub(crate) use report::ReportArgs;
 pub(crate) use target::{StartArgs, SuperviseArgs, TargetsArgs};
 
-use crate::units::{cpu_list, duration, share, size};
+use crate::units::{Cpus, cpu_list, duration, share, size};
 use courser_load::url::Url;
 
 /// Exit codes, for `--help`; `exit.rs` gives them.
@@ -547,10 +548,6 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 15_000)]
     pub(crate) in_flight: usize,
 }
-
-/// A list of CPUs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Cpus(pub(crate) Vec<usize>);
 
 /// Sockets of the clients.
 #[derive(Clone, Debug, Args)]

@@ -37,8 +37,8 @@ pub(crate) fn compare(args: &CompareArgs, names: [&str; 2]) -> Result<(State, En
     bench.describe(&mut state);
     let spec = &suite.cases[0];
     let map = CoreMap::new(&allowed_cpus(), spec.cores, bench.by_hand()).map_err(Failure::usage)?;
-    let mut ready = bench.prepare(spec, &map, &mut state);
-    let Ok([first, second]) = <&mut [PreparedTarget; 2]>::try_from(ready.as_mut_slice()) else {
+    let mut targets = bench.prepare(spec, &map, &mut state);
+    let Ok([first, second]) = <&mut [PreparedTarget; 2]>::try_from(targets.as_mut_slice()) else {
         let why = state
             .lab
             .cells
@@ -47,19 +47,19 @@ pub(crate) fn compare(args: &CompareArgs, names: [&str; 2]) -> Result<(State, En
         state.finish(interrupt.came());
         return Err(Failure::usage(why.unwrap_or_else(|| "two targets are needed".into())));
     };
-    let mut both = PairRun { spec, bench: &bench, ready: [first, second], round: 0 };
+    let mut pair = PairRun { spec, bench: &bench, targets: [first, second], round: 0 };
     let mut different = 0;
     for number in 0..args.times {
         let seed = args.bench.seed.wrapping_add(u64::from(number));
-        let verdict = both.once(args, seed, &mut state);
-        let text = verdict_text(&verdict, [&a, &b]);
+        let verdict = pair.once(args, seed, &mut state);
+        let text = text(&verdict, [&a, &b]);
         // A single verdict is printed in the end.
         if args.times > 1 {
             notice!("{} of {}: {text}", number + 1, args.times);
         }
         different += u32::from(matches!(verdict, Verdict::Different { .. }));
         state.lab.findings.push(Finding::new("comparison", Severity::Note, text, ""));
-        if interrupt.came() || both.has_failed(&state) {
+        if interrupt.came() || pair.has_failed(&state) {
             break;
         }
     }
@@ -68,8 +68,8 @@ pub(crate) fn compare(args: &CompareArgs, names: [&str; 2]) -> Result<(State, En
         notice!("{text}");
         state.lab.findings.push(Finding::new("comparisons", Severity::Note, text, ""));
     }
-    let failed = both.has_failed(&state);
-    both.done(&mut state);
+    let failed = pair.has_failed(&state);
+    pair.done(&mut state);
     state.finish(interrupt.came());
     let ended = if interrupt.came() {
         Ended::Cut
@@ -104,8 +104,8 @@ fn suite(args: &CompareArgs) -> Result<Suite, Failure> {
 struct PairRun<'a, 'b> {
     spec: &'a CaseSpec,
     bench: &'a Bench<'b>,
-    ready: [&'a mut PreparedTarget; 2],
-    /// Blocks so far over two: the pairs of a sequence are rounds of the record.
+    targets: [&'a mut PreparedTarget; 2],
+    /// Blocks so far over two: the pairs of a quad are rounds of the record.
     round: u32,
 }
 
@@ -121,7 +121,7 @@ impl PairRun<'_, '_> {
                 break;
             }
             let index = usize::from(target == Arm::B);
-            progress.at(began.elapsed(), &self.ready[index].name);
+            progress.at(began.elapsed(), &self.targets[index].name);
             let value = self.block(index, state);
             comparison.push(target, value);
             self.round += u32::from(block % 2 == 1);
@@ -132,10 +132,10 @@ impl PairRun<'_, '_> {
 
     /// Processor time per transaction, of one that is not ours transactions a second; NaN where neither is known.
     fn block(&mut self, index: usize, state: &mut State) -> f64 {
-        let ready = &mut *self.ready[index];
-        let name = ready.name.clone();
+        let targets = &mut *self.targets[index];
+        let name = targets.name.clone();
         let before = state.cell(&self.spec.id, &name).blocks.len();
-        lab::block(self.spec, ready, self.bench, state, self.round);
+        lab::block(self.spec, targets, self.bench, state, self.round);
         let cell = state.cell(&self.spec.id, &name);
         let window = cell.blocks.get(before).and_then(|block| block.windows.first());
         window.and_then(value).unwrap_or(f64::NAN)
@@ -181,7 +181,7 @@ fn sequences(time: Duration, block: Duration) -> usize {
 }
 
 /// A verdict in words.
-fn verdict_text(verdict: &Verdict, [a, b]: [&String; 2]) -> String {
+fn text(verdict: &Verdict, [a, b]: [&String; 2]) -> String {
     match verdict {
         Verdict::Different { ratio, interval } => format!(
             "{b} takes {ratio:.3} ({:.3} to {:.3}) times the time of {a} per transaction",

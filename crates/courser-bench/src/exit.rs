@@ -4,6 +4,8 @@ use std::fmt;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
+use courser_load::spec::SpecError;
+
 /// Ends with something to tell the caller beyond success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
@@ -36,6 +38,15 @@ pub(crate) enum Failure {
     Unreachable(String),
     /// No TLS with the target: exit code 5.
     NoTls(String),
+}
+
+impl From<SpecError> for Failure {
+    fn from(why: SpecError) -> Self {
+        match why {
+            SpecError::Unreachable(why) => Self::Unreachable(why),
+            SpecError::Invalid(why) => Self::Usage(why),
+        }
+    }
 }
 
 impl Failure {

@@ -5,90 +5,86 @@ use std::time::Duration;
 use courser_load::http::{BodyCheck, ExpectedStatus};
 use courser_load::plan::{Model, Plan, Workload};
 use courser_load::schedule::Arrivals as Spacing;
+use courser_load::spec::{LoadSpec, RequestSpec, Work};
+use courser_load::tls_options::{EngineChoice, ResumeChoice};
 use courser_record::{
     Arrivals, Expected, Experiment, LoadKind, LoadModel, Phases, Request, Resumption, Share, Sockets, Target,
     TlsOffer, Verification,
 };
 
-use crate::cli::{CommonArgs, EngineArg, RequestArgs, ResumeArg, TlsArgs};
 use crate::to_record::{micros, unix_us};
-use courser_load::url::Url;
 
 /// What tells one verb's experiment from another's.
 pub(crate) struct Asked<'a> {
     pub(crate) command: &'a str,
     pub(crate) kind: LoadKind,
-    pub(crate) reuse: u32,
     pub(crate) rate_to: Option<f64>,
     pub(crate) rules: Vec<String>,
-    pub(crate) request: Option<&'a RequestArgs>,
 }
 
 /// The experiment of a plan.
-pub(crate) fn experiment(url: &Url, plan: &Plan, asked: Asked<'_>, common: &CommonArgs) -> Experiment {
+pub(crate) fn experiment(spec: &LoadSpec, plan: &Plan, asked: Asked<'_>) -> Experiment {
     Experiment {
         command: asked.command.to_owned(),
         target: Target {
-            url: url.to_string(),
+            url: spec.url.to_string(),
             addresses: plan.target.addresses.iter().map(ToString::to_string).collect(),
         },
-        tls: url.is_secure().then(|| tls(url, asked.reuse, &common.tls)),
-        load: load(plan, &asked, common),
+        tls: spec.url.is_secure().then(|| tls(spec)),
+        load: load(plan, &asked, spec),
         phases: phases(plan),
-        sockets: sockets(plan, common),
-        request: request(url, plan, asked.request),
+        sockets: sockets(spec),
+        request: request(spec, plan),
         rules: asked.rules,
     }
 }
 
-fn tls(url: &Url, reuse: u32, args: &TlsArgs) -> TlsOffer {
+fn tls(spec: &LoadSpec) -> TlsOffer {
+    let (reuse, options) = (spec.reuse, &spec.tls);
     TlsOffer {
-        engine: match args.engine {
-            EngineArg::Lean => "lean",
-            EngineArg::Real => "real",
-            EngineArg::Openssl => "openssl",
-        }
-        .to_owned(),
-        verification: match (args.engine, &args.ca) {
-            (EngineArg::Lean, None) => Verification::None,
-            (EngineArg::Lean, Some(_)) => Verification::Sample,
+        engine: options.engine.name().to_owned(),
+        verification: match (options.engine, &options.ca) {
+            (EngineChoice::Lean, None) => Verification::None,
+            (EngineChoice::Lean, Some(_)) => Verification::Sample,
             (_, None) => Verification::Signature,
             (_, Some(_)) => Verification::Full,
         },
-        versions: args.tls.clone(),
-        suites: args.suites.clone(),
-        groups: args.groups.clone(),
-        schemes: args.schemes.clone(),
-        alpn: args.alpn.clone(),
-        resumption: match (reuse, args.resume) {
+        versions: options.versions.clone(),
+        suites: options.suites.clone(),
+        groups: options.groups.clone(),
+        schemes: options.schemes.clone(),
+        alpn: options.alpn.clone(),
+        resumption: match (reuse, options.resume) {
             (1, _) => Resumption::Never,
-            (_, ResumeArg::Ticket) => Resumption::Ticket,
-            (_, ResumeArg::Id) => Resumption::SessionId,
+            (_, ResumeChoice::Never) => Resumption::Never,
+            (_, ResumeChoice::Ticket) => Resumption::Ticket,
+            (_, ResumeChoice::SessionId) => Resumption::SessionId,
         },
         reuse,
-        tickets_kept: u32::try_from(args.tickets).unwrap_or(u32::MAX),
-        early_data: args.early_data,
-        server_names: Some(server_names(url, args)),
-        client_certificate: args.cert.is_some(),
+        tickets_kept: u32::try_from(options.tickets_kept).unwrap_or(u32::MAX),
+        early_data: options.early_data,
+        server_names: Some(server_names(spec)),
+        client_certificate: options.identity.is_some(),
     }
 }
 
-fn server_names(url: &Url, args: &TlsArgs) -> String {
-    let picked = args
+fn server_names(spec: &LoadSpec) -> String {
+    let options = &spec.tls;
+    let picked = options
         .zipf
         .map_or_else(|| "in turn".to_owned(), |exponent| format!("by Zipf's law, exponent {exponent}"));
-    match (&args.sni_file, args.sni.as_slice()) {
+    match (&options.server_names_file, options.server_names.as_slice()) {
         (Some(path), _) => format!("those of {}, {picked}", path.display()),
-        (None, []) => url.host.clone(),
+        (None, []) => spec.url.host.clone(),
         (None, [one]) => one.clone(),
         (None, many) => format!("{} names, {picked}", many.len()),
     }
 }
 
-fn load(plan: &Plan, asked: &Asked<'_>, common: &CommonArgs) -> LoadModel {
+fn load(plan: &Plan, asked: &Asked<'_>, spec: &LoadSpec) -> LoadModel {
     let (rate, connections, arrivals) = match &plan.model {
         Model::Sessions(offered) | Model::Connections(offered) => {
-            (offered.steps.first().map(|step| step.from), common.run.in_flight as u64, offered.arrivals)
+            (offered.steps.first().map(|step| step.from), spec.phases.in_flight as u64, offered.arrivals)
         }
         Model::Closed(clients) => (None, *clients, Spacing::Even),
     };
@@ -103,12 +99,12 @@ fn load(plan: &Plan, asked: &Asked<'_>, common: &CommonArgs) -> LoadModel {
         rate,
         rate_to: asked.rate_to,
         connections: Some(connections),
-        keepalive: asked.request.is_some_and(|request| request.keepalive || request.requests > 1),
+        keepalive: requests(spec).is_some_and(|request| request.keepalive || request.count > 1),
         requests_per_connection: per_connection,
         arrivals: if arrivals == Spacing::Even { Arrivals::Even } else { Arrivals::Poisson },
         seed: plan.seed,
-        share: common.run.share.map(|(k, n)| Share { k: small(k), n: small(n) }),
-        start_at_unix_us: common.run.start_at.map(unix_us),
+        share: spec.share.map(|share| Share { k: small(share.index + 1), n: small(share.of) }),
+        start_at_unix_us: spec.start_at.map(unix_us),
         abandon_after_us: match plan.exchange {
             Workload::Abandon { after } => Some(micros(after)),
             _ => None,
@@ -130,17 +126,22 @@ fn phases(plan: &Plan) -> Phases {
     }
 }
 
-fn sockets(plan: &Plan, common: &CommonArgs) -> Sockets {
+fn sockets(spec: &LoadSpec) -> Sockets {
     Sockets {
-        sources: common.sockets.source.iter().map(ToString::to_string).collect(),
-        close: plan.close,
-        nodelay: !common.sockets.nagle,
-        connect_timeout_us: Some(micros(common.sockets.connect_timeout)),
-        timeout_us: Some(micros(common.sockets.timeout)),
+        sources: spec.sockets.sources.iter().map(ToString::to_string).collect(),
+        close: spec.close,
+        nodelay: !spec.sockets.nagle,
+        connect_timeout_us: Some(micros(spec.phases.connect_timeout)),
+        timeout_us: Some(micros(spec.phases.timeout)),
     }
 }
 
-fn request(url: &Url, plan: &Plan, args: Option<&RequestArgs>) -> Option<Request> {
+fn requests(spec: &LoadSpec) -> Option<&RequestSpec> {
+    if let Work::Requests(requests) = &spec.work { Some(requests) } else { None }
+}
+
+fn request(spec: &LoadSpec, plan: &Plan) -> Option<Request> {
+    let asked = requests(spec);
     let (method, path, body, expected) = match &plan.exchange {
         Workload::Http { request, expect, .. } => {
             let expected = Expected {
@@ -151,14 +152,14 @@ fn request(url: &Url, plan: &Plan, args: Option<&RequestArgs>) -> Option<Request
                 body_bytes: expect.length,
                 sha256: match expect.body {
                     BodyCheck::Length => None,
-                    _ => args.and_then(|args| args.expect_sha256.clone()),
+                    _ => asked.and_then(|asked| asked.expect_sha256.clone()),
                 },
             };
-            let body = args.and_then(|args| args.post).unwrap_or(0);
-            (request.method().name(), url.path.clone(), body, expected)
+            let body = asked.and_then(|asked| asked.post).unwrap_or(0);
+            (request.method().name(), spec.url.path.clone(), body, expected)
         }
         Workload::Hold { first: Some((request, _)) } => {
-            (request.method().name(), url.path.clone(), 0, Expected::default())
+            (request.method().name(), spec.url.path.clone(), 0, Expected::default())
         }
         Workload::Echo { bytes, .. } => ("ECHO", String::new(), *bytes, Expected::default()),
         _ => return None,

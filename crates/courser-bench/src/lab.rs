@@ -23,7 +23,7 @@ use crate::suite::{CaseSpec, Suite};
 use block::BlockRun;
 use cores::CoreMap;
 use prepare::{Bench, PreparedTarget};
-use progress::Telling;
+use progress::SuiteProgress;
 use state::{About, State};
 
 pub(crate) use progress::Progress;
@@ -42,21 +42,21 @@ pub(crate) fn run(args: &RunSuiteArgs) -> Result<(State, Ended), Failure> {
     let path = args.record_path();
     let mut state = if args.resume { State::resume(path, &about)? } else { State::new(path, &about)? };
     bench.describe(&mut state);
-    let mut telling = Telling::new(&suite.cases, bench.count(), args.quiet);
+    let mut progress = SuiteProgress::new(&suite.cases, bench.count(), args.quiet);
     for spec in &suite.cases {
         if interrupt.came() {
             break;
         }
-        telling.case(spec);
+        progress.case(spec);
         if spec.measure == Measure::InProcess {
-            libraries::run(args.quick, &mut state, &mut telling);
+            libraries::run(args.quick, &mut state, &mut progress);
             continue;
         }
-        case(spec, args.profile, &mut bench, &mut state, &mut telling);
+        case(spec, args.profile, &mut bench, &mut state, &mut progress);
         state.keep();
-        telling.done(spec, &state.lab);
+        progress.done(spec, &state.lab);
     }
-    telling.end();
+    progress.end();
     state.finish(interrupt.came());
     let ended = if interrupt.came() { Ended::Cut } else { ended(&state) };
     Ok((state, ended))
@@ -66,14 +66,17 @@ pub(crate) fn run(args: &RunSuiteArgs) -> Result<(State, Ended), Failure> {
 fn chosen(args: &RunSuiteArgs) -> Result<Suite, Failure> {
     let mut suite = Suite::find(&args.suite, args.quick)?;
     if !args.cases.is_empty() {
-        for wanted in &args.cases {
-            if !suite.cases.iter().any(|case| case.id.contains(wanted.as_str())) {
+        for target_spec in &args.cases {
+            if !suite.cases.iter().any(|case| case.id.contains(target_spec.as_str())) {
                 let known: Vec<&str> = suite.cases.iter().map(|case| case.id.as_str()).collect();
-                let why = format!("{} has no case like {wanted:?}; it has {}", args.suite, known.join(", "));
+                let why =
+                    format!("{} has no case like {target_spec:?}; it has {}", args.suite, known.join(", "));
                 return Err(Failure::usage(why));
             }
         }
-        suite.cases.retain(|case| args.cases.iter().any(|wanted| case.id.contains(wanted.as_str())));
+        suite
+            .cases
+            .retain(|case| args.cases.iter().any(|target_spec| case.id.contains(target_spec.as_str())));
     }
     for case in &mut suite.cases {
         case.rounds = args.rounds.unwrap_or(case.rounds);
@@ -83,7 +86,13 @@ fn chosen(args: &RunSuiteArgs) -> Result<Suite, Failure> {
 }
 
 /// One case on all targets.
-fn case(spec: &CaseSpec, profile: bool, bench: &mut Bench<'_>, state: &mut State, telling: &mut Telling) {
+fn case(
+    spec: &CaseSpec,
+    profile: bool,
+    bench: &mut Bench<'_>,
+    state: &mut State,
+    progress: &mut SuiteProgress,
+) {
     let map = CoreMap::new(&allowed_cpus(), spec.cores, bench.by_hand());
     let mut ready = match map {
         Ok(map) => bench.prepare(spec, &map, state),
@@ -100,7 +109,7 @@ fn case(spec: &CaseSpec, profile: bool, bench: &mut Bench<'_>, state: &mut State
             if bench.interrupt().came() {
                 return;
             }
-            telling.block(spec, &ready[index].name, round);
+            progress.block(spec, &ready[index].name, round);
             block(spec, &mut ready[index], bench, state, round);
         }
     }
@@ -131,9 +140,9 @@ pub(crate) fn block(
     if cell.state != CellState::Pending || cell.blocks.iter().any(|block| block.round == round) {
         return;
     }
-    let turn = BlockRun {
+    let run = BlockRun {
         spec: &target.spec,
-        whom: &target.whom,
+        address: &target.address,
         cores: &target.cores,
         seed: bench.seed().wrapping_add(u64::from(round)),
         round,
@@ -141,20 +150,20 @@ pub(crate) fn block(
         reached: target.reached,
     };
     let before = target.sent();
-    let turned = turn.take();
+    let result = run.take();
     let wire = before.zip(target.sent()).and_then(|(before, after)| after.per_session_since(before));
     if let Some(why) = target.ended() {
         (cell.state, cell.reason) = (CellState::Failed, Some(format!("it ended before its load did: {why}")));
     }
-    match turned {
-        Ok(turned) if turned.cut => {}
-        Ok(mut turned) => {
-            if let Some(window) = turned.block.windows.first_mut() {
+    match result {
+        Ok(result) if result.cut => {}
+        Ok(mut result) => {
+            if let Some(window) = result.block.windows.first_mut() {
                 window.figures.extend(wire.map(on_the_wire));
             }
-            target.reached = turned.reached.or(target.reached);
+            target.reached = result.reached.or(target.reached);
             if cell.state == CellState::Pending {
-                cell.blocks.push(turned.block);
+                cell.blocks.push(result.block);
             }
         }
         Err(why) if cell.state == CellState::Pending => {

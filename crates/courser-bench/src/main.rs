@@ -1,7 +1,7 @@
 //! `courser-bench`, the instrument: command line, what to run, what to keep, exit codes.
 //!
-//! It measures a server from outside, as a process, and never links the terminator. A run reads as: `cli.rs` (what was
-//! asked), `setup.rs` (the plan), `measure.rs` (the run), `reading.rs` (what was read beside it), `keep.rs` (the record),
+//! It measures a server from outside, as a process, and never links the terminator. A run reads as: `cli.rs` (flags), `cli/spec.rs` (the load),
+//! `measure.rs` (the run), `reading.rs` (usage read meanwhile), `to_record.rs` (the record),
 //! `findings.rs` (what it supports).
 
 /// Prints a line to standard error; a closed one is no error.
@@ -21,6 +21,7 @@ mod cmd;
 mod comparing;
 mod deliver;
 mod experiment;
+mod files;
 mod findings;
 mod in_process;
 mod lab;
@@ -31,7 +32,6 @@ mod profile;
 mod reading;
 mod record_file;
 mod session;
-mod setup;
 mod suite;
 mod target;
 mod to_record;

@@ -10,9 +10,13 @@ use courser_load::plan::{LoadTarget, Plan};
 use courser_load::run::{self, Run, Stop};
 use courser_load::tally::{Negotiated, Tally};
 
+use courser_load::spec::LoadSpec;
+use courser_record as record;
+
 use crate::exit::Failure;
-use crate::reading::{Reader, Reading};
-use crate::setup;
+use crate::findings::{self, Evidence};
+use crate::reading::{Reader, Reading, Watched};
+use crate::to_record;
 use crate::watch::Watch;
 
 /// What a run of ours comes to.
@@ -56,8 +60,8 @@ impl Interrupt {
 
 /// Makes one connection as the plan says, and explains what is wrong if it fails.
 pub(crate) fn probe(plan: &Plan) -> Result<Option<Negotiated>, Failure> {
-    let run = Run::start(setup::probe(plan), None, || ())
-        .map_err(|why| Failure::system("starting a thread", why))?;
+    let run =
+        Run::start(plan.probe(), None, || ()).map_err(|why| Failure::system("starting a thread", why))?;
     let outcome = run.finish().map_err(|why| Failure::system("a first connection", why))?;
     let tally = &outcome.windows[0].tally;
     match tally.failures.iter().next() {
@@ -92,8 +96,46 @@ fn explain(class: &Class, tally: &Tally, target: &LoadTarget) -> Result<Option<N
     }
 }
 
+/// Runs plans of a load, and judges what they show.
+pub(crate) struct Runner {
+    pub(crate) interrupt: Interrupt,
+    pub(crate) watch: Watch,
+    reader: Option<Reader>,
+    watched: Watched,
+    reuse: u32,
+    start_at: Option<SystemTime>,
+}
+
+impl Runner {
+    /// # Errors
+    /// When the server's processes cannot be read.
+    pub(crate) fn new(spec: &LoadSpec, interrupt: Interrupt, watch: Watch) -> Result<Self, Failure> {
+        let (reader, watched) = Reader::new(&spec.server)?;
+        let (reuse, start_at) = (spec.reuse, spec.start_at);
+        Ok(Self { interrupt, watch, reader: Some(reader), watched, reuse, start_at })
+    }
+
+    /// Runs a plan; records and judges each of its windows.
+    ///
+    /// # Errors
+    /// When the run cannot be made.
+    pub(crate) fn run(&mut self, label: &str, plan: &Plan) -> Result<(Outcome, Vec<record::Run>), Failure> {
+        self.watch.label(label);
+        let reader = self.reader.take().ok_or_else(|| Failure::System("the sampler is gone".into()))?;
+        let (outcome, reader) = run(plan, self.start_at, reader, &self.interrupt, &mut self.watch)?;
+        self.reader = Some(reader);
+        let mut runs = to_record::runs(label, plan, &outcome, &self.watched);
+        for (run, counted) in runs.iter_mut().zip(&outcome.windows) {
+            let (watched, reuse, cut) = (&self.watched, self.reuse, outcome.cut);
+            let evidence = Evidence { plan, counted, run, watched, reuse, cut };
+            (run.findings, run.verdict) = findings::judge(&evidence);
+        }
+        Ok((outcome, runs))
+    }
+}
+
 /// Runs a plan to its end.
-pub(crate) fn run(
+fn run(
     plan: &Plan,
     at: Option<SystemTime>,
     reader: Reader,

@@ -2,8 +2,8 @@
 
 use courser_machine::usage::{Cores, Server, UsageSample};
 
-use crate::cli::ServerArgs;
 use crate::exit::Failure;
+use courser_load::spec::ServerSpec;
 
 /// Whoever is read.
 pub(crate) struct Reader {
@@ -33,18 +33,18 @@ pub(crate) struct Watched {
 
 impl Reader {
     /// Finds the processes.
-    pub(crate) fn new(args: &ServerArgs) -> Result<(Self, Watched), Failure> {
-        let server = match (&args.server_pid, &args.server_cgroup) {
-            (Some(pid), _) => Some(Server::from_pid(*pid).map_err(Failure::usage)?),
+    pub(crate) fn new(spec: &ServerSpec) -> Result<(Self, Watched), Failure> {
+        let server = match (spec.pid, &spec.cgroup) {
+            (Some(pid), _) => Some(Server::from_pid(pid).map_err(Failure::usage)?),
             (None, Some(path)) => Some(Server::from_cgroup(path).map_err(Failure::usage)?),
             (None, None) => None,
         };
-        let origin = args.origin_pid.map(Server::from_pid).transpose().map_err(Failure::usage)?;
+        let origin = spec.origin_pid.map(Server::from_pid).transpose().map_err(Failure::usage)?;
         let own = Server::from_pid(std::process::id()).ok();
         let cpus = |server: &Option<Server>| server.as_ref().and_then(Server::cpus).unwrap_or_default();
         let watched = Watched {
-            cgroup: args.server_cgroup.as_ref().map(|path| path.display().to_string()),
-            cpus: args.server_cpus.as_ref().map_or_else(|| cpus(&server), |cpus| cpus.0.clone()),
+            cgroup: spec.cgroup.as_ref().map(|path| path.display().to_string()),
+            cpus: spec.cpus.clone().unwrap_or_else(|| cpus(&server)),
             origin_cpus: cpus(&origin),
         };
         Ok((Self { server, own }, watched))

@@ -12,7 +12,7 @@ use std::path::Path;
 use courser_record::lab::{LeftOut, Published, SuiteNotes, Table};
 use serde::Deserialize;
 
-pub(crate) use case::{Backend, CaseSpec, Requests, Resume, Transport, clients};
+pub(crate) use case::{Backend, CaseSpec, ClientKind, Requests, Resume, Transport, clients};
 
 use crate::exit::Failure;
 use file::{File, TableFile};

@@ -10,6 +10,7 @@ mod installed;
 
 mod certificate;
 mod fleet;
+mod folder;
 mod messages;
 mod plan;
 mod template;
@@ -144,12 +145,12 @@ impl std::error::Error for NotStarted {}
 ///
 /// # Errors
 /// When it is not installed, cannot do what is wanted, or does not come up.
-pub(crate) fn start(definition: &Definition, wanted: &TargetSpec) -> Result<Running, NotStarted> {
+pub(crate) fn start(definition: &Definition, spec: &TargetSpec) -> Result<Running, NotStarted> {
     if definition.role == Role::Direct {
-        return direct(definition, wanted);
+        return direct(definition, spec);
     }
-    let wanted = wanted.absolute().map_err(NotStarted::Failed)?;
-    let once = || plan(definition, &wanted).and_then(|plan| run(plan, &wanted).map_err(NotStarted::Failed));
+    let spec = spec.absolute().map_err(NotStarted::Failed)?;
+    let once = || plan(definition, &spec).and_then(|plan| run(plan, &spec).map_err(NotStarted::Failed));
     match once() {
         // Somebody was faster; the second try has another port.
         Err(NotStarted::Failed(why)) if why.to_lowercase().contains("in use") => once(),
@@ -158,12 +159,12 @@ pub(crate) fn start(definition: &Definition, wanted: &TargetSpec) -> Result<Runn
 }
 
 /// Nothing is started: the first origin is the target.
-fn direct(definition: &Definition, wanted: &TargetSpec) -> Result<Running, NotStarted> {
+fn direct(definition: &Definition, spec: &TargetSpec) -> Result<Running, NotStarted> {
     let cannot = |why: &str| NotStarted::Cannot(format!("{} cannot: {why}", definition.title));
-    if wanted.tls.is_some() || wanted.backend_tls {
+    if spec.tls.is_some() || spec.backend_tls {
         return Err(cannot("it is the way to the origin without TLS"));
     }
-    let address = *wanted.backends.first().ok_or_else(|| cannot("there is no origin"))?;
+    let address = *spec.backends.first().ok_or_else(|| cannot("there is no origin"))?;
     Ok(Running {
         address,
         others: Vec::new(),
@@ -220,7 +221,7 @@ fn ourselves(
     folder: &Path,
 ) -> Result<Running, String> {
     let folder = &absolute(folder)?;
-    plan::make_folder(folder)?;
+    folder::make_folder(folder)?;
     let command = KeptCommand {
         name: name.into(),
         command: std::iter::once("/proc/self/exe".to_owned()).chain(arguments).collect(),
@@ -279,11 +280,11 @@ impl Running {
     }
 }
 
-fn run(plan: Plan, wanted: &TargetSpec) -> Result<Running, String> {
+fn run(plan: Plan, spec: &TargetSpec) -> Result<Running, String> {
     let commands: Vec<Vec<String>> = plan.commands.iter().map(|one| one.command.clone()).collect();
-    let (pid, keeper) = keep(plan.commands, &wanted.cpus, &wanted.folder, &plan.addresses)?;
+    let (pid, keeper) = keep(plan.commands, &spec.cpus, &spec.folder, &plan.addresses)?;
     let mut remarks = plan.remarks;
-    if !wanted.cpus.is_empty() && hold_all(&keeper.kept, &wanted.cpus) {
+    if !spec.cpus.is_empty() && hold_all(&keeper.kept, &spec.cpus) {
         remarks.push(
             "It binds its workers to processors itself, the first ones of the machine; they were moved to the target's.".into(),
         );
@@ -318,7 +319,7 @@ fn keep(
     let spec = Spec { cpus: cpus.to_vec(), commands };
     let text = serde_json::to_string_pretty(&spec).expect("a document of plain strings");
     let path = folder.join("keep.json");
-    plan::write(&path, &text)?;
+    folder::write(&path, &text)?;
     let keeper = Keeper::start(&path)?;
     wait_until_accepting(&keeper, addresses)?;
     let root = if let [one] = keeper.kept[..] { one } else { keeper.pid };

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use crate::cli::Cpus;
+/// A list of CPUs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cpus(pub(crate) Vec<usize>);
 
 /// A rate per second: `2000`, `2.5k`.
 pub(crate) fn rate(text: &str) -> Result<f64, String> {
@@ -26,7 +28,7 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
 }
 
 /// A share in words.
-pub(crate) fn told_percent(share: f64) -> String {
+pub(crate) fn format_percent(share: f64) -> String {
     format!("{} %", share * 100.0)
 }
 

@@ -11,33 +11,27 @@ use courser_load::tally::{Negotiated, Tally};
 use courser_record::lab::Verified;
 use courser_record::{Finding, Severity};
 
-use crate::lab::command::Prepared;
 use crate::suite::{CaseSpec, Transport};
 
 /// Makes one session of two connections (one, where sessions are not to come back).
 ///
 /// # Errors
 /// What is not as it was asked, in a sentence.
-pub(crate) fn verify(prepared: &Prepared, spec: &CaseSpec) -> Result<(Verified, Vec<Finding>), String> {
-    let (verified, findings) = within(MOMENT, prepared, spec)?;
+pub(crate) fn verify(plan: &Plan, spec: &CaseSpec) -> Result<(Verified, Vec<Finding>), String> {
+    let (verified, findings) = within(MOMENT, plan, spec)?;
     if findings.is_empty() {
         return Ok((verified, findings));
     }
     // On a busy machine the second connection may have begun too late to count.
-    within(LONG_MOMENT, prepared, spec)
+    within(LONG_MOMENT, plan, spec)
 }
 
 /// How long a session has for its second connection to begin.
 const MOMENT: Duration = Duration::from_millis(249);
 const LONG_MOMENT: Duration = Duration::from_millis(1999);
 
-fn within(
-    moment: Duration,
-    prepared: &Prepared,
-    spec: &CaseSpec,
-) -> Result<(Verified, Vec<Finding>), String> {
-    let run = Run::start(exchange(&prepared.plan, moment), None, || ())
-        .map_err(|why| format!("a thread: {why}"))?;
+fn within(moment: Duration, plan: &Plan, spec: &CaseSpec) -> Result<(Verified, Vec<Finding>), String> {
+    let run = Run::start(exchange(plan, moment), None, || ()).map_err(|why| format!("a thread: {why}"))?;
     let outcome = run.finish().map_err(|why| format!("the exchange: {why}"))?;
     let tally =
         outcome.windows.first().map(|counted| &counted.tally).ok_or("the exchange did not take place")?;
@@ -51,13 +45,13 @@ fn within(
     };
     let full = first(tally, |kind| kind.resumed == Session::None).ok_or("there was no full handshake")?;
     let again = first(tally, |kind| kind.resumed != Session::None);
-    let came = full.version_name();
-    equal("version", version, came.trim_start_matches("TLSv"))?;
+    let version_name = full.version_name();
+    equal("version", version, version_name.trim_start_matches("TLSv"))?;
     if let Some(suite) = &spec.suite {
         equal("cipher suite", suite, &full.suite_name())?;
     }
-    if let (Some(wanted), Some(group)) = (&spec.exchange, full.group_name()) {
-        equal("group", &plain(wanted), &plain(&group))?;
+    if let (Some(expected), Some(group)) = (&spec.exchange, full.group_name()) {
+        equal("group", &plain(expected), &plain(&group))?;
     }
     certificate(spec, full)?;
     let verified = Verified {
@@ -66,10 +60,10 @@ fn within(
         group: full.group_name(),
         scheme: full.scheme_name(),
         key: (spec.keys.len() == 1).then(|| spec.keys[0].clone()),
-        again: (prepared.reuse != 1).then(|| told(again)),
+        again: (spec.reuse != 1).then(|| resumption_name(again)),
         body_bytes,
     };
-    let refused = prepared.reuse != 1 && again.is_none();
+    let refused = spec.reuse != 1 && again.is_none();
     Ok((verified, if refused { vec![not_resumed(spec)] } else { Vec::new() }))
 }
 
@@ -100,8 +94,8 @@ fn first(tally: &Tally, is: impl Fn(&Negotiated) -> bool) -> Option<&Negotiated>
     tally.negotiated.iter().map(|(kind, _)| kind).find(|kind| is(kind))
 }
 
-fn equal(what: &str, wanted: &str, got: &str) -> Result<(), String> {
-    if wanted == got { Ok(()) } else { Err(format!("{what}: {wanted} was asked for, and {got} came")) }
+fn equal(what: &str, expected: &str, got: &str) -> Result<(), String> {
+    if expected == got { Ok(()) } else { Err(format!("{what}: {expected} was asked for, and {got} came")) }
 }
 
 /// Groups have several names: `P-256`, `secp256r1`.
@@ -116,15 +110,15 @@ fn plain(group: &str) -> String {
 /// The signature says which certificate it was; a key exchange by RSA has none.
 fn certificate(spec: &CaseSpec, full: &Negotiated) -> Result<(), String> {
     let (Some(scheme), [key]) = (full.scheme_name(), spec.keys.as_slice()) else { return Ok(()) };
-    let wanted = if key.starts_with("RSA") { "rsa" } else { "ecdsa" };
-    if scheme.starts_with(wanted) {
+    let expected = if key.starts_with("RSA") { "rsa" } else { "ecdsa" };
+    if scheme.starts_with(expected) {
         Ok(())
     } else {
         Err(format!("a certificate with {key} was asked for, and {scheme} signed"))
     }
 }
 
-fn told(again: Option<&Negotiated>) -> String {
+fn resumption_name(again: Option<&Negotiated>) -> String {
     match again.map(|kind| kind.resumed) {
         None | Some(Session::None) => "full",
         Some(Session::Id) => "resumed by session ID",

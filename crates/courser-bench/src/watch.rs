@@ -26,9 +26,14 @@ pub(crate) struct Watch {
 impl Watch {
     /// As the flags say. The bar and the lines go to standard error; lines of JSON to standard output.
     pub(crate) fn new(output: &OutputArgs) -> Self {
+        Self { quiet: output.quiet || output.ndjson, ndjson: output.ndjson, ..Self::silent() }
+    }
+
+    /// Shows nothing.
+    pub(crate) fn silent() -> Self {
         Self {
-            quiet: output.quiet || output.ndjson,
-            ndjson: output.ndjson,
+            quiet: true,
+            ndjson: false,
             label: String::new(),
             left: None,
             bar: ProgressBar::hidden(),

@@ -54,7 +54,7 @@ pub(crate) struct Channel {
     /// Early data was sent.
     early: bool,
     /// The server has said close_notify.
-    pub(crate) goodbye: bool,
+    pub(crate) close_notify_received: bool,
     /// Records that are not complete yet.
     received: Vec<u8>,
     /// Bytes for the server that have not been written.
@@ -75,7 +75,7 @@ impl Channel {
             handshaking: tls.is_some(),
             tls,
             early: false,
-            goodbye: false,
+            close_notify_received: false,
             received: Vec::new(),
             outgoing: Vec::new(),
             plaintext: Vec::new(),
@@ -119,7 +119,7 @@ impl Channel {
     }
 
     /// What the client keeps for its next connection.
-    pub(crate) fn into_purse(self) -> Option<ClientSessions> {
+    pub(crate) fn into_sessions(self) -> Option<ClientSessions> {
         self.tls.map(ClientConnection::into_sessions)
     }
 
@@ -216,15 +216,15 @@ impl Channel {
         }
         self.lend_outgoing();
         let before = self.plaintext.len();
-        let came = match &mut self.tls {
+        let outcome = match &mut self.tls {
             Some(tls) => {
                 let progress = tls
                     .process(&mut self.received, &mut self.plaintext, &mut self.outgoing)
                     .map_err(|failure| Failed::tls(&failure))?;
                 self.received.drain(..progress.consumed);
                 self.handshaking = progress.state == State::Handshaking;
-                self.goodbye |= progress.state == State::PeerClosed;
-                if self.goodbye { ReadOutcome::CloseNotify } else { ReadOutcome::Bytes }
+                self.close_notify_received |= progress.state == State::PeerClosed;
+                if self.close_notify_received { ReadOutcome::CloseNotify } else { ReadOutcome::Bytes }
             }
             None => {
                 self.plaintext.append(&mut self.received);
@@ -232,6 +232,6 @@ impl Channel {
             }
         };
         self.payload_in += (self.plaintext.len() - before) as u64;
-        Ok(came)
+        Ok(outcome)
     }
 }

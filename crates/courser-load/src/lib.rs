@@ -10,13 +10,16 @@ pub mod inspect;
 
 pub mod plan;
 pub mod schedule;
+pub mod spec;
 pub mod tls_options;
 pub mod url;
 
 pub mod run;
+mod thread;
 mod worker;
 
 mod account;
+mod attempt;
 mod channel;
 mod connection;
 mod exchange;

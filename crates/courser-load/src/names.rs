@@ -42,10 +42,10 @@ impl Names {
         Self { pick: Pick::Zipf(sums.collect()), ..Self::in_turn(names) }
     }
 
-    /// The name of the `turn`-th client.
-    pub fn pick(&self, turn: u64, random: &mut fastrand::Rng) -> &ServerName {
+    /// The name of the `index`-th client.
+    pub fn pick(&self, index: u64, random: &mut fastrand::Rng) -> &ServerName {
         let index = match &self.pick {
-            Pick::InTurn => usize::try_from(turn).unwrap_or(0) % self.names.len(),
+            Pick::InTurn => usize::try_from(index).unwrap_or(0) % self.names.len(),
             Pick::Zipf(sums) => {
                 let at = random.f64() * sums.last().copied().unwrap_or(0.0);
                 sums.partition_point(|sum| *sum <= at).min(self.names.len() - 1)
@@ -68,8 +68,8 @@ mod tests {
         let names = Names::zipf(names(100), 1.0);
         let mut random = fastrand::Rng::with_seed(1);
         let mut seen = [0_u32; 2];
-        for turn in 0..20_000 {
-            let name = names.pick(turn, &mut random);
+        for index in 0..20_000 {
+            let name = names.pick(index, &mut random);
             seen.iter_mut()
                 .enumerate()
                 .filter(|(n, _)| std::ptr::eq(name, &names.names[*n]))

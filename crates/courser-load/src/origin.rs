@@ -23,6 +23,7 @@
 mod wish;
 
 mod request;
+mod state;
 
 mod answer;
 

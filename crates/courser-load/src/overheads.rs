@@ -58,7 +58,7 @@ struct Suite {
     version: u16,
     /// The keys that can sign with it.
     keys: &'static [Key],
-    /// Whether it is measured when nobody asks for it.
+    /// Whether it is measured by default.
     is_usual: bool,
 }
 
@@ -177,7 +177,7 @@ pub fn measure(options: &Options, mut progress: impl FnMut(usize, usize)) -> Res
     Ok(rows)
 }
 
-/// The suites that are measured when nobody asks for others, each with the keys that it is measured with.
+/// The suites that are measured by default, each with the keys that it is measured with.
 pub fn usual(library: Library) -> impl Iterator<Item = (&'static str, &'static [Key])> {
     known(library).filter(|suite| suite.is_usual).map(|suite| (name(suite.code), suite.keys))
 }

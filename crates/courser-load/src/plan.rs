@@ -124,7 +124,7 @@ pub enum Workload {
 }
 
 /// Sockets of the clients.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sockets {
     /// Source addresses that take turns; the system's choice when there is none.
     pub sources: Vec<IpAddr>,
@@ -191,5 +191,33 @@ impl Plan {
     /// When the steady phase ends, from the start of the run.
     pub fn steady_end(&self) -> Duration {
         self.windows().last().map_or(Duration::ZERO, |window| window.to)
+    }
+
+    /// A plan of one connection that does once what this one does.
+    pub fn probe(&self) -> Self {
+        const LENGTH: Duration = Duration::from_millis(99);
+        let once = Offered { steps: vec![Piece::even(10.0, LENGTH)], arrivals: Arrivals::Even };
+        let exchange = match &self.exchange {
+            Workload::Http { request, expect, .. } => {
+                Workload::Http { request: Arc::clone(request), expect: Arc::clone(expect), count: Some(1) }
+            }
+            Workload::Echo { bytes, .. } => Workload::Echo { bytes: *bytes, count: 1 },
+            _ => Workload::Handshake,
+        };
+        let phases = Phases {
+            warm_up: Duration::ZERO,
+            ramp: Duration::ZERO,
+            drain: self.phases.timeout + self.phases.connect_timeout,
+            ..self.phases
+        };
+        Self {
+            model: Model::Connections(once),
+            reuse: Reuse::Times(1),
+            exchange,
+            phases,
+            threads: vec![None],
+            share: Share::WHOLE,
+            ..self.clone()
+        }
     }
 }

@@ -12,7 +12,8 @@ use courser_net::timer;
 
 use crate::plan::{MeasurementWindow, Plan};
 use crate::tally::{SecondTally, Tally, ThreadStats};
-use crate::worker::{Control, Task};
+use crate::thread::Task;
+use crate::worker::Control;
 
 /// Threads are up when the run starts.
 const HEAD_START: Duration = Duration::from_millis(50);
@@ -104,10 +105,10 @@ impl<S: Send + 'static> Run<S> {
             let task = task(index);
             let (sampling, sampled) = channel::<Infallible>();
             let thread = thread::Builder::new().name(thread_name(index)).spawn(move || {
-                let books = task.run();
+                let stats = task.run();
                 // The processor time of a thread that has ended cannot be read.
                 let _ = sampled.recv();
-                books
+                stats
             })?;
             Ok((thread, sampling))
         };
@@ -150,18 +151,18 @@ impl<S: Send + 'static> Run<S> {
     pub fn finish(mut self) -> io::Result<Outcome<S>> {
         while self.next_second().is_some() {}
         let planned_end = self.plan.steady_end();
-        let mut books = Vec::new();
+        let mut stats = Vec::new();
         for thread in self.threads {
-            books.push(thread.join().map_err(|_| io::Error::other("a thread of the generator failed"))??);
+            stats.push(thread.join().map_err(|_| io::Error::other("a thread of the generator failed"))??);
         }
         let samples = self.sampler.join().map_err(|_| io::Error::other("the sampler failed"))?;
         let cut = self.control.stop.load(Ordering::Relaxed);
         let end = if cut { timer::now().saturating_sub(self.start).min(planned_end) } else { planned_end };
         Ok(Outcome {
-            windows: count(&self.plan, &mut books, samples, end),
+            windows: count(&self.plan, &mut stats, samples, end),
             intervals: self.intervals,
-            most_in_flight: books.iter().map(|books| books.most_in_flight).sum(),
-            handshakes: books.iter().map(|books| books.handshakes).sum(),
+            most_in_flight: stats.iter().map(|stats| stats.most_in_flight).sum(),
+            handshakes: stats.iter().map(|stats| stats.handshakes).sum(),
             started: SystemTime::now() - (timer::now().saturating_sub(self.start)),
             cut,
         })
@@ -172,13 +173,13 @@ impl<S: Send + 'static> Run<S> {
         if self.pending.len() <= index {
             self.pending.resize_with(index + 1, Default::default);
         }
-        let (told, sum) = &mut self.pending[index];
-        *told += 1;
+        let (reported, sum) = &mut self.pending[index];
+        *reported += 1;
         sum.merge(interval);
     }
 
     fn take_complete(&mut self) -> Option<usize> {
-        let complete = self.pending.first().is_some_and(|(told, _)| *told == self.threads.len());
+        let complete = self.pending.first().is_some_and(|(reported, _)| *reported == self.threads.len());
         complete.then(|| self.take_first())
     }
 
@@ -201,14 +202,14 @@ pub fn thread_name(index: usize) -> String {
     format!("load-{index}")
 }
 
-fn count<S>(plan: &Plan, books: &mut [ThreadStats], samples: Vec<[S; 2]>, end: Duration) -> Vec<Counted<S>> {
+fn count<S>(plan: &Plan, stats: &mut [ThreadStats], samples: Vec<[S; 2]>, end: Duration) -> Vec<Counted<S>> {
     let mut samples = samples.into_iter();
     let mut counted = Vec::new();
     for (number, mut window) in plan.windows().into_iter().enumerate() {
         window.to = window.to.min(end).max(window.from);
         let mut tally = Tally::default();
-        for books in &mut *books {
-            tally.merge(std::mem::take(&mut books.tallies[number]));
+        for stats in &mut *stats {
+            tally.merge(std::mem::take(&mut stats.tallies[number]));
         }
         counted.push(Counted { window, tally, samples: samples.next() });
     }

@@ -300,7 +300,7 @@ impl SecondTally {
     }
 }
 
-/// One thread's books: a tally per window, and the second that is running.
+/// One thread's statistics: a tally per window, and the second that is running.
 #[derive(Debug)]
 pub(crate) struct ThreadStats {
     windows: Vec<(Duration, Duration)>,
@@ -363,13 +363,13 @@ mod tests {
 
     #[test]
     fn what_comes_after_the_last_whole_second_is_told_once() {
-        let mut books = ThreadStats::new(Vec::new());
-        books.interval.attempted = 2;
-        assert_eq!(books.next_second().0, 0);
-        assert!(books.last_second().is_none(), "nothing came after it");
-        books.interval.full = 1;
-        let (number, last) = books.last_second().expect("a handshake of the drain");
+        let mut stats = ThreadStats::new(Vec::new());
+        stats.interval.attempted = 2;
+        assert_eq!(stats.next_second().0, 0);
+        assert!(stats.last_second().is_none(), "nothing came after it");
+        stats.interval.full = 1;
+        let (number, last) = stats.last_second().expect("a handshake of the drain");
         assert_eq!((number, last.full, last.attempted), (1, 1, 0));
-        assert!(books.last_second().is_none());
+        assert!(stats.last_second().is_none());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::{fmt, fs};
+use std::{fmt, io};
 
 use courser_tls::names as tls_names;
 use courser_tls_client::{ClientIdentity, ClientTlsConfig, ClientTlsSpec, Engine, Resume, ServerName, Trust};
@@ -11,8 +11,11 @@ use crate::names::Names;
 use crate::offered::Check;
 use crate::plan::Security;
 
-/// TLS as it was asked for. Empty lists stand for the engine's own.
-#[derive(Clone, Debug, Default)]
+/// Reads a file; the engine itself has no access to any.
+pub type ReadFile<'a> = &'a dyn Fn(&Path) -> io::Result<Vec<u8>>;
+
+/// What a user asks of TLS. Empty lists stand for the engine's own.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClientTlsOptions {
     /// `lean`, `real` or `openssl`.
     pub engine: EngineChoice,
@@ -32,8 +35,10 @@ pub struct ClientTlsOptions {
     pub tickets_kept: usize,
     /// Whether early data is announced.
     pub early_data: bool,
-    /// Server names.
+    /// Server names; empty: those of the file, or the host of the URL.
     pub server_names: Vec<String>,
+    /// File of server names, one per line.
+    pub server_names_file: Option<PathBuf>,
     /// Exponent of Zipf's law for the names; in turn without.
     pub zipf: Option<f64>,
     /// File of certificates to trust (PEM).
@@ -54,6 +59,27 @@ pub enum EngineChoice {
     Openssl,
 }
 
+impl std::str::FromStr for EngineChoice {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let known = [Self::Lean, Self::Real, Self::Openssl].into_iter();
+        let mut known = known.filter(|engine| engine.name() == name);
+        known.next().ok_or_else(|| format!("an engine is `lean`, `real` or `openssl`, not {name:?}"))
+    }
+}
+
+impl EngineChoice {
+    /// Its name in flags and records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Lean => "lean",
+            Self::Real => "real",
+            Self::Openssl => "openssl",
+        }
+    }
+}
+
 /// By what sessions are resumed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ResumeChoice {
@@ -67,12 +93,12 @@ pub enum ResumeChoice {
 }
 
 impl ClientTlsOptions {
-    /// Reads files and names into what connections need.
+    /// What connections to `host` need. Files are read by `read`.
     ///
     /// # Errors
-    /// The first thing that cannot be had, and what there is instead.
-    pub fn security(&self) -> Result<Security, BadChoice> {
-        let offer = self.offer()?;
+    /// The first thing that is not available, and what there is instead.
+    pub(crate) fn security(&self, host: &str, read: ReadFile<'_>) -> Result<Security, BadChoice> {
+        let offer = self.offer(read)?;
         let check = Check {
             versions: offer.versions.clone(),
             suites: offer.suites.clone(),
@@ -86,10 +112,10 @@ impl ClientTlsOptions {
             EngineChoice::Openssl => Engine::Openssl,
         };
         let terms = ClientTlsConfig::new(engine, &offer).map_err(|why| BadChoice(why.to_string()))?;
-        Ok(Security { terms, early_data: self.early_data, names: Arc::new(self.names()?), check })
+        Ok(Security { terms, early_data: self.early_data, names: Arc::new(self.names(host, read)?), check })
     }
 
-    fn offer(&self) -> Result<ClientTlsSpec, BadChoice> {
+    fn offer(&self, read: ReadFile<'_>) -> Result<ClientTlsSpec, BadChoice> {
         let versions = codes(&self.versions, "version", tls_names::version_code, tls_names::versions())?;
         Ok(ClientTlsSpec {
             versions: if versions.is_empty() { self.default_versions() } else { versions },
@@ -104,8 +130,8 @@ impl ClientTlsOptions {
             },
             max_tickets: self.tickets_kept.max(1),
             early_data: self.early_data,
-            identity: self.identity()?.map(Arc::new),
-            trust: self.trust()?,
+            identity: self.identity(read)?.map(Arc::new),
+            trust: self.trust(read)?,
         })
     }
 
@@ -114,22 +140,36 @@ impl ClientTlsOptions {
         if self.resume == ResumeChoice::SessionId { vec![0x0303] } else { ClientTlsSpec::default().versions }
     }
 
-    fn identity(&self) -> Result<Option<ClientIdentity>, BadChoice> {
+    fn identity(&self, read: ReadFile<'_>) -> Result<Option<ClientIdentity>, BadChoice> {
         let Some((chain, key)) = &self.identity else { return Ok(None) };
-        let identity = ClientIdentity::from_pem(&read(chain)?, &read(key)?);
+        let identity = ClientIdentity::from_pem(&contents(chain, read)?, &contents(key, read)?);
         identity
             .map(Some)
             .map_err(|why| BadChoice(format!("the client's certificate: {why}; {}", why.hint())))
     }
 
-    fn trust(&self) -> Result<Trust, BadChoice> {
+    fn trust(&self, read: ReadFile<'_>) -> Result<Trust, BadChoice> {
         let Some(path) = &self.ca else { return Ok(Trust::Any) };
-        Trust::from_pem(&read(path)?).map_err(|why| BadChoice(format!("{}: {why}", path.display())))
+        Trust::from_pem(&contents(path, read)?).map_err(|why| BadChoice(format!("{}: {why}", path.display())))
     }
 
-    fn names(&self) -> Result<Names, BadChoice> {
+    fn name_list(&self, host: &str, read: ReadFile<'_>) -> Result<Vec<String>, BadChoice> {
+        let Some(path) = &self.server_names_file else {
+            let names = &self.server_names;
+            return Ok(if names.is_empty() { vec![host.to_owned()] } else { names.clone() });
+        };
+        let text = String::from_utf8_lossy(&contents(path, read)?).into_owned();
+        let names: Vec<String> =
+            text.lines().map(str::trim).filter(|name| !name.is_empty()).map(Into::into).collect();
+        if names.is_empty() {
+            return Err(BadChoice(format!("{}: no name in it", path.display())));
+        }
+        Ok(names)
+    }
+
+    fn names(&self, host: &str, read: ReadFile<'_>) -> Result<Names, BadChoice> {
         let parse = |name: &String| ServerName::parse(name).map_err(|why| BadChoice(why.to_string()));
-        let names = self.server_names.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
+        let names = self.name_list(host, read)?.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
         Ok(match self.zipf {
             Some(exponent) => Names::zipf(names, exponent),
             None => Names::in_turn(names),
@@ -137,8 +177,8 @@ impl ClientTlsOptions {
     }
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, BadChoice> {
-    fs::read(path).map_err(|why| BadChoice(format!("{}: the file cannot be read: {why}", path.display())))
+fn contents(path: &Path, read: ReadFile<'_>) -> Result<Vec<u8>, BadChoice> {
+    read(path).map_err(|why| BadChoice(format!("{}: the file cannot be read: {why}", path.display())))
 }
 
 fn codes(
@@ -158,9 +198,9 @@ fn unknown(name: &str, what: &str, known: &[&str]) -> BadChoice {
     BadChoice(format!("{what} {name:?} is not known; the nearest that is: {nearest}"))
 }
 
-/// Something that cannot be had.
+/// Something that is not available.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadChoice(String);
+pub struct BadChoice(pub(crate) String);
 
 impl fmt::Display for BadChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,35 +1,24 @@
-//! A thread of the generator: one single-threaded runtime, its share of the arrivals, its own books.
+//! What a thread of the generator lends to its connections.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::future::poll_fn;
-use std::io;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::Sender;
-use std::task::Poll;
 use std::time::Duration;
 
-use courser_net::{ConnectError, Connector, Stream, Timer, cpu, timer};
-use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+use courser_net::{ConnectError, Connector, Stream, timer};
 use tokio::sync::Notify;
-use tokio::task::{spawn_local, yield_now};
 
-use crate::connection::{Client, visit};
+use crate::attempt::Client;
 use crate::offered::Session;
-use crate::plan::{Model, Offered, Plan, Reuse, Workload};
-use crate::schedule::Schedule;
-use crate::tally::{SecondTally, ThreadStats};
+use crate::plan::{Plan, Reuse};
+use crate::tally::ThreadStats;
 
 /// One connection in this many has its segments counted: asking the kernel costs a system call.
 const SAMPLED: u64 = 64;
 
-/// Tasks that the runtime runs before it asks the kernel for events again: an arrival that is due waits for no more.
-const EVENT_INTERVAL: u32 = 4;
-
-/// What the threads of a run share with whoever watches it.
+/// What the threads of a run share with its observer.
 #[derive(Debug, Default)]
 pub(crate) struct Control {
     /// The run is to end now: what is open is given the drain's time.
@@ -38,75 +27,38 @@ pub(crate) struct Control {
     pub(crate) held: AtomicU64,
 }
 
-/// What a thread has to do.
-pub(crate) struct Task {
-    pub(crate) plan: Arc<Plan>,
-    /// Counted from 0.
-    pub(crate) index: usize,
-    /// When the run starts, on the engine's clock.
-    pub(crate) start: Duration,
-    pub(crate) control: Arc<Control>,
-    /// Where each second's counts go, with the second's number.
-    pub(crate) intervals: Sender<(u64, SecondTally)>,
-}
-
-impl Task {
-    /// Runs to the end of the drain. Fails only if the thread cannot be set up.
-    pub(crate) fn run(self) -> io::Result<ThreadStats> {
-        if let Some(Some(cpu)) = self.plan.threads.get(self.index) {
-            cpu::pin(*cpu)?;
-        }
-        let runtime = runtime()?;
-        let worker = Rc::new(Worker::new(&self));
-        runtime.block_on(drive(Rc::clone(&worker), self.intervals.clone()))?;
-        // Whoever has not ended by now accounts for itself as it is dropped.
-        drop(runtime);
-        let mut books = worker.books.replace(ThreadStats::new(Vec::new()));
-        if let Some(last) = books.last_second() {
-            let _ = self.intervals.send(last);
-        }
-        Ok(books)
-    }
-}
-
-fn runtime() -> io::Result<LocalRuntime> {
-    let mut builder = Builder::new_current_thread();
-    builder.enable_io().enable_time().event_interval(EVENT_INTERVAL).build_local(LocalOptions::default())
-}
-
 /// What a thread lends to its connections.
 pub(crate) struct Worker {
     pub(crate) plan: Arc<Plan>,
-    pub(crate) books: RefCell<ThreadStats>,
+    pub(crate) stats: RefCell<ThreadStats>,
     pub(crate) buffers: Rc<crate::channel::Buffers>,
-    start: Duration,
+    pub(crate) start: Duration,
     connectors: Vec<Connector>,
-    control: Arc<Control>,
+    pub(crate) control: Arc<Control>,
     /// Connections and clients so far: what takes turns goes by them.
     connections: Cell<u64>,
-    clients: Cell<u64>,
+    pub(crate) clients: Cell<u64>,
     random: RefCell<fastrand::Rng>,
     /// Clients between two connections.
-    resting: RefCell<VecDeque<Client>>,
-    over: Cell<bool>,
-    idle: Notify,
+    pub(crate) resting: RefCell<VecDeque<Client>>,
+    pub(crate) over: Cell<bool>,
+    pub(crate) idle: Notify,
 }
 
 impl Worker {
-    fn new(task: &Task) -> Self {
-        let plan = &task.plan;
+    pub(crate) fn new(plan: &Arc<Plan>, thread: usize, start: Duration, control: &Arc<Control>) -> Self {
         let sources = plan.sockets.sources.iter().map(|source| Some(*source));
         let sources: Vec<_> = if plan.sockets.sources.is_empty() { vec![None] } else { sources.collect() };
         let connector = |source| Connector { source, nodelay: !plan.sockets.nagle };
         let windows = plan.windows().iter().map(|window| (window.from, window.to)).collect();
-        let index = task.index as u64;
+        let index = thread as u64;
         Self {
             plan: Arc::clone(plan),
-            books: RefCell::new(ThreadStats::new(windows)),
+            stats: RefCell::new(ThreadStats::new(windows)),
             buffers: Rc::default(),
-            start: task.start,
+            start,
             connectors: sources.into_iter().map(connector).collect(),
-            control: Arc::clone(&task.control),
+            control: Arc::clone(control),
             connections: Cell::new(index),
             clients: Cell::new(index),
             random: RefCell::new(fastrand::Rng::with_seed(plan.seed ^ index)),
@@ -133,11 +85,11 @@ impl Worker {
 
     /// Connects a client; each of its connections goes to the address after that of the one before.
     pub(crate) async fn connect(&self, client: &Client) -> Result<Stream, ConnectError> {
-        let turn = self.connections.replace(self.connections.get() + 1);
-        let at = |turn: u64, count: usize| usize::try_from(turn).unwrap_or(0) % count;
+        let index = self.connections.replace(self.connections.get() + 1);
+        let at = |index: u64, count: usize| usize::try_from(index).unwrap_or(0) % count;
         let addresses = &self.plan.target.addresses;
         let address = addresses[at(client.number.wrapping_add(client.used.into()), addresses.len())];
-        self.connectors[at(turn, self.connectors.len())].connect(address).await
+        self.connectors[at(index, self.connectors.len())].connect(address).await
     }
 
     /// Whether a ClientHello offers what was asked.
@@ -163,233 +115,21 @@ impl Worker {
     }
 
     /// Called when a connection has ended.
-    pub(crate) fn left(&self) {
-        if self.books.borrow().in_flight == 0 {
+    pub(crate) fn notify_if_idle(&self) {
+        if self.stats.borrow().in_flight == 0 {
             self.idle.notify_waiters();
         }
     }
 
-    fn client(&self) -> Client {
-        let turn = self.clients.replace(self.clients.get() + self.plan.threads.len() as u64);
+    pub(crate) fn client(&self) -> Client {
+        let index = self.clients.replace(self.clients.get() + self.plan.threads.len() as u64);
         let security = self.plan.target.security.as_ref();
-        let name = security.map(|tls| tls.names.pick(turn, &mut self.random.borrow_mut()).clone());
-        Client { name, purse: Default::default(), number: turn, used: 0 }
+        let name = security.map(|tls| tls.names.pick(index, &mut self.random.borrow_mut()).clone());
+        Client { name, sessions: Default::default(), number: index, used: 0 }
     }
 
     /// Whether a client of so many connections starts a new session with the next one.
-    fn is_spent(&self, client: &Client) -> bool {
+    pub(crate) fn is_spent(&self, client: &Client) -> bool {
         matches!(self.plan.reuse, Reuse::Times(times) if client.used >= times)
-    }
-}
-
-/// The thread's life: arrivals, then the drain.
-async fn drive(worker: Rc<Worker>, intervals: Sender<(u64, SecondTally)>) -> io::Result<()> {
-    let mut timer = Timer::new()?;
-    spawn_local(keep_seconds(Rc::clone(&worker), intervals));
-    spawn_local(beat(Rc::clone(&worker)));
-    match worker.plan.model.clone() {
-        Model::Sessions(offered) => arrivals(&worker, &mut timer, &offered, session).await?,
-        Model::Connections(offered) => arrivals(&worker, &mut timer, &offered, connection).await?,
-        Model::Closed(clients) => {
-            // Threads are up before the run starts, by as long as it is to wait for others.
-            timer.until(worker.start).await?;
-            closed(&worker, clients);
-        }
-    }
-    wait_for(&worker, &mut timer, worker.plan.steady_end()).await?;
-    worker.over.set(true);
-    drain(&worker).await;
-    Ok(())
-}
-
-/// Calls `arrive` with each intended start in our share, at that time or as soon after it as can be. What has not
-/// arrived by the end of the drain is given up: a rate far beyond what can be made has an end, too. What is due at the
-/// very end of the steady phase is of no window.
-async fn arrivals<F: Future<Output = ()> + 'static>(
-    worker: &Rc<Worker>,
-    timer: &mut Timer,
-    offered: &Offered,
-    arrive: impl Fn(Rc<Worker>, Duration) -> F,
-) -> io::Result<()> {
-    let plan = &worker.plan;
-    let share = plan.share.part(worker.clients.get(), plan.threads.len() as u64);
-    let (end, last_call) = (plan.steady_end(), plan.steady_end() + plan.phases.drain);
-    let schedule = Schedule::new(plan.pieces(), offered.arrivals, share);
-    for intended in schedule.take_while(|intended| *intended < end) {
-        if worker.now() < intended {
-            timer.until(worker.start + intended).await?;
-        } else {
-            yield_now().await; // behind: those that have arrived get their turn all the same
-        }
-        if worker.control.stop.load(Ordering::Relaxed) || worker.now() > last_call {
-            break;
-        }
-        if worker.is_full() {
-            worker.turn_away(intended);
-        } else {
-            begin(Box::pin(arrive(Rc::clone(worker), intended))).await;
-        }
-    }
-    Ok(())
-}
-
-/// Starts a connection here and now, up to its first wait: as a task it would begin behind all those that are ready, and
-/// be late by as much as a slow server has answered at once.
-async fn begin(mut arrival: Pin<Box<impl Future<Output = ()> + 'static>>) {
-    if poll_fn(|cx| Poll::Ready(arrival.as_mut().poll(cx))).await.is_pending() {
-        spawn_local(arrival);
-    }
-}
-
-/// A client that comes, makes its connections one after the other, and is gone.
-async fn session(worker: Rc<Worker>, intended: Duration) {
-    let mut client = worker.client();
-    worker.began_session(intended);
-    visit(&worker, &mut client, Some(intended)).await;
-    while !worker.is_spent(&client) && !worker.is_over() {
-        visit(&worker, &mut client, None).await;
-    }
-}
-
-/// A connection of a client that has rested longest, or of a new one.
-async fn connection(worker: Rc<Worker>, intended: Duration) {
-    let rested = worker.resting.borrow_mut().pop_front();
-    let mut client = rested.unwrap_or_else(|| {
-        worker.began_session(intended);
-        worker.client()
-    });
-    visit(&worker, &mut client, Some(intended)).await;
-    if !worker.is_spent(&client) {
-        worker.resting.borrow_mut().push_back(client);
-    }
-}
-
-/// Clients that never rest.
-fn closed(worker: &Rc<Worker>, clients: u64) {
-    let plan = &worker.plan;
-    let share = plan.share.part(worker.clients.get(), plan.threads.len() as u64);
-    for _ in 0..share.of_total(clients) {
-        spawn_local(restless(Rc::clone(worker)));
-    }
-}
-
-async fn restless(worker: Rc<Worker>) {
-    while !worker.is_over() && !worker.control.stop.load(Ordering::Relaxed) {
-        let mut client = worker.client();
-        worker.began_session(worker.now());
-        while !worker.is_spent(&client) && !worker.is_over() {
-            let failures = worker.failures();
-            visit(&worker, &mut client, None).await;
-            if worker.failures() > failures {
-                // A server that refuses at once would be asked as fast as the machine can.
-                tokio::time::sleep(PAUSE_AFTER_FAILURE).await;
-            }
-        }
-    }
-}
-
-/// How long a client of a closed loop rests after a failure.
-const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(10);
-
-async fn wait_for(worker: &Worker, timer: &mut Timer, end: Duration) -> io::Result<()> {
-    const LOOK: Duration = Duration::from_millis(100);
-    while worker.now() < end && !worker.control.stop.load(Ordering::Relaxed) {
-        timer.until(worker.start + end.min(worker.now() + LOOK)).await?;
-    }
-    Ok(())
-}
-
-/// Gives what is open some time to end. Connections that are held open by intention are not waited for.
-async fn drain(worker: &Worker) {
-    if matches!(worker.plan.exchange, Workload::Hold { .. }) {
-        return;
-    }
-    let all_gone = async {
-        while worker.books.borrow().in_flight > 0 {
-            worker.idle.notified().await;
-        }
-    };
-    let _ = tokio::time::timeout(worker.plan.phases.drain, all_gone).await;
-}
-
-/// Sleeps, and notes how late it wakes: by then the thread either was busy, which its processor time tells, or did not
-/// get its processor.
-async fn beat(worker: Rc<Worker>) {
-    const PERIOD: Duration = Duration::from_millis(10);
-    loop {
-        let due = worker.now() + PERIOD;
-        tokio::time::sleep(PERIOD).await;
-        worker.beat(due);
-    }
-}
-
-/// Hands the counts over at the end of each second.
-async fn keep_seconds(worker: Rc<Worker>, intervals: Sender<(u64, SecondTally)>) {
-    const SECOND: Duration = Duration::from_secs(1);
-    loop {
-        let second = worker.books.borrow().second;
-        let end = SECOND * u32::try_from(second + 1).unwrap_or(u32::MAX);
-        tokio::time::sleep(end.saturating_sub(worker.now())).await;
-        if intervals.send(worker.books.borrow_mut().next_second()).is_err() {
-            return; // nobody looks any more
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::mpsc::channel;
-
-    use super::*;
-    use crate::failure::Class;
-    use courser_record::CloseMode;
-
-    use crate::plan::{LoadTarget, Phases, Sockets};
-    use crate::schedule::{Arrivals, Piece, Share};
-
-    /// Two arrivals, 25 and 75 ms after the start; nobody listens.
-    fn two_arrivals() -> Plan {
-        let second = Duration::from_secs(1);
-        let steps = vec![Piece::even(20.0, second / 10)];
-        Plan {
-            target: LoadTarget { addresses: vec![([127, 0, 0, 1], 1).into()], security: None },
-            model: Model::Connections(Offered { steps, arrivals: Arrivals::Even }),
-            reuse: Reuse::Times(1),
-            exchange: Workload::Handshake,
-            close: CloseMode::Fin,
-            sockets: Sockets::default(),
-            phases: Phases {
-                warm_up: Duration::ZERO,
-                ramp: Duration::ZERO,
-                steady: second,
-                drain: 60 * second,
-                connect_timeout: 60 * second,
-                timeout: 60 * second,
-                in_flight: 10,
-            },
-            threads: vec![None],
-            share: Share::WHOLE,
-            seed: 1,
-        }
-    }
-
-    /// What a thread has in its books that begins so long after the start of its run.
-    fn begun_late(late: Duration) -> ThreadStats {
-        let (plan, index, control) = (Arc::new(two_arrivals()), 0, Arc::default());
-        let task = Task { plan, index, start: timer::now() - late, control, intervals: channel().0 };
-        task.run().unwrap()
-    }
-
-    #[test]
-    fn an_arrival_that_is_late_is_made_even_if_it_is_the_last_one() {
-        let books = begun_late(Duration::from_millis(500));
-        assert_eq!(books.tallies[0].connections, 2);
-        assert_eq!(books.tallies[0].failures.get(&Class::Refused), 2, "{:?}", books.tallies[0].failures);
-    }
-
-    #[test]
-    fn nobody_arrives_when_the_drain_is_over() {
-        let books = begun_late(Duration::from_secs(62));
-        assert_eq!((books.tallies[0].connections, books.failures), (0, 0));
     }
 }

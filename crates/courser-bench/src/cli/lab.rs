@@ -5,8 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 
-use crate::cli::Cpus;
-use crate::units::{cpu_list, duration};
+use crate::units::{Cpus, cpu_list, duration};
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Cpus;
-use crate::units::cpu_list;
+use crate::units::{Cpus, cpu_list};
 
 /// Examples of `start`.
 pub(super) const START_EXAMPLES: &str = "\

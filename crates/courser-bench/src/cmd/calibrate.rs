@@ -4,20 +4,20 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use clap::Parser;
-use courser_load::plan::{Model, Plan, Workload};
+use courser_load::spec::{Load, LoadSpec, Work};
+use courser_load::tls_options::EngineChoice;
+use courser_load::url::Url;
 use courser_machine::usage::{Held, UsageSample};
+use courser_record::Run;
 use serde_json::{Value, json};
 
-use crate::cli::{CalibrateArgs, Cli, Command as Verb, CommonArgs};
+use crate::cli::CalibrateArgs;
 use crate::deliver::print;
 use crate::exit::{Ended, Failure};
+use crate::files;
 use crate::findings::share;
-use crate::measure::{self, Interrupt};
-use crate::reading::Reader;
-use crate::setup::{self, Intent};
+use crate::measure::{self, Interrupt, Runner};
 use crate::watch::Watch;
-use courser_load::url::Url;
 
 /// Connections at a time in a closed loop: enough that the server always has one to work on.
 const CLIENTS: u64 = 8;
@@ -31,13 +31,13 @@ const HELD: u64 = 4000;
 /// How long they may take to open, at least.
 const OPENING: Duration = Duration::from_secs(6);
 
-/// What is measured: its name, flags for TLS, connections per session.
-const CASES: [(&str, &[&str], u32); 5] = [
-    ("TLS 1.3 full, P-256, lean", &["--tls", "1.3", "--groups", "P-256"], 1),
-    ("TLS 1.3 full, X25519, lean", &["--tls", "1.3", "--groups", "X25519"], 1),
-    ("TLS 1.3 full, X25519, real", &["--tls", "1.3", "--groups", "X25519", "--engine", "real"], 1),
-    ("TLS 1.2 resumed by ticket, lean", &["--tls", "1.2"], 0),
-    ("TLS 1.3 resumed, P-256, lean", &["--tls", "1.3", "--groups", "P-256"], 0),
+/// What is measured: its name, version, group, engine, connections per session.
+const CASES: [(&str, &str, Option<&str>, EngineChoice, u32); 5] = [
+    ("TLS 1.3 full, P-256, lean", "1.3", Some("P-256"), EngineChoice::Lean, 1),
+    ("TLS 1.3 full, X25519, lean", "1.3", Some("X25519"), EngineChoice::Lean, 1),
+    ("TLS 1.3 full, X25519, real", "1.3", Some("X25519"), EngineChoice::Real, 1),
+    ("TLS 1.2 resumed by ticket, lean", "1.2", None, EngineChoice::Lean, 0),
+    ("TLS 1.3 resumed, P-256, lean", "1.3", Some("P-256"), EngineChoice::Lean, 0),
 ];
 
 pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<Ended, Failure> {
@@ -47,9 +47,13 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<Ended, Failure> {
     notice!("1/{steps}: memory");
     let memory = bench.memory()?;
     let mut rows = Vec::new();
-    for (number, (name, flags, reuse)) in CASES.iter().enumerate() {
+    for (number, (name, version, group, engine, reuse)) in CASES.into_iter().enumerate() {
         notice!("{}/{steps}: {name}", number + 2);
-        rows.push(bench.handshakes(name, flags, *reuse)?);
+        let mut spec = bench.spec(Load::Closed(CLIENTS), Work::Handshake);
+        spec.tls.versions = vec![version.to_owned()];
+        spec.tls.groups = group.map(str::to_owned).into_iter().collect();
+        (spec.tls.engine, spec.reuse) = (engine, reuse);
+        rows.push(bench.handshakes(name, &spec)?);
     }
     notice!("{steps}/{steps}: schedule");
     let schedule = bench.schedule()?;
@@ -128,35 +132,25 @@ impl Bench {
         Ok(Self { child, url, time: args.time, cpus, interrupt: Interrupt::install()? })
     }
 
-    /// The flags that a user would give.
-    fn common(&self, time: Duration, flags: &[&str]) -> Result<CommonArgs, Failure> {
-        let url = self.url.to_string();
-        let time = format!("{}ms", time.as_millis());
-        let pid = self.child.id().to_string();
-        let cpu = self.cpus.map(|(generator, _)| generator.to_string());
-        let mut line =
-            vec!["courser-bench", "handshake", &url, "--duration", &time, "--quiet", "--server-pid", &pid];
-        line.extend(cpu.iter().flat_map(|cpu| ["--cpus", cpu]));
-        line.extend(flags);
-        match Cli::try_parse_from(line).map_err(Failure::usage)?.command {
-            Verb::Handshake(args) => Ok(args.common),
-            _ => Err(Failure::System("the flags of a handshake are of another verb".into())),
-        }
+    /// A load on the server for the time of a figure.
+    fn spec(&self, load: Load, work: Work) -> LoadSpec {
+        let mut spec = LoadSpec::new(self.url.clone(), load, work);
+        spec.phases.steady = self.time;
+        spec.cpus = self.cpus.map(|(generator, _)| generator).into_iter().collect();
+        spec.server.pid = Some(self.child.id());
+        spec
     }
 
-    fn run(&self, common: &CommonArgs, intent: Intent) -> Result<(Plan, measure::Outcome), Failure> {
-        let plan = setup::plan(&self.url, intent, common)?;
-        let (reader, _) = Reader::new(&common.server)?;
-        let (outcome, _) =
-            measure::run(&plan, None, reader, &self.interrupt, &mut Watch::new(&common.output))?;
-        Ok((plan, outcome))
+    fn run(&self, name: &str, spec: &LoadSpec) -> Result<(measure::Outcome, Vec<Run>), Failure> {
+        let plan = spec.plan(files::READ)?;
+        let mut runner = Runner::new(spec, self.interrupt.clone(), Watch::silent())?;
+        let (outcome, runs) = runner.run(name, &plan)?;
+        Ok((outcome, runs))
     }
 
-    fn handshakes(&self, name: &str, flags: &[&str], reuse: u32) -> Result<Row, Failure> {
-        let intent = Intent { model: Model::Closed(CLIENTS), reuse, exchange: Workload::Handshake };
-        let (plan, outcome) = self.run(&self.common(self.time, flags)?, intent)?;
-        let run = crate::to_record::runs(name, &plan, &outcome, &Default::default()).pop();
-        let run = run.ok_or_else(|| Failure::System("nothing was measured".into()))?;
+    fn handshakes(&self, name: &str, spec: &LoadSpec) -> Result<Row, Failure> {
+        let (outcome, mut runs) = self.run(name, spec)?;
+        let run = runs.pop().ok_or_else(|| Failure::System("nothing was measured".into()))?;
         let window = Duration::from_micros(run.totals.window_us);
         let handshakes = run.totals.handshakes();
         let busy = run.generators[0].threads.first().and_then(|thread| thread.busy).unwrap_or(0.0);
@@ -175,9 +169,7 @@ impl Bench {
     }
 
     fn schedule(&self) -> Result<Schedule, Failure> {
-        let common = self.common(self.time, &[])?;
-        let model = Model::Connections(setup::steady(LIGHT, &common.run));
-        let (_, outcome) = self.run(&common, Intent { model, reuse: 1, exchange: Workload::Handshake })?;
+        let (outcome, _) = self.run("schedule", &self.spec(Load::Connections(LIGHT), Work::Handshake))?;
         let lag = &outcome.windows[0].tally.lag;
         let at = |fraction| lag.quantile(fraction).filter(|_| lag.supports(fraction));
         Ok(Schedule { p50: at(0.5), p99: at(0.99), count: lag.count() })
@@ -194,9 +186,10 @@ impl Bench {
 
     /// How many connections were held, and the generator's memory with them.
     fn held(&self, clients: u64) -> Result<Option<(u64, u64)>, Failure> {
-        let common = self.common(self.time.max(OPENING), &["--warm-up", "0", "--ramp-up", "0"])?;
-        let exchange = Workload::Hold { first: None };
-        let (_, outcome) = self.run(&common, Intent { model: Model::Closed(clients), reuse: 1, exchange })?;
+        let mut spec = self.spec(Load::Closed(clients), Work::Hold);
+        spec.phases.steady = self.time.max(OPENING);
+        (spec.phases.warm_up, spec.phases.ramp) = Default::default();
+        let (outcome, _) = self.run("memory", &spec)?;
         let counted = &outcome.windows[0];
         let connections = counted.tally.succeeded.saturating_sub(counted.tally.failed());
         let reading = counted.samples.as_ref().map(|[_, after]| after);

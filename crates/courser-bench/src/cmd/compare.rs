@@ -60,7 +60,7 @@ fn records(before: &Path, after: &Path, args: &CompareArgs) -> Result<Ended, Fai
         notice!(
             "warning: {blind} of {} figures vary too much to show a change of {}: more --rounds in both records",
             diff.lines.len(),
-            units::told_percent(limit)
+            units::format_percent(limit)
         );
     }
     for line in &worse {

@@ -1,56 +1,27 @@
 //! `idle`: connections that stay open and silent, and what the server holds for each.
 
-use std::time::Duration;
-
-use courser_load::plan::{Model, Phases, Plan, Workload};
 use courser_load::run::Outcome;
 use courser_machine::usage::{Held, UsageSample};
 use courser_record::{Finding, IdleMemory, LoadKind, Run, Severity};
 
-use crate::cli::{CommonArgs, IdleArgs};
+use crate::cli::IdleArgs;
 use crate::exit::{Ended, Failure};
 use crate::experiment::Asked;
+use crate::files;
 use crate::reading::{Reader, Reading};
 use crate::session::Session;
-use crate::setup::{self, Intent};
-use courser_load::url::Scheme;
 
 pub(crate) fn idle(args: &IdleArgs) -> Result<Ended, Failure> {
-    let plan = plan(args)?;
-    let mut session = Session::open(&args.url, &args.common, 1, &plan)?;
-    let before = Reader::new(&args.common.server)?.0.read();
-    let (outcome, mut runs) = session.run("idle", &plan)?;
+    let spec = args.spec();
+    let plan = spec.plan(files::READ)?;
+    let mut session = Session::open(&spec, &args.common.output, &plan)?;
+    let before = Reader::new(&spec.server)?.0.read();
+    let (outcome, mut runs) = session.runner.run("idle", &plan)?;
     if let Some(run) = runs.first_mut() {
         note(run, &before, &outcome);
     }
-    let asked = Asked {
-        command: "idle",
-        kind: LoadKind::Closed,
-        reuse: 1,
-        rate_to: None,
-        rules: Vec::new(),
-        request: None,
-    };
+    let asked = Asked { command: "idle", kind: LoadKind::Closed, rate_to: None, rules: Vec::new() };
     crate::deliver::deliver(&session.record(&plan, asked, runs), &args.common.output)
-}
-
-/// All connections are opened at once, at the start of the steady phase; they are looked at when it ends.
-fn plan(args: &IdleArgs) -> Result<Plan, Failure> {
-    let first = match args.url.scheme {
-        Scheme::Https | Scheme::Http => Some(setup::plain_request(&args.url)?),
-        Scheme::Tls | Scheme::Tcp => None,
-    };
-    let intent =
-        Intent { model: Model::Closed(args.connections), reuse: 1, exchange: Workload::Hold { first } };
-    let plan = setup::plan(&args.url, intent, &at_once(&args.common))?;
-    let in_flight = usize::try_from(args.connections).unwrap_or(usize::MAX);
-    Ok(Plan { phases: Phases { in_flight, ..plan.phases }, ..plan })
-}
-
-fn at_once(common: &CommonArgs) -> CommonArgs {
-    let mut common = common.clone();
-    (common.run.warm_up, common.run.ramp_up) = (Duration::ZERO, Duration::ZERO);
-    common
 }
 
 /// Memory of the server with the connections and without; that of the generator goes with it.

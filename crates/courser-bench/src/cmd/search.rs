@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use courser_load::plan::{Model, Phases, Plan};
+use courser_load::spec::LoadSpec;
 use courser_load::tally::Tally;
 use courser_record::{Finding as Note, Found, LoadKind, Run, Severity};
 use courser_stats::search::{Confirmation, Finding, Scope, Search, Step, Trial};
@@ -12,8 +13,8 @@ use crate::cli::SearchArgs;
 use crate::deliver;
 use crate::exit::{Ended, Failure};
 use crate::experiment::Asked;
+use crate::files;
 use crate::session::Session;
-use crate::setup::{self, Intent};
 
 pub(crate) fn search(args: &SearchArgs) -> Result<Ended, Failure> {
     let rules = args
@@ -24,18 +25,15 @@ pub(crate) fn search(args: &SearchArgs) -> Result<Ended, Failure> {
         .map_err(Failure::usage)?;
     let scope = Scope { budget: args.budget, ..Scope::new(args.from, args.to) };
     let mut search = Search::new(rules, scope).map_err(Failure::usage)?;
-    let reuse = args.reuse.reuse;
-    if reuse == 0 {
+    let spec = args.spec();
+    if spec.reuse == 0 {
         return Err(Failure::usage("a search offers sessions: --reuse 1 or more"));
     }
-    let model = Model::Sessions(setup::steady(args.from, &args.common.run));
-    let exchange = setup::exchange(&args.url, &args.request)?;
-    let plan = setup::plan(&args.url, Intent { model, reuse, exchange }, &args.common)?;
-    let mut session = Session::open(&args.url, &args.common, reuse, &plan)?;
-    let runs = trials(&mut search, &mut session, &plan, args)?;
-    let request = Some(&args.request);
+    let plan = spec.plan(files::READ)?;
+    let mut session = Session::open(&spec, &args.common.output, &plan)?;
+    let runs = trials(&mut search, &mut session, &plan)?;
     let (kind, rules) = (LoadKind::Sessions, args.rules.clone());
-    let asked = Asked { command: "search", kind, reuse, rate_to: Some(args.to), rules, request };
+    let asked = Asked { command: "search", kind, rate_to: Some(args.to), rules };
     let mut record = session.record(&plan, asked, runs);
     record.found = search.findings().iter().map(found).collect();
     let ended = deliver::deliver(&record, &args.common.output)?;
@@ -43,18 +41,13 @@ pub(crate) fn search(args: &SearchArgs) -> Result<Ended, Failure> {
     Ok(if ended == Ended::Well && search.findings().iter().any(none) { Ended::NoRate } else { ended })
 }
 
-fn trials(
-    search: &mut Search,
-    session: &mut Session<'_>,
-    plan: &Plan,
-    args: &SearchArgs,
-) -> Result<Vec<Run>, Failure> {
+fn trials(search: &mut Search, session: &mut Session<'_>, plan: &Plan) -> Result<Vec<Run>, Failure> {
     let mut runs = Vec::new();
     let mut spoilt = Vec::new();
     while let Step::Trial(trial) = search.step() {
         let label = format!("trial {} at {:.0}/s", runs.len() + 1, trial.rate);
-        session.watch.time_left(search.time_left());
-        let (outcome, run) = session.run(&label, &of_trial(plan, &trial, args))?;
+        session.runner.watch.time_left(search.time_left());
+        let (outcome, run) = session.runner.run(&label, &of_trial(plan, &trial, session.spec))?;
         let (Some(mut run), Some(counted)) = (run.into_iter().next(), outcome.windows.first()) else { break };
         let inconclusive = run.verdict.inconclusive.clone().filter(|_| !outcome.cut);
         // A neighbour on the machine spoils a trial now and then; the same trial again tells that from a limit.
@@ -86,11 +79,9 @@ fn tried_again(reason: String) -> Note {
 const AGAIN: usize = 2;
 
 /// The plan of a trial: the rate climbs over the warm-up, and what is seen after it counts.
-fn of_trial(plan: &Plan, trial: &Trial, args: &SearchArgs) -> Plan {
-    let mut run = args.common.run.clone();
-    run.duration = trial.measure;
+fn of_trial(plan: &Plan, trial: &Trial, spec: &LoadSpec) -> Plan {
     let phases = Phases { warm_up: Duration::ZERO, ramp: trial.warm_up, ..plan.phases };
-    Plan { model: Model::Sessions(setup::steady(trial.rate, &run)), phases, ..plan.clone() }
+    Plan { model: Model::Sessions(spec.steady(trial.rate, trial.measure)), phases, ..plan.clone() }
 }
 
 fn observation<'c>(run: &Run, tally: &'c Tally) -> Observation<'c> {

@@ -26,8 +26,8 @@ pub(crate) fn start(args: &StartArgs) -> Result<Ended, Failure> {
     let folder = Folder::new(args.folder.as_deref());
     let origin = origin(args, &folder.path)?;
     let backends = origin.as_ref().map_or(args.backend.clone(), |(addresses, _)| addresses.clone());
-    let wanted = wanted(args, backends, &folder.path)?;
-    let mut running = target::start(&definition, &wanted).map_err(|why| failure(&why))?;
+    let spec = spec(args, backends, &folder.path)?;
+    let mut running = target::start(&definition, &spec).map_err(|why| failure(&why))?;
     print(&greeting(&running, origin.as_ref().map(|(_, running)| running), args));
     while over.recv_timeout(LOOK).is_err() {
         if let Some(why) = running.ended() {
@@ -62,11 +62,7 @@ fn origin(args: &StartArgs, folder: &Path) -> Result<Option<(Vec<std::net::Socke
     target::origin(1, &[], &folder.join("origin")).map(Some).map_err(Failure::System)
 }
 
-fn wanted(
-    args: &StartArgs,
-    backends: Vec<std::net::SocketAddr>,
-    folder: &Path,
-) -> Result<TargetSpec, Failure> {
+fn spec(args: &StartArgs, backends: Vec<std::net::SocketAddr>, folder: &Path) -> Result<TargetSpec, Failure> {
     Ok(TargetSpec {
         tls: tls(args, folder)?,
         preset: if args.stock { Preset::Stock } else { Preset::Tuned },

@@ -3,17 +3,17 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use courser_load::plan::{Plan, Workload};
+use courser_load::spec::{Load, LoadSpec};
 use courser_record::Run;
 use courser_record::lab::{Block, HostNoise, Measure, WindowResult};
 
-use super::command::{self, Load, Prepared, TargetAddress};
+use super::command::{self, TargetAddress};
 use super::cores::CoreMap;
 use super::window::window_result;
 use crate::exit::Failure;
-use crate::findings::{self, Evidence};
-use crate::measure::{self, Interrupt};
-use crate::reading::{Reader, Reading};
-use crate::suite::{CaseSpec, Requests};
+use crate::files;
+use crate::measure::{Interrupt, Runner};
+use crate::suite::{self, CaseSpec, ClientKind, Requests};
 use crate::to_record;
 use crate::watch::Watch;
 
@@ -27,7 +27,7 @@ const FEELER: Duration = Duration::from_millis(1200);
 /// What a block needs to know.
 pub(crate) struct BlockRun<'a> {
     pub(crate) spec: &'a CaseSpec,
-    pub(crate) whom: &'a TargetAddress,
+    pub(crate) address: &'a TargetAddress,
     pub(crate) cores: &'a CoreMap,
     pub(crate) seed: u64,
     pub(crate) round: u32,
@@ -56,8 +56,10 @@ impl BlockRun<'_> {
         let (seen, reached) = match self.spec.measure {
             Measure::Clients => (self.clients()?, None),
             Measure::Staircase => self.staircase()?,
-            Measure::Rate => (self.load(&Load::Sessions(self.spec.rate.unwrap_or(100.0)), "", &[])?, None),
-            _ => (self.load(&Load::Closed(self.spec.clients), "", &[])?, None),
+            Measure::Rate => {
+                (self.load(Load::Sessions(self.spec.rate.unwrap_or(100.0)), &ClientKind::default())?, None)
+            }
+            _ => (self.load(Load::Closed(self.spec.clients), &ClientKind::default())?, None),
         };
         let host_noise = HostNoise { steal: seen.steal, switches: None, speed };
         let block = Block { round: self.round, start_unix_us, windows: seen.windows, host_noise };
@@ -69,7 +71,7 @@ impl BlockRun<'_> {
         let reached = match self.reached {
             Some(reached) => reached,
             None => {
-                let feeler = self.run(&Load::Closed(self.spec.clients), FEELER, "feeler", &[])?;
+                let feeler = self.run(Load::Closed(self.spec.clients), FEELER, &ClientKind::default())?;
                 let succeeded: u64 = feeler.windows.iter().map(|window| window.connections).sum();
                 #[allow(clippy::cast_precision_loss, reason = "counts of a second")]
                 let rate = succeeded as f64 / FEELER.as_secs_f64();
@@ -81,15 +83,15 @@ impl BlockRun<'_> {
             to: reached * STAIRCASE[1],
             steps: self.spec.steps,
         };
-        let seen = self.run(&load, self.spec.length * self.spec.steps, "", &[])?;
+        let seen = self.run(load, self.spec.length * self.spec.steps, &ClientKind::default())?;
         Ok((seen, Some(reached)))
     }
 
     /// A window for each kind of client.
     fn clients(&self) -> Result<Seen, Failure> {
         let mut all = Seen::default();
-        for (name, arguments) in crate::suite::clients(self.spec) {
-            let seen = self.load(&Load::Closed(self.spec.clients), name, &arguments)?;
+        for kind in suite::clients(self.spec) {
+            let seen = self.load(Load::Closed(self.spec.clients), &kind)?;
             all.windows.extend(seen.windows);
             all.cut |= seen.cut;
             all.steal = [all.steal, seen.steal].into_iter().flatten().reduce(f64::max);
@@ -97,19 +99,20 @@ impl BlockRun<'_> {
         Ok(all)
     }
 
-    fn load(&self, load: &Load, label: &str, client: &[String]) -> Result<Seen, Failure> {
-        self.run(load, self.spec.length, label, client)
+    fn load(&self, load: Load, clients: &ClientKind) -> Result<Seen, Failure> {
+        self.run(load, self.spec.length, clients)
     }
 
-    fn run(&self, load: &Load, length: Duration, label: &str, client: &[String]) -> Result<Seen, Failure> {
-        let arguments = command::arguments(self.spec, self.whom, load, length, self.cores, self.seed, client);
-        let prepared = command::prepare(&arguments)?;
-        let (runs, cut) = measure_runs(&prepared, label, self.interrupt)?;
-        let per_arrival = per_arrival(&prepared.plan, self.spec);
+    fn run(&self, load: Load, length: Duration, clients: &ClientKind) -> Result<Seen, Failure> {
+        let mut spec = command::spec(self.spec, self.address, load, length, self.cores, self.seed)?;
+        clients.apply(&mut spec);
+        let plan = spec.plan(files::READ)?;
+        let (runs, cut) = measure_runs(&spec, &plan, clients.name, self.interrupt)?;
+        let per_arrival = per_arrival(&plan, self.spec);
         let steal = runs.iter().flat_map(|run| run.generators.iter().flat_map(|generator| &generator.cores));
         let steal = steal.filter_map(|core| core.steal).reduce(f64::max);
         let several = runs.len() > 1;
-        let name = |run: &Run| if several { run.label.clone() } else { label.to_owned() };
+        let name = |run: &Run| if several { run.label.clone() } else { clients.name.to_owned() };
         let windows: Vec<WindowResult> =
             runs.iter().map(|run| window_result(&name(run), run, per_arrival)).collect();
         Ok(Seen { windows, cut, steal })
@@ -133,24 +136,15 @@ fn per_arrival(plan: &Plan, spec: &CaseSpec) -> f64 {
     f64::from(spec.reuse.max(1)) * f64::from(requests)
 }
 
-/// Runs a plan, and judges each of its windows.
+/// Runs a plan, and judges each of its windows. Whether Ctrl-C cut it short.
 pub(crate) fn measure_runs(
-    prepared: &Prepared,
+    spec: &LoadSpec,
+    plan: &Plan,
     label: &str,
     interrupt: &Interrupt,
 ) -> Result<(Vec<Run>, bool), Failure> {
-    let (reader, watched) = Reader::new(&prepared.common.server)?;
-    let mut silent =
-        Watch::new(&crate::cli::OutputArgs { record: None, json: false, ndjson: false, quiet: true });
-    let plan = &prepared.plan;
-    let (outcome, _): (measure::Outcome, Reader) = measure::run(plan, None, reader, interrupt, &mut silent)?;
-    let mut runs = to_record::runs(label, plan, &outcome, &watched);
-    for (run, counted) in runs.iter_mut().zip(&outcome.windows) {
-        let counted: &courser_load::run::Counted<Reading> = counted;
-        let evidence =
-            Evidence { plan, counted, run, watched: &watched, reuse: prepared.reuse, cut: outcome.cut };
-        (run.findings, run.verdict) = findings::judge(&evidence);
-    }
+    let mut runner = Runner::new(spec, interrupt.clone(), Watch::silent())?;
+    let (outcome, runs) = runner.run(label, plan)?;
     Ok((runs, outcome.cut))
 }
 

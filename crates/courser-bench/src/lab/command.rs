@@ -1,214 +1,117 @@
-//! A case as the command that anyone can type: what the lab runs is what `courser-bench load` runs with these arguments.
+//! The load of a case, and the command by which anyone can repeat it.
 
-use std::fmt::Display;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use clap::Parser;
-use courser_load::plan::{Model, Plan, Workload};
+use courser_load::spec::{Load, LoadSpec, RequestSpec, ServerSpec, Work};
+use courser_load::tls_options::ResumeChoice;
 
-use super::cores::{self, CoreMap};
-use crate::cli::{Cli, Command, CommonArgs};
+use super::cores::CoreMap;
 use crate::exit::Failure;
-use crate::setup::{self, Intent};
 use crate::suite::{CaseSpec, Requests, Resume, Transport};
-use courser_load::url::Url;
 
 /// The name that clients ask for, and that certificates are for.
 pub(crate) const SERVER_NAME: &str = "localhost";
 
-/// A closed loop long enough to have stopped climbing; caches are warm and clients have their sessions.
+/// Warm-up of a closed loop: it has stopped climbing, caches are warm and clients have their sessions.
 const WARM_UP: Duration = Duration::from_millis(300);
 
-/// How clients come.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Load {
-    /// So many at a time.
-    Closed(u64),
-    /// Sessions a second.
-    Sessions(f64),
-    /// Sessions a second, climbing.
-    Staircase { from: f64, to: f64, steps: u32 },
-}
+/// Warm-up of a schedule, and the length of its ramp.
+const RAMP: Duration = Duration::from_millis(500);
 
-/// Whom a command is for.
+/// How a target is reached, and which processes are its own.
 #[derive(Clone, Debug)]
 pub(crate) struct TargetAddress {
     /// Where clients connect.
     pub(crate) address: Option<SocketAddr>,
     /// The other hosts of its fleet.
     pub(crate) others: Vec<SocketAddr>,
-    /// The URL of one that is not ours to start.
+    /// The URL of an external target.
     pub(crate) url: Option<String>,
     /// The root of its processes.
     pub(crate) pid: Option<u32>,
-    /// The origin's.
+    /// The origin server's.
     pub(crate) origin_pid: Option<u32>,
 }
 
-/// A command, and what it means.
-#[derive(Clone)]
-pub(crate) struct Prepared {
-    pub(crate) plan: Plan,
-    pub(crate) common: CommonArgs,
-    pub(crate) reuse: u32,
-}
-
-/// The command of a case. `client`: further arguments, of a kind of client.
-pub(crate) fn arguments(
-    spec: &CaseSpec,
-    whom: &TargetAddress,
-    load: &Load,
+/// The load of a case on a target.
+///
+/// # Errors
+/// When the target's URL is wrong, or the engine has no such name.
+pub(crate) fn spec(
+    case: &CaseSpec,
+    target: &TargetAddress,
+    load: Load,
     length: Duration,
     cores: &CoreMap,
     seed: u64,
-    client: &[String],
-) -> Vec<String> {
-    let asks = spec.object.is_some();
-    let mut words = Words(Vec::new());
-    words.add(match (asks, load) {
-        (_, Load::Staircase { .. }) => "ramp",
-        (true, _) => "load",
-        (false, _) => "handshake",
-    });
-    words.add(&url(spec, whom));
-    match load {
-        Load::Closed(clients) => words.flag("--connections", &clients),
-        Load::Sessions(rate) => words.flag("--rate", &format!("{rate:.2}")),
-        Load::Staircase { from, to, steps } => {
-            words.flag("--from", &format!("{from:.2}"));
-            words.flag("--to", &format!("{to:.2}"));
-            words.flag("--steps", &steps);
+) -> Result<LoadSpec, Failure> {
+    let work = match case.object {
+        None => Work::Handshake,
+        Some(object) => Work::Requests(RequestSpec {
+            keepalive: case.requests == Requests::AsManyAsFit,
+            count: if let Requests::Exactly(count) = case.requests { count } else { 1 },
+            expect_length: Some(object),
+            ..RequestSpec::default()
+        }),
+    };
+    let mut spec = LoadSpec::new(url(case, target).parse().map_err(Failure::usage)?, load, work);
+    spec.also.clone_from(&target.others);
+    spec.reuse = case.reuse;
+    let closed = matches!(load, Load::Closed(_));
+    let phases = &mut spec.phases;
+    (phases.warm_up, phases.ramp) = if closed { (WARM_UP, Duration::ZERO) } else { (RAMP, RAMP) };
+    phases.steady = length;
+    limit(&mut spec);
+    spec.cpus.clone_from(&cores.generator);
+    spec.seed = seed;
+    spec.server = ServerSpec {
+        pid: target.pid,
+        cgroup: None,
+        cpus: target.pid.map(|_| cores.target.clone()),
+        origin_pid: target.origin_pid,
+    };
+    if let Transport::Tls(version) = &case.transport {
+        spec.tls.versions = vec![version.clone()];
+        spec.tls.server_names = vec![SERVER_NAME.into()];
+        spec.tls.suites = case.suite.iter().cloned().collect();
+        spec.tls.groups = case.exchange.as_ref().map(|group| groups(group, &case.keys)).unwrap_or_default();
+        spec.tls.engine = case.engine.parse().map_err(Failure::System)?;
+        if case.resume == Resume::Id {
+            spec.tls.resume = ResumeChoice::SessionId;
         }
     }
-    words.flag("--reuse", &spec.reuse);
-    match spec.requests {
-        _ if !asks => {}
-        Requests::AsManyAsFit => words.add("--keepalive"),
-        Requests::Exactly(count) => words.flag("--requests", &count),
-    }
-    if let Some(object) = spec.object {
-        words.flag("--expect-length", &object);
-    }
-    tls(&mut words, spec);
-    words.flag("--duration", &millis(length));
-    words.flag("--warm-up", &if matches!(load, Load::Closed(_)) { millis(WARM_UP) } else { "500ms".into() });
-    words.flag("--ramp-up", &if matches!(load, Load::Closed(_)) { "0".into() } else { "500ms".to_owned() });
-    words.flag("--drain", &"2s");
-    words.flag("--timeout", &"4s");
-    words.flag("--cpus", &cores::list(&cores.generator));
-    if !whom.others.is_empty() {
-        let others: Vec<String> = whom.others.iter().map(ToString::to_string).collect();
-        words.flag("--also", &others.join(","));
-    }
-    words.flag("--seed", &seed);
-    words.flag("--in-flight", &6000);
-    if let Some(pid) = whom.pid {
-        words.flag("--server-pid", &pid);
-        words.flag("--server-cpus", &cores::list(&cores.target));
-    }
-    if let Some(pid) = whom.origin_pid {
-        words.flag("--origin-pid", &pid);
-    }
-    words.0.extend_from_slice(client);
-    words.0
+    Ok(spec)
 }
 
-fn tls(words: &mut Words, spec: &CaseSpec) {
-    let Transport::Tls(version) = &spec.transport else { return };
-    words.flag("--tls", &version);
-    words.flag("--sni", &SERVER_NAME);
-    if let Some(suite) = &spec.suite {
-        words.flag("--suites", &suite);
-    }
-    if let Some(group) = &spec.exchange {
-        words.flag("--groups", &groups(group, &spec.keys));
-    }
-    if spec.engine != "lean" {
-        words.flag("--engine", &spec.engine);
-    }
-    if spec.resume == Resume::Id {
-        words.flag("--resume", &"id");
-    }
+/// The time limits of all loads of the lab.
+pub(crate) fn limit(spec: &mut LoadSpec) {
+    spec.phases.drain = Duration::from_secs(2);
+    spec.phases.timeout = Duration::from_secs(4);
+    spec.phases.in_flight = 6000;
 }
 
-/// The group that is wanted, with the key share; after it those of the certificates' curves, without which an ECDSA
+/// The group of the case, with the key share; after it those of the certificates' curves, without which an ECDSA
 /// certificate cannot be chosen in TLS 1.2 (RFC 8422, section 5.1). The targets take the first alone.
-fn groups(wanted: &str, keys: &[String]) -> String {
-    let curves = keys.iter().map(String::as_str).filter(|key| key.starts_with("P-") && *key != wanted);
-    std::iter::once(wanted).chain(curves).collect::<Vec<_>>().join(",")
+fn groups(group: &str, keys: &[String]) -> Vec<String> {
+    let curves = keys.iter().map(String::as_str).filter(|key| key.starts_with("P-") && *key != group);
+    std::iter::once(group).chain(curves).map(str::to_owned).collect()
 }
 
-fn url(spec: &CaseSpec, whom: &TargetAddress) -> String {
-    let path = spec.object.map_or(String::new(), |size| format!("/?s={size}"));
-    if let Some(url) = &whom.url {
+fn url(case: &CaseSpec, target: &TargetAddress) -> String {
+    let path = case.object.map_or(String::new(), |size| format!("/?s={size}"));
+    if let Some(url) = &target.url {
         return format!("{}{path}", url.trim_end_matches('/'));
     }
-    let scheme = if spec.transport == Transport::Clear { "http" } else { "https" };
-    let address = whom.address.map(|address| address.to_string()).unwrap_or_default();
+    let scheme = if case.transport == Transport::Clear { "http" } else { "https" };
+    let address = target.address.map(|address| address.to_string()).unwrap_or_default();
     format!("{scheme}://{address}{path}")
 }
 
-fn millis(time: Duration) -> String {
-    format!("{}ms", time.as_millis())
-}
-
-/// Words of a command line.
-struct Words(Vec<String>);
-
-impl Words {
-    fn add(&mut self, word: &str) {
-        self.0.push(word.to_owned());
-    }
-
-    fn flag(&mut self, name: &str, value: &dyn Display) {
-        self.0.extend([name.to_owned(), value.to_string()]);
-    }
-}
-
-/// Reads a command as the program reads it from a shell.
-pub(crate) fn prepare(arguments: &[String]) -> Result<Prepared, Failure> {
-    let words = std::iter::once("courser-bench".to_owned()).chain(arguments.iter().cloned());
-    let cli = Cli::try_parse_from(words)
-        .map_err(|why| Failure::System(format!("a command of ours is wrong: {why}")))?;
-    let (url, intent, common): (Url, Intent, CommonArgs) = match cli.command {
-        Command::Load(args) => {
-            let exchange = setup::exchange(&args.url, &args.request)?;
-            let model = match (args.rate, args.connections) {
-                (Some(rate), _) => Model::Sessions(setup::steady(rate, &args.common.run)),
-                (None, clients) => Model::Closed(clients.unwrap_or(1)),
-            };
-            (args.url, Intent { model, reuse: args.reuse.reuse, exchange }, args.common)
-        }
-        Command::Handshake(args) => {
-            let intent = Intent {
-                model: Model::Closed(args.connections),
-                reuse: args.reuse.reuse,
-                exchange: Workload::Handshake,
-            };
-            (args.url, intent, args.common)
-        }
-        Command::Ramp(args) => {
-            let exchange = setup::exchange(&args.url, &args.request)?;
-            let offered = setup::staircase(args.from, args.to, args.steps, &args.common.run);
-            (
-                args.url,
-                Intent { model: Model::Sessions(offered), reuse: args.reuse.reuse, exchange },
-                args.common,
-            )
-        }
-        _ => return Err(Failure::System("a command of ours is none that loads".into())),
-    };
-    let reuse = intent.reuse;
-    let plan = setup::plan(&url, intent, &common)?;
-    Ok(Prepared { plan, common, reuse })
-}
-
-/// The command as one would type it.
-pub(crate) fn line(arguments: &[String]) -> String {
-    let quoted = arguments
-        .iter()
-        .map(|word| if word.contains(['?', '&', ' ']) { format!("'{word}'") } else { word.clone() });
+/// The command of a load, quoted for a shell.
+pub(crate) fn line(spec: &LoadSpec) -> String {
+    let args = spec.to_args().into_iter();
+    let quoted = args.map(|word| if word.contains(['?', '&', ' ']) { format!("'{word}'") } else { word });
     format!("courser-bench {}", quoted.collect::<Vec<_>>().join(" "))
 }
 
@@ -216,46 +119,67 @@ pub(crate) fn line(arguments: &[String]) -> String {
 mod tests {
     use std::fmt::Write as _;
 
+    use clap::Parser;
     use courser_record::lab::Measure;
 
     use super::*;
+    use crate::cli::{Cli, Command};
     use crate::suite::{self, Suite};
 
-    #[test]
-    fn golden() {
+    /// Each case of each suite, with its load on a target at a fixed address.
+    fn loads() -> Vec<(String, LoadSpec)> {
         let cores = CoreMap { target: vec![1], generator: vec![0], origin: vec![0] };
-        let mut text = String::new();
-        for name in suite::names() {
-            for quick in [false, true] {
-                for spec in Suite::find(name, quick).map_err(|why| why.told().to_owned()).unwrap().cases {
-                    if spec.measure == Measure::InProcess {
-                        continue;
+        let mut loads = Vec::new();
+        for (name, quick) in suite::names().flat_map(|name| [(name, false), (name, true)]) {
+            let suite = Suite::find(name, quick).map_err(|why| why.told().to_owned()).unwrap();
+            for case in suite.cases.iter().filter(|case| case.measure != Measure::InProcess) {
+                let target = TargetAddress {
+                    address: Some(([127, 0, 0, 1], 4433).into()),
+                    others: (4434..).take(case.hosts - 1).map(|port| ([127, 0, 0, 1], port).into()).collect(),
+                    url: None,
+                    pid: Some(100),
+                    origin_pid: Some(200),
+                };
+                let (load, length) = match case.measure {
+                    Measure::Staircase => {
+                        let load = Load::Staircase { from: 30.0, to: 140.0, steps: case.steps };
+                        (load, case.length * case.steps)
                     }
-                    let whom = TargetAddress {
-                        address: Some(([127, 0, 0, 1], 4433).into()),
-                        others: (1..spec.hosts)
-                            .map(|host| ([127, 0, 0, 1], 4433 + host as u16).into())
-                            .collect(),
-                        url: None,
-                        pid: Some(100),
-                        origin_pid: Some(200),
-                    };
-                    let load = match spec.measure {
-                        Measure::Staircase => Load::Staircase { from: 30.0, to: 140.0, steps: spec.steps },
-                        Measure::Rate => Load::Sessions(spec.rate.unwrap_or(100.0)),
-                        _ => Load::Closed(spec.clients),
-                    };
-                    let length = if spec.measure == Measure::Staircase {
-                        spec.length * spec.steps
-                    } else {
-                        spec.length
-                    };
-                    let arguments = arguments(&spec, &whom, &load, length, &cores, 7, &[]);
-                    let variant = if quick { "quick" } else { "full" };
-                    let _ = writeln!(text, "{name} {variant} {}: {}", spec.id, line(&arguments));
-                }
+                    Measure::Rate => (Load::Sessions(case.rate.unwrap_or(100.0)), case.length),
+                    _ => (Load::Closed(case.clients), case.length),
+                };
+                let spec = spec(case, &target, load, length, &cores, 7);
+                let variant = if quick { "quick" } else { "full" };
+                let spec = spec.map_err(|why| why.told().to_owned()).unwrap();
+                loads.push((format!("{name} {variant} {}", case.id), spec));
             }
         }
-        std::fs::write("/tmp/lab-golden.txt", text).unwrap();
+        loads
+    }
+
+    #[test]
+    fn the_commands_of_all_suites_are_as_stored() {
+        let commands = loads().iter().fold(String::new(), |mut text, (name, spec)| {
+            let _ = writeln!(text, "{name}: {}", line(spec));
+            text
+        });
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshots/commands.txt");
+        let stored = std::fs::read_to_string(path).unwrap();
+        let differing = commands.lines().zip(stored.lines()).find(|(now, then)| now != then);
+        assert_eq!((differing, commands.lines().count()), (None, stored.lines().count()));
+    }
+
+    #[test]
+    fn a_command_means_the_load_that_it_stands_for() {
+        for (name, spec) in loads() {
+            let words = std::iter::once("courser-bench".to_owned()).chain(spec.to_args());
+            let read = match Cli::try_parse_from(words).unwrap().command {
+                Command::Load(args) => args.spec(),
+                Command::Handshake(args) => args.spec(),
+                Command::Ramp(args) => args.spec(),
+                other => panic!("{name}: {other:?}"),
+            };
+            assert_eq!(read, spec, "{name}");
+        }
     }
 }

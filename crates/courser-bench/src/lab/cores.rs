@@ -2,7 +2,7 @@
 
 use courser_record::lab::CoreRole;
 
-use crate::cli::Cpus;
+use crate::units::Cpus;
 
 /// The processors of one case.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,20 +25,20 @@ impl CoreMap {
     ///
     /// # Errors
     /// When nothing is left for the generator.
-    pub(crate) fn new(allowed: &[usize], wanted: usize, by_hand: &ByHand) -> Result<Self, String> {
+    pub(crate) fn new(allowed: &[usize], count: usize, by_hand: &ByHand) -> Result<Self, String> {
         let named = |cpus: &Option<Cpus>| cpus.as_ref().map(|cpus| cpus.0.clone());
         let target = match named(&by_hand.target) {
-            Some(cpus) if cpus.len() < wanted => {
-                return Err(format!("needs {wanted} cores for the target; it was given {}", cpus.len()));
+            Some(cpus) if cpus.len() < count => {
+                return Err(format!("needs {count} cores for the target; it was given {}", cpus.len()));
             }
-            Some(cpus) => cpus.into_iter().take(wanted).collect(),
-            None if allowed.len() <= wanted => {
+            Some(cpus) => cpus.into_iter().take(count).collect(),
+            None if allowed.len() <= count => {
                 return Err(format!(
-                    "needs {wanted} cores for the target and one for generator and origin; this machine has {}",
+                    "needs {count} cores for the target and one for generator and origin; this machine has {}",
                     allowed.len()
                 ));
             }
-            None => allowed[allowed.len() - wanted..].to_vec(),
+            None => allowed[allowed.len() - count..].to_vec(),
         };
         let rest: Vec<usize> = allowed.iter().copied().filter(|cpu| !target.contains(cpu)).collect();
         let (origin, generator) = match rest.as_slice() {
@@ -80,11 +80,6 @@ impl CoreMap {
              cards. Interrupts and the system may run on any of these cores."
         )
     }
-}
-
-/// A list of cores as flags take it.
-pub(crate) fn list(cpus: &[usize]) -> String {
-    cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use courser_record::lab::{Block, Case, CellState, Measure, TargetNotes, WindowResult};
 
-use super::progress::Telling;
+use super::progress::SuiteProgress;
 use super::state::State;
 use crate::in_process::{self, Row};
 
@@ -10,11 +10,11 @@ use crate::in_process::{self, Row};
 const OVERHEADS: &str = "overheads";
 
 /// Measures all rows of the suite, and notes them; of a record that has them nothing is left to do.
-pub(crate) fn run(quick: bool, state: &mut State, telling: &mut Telling) {
+pub(crate) fn run(quick: bool, state: &mut State, progress: &mut SuiteProgress) {
     if !state.lab.cells.is_empty() {
         return;
     }
-    let mut progress = |done: usize, of: usize, what: &str| telling.part(done, of, what);
+    let mut progress = |done: usize, of: usize, what: &str| progress.part(done, of, what);
     let rows = match state.lab.suite.name.as_str() {
         OVERHEADS => in_process::overheads(quick, &mut progress),
         _ => in_process::primitives(quick, &mut progress),

@@ -5,26 +5,28 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use courser_load::spec::{Load, LoadSpec};
+use courser_load::url::Url;
 use courser_machine::allowed_cpus;
 use courser_record::lab::{CellState, Profile, TargetNotes, Verified};
 use courser_record::{Finding, Severity};
 
 use super::block::BlockRun;
-use super::command::{self, Load, TargetAddress};
+use super::command::{self, TargetAddress};
 use super::cores::{ByHand, CoreMap};
 use super::scratch::Scratch;
 use super::state::State;
 use crate::cli::BenchArgs;
 use crate::exit::Failure;
+use crate::files;
 use crate::limit::{Limits, Needs};
 use crate::measure::Interrupt;
 use crate::profile::Sampling;
-use crate::suite::{Backend, CaseSpec, Requests, Resume, Transport, clients};
+use crate::suite::{Backend, CaseSpec, ClientKind, Requests, Resume, Transport, clients};
 use crate::target::{
     self, Certificate, Definition, Fleet, KeyKind, NotStarted, Preset, Running, Sent, TargetSpec, Tls,
 };
 use crate::verify::verify;
-use courser_load::url::Url;
 
 /// Sessions that a cache holds, where it is on.
 const SESSION_CACHE: u32 = 20_000;
@@ -76,7 +78,7 @@ pub(crate) struct PreparedTarget {
     pub(crate) name: String,
     /// The case as it is asked of this target: the way without a terminator is in clear.
     pub(crate) spec: CaseSpec,
-    pub(crate) whom: TargetAddress,
+    pub(crate) address: TargetAddress,
     pub(crate) cores: CoreMap,
     pub(crate) reached: Option<f64>,
     running: Option<Running>,
@@ -179,10 +181,10 @@ impl<'a> Bench<'a> {
         let impossible = spec.cannot.clone().or_else(|| descriptors(spec));
         let specification = match (impossible, self.backends(spec, map)) {
             (Some(why), _) | (None, Err(why)) => Err(why),
-            (None, Ok(backends)) => self.wanted(spec, map, backends),
+            (None, Ok(backends)) => self.target_spec(spec, map, backends),
         };
-        let wanted = match specification {
-            Ok(wanted) => wanted,
+        let target_spec = match specification {
+            Ok(target_spec) => target_spec,
             Err(why) => {
                 self.cannot(spec, &why, state);
                 return Vec::new();
@@ -194,7 +196,7 @@ impl<'a> Bench<'a> {
             if state.is_done(&spec.id, &target.name) || self.interrupt.came() {
                 continue;
             }
-            match self.one(spec, map, &wanted, &target, state) {
+            match self.one(spec, map, &target_spec, &target, state) {
                 Ok(one) => ready.push(one),
                 Err(NotStarted::Missing(why) | NotStarted::Cannot(why)) => {
                     let cell = state.cell(&spec.id, &target.name);
@@ -214,7 +216,7 @@ impl<'a> Bench<'a> {
         &mut self,
         spec: &CaseSpec,
         map: &CoreMap,
-        wanted: &TargetSpec,
+        target_spec: &TargetSpec,
         target: &TargetSelector,
         state: &mut State,
     ) -> Result<PreparedTarget, NotStarted> {
@@ -228,32 +230,28 @@ impl<'a> Bench<'a> {
                 return Err(NotStarted::Cannot(why));
             }
             Some(url) => self.external(spec, target, url, map, state),
-            None => self.start(spec, map, wanted, target, state)?,
+            None => self.start(spec, map, target_spec, target, state)?,
         };
-        let arguments = command::arguments(
-            spec,
-            &ready.whom,
-            &Load::Closed(spec.clients),
-            spec.length,
-            map,
-            self.args.seed,
-            &[],
-        );
-        self.say_asked(spec, &arguments, state);
-        let kinds = match spec.keys.len() {
-            1 => vec![("", Vec::new())],
-            _ => clients(spec),
-        };
-        for (kind, client) in kinds {
-            let arguments: Vec<String> = arguments.iter().cloned().chain(client).collect();
-            let prepared =
-                command::prepare(&arguments).map_err(|why| NotStarted::Failed(why.told().to_owned()))?;
-            let outcome = verify(&prepared, spec);
+        let failed = |why: Failure| NotStarted::Failed(why.told().to_owned());
+        let load = Load::Closed(spec.clients);
+        let load =
+            command::spec(spec, &ready.address, load, spec.length, map, self.args.seed).map_err(failed)?;
+        self.record_request(spec, &load, state);
+        let kinds = if spec.keys.len() == 1 { vec![ClientKind::default()] } else { clients(spec).to_vec() };
+        for kind in kinds {
+            let mut load = load.clone();
+            kind.apply(&mut load);
+            let plan = load.plan(files::READ).map_err(|why| failed(why.into()))?;
+            let outcome = verify(&plan, spec);
             // A target that died says more than the connection that it cut.
             if let Some(why) = ready.ended() {
                 return Err(NotStarted::Failed(format!("it ended at its first connection: {why}")));
             }
-            let of = if kind.is_empty() { String::new() } else { format!("to a client that {kind}, ") };
+            let of = if kind.name.is_empty() {
+                String::new()
+            } else {
+                format!("to a client that {}, ", kind.name)
+            };
             let (verified, findings) = outcome
                 .map_err(|why| NotStarted::Failed(format!("it does not do what was asked: {of}{why}")))?;
             self.limit(spec, &verified, state);
@@ -285,7 +283,7 @@ impl<'a> Bench<'a> {
                 ..TargetNotes::default()
             },
         );
-        let whom = TargetAddress {
+        let address = TargetAddress {
             address: None,
             others: Vec::new(),
             url: Some(url.to_owned()),
@@ -295,7 +293,7 @@ impl<'a> Bench<'a> {
         PreparedTarget {
             name: target.name.clone(),
             spec: spec.clone(),
-            whom,
+            address,
             cores: map.clone(),
             reached: None,
             running: None,
@@ -307,15 +305,16 @@ impl<'a> Bench<'a> {
         &mut self,
         spec: &CaseSpec,
         map: &CoreMap,
-        wanted: &TargetSpec,
+        target_spec: &TargetSpec,
         target: &TargetSelector,
         state: &mut State,
     ) -> Result<PreparedTarget, NotStarted> {
         let name = definition_of(&target.name);
         let definition = find(name).map_err(NotStarted::Missing)?;
-        let tls = wanted.tls.clone().filter(|_| spec.transport != Transport::Clear);
-        let wanted = TargetSpec { tls, preset: target.preset, folder: self.folder(name), ..wanted.clone() };
-        let running = target::start(definition, &wanted)?;
+        let tls = target_spec.tls.clone().filter(|_| spec.transport != Transport::Clear);
+        let target_spec =
+            TargetSpec { tls, preset: target.preset, folder: self.folder(name), ..target_spec.clone() };
+        let running = target::start(definition, &target_spec)?;
         note(
             state,
             TargetNotes {
@@ -335,7 +334,7 @@ impl<'a> Bench<'a> {
         if !delays.is_empty() {
             addresses = delays.iter().map(|delay| delay.address).collect();
         }
-        let whom = TargetAddress {
+        let address = TargetAddress {
             address: addresses.first().copied(),
             others: addresses.split_off(1),
             url: None,
@@ -346,7 +345,7 @@ impl<'a> Bench<'a> {
         Ok(PreparedTarget {
             name,
             spec: spec.clone(),
-            whom,
+            address,
             cores: map.clone(),
             reached: None,
             running: Some(running),
@@ -361,7 +360,7 @@ impl<'a> Bench<'a> {
     }
 
     /// What a case asks of every target.
-    fn wanted(
+    fn target_spec(
         &mut self,
         spec: &CaseSpec,
         map: &CoreMap,
@@ -420,7 +419,7 @@ impl<'a> Bench<'a> {
         if let Some(running) = &self.secure_origin {
             return Ok(running.address);
         }
-        let wanted = TargetSpec {
+        let target_spec = TargetSpec {
             tls: Some(Tls {
                 // nginx before 1.23.4 offers backends no TLS 1.3.
                 versions: vec!["1.2".into(), "1.3".into()],
@@ -440,8 +439,8 @@ impl<'a> Bench<'a> {
             fleet: None,
             folder: self.folder("secure-origin"),
         };
-        let running =
-            target::start(find("courser")?, &wanted).map_err(|why| format!("the backend with TLS: {why}"))?;
+        let running = target::start(find("courser")?, &target_spec)
+            .map_err(|why| format!("the backend with TLS: {why}"))?;
         let address = running.address;
         self.secure_origin = Some(running);
         Ok(address)
@@ -453,17 +452,17 @@ impl<'a> Bench<'a> {
     }
 
     /// What was asked of all targets, from the first of them.
-    fn say_asked(&self, spec: &CaseSpec, arguments: &[String], state: &mut State) {
+    fn record_request(&self, spec: &CaseSpec, load: &LoadSpec, state: &mut State) {
         if let Some(case) =
             state.lab.cases.iter_mut().find(|case| case.id == spec.id && case.asked.is_empty())
         {
-            case.asked = asked(spec, Some(arguments));
+            case.asked = asked(spec, Some(load));
         }
     }
 
     /// A further block under a profiler, where that was asked for.
     pub(crate) fn profile(&mut self, target: &PreparedTarget, state: &mut State) {
-        let Some(pid) = target.whom.pid else { return };
+        let Some(pid) = target.address.pid else { return };
         let folder = self.folder("profile");
         let sampled = self.sampled(target, pid, &folder);
         let cell = state.cell(&target.spec.id, &target.name);
@@ -479,16 +478,16 @@ impl<'a> Bench<'a> {
     fn sampled(&self, target: &PreparedTarget, pid: u32, folder: &Path) -> Result<Profile, String> {
         fs::create_dir_all(folder).map_err(|why| format!("{}: {why}", folder.display()))?;
         let sampling = Sampling::start(pid, SAMPLES, folder)?;
-        let turn = BlockRun {
+        let run = BlockRun {
             spec: &target.spec,
-            whom: &target.whom,
+            address: &target.address,
             cores: &target.cores,
             seed: self.args.seed,
             round: 0,
             interrupt: &self.interrupt,
             reached: target.reached,
         };
-        turn.take().map_err(|why| why.told().to_owned())?;
+        run.take().map_err(|why| why.told().to_owned())?;
         sampling.finish()
     }
 
@@ -600,7 +599,7 @@ fn descriptors(spec: &CaseSpec) -> Option<String> {
 }
 
 /// What is asked of every target, in words and as a command.
-fn asked(spec: &CaseSpec, arguments: Option<&[String]>) -> Vec<String> {
+fn asked(spec: &CaseSpec, load: Option<&LoadSpec>) -> Vec<String> {
     let mut asked = vec![spec.title.clone()];
     asked.push(format!("backlog {BACKLOG}, {} worker(s), logging off", spec.cores));
     if spec.hosts > 1 {
@@ -616,6 +615,6 @@ fn asked(spec: &CaseSpec, arguments: Option<&[String]>) -> Vec<String> {
             (true, Resume::Id) => format!("a session cache of {SESSION_CACHE}, no tickets"),
         });
     }
-    asked.extend(arguments.map(command::line));
+    asked.extend(load.map(command::line));
     asked
 }

@@ -12,14 +12,14 @@ use crate::suite::CaseSpec;
 const AROUND: Duration = Duration::from_millis(900);
 
 /// Tells how far a suite is.
-pub(crate) struct Telling {
+pub(crate) struct SuiteProgress {
     quiet: bool,
     bar: ProgressBar,
     cases: usize,
     number: usize,
 }
 
-impl Telling {
+impl SuiteProgress {
     pub(crate) fn new(cases: &[CaseSpec], targets: usize, quiet: bool) -> Self {
         let whole: Duration = cases.iter().map(|spec| length(spec, targets)).sum();
         let target = if quiet || !std::io::stderr().is_terminal() {

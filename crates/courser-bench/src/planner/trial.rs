@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use courser_load::spec::{Load, LoadSpec, RequestSpec, ServerSpec, Work};
 use courser_machine::allowed_cpus;
 use courser_record::Run;
 use fastrand::Rng;
@@ -11,7 +12,8 @@ use fastrand::Rng;
 use super::design::{Point, points};
 use super::model::{FORMAT, Mix, Mixed, Model, VERSION, float};
 use crate::exit::Failure;
-use crate::lab::cores::{ByHand, CoreMap, list};
+use crate::files;
+use crate::lab::cores::{ByHand, CoreMap};
 use crate::lab::scratch::Scratch;
 use crate::lab::{block, command};
 use crate::measure::Interrupt;
@@ -19,7 +21,7 @@ use crate::target::{self, Definition, KeyKind, Preset, Running, TargetSpec, Tls}
 use crate::to_record;
 
 /// Connections at a time while a point's full load is looked for.
-const CLIENTS: u32 = 16;
+const CLIENTS: u64 = 16;
 /// How long that takes, at most.
 const FEELER: Duration = Duration::from_millis(700);
 /// How long caches may warm up, and the load may climb, at most.
@@ -66,12 +68,13 @@ impl Trial<'_> {
         let (backends, origin) =
             target::origin(1, &cores.origin, &folder("origin")).map_err(Failure::System)?;
         let start = |key: &KeyKind| {
-            let wanted = self.wanted(*key, &cores, &backends, folder(&key.to_string()), &folder("keys"))?;
-            let running = target::start(self.target, &wanted);
+            let spec = self.spec(*key, &cores, &backends, folder(&key.to_string()), &folder("keys"))?;
+            let running = target::start(self.target, &spec);
             Ok((*key, running.map_err(|why| Failure::System(why.to_string()))?))
         };
         let targets = self.keys.iter().map(start).collect::<Result<Vec<_>, Failure>>()?;
-        let mut ready = RunningTargets { cores, origin_pid: origin.pid, targets, interrupt, seed: self.seed };
+        let mut targets =
+            RunningTargets { cores, origin_pid: origin.pid, targets, interrupt, seed: self.seed };
         let points = points(&self.keys, self.seed);
         let mut rates: Vec<Option<f64>> = vec![None; points.len()];
         let mut order: Vec<usize> = (0..points.len()).collect();
@@ -82,14 +85,14 @@ impl Trial<'_> {
                 let number = runs.len() + 1;
                 let all = points.len() * self.rounds;
                 self.tell(&format!("{number} of {all}: {}", points[*index]));
-                match ready.run(&points[*index], self.time, &mut rates[*index])? {
+                match targets.run(&points[*index], self.time, &mut rates[*index])? {
                     Some(run) => runs.push(run),
                     None => return Ok(None),
                 }
             }
             rng.shuffle(&mut order);
         }
-        Ok(Some(self.model(&ready, runs)))
+        Ok(Some(self.model(&targets, runs)))
     }
 
     fn tell(&self, line: &str) {
@@ -98,7 +101,7 @@ impl Trial<'_> {
         }
     }
 
-    fn wanted(
+    fn spec(
         &self,
         key: KeyKind,
         cores: &CoreMap,
@@ -128,8 +131,8 @@ impl Trial<'_> {
         })
     }
 
-    fn model(&self, ready: &RunningTargets, runs: Vec<Mixed>) -> Model {
-        let version = ready.targets.first().map_or("", |(_, running)| &running.version);
+    fn model(&self, targets: &RunningTargets, runs: Vec<Mixed>) -> Model {
+        let version = targets.targets.first().map_or("", |(_, running)| &running.version);
         Model {
             format: FORMAT.into(),
             version: VERSION,
@@ -138,7 +141,7 @@ impl Trial<'_> {
             machine: to_record::machine(),
             target: format!("{} {version}", self.target.name).trim().to_owned(),
             seed: self.seed,
-            cores_note: ready.cores.note(),
+            cores_note: targets.cores.note(),
             runs,
         }
     }
@@ -153,17 +156,16 @@ impl RunningTargets {
         time: Duration,
         known: &mut Option<f64>,
     ) -> Result<Option<Mixed>, Failure> {
-        let warm_up = format!("{}ms", WARM_UP.min(time).as_millis());
-        let flags = |words: [&str; 6]| words.map(str::to_owned);
+        let warm_up = WARM_UP.min(time);
         if known.is_none() {
-            let clients = CLIENTS.to_string();
-            let closed = flags(["--connections", &clients, "--warm-up", &warm_up, "--ramp-up", "0"]);
-            let Some(full) = self.load(point, &closed, FEELER.min(time))? else { return Ok(None) };
+            let mut closed = self.spec(point, Load::Closed(CLIENTS), FEELER.min(time))?;
+            (closed.phases.warm_up, closed.phases.ramp) = (warm_up, Duration::ZERO);
+            let Some(full) = self.load(&closed)? else { return Ok(None) };
             *known = Some(rate(&full, point));
         }
-        let rate = format!("{:.2}", known.unwrap_or(1.0));
-        let open = flags(["--rate", &rate, "--warm-up", &warm_up, "--ramp-up", &warm_up]);
-        let Some(run) = self.load(point, &open, time)? else { return Ok(None) };
+        let mut open = self.spec(point, Load::Sessions(known.unwrap_or(1.0)), time)?;
+        (open.phases.warm_up, open.phases.ramp) = (warm_up, warm_up);
+        let Some(run) = self.load(&open)? else { return Ok(None) };
         let server = run.server.as_ref().ok_or_else(unobserved)?;
         if server.user_us + server.system_us == 0 || run.totals.connections.succeeded == 0 {
             return Err(Failure::System(format!("{point}: nothing came of it; give it a longer --time")));
@@ -179,10 +181,9 @@ impl RunningTargets {
         }))
     }
 
-    fn load(&mut self, point: &Point, model: &[String], time: Duration) -> Result<Option<Run>, Failure> {
-        let arguments = self.arguments(point, model, time)?;
-        let prepared = command::prepare(&arguments)?;
-        let measured = block::measure_runs(&prepared, "", &self.interrupt);
+    fn load(&mut self, spec: &LoadSpec) -> Result<Option<Run>, Failure> {
+        let plan = spec.plan(files::READ)?;
+        let measured = block::measure_runs(spec, &plan, "", &self.interrupt);
         // A target that died says more than the connections that it cut.
         let ended = self.targets.iter_mut().find_map(|(_, running)| running.ended());
         if let Some(why) = ended {
@@ -195,27 +196,31 @@ impl RunningTargets {
         runs.into_iter().next().map(Some).ok_or_else(|| Failure::System("a run without a window".into()))
     }
 
-    fn arguments(&self, point: &Point, model: &[String], time: Duration) -> Result<Vec<String>, Failure> {
+    fn spec(&self, point: &Point, load: Load, time: Duration) -> Result<LoadSpec, Failure> {
         let found = self.targets.iter().find(|(key, _)| *key == point.key);
         let (_, running) = found.ok_or_else(|| Failure::System(format!("no target for {}", point.key)))?;
-        let words = format!(
-            "load https://{}/?s={object} --expect-length {object} --reuse {} --requests {} --tls {} --sni {} --groups X25519,P-256 \
-             --duration {}ms --drain 2s --timeout 4s --cpus {} --seed {} --in-flight 6000 \
-             --server-pid {} --server-cpus {} --origin-pid {}",
-            running.address,
-            point.reuse,
-            point.requests,
-            point.tls.flag(),
-            command::SERVER_NAME,
-            time.as_millis(),
-            list(&self.cores.generator),
-            self.seed,
-            running.pid,
-            list(&self.cores.target),
-            self.origin_pid,
-            object = point.object,
-        );
-        Ok(words.split_whitespace().map(str::to_owned).chain(model.iter().cloned()).collect())
+        let url = format!("https://{}/?s={}", running.address, point.object);
+        let requests = RequestSpec {
+            count: point.requests,
+            expect_length: Some(point.object),
+            ..RequestSpec::default()
+        };
+        let mut spec = LoadSpec::new(url.parse().map_err(Failure::System)?, load, Work::Requests(requests));
+        spec.reuse = point.reuse;
+        spec.tls.versions = vec![point.tls.flag().to_owned()];
+        spec.tls.server_names = vec![command::SERVER_NAME.to_owned()];
+        spec.tls.groups = vec!["X25519".into(), "P-256".into()];
+        spec.phases.steady = time;
+        command::limit(&mut spec);
+        spec.cpus.clone_from(&self.cores.generator);
+        spec.seed = self.seed;
+        spec.server = ServerSpec {
+            pid: Some(running.pid),
+            cgroup: None,
+            cpus: Some(self.cores.target.clone()),
+            origin_pid: Some(self.origin_pid),
+        };
+        Ok(spec)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use courser_load::spec::LoadSpec;
 use courser_record::lab::{Era, Measure};
 
 use super::file::{Dimensions, Group, OneOrMany};
@@ -215,17 +216,38 @@ fn lengths(group: &Group, quick: bool) -> (u32, f64, u32) {
     )
 }
 
-/// Kinds of clients of a case that tells them apart, and what they add to the command: what they can verify.
-pub(crate) fn clients(spec: &CaseSpec) -> Vec<(&'static str, Vec<String>)> {
-    let modern = spec.transport == Transport::Tls("1.3".into());
-    let mut ecdsa = vec!["--schemes", "ecdsa_secp256r1_sha256,rsa_pss_rsae_sha256,rsa_pkcs1_sha256"];
-    // As real clients do, with PKCS #1 beside PSS: HAProxy 2.6 tells RSA by the former alone.
-    let mut rsa = vec!["--schemes", "rsa_pss_rsae_sha256,rsa_pkcs1_sha256"];
-    if !modern {
-        let suites = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256";
-        ecdsa.extend(["--suites", suites]);
-        rsa.extend(["--suites", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"]);
+/// Clients of a case that tells them apart by what they can verify.
+#[derive(Clone, Default)]
+pub(crate) struct ClientKind {
+    /// What it can do; empty where a case has one kind.
+    pub(crate) name: &'static str,
+    /// Signature schemes that it offers.
+    schemes: &'static [&'static str],
+    /// Cipher suites that it offers beside those of the case.
+    suites: &'static [&'static str],
+}
+
+impl ClientKind {
+    /// Makes the clients of a load of this kind.
+    pub(crate) fn apply(&self, spec: &mut LoadSpec) {
+        spec.tls.schemes.extend(self.schemes.iter().map(ToString::to_string));
+        spec.tls.suites.extend(self.suites.iter().map(ToString::to_string));
     }
-    let words = |words: Vec<&str>| words.into_iter().map(str::to_owned).collect();
-    vec![("can verify ECDSA", words(ecdsa)), ("can verify RSA alone", words(rsa))]
+}
+
+/// Kinds of clients of a case that tells them apart.
+pub(crate) fn clients(spec: &CaseSpec) -> [ClientKind; 2] {
+    let mut ecdsa = ClientKind {
+        name: "can verify ECDSA",
+        schemes: &["ecdsa_secp256r1_sha256", "rsa_pss_rsae_sha256", "rsa_pkcs1_sha256"],
+        suites: &[],
+    };
+    // As real clients do, with PKCS #1 beside PSS: HAProxy 2.6 tells RSA by the former alone.
+    let schemes = &["rsa_pss_rsae_sha256", "rsa_pkcs1_sha256"];
+    let mut rsa = ClientKind { name: "can verify RSA alone", schemes, suites: &[] };
+    if spec.transport != Transport::Tls("1.3".into()) {
+        ecdsa.suites = &["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"];
+        rsa.suites = &["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"];
+    }
+    [ecdsa, rsa]
 }

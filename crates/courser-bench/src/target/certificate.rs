@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::str::FromStr;
 
-use super::plan::{make_folder, write};
+use super::folder::{make_folder, write};
 
 /// What certificates say; and keys of any size, which distributions' settings refuse.
 const SETTINGS: &str = "\
@@ -90,30 +90,30 @@ impl FromStr for KeyKind {
 /// When `openssl` is missing or refuses, in a sentence.
 pub(crate) fn certificate(kind: KeyKind, folder: &Path) -> Result<Certificate, String> {
     let file = |end: &str| folder.join(format!("{}{end}", kind.to_string().to_lowercase()));
-    let wanted = Certificate { kind, chain: file(".crt"), key: file(".key"), combined: file(".pem") };
+    let kind = Certificate { kind, chain: file(".crt"), key: file(".key"), combined: file(".pem") };
     // It is made last, and has its name only once it is whole.
-    if !wanted.combined.exists() {
+    if !kind.combined.exists() {
         make_folder(folder)?;
-        make(&wanted, folder)?;
+        make(&kind, folder)?;
     }
-    Ok(wanted)
+    Ok(kind)
 }
 
-fn make(wanted: &Certificate, folder: &Path) -> Result<(), String> {
+fn make(kind: &Certificate, folder: &Path) -> Result<(), String> {
     let settings = folder.join("openssl.cnf");
     write(&settings, SETTINGS)?;
-    let algorithm = algorithm(wanted.kind);
+    let algorithm = algorithm(kind.kind);
     let algorithm = algorithm.iter().map(String::as_str);
     // Made beforehand: the program keeps the permissions of a file that is there.
-    write(&wanted.key, "")?;
-    write(&wanted.chain, "")?;
-    let (key, chain) = (text(&wanted.key)?, text(&wanted.chain)?);
+    write(&kind.key, "")?;
+    write(&kind.chain, "")?;
+    let (key, chain) = (text(&kind.key)?, text(&kind.chain)?);
     openssl(["genpkey", "-out", key].into_iter().chain(algorithm), &settings)?;
     openssl(["req", "-x509", "-new", "-sha256", "-days", "3650", "-key", key, "-out", chain], &settings)?;
     let read = |path: &Path| fs::read_to_string(path).map_err(|why| format!("{}: {why}", path.display()));
-    let partial = folder.join(format!("{}.partial", wanted.kind));
-    write(&partial, &format!("{}{}", read(&wanted.chain)?, read(&wanted.key)?))?;
-    fs::rename(&partial, &wanted.combined).map_err(|why| format!("{}: {why}", partial.display()))
+    let partial = folder.join(format!("{}.partial", kind.kind));
+    write(&partial, &format!("{}{}", read(&kind.chain)?, read(&kind.key)?))?;
+    fs::rename(&partial, &kind.combined).map_err(|why| format!("{}: {why}", partial.display()))
 }
 
 fn algorithm(kind: KeyKind) -> Vec<String> {

@@ -196,8 +196,18 @@ impl Definition {
 
     fn parse(text: &str) -> Result<Self, String> {
         let definition: Self = toml::from_str(text).map_err(|why| why.to_string())?;
-        template::check(&definition)?;
+        definition.check_templates()?;
         Ok(definition)
+    }
+
+    fn check_templates(&self) -> Result<(), String> {
+        let asking = self.messages.iter().flat_map(|messages| &messages.arguments);
+        let arguments = self.arguments.iter().chain(asking).map(|text| ("arguments", text));
+        let named = self.files.iter().chain(&self.secrets).chain(&self.environment);
+        let templates = named.map(|(name, text)| (name.as_str(), text)).chain(arguments);
+        let conditions = self.cannot.iter().map(|one| &one.when);
+        let conditions = conditions.chain(self.remark.iter().map(|one| &one.when));
+        template::check(templates, conditions.chain(self.messages.iter().map(|messages| &messages.when)))
     }
 
     /// Whether there is a balancer behind it.

@@ -1,10 +1,8 @@
 //! What is to be run for a specification: programs, their files, where they listen. Also whether a target can do it at
 //! all.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -12,6 +10,7 @@ use courser_record::lab::File;
 
 use super::definition::Definition;
 use super::fleet::{self, FleetHost};
+use super::folder::{make_folder, write};
 use super::installed::Installed;
 use super::keeper::KeptCommand;
 use super::messages::Ask;
@@ -38,17 +37,17 @@ pub(super) struct Plan {
 }
 
 /// Plans a target, and writes its files.
-pub(super) fn plan(definition: &Definition, wanted: &TargetSpec) -> Result<Plan, NotStarted> {
+pub(super) fn plan(definition: &Definition, spec: &TargetSpec) -> Result<Plan, NotStarted> {
     let parts: Vec<&Definition> = definition.parts().collect();
     let failed = |what: &str, why: &dyn std::fmt::Display| NotStarted::Failed(format!("{what}: {why}"));
-    let hosts = wanted.fleet.as_ref().map_or(1, |fleet| fleet.hosts);
+    let hosts = spec.fleet.as_ref().map_or(1, |fleet| fleet.hosts);
     let addresses = free_addresses(parts.len() * hosts).map_err(|why| failed("no free port", &why))?;
     let mut plan: Option<Plan> = None;
     for host in fleet::hosts(&addresses, parts.len()) {
         for (index, part) in parts.iter().enumerate() {
-            let wanted = of_part(wanted, index, &host.addresses);
+            let spec = of_part(spec, index, &host.addresses);
             let installed = part.installed().map_err(|how| missing(part, &how))?;
-            let planned = plan_part(part, &wanted, &host, host.addresses[index], installed)?;
+            let planned = plan_part(part, &spec, &host, host.addresses[index], installed)?;
             plan = Some(match plan {
                 None => planned,
                 Some(front) => front.and(planned),
@@ -78,8 +77,8 @@ fn missing(part: &Definition, how: &str) -> NotStarted {
 }
 
 /// Of a chain, only the first part has to do with clients, and only the last with backends.
-fn of_part(wanted: &TargetSpec, index: usize, addresses: &[SocketAddr]) -> TargetSpec {
-    let mut own = wanted.clone();
+fn of_part(spec: &TargetSpec, index: usize, addresses: &[SocketAddr]) -> TargetSpec {
+    let mut own = spec.clone();
     if index > 0 {
         own.tls = None;
     }
@@ -92,16 +91,16 @@ fn of_part(wanted: &TargetSpec, index: usize, addresses: &[SocketAddr]) -> Targe
 
 fn plan_part(
     part: &Definition,
-    wanted: &TargetSpec,
+    spec: &TargetSpec,
     host: &FleetHost,
     listen: SocketAddr,
     installed: Installed,
 ) -> Result<Plan, NotStarted> {
-    let name = match &wanted.fleet {
+    let name = match &spec.fleet {
         None => part.own_name().to_owned(),
         Some(_) => format!("{}-{}", part.own_name(), host.number),
     };
-    let folder = wanted.folder.join(&name);
+    let folder = spec.folder.join(&name);
     let place = LaunchContext {
         folder: folder.display().to_string(),
         listen,
@@ -110,16 +109,16 @@ fn plan_part(
         library: installed.library.clone().unwrap_or_default(),
         needed: installed.needed.clone(),
     };
-    let context = Context::new(wanted, place);
-    check(part, wanted, &context)?;
+    let context = Context::new(spec, place);
+    check(part, spec, &context)?;
     let failed = |why| NotStarted::Failed(format!("{} cannot be set up: {why}", part.own_name()));
     set_up(part, &context, &folder, &name, listen, installed).map_err(failed)
 }
 
 /// Whether it can do what is wanted.
-pub(super) fn check(part: &Definition, wanted: &TargetSpec, context: &Context) -> Result<(), NotStarted> {
+pub(super) fn check(part: &Definition, spec: &TargetSpec, context: &Context) -> Result<(), NotStarted> {
     let cannot = |why: &str| NotStarted::Cannot(format!("{} cannot: {why}", part.title));
-    if let Some(why) = wanted.tls.as_ref().and_then(|tls| beyond(part, tls)) {
+    if let Some(why) = spec.tls.as_ref().and_then(|tls| beyond(part, tls)) {
         return Err(cannot(&why));
     }
     for one in &part.cannot {
@@ -222,20 +221,6 @@ fn remarks(part: &Definition, context: &Context) -> Result<Vec<String>, String> 
         }
     }
     Ok(said)
-}
-
-/// Makes a folder that only we may list. Others may pass through it: there are programs that give up being root.
-pub(super) fn make_folder(folder: &Path) -> Result<(), String> {
-    let made = fs::DirBuilder::new().recursive(true).mode(0o711).create(folder);
-    made.map_err(|why| format!("{}: {why}", folder.display()))
-}
-
-/// Writes a file for its owner alone.
-pub(super) fn write(path: &Path, text: &str) -> Result<(), String> {
-    let named = |why: std::io::Error| format!("{}: {why}", path.display());
-    let mut file =
-        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path).map_err(named)?;
-    file.write_all(text.as_bytes()).map_err(named)
 }
 
 /// Free ports of 127.0.0.1, all different.

@@ -5,7 +5,6 @@ use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
 use serde::Serialize;
 
-use super::definition::Definition;
 use super::fleet::FleetHost;
 use super::{KeyKind, Preset, TargetSpec, Tls};
 
@@ -126,25 +125,25 @@ pub(super) struct LaunchContext {
 
 impl Context {
     /// The specification, for a program at this place.
-    pub(super) fn new(wanted: &TargetSpec, place: LaunchContext) -> Self {
+    pub(super) fn new(spec: &TargetSpec, place: LaunchContext) -> Self {
         Self {
             folder: place.folder,
             listen: place.listen.to_string(),
             port: place.listen.port(),
-            old: wanted.tls.as_ref().is_some_and(is_old),
-            tls: wanted.tls.as_ref().map(TlsContext::new),
-            tuned: wanted.preset == Preset::Tuned,
-            workers: wanted.workers,
-            backends: wanted.backends.iter().map(ToString::to_string).collect(),
-            backend_tls: wanted.backend_tls,
-            http: wanted.http,
-            fleet: wanted.fleet.as_ref().map(|fleet| FleetContext {
+            old: spec.tls.as_ref().is_some_and(is_old),
+            tls: spec.tls.as_ref().map(TlsContext::new),
+            tuned: spec.preset == Preset::Tuned,
+            workers: spec.workers,
+            backends: spec.backends.iter().map(ToString::to_string).collect(),
+            backend_tls: spec.backend_tls,
+            http: spec.http,
+            fleet: spec.fleet.as_ref().map(|fleet| FleetContext {
                 secret: fleet.secret.clone(),
                 made: fleet.made,
                 host: place.host.number,
                 peers: place.host.peers.iter().map(ToString::to_string).collect(),
             }),
-            backlog: wanted.backlog,
+            backlog: spec.backlog,
             connections: connections(),
             root: rustix::process::geteuid().is_root(),
             version: place.version,
@@ -239,25 +238,19 @@ pub(super) fn holds(condition: &str, context: &Context) -> Result<bool, String> 
     Ok(value.is_true())
 }
 
-/// Looks for mistakes in every template and condition of a definition.
-pub(super) fn check(definition: &Definition) -> Result<(), String> {
+/// Looks for mistakes in templates, each with its name, and conditions.
+pub(super) fn check<'d>(
+    templates: impl Iterator<Item = (&'d str, &'d String)>,
+    conditions: impl Iterator<Item = &'d String>,
+) -> Result<(), String> {
     let environment = environment();
-    let named = definition.files.iter().chain(&definition.secrets).chain(&definition.environment);
-    let templates = named.map(|(name, text)| (name.as_str(), text));
-    for (name, text) in templates.chain(arguments(definition).map(|text| ("arguments", text))) {
+    for (name, text) in templates {
         environment.template_from_named_str(name, text).map_err(|why| told(name, &why))?;
     }
-    let conditions =
-        definition.cannot.iter().map(|one| &one.when).chain(definition.remark.iter().map(|one| &one.when));
-    for condition in conditions.chain(definition.messages.iter().map(|messages| &messages.when)) {
+    for condition in conditions {
         environment.compile_expression(condition).map_err(|why| told(condition, &why))?;
     }
     Ok(())
-}
-
-fn arguments(definition: &Definition) -> impl Iterator<Item = &String> {
-    let asking = definition.messages.iter().flat_map(|messages| &messages.arguments);
-    definition.arguments.iter().chain(asking)
 }
 
 fn told(name: &str, why: &minijinja::Error) -> String {

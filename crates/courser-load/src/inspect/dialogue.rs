@@ -14,14 +14,18 @@ pub(super) struct Dialogue {
     pub(super) facts: ClientHandshakeInfo,
     pub(super) tickets: u32,
     pub(super) certificates: Vec<Vec<u8>>,
-    pub(super) purse: ClientSessions,
+    pub(super) sessions: ClientSessions,
 }
 
 /// Shakes hands, sends a request (as early data, if the terms have it and the session allows it), and listens until
 /// something has come back: by then the server's tickets have come too. None if the handshake fails.
-pub(super) fn hold(prober: &mut Prober, terms: &ClientTlsConfig, purse: ClientSessions) -> Option<Dialogue> {
+pub(super) fn hold(
+    prober: &mut Prober,
+    terms: &ClientTlsConfig,
+    sessions: ClientSessions,
+) -> Option<Dialogue> {
     let socket = prober.connect().ok()?;
-    let connection = ClientConnection::new(terms, &prober.name, purse).ok()?;
+    let connection = ClientConnection::new(terms, &prober.name, sessions).ok()?;
     let request = format!("GET / HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", prober.host);
     let mut talk =
         Talk { socket, connection, state: State::Handshaking, received: Vec::new(), outgoing: Vec::new() };
@@ -29,12 +33,12 @@ pub(super) fn hold(prober: &mut Prober, terms: &ClientTlsConfig, purse: ClientSe
     talk.shake_hands()?;
     let facts = talk.connection.handshake_info()?;
     if !is_early || facts.early_data == Some(false) {
-        talk.say(request.as_bytes());
+        talk.send(request.as_bytes());
     }
     talk.listen();
     let tickets = talk.connection.tickets_received();
     let certificates = talk.connection.peer_certificates();
-    Some(Dialogue { facts, tickets, certificates, purse: talk.connection.into_sessions() })
+    Some(Dialogue { facts, tickets, certificates, sessions: talk.connection.into_sessions() })
 }
 
 /// A connection and what it has not done with yet.
@@ -69,7 +73,7 @@ impl Talk {
         let _ = self.transmit();
     }
 
-    fn say(&mut self, plaintext: &[u8]) {
+    fn send(&mut self, plaintext: &[u8]) {
         let _ = self.connection.send(plaintext, &mut self.received, &mut self.outgoing);
         let _ = self.transmit();
     }

@@ -130,11 +130,12 @@ impl Asked<'_> {
     /// Without a share the server asks for one, and needs no computation of ours. One that does not is asked with the
     /// shares that we have.
     fn new_groups(&mut self, suites: &[u16]) -> Result<Vec<u16>, InspectError> {
-        let asked_for = eliminate(self.groups(), |left| Ok(self.said(suites, left, &[])?.and_then(wanted)))?;
+        let asked_for =
+            eliminate(self.groups(), |left| Ok(self.said(suites, left, &[])?.and_then(group_of_retry)))?;
         if !asked_for.is_empty() {
             return Ok(asked_for);
         }
-        eliminate(SHARES.to_vec(), |left| Ok(self.said(suites, left, left)?.and_then(wanted)))
+        eliminate(SHARES.to_vec(), |left| Ok(self.said(suites, left, left)?.and_then(group_of_retry)))
     }
 
     /// The same list says which curves a certificate may be on (RFC 8422, section 5.1). Where the server takes nothing
@@ -200,7 +201,7 @@ fn eliminate(
 }
 
 /// The group that a TLS 1.3 server goes on with, or asks for.
-fn wanted(said: ServerFlight) -> Option<u16> {
+fn group_of_retry(said: ServerFlight) -> Option<u16> {
     said.retry.or(said.hello)?.group
 }
 

@@ -83,7 +83,7 @@ pub(super) fn try_all(
         tried.push(try_one(
             prober,
             &terms,
-            first.purse,
+            first.sessions,
             Resumption { by, version, attempts, offered: 0, resumed: 0 },
         ));
     }
@@ -102,7 +102,7 @@ pub(super) fn early_data(prober: &mut Prober, versions: &[Negotiated]) -> Option
     };
     offer.groups = found.groups.iter().copied().filter(|group| REAL_GROUPS.contains(group)).collect();
     let (terms, first) = first_to_succeed(prober, &offer)?;
-    let second = dialogue::hold(prober, &terms, first.purse)?;
+    let second = dialogue::hold(prober, &terms, first.sessions)?;
     Some(match second.facts.early_data {
         None => EarlyData::NotAllowed,
         Some(false) => EarlyData::Refused,
@@ -113,17 +113,17 @@ pub(super) fn early_data(prober: &mut Prober, versions: &[Negotiated]) -> Option
 fn try_one(
     prober: &mut Prober,
     terms: &ClientTlsConfig,
-    mut purse: ClientSessions,
+    mut sessions: ClientSessions,
     mut so_far: Resumption,
 ) -> Resumption {
     for _ in 0..so_far.attempts {
-        let Some(held) = dialogue::hold(prober, terms, purse) else {
-            purse = ClientSessions::default();
+        let Some(held) = dialogue::hold(prober, terms, sessions) else {
+            sessions = ClientSessions::default();
             continue;
         };
         so_far.offered += u32::from(held.facts.offered.is_some());
         so_far.resumed += u32::from(held.facts.resumed);
-        purse = held.purse;
+        sessions = held.sessions;
     }
     so_far
 }

@@ -48,7 +48,7 @@ impl AcceptProxy {
     }
 
     /// As JSON.
-    fn told(&self) -> Value {
+    fn json(&self) -> Value {
         if let Ok(Some((addresses, _))) = v1::parse(&self.header) {
             return json!({ "version": 1, "addresses": addresses_of(&addresses) });
         }
@@ -62,8 +62,8 @@ impl AcceptProxy {
 
 /// What is known of a caller: the peer of the connection, and what it announced.
 pub(super) fn peer(peer: Option<SocketAddr>, announced: Option<&AcceptProxy>) -> Vec<u8> {
-    let told = json!({ "peer": peer, "proxy": announced.map(AcceptProxy::told) });
-    format!("{told}\n").into_bytes()
+    let json = json!({ "peer": peer, "proxy": announced.map(AcceptProxy::json) });
+    format!("{json}\n").into_bytes()
 }
 
 fn fields(announced: &ProxyHeader<'_>) -> Value {
@@ -133,12 +133,12 @@ mod tests {
 
     #[test]
     fn both_versions_are_told() {
-        let told = |header: &[u8]| match AcceptProxy::read(header) {
-            Ok(Front::Header(announced, length)) if length == header.len() => announced.told(),
+        let json = |header: &[u8]| match AcceptProxy::read(header) {
+            Ok(Front::Header(announced, length)) if length == header.len() => announced.json(),
             other => panic!("{other:?}"),
         };
         let addresses = json!({ "source": "192.0.2.1:7", "destination": "192.0.2.2:443" });
-        let first = told(b"PROXY TCP4 192.0.2.1 192.0.2.2 7 443\r\n");
+        let first = json(b"PROXY TCP4 192.0.2.1 192.0.2.2 7 443\r\n");
         assert_eq!(first, json!({ "version": 1, "addresses": addresses }));
 
         let mut header = Vec::new();
@@ -153,7 +153,7 @@ mod tests {
             ..ProxyHeader::default()
         };
         v2::write(&sent, &mut header).unwrap();
-        let second = told(&header);
+        let second = json(&header);
         assert_eq!((&second["version"], &second["addresses"]), (&json!(2), &addresses));
         assert_eq!((&second["authority"], &second["alpn"]), (&json!("a\"b"), &json!("h2")));
         assert_eq!(second["ssl"]["version"], json!("TLSv1.3"));

@@ -34,7 +34,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// An object, told to whoever calls for `caller`.
+    /// An object, for requests with `caller`.
     pub(super) fn new(shape: Shape, caller: Option<SocketAddr>) -> Self {
         // RFC 9110, sections 15.3.5 and 15.4.5: these have no body.
         let bodiless = matches!(shape.status, 204 | 304);

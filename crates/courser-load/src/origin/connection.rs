@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 use super::accept_proxy::{AcceptProxy, Front, hex, peer};
 use super::answer::{Answer, Shape};
 use super::request::{Asked, Persistence, Refused};
+use super::state::{State, count};
 use super::wish::Content;
-use super::worker::{State, count};
 use super::{Mode, Proxy};
 use crate::http::chunks::{Chunks, Piece};
 use crate::http::framing::Framing;
@@ -219,7 +219,7 @@ impl Connection {
         let answer = Answer::with_content(shape, "text/plain", refused.advice().as_bytes(), None);
         count(&self.state.counters.refused);
         self.send(&answer, persistence).await?;
-        // Bytes that nobody has read when the socket is closed would turn the answer into a reset.
+        // Unread bytes would turn the close into a reset (RFC 9293, section 3.10.4), and the answer could be lost.
         for _ in 0..DRAINED {
             self.taken = self.received.len();
             if self.read().await? == 0 {

@@ -92,7 +92,7 @@ impl Asked {
             (false, true, true) => Persistence::KeepSaid,
             (false, false, _) => Persistence::Keep,
         };
-        let mut wish = Wish::read(request.path.unwrap_or_default())?;
+        let mut wish = Wish::read(request.path.unwrap_or_default()).ok_or(Refused::Query)?;
         wish.chunked &= !old;
         Ok(Self {
             length,

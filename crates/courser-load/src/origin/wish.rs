@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use super::request::Refused;
-
 /// No answer is later than this.
 const MAX_DELAY: Duration = Duration::from_secs(3600);
 
@@ -28,17 +26,17 @@ pub(super) enum Content {
 }
 
 impl Wish {
-    /// Reads a request's target.
-    pub(super) fn read(target: &str) -> Result<Self, Refused> {
+    /// Reads a request's target; none where its query is wrong.
+    pub(super) fn read(target: &str) -> Option<Self> {
         let mut wish =
             Self { content: Content::Object, size: 1024, status: 200, chunked: false, delay: Duration::ZERO };
         let query = target.split_once('?').map_or("", |(_, query)| query);
         let mut size = None;
         for part in query.split('&') {
             match part.split_once('=').unwrap_or((part, "")) {
-                ("s", value) => size = Some(read_size(value).ok_or(Refused::Query)?),
-                ("d", value) => wish.delay = read_delay(value).ok_or(Refused::Query)?,
-                ("status", value) => wish.status = read_status(value).ok_or(Refused::Query)?,
+                ("s", value) => size = Some(read_size(value)?),
+                ("d", value) => wish.delay = read_delay(value)?,
+                ("status", value) => wish.status = read_status(value)?,
                 ("chunked", _) => wish.chunked = true,
                 ("peer", _) => wish.content = Content::Peer,
                 ("proxy", _) => wish.content = Content::Proxy,
@@ -48,7 +46,7 @@ impl Wish {
             }
         }
         wish.size = size.unwrap_or(if wish.status == 200 { 1024 } else { 0 });
-        Ok(wish)
+        Some(wish)
     }
 }
 
@@ -86,26 +84,26 @@ mod tests {
     #[test]
     fn a_size_is_bytes_or_has_a_unit() {
         let size = |target| Wish::read(target).map(|wish| wish.size);
-        assert_eq!(size("/?s=20k"), Ok(20 << 10));
-        assert_eq!(size("/x?a=b&s=1M"), Ok(1 << 20));
-        assert_eq!(size("/?s=3g"), Ok(3 << 30));
-        assert_eq!(size("/?s=0"), Ok(0));
-        assert_eq!(size("/any/path"), Ok(1024));
+        assert_eq!(size("/?s=20k"), Some(20 << 10));
+        assert_eq!(size("/x?a=b&s=1M"), Some(1 << 20));
+        assert_eq!(size("/?s=3g"), Some(3 << 30));
+        assert_eq!(size("/?s=0"), Some(0));
+        assert_eq!(size("/any/path"), Some(1024));
         for bad in
             ["/?s=", "/?s=k", "/?s=-1", "/?s=+1", "/?s=1x", "/?s=99999999999999999999", "/?s=99999999999g"]
         {
-            assert_eq!(size(bad), Err(Refused::Query), "{bad}");
+            assert_eq!(size(bad), None, "{bad}");
         }
     }
 
     #[test]
     fn a_delay_has_a_unit_and_a_bound() {
         let delay = |target| Wish::read(target).map(|wish| wish.delay);
-        assert_eq!(delay("/?d=5ms"), Ok(Duration::from_millis(5)));
-        assert_eq!(delay("/?d=250us&s=1"), Ok(Duration::from_micros(250)));
-        assert_eq!(delay("/?d=1s"), Ok(Duration::from_secs(1)));
+        assert_eq!(delay("/?d=5ms"), Some(Duration::from_millis(5)));
+        assert_eq!(delay("/?d=250us&s=1"), Some(Duration::from_micros(250)));
+        assert_eq!(delay("/?d=1s"), Some(Duration::from_secs(1)));
         for bad in ["/?d=5", "/?d=", "/?d=ms", "/?d=3601s", "/?d=18446744073709551615s"] {
-            assert_eq!(delay(bad), Err(Refused::Query), "{bad}");
+            assert_eq!(delay(bad), None, "{bad}");
         }
     }
 
@@ -114,6 +112,6 @@ mod tests {
         let wish = |target| Wish::read(target).unwrap();
         assert_eq!((wish("/?status=503").status, wish("/?status=503").size), (503, 0));
         assert_eq!(wish("/?status=503&s=2").size, 2);
-        assert_eq!(Wish::read("/?status=101"), Err(Refused::Query));
+        assert_eq!(Wish::read("/?status=101"), None);
     }
 }

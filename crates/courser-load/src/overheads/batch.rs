@@ -54,16 +54,16 @@ struct Pair {
 }
 
 impl Batch {
-    /// A pair for each purse.
+    /// A pair for each set of sessions.
     pub(super) fn new(
-        purses: Vec<ClientSessions>,
+        sessions: Vec<ClientSessions>,
         connect: impl Fn(ClientSessions) -> Result<ClientConnection, Failure>,
         accept: impl Fn() -> Result<Server, Failure>,
     ) -> Result<Self, Failure> {
         let (mut client, mut server) = (Duration::ZERO, Duration::ZERO);
-        let count = purses.len();
+        let count = sessions.len();
         let clients: Vec<_> =
-            timed(&mut client, || purses.into_iter().map(connect).collect::<Result<_, _>>())?;
+            timed(&mut client, || sessions.into_iter().map(connect).collect::<Result<_, _>>())?;
         let servers: Vec<_> = timed(&mut server, || (0..count).map(|_| accept()).collect::<Result<_, _>>())?;
         let pairs = clients.into_iter().zip(servers).map(|(client, server)| Pair::new(client, server));
         Ok(Self { pairs: pairs.collect(), client, server })
@@ -72,11 +72,11 @@ impl Batch {
     /// Turns until nothing is under way: handshakes are done and tickets delivered.
     pub(super) fn handshake(&mut self) -> Result<(), Failure> {
         loop {
-            self.client_turns(Pair::client_reads)?;
+            self.client_steps(Pair::client_reads)?;
             if self.pairs.iter().all(|pair| pair.to_server.is_empty()) {
                 return Ok(());
             }
-            self.server_turns(Pair::server_reads)?;
+            self.server_steps(Pair::server_reads)?;
         }
     }
 
@@ -84,9 +84,9 @@ impl Batch {
     pub(super) fn echo(&mut self, content: &[u8]) -> Result<(), Failure> {
         self.pairs.iter_mut().for_each(|pair| pair.returned.reserve(content.len()));
         for piece in content.chunks(PIECE) {
-            self.client_turns(|pair| pair.client_sends(piece))?;
-            self.server_turns(Pair::server_answers)?;
-            self.client_turns(Pair::client_reads)?;
+            self.client_steps(|pair| pair.client_sends(piece))?;
+            self.server_steps(Pair::server_answers)?;
+            self.client_steps(Pair::client_reads)?;
         }
         Ok(())
     }
@@ -101,18 +101,18 @@ impl Batch {
         let connections = u32::try_from(self.pairs.len()).unwrap_or(u32::MAX);
         let (clients, servers): (Vec<_>, Vec<_>) =
             self.pairs.into_iter().map(|pair| (pair.client, pair.server)).unzip();
-        let purses =
+        let sessions =
             timed(&mut self.client, || clients.into_iter().map(ClientConnection::into_sessions).collect());
         timed(&mut self.server, || drop(servers));
-        (Spent { connections, client: self.client, server: self.server }, purses)
+        (Spent { connections, client: self.client, server: self.server }, sessions)
     }
 
-    fn client_turns(&mut self, turn: impl Fn(&mut Pair) -> Result<(), Failure>) -> Result<(), Failure> {
-        timed(&mut self.client, || self.pairs.iter_mut().try_for_each(turn))
+    fn client_steps(&mut self, step: impl Fn(&mut Pair) -> Result<(), Failure>) -> Result<(), Failure> {
+        timed(&mut self.client, || self.pairs.iter_mut().try_for_each(step))
     }
 
-    fn server_turns(&mut self, turn: impl Fn(&mut Pair) -> Result<(), Failure>) -> Result<(), Failure> {
-        timed(&mut self.server, || self.pairs.iter_mut().try_for_each(turn))
+    fn server_steps(&mut self, step: impl Fn(&mut Pair) -> Result<(), Failure>) -> Result<(), Failure> {
+        timed(&mut self.server, || self.pairs.iter_mut().try_for_each(step))
     }
 }
 

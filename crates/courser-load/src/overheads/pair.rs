@@ -73,36 +73,36 @@ impl InProcessPair {
     /// count. `bytes` go there and back on each.
     pub(super) fn run(&self, resume: bool, bytes: usize, number: u32) -> Result<Vec<Spent>, Trouble> {
         let content: Vec<u8> = (0..bytes).map(|index| (index % 251).to_le_bytes()[0]).collect();
-        let mut purses: Vec<ClientSessions> =
+        let mut sessions: Vec<ClientSessions> =
             (0..BATCH.min(number)).map(|_| ClientSessions::default()).collect();
-        self.batch(&mut purses, resume, false, &content)?;
+        self.batch(&mut sessions, resume, false, &content)?;
         let mut batches = Vec::new();
         let mut left = number;
         while left > 0 {
-            purses.truncate(usize::try_from(left).unwrap_or(usize::MAX));
-            let spent = self.batch(&mut purses, resume, resume, &content)?;
+            sessions.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+            let spent = self.batch(&mut sessions, resume, resume, &content)?;
             left -= spent.connections;
             batches.push(spent);
         }
         Ok(batches)
     }
 
-    /// One connection for each purse. `resume`: whether clients would; `resumes`: whether they have to.
+    /// One connection for each set of sessions. `resume`: whether clients would; `resumes`: whether they have to.
     fn batch(
         &self,
-        purses: &mut Vec<ClientSessions>,
+        sessions: &mut Vec<ClientSessions>,
         resume: bool,
         resumes: bool,
         content: &[u8],
     ) -> Result<Spent, Trouble> {
         let terms = &self.clients[usize::from(resume)];
-        let client = |purse| ClientConnection::new(terms, &self.name, purse);
+        let client = |sessions| ClientConnection::new(terms, &self.name, sessions);
         let mut batch =
-            Batch::new(std::mem::take(purses), client, || self.accept()).map_err(Trouble::Failed)?;
+            Batch::new(std::mem::take(sessions), client, || self.accept()).map_err(Trouble::Failed)?;
         batch.handshake().and_then(|()| batch.echo(content)).map_err(Trouble::Failed)?;
         batch.check(self.suite, resumes, content)?;
-        let (spent, kept) = batch.end();
-        *purses = kept;
+        let (spent, next) = batch.end();
+        *sessions = next;
         Ok(spent)
     }
 
@@ -188,12 +188,12 @@ mod tests {
         for suite in [0x1301, 0xc02b] {
             let version = if suite == 0x1301 { TLS13 } else { 0x0303 };
             let lane = InProcessPair::new(Library::Own, version, suite, Key::EcdsaP256).unwrap();
-            let mut purses = vec![ClientSessions::default()];
-            let first = lane.batch(&mut purses, true, true, b"there and back");
+            let mut sessions = vec![ClientSessions::default()];
+            let first = lane.batch(&mut sessions, true, true, b"there and back");
             assert_eq!(first, Err(Trouble::Resumption { asked: true }), "there is nothing to resume yet");
-            let mut purses = vec![ClientSessions::default()];
-            lane.batch(&mut purses, true, false, b"there and back").unwrap();
-            let second = lane.batch(&mut purses, true, false, b"there and back");
+            let mut sessions = vec![ClientSessions::default()];
+            lane.batch(&mut sessions, true, false, b"there and back").unwrap();
+            let second = lane.batch(&mut sessions, true, false, b"there and back");
             assert_eq!(second, Err(Trouble::Resumption { asked: false }));
         }
     }

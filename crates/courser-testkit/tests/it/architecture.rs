@@ -97,6 +97,14 @@ fn wire_session_fleet_stats_and_record_have_no_clock_no_socket_and_no_runtime() 
     }
 }
 
+#[test]
+fn the_load_engine_reads_no_file() {
+    let files = sources(&root().join("crates/courser-load/src"));
+    let found = files_that_say(&files, &["fs", "File", "OpenOptions"]);
+    assert!(found.is_empty(), "{found:#?}");
+    assert!(!files_that_say(&sources(&root().join("crates/courser-machine/src")), &["fs"]).is_empty());
+}
+
 /// The test that writes the committed schema is compiled for tests alone.
 #[test]
 fn record_and_report_touch_no_file() {
