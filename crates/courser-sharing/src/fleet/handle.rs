@@ -60,7 +60,7 @@ pub enum Pulled {
     Found,
     /// No other host has it.
     Missing,
-    /// They did not all answer in time, or could not be request_queue.
+    /// They did not all answer in time, or could not be asked.
     TimedOut,
 }
 
@@ -69,7 +69,7 @@ impl FleetHandle {
         let ((updates, update_queue), (requests, request_queue)) =
             (mpsc::channel(QUEUE), mpsc::channel(QUEUE));
         (
-            Self { updates: updates, requests: requests, dropped: Arc::default() },
+            Self { updates, requests, dropped: Arc::default() },
             Inbox { updates: update_queue, requests: request_queue },
         )
     }

@@ -128,7 +128,7 @@ fn a_host_that_restarts_proves_that_it_lives_and_goes_on() {
     assert!(segment.has(1, &made));
     segment.run(2000);
     let restarted = |event: &Event| matches!(event, Event::Peer { change: PeerChange::Restarted, label, .. } if label == "a");
-    assert!(segment.hosts[1].events.iter().any(restarted), "told by its name");
+    assert!(segment.hosts[1].events.iter().any(restarted), "reported by its name");
     assert_eq!(segment.status(1).peers.len(), 1);
 }
 
@@ -156,8 +156,8 @@ fn a_host_that_is_cut_off_is_told_and_told_again_when_it_is_back() {
     assert!(segment.peer(1, "a").is_silent);
     segment.hosts[0].is_cut_off = false;
     segment.run(3000);
-    let told = |change| Event::Peer { label: "a".to_owned(), address: address(0), change };
-    assert!(segment.hosts[1].events.contains(&told(PeerChange::Recovered)));
+    let event = |change| Event::Peer { label: "a".to_owned(), address: address(0), change };
+    assert!(segment.hosts[1].events.contains(&event(PeerChange::Recovered)));
     assert!(segment.peer(1, "a").lost >= 4, "heartbeats that did not come");
     let made = segment.make(0, 1);
     segment.run(2);

@@ -141,7 +141,7 @@ fn a_host_an_hour_off_is_named_and_gives_nothing() {
     assert!((1_799_000..=1_800_000).contains(&peer.clock_ahead_ms), "{}", peer.clock_ahead_ms);
     assert_eq!(entries(&segment.hosts[1]), 0);
     let off = |event: &Event| matches!(event, Event::Peer { change: PeerChange::ClockOff { .. }, .. });
-    assert_eq!(segment.hosts[1].events.iter().filter(|event| off(event)).count(), 1, "told once");
+    assert_eq!(segment.hosts[1].events.iter().filter(|event| off(event)).count(), 1, "reported once");
     for _ in 0..2500 {
         step_with_offset(&mut segment, 0, 0);
     }
