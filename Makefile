@@ -1,7 +1,7 @@
 # The commands a newcomer needs; `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench report lint doc install
+.PHONY: help demo test bench report lint doc pictures install
 
 # The committed Cargo.lock is part of what is tested.
 CARGO_FLAGS ?= --locked
@@ -27,10 +27,14 @@ report: install ## the quick variant of every suite on this machine: a page, and
 lint: ## format check, clippy without warnings, dependency rules if cargo-deny is installed
 	cargo fmt --all --check
 	cargo clippy $(CARGO_FLAGS) --workspace --all-targets -- -D warnings
+	@if command -v python3 >/dev/null; then scripts/pictures.py --check; else echo "skipped: python3 is not installed"; fi
 	@if command -v cargo-deny >/dev/null; then cargo deny check bans licenses sources; else echo "skipped: cargo-deny is not installed"; fi
 
 doc: ## build the documentation of all crates
 	RUSTDOCFLAGS="-D warnings" cargo doc $(CARGO_FLAGS) --workspace --no-deps
+
+pictures: ## draw docs/pictures/*.svg anew from the text beside them
+	@scripts/pictures.py
 
 install: ## install clients and rivals from the distribution (needs root), or name what is missing
 	@scripts/install.sh

@@ -5,9 +5,9 @@
 
 use libfuzzer_sys::fuzz_target;
 
-#[path = "../../crates/courser-tls/tests/it/lies/exercise.rs"]
+#[path = "../../crates/courser-tls-client/tests/it/faulty_server/exercise.rs"]
 mod exercise;
-#[path = "../../crates/courser-tls/tests/it/server.rs"]
+#[path = "../../crates/courser-tls-client/tests/it/server.rs"]
 mod server;
 
 fuzz_target!(|input: &[u8]| exercise::client(input));

@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
-#[path = "../../crates/courser-tls/tests/it/client_certificate/exercise.rs"]
+#[path = "../../crates/courser-tls-client/tests/it/client_certificate/exercise.rs"]
 mod exercise;
 
 fuzz_target!(|input: &[u8]| {

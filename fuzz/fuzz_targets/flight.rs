@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
-#[path = "../../crates/courser-tls/tests/it/flight/exercise.rs"]
+#[path = "../../crates/courser-tls-client/tests/it/flight/exercise.rs"]
 mod exercise;
 
 fuzz_target!(|input: &[u8]| exercise::flight(input));

@@ -12,31 +12,31 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use around::{RelayArgs, TuneArgs};
+pub(crate) use around::{DelayArgs, SystemCheckArgs};
 pub(crate) use lab::{BenchArgs, CompareArgs, RunSuiteArgs};
 pub(crate) use plan::PlanArgs;
 pub(crate) use report::ReportArgs;
-pub(crate) use target::{KeepArgs, StartArgs, TargetsArgs};
+pub(crate) use target::{StartArgs, SuperviseArgs, TargetsArgs};
 
 use crate::units::{cpu_list, duration, share, size};
-use crate::url::Url;
+use courser_load::url::Url;
 
 /// Exit codes, for `--help`; `exit.rs` gives them.
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  done; where something was measured, the run is valid
-  1  the system refused something (a file, a thread, a socket of our own)
-  2  the command line is wrong, or names something that cannot be had
-  3  measured, but the verdict is withheld: the generator was the limit, or what was asked for did not happen
+  0  done; a measurement is valid
+  1  the system refused a file, a thread or a socket
+  2  the command line is wrong, or asks for something that is not available
+  3  inconclusive: client-bound, or a target did not do what was requested; findings say why
   4  the target cannot be reached
-  5  the target does not speak TLS, or there is nothing in common with it, or its certificate is refused
-  6  cut short by Ctrl-C; what there is was printed and kept
+  5  no TLS with the target: not spoken, no parameters in common, or its certificate is refused
+  6  interrupted by Ctrl-C; results so far are printed and stored
   7  no rate satisfies the rule
-  8  worse than --fail-above allows
+  8  a regression exceeds --fail-above
 
-Load goes where you send it. Send it to your own machines only.";
+Load only machines that you are allowed to load.";
 
-/// Loads any TLS endpoint with a correct load model, and says what the samples support.
+/// Measure TLS servers: load any TLS endpoint, and judge only what the samples support
 #[derive(Debug, Parser)]
 #[command(name = "courser-bench", version, about, after_help = EXIT_CODES, max_term_width = 110)]
 pub(crate) struct Cli {
@@ -46,75 +46,75 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// What an endpoint negotiates: versions, suites, groups, certificates, resumption
+    /// Print what an endpoint negotiates: versions, suites, certificates, resumption
     #[command(after_help = "Example:\n  courser-bench inspect example.org:443 127.0.0.1:8443")]
     Inspect(InspectArgs),
-    /// Connect, handshake, close, as fast as it goes: handshakes per second at saturation
+    /// Measure handshakes per second at saturation: connect, handshake, close
     #[command(after_help = "Example:\n  courser-bench handshake 127.0.0.1:8443 -c 200 --duration 10s")]
     Handshake(Box<HandshakeArgs>),
-    /// Sessions that arrive at a rate (or, with -c, a closed loop), each with requests
+    /// Load an endpoint with sessions at a rate, or in a closed loop
     #[command(after_help = LOAD_EXAMPLES, override_usage = LOAD_USAGE)]
     Load(Box<LoadArgs>),
-    /// A staircase of rates: where does it stop keeping up?
+    /// Load an endpoint with a staircase of rates, to see where it saturates
     #[command(
         after_help = "Example:\n  courser-bench ramp https://127.0.0.1:8443/ --from 100 --to 5000 --steps 20"
     )]
     Ramp(Box<RampArgs>),
-    /// The highest rate that satisfies rules
+    /// Search for the highest rate that satisfies rules
     #[command(
         after_help = "Example:\n  courser-bench search https://127.0.0.1:8443/ --rule 'avg<100ms,loss<0.1%' --reuse 4"
     )]
     Search(Box<SearchArgs>),
-    /// Hold connections open and silent: memory per connection
+    /// Measure memory per idle connection
     #[command(after_help = "Example:\n  courser-bench idle 127.0.0.1:8443 -c 5000 --server-pid 1234")]
     Idle(Box<IdleArgs>),
-    /// Both ends of TLS in one process, no network: what the protocol costs, full against resumed
+    /// Measure the cost of full and resumed handshakes without a network
     #[command(after_help = "Example:\n  courser-bench overheads --bytes 1,1k,10k,100k")]
     Overheads(OverheadsArgs),
-    /// What the cryptographic library does on this machine: the physical limit
+    /// Measure the operations of the cryptographic library: the lower bound of TLS
     #[command(after_help = "Example:\n  courser-bench primitives --json")]
     Primitives(PrimitivesArgs),
-    /// A backend: objects of any size, delays, keep-alive, PROXY protocol
+    /// Run an origin server: objects of any size, delays, keep-alive, PROXY protocol
     #[command(
         after_help = "Example:\n  courser-bench origin --listen 127.0.0.1:8000\n  curl 'http://127.0.0.1:8000/?s=20k&d=5ms'"
     )]
     Origin(OriginArgs),
-    /// Which terminators are installed here, and how to install the others
+    /// List terminators: those installed here, and how to install the others
     #[command(after_help = "Example:\n  courser-bench targets --json")]
     Targets(TargetsArgs),
     /// Start a terminator on a free port, until standard input ends or Ctrl-C
     #[command(after_help = target::START_EXAMPLES)]
     Start(StartArgs),
-    /// What ends targets when we end
+    /// Supervise targets, and end them when the parent ends
     #[command(hide = true)]
-    Keep(KeepArgs),
-    /// What this generator can do on this machine
+    Supervise(SuperviseArgs),
+    /// Measure what this generator can do on this machine
     #[command(after_help = "Example:\n  courser-bench calibrate")]
     Calibrate(CalibrateArgs),
-    /// How many cores a load needs, and what other choices would change
+    /// Estimate how many cores a load needs, and what other choices would change
     #[command(after_help = plan::PLAN_EXAMPLES)]
     Plan(PlanArgs),
-    /// How this machine is tuned, beside what published experiments set; changes nothing
-    #[command(after_help = "Example:\n  courser-bench tune --show")]
-    Tune(TuneArgs),
-    /// A round trip between generator and target: passes everything on half of it later
+    /// Print system settings of this machine beside those of published experiments
+    #[command(after_help = "Example:\n  courser-bench system-check")]
+    SystemCheck(SystemCheckArgs),
+    /// Forward connections with an added round-trip time
     #[command(
-        after_help = "Example:\n  courser-bench relay --listen 127.0.0.1:9443 --to 127.0.0.1:8443 --rtt 40ms"
+        after_help = "Example:\n  courser-bench delay --listen 127.0.0.1:9443 --to 127.0.0.1:8443 --rtt 40ms"
     )]
-    Relay(RelayArgs),
-    /// The server that `calibrate` starts
+    Delay(DelayArgs),
+    /// Run the server that `calibrate` measures against
     #[command(hide = true)]
     Respond(RespondArgs),
-    /// A published experiment, on the terminators of this machine side by side
+    /// Run a suite: a published experiment, on the terminators of this machine
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunSuiteArgs>),
-    /// Records of suites as a page, Markdown, CSV, plots, or text
+    /// Format records of suites as a page, Markdown, CSV, plots or text
     #[command(after_help = "Example:\n  courser-bench report capacity.json primitives.json -o report.html")]
     Report(ReportArgs),
-    /// Two terminators until the difference is known; or records of suites, before and after
+    /// Compare two terminators until they differ, or records of suites
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(Box<CompareArgs>),
-    /// Merge the records of generators that ran together, exactly
+    /// Merge the records of generators that ran together
     #[command(after_help = "Example:\n  courser-bench merge a.json b.json --record both.json")]
     Merge(MergeArgs),
     /// Print a record as its run printed it
@@ -122,7 +122,7 @@ pub(crate) enum Command {
     Show(ShowArgs),
 }
 
-/// The one that is made of the flags is wider than a page.
+/// The generated one is wider than a page.
 const LOAD_USAGE: &str =
     "courser-bench load [OPTIONS] <--rate <PER_SECOND>|--connection-rate <PER_SECOND>|-c <COUNT>> <URL>";
 
@@ -130,23 +130,23 @@ const LOAD_EXAMPLES: &str = "\
 Examples:
   2000 new sessions a second, each 1 full handshake and 3 resumed connections (8000 connections/s):
     courser-bench load https://127.0.0.1:8443/ --rate 2000 --reuse 4 --duration 60s
-  1000 connections at a time that stay open, as many requests as it takes:
+  1000 connections at a time, kept alive for the whole run:
     courser-bench load https://127.0.0.1:8443/ -c 1000 --keepalive";
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:
-  Interleaved blocks, until the difference is known or the time is up:
+  Two targets, in alternating blocks:
     courser-bench compare courser haproxy --case tls13-ecdsa
-  For continuous integration: a Markdown table, and exit code 8 when anything got worse by more than 3 %:
+  For continuous integration: a Markdown table, and exit code 8 for a regression above 3 %:
     courser-bench compare before.json after.json --fail-above 3%
-  Platforms, as the loss against the first in percent:
+  Platforms, as the loss against a baseline in percent:
     courser-bench compare --baseline bare-metal.json kvm.json xen.json";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
-  Under ten minutes; ends with a record and a page:
+  The quick variant, under ten minutes; writes a record and a page:
     courser-bench run capacity --quick
-  One that is already running somewhere, next to a local one:
+  A server that already runs elsewhere, beside a local target:
     courser-bench run handshake-flood --targets courser --target external=https://10.0.0.9";
 
 /// Arguments of `inspect`.
@@ -155,10 +155,10 @@ pub(crate) struct InspectArgs {
     /// Endpoints: host:port, or https://host
     #[arg(required = true, value_name = "ENDPOINT")]
     pub(crate) endpoints: Vec<Url>,
-    /// Server name to ask for, instead of the host
+    /// Server name (SNI) [default: the host]
     #[arg(long, value_name = "NAME")]
     pub(crate) sni: Option<String>,
-    /// How long an endpoint may keep silent
+    /// Timeout of each answer
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
     pub(crate) timeout: Duration,
     /// Print JSON
@@ -172,13 +172,13 @@ pub(crate) struct HandshakeArgs {
     /// Endpoint: host:port, or https://host
     #[arg(value_name = "ENDPOINT")]
     pub(crate) url: Url,
-    /// Connections at a time
+    /// Concurrent connections
     #[arg(short, long, value_name = "COUNT", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) connections: u64,
-    /// New connections a second on a schedule (open loop), instead of a closed loop
+    /// New connections per second on a schedule (open loop), instead of a closed loop
     #[arg(long, value_name = "PER_SECOND", conflicts_with = "connections", value_parser = crate::units::rate)]
     pub(crate) rate: Option<f64>,
-    /// Go away this long after the ClientHello, as an attacker does
+    /// Close the connection this long after the ClientHello, as in a handshake flood
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) abandon: Option<Duration>,
     #[command(flatten)]
@@ -191,16 +191,16 @@ pub(crate) struct HandshakeArgs {
 #[derive(Debug, Args)]
 #[command(group(clap::ArgGroup::new("model").required(true).args(["rate", "connection_rate", "connections"])))]
 pub(crate) struct LoadArgs {
-    /// What to load: https://host:port/path, http://… for the direct path, tls:// or tcp://host:port for --echo
+    /// URL: https://host:port/path, http://… for plain HTTP, tls:// or tcp://host:port for --echo
     #[arg(value_name = "URL")]
     pub(crate) url: Url,
-    /// New sessions a second; each makes --reuse connections, one after the other
+    /// New sessions per second; each makes --reuse connections, one after the other
     #[arg(long, value_name = "PER_SECOND", value_parser = crate::units::rate)]
     pub(crate) rate: Option<f64>,
-    /// New connections a second, from clients that have been there before as --reuse says
+    /// New connections per second, resumed as often as --reuse sets
     #[arg(long, value_name = "PER_SECOND", value_parser = crate::units::rate)]
     pub(crate) connection_rate: Option<f64>,
-    /// Connections at a time, as fast as it goes (closed loop: for saturation only)
+    /// Concurrent connections of a closed loop (measures saturation only)
     #[arg(short, long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) connections: Option<u64>,
     #[command(flatten)]
@@ -214,16 +214,16 @@ pub(crate) struct LoadArgs {
 /// Arguments of `ramp`.
 #[derive(Debug, Args)]
 pub(crate) struct RampArgs {
-    /// What to load
+    /// URL, as for `load`
     #[arg(value_name = "URL")]
     pub(crate) url: Url,
-    /// First rate: new sessions a second
+    /// First rate: new sessions per second
     #[arg(long, value_name = "PER_SECOND", default_value = "100", value_parser = crate::units::rate)]
     pub(crate) from: f64,
     /// Last rate
     #[arg(long, value_name = "PER_SECOND", value_parser = crate::units::rate)]
     pub(crate) to: f64,
-    /// Steps of the staircase, spread over the whole duration
+    /// Steps of the staircase; they share the duration equally
     #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) steps: u32,
     #[command(flatten)]
@@ -237,19 +237,19 @@ pub(crate) struct RampArgs {
 /// Arguments of `search`.
 #[derive(Debug, Args)]
 pub(crate) struct SearchArgs {
-    /// What to load
+    /// URL, as for `load`
     #[arg(value_name = "URL")]
     pub(crate) url: Url,
-    /// What a rate has to satisfy: avg<100ms, p99<…, max<…, loss<0.1%, rate>95%, joined by commas; may be repeated
+    /// Conditions on a rate, separated by commas: avg<100ms, p99<…, max<…, loss<0.1%, rate>95%; may be repeated
     #[arg(long = "rule", value_name = "RULE", required = true)]
     pub(crate) rules: Vec<String>,
-    /// Lowest rate to try: new sessions a second
+    /// Lowest rate to try: new sessions per second
     #[arg(long, value_name = "PER_SECOND", default_value = "50", value_parser = crate::units::rate)]
     pub(crate) from: f64,
     /// Highest rate to try
     #[arg(long, value_name = "PER_SECOND", default_value = "100k", value_parser = crate::units::rate)]
     pub(crate) to: f64,
-    /// Time of all trials together
+    /// Total time of all trials
     #[arg(long, value_name = "TIME", default_value = "290s", value_parser = duration)]
     pub(crate) budget: Duration,
     #[command(flatten)]
@@ -263,10 +263,10 @@ pub(crate) struct SearchArgs {
 /// Arguments of `idle`.
 #[derive(Debug, Args)]
 pub(crate) struct IdleArgs {
-    /// Endpoint: host:port, or https://host/path to make one request first on each connection
+    /// Endpoint: host:port, or https://host/path for one request at the start of each connection
     #[arg(value_name = "ENDPOINT")]
     pub(crate) url: Url,
-    /// Connections to hold
+    /// Idle connections
     #[arg(short, long, value_name = "COUNT", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) connections: u64,
     #[command(flatten)]
@@ -276,13 +276,13 @@ pub(crate) struct IdleArgs {
 /// Arguments of `overheads`.
 #[derive(Debug, Args)]
 pub(crate) struct OverheadsArgs {
-    /// Bytes echoed per connection
+    /// Bytes echoed per connection, one row for each size
     #[arg(long, value_name = "SIZES", value_delimiter = ',', default_value = "1,1024,10240,102400", value_parser = size)]
     pub(crate) bytes: Vec<usize>,
     /// Connections per figure
     #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(2..))]
     pub(crate) number: u32,
-    /// Suites by name; the usual ones of TLS 1.2 and 1.3 without
+    /// Cipher suites by name [default: common ones of TLS 1.2 and 1.3]
     #[arg(long, value_name = "SUITES", value_delimiter = ',')]
     pub(crate) suites: Vec<String>,
     /// Print JSON
@@ -307,28 +307,28 @@ pub(crate) struct OriginArgs {
     /// Addresses to listen on; may be repeated
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8000")]
     pub(crate) listen: Vec<String>,
-    /// Threads; one per core without
+    /// Threads [default: one per core]
     #[arg(long, value_name = "COUNT")]
     pub(crate) threads: Option<usize>,
-    /// CPUs to stay on: 1 or 2-3
+    /// CPUs to pin threads to: 1 or 2-3
     #[arg(long, value_name = "LIST", value_parser = cpu_list)]
     pub(crate) cpus: Option<Cpus>,
-    /// PROXY protocol before the request
+    /// PROXY protocol header before the request
     #[arg(long, value_enum, default_value_t = ProxyMode::Accepted)]
     pub(crate) proxy: ProxyMode,
-    /// Send back the bytes that come, whatever they are
+    /// Echo bytes instead of HTTP
     #[arg(long)]
     pub(crate) echo: bool,
 }
 
-/// Whether connections begin with a PROXY header.
+/// What is done with a PROXY header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProxyMode {
-    /// Those that have one are believed
+    /// Accept connections with and without a header
     Accepted,
-    /// Those that have none are refused
+    /// Close connections without a header
     Required,
-    /// It is no header but a bad request
+    /// Treat a header as a bad request
     Off,
 }
 
@@ -349,7 +349,7 @@ pub(crate) struct RespondArgs {
     /// Address to listen on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     pub(crate) listen: SocketAddr,
-    /// CPU to stay on
+    /// CPU to pin the thread to
     #[arg(long, value_name = "CPU")]
     pub(crate) cpu: Option<usize>,
 }
@@ -360,7 +360,7 @@ pub(crate) struct MergeArgs {
     /// Records of the generators
     #[arg(required = true, num_args = 2.., value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Keep the merged record in this file
+    /// Write the merged record to this file (JSON)
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
     /// Print the merged record as JSON
@@ -371,7 +371,7 @@ pub(crate) struct MergeArgs {
 /// Arguments of `show`.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// A record
+    /// Record
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 }
@@ -379,7 +379,7 @@ pub(crate) struct ShowArgs {
 /// How often a TLS session is used.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ReuseArgs {
-    /// Connections per TLS session: 1 never resumes, 0 always does (one full handshake per client, ever)
+    /// Connections per TLS session: 1 never resumes; 0 always does, after one full handshake per client
     #[arg(long, value_name = "COUNT", default_value_t = 4, help_heading = "TLS")]
     pub(crate) reuse: u32,
 }
@@ -388,37 +388,37 @@ pub(crate) struct ReuseArgs {
 /// a generic function are shared by all its types.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ReuseOnceArgs {
-    /// Connections per TLS session: 1 never resumes, 0 always does (one full handshake per client, ever)
+    /// Connections per TLS session: 1 never resumes; 0 always does, after one full handshake per client
     #[arg(long, value_name = "COUNT", default_value_t = 1, help_heading = "TLS")]
     pub(crate) reuse: u32,
 }
 
-/// What is asked of the server.
+/// Requests on a connection.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Request")]
 pub(crate) struct RequestArgs {
-    /// Keep connections open for as many requests as fit
+    /// Send requests on each connection until the run ends
     #[arg(long, conflicts_with = "requests")]
     pub(crate) keepalive: bool,
     /// Requests per connection
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) requests: u32,
-    /// Send a body of so many bytes (POST)
+    /// Send POST requests with a body of this size
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) post: Option<usize>,
-    /// A further header field, `Name: value`; may be repeated
+    /// Add a header field, `Name: value`; may be repeated
     #[arg(long = "header", value_name = "FIELD")]
     pub(crate) headers: Vec<String>,
-    /// Status that counts as success; any 2xx without
+    /// Expect this status [default: any 2xx]
     #[arg(long, value_name = "STATUS")]
     pub(crate) expect_status: Option<u16>,
-    /// Length that every answer must have
+    /// Expect this length of every response body
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) expect_length: Option<usize>,
-    /// Hash that every answer must have: SHA-256 in hex, or `first` for that of the first answer
+    /// Expect this SHA-256 of every response body, in hex; `first` for that of the first response
     #[arg(long, value_name = "HASH")]
     pub(crate) expect_sha256: Option<String>,
-    /// Instead of HTTP, send so many bytes that the server sends back
+    /// Instead of HTTP, send this many bytes and expect them back
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with_all = ["keepalive", "post", "headers"])]
     pub(crate) echo: Option<usize>,
 }
@@ -442,49 +442,49 @@ pub(crate) struct CommonArgs {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "TLS")]
 pub(crate) struct TlsArgs {
-    /// Who does the client's work: `lean` verifies nothing and has no secrets, so that one core can load several
+    /// TLS client engine; `lean` verifies nothing and keeps no secret, so one core can load several
     #[arg(long, value_enum, default_value_t = EngineArg::Lean)]
     pub(crate) engine: EngineArg,
-    /// Versions: 1.3, 1.2 (openssl: 1.1, 1.0)
+    /// TLS versions: 1.3, 1.2 (openssl: 1.1, 1.0)
     #[arg(long, value_name = "VERSIONS", value_delimiter = ',')]
     pub(crate) tls: Vec<String>,
-    /// Cipher suites, in this order
+    /// Cipher suites, in order of preference
     #[arg(long, value_name = "SUITES", value_delimiter = ',')]
     pub(crate) suites: Vec<String>,
-    /// Key exchange groups, in this order; the first gets the key share
+    /// Key exchange groups, in order of preference; the first gets the key share
     #[arg(long, value_name = "GROUPS", value_delimiter = ',')]
     pub(crate) groups: Vec<String>,
-    /// Signature schemes, in this order
+    /// Signature schemes, in order of preference
     #[arg(long, value_name = "SCHEMES", value_delimiter = ',')]
     pub(crate) schemes: Vec<String>,
-    /// Application protocols
+    /// Application protocols (ALPN)
     #[arg(long, value_name = "PROTOCOLS", value_delimiter = ',')]
     pub(crate) alpn: Vec<String>,
-    /// By what sessions are resumed
+    /// How sessions are resumed
     #[arg(long, value_enum, default_value_t = ResumeArg::Ticket)]
     pub(crate) resume: ResumeArg,
-    /// TLS 1.3 tickets that a client keeps
+    /// TLS 1.3 tickets stored per client
     #[arg(long, value_name = "COUNT", default_value_t = 2)]
     pub(crate) tickets: usize,
-    /// Send the first request as early data where the session allows it (TLS 1.3)
+    /// Send the first request as early data where the session permits it (TLS 1.3)
     #[arg(long)]
     pub(crate) early_data: bool,
-    /// Server names, in turn; the host of the URL without
+    /// Server names (SNI), round robin [default: the host of the URL]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) sni: Vec<String>,
-    /// File with server names, one a line
+    /// File of server names, one per line
     #[arg(long, value_name = "FILE", conflicts_with = "sni")]
     pub(crate) sni_file: Option<PathBuf>,
-    /// Pick names by Zipf's law with this exponent, the first the most popular
+    /// Choose server names by Zipf's law with this exponent; the first is the most frequent
     #[arg(long, value_name = "EXPONENT")]
     pub(crate) zipf: Option<f64>,
-    /// Certificates to trust (PEM): `real` and `openssl` verify every connection, `lean` a sample
+    /// File of trusted certificates (PEM): `real` and `openssl` verify every connection, `lean` a sample
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
-    /// The client's certificate (PEM)
+    /// File of the client's certificate chain (PEM)
     #[arg(long, value_name = "FILE", requires = "key")]
     pub(crate) cert: Option<PathBuf>,
-    /// The client's key (PEM)
+    /// File of the client's private key (PEM)
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
 }
@@ -492,11 +492,11 @@ pub(crate) struct TlsArgs {
 /// Engines by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EngineArg {
-    /// As little work as the protocol allows; not confidential
+    /// The least work that the protocol permits; not confidential
     Lean,
     /// All the work of a real client
     Real,
-    /// The system's OpenSSL: an independent judge, and old versions
+    /// The system's OpenSSL: an independent implementation, and old versions
     Openssl,
 }
 
@@ -513,37 +513,37 @@ pub(crate) enum ResumeArg {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Run")]
 pub(crate) struct RunArgs {
-    /// The steady phase: what counts
+    /// Steady state: the part that is measured
     #[arg(short, long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) duration: Duration,
-    /// Before it, at a tenth of the rate
+    /// Warm-up before it, at a tenth of the rate
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration)]
     pub(crate) warm_up: Duration,
-    /// Between the two, climbing
+    /// Ramp between the two, up to the rate
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration)]
     pub(crate) ramp_up: Duration,
-    /// How long the last connections may take after it
+    /// Time for the last connections after it
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
     pub(crate) drain: Duration,
-    /// Threads of the generator; one per CPU in --cpus, or one
+    /// Threads of the generator [default: one per CPU in --cpus, or one]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// CPUs that threads stay on, one each: 1 or 2-3
+    /// CPUs to pin threads to, one each: 1 or 2-3
     #[arg(long, value_name = "LIST", value_parser = cpu_list)]
     pub(crate) cpus: Option<Cpus>,
-    /// Arrivals at random (a Poisson process) instead of evenly
+    /// Draw arrivals from a Poisson process instead of even spacing
     #[arg(long)]
     pub(crate) poisson: bool,
-    /// Where randomness comes from
+    /// Seed of all random choices
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// This generator's part of the schedule: 2/5 is the second of five
+    /// Share of the schedule of this generator: 2/5 is the second of five
     #[arg(long, value_name = "K/N", value_parser = share)]
     pub(crate) share: Option<(u64, u64)>,
-    /// Start at this time: RFC 3339, or 30s from now rounded to a multiple of itself (+30s)
+    /// Start time: RFC 3339, or +30s for the next multiple of 30 seconds
     #[arg(long, value_name = "TIME", value_parser = crate::units::moment)]
     pub(crate) start_at: Option<std::time::SystemTime>,
-    /// Connections open at a time, at most
+    /// Maximum of open connections
     #[arg(long, value_name = "COUNT", default_value_t = 15_000)]
     pub(crate) in_flight: usize,
 }
@@ -556,22 +556,22 @@ pub(crate) struct Cpus(pub(crate) Vec<usize>);
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Sockets")]
 pub(crate) struct SocketArgs {
-    /// Further addresses of the same service: each connection of a client goes to the next one
+    /// More addresses of the service; each connection of a client goes to the next one
     #[arg(long, value_name = "ADDRESSES", value_delimiter = ',')]
     pub(crate) also: Vec<SocketAddr>,
-    /// Source addresses, in turn
+    /// Source addresses, round robin
     #[arg(long, value_name = "ADDRESSES", value_delimiter = ',')]
     pub(crate) source: Vec<IpAddr>,
-    /// How connections end
+    /// How connections are closed
     #[arg(long, value_enum, default_value_t = CloseArg::CloseNotify)]
     pub(crate) close: CloseArg,
-    /// Leave Nagle's algorithm on, as naive clients do
+    /// Leave Nagle's algorithm on
     #[arg(long)]
     pub(crate) nagle: bool,
-    /// How long a connect may take
+    /// Connect timeout
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
     pub(crate) connect_timeout: Duration,
-    /// How long a handshake, or a request, may take
+    /// Timeout of a handshake or a request
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) timeout: Duration,
 }
@@ -583,7 +583,7 @@ pub(crate) enum CloseArg {
     CloseNotify,
     /// FIN alone
     Fin,
-    /// RST: no wait for stray segments, and no goodbye
+    /// RST: no TIME_WAIT and no close_notify
     Rst,
 }
 
@@ -591,34 +591,34 @@ pub(crate) enum CloseArg {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Server accounting")]
 pub(crate) struct ServerArgs {
-    /// Process of the server on this machine; its children count too
+    /// Process of the server on this machine; its children are included
     #[arg(long, value_name = "PID")]
     pub(crate) server_pid: Option<u32>,
     /// Control group of the server on this machine
     #[arg(long, value_name = "PATH", conflicts_with = "server_pid")]
     pub(crate) server_cgroup: Option<PathBuf>,
-    /// CPUs of the server: their idle share is told
+    /// CPUs of the server, to report their idle share
     #[arg(long, value_name = "LIST", value_parser = cpu_list)]
     pub(crate) server_cpus: Option<Cpus>,
-    /// Process of the origin behind it: judged like the generator
+    /// Process of the origin server behind it, to detect when it is the limit
     #[arg(long, value_name = "PID")]
     pub(crate) origin_pid: Option<u32>,
 }
 
-/// What is printed and kept.
+/// Output.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
-    /// Keep the record in this file (JSON)
+    /// Write the record to this file (JSON)
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
     /// Print the record as JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print a line of JSON for each second on standard output
+    /// Print a line of JSON per second to standard output
     #[arg(long, conflicts_with = "json")]
     pub(crate) ndjson: bool,
-    /// No line a second
+    /// Suppress progress output
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }

@@ -19,5 +19,5 @@ pub(crate) mod run;
 pub(crate) mod search;
 pub(crate) mod start;
 pub(crate) mod supervise;
+pub(crate) mod system_check;
 pub(crate) mod targets;
-pub(crate) mod tune;

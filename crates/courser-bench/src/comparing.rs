@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use courser_load::allowed_cpus;
+use courser_machine::allowed_cpus;
 use courser_record::lab::{CellState, WindowResult};
 use courser_record::{Finding, Severity};
 use courser_stats::compare::{Arm, Comparison, Plan, Verdict, order};
@@ -55,7 +55,7 @@ pub(crate) fn compare(args: &CompareArgs, names: [&str; 2]) -> Result<(State, En
         let told = told(&verdict, [&a, &b]);
         // A single verdict is printed in the end.
         if args.times > 1 {
-            tell!("{} of {}: {told}", number + 1, args.times);
+            notice!("{} of {}: {told}", number + 1, args.times);
         }
         different += u32::from(matches!(verdict, Verdict::Different { .. }));
         state.lab.findings.push(Finding::new("comparison", Severity::Note, told, ""));
@@ -65,7 +65,7 @@ pub(crate) fn compare(args: &CompareArgs, names: [&str; 2]) -> Result<(State, En
     }
     if args.times > 1 {
         let told = format!("of {} comparisons, {different} called {a} and {b} different", args.times);
-        tell!("{told}");
+        notice!("{told}");
         state.lab.findings.push(Finding::new("comparisons", Severity::Note, told, ""));
     }
     let failed = both.has_failed(&state);
@@ -74,7 +74,7 @@ pub(crate) fn compare(args: &CompareArgs, names: [&str; 2]) -> Result<(State, En
     let ended = if interrupt.came() {
         Ended::Cut
     } else if failed {
-        Ended::Withheld
+        Ended::Inconclusive
     } else {
         Ended::Well
     };
@@ -137,8 +137,8 @@ impl PairRun<'_, '_> {
         let before = state.cell(&self.spec.id, &name).blocks.len();
         lab::block(self.spec, ready, self.bench, state, self.round);
         let cell = state.cell(&self.spec.id, &name);
-        let stretch = cell.blocks.get(before).and_then(|block| block.stretches.first());
-        stretch.and_then(value).unwrap_or(f64::NAN)
+        let window = cell.blocks.get(before).and_then(|block| block.windows.first());
+        window.and_then(value).unwrap_or(f64::NAN)
     }
 
     fn has_failed(&self, state: &State) -> bool {
@@ -155,14 +155,14 @@ impl PairRun<'_, '_> {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "counts and times of seconds")]
-fn value(stretch: &WindowResult) -> Option<f64> {
-    let cost = stretch.user_us.zip(stretch.system_us).map(|(user, system)| (user + system) as f64);
+fn value(window: &WindowResult) -> Option<f64> {
+    let cost = window.user_us.zip(window.system_us).map(|(user, system)| (user + system) as f64);
     match cost {
-        Some(cost) if stretch.succeeded > 0 => Some(cost / stretch.succeeded as f64),
+        Some(cost) if window.succeeded > 0 => Some(cost / window.succeeded as f64),
         Some(_) => None,
         // Of one whose processes are elsewhere, time for each: less is better here too.
-        None if stretch.withheld.is_none() && stretch.succeeded > 0 => {
-            Some(stretch.window_us as f64 / stretch.succeeded as f64)
+        None if window.inconclusive.is_none() && window.succeeded > 0 => {
+            Some(window.window_us as f64 / window.succeeded as f64)
         }
         None => None,
     }

@@ -9,6 +9,7 @@ use courser_report::text::{self, Style};
 
 use crate::cli::OutputArgs;
 use crate::exit::{Ended, Failure, colour};
+use crate::record_file;
 use crate::to_record;
 
 /// Columns of a table when nobody says how wide the terminal is.
@@ -33,18 +34,18 @@ pub(crate) fn deliver(record: &Record, output: &OutputArgs) -> Result<Ended, Fai
         print(&text::render(record, style()));
     }
     if let Some(path) = kept? {
-        tell!("record: {}", path.display());
+        notice!("record: {}", path.display());
     }
     Ok(match (&record.cut, record.is_valid()) {
         (Some(_), _) => Ended::Cut,
         (None, true) => Ended::Well,
-        (None, false) => Ended::Withheld,
+        (None, false) => Ended::Inconclusive,
     })
 }
 
 /// Writes a record where nothing of an earlier one is lost if that fails.
 pub(crate) fn write(record: &Record, path: &Path) -> Result<(), Failure> {
-    record.write(path).map_err(|why| Failure::System(why.to_string()))
+    Ok(record_file::write(path, &record.to_json())?)
 }
 
 /// Prints to standard output; whoever has closed it wants no more.

@@ -9,8 +9,8 @@ use std::process::ExitCode;
 pub(crate) enum Ended {
     /// All is well.
     Well = 0,
-    /// The verdict is withheld.
-    Withheld = 3,
+    /// The verdict is inconclusive.
+    Inconclusive = 3,
     /// Ctrl-C.
     Cut = 6,
     /// No rate satisfies a rule.
@@ -62,7 +62,7 @@ impl Failure {
             Self::Unreachable(message) => (4, message),
             Self::NoTls(message) => (5, message),
         };
-        tell!("error: {message}");
+        notice!("error: {message}");
         ExitCode::from(code)
     }
 }

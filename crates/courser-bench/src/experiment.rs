@@ -12,7 +12,7 @@ use courser_record::{
 
 use crate::cli::{CloseArg, CommonArgs, EngineArg, RequestArgs, ResumeArg, TlsArgs};
 use crate::to_record::{micros, unix_us};
-use crate::url::Url;
+use courser_load::url::Url;
 
 /// What tells one verb's experiment from another's.
 pub(crate) struct Asked<'a> {

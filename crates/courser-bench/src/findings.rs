@@ -1,5 +1,5 @@
-//! What a reader has to know before the figures, and whether there is a verdict at all (METHODOLOGY.md, "What it
-//! refuses to say"). Each finding has a name that stays, and advice.
+//! What a reader has to know before the figures, and whether there is a verdict at all (METHODOLOGY.md, "When a
+//! run is inconclusive"). Each finding has a name that stays, and advice.
 
 mod generator;
 mod server;
@@ -31,7 +31,8 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> (Vec<Finding>, Verdict) {
         .filter(|finding| finding.severity == Severity::Invalid)
         .map(|finding| finding.text.as_str())
         .collect();
-    let verdict = if invalid.is_empty() { Verdict::valid() } else { Verdict::withheld(invalid.join("; ")) };
+    let verdict =
+        if invalid.is_empty() { Verdict::valid() } else { Verdict::inconclusive(invalid.join("; ")) };
     (findings, verdict)
 }
 

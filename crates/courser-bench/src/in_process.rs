@@ -34,7 +34,7 @@ pub(crate) struct Row {
     /// As tables call it: published ones where they have it.
     pub(crate) title: String,
     /// Modern or historic.
-    pub(crate) lane: Era,
+    pub(crate) era: Era,
     /// `kind` says which table it belongs to: `throughput`, `signature` (seconds), `rate` (signatures a
     /// second), `exchange`, `connection`.
     pub(crate) dimensions: BTreeMap<String, String>,
@@ -62,7 +62,7 @@ pub(crate) type Progress<'a> = &'a mut dyn FnMut(usize, usize, &str);
 struct RowLabel {
     case: String,
     title: String,
-    lane: Era,
+    era: Era,
     kind: &'static str,
 }
 
@@ -71,7 +71,7 @@ impl RowLabel {
         Row {
             case: self.case.clone(),
             title: self.title.clone(),
-            lane: self.lane,
+            era: self.era,
             dimensions: BTreeMap::from([("kind".to_owned(), self.kind.to_owned())]),
             target: target.to_owned(),
             result,
@@ -117,7 +117,7 @@ fn throughput(algorithm: &Throughput) -> RowLabel {
     RowLabel {
         case: slug(algorithm.title),
         title: algorithm.title.to_owned(),
-        lane: algorithm.lane,
+        era: algorithm.era,
         kind: "throughput",
     }
 }
@@ -126,7 +126,7 @@ fn exchange(algorithm: &KeyExchangeCost) -> RowLabel {
     RowLabel {
         case: format!("exchange-{}", slug(algorithm.title)),
         title: algorithm.title.to_owned(),
-        lane: Era::Modern,
+        era: Era::Modern,
         kind: "exchange",
     }
 }
@@ -136,7 +136,7 @@ fn signature(algorithm: &Signature, target: &str, us: &Result<Vec<Timed>, String
     let place = |prefix: &str, kind| RowLabel {
         case: format!("{prefix}{}", slug(algorithm.title)),
         title: algorithm.title.to_owned(),
-        lane: algorithm.lane,
+        era: algorithm.era,
         kind,
     };
     let each = |of: fn(&Timed) -> Figure| {

@@ -13,7 +13,7 @@ pub(crate) mod scratch;
 pub(crate) mod state;
 mod window;
 
-use courser_load::allowed_cpus;
+use courser_machine::allowed_cpus;
 use courser_record::lab::{Cell, CellState, Figure, Measure};
 
 use crate::cli::RunSuiteArgs;
@@ -149,8 +149,8 @@ pub(crate) fn block(
     match turned {
         Ok(turned) if turned.cut => {}
         Ok(mut turned) => {
-            if let Some(stretch) = turned.block.stretches.first_mut() {
-                stretch.figures.extend(wire.map(on_the_wire));
+            if let Some(window) = turned.block.windows.first_mut() {
+                window.figures.extend(wire.map(on_the_wire));
             }
             target.reached = turned.reached.or(target.reached);
             if cell.state == CellState::Pending {
@@ -183,7 +183,7 @@ fn order(targets: usize, round: u32, seed: u64) -> Vec<usize> {
 /// A suite in which a cell failed is told by the exit code; what cannot be done by nature is not.
 fn ended(state: &State) -> Ended {
     let failed = state.lab.cells.iter().any(|cell| cell.state == CellState::Failed);
-    if failed { Ended::Withheld } else { Ended::Well }
+    if failed { Ended::Inconclusive } else { Ended::Well }
 }
 
 #[cfg(test)]

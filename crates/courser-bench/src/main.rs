@@ -4,8 +4,8 @@
 //! asked), `setup.rs` (the plan), `measure.rs` (the run), `reading.rs` (what was read beside it), `keep.rs` (the record),
 //! `findings.rs` (what it supports).
 
-/// Says something on standard error. Whoever has closed it wants no more, and is no reason to stop.
-macro_rules! tell {
+/// Prints a line to standard error; a closed one is no error.
+macro_rules! notice {
     ($($part:tt)*) => {{
         use std::io::Write as _;
         let _ = writeln!(std::io::stderr(), $($part)*);
@@ -15,7 +15,6 @@ macro_rules! tell {
 mod cli;
 mod exit;
 mod units;
-mod url;
 
 mod cmd;
 
@@ -30,6 +29,7 @@ mod measure;
 mod planner;
 mod profile;
 mod reading;
+mod record_file;
 mod session;
 mod setup;
 mod suite;
@@ -66,11 +66,11 @@ fn run(command: Command) -> Result<Ended, Failure> {
         Command::Origin(args) => cmd::origin::origin(&args),
         Command::Targets(args) => cmd::targets::targets(&args),
         Command::Start(args) => cmd::start::start(&args),
-        Command::Keep(args) => cmd::supervise::keep(&args),
+        Command::Supervise(args) => cmd::supervise::supervise(&args),
         Command::Calibrate(args) => cmd::calibrate::calibrate(&args),
         Command::Plan(args) => cmd::plan::plan(&args),
-        Command::Tune(args) => cmd::tune::tune(&args),
-        Command::Relay(args) => cmd::delay::relay(&args),
+        Command::SystemCheck(args) => cmd::system_check::system_check(&args),
+        Command::Delay(args) => cmd::delay::delay(&args),
         Command::Respond(args) => cmd::respond::respond(&args),
         Command::Run(args) => cmd::run::run(&args),
         Command::Report(args) => cmd::report::report(&args),

@@ -18,7 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use courser_load::usage;
+use courser_machine::usage;
 use courser_record::lab;
 use script::Script;
 

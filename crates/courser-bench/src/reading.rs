@@ -1,6 +1,6 @@
 //! What is read beside the load, at both ends of each window: the server, the origin, ourselves, the cores.
 
-use courser_load::usage::{Cores, Server, UsageSample};
+use courser_machine::usage::{Cores, Server, UsageSample};
 
 use crate::cli::ServerArgs;
 use crate::exit::Failure;

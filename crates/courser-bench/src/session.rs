@@ -12,8 +12,8 @@ use crate::findings::{self, Evidence};
 use crate::measure::{self, Interrupt};
 use crate::reading::{Reader, Reading, Watched};
 use crate::to_record;
-use crate::url::Url;
 use crate::watch::Watch;
+use courser_load::url::Url;
 
 /// A target that has been reached, and everything that runs on it need.
 pub(crate) struct Session<'a> {
@@ -41,7 +41,7 @@ impl<'a> Session<'a> {
         {
             let group = negotiated.group_name().unwrap_or_default();
             let scheme = negotiated.scheme_name().unwrap_or_default();
-            tell!("{url}: {} {} {group} {scheme}", negotiated.version_name(), negotiated.suite_name());
+            notice!("{url}: {} {} {group} {scheme}", negotiated.version_name(), negotiated.suite_name());
         }
         Ok(Self {
             url,

@@ -13,7 +13,7 @@ use courser_load::tls_options::{ClientTlsOptions, EngineChoice, ResumeChoice};
 
 use crate::cli::{CloseArg, CommonArgs, EngineArg, RequestArgs, ResumeArg, RunArgs, SocketArgs, TlsArgs};
 use crate::exit::Failure;
-use crate::url::{Scheme, Url};
+use courser_load::url::{Scheme, Url};
 
 /// Requests a client that asks for as many as fit makes of one connection.
 const AS_MANY_AS_FIT: Option<u32> = None;

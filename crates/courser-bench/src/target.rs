@@ -47,7 +47,7 @@ pub(crate) struct TargetSpec {
     /// TLS towards clients; none for clear text.
     pub(crate) tls: Option<Tls>,
     /// What holds where nothing is asked.
-    pub(crate) lane: Preset,
+    pub(crate) preset: Preset,
     /// Workers: threads or processes, as the target has them.
     pub(crate) workers: usize,
     /// The processors that it may use; empty for all.
@@ -198,16 +198,17 @@ pub(crate) fn origin(
     Ok((addresses, running))
 }
 
-/// Starts this program's own `relay` to `to` on `cpus`, kept as targets are. `folder` is made.
+/// Starts this program's own `delay` to `to` on `cpus`, supervised like a target. `folder` is made.
 ///
 /// # Errors
 /// When it does not come up, in a sentence.
-pub(crate) fn relay(to: SocketAddr, rtt: Duration, cpus: &[usize], folder: &Path) -> Result<Running, String> {
-    let addresses = plan::free_addresses(1).map_err(|why| format!("no free port for the relay: {why}"))?;
-    let words = ["relay", "--listen", &addresses[0].to_string(), "--to", &to.to_string(), "--rtt"];
+pub(crate) fn delay(to: SocketAddr, rtt: Duration, cpus: &[usize], folder: &Path) -> Result<Running, String> {
+    let addresses =
+        plan::free_addresses(1).map_err(|why| format!("no free port for the added delay: {why}"))?;
+    let words = ["delay", "--listen", &addresses[0].to_string(), "--to", &to.to_string(), "--rtt"];
     let words = words.into_iter().map(str::to_owned).chain([format!("{}us", rtt.as_micros())]);
     let pin = cpus.first().into_iter().flat_map(|cpu| ["--cpu".to_owned(), cpu.to_string()]);
-    ourselves("relay", words.chain(pin).collect(), &addresses, cpus, folder)
+    ourselves("delay", words.chain(pin).collect(), &addresses, cpus, folder)
 }
 
 /// Starts this program with other arguments, kept as targets are.

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use courser_load::machine;
 use courser_load::offered::Session;
 use courser_load::plan::{Model, Plan, Workload};
 use courser_load::run::{Counted, Outcome, thread_name};
 use courser_load::tally::{Negotiated, SecondTally, Tally, Times, Wire};
-use courser_load::usage::{CoreShare, UsageSample};
+use courser_machine::machine;
+use courser_machine::usage::{CoreShare, UsageSample};
 use courser_record::times::{self, Moment};
 use courser_record::{
     CoreUsage, FAILURE_SAMPLES, FailureSample, GeneratorThread, GeneratorUsage, Handshake, HandshakeBytes,
@@ -93,7 +93,7 @@ pub(crate) fn runs(label: &str, plan: &Plan, outcome: &Outcome<Reading>, watched
             let at = Duration::from_secs(*second as u64);
             from <= at && at < to
         });
-        run.intervals =
+        run.seconds =
             ours.map(|(second, counted)| interval(second, counted, plan, outcome.started)).collect();
         runs.push(run);
     }
@@ -121,7 +121,7 @@ fn run(
             end_unix_us: at(end),
         },
         totals: totals(plan, counted, at(window.from)),
-        intervals: Vec::new(),
+        seconds: Vec::new(),
         server: server(counted, watched, connections, [at(window.from), at(window.to)]),
         generators: vec![generator(plan, outcome, counted)],
         wire: wire(&counted.tally),
@@ -262,7 +262,7 @@ fn server(
         system_us: micros(usage.system),
         idle: mean(idle.iter().map(|(_, share)| 1.0 - share.busy)),
         threads: usage.threads.iter().map(server_thread).collect(),
-        memory_bytes: last.held.map(courser_load::usage::Held::bytes),
+        memory_bytes: last.held.map(courser_machine::usage::Held::bytes),
         alignment_error_us: micros(usage.error) + off(first, ends_us[0]) + off(last, ends_us[1]),
         ..ServerUsage::default()
     };
@@ -276,7 +276,7 @@ fn off(sample: &UsageSample, meant_us: u64) -> u64 {
     micros(sample.at.unix).abs_diff(meant_us)
 }
 
-fn server_thread(thread: &courser_load::usage::ThreadUsage) -> ServerThread {
+fn server_thread(thread: &courser_machine::usage::ThreadUsage) -> ServerThread {
     ServerThread {
         tid: thread.tid,
         name: thread.name.clone(),

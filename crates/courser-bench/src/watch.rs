@@ -74,7 +74,7 @@ impl Watch {
 
     fn print(&self, line: &str) {
         if self.bar.is_hidden() {
-            tell!("{line}");
+            notice!("{line}");
         } else {
             self.bar.println(line);
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use courser_tls::client::ClientConnection;
+use courser_tls_client::ClientConnection;
 
 use crate::channel::Channel;
 use crate::connection::{Attempt, HandshakeTimes};
@@ -81,7 +81,7 @@ impl Worker {
         channel: &Channel,
     ) -> bool {
         visit.handshake_bytes.set((shaken.bytes_out, shaken.bytes_in));
-        let Some(facts) = channel.tls().and_then(ClientConnection::facts) else { return false };
+        let Some(facts) = channel.tls().and_then(ClientConnection::handshake_info) else { return false };
         let negotiated = Negotiated::new(facts, shaken.offered);
         let resumed = negotiated.resumed != Session::None;
         {

@@ -7,7 +7,7 @@ use std::task::{Context, Waker};
 
 use courser_net::{Stream, Then};
 use courser_tls::State;
-use courser_tls::client::{ClientConnection, ClientSessions};
+use courser_tls_client::{ClientConnection, ClientSessions};
 
 use crate::failure::{Failed, Step};
 
@@ -103,7 +103,7 @@ impl Channel {
     /// Whether what was sent early has arrived: the server says so in its handshake (RFC 8446, section 4.2.10).
     pub(crate) fn early_arrived(&mut self) -> bool {
         let sent = std::mem::take(&mut self.early);
-        sent && self.tls.as_ref().and_then(|tls| tls.facts()?.early_data) == Some(true)
+        sent && self.tls.as_ref().and_then(|tls| tls.handshake_info()?.early_data) == Some(true)
     }
 
     pub(crate) fn is_handshaking(&self) -> bool {
@@ -120,7 +120,7 @@ impl Channel {
 
     /// What the client keeps for its next connection.
     pub(crate) fn into_purse(self) -> Option<ClientSessions> {
-        self.tls.map(ClientConnection::into_purse)
+        self.tls.map(ClientConnection::into_sessions)
     }
 
     /// Queues plaintext for the next [`Self::flush`].

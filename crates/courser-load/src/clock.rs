@@ -1,15 +1,10 @@
-//! The engine's clock: CLOCK_MONOTONIC, which timers use too.
+//! Processor time.
 
 use std::time::Duration;
 
-use nix::time::ClockId;
-
-/// Time since the machine was started, without its sleep.
-pub(crate) fn now() -> Duration {
-    ClockId::CLOCK_MONOTONIC.now().map(Duration::from).unwrap_or_default() // every Linux has it
-}
+use rustix::time::{ClockId, clock_gettime};
 
 /// Processor time of the calling thread, user mode and kernel.
 pub(crate) fn thread_time() -> Duration {
-    ClockId::CLOCK_THREAD_CPUTIME_ID.now().map(Duration::from).unwrap_or_default()
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use courser_net::{Stream, Then};
-use courser_tls::client::{ClientConnection, ClientSessions, ServerName};
+use courser_tls_client::{ClientConnection, ClientSessions, ServerName};
 use tokio::time::timeout;
 
 use crate::channel::{Channel, ReadOutcome};

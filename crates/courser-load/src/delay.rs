@@ -1,4 +1,4 @@
-//! A relay that adds a round trip: what loopback cannot show of a handshake, and of resumption that saves a part of it.
+//! A proxy that adds a round trip: what loopback cannot show of a handshake, and of resumption that saves a part of it.
 //!
 //! Every byte, every end and every reset is passed on half a round-trip time after it came, in order. Connections that
 //! are accepted by the kernel at once would save their clients the round trip of TCP's own handshake; so the first
@@ -44,15 +44,15 @@ const TASKS_BETWEEN: u32 = 8;
 /// How long to rest when no connection can be accepted: the usual reason is that descriptors have run out.
 const REST: Duration = Duration::from_millis(50);
 
-/// A relay that listens and has not been run.
+/// A proxy that listens and has not been run.
 #[derive(Debug)]
-pub struct Relay {
+pub struct DelayProxy {
     socket: ListenSocket,
     to: SocketAddr,
     rtt: Duration,
 }
 
-impl Relay {
+impl DelayProxy {
     /// Listens on an address, of which port 0 takes a free one, for connections to `to`, `rtt` away.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ impl Relay {
         self.socket.address()
     }
 
-    /// Relays on this thread until the process ends.
+    /// Forwards on this thread until the process ends.
     ///
     /// # Errors
     /// When the thread cannot be set up.

@@ -1,6 +1,6 @@
 //! Which server name a client asks for: one, each of a list in turn, or by popularity.
 
-use courser_tls::client::ServerName;
+use courser_tls_client::ServerName;
 
 /// How a name is picked for a client.
 #[derive(Clone, Debug)]

@@ -126,7 +126,7 @@ fn session(hello: &ClientHello<'_>) -> Session {
 
 #[cfg(test)]
 mod tests {
-    use courser_tls::client::{
+    use courser_tls_client::{
         ClientConnection, ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine, ServerName,
     };
 

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use courser_tls::client::ClientTlsConfig;
+use courser_tls_client::ClientTlsConfig;
 
 use crate::http::{Expect, Rendered};
 use crate::names::Names;

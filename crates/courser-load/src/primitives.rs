@@ -7,8 +7,8 @@ use std::fmt;
 use std::time::Duration;
 
 use courser_stats::{ConfidenceInterval, confidence};
-pub use courser_tls::primitives::{Family, library_version};
-use courser_tls::primitives::{Operation, Primitive};
+pub use courser_tls_client::primitives::{Family, library_version};
+use courser_tls_client::primitives::{Operation, Primitive};
 
 use crate::clock::thread_time;
 
@@ -51,7 +51,7 @@ impl Figure {
 /// # Errors
 /// An operation that gave a wrong result: a broken machine or library.
 pub fn measure(time: Duration, mut progress: impl FnMut(usize, usize)) -> Result<Vec<Figure>, Broken> {
-    let all = courser_tls::primitives::all();
+    let all = courser_tls_client::primitives::all();
     let total = all.len();
     progress(0, total);
     let measured = all.into_iter().enumerate().map(|(done, primitive)| {
@@ -70,7 +70,10 @@ pub fn measure_one(
     time: Duration,
 ) -> Option<Result<Figure, Broken>> {
     let is_it = |one: &Primitive| one.name == name && one.family == family && one.bytes == bytes;
-    courser_tls::primitives::all().into_iter().find(is_it).map(|primitive| figure(primitive, time / ROUNDS))
+    courser_tls_client::primitives::all()
+        .into_iter()
+        .find(is_it)
+        .map(|primitive| figure(primitive, time / ROUNDS))
 }
 
 fn figure(primitive: Primitive, round: Duration) -> Result<Figure, Broken> {

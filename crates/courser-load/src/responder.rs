@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use courser_net::{Address, AsyncListener, ListenSocket, Stream, Then};
 use courser_session::{EpochLength, FleetKeys, PolicyHash, Ticketer, UnixSeconds};
 use courser_tls::{
-    HandshakePlan, Identity, ServerConnection, ServerOffer, ServerTlsConfig, SessionOffer, Sessions, State,
+    HandshakePlan, Identity, ServerConnection, ServerTlsConfig, ServerTlsSpec, SessionOffer, Sessions, State,
     SuiteOrder, Version,
 };
 use courser_wire::hello::ClientHello;
@@ -45,12 +45,12 @@ impl Responder {
         let socket = ListenSocket::open(&Address::Ip(address), false, 4096, 1)?.pop();
         let socket = socket.ok_or_else(|| io::Error::other("no socket was opened"))?;
         let identity = courser_tls::self_signed(&["localhost".to_owned()]).map_err(io::Error::other)?;
-        let offer = ServerOffer {
+        let offer = ServerTlsSpec {
             versions: vec![Version::Tls12, Version::Tls13],
             suites: vec![0x1301, 0xc02b],
             groups: GROUPS.to_vec(),
             tickets: 1,
-            ..ServerOffer::default()
+            ..ServerTlsSpec::default()
         };
         let terms = ServerTlsConfig::new(offer, &sessions()).map_err(io::Error::other)?;
         Ok(Self { socket, shared: Shared { terms, identity: Arc::new(identity) } })

@@ -8,7 +8,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
-use crate::clock;
+use courser_net::timer;
+
 use crate::plan::{MeasurementWindow, Plan};
 use crate::tally::{SecondTally, Tally, ThreadStats};
 use crate::worker::{Control, Task};
@@ -89,7 +90,7 @@ impl<S: Send + 'static> Run<S> {
     ) -> io::Result<Self> {
         let plan = Arc::new(plan);
         let wait = at.and_then(|at| at.duration_since(SystemTime::now()).ok()).unwrap_or_default();
-        let start = clock::now() + wait.max(HEAD_START);
+        let start = timer::now() + wait.max(HEAD_START);
         let control = Arc::new(Control::default());
         let (intervals, seconds) = channel();
         let task = |index| Task {
@@ -155,13 +156,13 @@ impl<S: Send + 'static> Run<S> {
         }
         let samples = self.sampler.join().map_err(|_| io::Error::other("the sampler failed"))?;
         let cut = self.control.stop.load(Ordering::Relaxed);
-        let end = if cut { clock::now().saturating_sub(self.start).min(planned_end) } else { planned_end };
+        let end = if cut { timer::now().saturating_sub(self.start).min(planned_end) } else { planned_end };
         Ok(Outcome {
             windows: count(&self.plan, &mut books, samples, end),
             intervals: self.intervals,
             most_in_flight: books.iter().map(|books| books.most_in_flight).sum(),
             handshakes: books.iter().map(|books| books.handshakes).sum(),
-            started: SystemTime::now() - (clock::now().saturating_sub(self.start)),
+            started: SystemTime::now() - (timer::now().saturating_sub(self.start)),
             cut,
         })
     }
@@ -235,7 +236,7 @@ fn sample_windows<S>(
 /// Whether the time came before the stop.
 fn sleep_until(moment: Duration, stop: &Stop) -> bool {
     loop {
-        let left = moment.saturating_sub(clock::now());
+        let left = moment.saturating_sub(timer::now());
         if left.is_zero() {
             return true;
         }

@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use courser_stats::{Counts, Histogram};
-use courser_tls::client::ClientFacts;
 use courser_tls::names;
+use courser_tls_client::ClientHandshakeInfo;
 
 use crate::failure::{Class, Failed};
 use crate::offered::Session;
@@ -37,7 +37,7 @@ pub struct Negotiated {
 }
 
 impl Negotiated {
-    pub(crate) fn new(facts: ClientFacts, offered: Session) -> Self {
+    pub(crate) fn new(facts: ClientHandshakeInfo, offered: Session) -> Self {
         Self {
             version: facts.version,
             suite: facts.suite,

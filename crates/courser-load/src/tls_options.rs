@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fmt, fs};
 
-use courser_tls::client::{ClientTlsConfig, ClientTlsSpec, Engine, Resume, ServerName, Trust};
-use courser_tls::{Identity, names as tls_names};
+use courser_tls::names as tls_names;
+use courser_tls_client::{ClientIdentity, ClientTlsConfig, ClientTlsSpec, Engine, Resume, ServerName, Trust};
 
 use crate::names::Names;
 use crate::offered::Check;
@@ -102,7 +102,7 @@ impl ClientTlsOptions {
                 ResumeChoice::Ticket => Resume::Ticket,
                 ResumeChoice::SessionId => Resume::SessionId,
             },
-            tickets_kept: self.tickets_kept.max(1),
+            max_tickets: self.tickets_kept.max(1),
             early_data: self.early_data,
             identity: self.identity()?.map(Arc::new),
             trust: self.trust()?,
@@ -114,16 +114,16 @@ impl ClientTlsOptions {
         if self.resume == ResumeChoice::SessionId { vec![0x0303] } else { ClientTlsSpec::default().versions }
     }
 
-    fn identity(&self) -> Result<Option<Identity>, BadChoice> {
+    fn identity(&self) -> Result<Option<ClientIdentity>, BadChoice> {
         let Some((chain, key)) = &self.identity else { return Ok(None) };
-        let identity = Identity::from_pem(&read(chain)?, &read(key)?);
+        let identity = ClientIdentity::from_pem(&read(chain)?, &read(key)?);
         identity
             .map(Some)
             .map_err(|why| BadChoice(format!("the client's certificate: {why}; {}", why.hint())))
     }
 
     fn trust(&self) -> Result<Trust, BadChoice> {
-        let Some(path) = &self.ca else { return Ok(Trust::Nobody) };
+        let Some(path) = &self.ca else { return Ok(Trust::Any) };
         Trust::from_pem(&read(path)?).map_err(|why| BadChoice(format!("{}: {why}", path.display())))
     }
 

@@ -12,12 +12,11 @@ use std::sync::mpsc::Sender;
 use std::task::Poll;
 use std::time::Duration;
 
-use courser_net::{ConnectError, Connector, Stream, Timer, cpu};
+use courser_net::{ConnectError, Connector, Stream, Timer, cpu, timer};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::Notify;
 use tokio::task::{spawn_local, yield_now};
 
-use crate::clock;
 use crate::connection::{Client, visit};
 use crate::offered::Session;
 use crate::plan::{Model, Offered, Plan, Reuse, Workload};
@@ -119,7 +118,7 @@ impl Worker {
 
     /// Time since the start of the run.
     pub(crate) fn now(&self) -> Duration {
-        clock::now().saturating_sub(self.start)
+        timer::now().saturating_sub(self.start)
     }
 
     /// Whether the steady phase is over: nothing new starts.
@@ -375,7 +374,7 @@ mod tests {
     /// What a thread has in its books that begins so long after the start of its run.
     fn begun_late(late: Duration) -> ThreadStats {
         let (plan, index, control) = (Arc::new(two_arrivals()), 0, Arc::default());
-        let task = Task { plan, index, start: clock::now() - late, control, intervals: channel().0 };
+        let task = Task { plan, index, start: timer::now() - late, control, intervals: channel().0 };
         task.run().unwrap()
     }
 

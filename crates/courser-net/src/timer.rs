@@ -9,17 +9,23 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
+    timerfd_create, timerfd_settime,
 };
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use crate::stream::{Watched, register};
 
+/// Time since the machine was started, without its sleep: CLOCK_MONOTONIC, the clock of [`Timer`].
+pub fn now() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::Monotonic)).unwrap_or_default() // it is never negative
+}
+
 /// Waits for moments of the monotonic clock.
 ///
 /// A moment is a reading of CLOCK_MONOTONIC (clock_gettime(2)): the time since about the machine's start. The caller
-/// reads the clock; [`std::time::Instant`] does not define what it reads.
+/// reads the clock by [`now`]; [`std::time::Instant`] does not define what it reads.
 ///
 /// It wakes when the runtime next asks the kernel for events. A runtime with other tasks to run does so only after a
 /// number of them (`event_interval` of tokio's builder, 61 by default): lower it where lateness matters.

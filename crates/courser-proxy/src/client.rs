@@ -56,7 +56,7 @@ impl Client {
     pub(crate) fn delete_session(&self, facts: Option<&HandshakeInfo>) {
         let session = facts.and_then(|facts| facts.session);
         if let (Some(session), Some(remote)) = (session, &self.worker.remote_sessions) {
-            remote.deleted(&session.id, session.expires, self.address());
+            remote.delete(&session.id, session.expires, self.address());
         }
     }
 

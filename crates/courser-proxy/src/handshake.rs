@@ -163,14 +163,15 @@ fn record_handshake(client: &mut Client, tls: &mut ServerConnection, offered: Op
     let account = &mut client.account;
     account.secured();
     let Some(mut facts) = tls.finish_handshake() else { return };
-    if let (Some(made), Some(remote)) = (facts.made.take(), &worker.remote_sessions) {
-        remote.made(made);
+    if let (Some(made), Some(remote)) = (facts.new_session.take(), &worker.remote_sessions) {
+        remote.replicate(made);
     }
     // Where no tickets are given out, a client that would take one comes back with a session ID that, beforehand,
     // looks like the random one of a client that has no session.
     let by = offered.unwrap_or(if tls.is_tls13() { Resumption::Psk } else { Resumption::SessionId });
     let by = if facts.resumed { by } else { Resumption::Full };
-    let miss = facts.miss.or(offered.map(|_| ResumptionFailure::NotFound)).filter(|_| !facts.resumed);
+    let miss =
+        facts.resumption_failure.or(offered.map(|_| ResumptionFailure::NotFound)).filter(|_| !facts.resumed);
     count(&worker.counters, by, &facts, miss);
     account.session = Some(by);
     account.not_resumed = miss.map(ResumptionFailure::name);
@@ -183,7 +184,7 @@ fn count(counters: &Counters, by: Resumption, facts: &HandshakeInfo, miss: Optio
     if let Some(miss) = miss {
         counters.count(Metric::ResumptionFailures, miss as usize);
     }
-    let is_remote = || facts.session.is_some_and(|session| session.origin == Provenance::Remote);
+    let is_remote = || facts.session.is_some_and(|session| session.provenance == Provenance::Remote);
     if by == Resumption::SessionId && is_remote() {
         counters.count(Metric::RemoteSessions, 0);
     }

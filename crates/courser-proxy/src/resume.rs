@@ -7,7 +7,6 @@ use std::sync::Arc;
 use courser_session::SessionId;
 use courser_sharing::RemoteSessions;
 use courser_telemetry::Resumption;
-use courser_telemetry::metrics::Metric;
 use courser_tls::{HandshakePlan, SessionOffer, Version};
 
 use crate::buffers::Inbox;
@@ -34,11 +33,9 @@ pub(crate) async fn plan_resumption(selected: Selected) -> Planned {
     let mut plan = HandshakePlan::new(Arc::clone(&selection.identity), host.policy, by);
     if let Some((remote, id)) = lacking(&client, &offer, by, &host) {
         // Boxed, because few connections come here and all would have to hold the room for it.
-        let counters = &client.worker.counters;
-        let count = |lookup| counters.count(Metric::RemoteLookups, lookup as usize);
-        let fetched = Box::pin(remote.look_up(id, client.address(), count)).await;
+        let fetched = Box::pin(remote.look_up(id, client.address(), &client.worker.counters)).await;
         if let Err(failure) = fetched {
-            plan.asked_elsewhere(failure);
+            plan.record_remote_failure(failure);
         }
     }
     let offered = offered(&offer, selection.version);

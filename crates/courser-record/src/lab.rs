@@ -1,6 +1,6 @@
 //! The record of a suite: one published experiment, run on several terminators.
 //!
-//! A case is a row of the experiment, a target is a terminator in a lane (stock or tuned), a cell is one of each. Cells
+//! A case is a row of the experiment, a target is a terminator with a preset (stock or tuned), a cell is one of each. Cells
 //! are measured in blocks that take turns. What can be derived (medians, intervals, who is first) is not in here: a
 //! report derives it, so that it can be checked and derived anew.
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use case::{Case, Era, Limit, LimitPart, Measure};
 pub use cell::{
-    Block, Cell, CellState, Drift, Figure, File, Profile, Symbol, Verified, WindowResult, WindowSecond,
+    Block, Cell, CellState, Figure, File, HostNoise, Profile, Symbol, Verified, WindowResult, WindowSecond,
 };
 pub use layout::{Chart, ChartKind, Published, PublishedRow, Table, Value};
 
@@ -24,10 +24,10 @@ use crate::run::Finding;
 pub const LAB_FORMAT: &str = "courser-lab";
 
 /// The version of the format that this crate writes, and the newest that it reads.
-pub const LAB_VERSION: u32 = 1;
+pub const LAB_VERSION: u32 = 2;
 
 /// The JSON Schema (2020-12) of [`LAB_VERSION`].
-pub const LAB_SCHEMA: &str = include_str!("../schema/lab-v1.schema.json");
+pub const LAB_SCHEMA: &str = include_str!("../schema/lab-v2.schema.json");
 
 /// A suite that was run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ pub const LAB_SCHEMA: &str = include_str!("../schema/lab-v1.schema.json");
 pub struct Lab {
     /// Always `courser-lab`.
     pub format: String,
-    /// Version of this format: 1.
+    /// Version of this format: 2.
     pub version: u32,
     /// The program that measured.
     pub tool: Tool,
@@ -141,7 +141,7 @@ pub struct SuiteNotes {
     pub question: String,
     /// A paragraph for the reader of the result: what it means, where published figures differ and why.
     pub analysis: String,
-    /// Tables, in the published layout, those of the modern lane first.
+    /// Tables, in the published layout, those of the modern era first.
     pub tables: Vec<Table>,
     /// Plots.
     pub charts: Vec<Chart>,
@@ -159,7 +159,7 @@ pub struct LeftOut {
     pub reason: String,
 }
 
-/// A terminator, in a lane.
+/// A terminator with a preset.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TargetNotes {
@@ -174,7 +174,7 @@ pub struct TargetNotes {
     /// Its TLS library, as it says; null when it does not.
     pub tls_library: Option<String>,
     /// Stock or tuned; empty for one that is not ours to start.
-    pub lane: String,
+    pub preset: String,
     /// How it works, in a sentence: threads, processes, what it shares.
     pub note: String,
 }

@@ -1,4 +1,4 @@
-//! The result file of `courser-bench`: versioned types, reading, writing, merging.
+//! The result file of `courser-bench`: versioned types, JSON, merging.
 //!
 //! A [`Record`] is everything that is known about a measurement: what was asked, on what, what came out second by
 //! second, and whether it may be believed. It is plain owned data, and one JSON document with a committed schema
@@ -15,9 +15,9 @@
 //!
 //! A [`Lab`] is the record of a suite: cases on several targets, in blocks that took turns ([`lab::LAB_SCHEMA`]).
 //!
-//! No clock and no socket: the time of a record comes from the caller. Files are touched by [`Record::read`] and
-//! [`Record::write`] only.
+//! Bytes in, bytes out: no file, no clock and no socket. The time of a record comes from the caller.
 
+mod aliases;
 pub mod encode;
 pub mod experiment;
 pub mod lab;
@@ -30,7 +30,6 @@ pub mod second;
 pub mod times;
 pub mod totals;
 pub mod usage;
-pub mod write;
 
 #[cfg(test)]
 mod schema;
@@ -43,7 +42,7 @@ pub use experiment::{
 pub use lab::Lab;
 pub use machine::Machine;
 pub use merge::{MergeError, merge};
-pub use read::{Problem, ReadError};
+pub use read::ReadError;
 pub use record::{FORMAT, Found, Record, SCHEMA, Source, Tool, VERSION};
 pub use run::{Finding, Run, RunTimes, Severity, Verdict};
 pub use second::{Phase, Second};
@@ -52,4 +51,3 @@ pub use usage::{
     CoreUsage, GeneratorThread, GeneratorUsage, HandshakeBytes, IdleMemory, RequestBytes, ServerThread,
     ServerUsage, WireCost,
 };
-pub use write::WriteError;

@@ -25,7 +25,7 @@ const COMMON: f64 = 0.95;
 /// not matter. The tool, command line and time of the result are those of the generator with the first share, and the
 /// caller's to replace; rates are over the time from the first steady window's start to the last one's end.
 ///
-/// A generator whose record is not there is a finding that withholds the verdict: what it did is part of the load.
+/// A generator whose record is not there is a finding that makes the verdict inconclusive: what it did is part of the load.
 ///
 /// # Errors
 /// When the records do not belong together: see [`MergeError`].
@@ -38,7 +38,7 @@ pub fn merge(mut records: Vec<Record>) -> Result<Record, MergeError> {
             records.iter().zip(&sources).map(|(record, source)| (source, &record.runs[index])).collect();
         merged.runs.push(run(&runs)?);
     }
-    missing(&sources).into_iter().for_each(|finding| withhold(&mut merged.runs, &finding));
+    missing(&sources).into_iter().for_each(|finding| make_inconclusive(&mut merged.runs, &finding));
     merged.sources = sources;
     Ok(merged)
 }
@@ -148,7 +148,7 @@ fn run(parts: &[Part<'_>]) -> Result<Run, MergeError> {
         offered_rate: parts.iter().map(|(_, run)| run.offered_rate).sum(),
         window,
         totals,
-        intervals: sums::intervals(parts),
+        seconds: sums::intervals(parts),
         server,
         generators: parts.iter().flat_map(generators).collect(),
         wire: sums::wire(parts),
@@ -226,11 +226,11 @@ fn verdict(parts: &[Part<'_>]) -> Verdict {
         .iter()
         .filter(|(_, run)| !run.verdict.valid)
         .map(|(source, run)| {
-            let reason = run.verdict.withheld.as_deref().unwrap_or("no reason given");
+            let reason = run.verdict.inconclusive.as_deref().unwrap_or("no reason given");
             format!("{}: {reason}", source.label)
         })
         .collect();
-    if reasons.is_empty() { Verdict::valid() } else { Verdict::withheld(reasons.join("; ")) }
+    if reasons.is_empty() { Verdict::valid() } else { Verdict::inconclusive(reasons.join("; ")) }
 }
 
 /// Which shares are not there.
@@ -249,10 +249,10 @@ fn missing(sources: &[Source]) -> Option<Finding> {
     })
 }
 
-fn withhold(runs: &mut [Run], finding: &Finding) {
+fn make_inconclusive(runs: &mut [Run], finding: &Finding) {
     for run in runs {
         run.findings.push(finding.clone());
-        let reasons = [run.verdict.withheld.take(), Some(finding.text.clone())];
-        run.verdict = Verdict::withheld(reasons.into_iter().flatten().collect::<Vec<_>>().join("; "));
+        let reasons = [run.verdict.inconclusive.take(), Some(finding.text.clone())];
+        run.verdict = Verdict::inconclusive(reasons.into_iter().flatten().collect::<Vec<_>>().join("; "));
     }
 }

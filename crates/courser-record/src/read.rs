@@ -1,51 +1,49 @@
-//! Text to records, and why not.
+//! Text to records and back, and why a text is none.
 
 use std::fmt;
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 
+use crate::aliases;
 use crate::lab::{LAB_FORMAT, LAB_VERSION, Lab};
 use crate::record::{FORMAT, Record, VERSION};
 
 impl Record {
-    /// Reads the file at `path`.
-    ///
-    /// # Errors
-    /// When there is no such file, or nothing in it that this program understands; the error names the file.
-    pub fn read(path: &Path) -> Result<Self, ReadError> {
-        read(path, &RUN)
-    }
-
-    /// Reads the text of a record, of this version or an older one.
+    /// Reads the text of a record, of this version or an earlier one.
     ///
     /// # Errors
     /// When it is none.
     pub fn from_json(text: impl AsRef<[u8]>) -> Result<Self, ReadError> {
-        parse(text.as_ref(), &RUN).map_err(|problem| ReadError { path: None, problem })
+        parse(text.as_ref(), &RUN)
+    }
+
+    /// The text of a record: JSON for people to read as well, with a newline at its end.
+    pub fn to_json(&self) -> String {
+        json(self)
     }
 }
 
 impl Lab {
-    /// Reads the file at `path`.
-    ///
-    /// # Errors
-    /// When there is no such file, or no record of a suite in it; the error names the file.
-    pub fn read(path: &Path) -> Result<Self, ReadError> {
-        read(path, &LAB)
-    }
-
-    /// Reads the text of a suite's record.
+    /// Reads the text of a suite's record, of this version or an earlier one.
     ///
     /// # Errors
     /// When it is none.
     pub fn from_json(text: impl AsRef<[u8]>) -> Result<Self, ReadError> {
-        parse(text.as_ref(), &LAB).map_err(|problem| ReadError { path: None, problem })
+        parse(text.as_ref(), &LAB)
     }
+
+    /// The text of a suite's record.
+    pub fn to_json(&self) -> String {
+        json(self)
+    }
+}
+
+fn json(record: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(record).expect("plain fields are always JSON");
+    text.push('\n');
+    text
 }
 
 /// A format that is read.
@@ -60,28 +58,27 @@ pub struct Format {
 const RUN: Format = Format { name: FORMAT, version: VERSION, verbs: "load, search, ramp, show, merge" };
 const LAB: Format = Format { name: LAB_FORMAT, version: LAB_VERSION, verbs: "run, report, compare" };
 
-fn read<T: DeserializeOwned>(path: &Path, format: &'static Format) -> Result<T, ReadError> {
-    let named = |problem| ReadError { path: Some(path.to_owned()), problem };
-    let text = fs::read(path).map_err(|error| named(Problem::Io(error)))?;
-    parse(&text, format).map_err(named)
-}
-
 /// Format and version come first: a record of a newer version is told as that, not as fields that are missing.
-fn parse<T: DeserializeOwned>(text: &[u8], format: &'static Format) -> Result<T, Problem> {
+fn parse<T: DeserializeOwned>(text: &[u8], format: &'static Format) -> Result<T, ReadError> {
     let head: Head = serde_json::from_slice(text).map_err(|error| match error.classify() {
-        Category::Data => Problem::Foreign(format),
-        _ => Problem::of(&error),
+        Category::Data => ReadError::Foreign(format),
+        _ => ReadError::of(&error),
     })?;
     if head.format != format.name {
         let other = [&RUN, &LAB].into_iter().find(|other| other.name == head.format);
         return Err(
-            other.map_or(Problem::Foreign(format), |found| Problem::OtherKind { found, wanted: format })
+            other.map_or(ReadError::Foreign(format), |found| ReadError::OtherKind { found, wanted: format })
         );
     }
-    if head.version != format.version {
-        return Err(Problem::Version { found: head.version, format });
+    match head.version {
+        version if version == format.version => serde_json::from_slice(text),
+        1 => serde_json::from_slice(text).and_then(|mut document| {
+            aliases::rename(&mut document, format.name, format.version);
+            serde_json::from_value(document)
+        }),
+        found => return Err(ReadError::Version { found, format }),
     }
-    serde_json::from_slice(text).map_err(|error| Problem::of(&error))
+    .map_err(|error| ReadError::of(&error))
 }
 
 /// What every version has.
@@ -91,20 +88,9 @@ struct Head {
     version: u32,
 }
 
-/// Why there is no record.
+/// Why a text is no record.
 #[derive(Debug)]
-pub struct ReadError {
-    /// The file, where it was one.
-    pub path: Option<PathBuf>,
-    /// What is wrong with it.
-    pub problem: Problem,
-}
-
-/// What is wrong with a text or file that should be a record.
-#[derive(Debug)]
-pub enum Problem {
-    /// The file could not be read.
-    Io(io::Error),
+pub enum ReadError {
     /// It ends too early, after this line and column (from 1).
     Truncated {
         /// Line.
@@ -139,21 +125,21 @@ pub enum Problem {
     },
     /// It says it is a record of this version, and is not.
     Malformed {
-        /// Line.
-        line: usize,
-        /// Column.
-        column: usize,
+        /// Line and column, from 1; `None` in a record of an earlier version, whose names were changed before.
+        place: Option<(usize, usize)>,
         /// What is wrong there.
         reason: String,
     },
 }
 
-impl Problem {
+impl ReadError {
     fn of(error: &serde_json::Error) -> Self {
         let (line, column) = (error.line(), error.column());
         match error.classify() {
             Category::Eof => Self::Truncated { line, column },
-            Category::Data => Self::Malformed { line, column, reason: reason(error) },
+            Category::Data => {
+                Self::Malformed { place: (line > 0).then_some((line, column)), reason: reason(error) }
+            }
             Category::Syntax | Category::Io => Self::NotJson { line, column, reason: reason(error) },
         }
     }
@@ -167,17 +153,7 @@ fn reason(error: &serde_json::Error) -> String {
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(path) = &self.path {
-            write!(f, "{}: ", path.display())?;
-        }
-        self.problem.fmt(f)
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Io(error) => write!(f, "cannot be read: {error}"),
             Self::Truncated { line, column } => write!(
                 f,
                 "the record ends in the middle, at line {line}, column {column}: copy it again from where it was written"
@@ -199,22 +175,16 @@ impl fmt::Display for Problem {
                  it, or a newer one",
                 format.version
             ),
-            Self::Malformed { line, column, reason } => write!(
-                f,
-                "not a record of its version at line {line}, column {column}: {reason}; was it edited by hand?"
-            ),
+            Self::Malformed { place, reason } => {
+                let place =
+                    place.map_or(String::new(), |(line, column)| format!(" at line {line}, column {column}"));
+                write!(f, "not a record of its version{place}: {reason}; was it edited by hand?")
+            }
         }
     }
 }
 
-impl std::error::Error for ReadError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.problem {
-            Problem::Io(error) => Some(error),
-            _ => None,
-        }
-    }
-}
+impl std::error::Error for ReadError {}
 
 #[cfg(test)]
 mod tests {
@@ -238,9 +208,9 @@ mod tests {
 
     #[test]
     fn a_newer_version_is_told_before_its_fields_are_missed() {
-        let newer = told(r#"{"format": "courser-record", "version": 2, "something": "else"}"#);
+        let newer = told(r#"{"format": "courser-record", "version": 3, "something": "else"}"#);
         assert!(
-            newer.starts_with("a record of version 2, and this program reads up to version 1"),
+            newer.starts_with("a record of version 3, and this program reads up to version 2"),
             "{newer}"
         );
     }
@@ -255,10 +225,16 @@ mod tests {
 
     #[test]
     fn a_field_that_is_missing_is_named() {
-        let told = told("{\"format\": \"courser-record\", \"version\": 1}");
+        let told = told("{\"format\": \"courser-record\", \"version\": 2}");
         assert!(
             told.starts_with("not a record of its version at line 1, column 42: missing field `tool`"),
             "{told}"
         );
+    }
+
+    #[test]
+    fn a_field_that_a_record_of_version_1_lacks_is_named() {
+        let error = told("{\"format\": \"courser-record\", \"version\": 1}");
+        assert!(error.starts_with("not a record of its version: missing field `tool`"), "{error}");
     }
 }

@@ -10,10 +10,10 @@ use crate::run::Run;
 pub const FORMAT: &str = "courser-record";
 
 /// The version of the format that this crate writes, and the newest that it reads.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The JSON Schema (2020-12) of [`VERSION`], for whoever reads records with other tools.
-pub const SCHEMA: &str = include_str!("../schema/record-v1.schema.json");
+pub const SCHEMA: &str = include_str!("../schema/record-v2.schema.json");
 
 /// Everything that is known about a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub const SCHEMA: &str = include_str!("../schema/record-v1.schema.json");
 pub struct Record {
     /// Always `courser-record`.
     pub format: String,
-    /// Version of this format: 1.
+    /// Version of this format: 2.
     pub version: u32,
     /// The program that measured.
     pub tool: Tool,

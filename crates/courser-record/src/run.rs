@@ -21,7 +21,7 @@ pub struct Run {
     /// What came out, over the steady window alone.
     pub totals: Totals,
     /// What came out second by second, in all phases.
-    pub intervals: Vec<Second>,
+    pub seconds: Vec<Second>,
     /// What the server spent over the steady window; null when it was not watched.
     pub server: Option<ServerUsage>,
     /// What generators spent over the steady window: one, or of a merged record one per source.
@@ -81,7 +81,7 @@ pub enum Severity {
     Note,
     /// The figures hold, with this in mind.
     Warning,
-    /// The figures do not say what they seem to: the verdict is withheld.
+    /// The figures do not say what they seem to: the verdict is inconclusive.
     Invalid,
 }
 
@@ -102,17 +102,17 @@ pub struct Verdict {
     /// Whether the figures say something about the server.
     pub valid: bool,
     /// Why not; null when they do.
-    pub withheld: Option<String>,
+    pub inconclusive: Option<String>,
 }
 
 impl Verdict {
     /// The figures hold.
     pub fn valid() -> Self {
-        Self { valid: true, withheld: None }
+        Self { valid: true, inconclusive: None }
     }
 
     /// They do not, for this reason.
-    pub fn withheld(reason: impl Into<String>) -> Self {
-        Self { valid: false, withheld: Some(reason.into()) }
+    pub fn inconclusive(reason: impl Into<String>) -> Self {
+        Self { valid: false, inconclusive: Some(reason.into()) }
     }
 }

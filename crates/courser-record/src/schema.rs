@@ -15,12 +15,12 @@ const UPDATE: &str = "UPDATE_SNAPSHOTS";
 
 #[test]
 fn the_committed_schema_is_that_of_the_types() {
-    check("record-v1", &schema::<Record>("A record of courser-bench", FORMAT, VERSION));
+    check("record-v2", &schema::<Record>("A record of courser-bench", FORMAT, VERSION));
 }
 
 #[test]
 fn the_committed_schema_of_suites_is_that_of_the_types() {
-    check("lab-v1", &schema::<Lab>("A suite's record of courser-bench", LAB_FORMAT, LAB_VERSION));
+    check("lab-v2", &schema::<Lab>("A suite's record of courser-bench", LAB_FORMAT, LAB_VERSION));
 }
 
 fn check(name: &str, schema: &Value) {

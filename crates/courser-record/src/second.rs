@@ -43,11 +43,11 @@ pub struct Second {
 }
 
 impl Second {
-    /// One line of NDJSON, without its newline: the interval with `"type": "interval"`, the version of the format and
+    /// One line of NDJSON, without its newline: the second with `"type": "second"`, the version of the format and
     /// the label of the run; of the response times the summary.
     pub fn to_ndjson(&self, run: &str) -> String {
         let line = Line {
-            r#type: "interval",
+            r#type: "second",
             version: VERSION,
             run,
             second: self.second,

@@ -7,8 +7,8 @@ use crate::labels;
 use crate::ranking::{self, CellValue, FigureSpec, told};
 
 /// Heads of the columns. `low` and `high` are the ends of a 95 % interval, or with `interval` no of what the blocks range
-/// over; `withheld` is yes where `estimate` is computed from processor time in place of a rate that says nothing.
-const COLUMNS: &str = "suite,case,target,lane,dimensions,value,unit,estimate,low,high,interval,kind,blocks,withheld,state,reason";
+/// over; `inconclusive` is yes where `estimate` is computed from processor time in place of a rate that says nothing.
+const COLUMNS: &str = "suite,case,target,era,dimensions,value,unit,estimate,low,high,interval,kind,blocks,inconclusive,state,reason";
 
 /// All figures of these records, those that are missing included, with the reason.
 pub fn render(labs: &[Lab]) -> String {
@@ -45,7 +45,7 @@ fn line(lab: &Lab, case: &Case, cell: &Cell, wanted: &FigureSpec) -> String {
         lab.suite.name.clone(),
         cell.case.clone(),
         cell.target.clone(),
-        labels::lane(case.lane).to_owned(),
+        labels::era(case.era).to_owned(),
         dimensions.join("; "),
         labels::name(wanted),
         labels::unit(lab, wanted),
@@ -55,7 +55,7 @@ fn line(lab: &Lab, case: &Case, cell: &Cell, wanted: &FigureSpec) -> String {
         spread.map_or(String::new(), |spread| yes(spread.is_interval)),
         found.map_or(String::new(), |found| labels::kind(found.kind).to_owned()),
         found.map_or(String::new(), |found| found.blocks.to_string()),
-        yes(matches!(told, CellValue::Withheld { .. })),
+        yes(matches!(told, CellValue::Inconclusive { .. })),
         told.word().to_owned(),
         told.reason().unwrap_or_default().to_owned(),
     ];

@@ -69,7 +69,7 @@ impl Slot {
     /// How far the figure may be off.
     pub fn spread(&self) -> Option<String> {
         let value = match self.told {
-            CellValue::Withheld { .. } => Value::TpsOfCpu,
+            CellValue::Inconclusive { .. } => Value::TpsOfCpu,
             _ => self.wanted.value,
         };
         labels::spread(value, self.told.estimate()?)

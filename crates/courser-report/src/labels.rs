@@ -65,8 +65,8 @@ pub fn unit(lab: &Lab, wanted: &FigureSpec) -> String {
 
 fn figure_unit(lab: &Lab, name: Option<&str>) -> Option<String> {
     let blocks = lab.cells.iter().flat_map(|cell| &cell.blocks);
-    let stretches: Vec<&WindowResult> = blocks.flat_map(|block| &block.stretches).collect();
-    let mut figures = stretches.into_iter().flat_map(|stretch| &stretch.figures);
+    let windows: Vec<&WindowResult> = blocks.flat_map(|block| &block.windows).collect();
+    let mut figures = windows.into_iter().flat_map(|window| &window.figures);
     figures.find(|figure| Some(figure.name.as_str()) == name).map(|figure| figure.unit.clone())
 }
 
@@ -99,7 +99,7 @@ pub fn spread(value: Value, estimate: &Estimate) -> Option<String> {
 pub fn told(value: Value, told: &CellValue) -> String {
     match told {
         CellValue::Value(found) => estimate(value, found),
-        CellValue::Withheld { computed: Some(computed), .. } => estimate(Value::TpsOfCpu, computed),
+        CellValue::Inconclusive { computed: Some(computed), .. } => estimate(Value::TpsOfCpu, computed),
         CellValue::Pending => "not measured".to_owned(),
         CellValue::Unknown => figure::UNKNOWN.to_owned(),
         other => other.word().to_owned(),
@@ -150,8 +150,8 @@ pub fn kind(kind: Kind) -> &'static str {
 }
 
 /// Of today, or as published.
-pub fn lane(lane: Era) -> &'static str {
-    match lane {
+pub fn era(era: Era) -> &'static str {
+    match era {
         Era::Modern => "modern",
         Era::Historic => "historic",
     }
@@ -159,7 +159,7 @@ pub fn lane(lane: Era) -> &'static str {
 
 /// What the marks of a table mean.
 pub const MARKS: &str = "Figures are medians over blocks that took turns; in brackets their 95 % interval, or, of too \
-    few blocks for one, what they range over. ≈: computed from processor time, since the rate is withheld. ≥: nothing was \
+    few blocks for one, what they range over. ≈: computed from processor time, since the rate is inconclusive. ≥: nothing was \
     seen to fail above it.";
 
 /// Several names as a sentence has them: `a, b and c`; `a, b; c, d` where there are commas in them.
@@ -218,11 +218,12 @@ pub fn across(labs: &[Lab]) -> Vec<String> {
     said
 }
 
-/// What a ranking is of: the case, the kind of client, the lane.
+/// What a ranking is of: the case, the kind of client, the preset.
 pub fn ranked(lab: &Lab, ranking: &crate::ranking::Ranking) -> String {
     let client = ranking.client.as_deref().filter(|client| !client.is_empty());
-    let lane =
-        Some(ranking.lane.as_str()).filter(|lane| !lane.is_empty()).map(|lane| format!("{lane} settings"));
-    let parts = [Some(case(lab, &ranking.case)), client.map(str::to_owned), lane];
+    let preset = Some(ranking.preset.as_str())
+        .filter(|preset| !preset.is_empty())
+        .map(|preset| format!("{preset} settings"));
+    let parts = [Some(case(lab, &ranking.case)), client.map(str::to_owned), preset];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

@@ -1,6 +1,6 @@
 //! What a suite's blocks say: of each cell a figure with its interval, of each case who is ahead and how sure that is.
 //!
-//! Pure. Nothing is ranked by a rate that says nothing about the target: where rates are withheld, processor time per
+//! Pure. Nothing is ranked by a rate that says nothing about the target: where rates are inconclusive, processor time per
 //! transaction takes their place, and it is said so.
 
 mod blocks;
@@ -44,7 +44,7 @@ pub enum CellValue {
     /// A figure.
     Value(Estimate),
     /// There is one, but it says nothing about the target.
-    Withheld {
+    Inconclusive {
         /// Why.
         reason: String,
         /// What the target's cores could do by their processor time; of rates only.
@@ -61,20 +61,20 @@ pub enum CellValue {
 }
 
 impl CellValue {
-    /// The figure, withheld or not: what was computed stands for what is withheld.
+    /// The figure, inconclusive or not: what was computed stands for what is inconclusive.
     pub fn estimate(&self) -> Option<&Estimate> {
         match self {
             Self::Value(estimate) => Some(estimate),
-            Self::Withheld { computed, .. } => computed.as_ref(),
+            Self::Inconclusive { computed, .. } => computed.as_ref(),
             _ => None,
         }
     }
 
-    /// A word for it: `value`, `withheld`, `cannot`, `failed`, `pending`, `unknown`.
+    /// A word for it: `value`, `inconclusive`, `cannot`, `failed`, `pending`, `unknown`.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Value(_) => "value",
-            Self::Withheld { .. } => "withheld",
+            Self::Inconclusive { .. } => "inconclusive",
             Self::Cannot(_) => "cannot",
             Self::Failed(_) => "failed",
             Self::Pending => "pending",
@@ -85,14 +85,14 @@ impl CellValue {
     /// Why there is no figure.
     pub fn reason(&self) -> Option<&str> {
         match self {
-            Self::Withheld { reason, .. } | Self::Cannot(reason) | Self::Failed(reason) => Some(reason),
+            Self::Inconclusive { reason, .. } | Self::Cannot(reason) | Self::Failed(reason) => Some(reason),
             _ => None,
         }
     }
 }
 
 /// What a cell says about a figure: the median of its blocks. With the figure of fewer than half of its blocks it is
-/// withheld: blocks are spoilt more often where a target is fast.
+/// inconclusive: blocks are spoilt more often where a target is fast.
 pub fn told(lab: &Lab, cell: &Cell, wanted: &FigureSpec) -> CellValue {
     let reason = || cell.reason.clone().unwrap_or_else(|| "no reason given".to_owned());
     match cell.state {
@@ -111,19 +111,19 @@ pub fn told_of(lab: &Lab, case: &str, target: &str, wanted: &FigureSpec) -> Cell
 fn measured(lab: &Lab, cell: &Cell, wanted: &FigureSpec) -> CellValue {
     let reads: Vec<Read> = cell.blocks.iter().map(|block| blocks::read(lab, cell, block, wanted)).collect();
     let known = reads.iter().filter(|read| matches!(read, Read::Value { .. })).count();
-    let withheld = reads.iter().find_map(|read| match read {
-        Read::Withheld(reason) => Some(reason.clone()),
+    let inconclusive = reads.iter().find_map(|read| match read {
+        Read::Inconclusive(reason) => Some(reason.clone()),
         _ => None,
     });
-    match withheld {
+    match inconclusive {
         Some(reason) if known * 2 < reads.len() => {
-            CellValue::Withheld { reason, computed: computed(lab, cell, wanted) }
+            CellValue::Inconclusive { reason, computed: computed(lab, cell, wanted) }
         }
         _ => estimate::of(&reads, lab.seed).map_or(CellValue::Unknown, CellValue::Value),
     }
 }
 
-/// Transactions a second that the cores could make, in place of a rate that is withheld. Nothing stands for a rate under
+/// Transactions a second that the cores could make, in place of a rate that is inconclusive. Nothing stands for a rate under
 /// a rule: processor time does not say when clients begin to wait.
 fn computed(lab: &Lab, cell: &Cell, wanted: &FigureSpec) -> Option<Estimate> {
     let of_cpu = FigureSpec { value: Value::TpsOfCpu, ..wanted.clone() };
@@ -217,17 +217,17 @@ pub fn cells<'a>(lab: &'a Lab, case: &str) -> Vec<&'a Cell> {
 
 /// Names of the in-process figures of a case, in the order in which they first appear.
 pub fn figures(lab: &Lab, case: &str) -> Vec<String> {
-    distinct(stretches(lab, case).flat_map(|stretch| &stretch.figures).map(|figure| &figure.name))
+    distinct(windows(lab, case).flat_map(|window| &window.figures).map(|figure| &figure.name))
 }
 
 /// The kinds of client of a case, in the order in which they first appear.
 pub fn clients(lab: &Lab, case: &str) -> Vec<String> {
-    distinct(stretches(lab, case).map(|stretch| &stretch.label))
+    distinct(windows(lab, case).map(|window| &window.label))
 }
 
-fn stretches<'a>(lab: &'a Lab, case: &'a str) -> impl Iterator<Item = &'a courser_record::lab::WindowResult> {
+fn windows<'a>(lab: &'a Lab, case: &'a str) -> impl Iterator<Item = &'a courser_record::lab::WindowResult> {
     let cells = lab.cells.iter().filter(move |cell| cell.case == case);
-    cells.flat_map(|cell| &cell.blocks).flat_map(|block| &block.stretches)
+    cells.flat_map(|cell| &cell.blocks).flat_map(|block| &block.windows)
 }
 
 /// Each once, the first first.

@@ -53,10 +53,10 @@ fn headline(page: &mut Page, record: &Record) {
         page.line(Tone::Good, "VALID");
     }
     if record.runs.is_empty() {
-        page.line(Tone::Bad, "WITHHELD  nothing was measured");
+        page.line(Tone::Bad, "INCONCLUSIVE  nothing was measured");
     }
-    if let Some(text) = withheld(&record.runs) {
-        page.paragraph(Tone::Bad, "WITHHELD  ", &text);
+    if let Some(text) = inconclusive(&record.runs) {
+        page.paragraph(Tone::Bad, "INCONCLUSIVE  ", &text);
     }
     if let Some(cut) = &record.cut {
         page.paragraph(
@@ -74,12 +74,12 @@ fn one(page: &mut Page, record: &Record, run: &Run) {
 }
 
 /// Why, of a single run; of several how many, and the first one's reason.
-fn withheld(runs: &[Run]) -> Option<String> {
-    let withheld: Vec<_> = runs.iter().filter(|run| !run.verdict.valid).collect();
-    let first = withheld.first()?;
-    let reason = first.verdict.withheld.as_deref().unwrap_or("no reason given");
+fn inconclusive(runs: &[Run]) -> Option<String> {
+    let inconclusive: Vec<_> = runs.iter().filter(|run| !run.verdict.valid).collect();
+    let first = inconclusive.first()?;
+    let reason = first.verdict.inconclusive.as_deref().unwrap_or("no reason given");
     Some(match runs.len() {
         1 => reason.to_owned(),
-        all => format!("{} of {all} runs, the first is {}: {reason}", withheld.len(), first.label),
+        all => format!("{} of {all} runs, the first is {}: {reason}", inconclusive.len(), first.label),
     })
 }

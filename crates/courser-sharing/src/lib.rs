@@ -5,8 +5,8 @@
 //! a worker's part: the fleet and a session store behind one handle. Clients that take tickets have no part in this: their
 //! session IDs are random. Nothing here makes a handshake fail, or wait longer than the deadlines in [`Sharing`].
 //!
-//! This crate may not know TLS, connections or the configuration. Threads, tasks and counts are its callers': it takes
-//! closures for them.
+//! This crate may not know TLS, connections or the configuration. Threads and tasks are its callers': it takes closures
+//! for them.
 
 mod remote_sessions;
 pub use remote_sessions::{DEFAULT_PER_SOURCE, DEFAULT_PULL_DEADLINE, RemoteSessions, Sharing};

@@ -21,7 +21,8 @@ pub mod tools;
 
 pub use ca::{Issued, KeyType, Leaf, Pair, TestCa};
 pub use courser::Courser;
-pub use courser_load::usage;
+pub use courser_machine::usage;
+pub use courser_tls_client as tls_client;
 pub use engine::{Engine, EngineServer, join_cluster};
 pub use faulty_server::{Fault, Liar};
 pub use folder::Folder;

@@ -1,6 +1,7 @@
-//! Client certificates: who has to show one, which authorities are believed, and until when a session may stand for it.
+//! Client certificates: which hosts require one, which authorities are trusted, and when a session that rests on one
+//! expires.
 //!
-//! May not decide which connection is asked: that is a host's [`Terms`](crate::Terms).
+//! May not decide which connection sends a CertificateRequest: that is a host's [`ServerTlsSpec`](crate::ServerTlsSpec).
 
 use std::sync::Arc;
 
@@ -15,15 +16,15 @@ use rustls::{DigitallySignedStruct, DistinguishedName, Error, RootCertStore, Sig
 use x509_parser::prelude::{FromDer, X509Certificate, X509Version};
 
 use crate::client_chain;
+use crate::config_error::TlsConfigError;
 use crate::identity::{IdentityError, Validity};
 use crate::pem;
 use crate::plan::with_current;
-use crate::server_config::TlsConfigError;
 
-/// Whether a client that is asked for a certificate may have none.
+/// Whether a client may answer a CertificateRequest without a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Demand {
-    /// It may; one that it shows has to be good.
+    /// It may; a certificate that it sends has to verify.
     Optional,
     /// It may not.
     Required,
@@ -53,8 +54,8 @@ impl Authorities {
         Ok(Self(certificates))
     }
 
-    /// Those that are not valid at `now` (Unix seconds), by their subjects. They are believed all the same: a path ends
-    /// at an authority's name and key, whatever its own certificate says (RFC 5280, section 6.1).
+    /// Those that are not valid at `now` (Unix seconds), by their subjects. They are trusted all the same: a path ends
+    /// at an authority's name and key, whatever its own certificate contains (RFC 5280, section 6.1).
     pub fn invalid(&self, now: i64) -> Vec<(String, Validity)> {
         let judged = |der| {
             let (_, certificate) = X509Certificate::from_der(der).ok()?;
@@ -66,7 +67,7 @@ impl Authorities {
     }
 }
 
-/// Certificates of version 1 cannot say whether they belong to an authority (RFC 5280, section 4.2.1.9).
+/// Certificates of version 1 have no field for whether they belong to an authority (RFC 5280, section 4.2.1.9).
 fn check_authority(der: &CertificateDer<'static>) -> Result<(), IdentityError> {
     let bad = |text: String| IdentityError::BadCertificate(text);
     let (_, certificate) = X509Certificate::from_der(der).map_err(|error| bad(error.to_string()))?;
@@ -76,7 +77,7 @@ fn check_authority(der: &CertificateDer<'static>) -> Result<(), IdentityError> {
     RootCertStore::empty().add(der.clone()).map_err(|error| bad(error.to_string()))
 }
 
-/// What a host asks of its clients. Cheap to clone.
+/// A host's setting for client certificates. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ClientAuth {
     verifier: Arc<dyn ClientCertVerifier>,
@@ -85,13 +86,13 @@ pub struct ClientAuth {
 }
 
 impl ClientAuth {
-    /// Clients are not asked for a certificate.
+    /// No CertificateRequest is sent.
     pub fn none() -> Self {
         Self { verifier: WebPkiClientVerifier::no_client_auth(), mode: "none", fingerprint: None }
     }
 
-    /// Clients are asked for a certificate that one of these authorities issued, directly or through intermediates
-    /// that the client sends.
+    /// Requests a certificate that one of these authorities issued, directly or through intermediates that the client
+    /// sends.
     ///
     /// # Errors
     /// When there is no authority.
@@ -117,7 +118,7 @@ impl ClientAuth {
             Demand::Required => builder,
         };
         let library = builder.build().map_err(|error| TlsConfigError::Inconsistent(error.to_string()))?;
-        let verifier = Arc::new(NotingVerifier { library });
+        let verifier = Arc::new(RecordingVerifier { library });
         Ok(Self { verifier, mode: demand.name(), fingerprint: Some(fingerprint) })
     }
 
@@ -127,7 +128,7 @@ impl ClientAuth {
     }
 
     /// SHA-256 over the authorities' certificates in DER, sorted, each once and preceded by its length: the other part.
-    /// Empty where clients are not asked.
+    /// Empty where no certificate is requested.
     pub fn fingerprint(&self) -> &[u8] {
         self.fingerprint.as_ref().map_or(&[], |fingerprint| &fingerprint[..])
     }
@@ -152,14 +153,14 @@ fn fingerprint(sorted: &[CertificateDer<'_>]) -> [u8; 32] {
     context.finish().as_ref().try_into().expect("SHA-256 yields 32 bytes")
 }
 
-/// The library's verifier, within bounds, which also notes in the handshake's plan when the certificates that it accepted
-/// end.
+/// The library's verifier, within limits, which also records in the handshake's plan when the accepted certificates
+/// expire.
 #[derive(Debug)]
-struct NotingVerifier {
+struct RecordingVerifier {
     library: Arc<dyn ClientCertVerifier>,
 }
 
-impl ClientCertVerifier for NotingVerifier {
+impl ClientCertVerifier for RecordingVerifier {
     fn offer_client_auth(&self) -> bool {
         self.library.offer_client_auth()
     }
@@ -179,9 +180,9 @@ impl ClientCertVerifier for NotingVerifier {
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
         let search = || self.library.verify_client_cert(leaf, intermediates, now);
-        let verified = client_chain::bounded(intermediates, search)?;
-        let end = end_of_chain(leaf, intermediates, UnixSeconds(now.as_secs()));
-        with_current(|plan| plan.client_ends = Some(end));
+        let verified = client_chain::with_limits(intermediates, search)?;
+        let end = chain_expiry(leaf, intermediates, UnixSeconds(now.as_secs()));
+        with_current(|plan| plan.client_expires = Some(end));
         Ok(verified)
     }
 
@@ -208,15 +209,15 @@ impl ClientCertVerifier for NotingVerifier {
     }
 }
 
-/// The earliest notAfter of a chain that has just been verified. Which of the intermediates were used the library does
-/// not tell; one that has ended already, or cannot be read, was not.
-fn end_of_chain(
+/// The earliest notAfter of a chain that has just been verified. The library does not report which intermediates it
+/// used; one that has expired, or cannot be parsed, was not.
+fn chain_expiry(
     leaf: &CertificateDer<'_>,
     intermediates: &[CertificateDer<'_>],
     now: UnixSeconds,
 ) -> UnixSeconds {
     let valid = intermediates.iter().filter_map(not_after).filter(|end| *end >= now);
-    // A leaf that could be verified can be read; if ever not, its session is resumed by nobody.
+    // A leaf that could be verified can be parsed; if ever not, its session is never resumed.
     valid.chain([not_after(leaf).unwrap_or_default()]).min().unwrap_or_default()
 }
 
@@ -243,8 +244,8 @@ impl ClientCertificate {
     }
 }
 
-/// A TLS 1.2 client without a certificate that has to have one is told handshake_failure (RFC 5246, section 7.4.6). The
-/// library tells it certificate_required, which is of TLS 1.3 (RFC 8446, section 6.2); the alert is not encrypted yet.
+/// A TLS 1.2 client without a required certificate gets handshake_failure (RFC 5246, section 7.4.6). The library sends
+/// certificate_required, which is of TLS 1.3 (RFC 8446, section 6.2); the alert is not encrypted yet.
 pub(crate) fn correct_alert(outgoing: &mut [u8]) {
     const CERTIFICATE_REQUIRED: [u8; 7] = [21, 3, 3, 0, 2, 2, 116];
     const HANDSHAKE_FAILURE: u8 = 40;
@@ -265,7 +266,7 @@ mod tests {
 
     const NOW: u64 = 1_700_000_000;
 
-    /// A certificate that ends so many seconds after `NOW`.
+    /// A certificate that expires so many seconds after `NOW`.
     fn ending(after: i64) -> CertificateDer<'static> {
         let end: SystemTime = UNIX_EPOCH + Duration::from_secs(NOW.saturating_add_signed(after));
         TestCa::new().issue(&Leaf::new(KeyType::EcdsaP256).ending(end)).certificate
@@ -273,22 +274,22 @@ mod tests {
 
     fn end(leaf: i64, intermediates: &[i64]) -> i64 {
         let intermediates: Vec<_> = intermediates.iter().map(|after| ending(*after)).collect();
-        let end = end_of_chain(&ending(leaf), &intermediates, UnixSeconds(NOW));
+        let end = chain_expiry(&ending(leaf), &intermediates, UnixSeconds(NOW));
         i64::try_from(end.0).unwrap() - i64::try_from(NOW).unwrap()
     }
 
     #[test]
-    fn a_chain_ends_with_the_first_of_its_certificates() {
+    fn a_chain_expires_with_the_first_of_its_certificates() {
         assert_eq!(end(60, &[]), 60);
         assert_eq!(end(60, &[90, 30]), 30);
         assert_eq!(end(60, &[90]), 60);
     }
 
     #[test]
-    fn an_intermediate_that_has_ended_already_was_not_on_the_path() {
+    fn an_intermediate_that_has_expired_was_not_on_the_path() {
         assert_eq!(end(60, &[-1, 90]), 60);
         let junk = [CertificateDer::from(b"no certificate".to_vec())];
-        assert_eq!(end_of_chain(&ending(60), &junk, UnixSeconds(NOW)), UnixSeconds(NOW + 60));
+        assert_eq!(chain_expiry(&ending(60), &junk, UnixSeconds(NOW)), UnixSeconds(NOW + 60));
     }
 
     #[test]
@@ -299,7 +300,7 @@ mod tests {
         };
         assert_eq!(of(&[&a, &b]), of(&[&b, &a, &b]));
         assert_ne!(of(&[&a, &b]), of(&[&a]));
-        assert!(ClientAuth::new(Demand::Required, []).is_err(), "an empty set lets nobody in");
+        assert!(ClientAuth::new(Demand::Required, []).is_err(), "an empty set would refuse every client");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What judging a client's chain of certificates may cost: a stranger sends it, and nothing of it is proven yet.
+//! Limits on the cost of verifying a client's certificate chain, which an unauthenticated peer sends.
 //!
 //! The library tries every path through the certificates that a client sends, of which some 60 fit into 19 KB. Paths
 //! multiply with certificates of one name, so their number is bounded, and so is that of the signatures that a search
@@ -17,82 +17,82 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 /// Certificates that a client may send, its own included. OpenSSL's limit of depth is 100, Go's none; chains of more
 /// than five are hardly seen, and the library itself follows six intermediates at most.
-const MOST_CERTIFICATES: usize = 10;
+const MAX_CERTIFICATES: usize = 10;
 
 /// Intermediates of one subject: an authority and its cross certificate. With two, at most 2^6 paths lead upwards.
-const MOST_OF_ONE_NAME: usize = 2;
+const MAX_OF_ONE_NAME: usize = 2;
 
 /// Signatures that a search may verify: a straight path has as many as certificates, a cross certificate adds to them.
-const MOST_SIGNATURES: u32 = 16;
+const MAX_SIGNATURES: u32 = 16;
 
-/// Why a chain is not judged.
+/// The limit that a chain exceeds.
 #[derive(Debug, PartialEq, Eq)]
-enum TooCostly {
+enum ChainLimit {
     Certificates(usize),
     OneName(usize),
     Signatures,
 }
 
-impl fmt::Display for TooCostly {
+impl fmt::Display for ChainLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Certificates(sent) => {
-                write!(f, "the client sends {sent} certificates, at most {MOST_CERTIFICATES} are judged")
+                write!(f, "the client sends {sent} certificates, at most {MAX_CERTIFICATES} are judged")
             }
             Self::OneName(sent) => {
                 write!(
                     f,
-                    "the client sends {sent} intermediates of one name, at most {MOST_OF_ONE_NAME} are judged"
+                    "the client sends {sent} intermediates of one name, at most {MAX_OF_ONE_NAME} are judged"
                 )
             }
             Self::Signatures => {
                 write!(
                     f,
-                    "no path within {MOST_SIGNATURES} signatures leads from the client's certificate to an authority"
+                    "no path within {MAX_SIGNATURES} signatures leads from the client's certificate to an authority"
                 )
             }
         }
     }
 }
 
-impl std::error::Error for TooCostly {}
+impl std::error::Error for ChainLimit {}
 
-impl From<TooCostly> for Error {
-    fn from(why: TooCostly) -> Self {
+impl From<ChainLimit> for Error {
+    fn from(why: ChainLimit) -> Self {
         Self::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(why))))
     }
 }
 
 thread_local! {
     /// Signatures that the search on this thread may still verify.
-    static LEFT: Cell<u32> = const { Cell::new(0) };
+    static SIGNATURES_LEFT: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Runs `search` for a path from a client's certificate through `intermediates`, within bounds.
+/// Runs `search` for a path from a client's certificate through `intermediates`, within the limits above.
 ///
 /// # Errors
-/// Those of the search, or [`CertificateError::Other`] with the bound that does not hold.
-pub(crate) fn bounded<T>(
+/// Those of the search, or [`CertificateError::Other`] with the limit that is exceeded.
+pub(crate) fn with_limits<T>(
     intermediates: &[CertificateDer<'_>],
     search: impl FnOnce() -> Result<T, Error>,
 ) -> Result<T, Error> {
     check(intermediates)?;
-    LEFT.set(MOST_SIGNATURES);
+    SIGNATURES_LEFT.set(MAX_SIGNATURES);
     let found = search();
-    if found.is_err() && LEFT.get() == 0 { Err(TooCostly::Signatures.into()) } else { found }
+    if found.is_err() && SIGNATURES_LEFT.get() == 0 { Err(ChainLimit::Signatures.into()) } else { found }
 }
 
-fn check(intermediates: &[CertificateDer<'_>]) -> Result<(), TooCostly> {
+fn check(intermediates: &[CertificateDer<'_>]) -> Result<(), ChainLimit> {
     let certificates = 1 + intermediates.len();
-    if certificates > MOST_CERTIFICATES {
-        return Err(TooCostly::Certificates(certificates));
+    if certificates > MAX_CERTIFICATES {
+        return Err(ChainLimit::Certificates(certificates));
     }
-    // One that cannot be read is on no path.
+    // One that cannot be parsed is on no path.
     let parsed = intermediates.iter().filter_map(|der| X509Certificate::from_der(der).ok());
     let mut names: Vec<_> = parsed.map(|(_, certificate)| certificate.tbs_certificate.subject).collect();
     names.sort_unstable_by(|a, b| a.as_raw().cmp(b.as_raw()));
     let most = names.chunk_by(|a, b| a.as_raw() == b.as_raw()).map(<[_]>::len).max().unwrap_or_default();
-    if most > MOST_OF_ONE_NAME { Err(TooCostly::OneName(most)) } else { Ok(()) }
+    if most > MAX_OF_ONE_NAME { Err(ChainLimit::OneName(most)) } else { Ok(()) }
 }
 
 /// The library's algorithms; of those for chains each use counts.
@@ -118,8 +118,8 @@ impl SignatureVerificationAlgorithm for Counted {
         message: &[u8],
         signature: &[u8],
     ) -> Result<(), InvalidSignature> {
-        let left = LEFT.get().checked_sub(1).ok_or(InvalidSignature)?;
-        LEFT.set(left);
+        let left = SIGNATURES_LEFT.get().checked_sub(1).ok_or(InvalidSignature)?;
+        SIGNATURES_LEFT.set(left);
         self.0.verify_signature(public_key, message, signature)
     }
 
@@ -147,21 +147,21 @@ mod tests {
     fn many_certificates_or_those_of_one_name_are_not_judged() {
         let nine = ["a", "a", "b", "b", "c", "c", "d", "d", "e"];
         assert_eq!(check(&certificates(&nine)), Ok(()));
-        assert_eq!(check(&certificates(&["a"; 10])), Err(TooCostly::Certificates(11)));
-        assert_eq!(check(&certificates(&["a", "b", "a", "a"])), Err(TooCostly::OneName(3)));
+        assert_eq!(check(&certificates(&["a"; 10])), Err(ChainLimit::Certificates(11)));
+        assert_eq!(check(&certificates(&["a", "b", "a", "a"])), Err(ChainLimit::OneName(3)));
     }
 
     #[test]
     fn a_search_verifies_so_many_signatures_and_no_more() {
         let algorithm = algorithms().all[0];
         let verify = || {
-            (0..2 * MOST_SIGNATURES).for_each(|_| {
+            (0..2 * MAX_SIGNATURES).for_each(|_| {
                 let _ = algorithm.verify_signature(&[], &[], &[]);
             });
             Err::<(), _>(Error::DecryptError)
         };
-        let refused = Failure::from(bounded(&[], verify).unwrap_err()).to_string();
+        let refused = Failure::from(with_limits(&[], verify).unwrap_err()).to_string();
         assert!(refused.contains("within 16 signatures"), "{refused}");
-        assert_eq!(bounded(&[], || Err::<(), _>(Error::DecryptError)), Err(Error::DecryptError));
+        assert_eq!(with_limits(&[], || Err::<(), _>(Error::DecryptError)), Err(Error::DecryptError));
     }
 }

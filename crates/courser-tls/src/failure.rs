@@ -1,15 +1,15 @@
-//! Why a TLS exchange failed, without the library's types.
+//! Failures of a TLS connection, without the library's types.
 
 use std::fmt;
 
 use rustls::{AlertDescription, CertificateError, Error};
 
-/// A failed exchange.
+/// Why a connection failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What kind.
+    /// What callers decide by.
     pub kind: FailureKind,
-    /// The library's own words.
+    /// For people: the library's message.
     pub detail: String,
 }
 
@@ -22,9 +22,9 @@ pub enum FailureKind {
     Incompatible,
     /// The peer's certificate, or its signature with it, was refused.
     Certificate,
-    /// The peer has shown no certificate, though it has to.
+    /// The peer sent no certificate, though one is required.
     NoCertificate,
-    /// The server said that it resumes the session and then began a full handshake.
+    /// The server accepted the resumption and then began a full handshake.
     FalseResumption,
     /// What the peer sends is not TLS; `detail` quotes how it begins.
     NotTls,
@@ -40,7 +40,8 @@ impl Failure {
         (self.kind == FailureKind::AlertReceived).then_some(&self.detail)
     }
 
-    pub(crate) fn internal(detail: &str) -> Self {
+    /// A fault of this side.
+    pub fn internal(detail: &str) -> Self {
         Self { kind: FailureKind::Internal, detail: detail.into() }
     }
 }
@@ -69,7 +70,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// The alert that a connection ends with after `error`, where the library sends none (RFC 8446, section 6.2): code point.
+/// The alert that ends a connection after `error`, where the library sends none (RFC 8446, section 6.2): code point.
 pub(crate) fn alert_for(error: &Error) -> u8 {
     u8::from(match error {
         Error::InvalidMessage(_) => AlertDescription::DecodeError,

@@ -3,16 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use rustls::crypto::aws_lc_rs::sign::any_supported_type;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
-use x509_parser::extensions::GeneralName;
-use x509_parser::prelude::{FromDer, X509Certificate};
-use x509_parser::public_key::PublicKey;
-use zeroize::Zeroize;
-
-use crate::pem;
-use crate::signing::RecordedKey;
 
 /// What kind of key a certificate has: what decides which clients can use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,9 +61,6 @@ impl KeyKind {
 #[derive(Debug)]
 pub struct Identity {
     pub(crate) certified: Arc<CertifiedKey>,
-    /// The private key, for the other library.
-    #[cfg(feature = "openssl")]
-    pub(crate) key: KeyDer,
     /// Kind of the key.
     pub kind: KeyKind,
     /// DNS names of the subjectAltName extension, in lower case; the common name is not looked at (RFC 9525,
@@ -89,77 +77,25 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Takes a chain and its key from the text of PEM files (the same text twice where both stand in one file) and
-    /// proves that they belong together.
-    pub fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, IdentityError> {
-        let of_key = |error| IdentityError::KeyFile(Box::new(error));
-        let chain = pem::chain(chain)?;
-        let mut key = pem::key(key).map_err(of_key)?;
-        let identity = Self::new(chain, &key);
-        key.zeroize();
-        identity
-    }
-
-    pub(crate) fn new(
-        chain: Vec<CertificateDer<'static>>,
-        key: &PrivateKeyDer<'static>,
-    ) -> Result<Self, IdentityError> {
-        let signing =
-            any_supported_type(key).map_err(|error| IdentityError::UnsupportedKey(error.to_string()))?;
-        let certified = CertifiedKey::new(chain, Arc::new(RecordedKey::new(signing)));
-        let leaf = certified.cert.first().ok_or(IdentityError::NoCertificate)?.clone();
-        let facts = LeafFacts::read(&leaf)?;
-        certified.keys_match().map_err(|_| IdentityError::Mismatch)?;
-        Ok(Self {
-            certified: Arc::new(certified),
-            #[cfg(feature = "openssl")]
-            key: KeyDer(key.secret_der().to_vec().into()),
-            kind: facts.kind,
-            names: facts.names,
-            key_algorithm: facts.key_algorithm,
-            signature_algorithm: facts.signature_algorithm,
-            not_before: facts.not_before,
-            not_after: facts.not_after,
-        })
-    }
-
-    /// How the certificate stands at `now` (Unix seconds).
+    /// The certificate's validity at `now` (Unix seconds).
     pub fn validity(&self, now: i64) -> Validity {
         Validity::at(now, self.not_before, self.not_after)
-    }
-}
-
-/// A private key in PKCS#8, PKCS#1 or SEC1, wiped when done with and shown to nobody.
-#[cfg(feature = "openssl")]
-pub(crate) struct KeyDer(zeroize::Zeroizing<Vec<u8>>);
-
-#[cfg(feature = "openssl")]
-impl KeyDer {
-    pub(crate) fn der(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-#[cfg(feature = "openssl")]
-impl fmt::Debug for KeyDer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("KeyDer")
     }
 }
 
 /// Whether a certificate is within its validity period (RFC 5280, section 4.1.2.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Validity {
-    /// It is.
+    /// Within the period, both ends included.
     Valid,
-    /// It starts in `seconds`.
+    /// The period starts in `seconds`.
     NotYet {
-        /// Until it starts.
+        /// From now to notBefore.
         seconds: i64,
     },
-    /// It ended `seconds` ago.
+    /// Expired `seconds` ago.
     Expired {
-        /// Since it ended.
+        /// From notAfter to now.
         seconds: i64,
     },
 }
@@ -174,73 +110,6 @@ impl Validity {
             Self::Valid
         }
     }
-}
-
-/// What the leaf certificate says.
-struct LeafFacts {
-    kind: KeyKind,
-    names: Vec<String>,
-    key_algorithm: String,
-    signature_algorithm: Option<&'static str>,
-    not_before: i64,
-    not_after: i64,
-}
-
-impl LeafFacts {
-    fn read(der: &[u8]) -> Result<Self, IdentityError> {
-        let bad = |text: String| IdentityError::BadCertificate(text);
-        let (_, leaf) = X509Certificate::from_der(der).map_err(|error| bad(error.to_string()))?;
-        let (kind, key_algorithm) = key_kind(&leaf)?;
-        let names = match leaf.subject_alternative_name() {
-            Ok(Some(extension)) => extension.value.general_names.iter().filter_map(dns_name).collect(),
-            Ok(None) => Vec::new(),
-            Err(error) => return Err(bad(error.to_string())),
-        };
-        Ok(Self {
-            kind,
-            names,
-            key_algorithm,
-            signature_algorithm: hash_of_signature(&leaf.signature_algorithm.algorithm.to_id_string()),
-            not_before: leaf.validity().not_before.timestamp(),
-            not_after: leaf.validity().not_after.timestamp(),
-        })
-    }
-}
-
-fn dns_name(name: &GeneralName<'_>) -> Option<String> {
-    match name {
-        GeneralName::DNSName(name) => Some(name.trim_end_matches('.').to_ascii_lowercase()),
-        _ => None,
-    }
-}
-
-fn key_kind(leaf: &X509Certificate<'_>) -> Result<(KeyKind, String), IdentityError> {
-    let key = leaf.public_key();
-    if key.algorithm.algorithm.to_id_string() == "1.3.101.112" {
-        return Ok((KeyKind::Ed25519, "ED25519".into()));
-    }
-    match key.parsed() {
-        Ok(PublicKey::RSA(rsa)) => Ok((KeyKind::Rsa, format!("RSA{}", rsa.key_size()))),
-        Ok(PublicKey::EC(point)) => match point.key_size() {
-            256 => Ok((KeyKind::EcdsaP256, "EC256".into())),
-            384 => Ok((KeyKind::EcdsaP384, "EC384".into())),
-            521 | 528 => Ok((KeyKind::EcdsaP521, "EC521".into())),
-            bits => Err(IdentityError::UnsupportedKey(format!("an elliptic curve of {bits} bits"))),
-        },
-        Ok(_) => Err(IdentityError::UnsupportedKey("neither RSA, ECDSA nor Ed25519".into())),
-        Err(error) => Err(IdentityError::BadCertificate(error.to_string())),
-    }
-}
-
-/// The hash in a signature algorithm's object identifier (RFC 4055, RFC 5758).
-fn hash_of_signature(oid: &str) -> Option<&'static str> {
-    Some(match oid {
-        "1.2.840.113549.1.1.5" | "1.2.840.10045.4.1" => "SHA1",
-        "1.2.840.113549.1.1.11" | "1.2.840.10045.4.3.2" => "SHA256",
-        "1.2.840.113549.1.1.12" | "1.2.840.10045.4.3.3" => "SHA384",
-        "1.2.840.113549.1.1.13" | "1.2.840.10045.4.3.4" => "SHA512",
-        _ => return None,
-    })
 }
 
 /// What is wrong with a certificate or key file.
@@ -274,7 +143,7 @@ impl IdentityError {
         matches!(self, Self::KeyFile(_) | Self::UnsupportedKey(_) | Self::Mismatch)
     }
 
-    /// What to do about it.
+    /// How to fix it, for the line after the error.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Empty | Self::BadPem(_) => "write the file again from the certificate authority's answer",

@@ -5,10 +5,12 @@
 //! The test holds it to the library's own, byte for byte.
 
 use std::iter::once;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
+use rustls::crypto::aws_lc_rs::cipher_suite::{TLS13_AES_128_GCM_SHA256, TLS13_CHACHA20_POLY1305_SHA256};
 use rustls::crypto::hmac::Tag;
 use rustls::crypto::tls13::{Hkdf, HkdfExpander, OkmBlock, OutputLengthError};
+use rustls::{CipherSuiteCommon, SupportedCipherSuite, Tls13CipherSuite};
 use zeroize::Zeroize;
 
 use crate::mac::{HASH, Key};
@@ -81,10 +83,23 @@ impl HkdfExpander for Expander {
     }
 }
 
+/// The suite with this key schedule if it is one of TLS 1.3 with SHA-256; others are returned as they are.
+pub fn with_prepared_hkdf(suite: SupportedCipherSuite) -> SupportedCipherSuite {
+    static OURS: OnceLock<[Tls13CipherSuite; 2]> = OnceLock::new();
+    let ours = OURS.get_or_init(|| {
+        [TLS13_AES_128_GCM_SHA256, TLS13_CHACHA20_POLY1305_SHA256].map(|suite| {
+            let Tls13CipherSuite { common, aead_alg, .. } = suite.tls13().expect("both are TLS 1.3 suites");
+            let common = CipherSuiteCommon { ..*common };
+            Tls13CipherSuite { common, aead_alg: *aead_alg, hkdf_provider: &HkdfSha256, quic: None }
+        })
+    });
+    let known = ours.iter().find(|known| known.common.suite == suite.suite());
+    known.map_or(suite, SupportedCipherSuite::Tls13)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
 
     fn library() -> &'static dyn Hkdf {
         TLS13_AES_128_GCM_SHA256.tls13().expect("a TLS 1.3 suite").hkdf_provider

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use zeroize::Zeroize;
 
 /// Length of the hash, bytes.
-pub(crate) const HASH: usize = 32;
+pub const HASH: usize = 32;
 
 /// Length of a block, bytes.
 const BLOCK: usize = 64;
@@ -23,13 +23,14 @@ const OUTER: u8 = 0x5c;
 
 /// A key: the states after the blocks that it begins both hashes with. Wiped when dropped.
 #[derive(Clone)]
-pub(crate) struct Key {
+pub struct Key {
     inner: [u32; 8],
     outer: [u32; 8],
 }
 
 impl Key {
-    pub(crate) fn new(key: &[u8]) -> Self {
+    /// Prepares a key of any length.
+    pub fn new(key: &[u8]) -> Self {
         let mut block = [0; BLOCK];
         if key.len() > BLOCK {
             block[..HASH].copy_from_slice(&Sha256::digest(key));
@@ -46,7 +47,7 @@ impl Key {
     }
 
     /// The code of a message in parts.
-    pub(crate) fn sign<'m>(&self, message: impl IntoIterator<Item = &'m [u8]>) -> [u8; HASH] {
+    pub fn sign<'m>(&self, message: impl IntoIterator<Item = &'m [u8]>) -> [u8; HASH] {
         let mut hash = Hash { rest: [0; BLOCK], state: self.inner, length: BLOCK };
         message.into_iter().for_each(|part| hash.update(part));
         let inner = hash.finish();

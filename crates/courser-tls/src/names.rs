@@ -30,8 +30,7 @@ pub fn scheme(code: u16) -> Option<&'static str> {
 }
 
 /// Name of a signature scheme in OpenSSL's lists, where it has one of its own: `ECDSA+SHA256`.
-#[cfg(feature = "openssl")]
-pub(crate) fn openssl_scheme(code: u16) -> Option<&'static str> {
+pub fn openssl_scheme(code: u16) -> Option<&'static str> {
     SCHEMES.iter().find(|row| row.0 == code).and_then(|row| row.2.first().copied())
 }
 
@@ -93,7 +92,7 @@ fn code_in(table: &[Row], name: &str) -> Option<u16> {
 }
 
 fn suite_row(code: u16) -> Option<&'static (u16, &'static str, &'static str)> {
-    // Every line of courser's log asks for one of a hundred and twenty.
+    // Every line of courser's log looks up one of a hundred and twenty.
     SUITES.binary_search_by_key(&code, |row| row.0).ok().map(|index| &SUITES[index])
 }
 

@@ -1,5 +1,4 @@
-//! PEM files of certificates and keys: what is inside, or what is wrong with it. Reads no file: who may read a key is the
-//! caller's question.
+//! Parses the text of PEM files of certificates and keys. Reads no file: the caller checks who may read a key.
 
 use rustls::pki_types::pem::{Error, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -7,7 +6,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use crate::identity::IdentityError;
 
 /// The certificates in `text`, leaf first.
-pub(crate) fn chain(text: &[u8]) -> Result<Vec<CertificateDer<'static>>, IdentityError> {
+pub fn chain(text: &[u8]) -> Result<Vec<CertificateDer<'static>>, IdentityError> {
     not_empty(text)?;
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
     match chain {
@@ -18,7 +17,7 @@ pub(crate) fn chain(text: &[u8]) -> Result<Vec<CertificateDer<'static>>, Identit
 }
 
 /// The private key in `text`, in PKCS#8, PKCS#1 or SEC1.
-pub(crate) fn key(text: &[u8]) -> Result<PrivateKeyDer<'static>, IdentityError> {
+pub fn key(text: &[u8]) -> Result<PrivateKeyDer<'static>, IdentityError> {
     not_empty(text)?;
     if is_encrypted(text) {
         return Err(IdentityError::EncryptedKey);
@@ -30,7 +29,7 @@ pub(crate) fn key(text: &[u8]) -> Result<PrivateKeyDer<'static>, IdentityError> 
     }
 }
 
-/// The library shows lines as lists of bytes; and of a key's file nothing should be shown at all.
+/// The library prints lines as lists of bytes; and of a key's file nothing may be printed at all.
 fn bad(error: &Error) -> IdentityError {
     IdentityError::BadPem(match error {
         Error::MissingSectionEnd { .. } => "a section has no end".into(),
@@ -40,7 +39,7 @@ fn bad(error: &Error) -> IdentityError {
     })
 }
 
-/// The library would say that there is no certificate, or no key.
+/// The library would report a missing certificate or key instead.
 fn not_empty(text: &[u8]) -> Result<(), IdentityError> {
     if text.iter().all(u8::is_ascii_whitespace) { Err(IdentityError::Empty) } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! The plan of one handshake: what was decided before the library saw the ClientHello, and what its callbacks noted.
+//! The plan of one handshake: what was decided before the library saw the ClientHello, and what its callbacks recorded.
 //!
 //! The library calls its certificate, session and ticket traits without any context, but always from within the call
 //! that processes a connection's records, on the same thread. The plan is therefore put into a thread-local slot for
@@ -22,18 +22,18 @@ pub enum SessionOffer {
     /// TLS 1.3, or TLS 1.2 with the session ticket extension: a session ID beside it is random and names nothing, as
     /// long as tickets are given out.
     Tickets,
-    /// TLS 1.2 without the ticket extension: sessions are kept by their ID.
+    /// TLS 1.2 without the ticket extension: session-ID resumption.
     SessionId,
 }
 
-/// A session that is kept by its ID.
+/// A session in the cache, for session-ID resumption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeptSession {
-    /// The ID.
+pub struct CachedSession {
+    /// The server's session ID (RFC 5246, section 7.4.1.3).
     pub id: SessionId,
-    /// Where it was made.
-    pub origin: Provenance,
-    /// Until when it may be resumed.
+    /// Which host created it.
+    pub provenance: Provenance,
+    /// When it can no longer be resumed.
     pub expires: UnixSeconds,
 }
 
@@ -48,16 +48,16 @@ pub struct HandshakePlan {
     pub offer: SessionOffer,
     /// Original lifespan of the session being resumed.
     pub(crate) lifespan: Option<Lifespan>,
-    /// When the certificate that the client has shown ends, or one that it rests on.
-    pub(crate) client_ends: Option<UnixSeconds>,
+    /// When the client's certificate chain expires.
+    pub(crate) client_expires: Option<UnixSeconds>,
     /// Why an offered session was not resumed.
-    pub(crate) miss: Option<ResumptionFailure>,
-    /// What asking elsewhere for the session came to; it explains that this host has none.
-    elsewhere: Option<ResumptionFailure>,
-    /// The session that is being resumed or was made, if it is kept by its ID.
-    pub(crate) session: Option<KeptSession>,
-    /// The one that was made, to be told to others.
-    pub(crate) made: Option<SharedSession>,
+    pub(crate) resumption_failure: Option<ResumptionFailure>,
+    /// Why the remote lookup did not find the session; more precise than that this host has none.
+    remote_failure: Option<ResumptionFailure>,
+    /// The session that is being resumed or was created, if the cache holds it.
+    pub(crate) session: Option<CachedSession>,
+    /// The session that this handshake created, to be replicated.
+    pub(crate) new_session: Option<SharedSession>,
     /// Scheme that the certificate's key signed with.
     pub(crate) scheme: Option<u16>,
 }
@@ -70,27 +70,27 @@ impl HandshakePlan {
             policy,
             offer,
             lifespan: None,
-            client_ends: None,
-            miss: None,
-            elsewhere: None,
+            client_expires: None,
+            resumption_failure: None,
+            remote_failure: None,
             session: None,
-            made: None,
+            new_session: None,
             scheme: None,
         }
     }
 
-    /// Notes that the session which the client offers by its ID was asked for elsewhere, in vain.
-    pub fn asked_elsewhere(&mut self, miss: ResumptionFailure) {
-        self.elsewhere = Some(miss);
+    /// Records that a remote lookup did not find the session that the client offers by its ID.
+    pub fn record_remote_failure(&mut self, failure: ResumptionFailure) {
+        self.remote_failure = Some(failure);
     }
 
-    /// Notes why a session is not resumed. That this host has none, or no longer, says less than what those said who
-    /// were asked for it.
-    pub(crate) fn missed(&mut self, miss: ResumptionFailure) {
-        let asked = self
-            .elsewhere
-            .filter(|_| matches!(miss, ResumptionFailure::NotFound | ResumptionFailure::Evicted));
-        self.miss = Some(asked.unwrap_or(miss));
+    /// Records why a session is not resumed. The result of a remote lookup explains more than that this host has none,
+    /// or no longer.
+    pub(crate) fn record_failure(&mut self, failure: ResumptionFailure) {
+        let remote = self
+            .remote_failure
+            .filter(|_| matches!(failure, ResumptionFailure::NotFound | ResumptionFailure::Evicted));
+        self.resumption_failure = Some(remote.unwrap_or(failure));
     }
 }
 

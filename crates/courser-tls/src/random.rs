@@ -1,11 +1,11 @@
-//! Random bytes in small helpings.
+//! Random bytes in small portions, from a buffer.
 //!
-//! A full TLS 1.3 handshake asks for randomness seven times besides the key exchange and the signature: a ServerHello
-//! random and, for each ticket, two nonces and an age mask. Each helping would be a system call, or half a microsecond of
-//! the library's generator; so a thread draws some at a time. Bytes are handed out once, and overwritten as they go.
+//! A full TLS 1.3 handshake draws random bytes seven times besides the key exchange and the signature: a ServerHello
+//! random and, for each ticket, two nonces and an age mask. Each would be a system call, or half a microsecond of the
+//! library's generator; so a thread draws some at a time. Bytes are used once, and overwritten as they go.
 //!
-//! What is drawn comes from the system, and is not kept from one step of a connection to the next: a machine whose
-//! snapshot is resumed twice would hand it out twice. A ServerHello random that comes twice is worse than it looks: who
+//! The bytes come from the system, and none remain from one step of a connection to the next: a machine whose snapshot
+//! is resumed twice would use them twice. A ServerHello random that comes twice is worse than it looks: who
 //! replays a TLS 1.2 resumption to both has two streams under the same keys and nonces. Whatever a snapshot catches
 //! within a step belongs to a connection whose keys it has caught as well.
 
@@ -15,43 +15,43 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use rustls::crypto::{GetRandomFailed, SecureRandom};
 
 /// A ServerHello and its session ID take 64 bytes, each ticket 48.
-const STOCK: usize = 128;
+const BUFFER_SIZE: usize = 128;
 
-struct Stock {
-    bytes: [u8; STOCK],
+struct Buffer {
+    bytes: [u8; BUFFER_SIZE],
     /// The first `used` bytes are gone.
     used: usize,
 }
 
 thread_local! {
-    static STOCKED: RefCell<Stock> = const { RefCell::new(Stock { bytes: [0; STOCK], used: STOCK }) };
+    static BUFFER: RefCell<Buffer> = const { RefCell::new(Buffer { bytes: [0; BUFFER_SIZE], used: BUFFER_SIZE }) };
 }
 
-/// The system's generator with a stock for a step.
+/// The system's generator with a buffer for a step.
 #[derive(Debug)]
-pub(crate) struct Stocked;
+pub struct BufferedRandom;
 
-impl SecureRandom for Stocked {
+impl SecureRandom for BufferedRandom {
     fn fill(&self, out: &mut [u8]) -> Result<(), GetRandomFailed> {
         fill(out)
     }
 }
 
-/// Begins a step of a connection: what is left of the one before is gone.
+/// Begins a step of a connection: wipes what is left of the one before.
 pub(crate) fn begin_step() {
-    STOCKED.with_borrow_mut(|stock| {
+    BUFFER.with_borrow_mut(|stock| {
         stock.bytes[stock.used..].fill(0);
-        stock.used = STOCK;
+        stock.used = BUFFER_SIZE;
     });
 }
 
 /// Fills `out` with random bytes.
 pub(crate) fn fill(out: &mut [u8]) -> Result<(), GetRandomFailed> {
-    if out.len() > STOCK {
+    if out.len() > BUFFER_SIZE {
         return draw(out);
     }
-    STOCKED.with_borrow_mut(|stock| {
-        if STOCK - stock.used < out.len() {
+    BUFFER.with_borrow_mut(|stock| {
+        if BUFFER_SIZE - stock.used < out.len() {
             draw(&mut stock.bytes)?;
             stock.used = 0;
         }
@@ -63,7 +63,7 @@ pub(crate) fn fill(out: &mut [u8]) -> Result<(), GetRandomFailed> {
     })
 }
 
-/// From getrandom(2), which gives less than was asked for beyond 256 bytes when a signal comes.
+/// From getrandom(2), which returns fewer bytes beyond 256 when a signal arrives.
 fn draw(mut out: &mut [u8]) -> Result<(), GetRandomFailed> {
     while !out.is_empty() {
         let drawn = rustix::io::retry_on_intr(|| getrandom(&mut *out, GetRandomFlags::empty()));
@@ -78,7 +78,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn no_helping_comes_twice_across_refills_and_threads() {
+    fn no_bytes_come_twice_across_refills_and_threads() {
         let draw = || {
             (0..200)
                 .map(|_| {
@@ -95,16 +95,16 @@ mod tests {
     }
 
     #[test]
-    fn what_was_handed_out_is_overwritten() {
+    fn used_bytes_are_overwritten() {
         let mut helping = [0; 32];
         fill(&mut helping).expect("the system has randomness");
-        STOCKED.with_borrow(|stock| assert!(stock.bytes[..stock.used].iter().all(|&byte| byte == 0)));
-        let mut large = vec![0; 2 * STOCK];
+        BUFFER.with_borrow(|stock| assert!(stock.bytes[..stock.used].iter().all(|&byte| byte == 0)));
+        let mut large = vec![0; 2 * BUFFER_SIZE];
         fill(&mut large).expect("the system has randomness");
         assert!(large.iter().any(|&byte| byte != 0));
     }
 
-    /// All that a thread keeps is what it was; what comes next is not.
+    /// The thread's buffer is what it was; the bytes drawn next are not.
     #[test]
     fn a_snapshot_that_is_resumed_twice_draws_other_bytes() {
         let step = || {
@@ -114,9 +114,9 @@ mod tests {
             helping
         };
         let _ = step();
-        let snapshot = STOCKED.with_borrow(|stock| (stock.bytes, stock.used));
+        let snapshot = BUFFER.with_borrow(|stock| (stock.bytes, stock.used));
         let first = step();
-        STOCKED.with_borrow_mut(|stock| (stock.bytes, stock.used) = snapshot);
+        BUFFER.with_borrow_mut(|stock| (stock.bytes, stock.used) = snapshot);
         assert_ne!(step(), first);
     }
 
@@ -124,6 +124,6 @@ mod tests {
     fn nothing_is_left_of_a_step() {
         fill(&mut [0; 32]).expect("the system has randomness");
         begin_step();
-        STOCKED.with_borrow(|stock| assert_eq!((stock.bytes, stock.used), ([0; STOCK], STOCK)));
+        BUFFER.with_borrow(|stock| assert_eq!((stock.bytes, stock.used), ([0; BUFFER_SIZE], BUFFER_SIZE)));
     }
 }

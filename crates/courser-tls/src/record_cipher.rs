@@ -1,10 +1,9 @@
-//! The library's record ciphers, with a hand kept on them.
+//! The library's record ciphers, wrapped.
 //!
-//! The library ends some connections without the alert that RFC 8446 and RFC 5246 demand, and gives no way to send one.
+//! The library ends some connections without the alert that RFC 8446 and RFC 5246 demand, and offers no way to send one.
 //! And it reads a handshake message of up to 64 KiB after the handshake too, where none has more than a few bytes. So
-//! its ciphers are wrapped: what seals a connection's records is shared with the connection, which can seal an alert of
-//! its own, and what opens them looks at how long a handshake message says that it is. Neither touches a byte of
-//! application data.
+//! its ciphers are wrapped: a connection shares the sealing cipher and can seal an alert of its own, and the opening
+//! cipher checks the length in the header of a handshake message. Neither touches a byte of application data.
 
 mod opener;
 
@@ -22,7 +21,7 @@ use rustls::{
     Tls12CipherSuite, Tls13CipherSuite,
 };
 
-use crate::server_config::with_our_hkdf;
+use crate::key_schedule::with_prepared_hkdf;
 use opener::Opener;
 
 /// The server's suite of this code point.
@@ -34,13 +33,13 @@ pub(crate) fn suite(code: u16) -> Option<SupportedCipherSuite> {
 
 /// Suites live as long as the program; there are nine.
 fn wrapped(suite: SupportedCipherSuite) -> SupportedCipherSuite {
-    match with_our_hkdf(suite) {
+    match with_prepared_hkdf(suite) {
         SupportedCipherSuite::Tls13(suite) => {
             let Tls13CipherSuite { common, hkdf_provider, aead_alg, .. } = suite;
             SupportedCipherSuite::Tls13(Box::leak(Box::new(Tls13CipherSuite {
                 common: CipherSuiteCommon { ..*common },
                 hkdf_provider: *hkdf_provider,
-                aead_alg: Box::leak(Box::new(Wrapped(*aead_alg))),
+                aead_alg: Box::leak(Box::new(WrappedAead(*aead_alg))),
                 quic: None,
             })))
         }
@@ -51,7 +50,7 @@ fn wrapped(suite: SupportedCipherSuite) -> SupportedCipherSuite {
                 prf_provider: *prf_provider,
                 kx: *kx,
                 sign,
-                aead_alg: Box::leak(Box::new(Wrapped(*aead_alg))),
+                aead_alg: Box::leak(Box::new(WrappedAead(*aead_alg))),
             })))
         }
     }
@@ -67,37 +66,37 @@ struct Sealing {
     /// Sequence number of the next record.
     next: u64,
     /// An alert has been sealed: close_notify, or one that ends the connection.
-    alerted: bool,
-    /// The KeyUpdate that announces these keys, as long as the library has not sent it: it waits for the next record.
-    announcement: Vec<u8>,
+    alert_sent: bool,
+    /// The KeyUpdate before these keys, until the library sends it with the next record.
+    key_update: Vec<u8>,
 }
 
-/// What became of an alert.
+/// Result of sealing an alert.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Alert {
-    /// It is sealed: the bytes of its record, and of what has to go in front.
+    /// The bytes of its record, and of what has to go in front.
     Sealed(Vec<u8>),
     /// An alert has been sent already, and nothing may follow it (RFC 8446, section 6).
-    Superfluous,
+    AlreadySent,
     /// Nothing is sealed yet: it leaves in the clear.
     InTheClear,
 }
 
 thread_local! {
-    /// Made by the library within the call that is under way on this thread, which hands it no context.
+    /// Created by the library within the current call on this thread, which passes it no context.
     static LATEST: RefCell<Option<Sealer>> = const { RefCell::new(None) };
 
     /// Whether there is one: most calls make none, and find that out in an instruction.
     static IS_NEW: Cell<bool> = const { Cell::new(false) };
 
     /// The KeyUpdate that this thread has just sealed; its connection's next keys are made at once.
-    static ANNOUNCEMENT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    static KEY_UPDATE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Sealer {
     fn start(cipher: Box<dyn MessageEncrypter>, version: ProtocolVersion) -> Box<dyn MessageEncrypter> {
-        let announcement = ANNOUNCEMENT.take();
-        let sealing = Sealing { cipher, version, next: 0, alerted: false, announcement };
+        let key_update = KEY_UPDATE.take();
+        let sealing = Sealing { cipher, version, next: 0, alert_sent: false, key_update };
         let sealer = Self(Arc::new(Mutex::new(sealing)));
         LATEST.set(Some(sealer.clone()));
         IS_NEW.set(true);
@@ -110,31 +109,31 @@ impl Sealer {
     }
 
     /// Whether the connection has sent an alert that ends it.
-    pub(crate) fn has_alerted(&self) -> bool {
-        self.lock().alerted
+    pub(crate) fn has_sent_alert(&self) -> bool {
+        self.lock().alert_sent
     }
 
-    /// Notes that the connection has sent such an alert, under the keys before these.
-    pub(crate) fn note_alerted(&self) {
-        self.lock().alerted = true;
+    /// Marks that the connection has sent such an alert, under the keys before these.
+    pub(crate) fn set_alert_sent(&self) {
+        self.lock().alert_sent = true;
     }
 
     /// After a panic in the library: what it left on this thread belongs to no other connection.
     pub(crate) fn clear() {
-        drop((LATEST.take(), ANNOUNCEMENT.take()));
+        drop((LATEST.take(), KEY_UPDATE.take()));
     }
 
     /// Seals a fatal alert of this description as the connection's next record.
     pub(crate) fn seal_alert(&self, description: u8) -> Alert {
-        let Sealing { cipher, version, next, alerted, announcement } = &mut *self.lock();
-        if *alerted {
-            return Alert::Superfluous;
+        let Sealing { cipher, version, next, alert_sent, key_update } = &mut *self.lock();
+        if *alert_sent {
+            return Alert::AlreadySent;
         }
         // TLS 1.2 seals from its Finished on, which is the first that the cipher sees.
         if *version == ProtocolVersion::TLSv1_2 && *next == 0 {
             return Alert::InTheClear;
         }
-        *alerted = true;
+        *alert_sent = true;
         let content = [FATAL, description];
         let alert = OutboundPlainMessage {
             typ: ContentType::Alert,
@@ -143,11 +142,11 @@ impl Sealer {
         };
         match cipher.encrypt(alert, *next) {
             Ok(record) => {
-                let mut bytes = std::mem::take(announcement);
+                let mut bytes = std::mem::take(key_update);
                 bytes.extend(record.encode());
                 Alert::Sealed(bytes)
             }
-            Err(_) => Alert::Superfluous,
+            Err(_) => Alert::AlreadySent,
         }
     }
 
@@ -165,15 +164,15 @@ impl MessageEncrypter for Sealer {
         let sealing = &mut *self.lock();
         sealing.next = sequence + 1;
         if sequence == 0 {
-            sealing.announcement = Vec::new();
+            sealing.key_update = Vec::new();
         }
         // A warning other than close_notify (no_renegotiation) ends nothing, but no failure follows one unanswered.
-        sealing.alerted |= message.typ == ContentType::Alert && !is_warning(&message.payload);
+        sealing.alert_sent |= message.typ == ContentType::Alert && !is_warning(&message.payload);
         if !is_key_update(&message) {
             return sealing.cipher.encrypt(message, sequence);
         }
         let record = sealing.cipher.encrypt(message, sequence)?;
-        ANNOUNCEMENT.set(record.clone().encode());
+        KEY_UPDATE.set(record.clone().encode());
         Ok(record)
     }
 
@@ -208,9 +207,9 @@ fn is_key_update(message: &OutboundPlainMessage<'_>) -> bool {
 }
 
 /// An algorithm of the library whose ciphers are wrapped.
-struct Wrapped<A: ?Sized + 'static>(&'static A);
+struct WrappedAead<A: ?Sized + 'static>(&'static A);
 
-impl Tls13AeadAlgorithm for Wrapped<dyn Tls13AeadAlgorithm> {
+impl Tls13AeadAlgorithm for WrappedAead<dyn Tls13AeadAlgorithm> {
     fn encrypter(&self, key: AeadKey, iv: Iv) -> Box<dyn MessageEncrypter> {
         Sealer::start(self.0.encrypter(key, iv), ProtocolVersion::TLSv1_3)
     }
@@ -232,7 +231,7 @@ impl Tls13AeadAlgorithm for Wrapped<dyn Tls13AeadAlgorithm> {
     }
 }
 
-impl Tls12AeadAlgorithm for Wrapped<dyn Tls12AeadAlgorithm> {
+impl Tls12AeadAlgorithm for WrappedAead<dyn Tls12AeadAlgorithm> {
     fn encrypter(&self, key: AeadKey, iv: &[u8], extra: &[u8]) -> Box<dyn MessageEncrypter> {
         Sealer::start(self.0.encrypter(key, iv, extra), ProtocolVersion::TLSv1_2)
     }

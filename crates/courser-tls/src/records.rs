@@ -1,4 +1,4 @@
-//! The exchange of records that both ends of a connection have in common: the library's states, carried out.
+//! The record loop that client and server have in common: drives the library's state machine.
 
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
@@ -19,16 +19,16 @@ const MAX_PLAINTEXT: usize = 1 << 14;
 /// padding (section 5.4) counts, or a message of a few bytes could make us hold a gigabyte.
 pub const MAX_HELD: usize = 4 * (5 + MAX_PLAINTEXT + 256);
 
-/// What a call to `process` came to.
+/// Result of a call to `process`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes at the front of the input that are done with; the rest belongs in front of what arrives next.
+    /// Bytes at the front of the input that are consumed; the rest belongs in front of what arrives next.
     pub consumed: usize,
-    /// Where the connection stands.
+    /// State of the connection after it.
     pub state: State,
 }
 
-/// Where a connection stands.
+/// State of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// The handshake needs more from the peer.
@@ -39,19 +39,19 @@ pub enum State {
     PeerClosed,
 }
 
-/// One end of a connection, as the library has it. The library's two types share their states but no trait.
-pub(crate) trait End {
-    /// What the library keeps for this end alone.
+/// The library's client and server connections, which share their states but no trait.
+pub trait RustlsConnection {
+    /// The library's data for this end alone.
     type Data;
 
     /// The library's next state.
     fn step<'c, 'i>(&'c mut self, incoming: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data>;
 
-    /// What both ends have.
+    /// The library's state that both ends have.
     fn common(&self) -> &CommonState;
 }
 
-impl End for UnbufferedServerConnection {
+impl RustlsConnection for UnbufferedServerConnection {
     type Data = ServerConnectionData;
 
     fn step<'c, 'i>(&'c mut self, incoming: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data> {
@@ -63,7 +63,7 @@ impl End for UnbufferedServerConnection {
     }
 }
 
-impl End for UnbufferedClientConnection {
+impl RustlsConnection for UnbufferedClientConnection {
     type Data = ClientConnectionData;
 
     fn step<'c, 'i>(&'c mut self, incoming: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data> {
@@ -77,7 +77,7 @@ impl End for UnbufferedClientConnection {
 
 /// Processes the records in `incoming` as far as they are complete. Plaintext is appended to `plaintext`, records to
 /// send to `outgoing`, which ends with an alert on failure.
-pub(crate) fn drive<E: End>(
+pub fn process<E: RustlsConnection>(
     tls: &mut E,
     incoming: &mut [u8],
     plaintext: &mut Vec<u8>,
@@ -113,7 +113,7 @@ pub(crate) fn drive<E: End>(
             Ok(ConnectionState::BlockedHandshake) => Some(State::Handshaking),
             Ok(ConnectionState::WriteTraffic(_)) if !closed => Some(State::Open),
             Ok(ConnectionState::WriteTraffic(_) | ConnectionState::Closed) => Some(State::PeerClosed),
-            Ok(_) => return Err(Error::General("early data was not asked for".into())),
+            Ok(_) => return Err(Error::General("early data was not expected".into())),
         };
         consumed += discard;
         if let Some(state) = state {
@@ -122,19 +122,21 @@ pub(crate) fn drive<E: End>(
     }
 }
 
-/// Encrypts `plaintext` into records at the end of `outgoing`. `received` is what [`drive`] has left: the library
-/// keeps positions in it.
-pub(crate) fn send<E: End>(
+/// Encrypts `plaintext` into records at the end of `outgoing`. `received` is what [`process`] has left: the library
+/// holds positions in it.
+pub fn send<E: RustlsConnection>(
     tls: &mut E,
     plaintext: &[u8],
     received: &mut [u8],
     outgoing: &mut Vec<u8>,
 ) -> Result<(), Error> {
-    write(tls, room(plaintext), received, outgoing, |traffic, room| traffic.encrypt(plaintext, room))
+    write(tls, max_records_len(plaintext), received, outgoing, |traffic, room| {
+        traffic.encrypt(plaintext, room)
+    })
 }
 
 /// Appends close_notify to `outgoing`; more than once does nothing. `received` as for [`send`].
-pub(crate) fn send_close_notify<E: End>(
+pub fn send_close_notify<E: RustlsConnection>(
     tls: &mut E,
     received: &mut [u8],
     outgoing: &mut Vec<u8>,
@@ -146,7 +148,7 @@ pub(crate) fn send_close_notify<E: End>(
     write(tls, 2 + RECORD_OVERHEAD, received, outgoing, |traffic, room| traffic.queue_close_notify(room))
 }
 
-fn write<E: End>(
+fn write<E: RustlsConnection>(
     tls: &mut E,
     mut room: usize,
     received: &mut [u8],
@@ -157,8 +159,8 @@ fn write<E: End>(
         match tls.step(received).state? {
             ConnectionState::WriteTraffic(mut traffic) => {
                 match append(outgoing, room, |room| write(&mut traffic, room)) {
-                    // A KeyUpdate that the peer has asked for goes in front (RFC 8446, section 4.6.3); that it is owed
-                    // shows only now.
+                    // A KeyUpdate that the peer has requested goes in front (RFC 8446, section 4.6.3); only this
+                    // error reveals that it is due.
                     Err(EncryptError::InsufficientSize(needed)) if needed.required_size > room => {
                         room = needed.required_size;
                     }
@@ -174,14 +176,14 @@ fn write<E: End>(
     }
 }
 
-/// How much the records of `plaintext` take at most, bytes.
-pub(crate) fn room(plaintext: &[u8]) -> usize {
+/// Most bytes that the records of `plaintext` take.
+pub fn max_records_len(plaintext: &[u8]) -> usize {
     plaintext.len() + plaintext.len().div_ceil(MAX_PLAINTEXT) * RECORD_OVERHEAD
 }
 
-/// After an error the library still holds the alert that tells the peer, and maybe more before it. It must not be
-/// asked for anything else: it would read on where it stopped.
-fn collect_alert<E: End>(tls: &mut E, outgoing: &mut Vec<u8>) {
+/// After an error the library still holds the alert for the peer, and maybe more before it. Any other call would
+/// continue reading where it stopped.
+fn collect_alert<E: RustlsConnection>(tls: &mut E, outgoing: &mut Vec<u8>) {
     while tls.common().wants_write() {
         match tls.step(&mut []).state {
             Ok(ConnectionState::EncodeTlsData(mut data)) => encode(&mut data, outgoing),
@@ -192,7 +194,7 @@ fn collect_alert<E: End>(tls: &mut E, outgoing: &mut Vec<u8>) {
 }
 
 /// Appends an alert in the clear, unless one is there already.
-pub(crate) fn end_with_alert(outgoing: &mut Vec<u8>, description: u8) {
+pub(crate) fn append_alert(outgoing: &mut Vec<u8>, description: u8) {
     const ALERT: u8 = 21;
     let is_there = matches!(outgoing.last_chunk(), Some(&[ALERT, 3, _, 0, 2, 1..=2, _]));
     if !is_there {
@@ -201,18 +203,18 @@ pub(crate) fn end_with_alert(outgoing: &mut Vec<u8>, description: u8) {
 }
 
 /// Appends records that are ready to `outgoing`.
-pub(crate) fn encode<D>(data: &mut EncodeTlsData<'_, D>, outgoing: &mut Vec<u8>) {
+pub fn encode<D>(data: &mut EncodeTlsData<'_, D>, outgoing: &mut Vec<u8>) {
     let needed = match data.encode(&mut []) {
         Err(EncodeError::InsufficientSize(size)) => size.required_size,
         Ok(_) | Err(EncodeError::AlreadyEncoded) => return,
     };
     let encoded = append(outgoing, needed, |room| data.encode(room));
-    debug_assert!(encoded.is_ok(), "the library asked for exactly this much room");
+    debug_assert!(encoded.is_ok(), "the library required exactly this much room");
 }
 
 /// Lets `write` fill up to `room` bytes at the end of `outgoing`.
 #[inline]
-pub(crate) fn append<E>(
+pub fn append<E>(
     outgoing: &mut Vec<u8>,
     room: usize,
     write: impl FnOnce(&mut [u8]) -> Result<usize, E>,

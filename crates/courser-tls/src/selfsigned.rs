@@ -1,11 +1,11 @@
-//! Throw-away certificates, for a server that was given none.
+//! Self-signed certificates, for a server without one and for tests.
 
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, PKCS_RSA_SHA256, RsaKeySize};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::identity::{Identity, IdentityError};
 
-/// Makes an ECDSA P-256 key and a certificate for `names` that it signs itself. Nobody has a reason to trust it.
+/// Makes an ECDSA P-256 key and a certificate for `names` that it signs itself.
 pub fn self_signed(names: &[String]) -> Result<Identity, IdentityError> {
     signed_by(KeyPair::generate(), names)
 }

@@ -8,7 +8,7 @@ use courser_session::{ResumptionFailure, SharedSession};
 use crate::client_auth::{self, ClientCertificate};
 use crate::failure::{self, Failure, FailureKind, UNEXPECTED_MESSAGE};
 use crate::names;
-use crate::plan::{self, HandshakePlan, KeptSession};
+use crate::plan::{self, CachedSession, HandshakePlan};
 use crate::random;
 use crate::record_cipher::{Alert, Sealer};
 use crate::records::{self, MAX_HELD, Progress};
@@ -20,8 +20,8 @@ pub struct ServerConnection {
     plan: Option<Box<HandshakePlan>>,
     /// Seals its records; none before the first key.
     sealer: Option<Sealer>,
-    /// How it failed. The library may not be asked again then: it would raise its alert twice.
-    failed: Option<Box<Failure>>,
+    /// Set once it has failed. The library may not be called again then: it would send its alert twice.
+    failure: Option<Box<Failure>>,
 }
 
 impl Drop for ServerConnection {
@@ -47,13 +47,13 @@ pub struct HandshakeInfo {
     pub alpn: Option<Vec<u8>>,
     /// Whether a session was resumed.
     pub resumed: bool,
-    /// Why an offered session was not.
-    pub miss: Option<ResumptionFailure>,
-    /// The session that was made or resumed, if it is kept by its ID.
-    pub session: Option<KeptSession>,
-    /// The session that was made and is kept by its ID. It holds secrets: take it out, and let it go soon.
-    pub made: Option<SharedSession>,
-    /// The client's certificate, verified now or when the session was made.
+    /// Why an offered session was not resumed.
+    pub resumption_failure: Option<ResumptionFailure>,
+    /// The session that was created or resumed, if the cache holds it.
+    pub session: Option<CachedSession>,
+    /// The session that was created and cached. It holds secrets: take it out, and drop it soon.
+    pub new_session: Option<SharedSession>,
+    /// The client's certificate, verified in this handshake or in the one that created the session.
     pub client: Option<ClientCertificate>,
 }
 
@@ -70,20 +70,20 @@ impl HandshakeInfo {
 }
 
 impl ServerConnection {
-    /// A connection on `terms` that uses `group` for the key exchange, with what `plan` says.
+    /// A connection under `config` that uses `group` for the key exchange and what `plan` contains.
     pub fn new(
-        terms: &ServerTlsConfig,
+        config: &ServerTlsConfig,
         group: u16,
         order: SuiteOrder,
         plan: HandshakePlan,
     ) -> Result<Self, Failure> {
-        let tls = UnbufferedServerConnection::new(terms.config(group, order))?;
-        Ok(Self { tls, plan: Some(Box::new(plan)), sealer: None, failed: None })
+        let tls = UnbufferedServerConnection::new(config.config(group, order))?;
+        Ok(Self { tls, plan: Some(Box::new(plan)), sealer: None, failure: None })
     }
 
     /// Processes the records in `incoming` as far as they are complete. Plaintext is appended to `plaintext`, records
-    /// to send to `outgoing`. On failure `outgoing` ends with the alert that says so to the client, and every further call
-    /// fails alike.
+    /// to send to `outgoing`. On failure `outgoing` ends with the alert for the client, and every further call fails
+    /// alike.
     ///
     /// At most [`MAX_HELD`] bytes are left unconsumed: a client that makes us wait for the end of a message for longer
     /// has failed.
@@ -97,12 +97,12 @@ impl ServerConnection {
         let Self { tls, plan, .. } = self;
         let progress = if plan.is_some() {
             random::begin_step();
-            plan::enter(plan, || records::drive(tls, incoming, plaintext, outgoing))
+            plan::enter(plan, || records::process(tls, incoming, plaintext, outgoing))
         } else {
-            records::drive(tls, incoming, plaintext, outgoing)
+            records::process(tls, incoming, plaintext, outgoing)
         };
-        self.note_sealer();
-        self.forget_refused_session();
+        self.update_sealer();
+        self.discard_refused_session();
         match progress {
             Ok(progress) if incoming.len() - progress.consumed > MAX_HELD => {
                 let detail = "a handshake message that does not end within four records".to_owned();
@@ -116,26 +116,26 @@ impl ServerConnection {
         }
     }
 
-    /// Notes the failure, and sees to it that `outgoing` ends with an alert: the library's own, or this one.
+    /// Records the failure, and ends `outgoing` with an alert: the library's own, or this one.
     fn fail(&mut self, failure: Failure, alert: u8, outgoing: &mut Vec<u8>) -> Failure {
         match failure.kind {
             FailureKind::NoCertificate => client_auth::correct_alert(outgoing),
-            // Who has ended the connection with an alert hears none (RFC 8446, section 6.2).
+            // A peer that ended the connection with an alert gets none (RFC 8446, section 6.2).
             FailureKind::AlertReceived => {}
             _ => match self.sealer.as_ref().map_or(Alert::InTheClear, |sealer| sealer.seal_alert(alert)) {
                 Alert::Sealed(record) => outgoing.extend(record),
-                Alert::InTheClear => records::end_with_alert(outgoing, alert),
-                Alert::Superfluous => {}
+                Alert::InTheClear => records::append_alert(outgoing, alert),
+                Alert::AlreadySent => {}
             },
         }
-        self.failed = Some(Box::new(failure.clone()));
+        self.failure = Some(Box::new(failure.clone()));
         failure
     }
 
-    fn note_sealer(&mut self) {
+    fn update_sealer(&mut self) {
         if let Some(latest) = Sealer::take_latest() {
-            if self.sealer.as_ref().is_some_and(Sealer::has_alerted) {
-                latest.note_alerted();
+            if self.sealer.as_ref().is_some_and(Sealer::has_sent_alert) {
+                latest.set_alert_sent();
             }
             self.sealer = Some(latest);
         }
@@ -157,9 +157,9 @@ impl ServerConnection {
             scheme: plan.scheme.filter(|_| !resumed),
             alpn: self.tls.alpn_protocol().map(<[u8]>::to_vec),
             resumed,
-            miss: plan.miss.filter(|_| !resumed),
+            resumption_failure: plan.resumption_failure.filter(|_| !resumed),
             session: plan.session,
-            made: plan.made,
+            new_session: plan.new_session,
             client: self
                 .tls
                 .peer_certificates()
@@ -169,7 +169,7 @@ impl ServerConnection {
     }
 
     /// Encrypts `plaintext` into records at the end of `outgoing`. `received` is what [`Self::process`] has left: the
-    /// library keeps positions in it.
+    /// library holds positions in it.
     pub fn send(
         &mut self,
         plaintext: &[u8],
@@ -178,44 +178,44 @@ impl ServerConnection {
     ) -> Result<(), Failure> {
         self.check_not_failed()?;
         let sent = records::send(&mut self.tls, plaintext, received, outgoing);
-        self.sent(sent, outgoing)
+        self.check_sent(sent, outgoing)
     }
 
     /// Appends close_notify to `outgoing`; more than once does nothing. `received` as for [`Self::send`].
     pub fn send_close_notify(&mut self, received: &mut [u8], outgoing: &mut Vec<u8>) -> Result<(), Failure> {
         self.check_not_failed()?;
         let sent = records::send_close_notify(&mut self.tls, received, outgoing);
-        self.sent(sent, outgoing)
+        self.check_sent(sent, outgoing)
     }
 
-    fn sent(&mut self, sent: Result<(), Error>, outgoing: &mut Vec<u8>) -> Result<(), Failure> {
-        self.note_sealer();
+    fn check_sent(&mut self, sent: Result<(), Error>, outgoing: &mut Vec<u8>) -> Result<(), Failure> {
+        self.update_sealer();
         sent.map_err(|error| {
             let alert = failure::alert_for(&error);
             self.fail(error.into(), alert, outgoing)
         })
     }
 
-    /// Whether TLS 1.3 is being spoken.
+    /// Whether TLS 1.3 was negotiated.
     pub fn is_tls13(&self) -> bool {
         self.tls.protocol_version() == Some(ProtocolVersion::TLSv1_3)
     }
 
     fn check_not_failed(&self) -> Result<(), Failure> {
-        self.failed.as_deref().map_or(Ok(()), |failure| Err(failure.clone()))
+        self.failure.as_deref().map_or(Ok(()), |failure| Err(failure.clone()))
     }
 
     fn resumed(&self) -> bool {
         self.tls.handshake_kind() == Some(HandshakeKind::Resumed)
     }
 
-    /// A session that could be read but was not resumed (another suite or name) lends its age to nobody.
-    fn forget_refused_session(&mut self) {
+    /// A session that could be opened but was not resumed (another suite or name): the new session gets its own lifespan.
+    fn discard_refused_session(&mut self) {
         let resumed = self.resumed();
         if let Some(plan) = self.plan.as_mut().filter(|plan| !resumed && plan.lifespan.is_some()) {
             plan.lifespan = None;
             plan.session = None;
-            plan.miss = Some(ResumptionFailure::OtherParameters);
+            plan.resumption_failure = Some(ResumptionFailure::OtherParameters);
         }
     }
 }

@@ -1,24 +1,21 @@
-//! The terms on which a virtual host speaks TLS, compiled into the library's configurations.
+//! A virtual host's TLS settings, compiled into the library's configurations.
 //!
-//! The library picks a key exchange group by the client's order and asks for another key share (HelloRetryRequest)
+//! The library picks a key exchange group by the client's order and requests another key share (HelloRetryRequest)
 //! when that group has none, even where the client has sent a share that would do. And it has one order of suites per
 //! configuration. Both choices are ours: there is one configuration for each group and each order, all alike but for
 //! that, and the caller names the one for the ClientHello at hand.
 
-use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
 use rustls::server::NoServerSessionStorage;
-use rustls::{
-    CipherSuiteCommon, ServerConfig, SupportedCipherSuite, SupportedProtocolVersion, Tls13CipherSuite,
-};
+use rustls::{ServerConfig, SupportedCipherSuite, SupportedProtocolVersion};
 
 use crate::client_auth::ClientAuth;
-use crate::key_schedule::HkdfSha256;
+use crate::config_error::TlsConfigError;
 use crate::names;
 use crate::plan::PlannedCertificate;
-use crate::random::Stocked;
+use crate::random::BufferedRandom;
 use crate::record_cipher;
 use crate::sessions::Sessions;
 
@@ -41,9 +38,9 @@ pub enum SuiteOrder {
     ChaChaFirst,
 }
 
-/// What a virtual host offers its clients, and what it asks of them.
+/// A virtual host's TLS settings, before they are compiled.
 #[derive(Clone, Debug, Default)]
-pub struct ServerOffer {
+pub struct ServerTlsSpec {
     /// Versions, at least one.
     pub versions: Vec<Version>,
     /// Cipher suites by code point, in order of preference.
@@ -54,11 +51,11 @@ pub struct ServerOffer {
     pub alpn: Vec<Vec<u8>>,
     /// Number of TLS 1.3 tickets sent after a handshake.
     pub tickets: usize,
-    /// Whether clients have to show a certificate.
+    /// Whether clients need a certificate, and from which authorities.
     pub client_auth: ClientAuth,
 }
 
-/// What a virtual host negotiates.
+/// A virtual host's TLS settings, compiled: a configuration of the library for each group and order of suites.
 #[derive(Debug)]
 pub struct ServerTlsConfig {
     /// Versions, at least one.
@@ -71,20 +68,20 @@ pub struct ServerTlsConfig {
 }
 
 impl ServerTlsConfig {
-    /// Compiles terms.
+    /// Compiles a virtual host's settings.
     ///
     /// # Errors
     /// When there is no group, or something that the library has not.
-    pub fn new(offer: ServerOffer, sessions: &Sessions) -> Result<Self, TlsConfigError> {
+    pub fn new(spec: ServerTlsSpec, sessions: &Sessions) -> Result<Self, TlsConfigError> {
         let both = |&group: &u16| {
-            let build = |order| build(&offer, group, order, sessions);
+            let build = |order| build(&spec, group, order, sessions);
             Ok([build(SuiteOrder::Configured)?, build(SuiteOrder::ChaChaFirst)?].map(Arc::new))
         };
-        let configs = offer.groups.iter().map(both).collect::<Result<Vec<_>, TlsConfigError>>()?;
+        let configs = spec.groups.iter().map(both).collect::<Result<Vec<_>, TlsConfigError>>()?;
         if configs.is_empty() {
             return Err(TlsConfigError::NoGroup);
         }
-        let ServerOffer { versions, suites, groups, .. } = offer;
+        let ServerTlsSpec { versions, suites, groups, .. } = spec;
         Ok(Self { versions, suites, groups, configs })
     }
 
@@ -100,28 +97,28 @@ impl ServerTlsConfig {
 }
 
 fn build(
-    offer: &ServerOffer,
+    spec: &ServerTlsSpec,
     group: u16,
     order: SuiteOrder,
     sessions: &Sessions,
 ) -> Result<ServerConfig, TlsConfigError> {
     let provider = CryptoProvider {
-        cipher_suites: ordered(&offer.suites, order).map(suite).collect::<Result<_, _>>()?,
+        cipher_suites: ordered(&spec.suites, order).map(suite).collect::<Result<_, _>>()?,
         kx_groups: vec![kx_group(group)?],
-        secure_random: &Stocked,
+        secure_random: &BufferedRandom,
         ..aws_lc_rs::default_provider()
     };
-    let versions: Vec<_> = offer.versions.iter().map(|version| library_version(*version)).collect();
+    let versions: Vec<_> = spec.versions.iter().map(|version| library_version(*version)).collect();
     let mut config = ServerConfig::builder_with_provider(Arc::new(provider))
         .with_protocol_versions(&versions)
         .map_err(|error| TlsConfigError::Inconsistent(error.to_string()))?
-        .with_client_cert_verifier(offer.client_auth.verifier())
+        .with_client_cert_verifier(spec.client_auth.verifier())
         .with_cert_resolver(Arc::new(PlannedCertificate));
     config.ignore_client_order = true;
-    config.alpn_protocols.clone_from(&offer.alpn);
+    config.alpn_protocols.clone_from(&spec.alpn);
     // Early data stays off: the library refuses it with tickets, and a terminator cannot make it safe from replay.
     config.max_early_data_size = 0;
-    config.send_tls13_tickets = if sessions.ticketer.is_some() { offer.tickets } else { 0 };
+    config.send_tls13_tickets = if sessions.ticketer.is_some() { spec.tickets } else { 0 };
     config.ticketer = Arc::new(sessions.clone());
     config.session_storage = match sessions.cache {
         Some(_) => Arc::new(sessions.clone()),
@@ -147,24 +144,6 @@ fn suite(code: u16) -> Result<SupportedCipherSuite, TlsConfigError> {
     record_cipher::suite(code).ok_or(TlsConfigError::UnknownSuite(code))
 }
 
-/// TLS 1.3 suites with SHA-256 use our key schedule.
-pub(crate) fn with_our_hkdf(suite: SupportedCipherSuite) -> SupportedCipherSuite {
-    static OURS: OnceLock<[Tls13CipherSuite; 2]> = OnceLock::new();
-    let ours = OURS.get_or_init(|| {
-        [
-            aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256,
-            aws_lc_rs::cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
-        ]
-        .map(|suite| {
-            let Tls13CipherSuite { common, aead_alg, .. } = suite.tls13().expect("both are TLS 1.3 suites");
-            let common = CipherSuiteCommon { ..*common };
-            Tls13CipherSuite { common, aead_alg: *aead_alg, hkdf_provider: &HkdfSha256, quic: None }
-        })
-    });
-    let known = ours.iter().find(|known| known.common.suite == suite.suite());
-    known.map_or(suite, SupportedCipherSuite::Tls13)
-}
-
 fn kx_group(code: u16) -> Result<&'static dyn SupportedKxGroup, TlsConfigError> {
     let known = aws_lc_rs::ALL_KX_GROUPS.iter().find(|group| u16::from(group.name()) == code);
     known.copied().ok_or(TlsConfigError::UnknownGroup(code))
@@ -176,44 +155,3 @@ fn library_version(version: Version) -> &'static SupportedProtocolVersion {
         Version::Tls13 => &rustls::version::TLS13,
     }
 }
-
-/// Terms that cannot be compiled.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TlsConfigError {
-    /// A suite that the library has not, by code point.
-    UnknownSuite(u16),
-    /// A group that the library has not, by code point.
-    UnknownGroup(u16),
-    /// A signature scheme that the library cannot verify, by code point.
-    UnknownScheme(u16),
-    /// A protocol version that the library has not, by code point.
-    UnknownVersion(u16),
-    /// No group at all.
-    NoGroup,
-    /// No version at all.
-    NoVersion,
-    /// What the chosen client engine cannot do.
-    Unable(&'static str),
-    /// A trusted root that is not a certificate.
-    BadRoot(String),
-    /// The library found that the parts do not fit together.
-    Inconsistent(String),
-}
-
-impl fmt::Display for TlsConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownSuite(code) => write!(f, "cipher suite 0x{code:04x} is not supported"),
-            Self::UnknownGroup(code) => write!(f, "key exchange group 0x{code:04x} is not supported"),
-            Self::UnknownScheme(code) => write!(f, "signature scheme 0x{code:04x} is not supported"),
-            Self::UnknownVersion(code) => write!(f, "protocol version 0x{code:04x} is not supported"),
-            Self::NoGroup => f.write_str("no key exchange group"),
-            Self::NoVersion => f.write_str("no protocol version"),
-            Self::Unable(what) => f.write_str(what),
-            Self::BadRoot(why) => write!(f, "a trusted root is not a certificate: {why}"),
-            Self::Inconsistent(why) => f.write_str(why),
-        }
-    }
-}
-
-impl std::error::Error for TlsConfigError {}

@@ -1,5 +1,5 @@
-//! What the library asks of a session store and a ticketer, answered from courser-session with the policy and the
-//! lifespan of the current handshake's plan.
+//! The library's session store and ticketer, on courser-session, with the policy and the lifespan of the current
+//! handshake's plan.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use courser_session::{
 };
 use rustls::server::{ProducesTickets, StoresServerSessions};
 
-use crate::plan::{HandshakePlan, KeptSession, SessionOffer, with_current};
+use crate::plan::{CachedSession, HandshakePlan, SessionOffer, with_current};
 use crate::random;
 
-/// Longest state of a session that is kept or sealed, in bytes; it holds the client's certificates. A ticket that fills
+/// Largest state of a session that is cached or sealed, in bytes; it holds the client's certificates. A ticket that fills
 /// more than one record (RFC 8446, section 5.1: 2^14 bytes) with the rest of the ClientHello is more than some programs
-/// on the path take, and one near 2^16 is more than we take: whoever was given it could never come back with it.
-const LONGEST_STATE: usize = 12 * 1024;
+/// on the path take, and one near 2^16 is more than we take: a client could never resume with it.
+const MAX_STATE: usize = 12 * 1024;
 
 /// Sessions of this process: the cache for session IDs, the keys for tickets, the lifetime of both.
 #[derive(Clone)]
@@ -31,21 +31,21 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    fn fresh(&self) -> Lifespan {
+    fn new_lifespan(&self) -> Lifespan {
         let created = now();
         Lifespan { created, expires: UnixSeconds(created.0 + self.lifetime.as_secs()) }
     }
 
-    /// A resumed session keeps its original lifespan however often its ticket is renewed. A new one does not outlive
+    /// A resumed session retains its original lifespan however often its ticket is renewed. A new one does not outlive
     /// the client's certificate.
     fn lifespan(&self, plan: &HandshakePlan) -> Lifespan {
         plan.lifespan.unwrap_or_else(|| {
-            let fresh = self.fresh();
-            plan.client_ends.map_or(fresh, |end| fresh.ending_by(end))
+            let fresh = self.new_lifespan();
+            plan.client_expires.map_or(fresh, |end| fresh.ending_by(end))
         })
     }
 
-    fn found(
+    fn record_lookup(
         plan: &mut HandshakePlan,
         found: Result<(Vec<u8>, Lifespan), ResumptionFailure>,
     ) -> Option<Vec<u8>> {
@@ -54,8 +54,8 @@ impl Sessions {
                 plan.lifespan = Some(lifespan);
                 Some(state)
             }
-            Err(miss) => {
-                plan.missed(miss);
+            Err(failure) => {
+                plan.record_failure(failure);
                 None
             }
         }
@@ -72,7 +72,7 @@ impl fmt::Debug for Sessions {
 impl StoresServerSessions for Sessions {
     fn put(&self, id: Vec<u8>, state: Vec<u8>) -> bool {
         let (Some(cache), Ok(id)) = (&self.cache, SessionId::try_from(&id[..])) else { return false };
-        if state.len() > LONGEST_STATE {
+        if state.len() > MAX_STATE {
             return false;
         }
         with_current(|plan| {
@@ -80,8 +80,8 @@ impl StoresServerSessions for Sessions {
             let put = cache.put(&id, policy, state.clone(), lifespan, Provenance::Local, now());
             if put.is_stored() {
                 let (origin, expires) = (Provenance::Local, lifespan.expires);
-                plan.session = Some(KeptSession { id, origin, expires });
-                plan.made = Some(SharedSession { id, policy, lifespan, state });
+                plan.session = Some(CachedSession { id, provenance: origin, expires });
+                plan.new_session = Some(SharedSession { id, policy, lifespan, state });
             }
         })
         .is_some()
@@ -96,9 +96,9 @@ impl StoresServerSessions for Sessions {
             let found = cache.get(&id, &plan.policy, now());
             plan.session = found.as_ref().ok().map(|stored| {
                 let Stored { lifespan, origin, .. } = stored;
-                KeptSession { id, origin: *origin, expires: lifespan.expires }
+                CachedSession { id, provenance: *origin, expires: lifespan.expires }
             });
-            Self::found(plan, found.map(|stored| (stored.state.to_vec(), stored.lifespan)))
+            Self::record_lookup(plan, found.map(|stored| (stored.state.to_vec(), stored.lifespan)))
         })?
     }
 
@@ -122,14 +122,14 @@ impl ProducesTickets for Sessions {
         self.ticketer.is_some()
     }
 
-    /// Seconds that the client may keep the ticket: what is left of the session's lifetime.
+    /// Seconds until the ticket expires: what is left of the session's lifetime.
     fn lifetime(&self) -> u32 {
         let left = with_current(|plan| self.lifespan(plan).expires.0.saturating_sub(now().0));
         u32::try_from(left.unwrap_or(0)).unwrap_or(u32::MAX)
     }
 
     fn encrypt(&self, state: &[u8]) -> Option<Vec<u8>> {
-        let ticketer = self.ticketer.as_ref().filter(|_| state.len() <= LONGEST_STATE)?;
+        let ticketer = self.ticketer.as_ref().filter(|_| state.len() <= MAX_STATE)?;
         let mut nonce = [0; 12];
         random::fill(&mut nonce).ok()?;
         with_current(|plan| ticketer.seal(&plan.policy, self.lifespan(plan), state, nonce, now()))?
@@ -139,7 +139,7 @@ impl ProducesTickets for Sessions {
         let ticketer = self.ticketer.as_ref()?;
         with_current(|plan| {
             let opened = ticketer.open(&plan.policy, ticket, now());
-            Self::found(plan, opened.map(|opened| (opened.state, opened.lifespan)))
+            Self::record_lookup(plan, opened.map(|opened| (opened.state, opened.lifespan)))
         })?
     }
 }

@@ -1,4 +1,4 @@
-//! A signing key that notes in the handshake's plan with which scheme it signed; the library does not tell.
+//! A signing key that records the signature scheme in the handshake's plan: the library does not report it.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use rustls::{SignatureAlgorithm, SignatureScheme};
 use crate::plan;
 
 #[derive(Debug)]
-pub(crate) struct RecordedKey {
+pub(crate) struct RecordingKey {
     key: Arc<dyn SigningKey>,
 }
 
-impl RecordedKey {
+impl RecordingKey {
     pub(crate) fn new(key: Arc<dyn SigningKey>) -> Self {
         Self { key }
     }
 }
 
-impl SigningKey for RecordedKey {
+impl SigningKey for RecordingKey {
     fn choose_scheme(&self, offered: &[SignatureScheme]) -> Option<Box<dyn Signer>> {
         let signer = self.key.choose_scheme(offered)?;
         plan::with_current(|plan| plan.scheme = Some(u16::from(signer.scheme())));

@@ -50,7 +50,7 @@ impl PersistentKeys {
             let message = format!("the fleet's state cannot be written: {why}");
             Failure::from(Problem::at(&folder.origin, message, Some(help.to_owned())))
         })?;
-        for (index, key) in self.keys.standings(unix_now()).iter().enumerate() {
+        for (index, key) in self.keys.statuses(unix_now()).iter().enumerate() {
             let role = if index == 0 { "tickets are sealed" } else { "tickets are opened" };
             let mode = if key.forward_secret { ", forward-secret" } else { "" };
             log(Level::Info, format_args!("fleet {}: {role}, epoch {}{mode}", key.fleet, key.epoch));
@@ -79,7 +79,7 @@ impl PersistentKeys {
     /// the folder alone.
     fn remove_left(&self) -> Result<(), (&Located<PathBuf>, String)> {
         let Some(folder) = &self.folder else { return Ok(()) };
-        let live: Vec<_> = self.keys.standings(unix_now()).iter().map(|key| file_name(key.fleet)).collect();
+        let live: Vec<_> = self.keys.statuses(unix_now()).iter().map(|key| file_name(key.fleet)).collect();
         let files = state_files(&folder.value).map_err(|error| (folder, error.to_string()))?;
         for file in files.into_iter().filter(|file| !live.iter().any(|live| file.ends_with(live))) {
             fs::remove_file(&file).map_err(|error| (folder, format!("{}: {error}", file.display())))?;

@@ -11,7 +11,7 @@ use courser_proxy::settings::{Listener, Names, SendProxy, VirtualHost};
 use courser_proxy::{Backend, Certificates, Pool};
 use courser_session::PolicyHash;
 use courser_telemetry::event::{Level, log};
-use courser_tls::{ClientAuth, ServerOffer, ServerTlsConfig, Sessions, Version};
+use courser_tls::{ClientAuth, ServerTlsConfig, ServerTlsSpec, Sessions, Version};
 
 use crate::certificates::LoadedCertificates;
 use crate::exit::Failure;
@@ -105,7 +105,7 @@ fn terms(
     client_auth: ClientAuth,
     sessions: &Sessions,
 ) -> Result<ServerTlsConfig, Failure> {
-    let offer = ServerOffer {
+    let offer = ServerTlsSpec {
         versions: host.versions.iter().map(|version| version_of(*version)).collect(),
         suites: host.suites.iter().map(|suite| suite.code()).collect(),
         groups: host.groups.iter().map(|group| group.code()).collect(),

@@ -101,8 +101,8 @@ pub(crate) fn share(
     let Some(keys) = &process.fleet else { return Some(sharing) };
     sharing.fleet = fleet;
     sharing.pull_deadline = if config.fleet.pull { config.fleet.pull_timeout } else { Duration::ZERO };
-    sharing.store = store.map(|target| StoreSettings {
-        target,
+    sharing.store = store.map(|endpoint| StoreSettings {
+        endpoint,
         timeout: config.sessions.store_timeout,
         counters: Arc::new(StoreCounters::new(|line| log(Level::Warning, line))),
         vault: Arc::new(Vault::new(Arc::clone(&keys.keys))),

@@ -8,7 +8,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, SystemTime};
 
 use courser_fleet::{Direction, Passed, PeerStatus, Refusal};
-use courser_session::{Cache, ClockStanding, ResumptionFailure};
+use courser_session::{Cache, ClockStatus, ResumptionFailure};
 use courser_sharing::{FleetStatus, Sharing};
 use courser_telemetry::metrics::{ByteDirection, Distribution, Metric, RemoteLookup, Step};
 use courser_telemetry::time::write_rfc3339;
@@ -115,16 +115,16 @@ fn named(counts: impl IntoIterator<Item = (&'static str, u64)>) -> BTreeMap<Stri
 
 fn keys(fleet: &PersistentKeys) -> Vec<status::Key> {
     let now = unix_now();
-    let standings = fleet.keys.standings(now).into_iter();
+    let standings = fleet.keys.statuses(now).into_iter();
     let key = |standing: courser_session::KeyStatus| status::Key {
         fleet: standing.fleet.to_string(),
         epoch: standing.epoch,
         rolls_in_s: standing.rolls_at.0.saturating_sub(now.0),
         forward_secret: standing.forward_secret,
         clock: match standing.clock {
-            ClockStanding::Agrees => "agrees",
-            ClockStanding::Behind => "behind",
-            ClockStanding::TooFarAhead => "too_far_ahead",
+            ClockStatus::Agrees => "agrees",
+            ClockStatus::Behind => "behind",
+            ClockStatus::TooFarAhead => "too_far_ahead",
         }
         .to_owned(),
     };
@@ -246,7 +246,7 @@ fn store(sharing: &Sharing) -> Option<status::Store> {
     let store = sharing.store.as_ref()?;
     let counts = store.counters.counts();
     Some(status::Store {
-        url: store.target.url().to_string(),
+        url: store.endpoint.url().to_string(),
         breaker_open: counts.get("breaker_open_now") > 0,
         counts: named(counts.values()),
     })

@@ -7,31 +7,27 @@ use clap::Args;
 
 use crate::units::duration;
 
-/// Arguments of `tune`.
+/// Arguments of `system-check`.
 #[derive(Debug, Args)]
-pub(crate) struct TuneArgs {
-    /// Show, and change nothing: there is nothing else that it does
-    #[arg(long)]
-    #[allow(dead_code, reason = "it says what happens in any case")]
-    show: bool,
+pub(crate) struct SystemCheckArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Arguments of `relay`.
+/// Arguments of `delay`.
 #[derive(Debug, Args)]
-pub(crate) struct RelayArgs {
+pub(crate) struct DelayArgs {
     /// Address to listen on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     pub(crate) listen: SocketAddr,
-    /// Where connections are passed on to
+    /// Address to forward connections to
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) to: SocketAddr,
-    /// Round-trip time to put in
+    /// Round-trip time to add
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) rtt: Duration,
-    /// CPU to stay on
+    /// CPU to pin the thread to
     #[arg(long, value_name = "CPU")]
     pub(crate) cpu: Option<usize>,
 }

@@ -15,32 +15,32 @@ Examples:
 /// Arguments of `plan`.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// The load: new/s and resumed/s, and if they matter requests per connection, size of answers, key, version of TLS
-    /// and how busy cores may be (at 70 %)
+    /// Load: new/s and resumed/s; optionally requests per connection, response size, key, TLS version, and
+    /// utilisation of a core (at 70 %)
     #[arg(value_name = "QUESTION")]
     pub(crate) question: String,
-    /// What is to serve it
+    /// Target that serves it
     #[arg(long, value_name = "NAME", default_value = "courser", conflicts_with = "model")]
     pub(crate) target: String,
-    /// Answer from a model that was kept, without measuring
+    /// Answer from a stored model instead of measuring
     #[arg(long, value_name = "FILE")]
     pub(crate) model: Option<PathBuf>,
-    /// Keep the model in this file (JSON)
+    /// Write the model to this file (JSON)
     #[arg(long, value_name = "FILE", conflicts_with = "model")]
     pub(crate) record: Option<PathBuf>,
     /// Length of each of about twenty runs
     #[arg(long, value_name = "TIME", default_value = "1500ms", value_parser = duration)]
     pub(crate) time: Duration,
-    /// How often each of them is made
+    /// Repetitions of each run
     #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=50))]
     pub(crate) rounds: u8,
-    /// Order of the runs, and the mixes that judge the model
+    /// Seed of the order of runs and of the validation mixes
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Tell nothing while it measures
+    /// Suppress progress output
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }

@@ -7,22 +7,22 @@ use clap::Args;
 /// Arguments of `report`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Records of suites, as `run` keeps them
+    /// Records of suites, as `run` writes them
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Write a page (HTML) that has everything in one file
+    /// Write a self-contained page (HTML) to this file
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Write Markdown
+    /// Write Markdown to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,
-    /// Write a line for each figure (CSV)
+    /// Write figures as CSV to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
-    /// Write each plot, and each flame graph, into this folder (SVG)
+    /// Write plots and flame graphs (SVG) to this folder
     #[arg(long, value_name = "FOLDER")]
     pub(crate) svg: Option<PathBuf>,
-    /// Print the records as a list in JSON instead of text
+    /// Print the records as a JSON list instead of text
     #[arg(long)]
     pub(crate) json: bool,
 }

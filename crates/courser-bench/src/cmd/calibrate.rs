@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use courser_load::plan::{Model, Plan, Workload};
-use courser_load::usage::{Held, UsageSample};
+use courser_machine::usage::{Held, UsageSample};
 use serde_json::{Value, json};
 
 use crate::cli::{CalibrateArgs, Cli, Command as Verb, CommonArgs};
@@ -16,8 +16,8 @@ use crate::findings::share;
 use crate::measure::{self, Interrupt};
 use crate::reading::Reader;
 use crate::setup::{self, Intent};
-use crate::url::Url;
 use crate::watch::Watch;
+use courser_load::url::Url;
 
 /// Connections at a time in a closed loop: enough that the server always has one to work on.
 const CLIENTS: u64 = 8;
@@ -44,14 +44,14 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<Ended, Failure> {
     let bench = Bench::start(args)?;
     let steps = CASES.len() + 2;
     // First, while the process holds nothing from other runs.
-    tell!("1/{steps}: memory");
+    notice!("1/{steps}: memory");
     let memory = bench.memory()?;
     let mut rows = Vec::new();
     for (number, (name, flags, reuse)) in CASES.iter().enumerate() {
-        tell!("{}/{steps}: {name}", number + 2);
+        notice!("{}/{steps}: {name}", number + 2);
         rows.push(bench.handshakes(name, flags, *reuse)?);
     }
-    tell!("{steps}/{steps}: schedule");
+    notice!("{steps}/{steps}: schedule");
     let schedule = bench.schedule()?;
     if args.json {
         print(&format!("{:#}\n", document(&rows, &schedule, &memory)));
@@ -112,7 +112,7 @@ impl Drop for Bench {
 
 impl Bench {
     fn start(args: &CalibrateArgs) -> Result<Self, Failure> {
-        let cpus = courser_load::allowed_cpus();
+        let cpus = courser_machine::allowed_cpus();
         let cpus = (cpus.len() > 1).then(|| (cpus[0], cpus[1]));
         let program = std::env::current_exe().map_err(|why| Failure::system("finding this program", why))?;
         let mut command = Command::new(program);

@@ -8,6 +8,7 @@ use courser_report::diff;
 use crate::cli::CompareArgs;
 use crate::deliver;
 use crate::exit::{Ended, Failure};
+use crate::record_file::read_lab;
 use crate::{comparing, units};
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<Ended, Failure> {
@@ -41,33 +42,29 @@ fn targets(a: &str, b: &str, args: &CompareArgs) -> Result<Ended, Failure> {
         }
     }
     state.kept()?;
-    tell!("record: {}", state.path().display());
+    notice!("record: {}", state.path().display());
     Ok(ended)
-}
-
-fn read(path: &Path) -> Result<Lab, Failure> {
-    Lab::read(path).map_err(Failure::usage)
 }
 
 /// Before and after, as a Markdown table; the exit code says whether anything is worse than allowed.
 fn records(before: &Path, after: &Path, args: &CompareArgs) -> Result<Ended, Failure> {
-    let diff = diff::against(&read(before)?, &read(after)?);
+    let diff = diff::against(&read_lab(before)?, &read_lab(after)?);
     for warning in &diff.warnings {
-        tell!("warning: {warning}");
+        notice!("warning: {warning}");
     }
     deliver::print(&diff::markdown(&diff, [&name(before), &name(after)]));
     let Some(limit) = args.fail_above else { return Ok(Ended::Well) };
     let worse: Vec<_> = diff.lines.iter().filter(|line| line.is_worse_than(limit)).collect();
     let blind = diff.lines.iter().filter(|line| line.is_blind_to(limit)).count();
     if blind > 0 {
-        tell!(
+        notice!(
             "warning: {blind} of {} figures vary too much to show a change of {}: more --rounds in both records",
             diff.lines.len(),
             units::told_percent(limit)
         );
     }
     for line in &worse {
-        tell!("worse: {} of {}: {}", line.case, line.target, line.change());
+        notice!("worse: {} of {}: {}", line.case, line.target, line.change());
     }
     if diff.lines.is_empty() {
         return Err(Failure::usage("the two records have no case and target in common"));
@@ -80,8 +77,8 @@ fn platforms(baseline: &Path, args: &CompareArgs) -> Result<Ended, Failure> {
     if args.what.is_empty() {
         return Err(Failure::usage("--baseline needs records to compare with it"));
     }
-    let first = read(baseline)?;
-    let others = args.what.iter().map(|path| read(Path::new(path))).collect::<Result<Vec<_>, _>>()?;
+    let first = read_lab(baseline)?;
+    let others = args.what.iter().map(|path| read_lab(Path::new(path))).collect::<Result<Vec<_>, _>>()?;
     let names: Vec<String> = args.what.iter().map(|path| name(Path::new(path))).collect();
     let others: Vec<(&str, &Lab)> = names.iter().map(String::as_str).zip(&others).collect();
     deliver::print(&diff::losses((&name(baseline), &first), &others));

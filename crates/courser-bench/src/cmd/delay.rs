@@ -1,19 +1,19 @@
-//! `relay`: a round trip between a generator and a target on one machine.
+//! `delay`: forwards connections with an added round-trip time.
 
-use courser_load::delay::Relay;
+use courser_load::delay::DelayProxy;
 
-use crate::cli::RelayArgs;
+use crate::cli::DelayArgs;
 use crate::deliver::print;
 use crate::exit::{Ended, Failure};
 
-/// Relays until the process ends. Standard output has where it listens as soon as it does.
-pub(crate) fn relay(args: &RelayArgs) -> Result<Ended, Failure> {
+/// Forwards connections until the process ends; prints its address once it listens.
+pub(crate) fn delay(args: &DelayArgs) -> Result<Ended, Failure> {
     if let Some(cpu) = args.cpu {
-        courser_load::pin(cpu).map_err(|why| Failure::system(format!("CPU {cpu}"), why))?;
+        courser_machine::pin(cpu).map_err(|why| Failure::system(format!("CPU {cpu}"), why))?;
     }
-    let relay = Relay::bind(args.listen, args.to, args.rtt);
-    let relay = relay.map_err(|why| Failure::system(format!("listening on {}", args.listen), why))?;
-    print(&format!("listening on {}\n", relay.address()));
-    relay.run().map_err(|why| Failure::system("relaying", why))?;
+    let proxy = DelayProxy::bind(args.listen, args.to, args.rtt);
+    let proxy = proxy.map_err(|why| Failure::system(format!("listening on {}", args.listen), why))?;
+    print(&format!("listening on {}\n", proxy.address()));
+    proxy.run().map_err(|why| Failure::system("forwarding", why))?;
     Ok(Ended::Well)
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use courser_load::plan::{Model, Phases, Plan, Workload};
 use courser_load::run::Outcome;
-use courser_load::usage::{Held, UsageSample};
+use courser_machine::usage::{Held, UsageSample};
 use courser_record::{Finding, IdleMemory, LoadKind, Run, Severity};
 
 use crate::cli::{CommonArgs, IdleArgs};
@@ -13,7 +13,7 @@ use crate::experiment::Asked;
 use crate::reading::{Reader, Reading};
 use crate::session::Session;
 use crate::setup::{self, Intent};
-use crate::url::Scheme;
+use courser_load::url::Scheme;
 
 pub(crate) fn idle(args: &IdleArgs) -> Result<Ended, Failure> {
     let plan = plan(args)?;

@@ -19,7 +19,7 @@ type Answer = Result<Inspection, InspectError>;
 /// Asks all endpoints, and prints what each negotiates. Those that cannot be asked are told with the others, and the
 /// first of them decides how the program ends.
 pub(crate) fn inspect(args: &InspectArgs) -> Result<Ended, Failure> {
-    let target = |url: &crate::url::Url| InspectedEndpoint {
+    let target = |url: &courser_load::url::Url| InspectedEndpoint {
         host: url.host.clone(),
         port: url.port,
         name: args.sni.clone(),

@@ -23,9 +23,9 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<Ended, Failure> {
         print(&page(&planned, &checks, style()));
     }
     if let Some(path) = &args.record {
-        tell!("model: {}", path.display());
+        notice!("model: {}", path.display());
     }
-    Ok(if is_reliable(&checks) { Ended::Well } else { Ended::Withheld })
+    Ok(if is_reliable(&checks) { Ended::Well } else { Ended::Inconclusive })
 }
 
 fn is_reliable(checks: &[Check]) -> bool {

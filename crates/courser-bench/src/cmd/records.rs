@@ -1,15 +1,15 @@
 //! `merge` and `show`: records that are already there.
 
-use courser_record::Record;
 use courser_report::text;
 
 use crate::cli::{MergeArgs, OutputArgs, ShowArgs};
 use crate::deliver;
 use crate::exit::{Ended, Failure};
+use crate::record_file::read_run;
 
 /// Merges the records of generators that ran together.
 pub(crate) fn merge(args: &MergeArgs) -> Result<Ended, Failure> {
-    let records = args.files.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
+    let records = args.files.iter().map(|path| read_run(path)).collect::<Result<Vec<_>, _>>()?;
     let merged = courser_record::merge(records).map_err(Failure::usage)?;
     let output = OutputArgs { record: args.record.clone(), json: args.json, ndjson: false, quiet: false };
     deliver::deliver(&merged, &output)
@@ -17,10 +17,6 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<Ended, Failure> {
 
 /// Prints a record.
 pub(crate) fn show(args: &ShowArgs) -> Result<Ended, Failure> {
-    deliver::print(&text::render(&read(&args.file)?, deliver::style()));
+    deliver::print(&text::render(&read_run(&args.file)?, deliver::style()));
     Ok(Ended::Well)
-}
-
-fn read(path: &std::path::Path) -> Result<Record, Failure> {
-    Record::read(path).map_err(Failure::usage)
 }

@@ -3,16 +3,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use courser_record::{Lab, Problem, write};
+use courser_record::Lab;
 use courser_report::{chart, csv, html, lab_text, markdown};
 
 use crate::cli::ReportArgs;
 use crate::deliver;
 use crate::exit::{Ended, Failure};
+use crate::record_file::{self, read_lab};
 
 /// Writes what was asked for, and names it; text to standard output where nothing was.
 pub(crate) fn report(args: &ReportArgs) -> Result<Ended, Failure> {
-    let labs = args.files.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
+    let labs = args.files.iter().map(|path| read_lab(path)).collect::<Result<Vec<_>, _>>()?;
     save(args.output.as_deref(), || html::render(&labs))?;
     save(args.markdown.as_deref(), || markdown::render(&labs))?;
     save(args.csv.as_deref(), || csv::render(&labs))?;
@@ -27,20 +28,10 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Ended, Failure> {
     Ok(Ended::Well)
 }
 
-/// What is of the other kind has its own verb.
-fn read(path: &Path) -> Result<Lab, Failure> {
-    Lab::read(path).map_err(|error| match error.problem {
-        Problem::OtherKind { .. } => {
-            Failure::usage(format!("{error}; `courser-bench show {}` prints it", path.display()))
-        }
-        _ => Failure::usage(error),
-    })
-}
-
 fn save(path: Option<&Path>, text: impl FnOnce() -> String) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
-    write::write_text(path, &text()).map_err(|why| Failure::System(why.to_string()))?;
-    tell!("{}", path.display());
+    record_file::write(path, &text())?;
+    notice!("{}", path.display());
     Ok(())
 }
 

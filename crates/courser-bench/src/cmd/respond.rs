@@ -11,7 +11,7 @@ use crate::exit::{Ended, Failure};
 /// Says its address on standard output, and serves until standard input ends: with whoever has started it.
 pub(crate) fn respond(args: &RespondArgs) -> Result<Ended, Failure> {
     if let Some(cpu) = args.cpu {
-        courser_load::pin(cpu).map_err(|why| Failure::system(format!("staying on CPU {cpu}"), why))?;
+        courser_machine::pin(cpu).map_err(|why| Failure::system(format!("staying on CPU {cpu}"), why))?;
     }
     let responder = Responder::bind(args.listen).map_err(|why| Failure::system(args.listen, why))?;
     println!("{}", responder.address());

@@ -1,22 +1,22 @@
 //! `run`: a suite on several targets, and a page of it.
 
-use courser_record::write::write_text;
 use courser_report::{html, lab_text};
 
 use crate::cli::RunSuiteArgs;
 use crate::deliver;
 use crate::exit::{Ended, Failure};
 use crate::lab;
+use crate::record_file;
 
 pub(crate) fn run(args: &RunSuiteArgs) -> Result<Ended, Failure> {
     let (state, ended) = lab::run(args)?;
     let labs = std::slice::from_ref(&state.lab);
     let page = args.page_path(state.path());
-    let written = write_text(&page, &html::render(labs));
+    let written = record_file::write(&page, &html::render(labs));
     deliver::print(&if args.json { state.lab.to_json() } else { lab_text::render(labs, deliver::style()) });
     state.kept()?;
-    tell!("record: {}", state.path().display());
-    written.map_err(|why| Failure::System(why.to_string()))?;
-    tell!("page: {}", page.display());
+    notice!("record: {}", state.path().display());
+    written?;
+    notice!("page: {}", page.display());
     Ok(ended)
 }

@@ -56,14 +56,14 @@ fn trials(
         session.watch.time_left(search.time_left());
         let (outcome, run) = session.run(&label, &of_trial(plan, &trial, args))?;
         let (Some(mut run), Some(counted)) = (run.into_iter().next(), outcome.windows.first()) else { break };
-        let withheld = run.verdict.withheld.clone().filter(|_| !outcome.cut);
+        let inconclusive = run.verdict.inconclusive.clone().filter(|_| !outcome.cut);
         // A neighbour on the machine spoils a trial now and then; the same trial again tells that from a limit.
-        if let Some(reason) = withheld.clone().filter(|_| spoilt.len() < AGAIN) {
+        if let Some(reason) = inconclusive.clone().filter(|_| spoilt.len() < AGAIN) {
             spoilt.push(reason);
             continue;
         }
         run.findings.extend(spoilt.drain(..).map(tried_again));
-        match withheld {
+        match inconclusive {
             _ if outcome.cut => {}
             None => search.report(&observation(&run, &counted.tally)),
             Some(reason) => search.report_invalid(reason),

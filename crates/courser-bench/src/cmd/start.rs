@@ -69,7 +69,7 @@ fn wanted(
 ) -> Result<TargetSpec, Failure> {
     Ok(TargetSpec {
         tls: tls(args, folder)?,
-        lane: if args.stock { Preset::Stock } else { Preset::Tuned },
+        preset: if args.stock { Preset::Stock } else { Preset::Tuned },
         workers: args.workers as usize,
         cpus: args.cpus.as_ref().map(|cpus| cpus.0.clone()).unwrap_or_default(),
         backends,

@@ -11,7 +11,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::cli::KeepArgs;
+use crate::cli::SuperviseArgs;
 use crate::exit::{Ended, Failure};
 use crate::target::{ENDED, KeptCommand, PIDS, Spec, end_family, reap};
 
@@ -33,7 +33,7 @@ struct SupervisedChild<'a> {
 }
 
 /// Starts what the file says, tells the numbers, and waits. Nothing of it is left when this returns.
-pub(crate) fn keep(args: &KeepArgs) -> Result<Ended, Failure> {
+pub(crate) fn supervise(args: &SuperviseArgs) -> Result<Ended, Failure> {
     let spec = read(&args.spec)?;
     let events = events()?;
     set_child_subreaper(Some(getpid())).map_err(|why| Failure::system("adopting processes", why))?;

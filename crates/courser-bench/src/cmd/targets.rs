@@ -28,7 +28,7 @@ fn tables(found: &[Found], style: Style) -> String {
     let (chains, alone): (Vec<&Found>, Vec<&Found>) = found.iter().partition(|(one, _)| one.is_chain());
     let installed = alone.iter().filter_map(|(one, found)| Some((*one, found.as_ref().ok()?)));
     page.line(Tone::Heading, "Installed here");
-    let head = ["name", "version", "TLS library", "lanes"].map(str::to_owned).to_vec();
+    let head = ["name", "version", "TLS library", "presets"].map(str::to_owned).to_vec();
     let rows = installed.clone().map(|(one, found)| row(one, found));
     page.table(&std::iter::once(head).chain(rows).collect::<Vec<_>>());
     page.line(Tone::Plain, "");
@@ -62,12 +62,12 @@ fn row(one: &Definition, found: &Installed) -> Vec<String> {
         one.name.clone(),
         or_dash(&found.version),
         or_dash(found.library.as_deref().unwrap_or_default()),
-        or_dash(&lanes(one).join(", ")),
+        or_dash(&presets(one).join(", ")),
     ]
 }
 
-/// The lanes of a target: nothing can be tuned where nothing is started.
-fn lanes(one: &Definition) -> Vec<&'static str> {
+/// The presets of a target: nothing can be tuned where nothing is started.
+fn presets(one: &Definition) -> Vec<&'static str> {
     if one.role == Role::Direct { Vec::new() } else { vec!["stock", "tuned"] }
 }
 
@@ -83,12 +83,12 @@ fn document(found: &[Found]) -> Value {
             "program": has.map(|has| has.program.display().to_string()).filter(|path| !path.is_empty()),
             "version": has.map(|has| &has.version).filter(|version| !version.is_empty()),
             "tls_library": has.and_then(|has| has.library.as_ref()),
-            "lanes": lanes(one),
+            "presets": presets(one),
         })
     };
     json!({
         "format": "courser-targets",
-        "version": 1,
+        "version": 2,
         "tool": to_record::tool(),
         "targets": found.iter().map(entry).collect::<Vec<_>>(),
     })

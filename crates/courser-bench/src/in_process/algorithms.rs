@@ -9,7 +9,7 @@ pub(super) const SIZES: [usize; 5] = [8, 64, 256, 1024, 8192];
 /// A cipher or hash.
 pub(super) struct Throughput {
     pub(super) title: &'static str,
-    pub(super) lane: Era,
+    pub(super) era: Era,
     /// As our primitives call it, where the library has it.
     pub(super) ours: Option<&'static str>,
     /// As OpenSSL calls it.
@@ -19,11 +19,11 @@ pub(super) struct Throughput {
 }
 
 const fn historic(title: &'static str, ours: Option<&'static str>, theirs: &'static str) -> Throughput {
-    Throughput { title, lane: Era::Historic, ours, theirs, is_aead: false }
+    Throughput { title, era: Era::Historic, ours, theirs, is_aead: false }
 }
 
 const fn modern(title: &'static str, ours: &'static str, theirs: &'static str, is_aead: bool) -> Throughput {
-    Throughput { title, lane: Era::Modern, ours: Some(ours), theirs, is_aead }
+    Throughput { title, era: Era::Modern, ours: Some(ours), theirs, is_aead }
 }
 
 pub(super) const THROUGHPUT: [Throughput; 16] = [
@@ -48,7 +48,7 @@ pub(super) const THROUGHPUT: [Throughput; 16] = [
 /// A kind of key that signs.
 pub(super) struct Signature {
     pub(super) title: &'static str,
-    pub(super) lane: Era,
+    pub(super) era: Era,
     /// As our primitives call it, where the library takes such a key.
     pub(super) ours: Option<&'static str>,
     /// As `openssl speed` calls it.
@@ -57,11 +57,11 @@ pub(super) struct Signature {
 
 const fn signature(
     title: &'static str,
-    lane: Era,
+    era: Era,
     ours: Option<&'static str>,
     theirs: &'static str,
 ) -> Signature {
-    Signature { title, lane, ours, theirs }
+    Signature { title, era, ours, theirs }
 }
 
 pub(super) const SIGNATURES: [Signature; 8] = [

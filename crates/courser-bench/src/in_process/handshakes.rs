@@ -123,15 +123,15 @@ fn retired((title, ours, theirs): &(&str, &str, &str)) -> [Row; 2] {
 }
 
 fn row(kind: &Kind, target: &str, result: Result<Vec<Figure>, String>) -> Row {
-    let lane = if kind.is_retired() { Era::Historic } else { Era::Modern };
-    let mut row = place(&kind.title(), lane).row(target, result);
+    let era = if kind.is_retired() { Era::Historic } else { Era::Modern };
+    let mut row = place(&kind.title(), era).row(target, result);
     row.dimensions.insert("key".to_owned(), kind.key.to_string());
     row
 }
 
-fn place(title: &str, lane: Era) -> RowLabel {
+fn place(title: &str, era: Era) -> RowLabel {
     let case = slug(&title.replace(", ", "-").replace('.', ""));
-    RowLabel { case, title: title.to_owned(), lane, kind: "connection" }
+    RowLabel { case, title: title.to_owned(), era, kind: "connection" }
 }
 
 #[cfg(test)]
@@ -166,7 +166,7 @@ mod tests {
         let older = title("TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256", Key::Rsa2048);
         assert_eq!(older, "TLS 1.2 CHACHA20-POLY1305-SHA256, RSA-2048");
         let row = row(&Kind { suite: "TLS_AES_128_GCM_SHA256", key: Key::EcdsaP256 }, OURS, Ok(Vec::new()));
-        assert_eq!((&*row.case, row.lane), ("tls-13-aes128-gcm-sha256-p-256", Era::Modern));
+        assert_eq!((&*row.case, row.era), ("tls-13-aes128-gcm-sha256-p-256", Era::Modern));
     }
 
     #[test]

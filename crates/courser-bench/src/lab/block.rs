@@ -4,11 +4,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use courser_load::plan::{Plan, Workload};
 use courser_record::Run;
-use courser_record::lab::{Block, Drift, Measure, WindowResult};
+use courser_record::lab::{Block, HostNoise, Measure, WindowResult};
 
 use super::command::{self, Load, Prepared, TargetAddress};
 use super::cores::CoreMap;
-use super::window::stretch;
+use super::window::window_result;
 use crate::exit::Failure;
 use crate::findings::{self, Evidence};
 use crate::measure::{self, Interrupt};
@@ -59,8 +59,8 @@ impl BlockRun<'_> {
             Measure::Rate => (self.load(&Load::Sessions(self.spec.rate.unwrap_or(100.0)), "", &[])?, None),
             _ => (self.load(&Load::Closed(self.spec.clients), "", &[])?, None),
         };
-        let drift = Drift { steal: seen.steal, switches: None, speed };
-        let block = Block { round: self.round, start_unix_us, stretches: seen.stretches, drift };
+        let host_noise = HostNoise { steal: seen.steal, switches: None, speed };
+        let block = Block { round: self.round, start_unix_us, windows: seen.windows, host_noise };
         Ok(BlockResult { block, reached, cut: seen.cut })
     }
 
@@ -70,7 +70,7 @@ impl BlockRun<'_> {
             Some(reached) => reached,
             None => {
                 let feeler = self.run(&Load::Closed(self.spec.clients), FEELER, "feeler", &[])?;
-                let succeeded: u64 = feeler.stretches.iter().map(|stretch| stretch.connections).sum();
+                let succeeded: u64 = feeler.windows.iter().map(|window| window.connections).sum();
                 #[allow(clippy::cast_precision_loss, reason = "counts of a second")]
                 let rate = succeeded as f64 / FEELER.as_secs_f64();
                 (rate / f64::from(self.spec.reuse.max(1))).max(5.0)
@@ -85,12 +85,12 @@ impl BlockRun<'_> {
         Ok((seen, Some(reached)))
     }
 
-    /// A stretch for each kind of client.
+    /// A window for each kind of client.
     fn clients(&self) -> Result<Seen, Failure> {
         let mut all = Seen::default();
         for (name, arguments) in crate::suite::clients(self.spec) {
             let seen = self.load(&Load::Closed(self.spec.clients), name, &arguments)?;
-            all.stretches.extend(seen.stretches);
+            all.windows.extend(seen.windows);
             all.cut |= seen.cut;
             all.steal = [all.steal, seen.steal].into_iter().flatten().reduce(f64::max);
         }
@@ -110,16 +110,16 @@ impl BlockRun<'_> {
         let steal = steal.filter_map(|core| core.steal).reduce(f64::max);
         let several = runs.len() > 1;
         let name = |run: &Run| if several { run.label.clone() } else { label.to_owned() };
-        let stretches: Vec<WindowResult> =
-            runs.iter().map(|run| stretch(&name(run), run, per_arrival)).collect();
-        Ok(Seen { stretches, cut, steal })
+        let windows: Vec<WindowResult> =
+            runs.iter().map(|run| window_result(&name(run), run, per_arrival)).collect();
+        Ok(Seen { windows, cut, steal })
     }
 }
 
 /// What loads showed.
 #[derive(Default)]
 struct Seen {
-    stretches: Vec<WindowResult>,
+    windows: Vec<WindowResult>,
     cut: bool,
     steal: Option<f64>,
 }
@@ -160,7 +160,7 @@ fn speed(cpu: Option<usize>) -> Option<f64> {
 
     let cpu = cpu?;
     let once = move || {
-        courser_load::pin(cpu).ok()?;
+        courser_machine::pin(cpu).ok()?;
         let fastest = (0..5).map(|_| {
             let started = Instant::now();
             let mut state = 1_u64;

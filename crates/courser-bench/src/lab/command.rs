@@ -12,7 +12,7 @@ use crate::cli::{Cli, Command, CommonArgs};
 use crate::exit::Failure;
 use crate::setup::{self, Intent};
 use crate::suite::{CaseSpec, Requests, Resume, Transport};
-use crate::url::Url;
+use courser_load::url::Url;
 
 /// The name that clients ask for, and that certificates are for.
 pub(crate) const SERVER_NAME: &str = "localhost";
@@ -210,4 +210,52 @@ pub(crate) fn line(arguments: &[String]) -> String {
         .iter()
         .map(|word| if word.contains(['?', '&', ' ']) { format!("'{word}'") } else { word.clone() });
     format!("courser-bench {}", quoted.collect::<Vec<_>>().join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use courser_record::lab::Measure;
+
+    use super::*;
+    use crate::suite::{self, Suite};
+
+    #[test]
+    fn golden() {
+        let cores = CoreMap { target: vec![1], generator: vec![0], origin: vec![0] };
+        let mut text = String::new();
+        for name in suite::names() {
+            for quick in [false, true] {
+                for spec in Suite::find(name, quick).map_err(|why| why.told().to_owned()).unwrap().cases {
+                    if spec.measure == Measure::InProcess {
+                        continue;
+                    }
+                    let whom = TargetAddress {
+                        address: Some(([127, 0, 0, 1], 4433).into()),
+                        others: (1..spec.hosts)
+                            .map(|host| ([127, 0, 0, 1], 4433 + host as u16).into())
+                            .collect(),
+                        url: None,
+                        pid: Some(100),
+                        origin_pid: Some(200),
+                    };
+                    let load = match spec.measure {
+                        Measure::Staircase => Load::Staircase { from: 30.0, to: 140.0, steps: spec.steps },
+                        Measure::Rate => Load::Sessions(spec.rate.unwrap_or(100.0)),
+                        _ => Load::Closed(spec.clients),
+                    };
+                    let length = if spec.measure == Measure::Staircase {
+                        spec.length * spec.steps
+                    } else {
+                        spec.length
+                    };
+                    let arguments = arguments(&spec, &whom, &load, length, &cores, 7, &[]);
+                    let variant = if quick { "quick" } else { "full" };
+                    let _ = writeln!(text, "{name} {variant} {}: {}", spec.id, line(&arguments));
+                }
+            }
+        }
+        std::fs::write("/tmp/lab-golden.txt", text).unwrap();
+    }
 }

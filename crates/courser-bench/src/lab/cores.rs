@@ -70,7 +70,7 @@ impl CoreMap {
         let shared = self.generator.iter().any(|cpu| self.origin.contains(cpu));
         let beside = if shared {
             "Generator and origin share a core: together they can make less than a fast target can take, and then its \
-             rate is withheld and computed from its processor time instead. "
+             rate is inconclusive and computed from its processor time instead. "
         } else {
             ""
         };

@@ -29,7 +29,7 @@ fn note(row: Row, state: &mut State) {
         state.lab.cases.push(Case {
             id: row.case.clone(),
             title: row.title,
-            lane: row.lane,
+            era: row.era,
             dimensions: row.dimensions,
             measure: Measure::InProcess,
             asked: Vec::new(),
@@ -42,8 +42,8 @@ fn note(row: Row, state: &mut State) {
     let cell = state.cell(&row.case, &row.target);
     match row.result {
         Ok(figures) => {
-            let stretch = WindowResult { figures, ..WindowResult::default() };
-            cell.blocks = vec![Block { stretches: vec![stretch], ..Block::default() }];
+            let window = WindowResult { figures, ..WindowResult::default() };
+            cell.blocks = vec![Block { windows: vec![window], ..Block::default() }];
             (cell.state, cell.reason) = (CellState::Done, None);
         }
         Err(why) => (cell.state, cell.reason) = (CellState::Cannot, Some(why)),

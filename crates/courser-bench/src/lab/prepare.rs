@@ -5,7 +5,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use courser_load::allowed_cpus;
+use courser_machine::allowed_cpus;
 use courser_record::lab::{CellState, Profile, TargetNotes, Verified};
 use courser_record::{Finding, Severity};
 
@@ -23,8 +23,8 @@ use crate::suite::{Backend, CaseSpec, Requests, Resume, Transport, clients};
 use crate::target::{
     self, Certificate, Definition, Fleet, KeyKind, NotStarted, Preset, Running, Sent, TargetSpec, Tls,
 };
-use crate::url::Url;
 use crate::verify::verify;
+use courser_load::url::Url;
 
 /// Sessions that a cache holds, where it is on.
 const SESSION_CACHE: u32 = 20_000;
@@ -66,7 +66,7 @@ pub(crate) struct Bench<'a> {
 #[derive(Clone)]
 struct TargetSelector {
     name: String,
-    lane: Preset,
+    preset: Preset,
     /// One that is not ours to start.
     url: Option<String>,
 }
@@ -80,7 +80,7 @@ pub(crate) struct PreparedTarget {
     pub(crate) cores: CoreMap,
     pub(crate) reached: Option<f64>,
     running: Option<Running>,
-    relays: Vec<Running>,
+    delays: Vec<Running>,
 }
 
 impl PreparedTarget {
@@ -91,7 +91,7 @@ impl PreparedTarget {
 
     /// Why it has ended; none while it runs.
     pub(crate) fn ended(&mut self) -> Option<String> {
-        self.running.iter_mut().chain(&mut self.relays).find_map(Running::ended)
+        self.running.iter_mut().chain(&mut self.delays).find_map(Running::ended)
     }
 }
 
@@ -299,7 +299,7 @@ impl<'a> Bench<'a> {
             cores: map.clone(),
             reached: None,
             running: None,
-            relays: Vec::new(),
+            delays: Vec::new(),
         }
     }
 
@@ -314,7 +314,7 @@ impl<'a> Bench<'a> {
         let name = definition_of(&target.name);
         let definition = find(name).map_err(NotStarted::Missing)?;
         let tls = wanted.tls.clone().filter(|_| spec.transport != Transport::Clear);
-        let wanted = TargetSpec { tls, lane: target.lane, folder: self.folder(name), ..wanted.clone() };
+        let wanted = TargetSpec { tls, preset: target.preset, folder: self.folder(name), ..wanted.clone() };
         let running = target::start(definition, &wanted)?;
         note(
             state,
@@ -324,16 +324,16 @@ impl<'a> Bench<'a> {
                 program: running.program.display().to_string(),
                 version: running.version.clone(),
                 tls_library: running.library.clone(),
-                lane: if target.lane == Preset::Stock { "stock" } else { "tuned" }.into(),
+                preset: if target.preset == Preset::Stock { "stock" } else { "tuned" }.into(),
                 note: definition.note.clone(),
             },
         );
         let cell = state.cell(&spec.id, &target.name);
         (cell.command, cell.files) = (running.command.clone(), running.files.clone());
         let mut addresses = [&[running.address], running.others.as_slice()].concat();
-        let relays = self.relays(&addresses, map).map_err(NotStarted::Failed)?;
-        if !relays.is_empty() {
-            addresses = relays.iter().map(|relay| relay.address).collect();
+        let delays = self.delays(&addresses, map).map_err(NotStarted::Failed)?;
+        if !delays.is_empty() {
+            addresses = delays.iter().map(|delay| delay.address).collect();
         }
         let whom = TargetAddress {
             address: addresses.first().copied(),
@@ -350,14 +350,14 @@ impl<'a> Bench<'a> {
             cores: map.clone(),
             reached: None,
             running: Some(running),
-            relays,
+            delays,
         })
     }
 
-    /// Relays that put a round trip between generator and target, one to each address; none where none was asked for.
-    fn relays(&mut self, to: &[SocketAddr], map: &CoreMap) -> Result<Vec<Running>, String> {
+    /// Proxies that add a round-trip time between generator and target, one to each address; none without --rtt.
+    fn delays(&mut self, to: &[SocketAddr], map: &CoreMap) -> Result<Vec<Running>, String> {
         let Some(rtt) = self.args.rtt else { return Ok(Vec::new()) };
-        to.iter().map(|to| target::relay(*to, rtt, &map.origin, &self.folder("relay"))).collect()
+        to.iter().map(|to| target::delay(*to, rtt, &map.origin, &self.folder("delay"))).collect()
     }
 
     /// What a case asks of every target.
@@ -380,7 +380,7 @@ impl<'a> Bench<'a> {
         };
         Ok(TargetSpec {
             tls,
-            lane: Preset::Tuned,
+            preset: Preset::Tuned,
             workers: spec.cores,
             cpus: map.target.clone(),
             backends,
@@ -430,7 +430,7 @@ impl<'a> Bench<'a> {
                 tickets: true,
                 session_cache: None,
             }),
-            lane: Preset::Tuned,
+            preset: Preset::Tuned,
             workers: 1,
             cpus: map.origin.clone(),
             backends: origin.iter().copied().take(1).collect(),
@@ -533,22 +533,22 @@ impl TargetSelector {
     fn parse(text: &str) -> Result<Self, Failure> {
         if let Some((name, url)) = text.split_once('=') {
             let _: Url = url.parse().map_err(|why| Failure::usage(format!("{text}: {why}")))?;
-            return Ok(Self { name: name.to_owned(), lane: Preset::Tuned, url: Some(url.to_owned()) });
+            return Ok(Self { name: name.to_owned(), preset: Preset::Tuned, url: Some(url.to_owned()) });
         }
         let words = text.split('@').next().unwrap_or(text);
-        let lane = match words.split_once(':').map_or("tuned", |(_, lane)| lane) {
+        let preset = match words.split_once(':').map_or("tuned", |(_, preset)| preset) {
             "tuned" => Preset::Tuned,
             "stock" => Preset::Stock,
             other => {
-                return Err(Failure::usage(format!("{text}: a lane is `stock` or `tuned`, not {other:?}")));
+                return Err(Failure::usage(format!("{text}: a preset is `stock` or `tuned`, not {other:?}")));
             }
         };
         find(definition_of(text)).map_err(Failure::usage)?;
-        Ok(Self { name: text.to_owned(), lane, url: None })
+        Ok(Self { name: text.to_owned(), preset, url: None })
     }
 }
 
-/// The name of a target's definition, without lane and label.
+/// The name of a target's definition, without preset and label.
 fn definition_of(name: &str) -> &str {
     name.split([':', '@']).next().unwrap_or(name)
 }
@@ -562,7 +562,7 @@ fn as_asked_of(spec: &CaseSpec, target: &TargetSelector) -> CaseSpec {
     CaseSpec { transport, ..spec.clone() }
 }
 
-/// Whether there is such a target and lane.
+/// Whether there is such a target and preset.
 ///
 /// # Errors
 /// What is wrong with the name, and which is the nearest.
@@ -589,7 +589,7 @@ fn note(state: &mut State, notes: TargetNotes) {
 
 /// Why a case has more connections than this process may have open.
 fn descriptors(spec: &CaseSpec) -> Option<String> {
-    let limit = courser_load::machine::Machine::read().open_files;
+    let limit = courser_machine::machine::Machine::read().open_files;
     let needed = spec.clients * DESCRIPTORS + 200;
     (needed > limit).then(|| {
         format!(

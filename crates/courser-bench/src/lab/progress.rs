@@ -31,7 +31,7 @@ impl Telling {
         let style = ProgressStyle::with_template("{bar:30} {elapsed} of about {len} s, {eta} left  {msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         if !quiet {
-            tell!("{} cases, about {} in all", cases.len(), told(whole));
+            notice!("{} cases, about {} in all", cases.len(), told(whole));
         }
         Self { quiet, bar, cases: cases.len(), number: 0 }
     }
@@ -66,7 +66,7 @@ impl Telling {
 
     fn line(&self, line: &str) {
         if !self.quiet {
-            if self.bar.is_hidden() { tell!("{line}") } else { self.bar.println(line) }
+            if self.bar.is_hidden() { notice!("{line}") } else { self.bar.println(line) }
         }
     }
 }
@@ -122,18 +122,18 @@ fn outcome(cell: &Cell) -> String {
         CellState::Failed => format!("failed: {}", cell.reason.as_deref().unwrap_or_default()),
         CellState::Pending => "not finished".into(),
         CellState::Done => {
-            let stretches = cell.blocks.iter().flat_map(|block| &block.stretches);
+            let windows = cell.blocks.iter().flat_map(|block| &block.windows);
             let (mut rates, mut costs) = (Vec::new(), Vec::new());
-            for stretch in stretches {
-                rates.push(stretch.succeeded as f64 * 1e6 / stretch.window_us.max(1) as f64);
-                if let (Some(user), Some(system)) = (stretch.user_us, stretch.system_us) {
-                    costs.push((user + system) as f64 / stretch.succeeded.max(1) as f64);
+            for window in windows {
+                rates.push(window.succeeded as f64 * 1e6 / window.window_us.max(1) as f64);
+                if let (Some(user), Some(system)) = (window.user_us, window.system_us) {
+                    costs.push((user + system) as f64 / window.succeeded.max(1) as f64);
                 }
             }
             let highest = rates.iter().copied().fold(0.0, f64::max);
-            let withheld =
-                cell.blocks.iter().flat_map(|block| &block.stretches).any(|s| s.withheld.is_some());
-            let mark = if withheld { ", the generator was the limit" } else { "" };
+            let inconclusive =
+                cell.blocks.iter().flat_map(|block| &block.windows).any(|s| s.inconclusive.is_some());
+            let mark = if inconclusive { ", the generator was the limit" } else { "" };
             let cost = middle(&mut costs).map_or(String::new(), |cost| format!(", {cost:.0} us each"));
             format!("up to {highest:.0}/s{cost}{mark}")
         }

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use courser_record::lab::{Case, Cell, CellState, LAB_FORMAT, LAB_VERSION, Lab};
-use courser_record::write::WriteError;
 
 use crate::exit::Failure;
+use crate::record_file;
 use crate::suite::{CaseSpec, Suite};
 use crate::to_record;
 
@@ -42,13 +42,13 @@ impl State {
         }
         let state = Self::of(lab(about), path, Duration::ZERO);
         // A folder that cannot be written to is told before an hour of measuring.
-        state.lab.write(&state.path).map_err(|why| Failure::System(why.to_string()))?;
+        record_file::write(&state.path, &state.lab.to_json())?;
         Ok(state)
     }
 
     /// Goes on with the record of a suite that was cut.
     pub(crate) fn resume(path: PathBuf, about: &About<'_>) -> Result<Self, Failure> {
-        let mut lab = Lab::read(&path).map_err(Failure::usage)?;
+        let mut lab = record_file::read_lab(&path)?;
         let suite = &about.suite.notes.name;
         if lab.suite.name != *suite || lab.quick != about.quick {
             let variant = if lab.quick { "quick" } else { "full" };
@@ -81,7 +81,7 @@ impl State {
             self.lab.cases.push(Case {
                 id: spec.id.clone(),
                 title: spec.title.clone(),
-                lane: spec.lane,
+                era: spec.era,
                 dimensions: spec.dimensions.clone(),
                 measure: spec.measure,
                 asked,
@@ -109,9 +109,9 @@ impl State {
     /// Writes the record. What cannot be written stays in memory, is told once, and is tried again after the next block.
     pub(crate) fn keep(&mut self) {
         self.lab.elapsed_us = to_record::micros(self.before + self.began.elapsed());
-        let trouble = self.lab.write(&self.path).err().map(|why: WriteError| why.to_string());
+        let trouble = record_file::write(&self.path, &self.lab.to_json()).err().map(|why| why.to_string());
         if let Some(why) = trouble.as_ref().filter(|why| self.trouble.as_ref() != Some(*why)) {
-            tell!("warning: {why}; measuring goes on, and it is tried again after the next block");
+            notice!("warning: {why}; measuring goes on, and it is tried again after the next block");
         }
         self.trouble = trouble;
     }

@@ -1,4 +1,4 @@
-//! From a run of the engine to a stretch of a block: what a suite's record keeps of it.
+//! From a run of the engine to a window of a block: what a suite's record keeps of it.
 
 use courser_record::lab::{WindowResult, WindowSecond};
 use courser_record::times::{self, Moment};
@@ -9,7 +9,7 @@ use courser_stats::Histogram;
 const SAID: [&str; 2] = ["closed-loop", "loopback"];
 
 /// What a run comes to. `per_arrival`: transactions that each arrival of its schedule stands for.
-pub(crate) fn stretch(label: &str, run: &Run, per_arrival: f64) -> WindowResult {
+pub(crate) fn window_result(label: &str, run: &Run, per_arrival: f64) -> WindowResult {
     let totals = &run.totals;
     let asks = totals.requests.attempted > 0;
     let transactions = if asks { &totals.requests } else { &totals.connections };
@@ -41,19 +41,14 @@ pub(crate) fn stretch(label: &str, run: &Run, per_arrival: f64) -> WindowResult 
         target_idle: server.and_then(|server| server.idle),
         generator_busy: busiest,
         lag_p99_us: lag,
-        withheld: run.verdict.withheld.clone(),
+        inconclusive: run.verdict.inconclusive.clone(),
         findings: run
             .findings
             .iter()
             .filter(|finding| !SAID.contains(&finding.id.as_str()))
             .cloned()
             .collect(),
-        seconds: run
-            .intervals
-            .iter()
-            .filter(|interval| interval.phase == Phase::Steady)
-            .map(second)
-            .collect(),
+        seconds: run.seconds.iter().filter(|interval| interval.phase == Phase::Steady).map(second).collect(),
         figures: Vec::new(),
     }
 }

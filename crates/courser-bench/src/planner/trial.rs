@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use courser_load::allowed_cpus;
+use courser_machine::allowed_cpus;
 use courser_record::Run;
 use fastrand::Rng;
 
@@ -94,7 +94,7 @@ impl Trial<'_> {
 
     fn tell(&self, line: &str) {
         if !self.quiet {
-            tell!("{line}");
+            notice!("{line}");
         }
     }
 
@@ -116,7 +116,7 @@ impl Trial<'_> {
                 tickets: true,
                 session_cache: None,
             }),
-            lane: Preset::Tuned,
+            preset: Preset::Tuned,
             workers: 1,
             cpus: cores.target.clone(),
             backends: backends.to_vec(),

@@ -13,7 +13,7 @@ use super::values::{self, Swept};
 pub(crate) struct CaseSpec {
     pub(crate) id: String,
     pub(crate) title: String,
-    pub(crate) lane: Era,
+    pub(crate) era: Era,
     pub(crate) measure: Measure,
     pub(crate) dimensions: BTreeMap<String, String>,
     pub(crate) transport: Transport,
@@ -156,7 +156,7 @@ fn case(group: &Group, one: &Dimensions, swept: &Swept, quick: bool) -> Result<C
     Ok(CaseSpec {
         id,
         title,
-        lane: group.lane,
+        era: group.era,
         measure: group.measure,
         transport: if version == "clear" { Transport::Clear } else { Transport::Tls(version) },
         keys: keys.split('+').map(|key| key.trim().to_owned()).collect(),

@@ -35,7 +35,7 @@ pub(super) struct Group {
     /// What the names of its cases begin with.
     pub(super) id: String,
     #[serde(default)]
-    pub(super) lane: Era,
+    pub(super) era: Era,
     pub(super) measure: Measure,
     /// How many blocks each cell has.
     #[serde(default = "one")]

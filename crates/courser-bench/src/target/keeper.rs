@@ -136,7 +136,7 @@ impl State {
 
 fn command(spec: &Path) -> Command {
     let mut command = Command::new(OURSELVES);
-    command.arg0("courser-bench").arg("keep").arg(spec);
+    command.arg0("courser-bench").arg("supervise").arg(spec);
     // Its own complaints are ours.
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).process_group(0);
     command

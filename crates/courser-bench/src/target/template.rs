@@ -33,7 +33,7 @@ pub(super) struct Context {
     port: u16,
     /// TLS towards clients; none for clear text.
     tls: Option<TlsContext>,
-    /// Whether it is the tuned lane.
+    /// Whether it is the tuned preset.
     tuned: bool,
     /// Workers.
     workers: usize,
@@ -133,7 +133,7 @@ impl Context {
             port: place.listen.port(),
             old: wanted.tls.as_ref().is_some_and(is_old),
             tls: wanted.tls.as_ref().map(TlsContext::new),
-            tuned: wanted.lane == Preset::Tuned,
+            tuned: wanted.preset == Preset::Tuned,
             workers: wanted.workers,
             backends: wanted.backends.iter().map(ToString::to_string).collect(),
             backend_tls: wanted.backend_tls,

@@ -117,15 +117,15 @@ fn ctrl_c_keeps_what_there_is() {
     let record: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     assert_eq!(record["cut"], "Ctrl-C");
     let run = &record["runs"][0];
-    let intervals = run["intervals"].as_array().unwrap();
-    assert!((2..25).contains(&intervals.len()), "{}", intervals.len());
+    let seconds = run["seconds"].as_array().unwrap();
+    assert!((2..25).contains(&seconds.len()), "{}", seconds.len());
     assert!(run["findings"].as_array().unwrap().iter().any(|finding| finding["id"] == "cut"), "{run:#}");
     assert!(run["totals"]["window_us"].as_u64() < Some(25_000_000), "{}", run["totals"]["window_us"]);
-    assert_eq!(run["totals"]["requests"]["attempted"].as_u64().unwrap(), sum(intervals, "attempted"));
+    assert_eq!(run["totals"]["requests"]["attempted"].as_u64().unwrap(), sum(seconds, "attempted"));
 }
 
-fn sum(intervals: &[Value], field: &str) -> u64 {
-    intervals.iter().map(|interval| interval[field].as_u64().unwrap()).sum()
+fn sum(seconds: &[Value], field: &str) -> u64 {
+    seconds.iter().map(|second| second[field].as_u64().unwrap()).sum()
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_rate_that_cannot_be_made_is_no_result() {
     // The liar has a thread for each connection: not too many of them.
     let much = ["--rate", "100k", "--threads", "1", "--in-flight", "50", "--duration", "1s", "--drain", "2s"];
     let judged = Judged::of(&finished(&[&["load", &url], &AT_ONCE[..], &much].concat()));
-    assert!(judged.is_withheld(), "{:#}", judged.run()["findings"]);
+    assert!(judged.is_inconclusive(), "{:#}", judged.run()["findings"]);
     assert!(judged.text("rate-not-offered").contains("of the arrivals that were planned"));
     assert!(judged.advice("rate-not-offered").contains("a lower rate"));
 }
@@ -172,7 +172,7 @@ fn ports_that_run_out_are_named_as_what_they_are() {
         return;
     }
     let judged = Judged::of(&run);
-    assert!(judged.is_withheld() && judged.failed_as("no-local-port") > 0, "{:#}", judged.run());
+    assert!(judged.is_inconclusive() && judged.failed_as("no-local-port") > 0, "{:#}", judged.run());
     assert!(judged.text("no-local-port").starts_with("no-local-port: "));
     let advice = judged.advice("no-local-port");
     assert!(advice.contains("--source") && advice.contains("ip_local_port_range"), "{advice}");

@@ -23,10 +23,10 @@ fn base() -> Option<&'static Lab> {
         let one = |round: u32| {
             let mut block = first.clone();
             block.round = round;
-            let stretch = &mut block.stretches[0];
+            let window = &mut block.windows[0];
             // 1 ms of processor time per request, up to 0.7 % more.
-            (stretch.succeeded, stretch.system_us) = (1000, Some(0));
-            stretch.user_us = Some(1000 * (1000 + u64::from(round)));
+            (window.succeeded, window.system_us) = (1000, Some(0));
+            window.user_us = Some(1000 * (1000 + u64::from(round)));
             block
         };
         lab.cells[0].blocks = (0..BLOCKS).map(one).collect();
@@ -39,7 +39,7 @@ fn base() -> Option<&'static Lab> {
 fn scaled(lab: &Lab, percent: u64) -> Lab {
     let mut lab = lab.clone();
     for block in &mut lab.cells[0].blocks {
-        let user = &mut block.stretches[0].user_us;
+        let user = &mut block.windows[0].user_us;
         *user = user.map(|us| us * percent / 100);
     }
     lab
@@ -104,7 +104,7 @@ fn platforms_are_told_as_losses_against_a_baseline() {
 #[test]
 fn what_is_no_record_of_a_suite_is_told_as_what_it_is() {
     let Some(base) = base() else { return };
-    let newer = base.to_json().replacen("\"version\": 1", "\"version\": 2", 1);
+    let newer = base.to_json().replacen("\"version\": 2", "\"version\": 3", 1);
     let mini = records(&[("suite.json", base)]);
     mini.write("newer.json", newer);
     mini.write("text.json", "hello\n");
@@ -113,7 +113,7 @@ fn what_is_no_record_of_a_suite_is_told_as_what_it_is() {
     let keep = ["--duration", "1s", "--warm-up", "0", "--ramp-up", "0", "--record", load.to_str().unwrap()];
     let _ = finished(&[&["load", &url(liar.address()), "-c", "1"], &keep[..]].concat());
     for (file, said) in [
-        ("newer.json", "newer.json: a record of version 2, and this program reads up to version 1"),
+        ("newer.json", "newer.json: a record of version 3, and this program reads up to version 2"),
         ("text.json", "text.json: not JSON at line 1, column "),
         ("load.json", "load.json: a courser-record (of: load,"),
         ("nowhere.json", "nowhere.json: cannot be read: No such file"),
@@ -142,7 +142,7 @@ fn a_program_against_itself_gets_a_verdict_and_a_record_of_both() {
     ended(&run, 0, &["record: both.json"]);
     let verdicts = ["nothing can be said yet", "no difference seen", "times the time of courser"];
     assert!(verdicts.iter().any(|verdict| run.stdout.contains(verdict)), "{run:?}");
-    let lab = Lab::read(&mini.join("both.json")).unwrap();
+    let lab = Lab::from_json(std::fs::read(mini.join("both.json")).unwrap()).unwrap();
     for target in ["courser", "courser@again"] {
         let cell = lab.cell("tls13-ecdsa", target).unwrap();
         assert!(cell.blocks.len() >= 2, "{target}: a quad has two of each");

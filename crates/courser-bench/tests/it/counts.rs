@@ -181,8 +181,8 @@ fn record(arguments: &[&str]) -> Value {
 
 /// What a record has counted, in whichever second.
 fn recorded(record: &Value) -> Handshakes {
-    let intervals = record["runs"][0]["intervals"].as_array().unwrap();
-    let sum = |field: &str| intervals.iter().map(|interval| interval[field].as_u64().unwrap()).sum();
+    let seconds = record["runs"][0]["seconds"].as_array().unwrap();
+    let sum = |field: &str| seconds.iter().map(|second| second[field].as_u64().unwrap()).sum();
     Handshakes { full: sum("full"), resumed: sum("resumed") }
 }
 

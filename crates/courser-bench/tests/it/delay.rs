@@ -1,4 +1,4 @@
-//! `relay` and `tune`: what surrounds a measurement.
+//! `delay` and `system-check`: what surrounds a measurement.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -15,7 +15,7 @@ const RTT_US: f64 = 80_000.0;
 fn relay(to: SocketAddr) -> (Process, SocketAddr) {
     let to = to.to_string();
     let mut command = Command::new(env!("CARGO_BIN_EXE_courser-bench"));
-    let process = Process::start(command.args(["relay", "--to", &to, "--rtt", "80ms"]));
+    let process = Process::start(command.args(["delay", "--to", &to, "--rtt", "80ms"]));
     let line = process.wait_stdout("where it listens", |lines| lines.first().cloned());
     let address = line.strip_prefix("listening on ").unwrap().parse().unwrap();
     (process, address)
@@ -53,10 +53,10 @@ fn resumption_saves_a_round_trip_in_tls_1_2() {
 }
 
 #[test]
-fn tune_has_every_published_setting_and_changes_nothing() {
+fn system_check_has_every_published_setting_and_changes_nothing() {
     let read = || std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap_or_default();
     let before = read();
-    let run = finished(&["tune", "--show", "--json"]);
+    let run = finished(&["system-check", "--json"]);
     assert!(run.status.success(), "{run:?}");
     let document: Value = serde_json::from_str(&run.stdout).unwrap();
     let settings = document["settings"].as_array().unwrap();

@@ -1,7 +1,7 @@
 //! Servers that do one thing wrong: each is named by what it does, and an honest one is not.
 //!
 //! The machine may be busy with other tests. What a busy machine hides, the instrument has to say so: where a finding
-//! rests on times, it is there or the verdict is withheld.
+//! rests on times, it is there or the verdict is inconclusive.
 
 use std::net::TcpStream;
 use std::thread;
@@ -35,7 +35,7 @@ fn an_honest_server_is_called_nothing() {
         let said: Vec<&str> = judged.ids().into_iter().filter(|id| LIES.contains(id)).collect();
         assert!(said.is_empty(), "{version}: {:#}", judged.run());
         let timed = ["delay-40ms", "stall-1s"].iter().any(|id| judged.has(id));
-        assert!(!timed || judged.is_withheld(), "{version}: {:?}", judged.ids());
+        assert!(!timed || judged.is_inconclusive(), "{version}: {:?}", judged.ids());
         // A probe first; the record is of the rest.
         let answered = judged.total("/requests/succeeded");
         assert!(answered > 0 && answered == judged.total("/requests/attempted"), "{:#}", judged.run());
@@ -46,14 +46,14 @@ fn an_honest_server_is_called_nothing() {
 
 /// Whether a finding of this name and beginning is there; if the generator says that it cannot be trusted, it has a few
 /// more tries.
-fn named_unless_withheld(id: &str, says: impl Fn(&str) -> bool, run: impl Fn() -> Judged) {
+fn named_unless_inconclusive(id: &str, says: impl Fn(&str) -> bool, run: impl Fn() -> Judged) {
     for _ in 0..3 {
         let judged = run();
         if judged.texts(id).any(&says) {
             return;
         }
         assert!(
-            judged.is_withheld(),
+            judged.is_inconclusive(),
             "no {id}, or it is wrong, and no doubt: {:#}",
             judged.run()["findings"]
         );
@@ -64,7 +64,7 @@ fn named_unless_withheld(id: &str, says: impl Fn(&str) -> bool, run: impl Fn() -
 #[test]
 fn forty_milliseconds_more_are_a_delayed_acknowledgement() {
     let says = |text: &str| text.starts_with("delay: every answer comes 4");
-    named_unless_withheld("delay-40ms", says, || {
+    named_unless_inconclusive("delay-40ms", says, || {
         let liar = Liar::start(Fault::Late);
         judge("load", &liar, &["--rate", "60", "--reuse", "1", "--duration", "2s"])
     });
@@ -74,7 +74,7 @@ fn forty_milliseconds_more_are_a_delayed_acknowledgement() {
 fn a_stall_of_a_tenth_of_the_connections_is_named_with_its_share() {
     let share = |text: &str| text.split(' ').nth(1).and_then(|share| share.parse::<f64>().ok());
     let says = |text: &str| share(text).is_some_and(|share| (7.0..=12.0).contains(&share));
-    named_unless_withheld("stall-1s", says, || {
+    named_unless_inconclusive("stall-1s", says, || {
         let liar = Liar::start(Fault::Stalls);
         judge("load", &liar, &["--rate", "80", "--reuse", "1", "--duration", "2s"])
     });
@@ -210,7 +210,7 @@ const STARVED: [&str; 5] =
     ["schedule-lag", "descheduled", "rate-not-offered", "client-bound-thread", "client-bound-core"];
 
 #[test]
-fn a_generator_held_to_a_tenth_of_its_core_withholds_its_verdict() {
+fn a_generator_held_to_a_tenth_of_its_core_is_inconclusive() {
     for model in [["--rate", "20"], ["-c", "1"]] {
         let liar = Liar::start(Fault::None);
         let url = url(liar.address());
@@ -219,10 +219,10 @@ fn a_generator_held_to_a_tenth_of_its_core_withholds_its_verdict() {
         process.wait_stderr_line(&url);
         hold(&mut process);
         let judged = Judged::of(&process.finish());
-        assert!(judged.is_withheld(), "{model:?}: {:#}", judged.run()["findings"]);
+        assert!(judged.is_inconclusive(), "{model:?}: {:#}", judged.run()["findings"]);
         let starved = judged.ids().iter().any(|id| STARVED.contains(id));
         assert!(starved, "{model:?}: {:#}", judged.run()["findings"]);
-        assert!(judged.run()["verdict"]["withheld"].as_str().unwrap().contains("client-bound"));
+        assert!(judged.run()["verdict"]["inconclusive"].as_str().unwrap().contains("client-bound"));
     }
 }
 

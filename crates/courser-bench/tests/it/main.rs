@@ -10,6 +10,7 @@ mod help;
 mod liars;
 mod mini;
 mod plan;
+mod record_file;
 mod resume;
 mod suites;
 mod support;

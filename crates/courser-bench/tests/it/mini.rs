@@ -108,7 +108,7 @@ impl Mini {
 
     /// The record as it is on disk.
     pub(crate) fn record(&self) -> Lab {
-        Lab::read(&self.join("record.json")).unwrap_or_else(|why| panic!("{why}"))
+        Lab::from_json(fs::read(self.join("record.json")).unwrap()).unwrap_or_else(|why| panic!("{why}"))
     }
 
     /// The record once it has a block; it is whole whenever it is looked at.

@@ -17,12 +17,12 @@ fn is_measured(lab: &Lab, target: &str) {
     assert!(!cell.blocks.is_empty(), "{target}");
 }
 
-/// The only stretch of a target, in which there was something.
-fn stretch<'a>(lab: &'a Lab, target: &str) -> &'a WindowResult {
+/// The only window of a target, in which there was something.
+fn window<'a>(lab: &'a Lab, target: &str) -> &'a WindowResult {
     is_measured(lab, target);
-    let stretch = &cell(lab, target).blocks[0].stretches[0];
-    assert!(stretch.succeeded > 0 && stretch.failed == 0, "{target}: {stretch:?}");
-    stretch
+    let window = &cell(lab, target).blocks[0].windows[0];
+    assert!(window.succeeded > 0 && window.failed == 0, "{target}: {window:?}");
+    window
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn a_suite_ends_with_a_record_and_a_page_that_can_be_drawn_again() {
     let lab = mini.record();
     assert_eq!((lab.cut.as_deref(), lab.cells.len(), lab.targets.len()), (None, 2, 2));
     for (target, file) in [("nginx", "nginx.conf"), ("haproxy", "haproxy.cfg")] {
-        assert!(stretch(&lab, target).user_us > Some(0), "{target}");
+        assert!(window(&lab, target).user_us > Some(0), "{target}");
         let cell = cell(&lab, target);
         let verified = cell.verified.as_ref().unwrap();
         assert_eq!((verified.version.as_str(), verified.body_bytes), ("TLS 1.3", Some(1024)), "{target}");
@@ -69,9 +69,9 @@ fn two_hosts_are_loaded_in_turn_and_their_record_has_no_secret() {
     let mini = Mini::with(&SUITE.replace("version = \"1.3\"", asked));
     ended(&mini.run(&[&A_SECOND[..], &["--targets", "courser,hitch"]].concat()), 0, &["cannot: "]);
     let lab = mini.record();
-    let stretch = stretch(&lab, "courser");
-    assert!(stretch.resumed > 0 && stretch.offered >= Some(stretch.resumed), "{stretch:?}");
-    let wire = &stretch.figures[0];
+    let window = window(&lab, "courser");
+    assert!(window.resumed > 0 && window.offered >= Some(window.resumed), "{window:?}");
+    let wire = &window.figures[0];
     assert!(wire.name == "messages per session" && wire.value > 176.0, "{wire:?}");
     let cell = cell(&lab, "courser");
     let again = cell.verified.as_ref().and_then(|verified| verified.again.as_deref());
@@ -200,7 +200,7 @@ fn one_that_is_not_ours_to_start_is_measured_too() {
     let lab = mini.record();
     assert!(lab.targets[0].note.contains(&courser.address().to_string()), "{:?}", lab.targets);
     assert_eq!(
-        (stretch(&lab, "mine").user_us, cell(&lab, "mine").command.len()),
+        (window(&lab, "mine").user_us, cell(&lab, "mine").command.len()),
         (None, 0),
         "it is not ours to watch"
     );
@@ -212,9 +212,9 @@ fn a_round_trip_between_generator_and_target_is_in_every_response() {
     ended(&mini.run(&[&A_SECOND[..], &["--rtt", "20ms"]].concat()), 0, &[]);
     let lab = mini.record();
     assert_eq!(lab.rtt_us, Some(20_000));
-    let stretch = stretch(&lab, "nginx");
-    let handshake = stretch.full_handshake.mean_us.unwrap();
-    let response = stretch.response.summary().mean_us.unwrap();
+    let window = window(&lab, "nginx");
+    let handshake = window.full_handshake.mean_us.unwrap();
+    let response = window.response.summary().mean_us.unwrap();
     // Connecting takes one round trip, and the handshake of TLS 1.3 another.
     assert!(handshake >= 40_000.0 && response >= 20_000.0, "{handshake} and {response}");
 }

@@ -109,7 +109,7 @@ impl Judged {
     }
 
     /// Whether the generator itself says that its figures cannot be trusted; on a busy machine that may come any time.
-    pub(crate) fn is_withheld(&self) -> bool {
+    pub(crate) fn is_inconclusive(&self) -> bool {
         assert_eq!(self.run()["verdict"]["valid"] == false, self.code == Some(3), "{:?}", self.code);
         self.code == Some(3)
     }

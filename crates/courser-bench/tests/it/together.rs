@@ -144,8 +144,8 @@ fn times_counted(times: &Value) -> u64 {
 }
 
 fn seconds(record: &Value, field: &str) -> u64 {
-    let intervals = record["runs"][0]["intervals"].as_array().unwrap();
-    intervals.iter().map(|interval| interval[field].as_u64().unwrap()).sum()
+    let seconds = record["runs"][0]["seconds"].as_array().unwrap();
+    seconds.iter().map(|second| second[field].as_u64().unwrap()).sum()
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! One connection through the relay: two directions, each a reader that stamps what comes with the time it is due, and
+//! One connection through the proxy: two directions, each a reader that stamps what comes with the time it is due, and
 //! a writer that waits for it.
 
 use std::future::poll_fn;
@@ -6,12 +6,12 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
+use courser_net::timer::now;
 use courser_net::{Address, Stream, Then};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinSet;
 
 use super::{PIECE, PIECES, Path};
-use crate::clock::now;
 
 /// What is on its way.
 struct Piece {

@@ -12,10 +12,9 @@ use std::task::Poll;
 use std::time::Duration;
 
 use courser_net::Timer;
+use courser_net::timer::now;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::spawn_local;
-
-use crate::clock::now;
 
 /// A clock to wait by.
 pub(super) struct Pacer(Rc<Waiting>);

@@ -5,13 +5,13 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use courser_tls::State;
-use courser_tls::client::{ClientConnection, ClientFacts, ClientSessions, ClientTlsConfig};
+use courser_tls_client::{ClientConnection, ClientHandshakeInfo, ClientSessions, ClientTlsConfig};
 
 use super::prober::Prober;
 
 /// What a connection came to.
 pub(super) struct Dialogue {
-    pub(super) facts: ClientFacts,
+    pub(super) facts: ClientHandshakeInfo,
     pub(super) tickets: u32,
     pub(super) certificates: Vec<Vec<u8>>,
     pub(super) purse: ClientSessions,
@@ -27,14 +27,14 @@ pub(super) fn hold(prober: &mut Prober, terms: &ClientTlsConfig, purse: ClientSe
         Talk { socket, connection, state: State::Handshaking, received: Vec::new(), outgoing: Vec::new() };
     let is_early = talk.connection.send_early(request.as_bytes(), &mut talk.outgoing).is_some();
     talk.shake_hands()?;
-    let facts = talk.connection.facts()?;
+    let facts = talk.connection.handshake_info()?;
     if !is_early || facts.early_data == Some(false) {
         talk.say(request.as_bytes());
     }
     talk.listen();
     let tickets = talk.connection.tickets_received();
     let certificates = talk.connection.peer_certificates();
-    Some(Dialogue { facts, tickets, certificates, purse: talk.connection.into_purse() })
+    Some(Dialogue { facts, tickets, certificates, purse: talk.connection.into_sessions() })
 }
 
 /// A connection and what it has not done with yet.

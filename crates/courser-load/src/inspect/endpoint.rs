@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use courser_tls::client::{NameError, ServerName};
+use courser_tls_client::{NameError, ServerName};
 
 /// An endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]

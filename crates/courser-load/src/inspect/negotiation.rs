@@ -1,8 +1,8 @@
 //! Versions, suites and groups: each list by elimination. All is offered, what the server takes is left out the next
 //! time, until it takes nothing.
 
-use courser_tls::flight::Said;
 use courser_tls::names;
+use courser_tls_client::flight::ServerFlight;
 
 use super::prober::{Answer, InspectError, Prober};
 use super::question::{Question, SHARES};
@@ -51,7 +51,7 @@ pub(super) fn versions(prober: &mut Prober) -> Result<(Vec<Negotiated>, bool), I
         let suites = asked.candidates();
         match asked.ask(&suites, &asked.groups(), &SHARES)? {
             Answer::Said(said) if said.version() == Some(version) => {
-                asks |= said.asks_certificate;
+                asks |= said.certificate_requested;
                 accepted.push(asked.negotiated(suites)?);
             }
             Answer::Said(_) => {}
@@ -162,11 +162,16 @@ impl Asked<'_> {
             return Ok(None);
         }
         let said = self.said(&suites, &[], &[])?;
-        Ok(said.and_then(|said| said.exchange).and_then(|exchange| exchange.prime_bits))
+        Ok(said.and_then(|said| said.key_exchange).and_then(|exchange| exchange.prime_bits))
     }
 
     /// What the server says, if it accepts this version with these.
-    fn said(&mut self, suites: &[u16], groups: &[u16], shares: &[u16]) -> Result<Option<Said>, InspectError> {
+    fn said(
+        &mut self,
+        suites: &[u16],
+        groups: &[u16],
+        shares: &[u16],
+    ) -> Result<Option<ServerFlight>, InspectError> {
         let said = self.ask(suites, groups, shares)?.said();
         Ok(said.map(|said| *said).filter(|said| said.version() == Some(self.version)))
     }
@@ -195,7 +200,7 @@ fn eliminate(
 }
 
 /// The group that a TLS 1.3 server goes on with, or asks for.
-fn wanted(said: Said) -> Option<u16> {
+fn wanted(said: ServerFlight) -> Option<u16> {
     said.retry.or(said.hello)?.group
 }
 

@@ -5,8 +5,8 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-use courser_tls::client::ServerName;
-use courser_tls::flight::{Flight, Said};
+use courser_tls_client::ServerName;
+use courser_tls_client::flight::{FlightReader, ServerFlight};
 
 use super::question::Question;
 use super::{InspectedEndpoint, Options};
@@ -54,9 +54,9 @@ impl Prober {
     pub(super) fn ask(&mut self, question: &Question<'_>) -> Result<Answer, InspectError> {
         let mut socket = self.connect()?;
         let hello = question.hello(&self.name);
-        let mut flight = Flight::default();
+        let mut flight = FlightReader::default();
         let ending = socket.write_all(&hello).and_then(|()| listen(&mut socket, &mut flight));
-        let said = flight.said();
+        let said = flight.flight();
         if said.not_tls {
             return Err(InspectError::NotTls);
         }
@@ -72,13 +72,13 @@ impl Prober {
 /// What came of a question.
 pub(super) enum Answer {
     /// The server chose something.
-    Said(Box<Said>),
+    Said(Box<ServerFlight>),
     /// It took nothing.
     Refused(Refusal),
 }
 
 impl Answer {
-    pub(super) fn said(self) -> Option<Box<Said>> {
+    pub(super) fn said(self) -> Option<Box<ServerFlight>> {
         match self {
             Self::Said(said) => Some(said),
             Self::Refused(_) => None,
@@ -149,9 +149,9 @@ impl From<Refusal> for InspectError {
 }
 
 /// Reads until the server waits for the client, or has ended it.
-fn listen(socket: &mut TcpStream, flight: &mut Flight) -> io::Result<()> {
+fn listen(socket: &mut TcpStream, flight: &mut FlightReader) -> io::Result<()> {
     let mut buffer = [0; 4096];
-    while !(flight.is_over() || flight.said().done || flight.said().retry.is_some()) {
+    while !(flight.is_finished() || flight.flight().done || flight.flight().retry.is_some()) {
         match socket.read(&mut buffer) {
             Ok(0) => return Ok(()),
             Ok(count) => flight.read(&buffer[..count]),

@@ -1,6 +1,6 @@
 //! A ClientHello that offers exactly what is asked about (RFC 8446, section 4.1.2; RFC 5246, section 7.4.1.2).
 
-use courser_tls::client::ServerName;
+use courser_tls_client::ServerName;
 
 /// What is offered.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! What takes whole handshakes: application protocols, resumption as it really happens, early data.
 
-use courser_tls::client::{ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine, Offered, Resume};
+use courser_tls_client::{ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine, Resume, ResumptionMethod};
 
 use super::dialogue::{self, Dialogue};
 use super::negotiation::Negotiated;
@@ -11,7 +11,7 @@ use super::prober::Prober;
 #[non_exhaustive]
 pub struct Resumption {
     /// Its kind.
-    pub by: Offered,
+    pub by: ResumptionMethod,
     /// The version it was tried in, code point.
     pub version: u16,
     /// Connections that were to resume the session of the one before.
@@ -69,15 +69,15 @@ pub(super) fn try_all(
     let newest_old = versions.iter().map(|found| found.version).find(|version| *version < TLS13);
     let new = versions.iter().map(|found| found.version).find(|version| *version == TLS13);
     let kinds = [
-        (newest_old, Resume::SessionId, Offered::SessionId),
-        (newest_old, Resume::Ticket, Offered::Ticket),
-        (new, Resume::Ticket, Offered::Psk),
+        (newest_old, Resume::SessionId, ResumptionMethod::SessionId),
+        (newest_old, Resume::Ticket, ResumptionMethod::Ticket),
+        (new, Resume::Ticket, ResumptionMethod::Psk),
     ];
     let (mut tried, mut tickets) = (Vec::new(), None);
     for (version, resume, by) in kinds {
         let Some(version) = version else { continue };
         let offer =
-            ClientTlsSpec { versions: vec![version], resume, tickets_kept: 1, ..ClientTlsSpec::default() };
+            ClientTlsSpec { versions: vec![version], resume, max_tickets: 1, ..ClientTlsSpec::default() };
         let Some((terms, first)) = first_to_succeed(prober, &offer) else { continue };
         tickets = if version == TLS13 { Some(first.tickets) } else { tickets };
         tried.push(try_one(

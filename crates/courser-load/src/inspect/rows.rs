@@ -1,7 +1,7 @@
 //! An inspection as lines of a table: what, and how it is.
 
-use courser_tls::client::Offered;
 use courser_tls::names;
+use courser_tls_client::ResumptionMethod;
 
 use super::{ClientKind, EarlyData, Inspection, Negotiated, Order, Resumption, Retry, Served};
 
@@ -128,11 +128,11 @@ fn of_early_data(found: EarlyData) -> &'static str {
     }
 }
 
-fn kind(by: Offered) -> &'static str {
+fn kind(by: ResumptionMethod) -> &'static str {
     match by {
-        Offered::SessionId => "session ID",
-        Offered::Ticket => "ticket",
-        Offered::Psk => "PSK",
+        ResumptionMethod::SessionId => "session ID",
+        ResumptionMethod::Ticket => "ticket",
+        ResumptionMethod::Psk => "PSK",
     }
 }
 

@@ -1,8 +1,8 @@
 //! Which certificate a client gets that can use one kind of key only.
 
-use courser_tls::certificate::CertificateFacts;
-use courser_tls::client::{ClientSessions, ClientTlsSpec};
 use courser_tls::names;
+use courser_tls_client::certificate::CertificateInfo;
+use courser_tls_client::{ClientSessions, ClientTlsSpec};
 
 use super::dialogue;
 use super::negotiation::Negotiated;
@@ -26,7 +26,7 @@ pub struct Served {
     /// The kind of client.
     pub to: ClientKind,
     /// What the first certificate of the chain says.
-    pub leaf: CertificateFacts,
+    pub leaf: CertificateInfo,
     /// Certificates in the chain.
     pub length: usize,
     /// Bytes of the chain.
@@ -51,7 +51,7 @@ pub(super) fn certificates(
 
 impl Served {
     fn new(to: ClientKind, chain: &[Vec<u8>]) -> Option<Self> {
-        let leaf = CertificateFacts::read(chain.first()?)?;
+        let leaf = CertificateInfo::read(chain.first()?)?;
         Some(Self { to, leaf, length: chain.len(), bytes: chain.iter().map(Vec::len).sum() })
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use courser_tls::Failure;
-use courser_tls::client::{ClientConnection, ClientSessions};
+use courser_tls_client::{ClientConnection, ClientSessions};
 
 use super::Trouble;
 use super::server::Server;
@@ -102,7 +102,7 @@ impl Batch {
         let (clients, servers): (Vec<_>, Vec<_>) =
             self.pairs.into_iter().map(|pair| (pair.client, pair.server)).unzip();
         let purses =
-            timed(&mut self.client, || clients.into_iter().map(ClientConnection::into_purse).collect());
+            timed(&mut self.client, || clients.into_iter().map(ClientConnection::into_sessions).collect());
         timed(&mut self.server, || drop(servers));
         (Spent { connections, client: self.client, server: self.server }, purses)
     }
@@ -145,7 +145,7 @@ impl Pair {
 
     fn check(&mut self, suite: u16, resumes: bool, content: &[u8]) -> Result<(), Trouble> {
         let wrong = Trouble::Resumption { asked: resumes };
-        let (client, server) = (self.client.facts(), self.server.resumed());
+        let (client, server) = (self.client.handshake_info(), self.server.resumed());
         let (Some(client), Some(server)) = (client, server) else { return Err(wrong) };
         if (client.resumed, server) != (resumes, resumes) {
             return Err(wrong);

@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use courser_session::{EpochLength, FleetKeys, PolicyHash, Ticketer, UnixSeconds};
-use courser_tls::client::{
+use courser_tls::{
+    Failure, HandshakePlan, Identity, ServerConnection, ServerTlsConfig, ServerTlsSpec, SessionOffer,
+    Sessions, SuiteOrder, TlsConfigError, Version,
+};
+use courser_tls_client::{
     ClientConnection, ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine, Resume, ServerName, Trust,
 };
 #[cfg(feature = "openssl")]
-use courser_tls::client::{OpensslKey, OpensslServer, OpensslServerConfig};
-use courser_tls::{
-    Failure, HandshakePlan, Identity, ServerConnection, ServerOffer, ServerTlsConfig, SessionOffer, Sessions,
-    SuiteOrder, TlsConfigError, Version,
-};
+use courser_tls_client::{OpensslKey, OpensslServer, OpensslServerConfig};
 
 use super::batch::{Batch, Spent};
 use super::server::Server;
@@ -129,12 +129,12 @@ fn own(version: u16, suite: u16, key: Key) -> Result<Opposite, Error> {
         }
     };
     let version = if version == TLS13 { Version::Tls13 } else { Version::Tls12 };
-    let offer = ServerOffer {
+    let offer = ServerTlsSpec {
         versions: vec![version],
         suites: vec![suite],
         groups: vec![GROUP],
         tickets: TICKETS,
-        ..ServerOffer::default()
+        ..ServerTlsSpec::default()
     };
     let terms = ServerTlsConfig::new(offer, &sessions()).map_err(Error::Terms)?;
     Ok(Opposite::Own(terms, Arc::new(identity.map_err(Error::Key)?)))
@@ -163,8 +163,8 @@ fn offer(engine: Engine, version: u16, suite: u16, resume: Resume) -> ClientTlsS
         suites: vec![suite],
         groups: if engine == Engine::Openssl { vec![GROUP, P256] } else { vec![GROUP] },
         resume,
-        tickets_kept: TICKETS,
-        trust: Trust::Nobody,
+        max_tickets: TICKETS,
+        trust: Trust::Any,
         ..ClientTlsSpec::default()
     }
 }

@@ -1,8 +1,8 @@
 //! The server's end: the terminator's own, or the system's OpenSSL.
 
-#[cfg(feature = "openssl")]
-use courser_tls::client::OpensslServer;
 use courser_tls::{Failure, ServerConnection};
+#[cfg(feature = "openssl")]
+use courser_tls_client::OpensslServer;
 
 pub(super) enum Server {
     Own(Box<ServerConnection>),

@@ -1,11 +1,11 @@
-//! The relay that adds a round trip: how long things take at least, and that nothing else about them changes.
+//! The proxy that adds a round trip: how long things take at least, and that nothing else about them changes.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use courser_load::delay::Relay;
+use courser_load::delay::DelayProxy;
 use courser_testkit::free_port;
 
 const RTT: Duration = Duration::from_millis(60);
@@ -13,7 +13,7 @@ const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr:
 
 /// A relay to `to`, on a thread that goes with the process.
 fn relay(to: SocketAddr, rtt: Duration) -> SocketAddr {
-    let relay = Relay::bind(ANY, to, rtt).unwrap();
+    let relay = DelayProxy::bind(ANY, to, rtt).unwrap();
     let courser_net::Address::Ip(address) = relay.address().clone() else {
         unreachable!("it was given an IP")
     };

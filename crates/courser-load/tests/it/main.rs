@@ -8,4 +8,3 @@ mod exercise;
 mod inspect;
 mod origin;
 mod runs;
-mod usage;

@@ -3,10 +3,10 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 
-use courser_tls::State;
-use courser_tls::client::{
+use courser_testkit::tls_client::{
     ClientConnection, ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine, Resume, ServerName,
 };
+use courser_tls::State;
 
 use crate::PATIENCE;
 
@@ -48,7 +48,7 @@ impl Client {
     pub(crate) fn hello(&mut self) -> Vec<u8> {
         let (mut tls, mut hello) = (self.begin(), Vec::new());
         tls.process(&mut [], &mut Vec::new(), &mut hello).unwrap();
-        self.purse = tls.into_purse();
+        self.purse = tls.into_sessions();
         hello
     }
 
@@ -95,8 +95,8 @@ impl Connection {
     }
 
     fn leave(self, client: &mut Client) -> bool {
-        let resumed = self.tls.facts().unwrap().resumed;
-        client.purse = self.tls.into_purse();
+        let resumed = self.tls.handshake_info().unwrap().resumed;
+        client.purse = self.tls.into_sessions();
         resumed
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use courser_proxy::settings::Listener;
-use courser_tls::client::Resume;
+use courser_testkit::tls_client::Resume;
 
 use crate::client::Client;
 use crate::host::{Host, listen};

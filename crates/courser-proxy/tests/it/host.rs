@@ -11,7 +11,7 @@ use courser_session::{Cache, ResumptionFailure, Ticketer};
 use courser_sharing::{FleetHandle, Sharing};
 use courser_telemetry::metrics::{Metric, RemoteLookup};
 use courser_telemetry::{Counters, Counts, Format, Resumption, Sink};
-use courser_tls::{ClientAuth, Identity, ServerOffer, ServerTlsConfig, Sessions, Version};
+use courser_tls::{ClientAuth, Identity, ServerTlsConfig, ServerTlsSpec, Sessions, Version};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::member::{LIFETIME, keys, member, policy};
@@ -184,7 +184,7 @@ fn virtual_host(cache: &Arc<Cache>, backend: SocketAddr) -> VirtualHost {
         ticketer: Some(Arc::new(Ticketer::new(keys()))),
         lifetime: LIFETIME,
     };
-    let offer = ServerOffer {
+    let offer = ServerTlsSpec {
         versions: vec![Version::Tls13, Version::Tls12],
         suites: vec![0x1301, 0xc02b],
         groups: vec![0x001d, 0x0017],

@@ -2,7 +2,7 @@
 
 use courser_session::{Cursor, ResumptionFailure};
 use courser_sharing::{Rate, Sharing};
-use courser_tls::client::Resume;
+use courser_testkit::tls_client::Resume;
 
 use crate::client::{Client, Impostor};
 use crate::host::Host;

@@ -13,7 +13,7 @@ pub struct Case {
     /// Its heading.
     pub title: String,
     /// Modern or historic.
-    pub lane: Era,
+    pub era: Era,
     /// Where it stands in the experiment: dimension to value, for instance `key` to `RSA-2048`, `object` to `4 KB`.
     pub dimensions: BTreeMap<String, String>,
     /// What is measured.
@@ -41,18 +41,18 @@ pub enum Era {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
-    /// A closed loop: one stretch, as fast as it goes.
+    /// A closed loop: one window, as fast as it goes.
     #[default]
     Saturation,
-    /// A staircase of offered rates: one stretch for each step, after a short saturation that says how high it goes.
+    /// A staircase of offered rates: one window for each step, after a short saturation that says how high it goes.
     Staircase,
-    /// A constant offered rate: one stretch.
+    /// A constant offered rate: one window.
     Rate,
-    /// Connections that stay open, requests as fast as it goes: one stretch. TPS are requests.
+    /// Connections that stay open, requests as fast as it goes: one window. TPS are requests.
     KeepAlive,
-    /// What different clients get: stretches by the kind of client, in [`super::Stretch::label`].
+    /// What different clients get: windows by the kind of client, in [`super::WindowResult::label`].
     Clients,
-    /// No network: figures of a library, in [`super::Stretch::figures`].
+    /// No network: figures of a library, in [`super::WindowResult::figures`].
     InProcess,
 }
 

@@ -87,10 +87,10 @@ pub struct Block {
     pub round: u32,
     /// When it began.
     pub start_unix_us: u64,
-    /// What was measured: one stretch, or one for each step of a staircase.
-    pub stretches: Vec<WindowResult>,
+    /// What was measured: one window, or one for each step of a staircase.
+    pub windows: Vec<WindowResult>,
     /// What the machine did meanwhile.
-    pub drift: Drift,
+    pub host_noise: HostNoise,
 }
 
 /// A window of constant conditions.
@@ -141,7 +141,7 @@ pub struct WindowResult {
     pub lag_p99_us: Option<f64>,
     /// Why the rate says nothing about the target: the generator was the limit, something else was offered; null when
     /// it does. The processor time per connection holds all the same.
-    pub withheld: Option<String>,
+    pub inconclusive: Option<String>,
     /// What a reader has to know.
     pub findings: Vec<Finding>,
     /// The seconds of the window.
@@ -186,7 +186,7 @@ pub struct WindowSecond {
 /// What the machine did during a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Drift {
+pub struct HostNoise {
     /// Share of the processors' time that the hypervisor gave to others, the worst core; null when unknown.
     pub steal: Option<f64>,
     /// Context switches of the target; null when unknown.

@@ -14,10 +14,10 @@ pub struct Table {
     pub title: String,
     /// What rows are: `target`, `case`, or a dimension.
     pub rows: String,
-    /// What columns are: `target`, `case`, `client` (labels of stretches), a dimension, or `value` when there is one
+    /// What columns are: `target`, `case`, `client` (labels of windows), a dimension, or `value` when there is one
     /// column for each of `values` (of figures: one for each name).
     pub columns: String,
-    /// Which cases are in it: dimension (or `case`, `lane`, `measure`) to the values that it may have; all when empty.
+    /// Which cases are in it: dimension (or `case`, `era`, `measure`) to the values that it may have; all when empty.
     /// A case without the dimension is not in it. `target` selects targets instead.
     #[serde(default, rename = "where")]
     pub filter: BTreeMap<String, Vec<String>>,
@@ -32,7 +32,7 @@ pub struct Table {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Value {
-    /// Transactions a second; withheld when the generator was the limit.
+    /// Transactions a second; inconclusive when the generator was the limit.
     #[default]
     Tps,
     /// Transactions a second that the target's cores could make, from its processor time for each.

@@ -76,7 +76,7 @@ fn add_negotiated(sum: &mut Vec<Negotiated>, more: &Negotiated) {
 /// Intervals laid over each other by the wall clock: one belongs to the second that it began nearest to, counted from
 /// the first one of all. Nothing is lost when a clock was set meanwhile; the second has two then.
 pub(super) fn intervals(parts: &[Part<'_>]) -> Vec<Second> {
-    let all = || parts.iter().flat_map(|(_, run)| &run.intervals);
+    let all = || parts.iter().flat_map(|(_, run)| &run.seconds);
     let Some(zero) = all().map(|interval| interval.start_unix_us).min() else { return Vec::new() };
     let mut seconds = BTreeMap::<u64, (Second, Histogram)>::new();
     for interval in all() {

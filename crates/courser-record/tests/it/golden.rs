@@ -1,16 +1,21 @@
-//! A record of version 1 as the first courser-bench wrote it, of a run against courser on a busy machine. Every later program has to read it; the file stays as it
-//! is.
+//! Records of version 1 as earlier programs wrote them: a run against courser on a busy machine, and a part of a suite.
+//! Every later program has to read them; the files stay as they are.
 
 use std::path::Path;
 
-use courser_record::{LoadKind, Record, Share, times};
+use courser_record::lab::Era;
+use courser_record::{Lab, LoadKind, Record, Share, times};
 use proptest::prelude::*;
 use serde_json::Value;
 
 use crate::sample::{self, Random};
 
 fn golden() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/record-v1.json");
+    fixture("record-v1")
+}
+
+fn fixture(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/{name}.json"));
     std::fs::read_to_string(path).unwrap()
 }
 
@@ -22,14 +27,44 @@ fn the_first_record_is_read_for_ever() {
     assert_eq!((run.totals.connections.failed, run.totals.handshakes()), (1, 222));
     let response = &run.totals.times[times::RESPONSE_INTENDED];
     assert_eq!((response.count(), response.max().unwrap().as_nanos()), (221, 197_394_431));
-    assert_eq!(run.intervals[1].response.unpack().count(), 121);
+    assert_eq!(run.seconds[1].response.unpack().count(), 121);
 }
 
 #[test]
-fn nothing_of_the_first_record_is_lost_when_it_is_written_again() {
-    let (kept, written) = (golden(), Record::from_json(golden()).unwrap().to_json());
-    let parse = |text: &str| serde_json::from_str::<Value>(text).unwrap();
-    assert_eq!(lost("", &parse(&kept), &parse(&written)), Vec::<String>::new());
+fn the_first_record_of_a_suite_is_read_for_ever() {
+    let lab = Lab::from_json(fixture("lab-v1")).unwrap();
+    let case = lab.case("as-published").unwrap();
+    assert_eq!((case.era, &*case.dimensions["engine"]), (Era::Historic, "openssl"));
+    assert!(lab.targets.iter().all(|target| target.preset == "tuned"));
+    assert_eq!(lab.suite.tables[0].filter["era"], ["modern"]);
+    let block = &lab.cell("as-published", "haproxy").unwrap().blocks[0];
+    assert!(block.host_noise.speed.is_some() && block.windows[0].inconclusive.is_some(), "{block:?}");
+}
+
+/// Names aside, which are replaced here as text.
+#[test]
+fn nothing_of_the_first_records_is_lost_when_they_are_written_again() {
+    let run = Record::from_json(golden()).unwrap().to_json();
+    let lab = Lab::from_json(fixture("lab-v1")).unwrap().to_json();
+    for (name, written) in [("record-v1", run), ("lab-v1", lab)] {
+        let mut earlier = fixture(name).replacen("\"version\": 1", "\"version\": 2", 1);
+        let targets = earlier.find("\"targets\"").unwrap_or(0);
+        let cases = earlier.find("\"cases\"").unwrap_or(0);
+        earlier.replace_range(targets..cases, &earlier[targets..cases].replace("\"lane\"", "\"preset\""));
+        for (old, new) in [
+            ("\"intervals\":", "\"seconds\":"),
+            ("\"withheld\":", "\"inconclusive\":"),
+            ("\"lane\":", "\"era\":"),
+            ("\"stretches\":", "\"windows\":"),
+            ("\"drift\":", "\"host_noise\":"),
+            ("\"engine\": \"foreign\"", "\"engine\": \"openssl\""),
+            (", engine foreign", ", engine openssl"),
+        ] {
+            earlier = earlier.replace(old, new);
+        }
+        let parse = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+        assert_eq!(lost("", &parse(&earlier), &parse(&written)), Vec::<String>::new());
+    }
 }
 
 /// Paths at which `written` does not have what `kept` has; more it may have.

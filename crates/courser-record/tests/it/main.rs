@@ -1,10 +1,9 @@
-//! Records on disk, between versions, in other people's hands, and put together.
+//! Records between versions, in other people's hands, and put together.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod corpus;
 mod exercise;
-mod file;
 mod golden;
 mod judge;
 mod merging;

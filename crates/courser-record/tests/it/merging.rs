@@ -62,17 +62,17 @@ fn sum<'a>(histograms: impl IntoIterator<Item = &'a Histogram>) -> BTreeMap<u128
 fn intervals_are_laid_by_the_wall_clock_and_not_by_their_number() {
     let merged = merge(vec![part(1, 2, 0), part(2, 2, 1_100_000)]).unwrap();
     let run = &merged.runs[0];
-    let attempted: Vec<_> = run.intervals.iter().map(|interval| interval.attempted).collect();
+    let attempted: Vec<_> = run.seconds.iter().map(|interval| interval.attempted).collect();
     assert_eq!(attempted, [130, 260, 260, 260, 260, 260, 130]);
     let steady: Vec<_> = run
-        .intervals
+        .seconds
         .iter()
         .filter(|interval| interval.phase == Phase::Steady)
         .map(|interval| interval.second)
         .collect();
     assert_eq!(steady, [3, 4], "a second is steady when it is for both");
-    assert_eq!(run.intervals[3].response.summary().count, 240);
-    assert_eq!(run.intervals[3].start_unix_us, START + 3_000_000);
+    assert_eq!(run.seconds[3].response.summary().count, 240);
+    assert_eq!(run.seconds[3].start_unix_us, START + 3_000_000);
 }
 
 #[test]
@@ -89,14 +89,14 @@ fn windows_that_hardly_meet_are_a_warning() {
 #[test]
 fn what_concerns_one_generator_keeps_its_name() {
     let (one, mut two) = (part(1, 2, 0), part(2, 2, 0));
-    two.runs[0].verdict = Verdict::withheld("core 3 was 99 % busy");
+    two.runs[0].verdict = Verdict::inconclusive("core 3 was 99 % busy");
     two.cut = Some("Ctrl-C".into());
     let merged = merge(vec![one, two]).unwrap();
     let run = &merged.runs[0];
     let label = Some("generator-2 (2/2)".to_owned());
     assert_eq!(run.generators.iter().filter(|generator| generator.source == label).count(), 1);
     assert_eq!(run.findings.iter().filter(|finding| finding.source == label).count(), 3);
-    assert_eq!(run.verdict, Verdict::withheld("generator-2 (2/2): core 3 was 99 % busy"));
+    assert_eq!(run.verdict, Verdict::inconclusive("generator-2 (2/2): core 3 was 99 % busy"));
     assert_eq!(merged.cut.as_deref(), Some("generator-2 (2/2): Ctrl-C"));
     assert_eq!(
         merged.sources.iter().map(|source| source.machine.name.as_str()).collect::<Vec<_>>(),
@@ -116,11 +116,11 @@ fn the_servers_time_is_divided_by_the_connections_of_all() {
 }
 
 #[test]
-fn a_generator_that_is_not_there_withholds_the_verdict() {
+fn a_missing_generator_makes_the_merged_run_inconclusive() {
     let merged = merge(vec![part(1, 3, 0), part(3, 3, 0)]).unwrap();
     let run = &merged.runs[0];
     assert_eq!(
-        run.verdict.withheld.as_deref(),
+        run.verdict.inconclusive.as_deref(),
         Some("1 of 3 generators' records are not here, the first one 2/3")
     );
     assert!(run.findings.iter().any(|f| f.id == "share-missing" && f.severity == Severity::Invalid));

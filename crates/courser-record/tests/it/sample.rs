@@ -152,7 +152,7 @@ fn run(random: &mut Random, start_unix_us: u64) -> Run {
     let intervals = (0..).zip(phases).map(|(number, phase)| interval(random, number, phase, start_unix_us));
     Run {
         label: "load".into(),
-        intervals: intervals.collect(),
+        seconds: intervals.collect(),
         offered_rate: random.some(1000.0 / 3.0),
         window: RunTimes {
             start_unix_us,
@@ -167,7 +167,7 @@ fn run(random: &mut Random, start_unix_us: u64) -> Run {
         findings: [Severity::Note, Severity::Warning, Severity::Invalid]
             .map(|severity| Finding::new("core-busy", severity, "core 1 was 93 % busy", "give it more cores"))
             .to_vec(),
-        verdict: Verdict::withheld("client-bound: core 1 was 93 % busy"),
+        verdict: Verdict::inconclusive("client-bound: core 1 was 93 % busy"),
     }
 }
 

@@ -43,7 +43,8 @@ fn of_cell(lab: &Lab, chart: &Chart, case: &Case, cell: &Cell) -> Vec<Row> {
     let row = |client: Option<String>| {
         let name = client.as_ref().map_or(target.to_owned(), |client| format!("{target}, {client}"));
         let told = told(lab, cell, &FigureSpec { client, ..chart.value.into() });
-        let value = if matches!(told, CellValue::Withheld { .. }) { Value::TpsOfCpu } else { chart.value };
+        let value =
+            if matches!(told, CellValue::Inconclusive { .. }) { Value::TpsOfCpu } else { chart.value };
         Row { number: super::number(lab, &cell.target), name, told, value }
     };
     clients.into_iter().map(row).collect()

@@ -34,12 +34,12 @@ pub(super) fn draw(lab: &Lab, chart: &Chart, cases: &[&Case]) -> Vec<Drawing> {
 }
 
 fn line(lab: &Lab, cell: &Cell) -> Line {
-    let stretches: Vec<&WindowResult> = cell.blocks.iter().flat_map(|block| &block.stretches).collect();
+    let windows: Vec<&WindowResult> = cell.blocks.iter().flat_map(|block| &block.windows).collect();
     let mut all = Histogram::default();
-    stretches
+    windows
         .iter()
-        .filter(|stretch| stretch.withheld.is_none())
-        .for_each(|stretch| all.merge(&stretch.response.unpack()));
+        .filter(|window| window.inconclusive.is_none())
+        .for_each(|window| all.merge(&window.response.unpack()));
     let points = (0..5 * STEPS).map(|step| f64::from(step) / f64::from(STEPS));
     let point = |log: f64| {
         let fraction = 1.0 - 10_f64.powf(-log);

@@ -12,7 +12,7 @@ pub(crate) enum Axis {
     Target,
     Value,
     Client,
-    /// A dimension, `case` or `lane`.
+    /// A dimension, `case` or `era`.
     OfCase(String),
 }
 
@@ -47,11 +47,11 @@ impl Axis {
     }
 }
 
-/// What a case has in a dimension; its name as `case`, its lane as `lane`, what is measured as `measure`.
+/// What a case has in a dimension; its name as `case`, its era as `era`, what is measured as `measure`.
 pub(super) fn of_case(case: &Case, name: &str) -> Option<String> {
     match name {
         "case" => Some(case.id.clone()),
-        "lane" => Some(labels::lane(case.lane).to_owned()),
+        "era" => Some(labels::era(case.era).to_owned()),
         "measure" => Some(measure(case.measure).to_owned()),
         dimension => case.dimensions.get(dimension).cloned(),
     }
@@ -131,7 +131,7 @@ fn dimensions(cases: &[&Case]) -> Vec<Axis> {
         cases.iter().flat_map(|case| case.dimensions.keys()).map(String::as_str).collect();
     names.sort_unstable();
     names.dedup();
-    names.push("lane");
+    names.push("era");
     let differs = |name: &&str| {
         let mut values = cases.iter().map(|case| of_case(case, name));
         let first = values.next();

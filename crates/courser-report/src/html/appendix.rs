@@ -134,13 +134,13 @@ fn targets(lab: &Lab) -> Markup {
             if target.title.is_empty() { target.name.clone() } else { target.title.clone() },
             or_dash(&target.version),
             or_dash(target.tls_library.as_deref().unwrap_or_default()),
-            or_dash(&target.lane),
+            or_dash(&target.preset),
             or_dash(&target.program),
             target.note.clone(),
         ]
     };
     let rows: Vec<_> = lab.targets.iter().map(row).collect();
-    plain(&["target", "version", "TLS library", "lane", "program", "how it works"], &rows)
+    plain(&["target", "version", "TLS library", "preset", "program", "how it works"], &rows)
 }
 
 /// Every file once, with all cells that it was written for; those of a suite may take `room` bytes.

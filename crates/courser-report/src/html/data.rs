@@ -61,18 +61,18 @@ fn gzip(text: &[u8]) -> Vec<u8> {
     packed.write_all(text).and_then(|()| packed.finish()).expect("memory takes what is written to it")
 }
 
-fn each_stretch(lab: &mut Lab, change: fn(&mut WindowResult)) {
+fn each_window(lab: &mut Lab, change: fn(&mut WindowResult)) {
     let blocks = lab.cells.iter_mut().flat_map(|cell| &mut cell.blocks);
-    blocks.flat_map(|block| &mut block.stretches).for_each(change);
+    blocks.flat_map(|block| &mut block.windows).for_each(change);
 }
 
 fn without_histograms(lab: &mut Lab) {
-    each_stretch(lab, |stretch| stretch.response = Default::default());
+    each_window(lab, |window| window.response = Default::default());
 }
 
 fn without_seconds(lab: &mut Lab) {
     without_histograms(lab);
-    each_stretch(lab, |stretch| stretch.seconds.clear());
+    each_window(lab, |window| window.seconds.clear());
     lab.cells.iter_mut().filter_map(|cell| cell.profile.as_mut()).for_each(|profile| profile.folded.clear());
 }
 

@@ -34,8 +34,8 @@ pub fn findings(lab: &Lab) -> Vec<Concern> {
     }
     for cell in &lab.cells {
         let name = name(lab, cell);
-        let stretches = cell.blocks.iter().flat_map(|block| &block.stretches);
-        let all = cell.findings.iter().chain(stretches.flat_map(|stretch| &stretch.findings));
+        let windows = cell.blocks.iter().flat_map(|block| &block.windows);
+        let all = cell.findings.iter().chain(windows.flat_map(|window| &window.findings));
         all.for_each(|finding| add(&mut told, finding, name.clone()));
     }
     let measured = lab.cells.iter().filter(|cell| !cell.blocks.is_empty()).count();

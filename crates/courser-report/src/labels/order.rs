@@ -72,7 +72,7 @@ fn basis(ranking: &Ranking) -> String {
         (Some(reason), _) => {
             // The rest of it is in the notes of the tables.
             let reason = reason.split("; ").next().unwrap_or_default();
-            format!(" By processor time per connection, since a rate is withheld ({reason}).")
+            format!(" By processor time per connection, since a rate is inconclusive ({reason}).")
         }
         (None, Value::Cpu) => " By processor time per connection: all had the same rate.".to_owned(),
         (None, Value::MaxTpsAvg100ms) => {

@@ -12,7 +12,7 @@ use crate::ranking::{Outcome, Ranking, rankings};
 /// A suite in plain words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// Who is ahead, by how much, how sure: one sentence for each lane, that of today first.
+    /// Who is ahead, by how much, how sure: one sentence for each era and preset, that of today first.
     pub sentences: Vec<String>,
     /// What a reader has to have in mind.
     pub cautions: Vec<String>,
@@ -41,7 +41,7 @@ fn nothing(lab: &Lab) -> String {
     }
 }
 
-/// The rankings of a lane of cases and a lane of targets.
+/// The rankings of an era of cases and a preset of targets.
 struct Group<'a> {
     cases: Era,
     targets: String,
@@ -51,10 +51,10 @@ struct Group<'a> {
 fn groups<'a>(lab: &Lab, rankings: &'a [Ranking]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     for ranking in rankings {
-        let cases = lab.case(&ranking.case).map_or(Era::Modern, |case| case.lane);
-        match groups.iter_mut().find(|group| group.cases == cases && group.targets == ranking.lane) {
+        let cases = lab.case(&ranking.case).map_or(Era::Modern, |case| case.era);
+        match groups.iter_mut().find(|group| group.cases == cases && group.targets == ranking.preset) {
             Some(group) => group.rankings.push(ranking),
-            None => groups.push(Group { cases, targets: ranking.lane.clone(), rankings: vec![ranking] }),
+            None => groups.push(Group { cases, targets: ranking.preset.clone(), rankings: vec![ranking] }),
         }
     }
     groups.sort_by_key(|group| (group.cases, group.targets == "stock"));
@@ -64,8 +64,8 @@ fn groups<'a>(lab: &Lab, rankings: &'a [Ranking]) -> Vec<Group<'a>> {
 impl Group<'_> {
     fn sentence(&self, lab: &Lab) -> String {
         let label = match self.targets.as_str() {
-            "" => format!("{} cases", labels::lane(self.cases)),
-            lane => format!("{} cases, {lane} settings", labels::lane(self.cases)),
+            "" => format!("{} cases", labels::era(self.cases)),
+            preset => format!("{} cases, {preset} settings", labels::era(self.cases)),
         };
         let text = match self.rankings.as_slice() {
             [one] => format!("{}: {}", labels::case(lab, &one.case), order(lab, one)),
@@ -178,11 +178,11 @@ fn cautions(lab: &Lab, rankings: &[Ranking]) -> Vec<String> {
             "The quick variant: fewer and shorter blocks, so small differences stay unseen.".to_owned(),
         );
     }
-    let withheld = rankings.iter().filter(|ranking| ranking.basis.instead_of_rate.is_some()).count();
-    if withheld > 0 {
+    let inconclusive = rankings.iter().filter(|ranking| ranking.basis.instead_of_rate.is_some()).count();
+    if inconclusive > 0 {
         let all = labels::counted(rankings.len(), "comparison");
         said.push(format!(
-            "Rates are withheld in {withheld} of {all}: those go by processor time per connection."
+            "Rates are inconclusive in {inconclusive} of {all}: those go by processor time per connection."
         ));
     }
     let cells = |state| lab.cells.iter().filter(|cell| cell.state == state).count();

@@ -13,7 +13,7 @@ pub(crate) enum Read {
     /// This.
     Value { value: f64, kind: Kind, spread: Option<Spread> },
     /// There is one, but it says nothing about the target.
-    Withheld(String),
+    Inconclusive(String),
     /// It is not known.
     Absent,
 }
@@ -53,25 +53,25 @@ pub(super) fn read(lab: &Lab, cell: &Cell, block: &Block, wanted: &FigureSpec) -
 
 /// The steps of a staircase, without the short saturation before them.
 pub(crate) fn steps(block: &Block) -> Vec<&WindowResult> {
-    let mut steps: Vec<_> = block.stretches.iter().filter(|stretch| stretch.offered_tps.is_some()).collect();
+    let mut steps: Vec<_> = block.windows.iter().filter(|window| window.offered_tps.is_some()).collect();
     steps.sort_by(|a, b| a.offered_tps.unwrap_or(0.0).total_cmp(&b.offered_tps.unwrap_or(0.0)));
     steps
 }
 
-/// The stretches that a figure is about: of clients those of one kind, of a staircase the saturation before it.
+/// The windows that a figure is about: of clients those of one kind, of a staircase the saturation before it.
 fn chosen<'a>(case: &Case, block: &'a Block, wanted: &FigureSpec) -> Vec<&'a WindowResult> {
-    let is_it = |stretch: &&WindowResult| match case.measure {
-        Measure::Clients => wanted.client.as_ref().is_none_or(|client| *client == stretch.label),
-        Measure::Staircase => stretch.offered_tps.is_none(),
+    let is_it = |window: &&WindowResult| match case.measure {
+        Measure::Clients => wanted.client.as_ref().is_none_or(|client| *client == window.label),
+        Measure::Staircase => window.offered_tps.is_none(),
         _ => true,
     };
-    let chosen: Vec<_> = block.stretches.iter().filter(is_it).collect();
+    let chosen: Vec<_> = block.windows.iter().filter(is_it).collect();
     let all_steps = chosen.is_empty() && case.measure == Measure::Staircase;
-    if all_steps { block.stretches.iter().collect() } else { chosen }
+    if all_steps { block.windows.iter().collect() } else { chosen }
 }
 
 fn figure(block: &Block, name: Option<&str>) -> Read {
-    let figures = block.stretches.iter().flat_map(|stretch| &stretch.figures);
+    let figures = block.windows.iter().flat_map(|window| &window.figures);
     let Some(figure) = figures.into_iter().find(|figure| Some(figure.name.as_str()) == name) else {
         return Read::Absent;
     };
@@ -85,15 +85,15 @@ fn response(case: &Case, block: &Block, wanted: &FigureSpec) -> Read {
         Measure::Staircase => stairs::best(block).into_iter().collect(),
         _ => chosen(case, block, wanted),
     };
-    if let Some(reason) = withheld(&chosen) {
-        return Read::Withheld(reason);
+    if let Some(reason) = inconclusive(&chosen) {
+        return Read::Inconclusive(reason);
     }
     let summary = match chosen.as_slice() {
         [] => return Read::Absent,
         [one] => *one.response.summary(),
         several => {
             let mut all = courser_stats::Histogram::default();
-            several.iter().for_each(|stretch| all.merge(&stretch.response.unpack()));
+            several.iter().for_each(|window| all.merge(&window.response.unpack()));
             (&all).into()
         }
     };
@@ -106,8 +106,8 @@ fn response(case: &Case, block: &Block, wanted: &FigureSpec) -> Read {
 
 fn rate(case: &Case, cell: &Cell, block: &Block, wanted: &FigureSpec) -> Read {
     let chosen = chosen(case, block, wanted);
-    if let Some(reason) = withheld(&chosen) {
-        return Read::Withheld(reason);
+    if let Some(reason) = inconclusive(&chosen) {
+        return Read::Inconclusive(reason);
     }
     let sum = Sum::of(&chosen);
     let body = cell.verified.as_ref().and_then(|verified| verified.body_bytes);
@@ -118,8 +118,8 @@ fn rate(case: &Case, cell: &Cell, block: &Block, wanted: &FigureSpec) -> Read {
     })
 }
 
-fn withheld(stretches: &[&WindowResult]) -> Option<String> {
-    stretches.iter().find_map(|stretch| stretch.withheld.clone())
+fn inconclusive(windows: &[&WindowResult]) -> Option<String> {
+    windows.iter().find_map(|window| window.inconclusive.clone())
 }
 
 /// What holds whether or not the generator kept up.
@@ -160,7 +160,7 @@ fn quotient(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 
-/// Several stretches taken together.
+/// Several windows taken together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Sum {
     pub(crate) window_us: u64,
@@ -168,34 +168,34 @@ pub(crate) struct Sum {
     pub(crate) connections: u64,
     pub(crate) full: u64,
     pub(crate) resumed: u64,
-    /// `None` where one of the stretches does not know.
+    /// `None` where one of the windows does not know.
     pub(crate) offered: Option<f64>,
-    /// User and kernel together; `None` where one of the stretches does not know.
+    /// User and kernel together; `None` where one of the windows does not know.
     pub(crate) cpu_us: Option<f64>,
     pub(crate) system_us: Option<f64>,
     pub(crate) memory_bytes: Option<u64>,
 }
 
 impl Sum {
-    pub(crate) fn of(stretches: &[&WindowResult]) -> Self {
+    pub(crate) fn of(windows: &[&WindowResult]) -> Self {
         let total = |of: fn(&WindowResult) -> u64| {
-            stretches.iter().fold(0_u64, |sum, stretch| sum.saturating_add(of(stretch)))
+            windows.iter().fold(0_u64, |sum, window| sum.saturating_add(of(window)))
         };
         let known = |of: fn(&WindowResult) -> Option<u64>| {
-            let all: Option<Vec<u64>> = stretches.iter().map(|stretch| of(stretch)).collect();
+            let all: Option<Vec<u64>> = windows.iter().map(|window| of(window)).collect();
             all.filter(|all| !all.is_empty()).map(|all| all.into_iter().map(exact).sum::<f64>())
         };
-        let (user, system) = (known(|stretch| stretch.user_us), known(|stretch| stretch.system_us));
+        let (user, system) = (known(|window| window.user_us), known(|window| window.system_us));
         Self {
-            window_us: total(|stretch| stretch.window_us),
-            succeeded: total(|stretch| stretch.succeeded),
-            connections: total(|stretch| stretch.connections),
-            full: total(|stretch| stretch.full),
-            resumed: total(|stretch| stretch.resumed),
-            offered: known(|stretch| stretch.offered),
+            window_us: total(|window| window.window_us),
+            succeeded: total(|window| window.succeeded),
+            connections: total(|window| window.connections),
+            full: total(|window| window.full),
+            resumed: total(|window| window.resumed),
+            offered: known(|window| window.offered),
             cpu_us: user.zip(system).map(|(user, system)| user + system),
             system_us: system,
-            memory_bytes: stretches.last().and_then(|stretch| stretch.memory_bytes),
+            memory_bytes: windows.last().and_then(|window| window.memory_bytes),
         }
     }
 

@@ -14,15 +14,15 @@ use crate::figure::exact;
 /// The error that all comparisons of a ranking share.
 const ERROR: f64 = 0.05;
 
-/// The order of the targets of a lane in a case.
+/// The order of the targets of a preset in a case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranking {
     /// [`Case::id`].
     pub case: String,
     /// The kind of client; `None` where all are alike.
     pub client: Option<String>,
-    /// Stock or tuned; empty where targets have no lanes.
-    pub lane: String,
+    /// Stock or tuned; empty where targets have no presets.
+    pub preset: String,
     /// What it goes by.
     pub basis: Basis,
     /// Those that have a figure, the best first.
@@ -105,7 +105,7 @@ pub enum Outcome {
     },
 }
 
-/// All rankings: case by case those of each lane, of different clients one for each. What a figure is in itself (results
+/// All rankings: case by case those of each preset, of different clients one for each. What a figure is in itself (results
 /// without a network, cases of a single target) is not ranked.
 pub fn rankings(lab: &Lab) -> Vec<Ranking> {
     let of = |case: &Case| {
@@ -114,17 +114,17 @@ pub fn rankings(lab: &Lab) -> Vec<Ranking> {
             _ => vec![None],
         };
         let each = |client: Option<String>| {
-            lanes(lab).into_iter().map(move |lane| (client.clone(), lane)).collect::<Vec<_>>()
+            presets(lab).into_iter().map(move |preset| (client.clone(), preset)).collect::<Vec<_>>()
         };
         let all = clients.into_iter().flat_map(each);
-        all.filter_map(|(client, lane)| ranking(lab, case, client, &lane)).collect::<Vec<_>>()
+        all.filter_map(|(client, preset)| ranking(lab, case, client, &preset)).collect::<Vec<_>>()
     };
     lab.cases.iter().filter(|case| case.measure != Measure::InProcess).flat_map(of).collect()
 }
 
-/// The ranking of a case in a lane, for a kind of client; `None` where there are not two to compare.
-pub fn ranking(lab: &Lab, case: &Case, client: Option<String>, lane: &str) -> Option<Ranking> {
-    let cells = comparable(lab, case, lane);
+/// The ranking of a case in a preset, for a kind of client; `None` where there are not two to compare.
+pub fn ranking(lab: &Lab, case: &Case, client: Option<String>, preset: &str) -> Option<Ranking> {
+    let cells = comparable(lab, case, preset);
     let basis = basis(lab, case, client.as_deref(), &cells);
     let wanted = FigureSpec { client: client.clone(), ..basis.value.into() };
     let (mut places, mut absent) = (Vec::new(), Vec::new());
@@ -142,7 +142,7 @@ pub fn ranking(lab: &Lab, case: &Case, client: Option<String>, lane: &str) -> Op
     let pairs = pairs(lab, &places.iter().map(|(cell, _)| *cell).collect::<Vec<_>>(), &wanted);
     let place = |(cell, estimate): (&Cell, Estimate)| RankedTarget { target: cell.target.clone(), estimate };
     let places = places.into_iter().map(place).collect();
-    Some(Ranking { case: case.id.clone(), client, lane: lane.to_owned(), basis, places, pairs, absent })
+    Some(Ranking { case: case.id.clone(), client, preset: preset.to_owned(), basis, places, pairs, absent })
 }
 
 /// Whether less of it is better.
@@ -150,21 +150,23 @@ pub(crate) fn is_cost(value: Value) -> bool {
     matches!(value, Value::Cpu | Value::Mean | Value::P50 | Value::P99 | Value::Memory)
 }
 
-/// The lanes of a suite; one without a name where no target has one.
-fn lanes(lab: &Lab) -> Vec<String> {
-    let mut lanes = distinct(lab.targets.iter().map(|target| &target.lane).filter(|lane| !lane.is_empty()));
+/// The presets of a suite; one without a name where no target has one.
+fn presets(lab: &Lab) -> Vec<String> {
+    let mut presets =
+        distinct(lab.targets.iter().map(|target| &target.preset).filter(|preset| !preset.is_empty()));
     // What is meant to be fast leads.
-    lanes.sort_by_key(|lane| lane == "stock");
-    if lanes.is_empty() { vec![String::new()] } else { lanes }
+    presets.sort_by_key(|preset| preset == "stock");
+    if presets.is_empty() { vec![String::new()] } else { presets }
 }
 
-/// Those of a lane, in the order of a report; one that is not ours to start has none and is in all. The way without a
+/// Those of a preset, in the order of a report; one that is not ours to start has none and is in all. The way without a
 /// terminator is a yardstick where the others speak TLS, and nobody's rival.
-fn comparable<'a>(lab: &'a Lab, case: &Case, lane: &str) -> Vec<&'a Cell> {
-    let lane_of =
-        |name: &str| lab.targets.iter().find(|target| target.name == name).map_or("", |target| &target.lane);
-    let in_lane = |cell: &&Cell| matches!(lane_of(&cell.target), own if own.is_empty() || own == lane);
-    let cells: Vec<&Cell> = cells(lab, &case.id).into_iter().filter(in_lane).collect();
+fn comparable<'a>(lab: &'a Lab, case: &Case, preset: &str) -> Vec<&'a Cell> {
+    let preset_of = |name: &str| {
+        lab.targets.iter().find(|target| target.name == name).map_or("", |target| &target.preset)
+    };
+    let in_preset = |cell: &&Cell| matches!(preset_of(&cell.target), own if own.is_empty() || own == preset);
+    let cells: Vec<&Cell> = cells(lab, &case.id).into_iter().filter(in_preset).collect();
     let is_clear = |cell: &Cell| cell.verified.as_ref().is_some_and(|seen| seen.version == "clear");
     let is_tls = |cell: &Cell| cell.verified.as_ref().is_some_and(|seen| seen.version != "clear");
     let mixed = cells.iter().any(|cell| is_clear(cell)) && cells.iter().any(|cell| is_tls(cell));
@@ -180,13 +182,13 @@ fn basis(lab: &Lab, case: &Case, client: Option<&str>, cells: &[&Cell]) -> Basis
     };
     let wanted = |value: Value| FigureSpec { client: client.map(str::to_owned), ..value.into() };
     let done = || cells.iter().filter(|cell| cell.state == CellState::Done || !cell.blocks.is_empty());
-    let withheld = done().find_map(|cell| match told(lab, cell, &wanted(rate)) {
-        CellValue::Withheld { reason, .. } => Some(format!("of {}: {reason}", cell.target)),
+    let inconclusive = done().find_map(|cell| match told(lab, cell, &wanted(rate)) {
+        CellValue::Inconclusive { reason, .. } => Some(format!("of {}: {reason}", cell.target)),
         _ => None,
     });
     let has_cpu = |cell: &&&Cell| matches!(told(lab, cell, &wanted(Value::Cpu)), CellValue::Value(_));
     let usable = done().filter(has_cpu).count() > 1;
-    match withheld.filter(|_| usable) {
+    match inconclusive.filter(|_| usable) {
         Some(reason) => Basis { value: Value::Cpu, instead_of_rate: Some(reason) },
         None => Basis { value: rate, instead_of_rate: None },
     }

@@ -48,18 +48,19 @@ impl Rule {
 /// The highest rate of successes under a rule. At least that where nothing was seen to break it higher up.
 pub(super) fn highest(block: &Block, rule: Rule) -> Read {
     let steps = steps(block);
-    let usable: Vec<&WindowResult> = steps.iter().copied().filter(|step| step.withheld.is_none()).collect();
+    let usable: Vec<&WindowResult> =
+        steps.iter().copied().filter(|step| step.inconclusive.is_none()).collect();
     let Some(best) = highest_of(&usable, rule) else {
-        let reason = steps.iter().find_map(|step| step.withheld.clone());
+        let reason = steps.iter().find_map(|step| step.inconclusive.clone());
         return match reason {
-            Some(reason) if usable.is_empty() => Read::Withheld(reason),
+            Some(reason) if usable.is_empty() => Read::Inconclusive(reason),
             _ => Read::measured((!usable.is_empty()).then_some(0.0)),
         };
     };
     let seen = seen_up_to(&usable, best);
     if seen < rule.needs() {
         let needs = count(rule.needs());
-        return Read::Withheld(format!(
+        return Read::Inconclusive(format!(
             "a loss limit needs {needs} transactions to be found kept, and there were {}",
             count(seen)
         ));

@@ -43,7 +43,7 @@ fn row(run: &Run) -> Vec<String> {
         figure::time(response.p99_us),
         figure::time(server),
         figure::percent(busiest(&run.generators)),
-        if run.verdict.valid { "valid" } else { "withheld" }.to_owned(),
+        if run.verdict.valid { "valid" } else { "inconclusive" }.to_owned(),
     ]
 }
 

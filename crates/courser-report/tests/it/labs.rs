@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use courser_record::lab::{
-    Block, Case, Cell, CellState, Chart, ChartKind, CoreRole, Drift, Era, Figure, File, LAB_FORMAT,
+    Block, Case, Cell, CellState, Chart, ChartKind, CoreRole, Era, Figure, File, HostNoise, LAB_FORMAT,
     LAB_VERSION, LeftOut, Limit, LimitPart, Measure, Profile, Published, PublishedRow, SuiteNotes, Symbol,
     Table, TargetNotes, Tuning, Value, Verified, WindowResult, WindowSecond,
 };
@@ -76,7 +76,7 @@ pub(crate) fn capacity() -> Lab {
 
 /// Figures of libraries without a network.
 pub(crate) fn primitives() -> Lab {
-    let algorithm = |name: &str, lane| case(name, name, lane, Measure::InProcess, &[("kind", "throughput")]);
+    let algorithm = |name: &str, era| case(name, name, era, Measure::InProcess, &[("kind", "throughput")]);
     let cases = vec![algorithm("aes-128-gcm", Era::Modern), algorithm("md2", Era::Historic)];
     let figure = |name: &str, value: f64| Figure {
         name: name.to_owned(),
@@ -90,7 +90,7 @@ pub(crate) fn primitives() -> Lab {
         target: target.to_owned(),
         state: CellState::Done,
         blocks: vec![Block {
-            stretches: vec![WindowResult {
+            windows: vec![WindowResult {
                 figures: vec![figure("8", 91_000.0 * factor), figure("1024", 2_400_000.0 * factor)],
                 ..WindowResult::default()
             }],
@@ -186,7 +186,7 @@ fn lab(name: &str, title: &str, cases: Vec<Case>, cells: Vec<Cell>) -> Lab {
             CoreRole { cpu: 0, roles: vec!["generator".to_owned(), "origin".to_owned()] },
             CoreRole { cpu: 1, roles: vec!["target".to_owned()] },
         ],
-        cores_note: "Generator and origin share a core, so rates are withheld sooner than with more cores.".to_owned(),
+        cores_note: "Generator and origin share a core, so rates are inconclusive sooner than with more cores.".to_owned(),
         suite: SuiteNotes {
             name: name.to_owned(),
             title: title.to_owned(),
@@ -212,7 +212,7 @@ fn lab(name: &str, title: &str, cases: Vec<Case>, cells: Vec<Cell>) -> Lab {
     }
 }
 
-/// What went wrong: one cannot, one died, one is withheld, one is hostile.
+/// What went wrong: one cannot, one died, one is inconclusive, one is hostile.
 fn spoil(lab: &mut Lab) {
     for cell in &mut lab.cells {
         match (cell.case.as_str(), cell.target.as_str()) {
@@ -221,7 +221,7 @@ fn spoil(lab: &mut Lab) {
             }
             ("rsa1024", "haproxy") => absent(cell, CellState::Failed, HOSTILE),
             ("rsa1024", "nginx:stock") => absent(cell, CellState::Pending, ""),
-            ("big", _) => withhold(cell),
+            ("big", _) => make_inconclusive(cell),
             ("tls13-ecdsa", "haproxy") => cell.findings.push(Finding::new(
                 "steal",
                 Severity::Warning,
@@ -238,18 +238,18 @@ fn absent(cell: &mut Cell, state: CellState, reason: &str) {
     cell.blocks.clear();
 }
 
-fn withhold(cell: &mut Cell) {
-    for stretch in cell.blocks.iter_mut().flat_map(|block| &mut block.stretches) {
-        stretch.withheld = Some("client-bound: core 0 was 97 % busy".to_owned());
+fn make_inconclusive(cell: &mut Cell) {
+    for window in cell.blocks.iter_mut().flat_map(|block| &mut block.windows) {
+        window.inconclusive = Some("client-bound: core 0 was 97 % busy".to_owned());
     }
 }
 
-fn case(id: &str, title: &str, lane: Era, measure: Measure, dimensions: &[(&str, &str)]) -> Case {
+fn case(id: &str, title: &str, era: Era, measure: Measure, dimensions: &[(&str, &str)]) -> Case {
     let part = LimitPart { name: "ECDSA P-256 sign".to_owned(), times: 0.25, us: 48.0 };
     Case {
         id: id.to_owned(),
         title: title.to_owned(),
-        lane,
+        era,
         dimensions: dimensions
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
@@ -261,8 +261,8 @@ fn case(id: &str, title: &str, lane: Era, measure: Measure, dimensions: &[(&str,
 }
 
 fn target(name: &str) -> TargetNotes {
-    let (title, lane) = match name.split_once(':') {
-        Some((program, lane)) => (format!("{program} ({lane})"), lane),
+    let (title, preset) = match name.split_once(':') {
+        Some((program, preset)) => (format!("{program} ({preset})"), preset),
         None => (name.to_owned(), "tuned"),
     };
     TargetNotes {
@@ -271,7 +271,7 @@ fn target(name: &str) -> TargetNotes {
         program: format!("/usr/sbin/{name}"),
         version: "1.2.3".to_owned(),
         tls_library: (name != "nginx").then(|| "OpenSSL 3.0.15".to_owned()),
-        lane: lane.to_owned(),
+        preset: preset.to_owned(),
         note: "one thread per core".to_owned(),
     }
 }
@@ -310,40 +310,45 @@ fn wobble(target: &str, round: u32) -> f64 {
 }
 
 fn block(case: &Case, slow: f64, round: u32) -> Block {
-    let stretches = match case.measure {
+    let windows = match case.measure {
         Measure::Staircase => (0..=9).map(|step| step_of_stairs(step, slow)).collect(),
         Measure::Clients => vec![
-            stretch("modern client", 9000.0 / slow, 300.0 * slow, 70.0 * slow, 2_000_000),
-            stretch("old client", 4000.0 / slow, 700.0 * slow, 160.0 * slow, 2_000_000),
+            window("modern client", 9000.0 / slow, 300.0 * slow, 70.0 * slow, 2_000_000),
+            window("old client", 4000.0 / slow, 700.0 * slow, 160.0 * slow, 2_000_000),
         ],
-        _ => vec![stretch("", 8000.0 / slow, 400.0 * slow, 85.0 * slow, 2_000_000)],
+        _ => vec![window("", 8000.0 / slow, 400.0 * slow, 85.0 * slow, 2_000_000)],
     };
-    let drift = Drift { steal: Some(0.001), switches: Some(900), speed: Some(410.0) };
-    Block { round, start_unix_us: 1_795_000_000_000_000 + u64::from(round) * 30_000_000, stretches, drift }
+    let drift = HostNoise { steal: Some(0.001), switches: Some(900), speed: Some(410.0) };
+    Block {
+        round,
+        start_unix_us: 1_795_000_000_000_000 + u64::from(round) * 30_000_000,
+        windows: windows,
+        host_noise: drift,
+    }
 }
 
 /// Saturation first, then more and more until it gives way.
 fn step_of_stairs(step: u32, slow: f64) -> WindowResult {
     let capacity = 6000.0 / slow;
     if step == 0 {
-        return stretch("saturation", capacity, 900.0, 120.0 * slow, 2_000_000);
+        return window("saturation", capacity, 900.0, 120.0 * slow, 2_000_000);
     }
     let offered = capacity * f64::from(step) / 7.0;
     let late = (offered / capacity).powi(12) * 60_000.0;
-    let mut stretch =
-        stretch(&format!("step {step}"), offered.min(capacity), 700.0 + late, 120.0 * slow, 3_000_000);
-    stretch.offered_tps = Some(offered);
-    stretch.attempted = whole(offered * 3.0);
-    stretch.failed = stretch.attempted - stretch.succeeded;
-    for (index, second) in (0..).zip(&mut stretch.seconds) {
+    let mut window =
+        window(&format!("step {step}"), offered.min(capacity), 700.0 + late, 120.0 * slow, 3_000_000);
+    window.offered_tps = Some(offered);
+    window.attempted = whole(offered * 3.0);
+    window.failed = window.attempted - window.succeeded;
+    for (index, second) in (0..).zip(&mut window.seconds) {
         second.at = u64::from(step - 1) * 3 + index;
         second.attempted = whole(offered);
         second.failed = second.attempted.saturating_sub(second.succeeded);
     }
-    stretch
+    window
 }
 
-fn stretch(label: &str, tps: f64, response_us: f64, cpu_us: f64, window_us: u64) -> WindowResult {
+fn window(label: &str, tps: f64, response_us: f64, cpu_us: f64, window_us: u64) -> WindowResult {
     #[allow(clippy::cast_precision_loss, reason = "seconds")]
     let seconds = window_us as f64 / 1e6;
     let succeeded = whole(tps * seconds);
@@ -451,7 +456,7 @@ fn tables() -> Vec<Table> {
             ..table("modern", "At saturation", "target", "case", &[Tps, Cpu, KernelShare, LimitShare])
         },
         Table {
-            filter: filter("lane", &["historic"]),
+            filter: filter("era", &["historic"]),
             published: Some(published(
                 "Bernat 2011",
                 &["nginx 1.0.5", "stud 0.1"],
@@ -481,13 +486,7 @@ fn charts() -> Vec<Chart> {
     };
     let (stairs, saturation) = (filter("measure", &["staircase"]), filter("measure", &["saturation"]));
     vec![
-        chart(
-            "Processor time per connection",
-            ChartKind::Bars,
-            Value::Cpu,
-            None,
-            filter("lane", &["modern"]),
-        ),
+        chart("Processor time per connection", ChartKind::Bars, Value::Cpu, None, filter("era", &["modern"])),
         chart("Transactions a second", ChartKind::Bars, Value::Tps, None, saturation.clone()),
         chart("By object", ChartKind::Curve, Value::Cpu, Some("object"), saturation.clone()),
         chart("Staircase", ChartKind::Staircase, Value::Tps, None, stairs.clone()),
@@ -497,11 +496,11 @@ fn charts() -> Vec<Chart> {
     ]
 }
 
-/// As if a stretch had been so much of its length.
-pub(crate) fn seconds_of(stretch: &mut WindowResult, part: f64) {
+/// As if a window had been so much of its length.
+pub(crate) fn seconds_of(window: &mut WindowResult, part: f64) {
     #[allow(clippy::cast_precision_loss, reason = "a few seconds, a few thousand transactions")]
     let less = |count: u64| whole(count as f64 * part);
-    stretch.window_us = less(stretch.window_us);
-    (stretch.attempted, stretch.succeeded) = (less(stretch.attempted), less(stretch.succeeded));
-    stretch.failed = stretch.attempted.saturating_sub(stretch.succeeded);
+    window.window_us = less(window.window_us);
+    (window.attempted, window.succeeded) = (less(window.attempted), less(window.succeeded));
+    window.failed = window.attempted.saturating_sub(window.succeeded);
 }

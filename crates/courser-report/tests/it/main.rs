@@ -20,8 +20,8 @@ use courser_report::text::{self, Style};
 use courser_stats::Histogram;
 
 #[test]
-fn a_withheld_run() {
-    hold("withheld", &plain(&golden()));
+fn an_inconclusive_run() {
+    hold("inconclusive", &plain(&golden()));
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn generators_that_were_merged() {
 #[test]
 fn seconds_stand_below_each_other() {
     let record = golden();
-    let lines: String = record.runs[0].intervals.iter().map(|second| text::line(second) + "\n").collect();
+    let lines: String = record.runs[0].seconds.iter().map(|second| text::line(second) + "\n").collect();
     hold("seconds", &lines);
 }
 
@@ -116,7 +116,7 @@ fn seconds_stand_below_each_other() {
 fn colours_come_only_when_they_are_asked_for() {
     let record = golden();
     let coloured = text::render(&record, Style { colour: true, ..Style::default() });
-    assert!(coloured.starts_with("\x1b[1;31mWITHHELD"), "{coloured}");
+    assert!(coloured.starts_with("\x1b[1;31mINCONCLUSIVE"), "{coloured}");
     let mut stripped = String::new();
     for part in coloured.split('\x1b') {
         stripped.push_str(
@@ -140,7 +140,7 @@ fn a_percentile_without_its_samples_is_a_dash() {
 fn a_record_with_nothing_in_it_is_told() {
     let mut record = golden();
     (record.runs, record.cut) = (Vec::new(), None);
-    assert!(plain(&record).starts_with("WITHHELD  nothing was measured\n"));
+    assert!(plain(&record).starts_with("INCONCLUSIVE  nothing was measured\n"));
 }
 
 /// What fuzzing made of records: the largest numbers, nothing at all, names out of nowhere.
@@ -150,13 +150,13 @@ fn any_record_has_a_report() {
     let texts = fs::read_dir(corpus).unwrap().map(|entry| fs::read(entry.unwrap().path()).unwrap());
     let reports: Vec<_> = texts.filter_map(|text| Some(plain(&Record::from_json(text).ok()?))).collect();
     assert!(reports.len() > 3, "{}", reports.len());
-    assert!(reports.iter().all(|report| report.starts_with("VALID") || report.starts_with("WITHHELD")));
+    assert!(reports.iter().all(|report| report.starts_with("VALID") || report.starts_with("INCONCLUSIVE")));
 }
 
 /// The first record of all; the tests of courser-record keep it.
 fn golden() -> Record {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../courser-record/tests/fixtures/record-v1.json");
-    Record::read(&path).unwrap()
+    Record::from_json(fs::read(path).unwrap()).unwrap()
 }
 
 /// As if it had been 2000 sessions a second, and the generator had kept up.
@@ -199,7 +199,7 @@ fn found(rule: &str, rate: Option<f64>, note: Option<&str>) -> Found {
 
 fn trial(run: &Run, rate: f64, valid: bool) -> Run {
     let verdict =
-        if valid { Verdict::valid() } else { Verdict::withheld("client-bound: core 1 was 93 % busy") };
+        if valid { Verdict::valid() } else { Verdict::inconclusive("client-bound: core 1 was 93 % busy") };
     let mut run = Run { label: format!("{rate:.0}/s"), offered_rate: Some(rate), verdict, ..run.clone() };
     run.totals.times.retain(|name, _| name == times::RESPONSE_INTENDED);
     run

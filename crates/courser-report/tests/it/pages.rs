@@ -30,6 +30,13 @@ fn the_same_in_text_markdown_and_lines() {
     hold("lab.csv", &csv::render(&labs));
 }
 
+/// The figures are those that the program printed that wrote the record; only heads and words have changed since.
+#[test]
+fn a_record_of_version_1_has_the_figures_that_it_had() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../courser-record/tests/fixtures/lab-v1.json");
+    hold("lab-v1.csv", &csv::render(&[Lab::from_json(std::fs::read(path).unwrap()).unwrap()]));
+}
+
 #[test]
 fn all_forms_say_the_same_verdict() {
     let lab = [capacity()];

@@ -12,7 +12,7 @@ fn a_clear_difference_is_told_and_a_small_one_is_not() {
     let ranking = ranking_of(&lab, "tls13-ecdsa");
     let names: Vec<&str> = ranking.places.iter().map(|place| place.target.as_str()).collect();
     assert_eq!(names[0], "courser", "{names:?}");
-    assert!(!names.contains(&"nginx:stock"), "stock settings are a lane of their own");
+    assert!(!names.contains(&"nginx:stock"), "stock settings are a preset of their own");
     match ranking.pair("haproxy", "courser").unwrap().outcome {
         Outcome::Ahead { factor, low, high } => {
             assert!(low < 1.62 && 1.62 < high && high - low < 0.05, "{factor}");
@@ -24,16 +24,16 @@ fn a_clear_difference_is_told_and_a_small_one_is_not() {
 }
 
 #[test]
-fn withheld_rates_rank_nobody() {
+fn inconclusive_rates_rank_no_target() {
     let lab = capacity();
     let ranking = ranking_of(&lab, "big");
     assert_eq!(ranking.basis.value, Value::Cpu);
     assert!(ranking.basis.instead_of_rate.as_ref().unwrap().contains("client-bound"));
     assert_eq!(ranking.places[0].target, "courser", "less processor time is better");
-    let CellValue::Withheld { computed: Some(computed), .. } =
+    let CellValue::Inconclusive { computed: Some(computed), .. } =
         told_of(&lab, "big", "courser", &Value::Tps.into())
     else {
-        panic!("the rate is withheld");
+        panic!("the rate is inconclusive");
     };
     assert_eq!(computed.kind, Kind::Computed);
 }
@@ -44,7 +44,7 @@ fn a_rate_of_half_of_the_blocks_is_a_rate_and_of_fewer_is_none() {
     let cell =
         lab.cells.iter_mut().find(|cell| cell.case == "tls13-ecdsa" && cell.target == "courser").unwrap();
     let spoil = |index: usize, cell: &mut courser_record::lab::Cell| {
-        cell.blocks[index].stretches[0].withheld = Some("client-bound".to_owned());
+        cell.blocks[index].windows[0].inconclusive = Some("client-bound".to_owned());
     };
     (0..3).for_each(|index| spoil(index, cell));
     let seen = told_of(&lab, "tls13-ecdsa", "courser", &Value::Tps.into());
@@ -53,7 +53,7 @@ fn a_rate_of_half_of_the_blocks_is_a_rate_and_of_fewer_is_none() {
         lab.cells.iter_mut().find(|cell| cell.case == "tls13-ecdsa" && cell.target == "courser").unwrap();
     spoil(3, cell);
     let seen = told_of(&lab, "tls13-ecdsa", "courser", &Value::Tps.into());
-    assert!(matches!(seen, CellValue::Withheld { .. }), "{seen:?}");
+    assert!(matches!(seen, CellValue::Inconclusive { .. }), "{seen:?}");
 }
 
 #[test]
@@ -69,22 +69,21 @@ fn a_staircase_that_never_gave_way_says_at_least() {
     let told = told_of(&lab, "stairs", "courser", &Value::MaxTps.into());
     assert!(matches!(&told, CellValue::Value(found) if found.kind == Kind::Measured), "{told:?}");
     let cell = lab.cells.iter_mut().find(|cell| cell.case == "stairs" && cell.target == "courser").unwrap();
-    cell.blocks[0].stretches.truncate(5);
+    cell.blocks[0].windows.truncate(5);
     let told = told_of(&lab, "stairs", "courser", &Value::MaxTps.into());
     assert!(matches!(&told, CellValue::Value(found) if found.kind == Kind::AtLeast), "{told:?}");
 }
 
 #[test]
-fn a_loss_limit_that_too_few_transactions_support_is_withheld() {
+fn a_loss_limit_that_too_few_transactions_support_is_inconclusive() {
     let mut lab = capacity();
-    for stretch in
-        lab.cells.iter_mut().flat_map(|cell| &mut cell.blocks).flat_map(|block| &mut block.stretches)
+    for window in lab.cells.iter_mut().flat_map(|cell| &mut cell.blocks).flat_map(|block| &mut block.windows)
     {
-        seconds_of(stretch, 0.05);
+        seconds_of(window, 0.05);
     }
     let told = told_of(&lab, "stairs", "courser", &Value::MaxTpsLoss.into());
     assert!(
-        matches!(&told, CellValue::Withheld { reason, computed: None } if reason.contains("30,000")),
+        matches!(&told, CellValue::Inconclusive { reason, computed: None } if reason.contains("30,000")),
         "{told:?}"
     );
 }

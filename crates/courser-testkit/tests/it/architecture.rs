@@ -2,7 +2,7 @@
 //! promises, the files that it names. Who needs an edge more changes the page, with the reason in the commit. Beside it
 //! `fuzz/README.md`, held to the targets that are there.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -40,13 +40,41 @@ fn every_crate_keeps_to_the_allowed_edges() {
 }
 
 #[test]
-fn only_courser_tls_ships_the_tls_library() {
+fn only_two_crates_ship_the_tls_library() {
     let is_tls =
         |name: &str| name.starts_with("rustls") || name.contains("webpki") || name.starts_with("openssl");
     let ships = |edge: &&Edge| edge.shipped && is_tls(&edge.to);
     let ships: BTreeSet<String> = dependencies().iter().filter(ships).map(|edge| edge.from.clone()).collect();
-    // The test support is shipped by nobody, as the edges say.
-    assert_eq!(ships, BTreeSet::from(["courser-testkit".to_owned(), "courser-tls".to_owned()]));
+    // The test support is part of no program, as the edges say.
+    let expected = ["courser-testkit", "courser-tls", "courser-tls-client"];
+    assert_eq!(ships, expected.map(str::to_owned).into());
+}
+
+#[test]
+fn the_terminator_reaches_no_part_of_the_instrument() {
+    let edges: Vec<_> = dependencies().into_iter().filter(|edge| edge.shipped).collect();
+    let mut reached = BTreeSet::from(["courser"]);
+    while let Some(edge) =
+        edges.iter().find(|edge| reached.contains(&*edge.from) && !reached.contains(&*edge.to))
+    {
+        reached.insert(&edge.to);
+    }
+    assert!(reached.contains("courser-tls"), "the edges are followed: {reached:?}");
+    for part in ["courser-tls-client", "courser-load", "courser-record", "courser-bench", "openssl"] {
+        assert!(!reached.contains(part), "courser reaches {part}");
+    }
+}
+
+#[test]
+fn only_courser_tls_client_uses_the_internals_of_courser_tls() {
+    let files = sources(&root().join("crates")).into_iter().chain(sources(&root().join("fuzz/fuzz_targets")));
+    let users = files_that_say(&files.collect::<Vec<_>>(), &["internals"]);
+    let mut crates = BTreeSet::new();
+    for (path, _) in users {
+        let path = path.strip_prefix(root()).unwrap().to_owned();
+        crates.insert(path.components().nth(1).unwrap().as_os_str().to_string_lossy().into_owned());
+    }
+    assert_eq!(crates, ["courser-tls", "courser-tls-client"].map(str::to_owned).into());
 }
 
 #[test]
@@ -57,25 +85,51 @@ fn only_courser_net_contains_unsafe_but_for_one_call() {
         .map(|(path, _)| path)
         .partition(|path| path.starts_with(root().join("crates/courser-net/src")));
     // rust-openssl has no safe way to offer a session.
-    assert_eq!(others, [root().join("crates/courser-tls/src/client/openssl/sessions.rs")]);
+    assert_eq!(others, [root().join("crates/courser-tls-client/src/openssl/sessions.rs")]);
     assert!(!net.is_empty(), "nothing was found even where it is known to be");
 }
 
 #[test]
-fn wire_session_fleet_and_stats_have_no_clock_no_socket_and_no_runtime() {
-    for name in ["courser-wire", "courser-session", "courser-fleet", "courser-stats"] {
+fn wire_session_fleet_stats_and_record_have_no_clock_no_socket_and_no_runtime() {
+    for name in ["courser-wire", "courser-session", "courser-fleet", "courser-stats", "courser-record"] {
         let found = files_that_say(&sources(&root().join("crates").join(name).join("src")), &WORLD);
         assert!(found.is_empty(), "{found:#?}");
     }
 }
 
+/// The test that writes the committed schema is compiled for tests alone.
 #[test]
-fn the_codemap_names_every_file() {
-    let named = codemap(&page());
-    let crates = children(&root().join("crates"));
-    let real: BTreeSet<_> = crates.iter().flat_map(|folder| modules(folder)).collect();
+fn record_and_report_touch_no_file() {
+    for name in ["courser-record", "courser-report"] {
+        let mut files = sources(&root().join("crates").join(name).join("src"));
+        files.retain(|path| !path.ends_with("courser-record/src/schema.rs"));
+        let found = files_that_say(&files, &["fs"]);
+        assert!(found.is_empty(), "{found:#?}");
+    }
+}
+
+/// With `UPDATE_SNAPSHOTS=1` the lists of modules are written anew; the sentence about a crate is a person's.
+#[test]
+fn the_codemap_names_every_crate_and_its_modules() {
+    let page = page();
+    let up_to_date = with_modules(&page);
+    if env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        fs::write(root().join("ARCHITECTURE.md"), &up_to_date).unwrap();
+    } else {
+        let changed = up_to_date.lines().zip(page.lines()).filter(|(is, was)| is != was);
+        let changed: Vec<_> = changed.map(|(is, _)| is).collect();
+        assert!(changed.is_empty(), "UPDATE_SNAPSHOTS=1 writes these into ARCHITECTURE.md: {changed:#?}");
+    }
+    let named: BTreeSet<_> =
+        section(&page, "Codemap").lines().filter_map(crate_of).map(String::from).collect();
+    let real: BTreeSet<_> = children(&root().join("crates")).iter().map(|path| file_name(path)).collect();
     let odd: Vec<_> = named.symmetric_difference(&real).collect();
-    assert!(odd.is_empty(), "named in ARCHITECTURE.md or there, but not both: {odd:#?}");
+    assert!(odd.is_empty(), "crates named in ARCHITECTURE.md or there, but not both: {odd:#?}");
+}
+
+#[test]
+fn the_page_stays_short() {
+    assert!(page().lines().count() <= 150, "ARCHITECTURE.md is the way in, at most 150 lines");
 }
 
 #[test]
@@ -160,14 +214,22 @@ fn allowed_edges(page: &str) -> BTreeMap<String, BTreeSet<String>> {
         .collect()
 }
 
-/// The files in backquotes of each item "* `crate/` …" under "Codemap", as `crate/file.rs`.
-fn codemap(page: &str) -> BTreeSet<String> {
-    let named = |item: &str| {
-        let (name, text) = item.split_once("/`").expect("an item begins with its folder");
-        let quoted = text.split('`').skip(1).step_by(2).filter(|word| word.ends_with(".rs"));
-        quoted.map(|file| format!("{name}/{file}")).collect::<Vec<_>>()
+/// The page with the line `  Modules: …` below each crate as the folder is.
+fn with_modules(page: &str) -> String {
+    let mut folder = None;
+    let line = |line: &str| {
+        folder = crate_of(line).map(|name| root().join("crates").join(name)).or_else(|| folder.take());
+        match &folder {
+            Some(folder) if line.starts_with("  Modules: ") && folder.exists() => modules(folder),
+            _ => line.to_owned(),
+        }
     };
-    section(page, "Codemap").split("\n* `").skip(1).flat_map(named).collect()
+    page.lines().map(line).map(|line| line + "\n").collect()
+}
+
+/// The crate that an item "* `crate/` …" is about.
+fn crate_of(line: &str) -> Option<&str> {
+    Some(line.strip_prefix("* `")?.split_once("/` ")?.0)
 }
 
 fn section<'a>(page: &'a str, heading: &str) -> &'a str {
@@ -175,11 +237,12 @@ fn section<'a>(page: &'a str, heading: &str) -> &'a str {
     rest.split("\n## ").next().unwrap_or(rest)
 }
 
-/// Modules of a crate: those that lie directly in its folder. What lies deeper belongs to one of them.
-fn modules(folder: &Path) -> Vec<String> {
-    let files = children(&folder.join("src")).into_iter().filter(|path| path.is_file());
-    let names = files.map(|path| file_name(&path)).filter(|name| name != "lib.rs");
-    names.map(|name| format!("{}/{name}", file_name(folder))).collect()
+/// Modules of a crate: the files and folders directly in its `src`. What lies deeper belongs to one of them.
+fn modules(folder: &Path) -> String {
+    let names = children(&folder.join("src")).into_iter().map(|path| file_name(&path).replace(".rs", ""));
+    let names: BTreeSet<_> = names.filter(|name| name != "lib" && name != "main").collect();
+    let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    format!("  Modules: {}.", quoted.join(", "))
 }
 
 /// Those of `files` whose code has one of `forbidden` as a word, with the words.
@@ -192,7 +255,7 @@ fn files_that_say(files: &[PathBuf], forbidden: &[&str]) -> Vec<(PathBuf, BTreeS
 }
 
 /// Identifiers and keywords of a program.
-fn words(code: &str) -> BTreeSet<String> {
+pub(crate) fn words(code: &str) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     collect(code.parse().expect("it compiles"), &mut words);
     words

@@ -3,10 +3,12 @@
 mod architecture;
 mod ca;
 mod competitor;
+mod documents;
 mod faulty_server;
 mod hostile;
 mod limits_page;
 mod network;
 mod origin;
 mod process;
+mod retired_words;
 mod skip;

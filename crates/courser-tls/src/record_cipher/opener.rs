@@ -1,15 +1,15 @@
-//! Opens records, and looks at how long a handshake message says that it is.
+//! Opens records, and checks the length in the header of a handshake message.
 
 use rustls::crypto::cipher::{InboundOpaqueMessage, InboundPlainMessage, MessageDecrypter};
 use rustls::{ContentType, Error, InvalidMessage};
 
 use crate::plan;
 
-/// The longest handshake message that is read once the handshake is done, bytes. A KeyUpdate has 5; a ClientHello by
+/// Longest handshake message that is read after the handshake, bytes. A KeyUpdate has 5; a ClientHello by
 /// which TLS 1.2 asks for a renegotiation, which is declined, is below 2 KiB.
-const LONGEST_AFTER_HANDSHAKE: usize = 16 * 1024;
+const MAX_POST_HANDSHAKE_MESSAGE: usize = 16 * 1024;
 
-/// Opens records, and refuses a handshake message that says it is longer than one may be by now.
+/// Opens records, and refuses a handshake message whose header has a length above the limit.
 pub(super) struct Opener {
     cipher: Box<dyn MessageDecrypter>,
     message: Message,
@@ -31,7 +31,7 @@ impl MessageDecrypter for Opener {
         // Within the handshake the library's own limit holds: a chain of certificates may be long.
         if let Ok(plain) = &opened
             && plain.typ == ContentType::Handshake
-            && self.message.longest(plain.payload) > LONGEST_AFTER_HANDSHAKE
+            && self.message.longest(plain.payload) > MAX_POST_HANDSHAKE_MESSAGE
             && !plan::is_current()
         {
             return Err(InvalidMessage::HandshakePayloadTooLarge.into());
@@ -40,7 +40,7 @@ impl MessageDecrypter for Opener {
     }
 }
 
-/// The handshake message that is being received, as far as its header says.
+/// The handshake message that is being received: its header, and how much of it is missing.
 #[derive(Default)]
 struct Message {
     header: [u8; HEADER],

@@ -5,14 +5,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use courser_session::{Cache, EpochLength, FleetKeys, PolicyHash, Ticketer, UnixSeconds};
 use courser_tls::{
-    HandshakePlan, Identity, ServerConnection, ServerOffer, ServerTlsConfig, SessionOffer, Sessions,
+    HandshakePlan, Identity, ServerConnection, ServerTlsConfig, ServerTlsSpec, SessionOffer, Sessions,
     SuiteOrder, Version,
 };
 
 const X25519: u16 = 0x001d;
 
 struct Stage {
-    terms: ServerTlsConfig,
+    config: ServerTlsConfig,
     identity: Arc<Identity>,
 }
 
@@ -27,36 +27,36 @@ fn stage() -> &'static Stage {
             ticketer: Some(Arc::new(Ticketer::new(Arc::new(keys)))),
             lifetime,
         };
-        let offer = ServerOffer {
+        let spec = ServerTlsSpec {
             versions: vec![Version::Tls12, Version::Tls13],
             suites: vec![0x1301, 0xc02b],
             groups: vec![X25519],
             tickets: 2,
-            ..ServerOffer::default()
+            ..ServerTlsSpec::default()
         };
-        let terms = ServerTlsConfig::new(offer, &sessions).expect("known code points");
+        let config = ServerTlsConfig::new(spec, &sessions).expect("known code points");
         let identity = courser_tls::self_signed(&["fuzz.example".to_owned()]).expect("a key can be made");
-        Stage { terms, identity: Arc::new(identity) }
+        Stage { config, identity: Arc::new(identity) }
     })
 }
 
 /// A connection that has received nothing yet.
 pub(crate) fn connection() -> ServerConnection {
-    let Stage { terms, identity } = stage();
+    let Stage { config, identity } = stage();
     let policy = PolicyHash::builder("fuzz", "fuzz").finish();
     let plan = HandshakePlan::new(Arc::clone(identity), policy, SessionOffer::Tickets);
-    ServerConnection::new(terms, X25519, SuiteOrder::Configured, plan).expect("the terms fit")
+    ServerConnection::new(config, X25519, SuiteOrder::Configured, plan).expect("the config fit")
 }
 
 /// A connection that receives `input` in pieces; the first byte is the size of a piece. It never panics, always ends,
 /// consumes no more than it has, and after a failure it fails again.
 pub(crate) fn server(input: &[u8]) {
     let Some((&size, bytes)) = input.split_first() else { return };
-    let Stage { terms, identity } = stage();
+    let Stage { config, identity } = stage();
     let policy = PolicyHash::builder("fuzz", "fuzz").finish();
     let plan = HandshakePlan::new(Arc::clone(identity), policy, SessionOffer::Tickets);
     let mut connection =
-        ServerConnection::new(terms, X25519, SuiteOrder::Configured, plan).expect("the terms fit");
+        ServerConnection::new(config, X25519, SuiteOrder::Configured, plan).expect("the config fit");
     let (mut received, mut plaintext, mut outgoing) = (Vec::new(), Vec::new(), Vec::new());
     for piece in bytes.chunks(usize::from(size).max(1)) {
         received.extend_from_slice(piece);

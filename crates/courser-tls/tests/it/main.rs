@@ -1,18 +1,9 @@
-//! Both ends of TLS against each other, against OpenSSL, and against bytes that nobody honest sends.
+//! The server's end against clients that are hostile, and against bytes that no honest client sends.
 
 mod abuse;
-mod client;
-mod client_certificate;
 mod exercise;
-mod flight;
 mod fragments;
 mod hostile;
-mod lies;
-#[cfg(feature = "openssl")]
-mod openssl;
-mod s_server;
-mod server;
-mod shared;
 
 use std::fs;
 use std::path::Path;

@@ -1,0 +1,18 @@
+//! What holds for any bytes as a server's flight; shared with the fuzz target.
+
+use courser_tls_client::flight::FlightReader;
+
+/// However the bytes are cut, the same has been said.
+///
+/// # Panics
+/// When it has not.
+pub(crate) fn flight(input: &[u8]) {
+    let (mut whole, mut pieces) = (FlightReader::default(), FlightReader::default());
+    whole.read(input);
+    input.chunks(1 + input.len() % 7).for_each(|piece| pieces.read(piece));
+    assert_eq!(whole.flight(), pieces.flight());
+    assert_eq!(whole.is_finished(), pieces.is_finished());
+    let said = whole.flight();
+    assert!(!said.not_tls || said.version().is_none(), "who has spoken TLS speaks TLS");
+    assert!(said.group().is_none() || said.hello.is_some());
+}
