@@ -58,7 +58,7 @@ impl Account {
     /// When the system refuses, or would let the process go back.
     pub fn become_for_good(&self) -> io::Result<()> {
         let (uid, gid) = (self.uid, self.gid);
-        #[allow(
+        #[expect(
             unsafe_code,
             reason = "the libraries here change one thread, the C library all of them (nptl(7))"
         )]
@@ -105,7 +105,7 @@ pub fn find_user(name: &str) -> io::Result<Option<(u32, u32)>> {
     let Ok(name) = CString::new(name) else { return Ok(None) };
     with_room(|room| {
         let mut found = ptr::null_mut();
-        #[allow(unsafe_code, reason = "none of the libraries here asks for accounts")]
+        #[expect(unsafe_code, reason = "none of the libraries here asks for accounts")]
         // SAFETY: all zeros is a `passwd` (numbers and null pointers). `name` ends in a zero byte, `room` is as long as said,
         // and all of it outlives the call. What `found` points to is `entry`, which is read while it lives.
         unsafe {
@@ -130,7 +130,7 @@ pub fn find_group(name: &str) -> io::Result<Option<u32>> {
     let Ok(name) = CString::new(name) else { return Ok(None) };
     with_room(|room| {
         let mut found = ptr::null_mut();
-        #[allow(unsafe_code, reason = "none of the libraries here asks for groups")]
+        #[expect(unsafe_code, reason = "none of the libraries here asks for groups")]
         // SAFETY: as in `find_user`; all zeros is a `group`.
         unsafe {
             let mut entry: libc::group = std::mem::zeroed();
@@ -153,7 +153,7 @@ pub fn find_group(name: &str) -> io::Result<Option<u32>> {
 pub fn group_of(uid: u32) -> io::Result<Option<u32>> {
     with_room(|room| {
         let mut found = ptr::null_mut();
-        #[allow(unsafe_code, reason = "none of the libraries here asks for accounts")]
+        #[expect(unsafe_code, reason = "none of the libraries here asks for accounts")]
         // SAFETY: as in `find_user`.
         unsafe {
             let mut entry: libc::passwd = std::mem::zeroed();

@@ -57,7 +57,7 @@ fn bind(socket: &OwnedFd, source: IpAddr) -> io::Result<()> {
 fn choose_port_at_connect(socket: &OwnedFd) -> io::Result<()> {
     let on: libc::c_int = 1;
     let length = size_of_val(&on).try_into().expect("four bytes");
-    #[allow(unsafe_code, reason = "none of the libraries here has this option")]
+    #[expect(unsafe_code, reason = "none of the libraries here has this option")]
     // SAFETY: the kernel reads `length` bytes from the pointer, which are those of `on`, alive and initialised for the
     // whole call; the descriptor is borrowed from `socket`, which is open.
     let result = unsafe {

@@ -62,7 +62,7 @@ fn affinity() -> Vec<usize> {
     }
 }
 
-#[allow(
+#[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "clamped to 1..=65536 just before"

@@ -215,7 +215,7 @@ impl AsRawFd for Watched {
 /// Puts `fd` into the event queue of the current thread's runtime. The caller has to drop the result before `fd`.
 pub(crate) fn register(fd: &OwnedFd, interest: Interest) -> io::Result<AsyncFd<Watched>> {
     let watched = Watched(fd.as_fd().as_raw_fd());
-    #[allow(
+    #[expect(
         unsafe_code,
         reason = "the safe constructors are deprecated as unsound for other descriptor types"
     )]

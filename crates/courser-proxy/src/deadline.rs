@@ -88,7 +88,7 @@ fn ticks(time: Duration) -> u64 {
     u64::try_from(time.as_millis() / TICK.as_millis()).unwrap_or(u64::MAX)
 }
 
-#[allow(clippy::cast_possible_truncation, reason = "a remainder of SLOTS")]
+#[expect(clippy::cast_possible_truncation, reason = "a remainder of SLOTS")]
 fn slot_of(due: u64) -> usize {
     (due % SLOTS as u64) as usize
 }
