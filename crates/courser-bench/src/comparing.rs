@@ -10,7 +10,7 @@ use courser_stats::compare::{Arm, Comparison, Plan, Verdict, order};
 use crate::cli::CompareArgs;
 use crate::exit::{Ended, Failure};
 use crate::lab::cores::CoreMap;
-use crate::lab::prepare::{Bench, PreparedTarget};
+use crate::lab::start::{Bench, PreparedTarget};
 use crate::lab::state::{About, State};
 use crate::lab::{self, Progress};
 use crate::measure::Interrupt;

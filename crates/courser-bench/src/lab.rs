@@ -7,9 +7,12 @@ pub(crate) mod block;
 pub(crate) mod command;
 pub(crate) mod cores;
 mod libraries;
-pub(crate) mod prepare;
+mod prepare;
 mod progress;
+mod request;
 pub(crate) mod scratch;
+pub(crate) mod selector;
+pub(crate) mod start;
 pub(crate) mod state;
 mod window;
 
@@ -22,8 +25,8 @@ use crate::measure::Interrupt;
 use crate::suite::{CaseSpec, Suite};
 use block::BlockRun;
 use cores::CoreMap;
-use prepare::{Bench, PreparedTarget};
 use progress::SuiteProgress;
+use start::{Bench, PreparedTarget};
 use state::{About, State};
 
 pub(crate) use progress::Progress;

@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error};
 
 use super::file::OneOrMany;
 use super::values;
-use crate::lab::prepare;
+use crate::lab::selector;
 use crate::target::KeyKind;
 
 const VERSIONS: [&str; 5] = ["1.0", "1.1", "1.2", "1.3", "clear"];
@@ -66,7 +66,7 @@ pub(super) fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Erro
 /// Names of targets, that there are.
 pub(super) fn targets<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     let names = Vec::<String>::deserialize(from)?;
-    names.iter().try_for_each(|name| prepare::check(name)).map_err(D::Error::custom)?;
+    names.iter().try_for_each(|name| selector::check(name)).map_err(D::Error::custom)?;
     Ok(names)
 }
 
