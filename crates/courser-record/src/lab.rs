@@ -16,18 +16,10 @@ pub use cell::{
 };
 pub use layout::{Chart, ChartKind, Published, PublishedRow, Table, Value};
 
+pub use crate::format::{LAB_FORMAT, LAB_SCHEMA, LAB_VERSION};
 use crate::machine::Machine;
 use crate::record::Tool;
 use crate::run::Finding;
-
-/// What [`Lab::format`] says in every record of a suite.
-pub const LAB_FORMAT: &str = "courser-lab";
-
-/// The version of the format that this crate writes, and the newest that it reads.
-pub const LAB_VERSION: u32 = 2;
-
-/// The JSON Schema (2020-12) of [`LAB_VERSION`].
-pub const LAB_SCHEMA: &str = include_str!("../schema/lab-v2.schema.json");
 
 /// A suite that was run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

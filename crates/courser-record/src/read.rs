@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 
 use crate::aliases;
-use crate::lab::{LAB_FORMAT, LAB_VERSION, Lab};
-use crate::record::{FORMAT, Record, VERSION};
+use crate::format::{FORMAT, LAB_FORMAT, LAB_VERSION, VERSION};
+use crate::lab::Lab;
+use crate::record::Record;
 
 impl Record {
     /// Reads the text of a record, of this version or an earlier one.

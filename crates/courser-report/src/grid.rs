@@ -201,7 +201,7 @@ impl Grid {
             return;
         }
         let (case, target) = (entry.case.id.clone(), entry.target.to_owned());
-        cells[column].push(Slot { case, target, figure: entry.figure.clone(), value: value, note });
+        cells[column].push(Slot { case, target, figure: entry.figure.clone(), value, note });
     }
 }
 

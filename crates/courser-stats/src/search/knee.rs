@@ -54,15 +54,7 @@ impl KneeSearch {
     pub(super) fn new(rule: Rule, scope: Scope) -> Self {
         let unseen = unseen(&rule);
         let posterior = Posterior::new(scope.from, scope.to, scope.precision, unseen / 2.0);
-        Self {
-            rule,
-            unseen,
-            scope,
-            posterior: posterior,
-            held: 0.0,
-            broken: false,
-            confirmation: Confirmation::None,
-        }
+        Self { rule, unseen, scope, posterior, held: 0.0, broken: false, confirmation: Confirmation::None }
     }
 
     pub(super) fn rule(&self) -> &Rule {
