@@ -19,8 +19,8 @@ use crate::suite::{CaseSpec, Suite};
 /// What a block takes beside its own length: warm-up, drain, reading.
 const AROUND: Duration = Duration::from_millis(600);
 
-/// Fewest quads of a comparison that can find anything.
-const FEWEST_QUADS: u32 = 6;
+/// Fewest ABBA sequences of a comparison that can find anything.
+const FEWEST_SEQUENCES: u32 = 6;
 
 /// The suite whose cases `compare` knows by their names alone.
 const CASES: &str = "compare";
@@ -113,7 +113,7 @@ impl PairRun<'_, '_> {
     /// One comparison.
     fn once(&mut self, args: &CompareArgs, seed: u64, state: &mut State) -> Verdict {
         let began = Instant::now();
-        let mut comparison = Comparison::new(Plan::new(quads(args.time, self.spec.length)));
+        let mut comparison = Comparison::new(Plan::new(sequences(args.time, self.spec.length)));
         let mut progress = Progress::new(args.time, args.quiet);
         for (block, target) in order(seed).enumerate() {
             let over = began.elapsed() >= args.time && block % 4 == 0;
@@ -168,16 +168,16 @@ fn value(window: &WindowResult) -> Option<f64> {
     }
 }
 
-/// As many quads as there is time for.
-fn quads(time: Duration, block: Duration) -> usize {
-    let quad = (block + AROUND) * 4;
+/// As many sequences as there is time for.
+fn sequences(time: Duration, block: Duration) -> usize {
+    let sequence = (block + AROUND) * 4;
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a small number, and not negative"
     )]
-    let fit = (time.as_secs_f64() / quad.as_secs_f64()) as u32;
-    usize::try_from(fit.max(FEWEST_QUADS)).unwrap_or(Plan::MOST).min(Plan::MOST)
+    let fit = (time.as_secs_f64() / sequence.as_secs_f64()) as u32;
+    usize::try_from(fit.max(FEWEST_SEQUENCES)).unwrap_or(Plan::MOST).min(Plan::MOST)
 }
 
 /// A verdict in words.
@@ -187,14 +187,14 @@ fn text(verdict: &Verdict, [a, b]: [&String; 2]) -> String {
             "{b} takes {ratio:.3} ({:.3} to {:.3}) times the time of {a} per transaction",
             interval.low, interval.high
         ),
-        Verdict::NoDifferenceSeen { interval, smallest_visible } => format!(
-            "no difference seen between {a} and {b} ({:.3} to {:.3} times); the smallest visible one was {:.1} %",
+        Verdict::NoDifferenceSeen { interval, min_detectable } => format!(
+            "no difference seen between {a} and {b} ({:.3} to {:.3} times); the minimum detectable one was {:.1} %",
             interval.low,
             interval.high,
-            smallest_visible * 100.0
+            min_detectable * 100.0
         ),
-        Verdict::TooFew { quads, needed } => {
-            format!("nothing can be said yet: {quads} quads of blocks, and {needed} are needed (--time)")
+        Verdict::TooFew { sequences, needed } => {
+            format!("no verdict yet: {sequences} sequences of four blocks, and {needed} are needed (--time)")
         }
     }
 }

@@ -8,8 +8,8 @@ use courser_load::schedule::Arrivals as Spacing;
 use courser_load::spec::{LoadSpec, RequestSpec, Work};
 use courser_load::tls_options::{EngineChoice, ResumeChoice};
 use courser_record::{
-    Arrivals, CloseMode, Expected, Experiment, LoadKind, LoadModel, Phases, Request, Resumption, Share,
-    Sockets, Target, TlsOffer, Verification,
+    Arrivals, Expected, Experiment, LoadKind, LoadModel, Phases, Request, Resumption, Share, Sockets, Target,
+    TlsOffer, Verification,
 };
 
 use crate::to_record::{micros, unix_us};
@@ -129,11 +129,7 @@ fn phases(plan: &Plan) -> Phases {
 fn sockets(spec: &LoadSpec) -> Sockets {
     Sockets {
         sources: spec.sockets.sources.iter().map(ToString::to_string).collect(),
-        close: match spec.close {
-            courser_load::plan::CloseMode::CloseNotify => CloseMode::CloseNotify,
-            courser_load::plan::CloseMode::Fin => CloseMode::Fin,
-            courser_load::plan::CloseMode::Reset => CloseMode::Rst,
-        },
+        close: spec.close,
         nodelay: !spec.sockets.nagle,
         connect_timeout_us: Some(micros(spec.phases.connect_timeout)),
         timeout_us: Some(micros(spec.phases.timeout)),

@@ -29,23 +29,12 @@ pub(crate) fn tool() -> Tool {
 
 /// This machine.
 pub(crate) fn machine() -> Machine {
-    let read = machine::Machine::read();
-    Machine {
-        name: read.name,
-        cpu_model: read.cpu_model,
-        cores: read.cores,
-        kernel: read.kernel,
-        memory_bytes: read.memory_bytes,
-        open_files: read.open_files,
-        virtualisation: read.virtualisation,
-        crypto: BTreeMap::from([("aws-lc-rs".to_owned(), courser_load::primitives::library_version())]),
-        sysctls: read.sysctls,
-        facts: read.facts,
-    }
+    let crypto = BTreeMap::from([("aws-lc-rs".to_owned(), courser_load::primitives::library_version())]);
+    Machine { crypto, ..machine::read() }
 }
 
 /// A second of a run.
-pub(crate) fn interval(number: usize, second: &SecondTally, plan: &Plan, started: SystemTime) -> Second {
+pub(crate) fn second(number: usize, second: &SecondTally, plan: &Plan, started: SystemTime) -> Second {
     let number = number as u64;
     let at = Duration::from_secs(number);
     Second {
@@ -93,8 +82,7 @@ pub(crate) fn runs(label: &str, plan: &Plan, outcome: &Outcome<Reading>, watched
             let at = Duration::from_secs(*second as u64);
             from <= at && at < to
         });
-        run.seconds =
-            ours.map(|(second, counted)| interval(second, counted, plan, outcome.started)).collect();
+        run.seconds = ours.map(|(number, counted)| second(number, counted, plan, outcome.started)).collect();
         runs.push(run);
     }
     runs

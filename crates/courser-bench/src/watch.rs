@@ -67,7 +67,7 @@ impl Watch {
 
     pub(crate) fn second(&mut self, number: usize, counted: &SecondTally) {
         let Some(plan) = &self.plan else { return };
-        let interval = to_record::interval(number, counted, plan, self.started);
+        let interval = to_record::second(number, counted, plan, self.started);
         self.bar.set_position(number as u64 + 1);
         if self.ndjson {
             // Whoever has closed the pipe wants no more of it.

@@ -1,69 +1,51 @@
-//! Client certificates: who has to show one, and which authorities are believed. May not read their files.
+//! Checks of the settings for client certificates. May not read the files of authorities.
 
 use std::path::PathBuf;
 
+use crate::config::ClientAuth;
 use crate::draft::{HostDraft, ListenerDraft};
 use crate::named::Named;
 use crate::problem::{Problem, Problems};
 use crate::read::Located;
 use crate::source::SourceSpan;
 
-/// Whether clients are asked for a certificate (RFC 8446, section 4.3.2; RFC 5246, section 7.4.4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ClientAuth {
-    /// They are not.
-    None,
-    /// They are, and may have none; one that they show has to be good.
-    Optional,
-    /// They are, and without a good one they get no further than the handshake.
-    Required,
-}
-
-impl Named for ClientAuth {
-    const ALL: &'static [Self] = &[Self::None, Self::Optional, Self::Required];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Optional => "optional",
-            Self::Required => "required",
-        }
-    }
-}
-
-/// That whoever is asked for a certificate can be judged, and that nobody believes in a check that does not happen.
+/// Reports hosts that request certificates without authorities, and authorities that no host uses.
 pub(crate) fn check(listener: &ListenerDraft, problems: &mut Problems) {
     let shared = &listener.own.client_ca;
-    let used = |host: &HostDraft| asks(host) && host.client_ca == *shared;
-    if !asks(&listener.own) && !listener.hosts.iter().any(used) {
+    let used = |host: &HostDraft| requests_certificate(host) && host.client_ca == *shared;
+    if !requests_certificate(&listener.own) && !listener.hosts.iter().any(used) {
         problems.extend(unused(shared));
     }
-    for host in listener.hosts.iter().filter(|host| !asks(host) && host.client_ca != *shared) {
+    for host in listener.hosts.iter().filter(|host| !requests_certificate(host) && host.client_ca != *shared)
+    {
         problems.extend(unused(&host.client_ca));
     }
-    let complaints: Vec<_> = listener.hosts.iter().chain([&listener.own]).filter_map(baseless).collect();
-    for (position, (origin, problem)) in complaints.iter().enumerate() {
+    let problems_of_hosts: Vec<_> =
+        listener.hosts.iter().chain([&listener.own]).filter_map(without_authority).collect();
+    for (position, (origin, problem)) in problems_of_hosts.iter().enumerate() {
         // What hosts have from their listener is one mistake.
-        if complaints[..position].iter().all(|(earlier, _)| earlier != origin) {
+        if problems_of_hosts[..position].iter().all(|(earlier, _)| earlier != origin) {
             problems.push(problem.clone());
         }
     }
 }
 
-fn asks(host: &HostDraft) -> bool {
+fn requests_certificate(host: &HostDraft) -> bool {
     host.client_auth.as_ref().is_some_and(|mode| mode.value != ClientAuth::None)
 }
 
 fn unused(authorities: &[Located<PathBuf>]) -> Option<Problem> {
     let origin = &authorities.first()?.origin;
-    let message = "`client_ca` is given, but no client is asked for a certificate";
+    let message = "`client_ca` is set, but no certificate is requested from clients";
     let help = "add `client_auth = \"required\"`, or \"optional\"";
     Some(Problem::at(origin, message, Some(help.into())))
 }
 
-fn baseless(host: &HostDraft) -> Option<(SourceSpan, Problem)> {
-    let mode = host.client_auth.as_ref().filter(|_| asks(host) && host.client_ca.is_empty())?;
-    let message = format!("client certificates are {}, but no authority is believed", mode.value.name());
+fn without_authority(host: &HostDraft) -> Option<(SourceSpan, Problem)> {
+    let mode =
+        host.client_auth.as_ref().filter(|_| requests_certificate(host) && host.client_ca.is_empty())?;
+    let message =
+        format!("client certificates are {}, but there is no authority to verify them", mode.value.name());
     let help = "add `client_ca`, the certificate of the authority that issues them";
     Some((mode.origin.clone(), Problem::at(&mode.origin, message, Some(help.into()))))
 }

@@ -1,14 +1,13 @@
-//! What the configuration says once it has been read and found valid: plain values without spans.
+//! The valid configuration: plain values without spans.
 //!
-//! Everything here has already been checked, so the program that takes it needs to check nothing but the
-//! world: whether files exist, addresses can be bound, names resolve.
+//! Everything here has already been checked, so the program needs to check nothing but
+//! the system: whether files exist, addresses can be bound, names resolve.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::address::{BackendAddress, ListenAddress};
-use crate::client_auth::ClientAuth;
 use crate::fleet::{FleetInterface, Network};
 use crate::named::Named;
 use crate::read::Located;
@@ -18,17 +17,24 @@ use crate::tls::{Group, Suite, TlsVersion};
 /// The whole configuration of one `courser` process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// What concerns the process as a whole.
+    /// Settings of the process as a whole.
     pub process: Process,
     /// Session resumption, shared by all listeners.
     pub sessions: Sessions,
-    /// What several hosts share.
+    /// Sharing of sessions with other hosts.
     pub fleet: Fleet,
     /// At least one.
     pub listeners: Vec<ListenerConfig>,
 }
 
-/// What concerns the process as a whole.
+impl Config {
+    /// The hosts of all listeners, each listener's default first.
+    pub fn hosts(&self) -> impl Iterator<Item = &HostConfig> {
+        self.listeners.iter().flat_map(|listener| std::iter::once(&listener.default).chain(&listener.hosts))
+    }
+}
+
+/// Settings of the process as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
     /// Worker threads, 1 to 1024. `None`: the CPUs of the affinity mask, capped by the cgroup quota.
@@ -41,17 +47,17 @@ pub struct Process {
     pub strict: bool,
     /// Connections open at once; more wait in the kernel's queue. `None`: derive from the descriptor limit.
     pub max_connections: Option<usize>,
-    /// How long open connections may go on after the program has been told to stop.
+    /// Time for open connections to finish after the first signal to stop.
     pub drain_timeout: Duration,
-    /// Where the running program can be asked: a unix socket.
+    /// Path of the control socket, a unix socket.
     pub control: Option<Located<PathBuf>>,
-    /// The user to become when the sockets are open: a name or a number.
+    /// The user to switch to when the sockets are open: a name or a number.
     pub user: Option<Located<String>>,
-    /// The group to have then, where it is not the user's own.
+    /// The group to switch to, where it is not the user's own.
     pub group: Option<Located<String>>,
     /// Whether the kernel may write the process's memory to a file, and a debugger may read it.
     pub core_dumps: bool,
-    /// Whether each worker thread gives up files and most system calls.
+    /// Whether each worker thread denies itself files and most system calls.
     pub confine_workers: bool,
 }
 
@@ -68,21 +74,21 @@ pub struct Sessions {
     pub session_ids: bool,
     /// Tickets sent after a full TLS 1.3 handshake, 0 to 16.
     pub tickets_per_handshake: u32,
-    /// Where the cache is kept, sealed, from one start to the next. Only with a fleet key or state.
+    /// Path of the file that stores the cache, sealed, between two runs. Only with a fleet key or state.
     pub file: Option<Located<PathBuf>>,
     /// URL of an external store, as written. Only with a fleet key or state.
     pub store: Option<Located<String>>,
     /// A file with the store's password. Only with a store.
     pub store_password: Option<Located<PathBuf>>,
-    /// A file with the certificates that the store's has to descend from. Only with a store.
+    /// A file with the certificates that must have issued the store's. Only with a store.
     pub store_ca: Option<Located<PathBuf>>,
-    /// What is shown to the store. Only with a store.
+    /// Client certificate for the store. Only with a store.
     pub store_cert: Option<CertificateFiles>,
-    /// How long a handshake may wait for the store.
+    /// Maximum time that a handshake waits for the store.
     pub store_timeout: Duration,
 }
 
-/// What several hosts share.
+/// Sharing of sessions with other hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fleet {
     /// Key files, at most two: the first seals.
@@ -91,28 +97,28 @@ pub struct Fleet {
     pub state: Option<Located<PathBuf>>,
     /// This host's name in the fleet. `None`: the machine's.
     pub name: Option<String>,
-    /// Where messages come in. Only with a key or state.
+    /// Address for messages. Only with a key or state.
     pub listen: Option<Located<SocketAddr>>,
-    /// Where messages go by unicast. Empty where `listen` is a multicast group.
+    /// The peers' addresses for unicast. Empty where `listen` is a multicast group.
     pub peers: Vec<SocketAddr>,
-    /// By which interface multicast goes. Only where `listen` is a multicast group.
+    /// Interface for multicast. Only where `listen` is a multicast group.
     pub interface: Option<Located<FleetInterface>>,
-    /// Where messages may come from. Empty: from anywhere by multicast, from `peers` by unicast.
+    /// Networks that messages are accepted from. Empty: any by multicast, `peers` by unicast.
     pub allow: Vec<Network>,
-    /// Whether other hosts are asked for a session by ID that is not here.
+    /// Whether a session ID that is not in the cache is requested from other hosts.
     pub pull: bool,
-    /// How long a handshake may wait for their answer.
+    /// Maximum time that a handshake waits for their answer.
     pub pull_timeout: Duration,
 }
 
 impl Fleet {
-    /// Whether there is a secret to share anything by.
+    /// Whether there is a secret to share sessions with.
     pub fn has_keys(&self) -> bool {
         !self.keys.is_empty() || self.state.is_some()
     }
 }
 
-/// Where clients arrive, and what they are offered.
+/// A listener: its addresses and its virtual hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListenerConfig {
     /// Unique among the listeners.
@@ -120,22 +126,22 @@ pub struct ListenerConfig {
     /// What sessions are bound to: the configured name or, where there is none, the position among the listeners. The
     /// address, which then serves as `name`, differs between the hosts of a fleet.
     pub session_scope: String,
-    /// At least one; no address stands twice in a configuration.
+    /// At least one; no address occurs twice in a configuration.
     pub listen: Vec<ListenAddress>,
     /// Length of the kernel's queue of accepted connections, per listening socket.
     pub backlog: u32,
-    /// What a client gets that names no known host, or none at all.
+    /// The response to a client that sends an unknown server name, or none.
     pub unknown_name: UnknownName,
     /// Total for the ClientHello and the handshake, from the accepted connection on.
     pub handshake_timeout: Duration,
     /// Serves clients whose name belongs to no host. Its `name` is `default` and its `names` are empty. With
     /// [`UnknownName::Refuse`] its `backends` and `certificates` may be empty.
     pub default: HostConfig,
-    /// Virtual hosts in the order of the file; each has inherited what it does not say from `default`.
+    /// Virtual hosts in the order of the file; each has inherited what it does not set from `default`.
     pub hosts: Vec<HostConfig>,
 }
 
-/// What one group of server names is served with.
+/// Settings for a set of server names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostConfig {
     /// Unique in its listener; `default` is the listener's own.
@@ -148,9 +154,9 @@ pub struct HostConfig {
     pub certificates: Vec<CertificateFiles>,
     /// Whether clients are asked for a certificate.
     pub client_auth: ClientAuth,
-    /// The authorities whose certificates clients may show: at least one, or none where nobody is asked.
+    /// The authorities whose certificates clients may show: at least one, or none where no certificate is requested.
     pub client_ca: Vec<Located<PathBuf>>,
-    /// Where plaintext goes.
+    /// Addresses of the servers that receive the plaintext.
     pub backends: Vec<BackendAddress>,
     /// Which PROXY protocol header the backend gets.
     pub send_proxy: SendProxy,
@@ -162,21 +168,21 @@ pub struct HostConfig {
     pub groups: Vec<Group>,
     /// ALPN protocols in order of preference (RFC 7301), each 1 to 255 bytes. Empty: ALPN is not answered.
     pub alpn: Vec<String>,
-    /// How long connecting to the backend may take.
+    /// Maximum time to connect to a backend.
     pub connect_timeout: Duration,
-    /// How long a connection may stay without a byte in either direction.
+    /// Maximum time without a byte in either direction.
     pub idle_timeout: Duration,
-    /// How long the backend's answer may take once the client has ended, from the last byte that was delivered.
+    /// Maximum time for the backend's answer after the client has closed, from the last byte that was delivered.
     pub client_fin_timeout: Duration,
-    /// How long the client may take to end once the backend has, from the last byte that was delivered.
+    /// Maximum time for the client to close after the backend has, from the last byte that was delivered.
     pub backend_fin_timeout: Duration,
-    /// How old a connection may become.
+    /// Maximum age of a connection.
     pub max_connection_age: Option<Duration>,
-    /// After how long without a packet the kernel asks for the other machine.
+    /// Idle time after which the kernel probes the peer.
     pub tcp_keepalive: Duration,
-    /// How long bytes may stay unacknowledged.
+    /// Maximum time that bytes stay unacknowledged.
     pub tcp_user_timeout: Duration,
-    /// What the backend gets when the client's FIN came without close_notify.
+    /// Action towards the backend when the client's FIN comes without close_notify.
     pub on_truncation: OnTruncation,
 }
 
@@ -202,7 +208,7 @@ pub enum Log {
     Off,
 }
 
-/// What a client gets that names no known host, or none at all.
+/// The response to a client that sends an unknown server name, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UnknownName {
     /// The listener's own settings.
@@ -225,7 +231,7 @@ pub enum SendProxy {
 /// What the backend gets when the client's FIN came without close_notify (RFC 8446, section 6.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OnTruncation {
-    /// A FIN, as if the client had said goodbye.
+    /// A FIN, as after close_notify.
     Fin,
     /// A reset, so that a cut-off request cannot pass for a whole one.
     Reset,
@@ -273,6 +279,29 @@ impl Named for OnTruncation {
         match self {
             Self::Fin => "fin",
             Self::Reset => "reset",
+        }
+    }
+}
+
+/// Whether clients are asked for a certificate (RFC 8446, section 4.3.2; RFC 5246, section 7.4.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ClientAuth {
+    /// They are not.
+    None,
+    /// They are, and may have none; one that they send must be valid.
+    Optional,
+    /// They are, and the handshake fails without a valid one.
+    Required,
+}
+
+impl Named for ClientAuth {
+    const ALL: &'static [Self] = &[Self::None, Self::Optional, Self::Required];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Optional => "optional",
+            Self::Required => "required",
         }
     }
 }

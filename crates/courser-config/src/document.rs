@@ -5,7 +5,8 @@ use std::path::Path;
 use crate::draft::{Draft, ListenerDraft};
 use crate::near::nearest;
 use crate::problem::{Problem, Problems};
-use crate::settings::{About, FLEET, Flag, HOST_ONLY, LISTENER, PROCESS, SESSIONS, SHARED, Scope, Setting};
+use crate::setting::{About, Flag, Setting};
+use crate::settings::{FLEET, HOST_ONLY, LISTENER, PROCESS, SESSIONS, SHARED, Scope};
 use crate::value::{Entry, Literal, Table, Value};
 
 /// Reads a file's text into a draft as far as it can be read.
@@ -37,7 +38,7 @@ fn read_top(top: &Table, draft: &mut Draft, problems: &mut Problems) {
     }
 }
 
-/// Nothing where it is only misspelt: that is said of the key.
+/// Nothing where it is only misspelt, which is reported at the key.
 fn no_listener(top: &Table) -> Option<Problem> {
     if top.entries.iter().any(|entry| nearest(&entry.key, ["listener"]).is_some()) {
         return None;

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::address::{BackendAddress, ListenAddress, file_path};
-use crate::client_auth::ClientAuth;
-use crate::config::{CertificateFiles, Fleet, Log, OnTruncation, Process, SendProxy, Sessions, UnknownName};
+use crate::config::{
+    CertificateFiles, ClientAuth, Fleet, OnTruncation, Process, SendProxy, Sessions, UnknownName,
+};
 use crate::near::suggest;
 use crate::problem::{Problem, Problems};
 use crate::read::{self, Located, wrong_kind};
-use crate::settings::{FLEET, HOST_ONLY, LISTENER, PROCESS, SESSIONS, SHARED, with_defaults};
 use crate::source::SourceSpan;
 use crate::tls::{Group, Profile, Suite, TlsVersion};
 use crate::value::{Literal, Table, Value};
@@ -62,106 +62,7 @@ pub(crate) struct HostDraft {
     pub(crate) on_truncation: OnTruncation,
 }
 
-impl Draft {
-    /// Every setting at its default, and no listener.
-    pub(crate) fn new() -> Self {
-        let process = Process {
-            workers: None,
-            pin: false,
-            log: Log::Text,
-            strict: false,
-            max_connections: None,
-            drain_timeout: Duration::ZERO,
-            control: None,
-            user: None,
-            group: None,
-            core_dumps: false,
-            confine_workers: false,
-        };
-        let sessions = Sessions {
-            cache_size: 0,
-            lifetime: Duration::ZERO,
-            tickets: false,
-            session_ids: false,
-            tickets_per_handshake: 0,
-            file: None,
-            store: None,
-            store_password: None,
-            store_ca: None,
-            store_cert: None,
-            store_timeout: Duration::ZERO,
-        };
-        let fleet = Fleet {
-            keys: Vec::new(),
-            state: None,
-            name: None,
-            listen: None,
-            peers: Vec::new(),
-            interface: None,
-            allow: Vec::new(),
-            pull: false,
-            pull_timeout: Duration::ZERO,
-        };
-        Self {
-            process: with_defaults(PROCESS, process),
-            sessions: with_defaults(SESSIONS, sessions),
-            fleet: with_defaults(FLEET, fleet),
-            listeners: Vec::new(),
-        }
-    }
-}
-
-impl ListenerDraft {
-    pub(crate) fn new(origin: Option<SourceSpan>) -> Self {
-        let blank = Self {
-            origin: origin.clone(),
-            name: None,
-            listen: Vec::new(),
-            backlog: 0,
-            unknown_name: UnknownName::Default,
-            handshake_timeout: Duration::ZERO,
-            own: HostDraft::new(origin),
-            hosts: Vec::new(),
-            incomplete: false,
-        };
-        let mut draft = with_defaults(LISTENER, blank);
-        if let Some(origin) = &draft.origin {
-            // Where nothing is said about addresses, what is wrong with them is wrong with the whole listener.
-            draft.listen.iter_mut().for_each(|address| address.origin = origin.clone());
-        }
-        draft
-    }
-}
-
 impl HostDraft {
-    fn new(origin: Option<SourceSpan>) -> Self {
-        let blank = Self {
-            origin,
-            name: None,
-            names: Vec::new(),
-            certificates: Vec::new(),
-            own_certificates: false,
-            client_auth: None,
-            client_ca: Vec::new(),
-            backends: Vec::new(),
-            send_proxy: SendProxy::Off,
-            profile: Profile::Intermediate,
-            versions: None,
-            suites: None,
-            groups: None,
-            alpn: Vec::new(),
-            connect_timeout: Duration::ZERO,
-            idle_timeout: Duration::ZERO,
-            client_fin_timeout: Duration::ZERO,
-            backend_fin_timeout: Duration::ZERO,
-            max_connection_age: None,
-            tcp_keepalive: Duration::ZERO,
-            tcp_user_timeout: None,
-            on_truncation: OnTruncation::Fin,
-        };
-        with_defaults(HOST_ONLY, with_defaults(SHARED, blank))
-    }
-
     /// A host of the listener that these are the settings of.
     pub(crate) fn inherit(&self, origin: SourceSpan) -> Self {
         Self { origin: Some(origin), own_certificates: false, ..self.clone() }

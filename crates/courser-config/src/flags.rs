@@ -1,4 +1,4 @@
-//! The command line: each flag is a setting's value in another coat, read by the same code.
+//! The command line: a flag is another form of a setting's value, read by the same code.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,7 +8,8 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use crate::document::apply;
 use crate::draft::{Draft, ListenerDraft};
 use crate::problem::{Problem, Problems};
-use crate::settings::{About, DefaultValue, FLEET, Flag, Kind, LISTENER, PROCESS, SESSIONS, SHARED, Scope};
+use crate::setting::{About, DefaultValue, Flag, Kind};
+use crate::settings::{FLEET, LISTENER, PROCESS, SESSIONS, SHARED, Scope};
 use crate::source::{Source, SourceSpan};
 use crate::value::{Entry, Literal, Table, Value};
 
@@ -19,10 +20,10 @@ Examples:
   Terminate TLS for a program on this machine, with a self-signed certificate:
     courser serve --listen '*:8443' --backend 127.0.0.1:8080
 
-  Tell the backend who called:
+  Send the client's address to the backend:
     courser serve --cert site.pem --backend 10.0.0.3:80 --send-proxy v2
 
-  Several listeners and hosts need a file; flags of the process and of sessions go over it:
+  Use a file for several listeners and hosts; flags of the process and of sessions override it:
     courser serve --config courser.toml --workers 4";
 
 /// Adds every flag to a command.
@@ -31,7 +32,7 @@ pub(crate) fn add_to(command: Command) -> Command {
         .long(CONFIG)
         .value_name("FILE")
         .value_parser(value_parser!(PathBuf))
-        .help("Configuration file in TOML; `courser config defaults` prints a whole one")
+        .help("Path of the configuration file, in TOML (`courser config defaults` prints a complete one)")
         .help_heading("Configuration");
     let flags =
         Scope::ALL.iter().flat_map(|scope| scope.settings().into_iter().map(|about| argument(*scope, about)));
@@ -67,11 +68,14 @@ fn short_help(about: &About) -> String {
     }
     let sentence = about.doc.split_once(". ").map_or(about.doc, |(first, _)| first).trim_end_matches('.');
     let choices = about.kind.choices().map(|names| format!(" [{}]", names.join(", "))).unwrap_or_default();
-    match about.default {
-        DefaultValue::Toml("[]") | DefaultValue::Derived(_) => format!("{sentence}{choices}"),
-        DefaultValue::Toml(value) => {
-            format!("{sentence}{choices} [default: {}]", value.trim_matches(['"', '[', ']']))
-        }
+    let default = match about.default {
+        DefaultValue::Toml(value) => value.trim_matches(['"', '[', ']']),
+        // The words before the colon; the reference page has the rest.
+        DefaultValue::Derived(words) => words.split(": ").next().unwrap_or(words),
+    };
+    match default {
+        "" | "none" => format!("{sentence}{choices}"),
+        default => format!("{sentence}{choices} [default: {}]", default.replace('`', "")),
     }
 }
 
@@ -83,7 +87,7 @@ fn long_help(about: &About) -> String {
     }
 }
 
-/// What the flags say, over the file of `--config` where there is one.
+/// The flags, over the file of `--config` where there is one.
 pub(crate) fn read(matches: &ArgMatches, problems: &mut Problems) -> Draft {
     let mut draft = match matches.get_one::<PathBuf>(CONFIG) {
         Some(path) => {
@@ -98,7 +102,7 @@ pub(crate) fn read(matches: &ArgMatches, problems: &mut Problems) -> Draft {
     draft
 }
 
-/// Reads a file into a draft; that it cannot be read is a problem too.
+/// Reads a file into a draft; a file that cannot be read is a problem too.
 pub(crate) fn read_file(path: &Path, problems: &mut Problems) -> Draft {
     match std::fs::read_to_string(path) {
         Ok(text) => crate::document::read(&text, path, problems),
@@ -112,7 +116,8 @@ pub(crate) fn read_file(path: &Path, problems: &mut Problems) -> Draft {
 fn refuse_beside_file(matches: &ArgMatches, path: &Path, problems: &mut Problems) {
     for scope in Scope::ALL.into_iter().filter(|scope| !scope.overrides_file()) {
         for entry in given(matches, scope).entries {
-            let message = format!("`--{}` cannot stand beside `--config`", entry.key_origin.text_of_flag());
+            let message =
+                format!("`--{}` cannot be combined with `--config`", entry.key_origin.text_of_flag());
             let help = format!("set `{}` {} of {}", entry.key, scope.place(), path.display());
             problems.push(Problem::at(&entry.key_origin, message, Some(help)));
         }

@@ -1,17 +1,18 @@
-//! What `courser` is told to do: TOML and command-line flags in, valid settings out.
+//! The configuration of `courser`: TOML and command-line flags in, valid settings out.
 //!
 //! One table describes every setting; the file, the flags, the reference page and the
-//! commented defaults all come from it. Reading goes in two steps: text to values that know where they were
-//! written, and those to a [`Config`] that cannot be wrong. All problems are found in one run, and each is
-//! shown with its place ([`Problems`]).
+//! commented defaults all come from it. Reading has two steps: from text to values with their source spans,
+//! and from those to a [`Config`] that cannot be wrong. All problems are found in one run, and each is
+//! printed with its place ([`Problems`]).
 //!
 //! This crate reads the configuration file and nothing else: it opens no certificate and no socket, resolves
-//! no name and knows no other crate of the project. What only the world can tell (a missing certificate, an
-//! address in use) the program finds later, and reports the same way with [`Problem::at`].
+//! no name and knows no other crate of the project. The program finds a missing certificate or an
+//! address in use later, and reports it the same way with [`Problem::at`].
 
 mod address;
 mod client_auth;
 mod config;
+mod defaults;
 mod dns;
 mod document;
 mod draft;
@@ -22,6 +23,7 @@ mod near;
 mod problem;
 mod read;
 mod reference;
+mod setting;
 mod settings;
 mod source;
 mod tls;
@@ -34,10 +36,9 @@ use std::path::Path;
 use clap::{ArgMatches, Command};
 
 pub use address::{BackendAddress, ListenAddress};
-pub use client_auth::ClientAuth;
 pub use config::{
-    CertificateFiles, Config, Fleet, HostConfig, ListenerConfig, Log, OnTruncation, Process, SendProxy,
-    Sessions, UnknownName,
+    CertificateFiles, ClientAuth, Config, Fleet, HostConfig, ListenerConfig, Log, OnTruncation, Process,
+    SendProxy, Sessions, UnknownName,
 };
 pub use fleet::{FleetInterface, Network};
 pub use named::Named;
@@ -47,10 +48,10 @@ pub use reference::{defaults_toml, reference_markdown};
 pub use source::SourceSpan;
 pub use tls::{Group, Profile, Suite, TlsVersion};
 
-/// A valid configuration, and what is odd about it all the same.
+/// A valid configuration, and warnings about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loaded {
-    /// What to do.
+    /// The settings.
     pub config: Config,
     /// Warnings only.
     pub warnings: Problems,
@@ -59,7 +60,7 @@ pub struct Loaded {
 /// Reads a configuration file.
 ///
 /// # Errors
-/// Every problem in it, or that it cannot be read.
+/// Every problem in it, or the reason why it cannot be read.
 pub fn load(path: &Path) -> Result<Loaded, Problems> {
     let mut problems = Problems::default();
     let draft = flags::read_file(path, &mut problems);
@@ -91,25 +92,25 @@ pub fn from_matches(matches: &ArgMatches) -> Result<Loaded, Problems> {
 /// Reads a duration as settings have it, `8h`: for commands with flags of their own.
 ///
 /// # Errors
-/// What is wrong with it, and what would be right.
+/// The problem, and how to write it.
 pub fn duration(text: &str) -> Result<std::time::Duration, String> {
     units::duration(text).map_err(|wrong| format!("{}; {}", wrong.message, wrong.help))
 }
 
 /// The command `serve` with every flag.
 pub fn serve_command() -> Command {
-    flags::add_to(Command::new("serve").about("Terminate TLS and relay to backends"))
+    flags::add_to(Command::new("serve").about("Terminate TLS and relay plaintext to backends"))
 }
 
 /// The command `check` with the flags of `serve`.
 pub fn check_command() -> Command {
     flags::add_to(
-        Command::new("check").about("Check what `serve` would do with the same flags, and do nothing"),
+        Command::new("check").about("Check the configuration that `serve` would use"),
     )
     .after_help("Examples:\n  courser check --config courser.toml\n  courser check --cert site.pem --backend 10.0.0.3:80")
 }
 
-/// Reads any text as a configuration and renders what is wrong with it: for fuzzing.
+/// Reads any text as a configuration and renders its problems: for fuzzing.
 pub fn fuzz(text: &str) {
     match from_toml(text, Path::new("fuzz.toml")) {
         Ok(loaded) => drop(loaded.warnings.render(true)),

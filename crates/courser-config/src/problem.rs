@@ -109,7 +109,7 @@ impl Problems {
         self.list.iter()
     }
 
-    /// Whether there is nothing to say.
+    /// Whether there is no problem.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }

@@ -1,4 +1,4 @@
-//! From a value as written to one of the right kind, or to problems that say what is wrong with it.
+//! From a value as written to one of the right kind, or to the problems with it.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::named::Named;
-use crate::settings::{About, DefaultValue, Flag, Scope};
+use crate::setting::{About, DefaultValue, Flag, TakesEffect};
+use crate::settings::Scope;
 use crate::tls::{Group, Suite};
 
 /// Width of the comments in the defaults, as that of this project's sources.
@@ -27,8 +28,8 @@ pub fn reference_markdown() -> String {
 /// a comment: what `courser config defaults` prints. It can be loaded as it is.
 pub fn defaults_toml() -> String {
     let mut file =
-        "# Every setting of courser and its default. `courser check --config FILE` says whether a file is\n\
-         # right; docs/configuration.md has more on each setting.\n"
+        "# Every setting of courser and its default. `courser check --config FILE` checks a file;\n\
+         # docs/configuration.md describes each setting.\n"
             .to_owned();
     for scope in Scope::ALL {
         file += heading(scope);
@@ -52,13 +53,13 @@ fn title(scope: Scope) -> &'static str {
 
 fn overview(scope: Scope) -> String {
     let flags = match scope {
-        Scope::Process | Scope::Sessions | Scope::Fleet => "Flags go over the file.",
-        Scope::Listener | Scope::Shared => "Flags describe the one listener of a start without a file.",
-        Scope::Host => "Hosts need a file.",
+        Scope::Process | Scope::Sessions | Scope::Fleet => "Flags override the file.",
+        Scope::Listener | Scope::Shared => "Without a file, flags describe the one listener.",
+        Scope::Host => "Hosts need a configuration file.",
     };
     let link = |about: &&About| format!("[`{}`](#{})", about.key, anchor(scope, about.key));
     let keys: Vec<_> = scope.settings().iter().map(link).collect();
-    format!("These stand {}. {flags}\n\n{}", scope.place(), keys.join(" · "))
+    format!("Place: {}. {flags}\n\n{}", scope.place(), keys.join(" · "))
 }
 
 /// Where the page has a heading twice, Markdown numbers the second.
@@ -82,8 +83,11 @@ fn section(about: &About) -> String {
         let _ = writeln!(text, "* Flag: {flag}");
     }
     let _ = writeln!(text, "* Example: `{} = {}`", about.key, about.example);
+    if about.takes_effect == TakesEffect::AtRestart {
+        text += "* Fixed at the start\n";
+    }
     if let Some(danger) = about.danger {
-        let _ = write!(text, "\n> **Mind:** {danger}\n");
+        let _ = write!(text, "\n> **Caution:** {danger}\n");
     }
     text
 }
@@ -92,7 +96,7 @@ fn flag(about: &About) -> Option<String> {
     let value = about.kind.placeholder();
     match about.flag {
         Flag::None => None,
-        Flag::Switch(name, yes, _) => Some(format!("`--{name}`, which means `{yes}`")),
+        Flag::Switch(name, yes, _) => Some(format!("`--{name}`, which sets `{yes}`")),
         Flag::Takes(name) if about.kind.repeats() => Some(format!("`--{name} {value}`, as often as needed")),
         Flag::Takes(name) => Some(format!("`--{name} {value}`")),
     }
@@ -100,7 +104,7 @@ fn flag(about: &About) -> Option<String> {
 
 fn suites() -> String {
     let mut text = "\n## Names of cipher suites\n\n\
-         In the order in which they are preferred unless `suites` says otherwise. AES-128-GCM stands first: the \
+         In the default order of preference. AES-128-GCM stands first: the \
          suites with SHA-384 cost some 25 us more per handshake.\n\n\
          | IANA | OpenSSL | code point | version |\n|---|---|---|---|\n"
         .to_owned();
@@ -127,9 +131,11 @@ fn heading(scope: Scope) -> &'static str {
         Scope::Sessions => "\n[sessions]\n",
         Scope::Fleet => "\n[fleet]\n",
         Scope::Listener => "\n[[listener]]\n",
-        Scope::Shared => "\n# What follows may also stand in a [[listener.host]], for that host alone.\n",
+        Scope::Shared => {
+            "\n# The settings below can also be set in a [[listener.host]], for that host alone.\n"
+        }
         Scope::Host => {
-            "\n# A listener may have any number of hosts; each has its listener's settings unless it says otherwise.\n\
+            "\n# A listener can have any number of hosts; a host inherits its listener's settings.\n\
              # [[listener.host]]\n"
         }
     }

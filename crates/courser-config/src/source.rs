@@ -15,7 +15,7 @@ pub(crate) struct Source {
 
 /// Where a setting was written: file, line and column, or the flag.
 ///
-/// Cheap to clone; keeps the text it points into, so that a problem found much later can still show it.
+/// Cheap to clone; owns the text it points into, so that a problem found much later can still show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SourceSpan {
     source: Arc<Source>,

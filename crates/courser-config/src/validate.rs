@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::Loaded;
 use crate::address::ListenAddress;
-use crate::client_auth::{self, ClientAuth};
-use crate::config::{Config, Fleet, HostConfig, ListenerConfig, Sessions, UnknownName};
+use crate::client_auth;
+use crate::config::{ClientAuth, Config, Fleet, HostConfig, ListenerConfig, Sessions, UnknownName};
 use crate::draft::{Draft, HostDraft, ListenerDraft};
 use crate::named::Named;
 use crate::near::list;
@@ -49,7 +49,9 @@ fn check_addresses(listeners: &[ListenerDraft], problems: &mut Problems) {
         if let Some(first) = seen.iter().find(|first| first.value.overlaps(&address.value)) {
             let message = match first.value == address.value {
                 true => format!("`{}` is listened on twice", address.value),
-                false => format!("`{}` and `{}` take each other's connections", address.value, first.value),
+                false => {
+                    format!("`{}` and `{}` would accept each other's connections", address.value, first.value)
+                }
             };
             problems.push(Problem::at(&address.origin, message, None).related(&first.origin, "first here"));
         }
@@ -59,12 +61,12 @@ fn check_addresses(listeners: &[ListenerDraft], problems: &mut Problems) {
 
 fn check_names(listeners: &[ListenerDraft], problems: &mut Problems) {
     let named: Vec<_> = listeners.iter().filter_map(listener_name).collect();
-    refuse_repeated(&named, "two listeners are called", problems);
+    refuse_repeated(&named, "two listeners have the name", problems);
     for listener in listeners {
         let named: Vec<_> = listener.hosts.iter().filter_map(host_name).collect();
-        refuse_repeated(&named, "two hosts of the listener are called", problems);
+        refuse_repeated(&named, "two hosts of the listener have the name", problems);
         let names: Vec<_> = listener.hosts.iter().flat_map(|host| &host.names).cloned().collect();
-        refuse_repeated(&names, "the listener has two places for the server name", problems);
+        refuse_repeated(&names, "two hosts of the listener have the server name", problems);
         for host in &listener.hosts {
             check_host_name(host, problems);
         }
@@ -100,8 +102,8 @@ fn refuse_repeated(names: &[Located<String>], complaint: &str, problems: &mut Pr
 
 fn check_host_name(host: &HostDraft, problems: &mut Problems) {
     if let Some(name) = host.name.as_ref().filter(|name| name.value == DEFAULT_HOST) {
-        let help = "that is what logs call the listener's own settings; choose another";
-        problems.push(Problem::at(&name.origin, "a host cannot be called `default`", None).help(help));
+        let help = "logs use that name for the listener's own settings; choose another";
+        problems.push(Problem::at(&name.origin, "a host cannot have the name `default`", None).help(help));
     }
     if host.name.is_none() && host.names.is_empty() {
         problems.push(at(host.origin.as_ref(), "the host has neither `name` nor `names`"));
@@ -151,13 +153,13 @@ fn check_fleet(fleet: &Fleet, problems: &mut Problems) {
             let help = "add `fleet.listen` (`--fleet-listen`), for example `239.1.1.1:8888`";
             problems.push(Problem::at(
                 origin,
-                "there is nothing to listen for by this interface",
+                "this interface is of no use without `fleet.listen`",
                 Some(help.into()),
             ));
         }
         if !fleet.peers.is_empty() {
             let mut problem =
-                Problem::nowhere("the fleet's peers are told nothing without an address of this host");
+                Problem::nowhere("the fleet's peers get no messages without an address of this host");
             problem.help = Some("add `fleet.listen` (`--fleet-listen`), for example `10.0.3.20:8888`".into());
             problems.push(problem.as_warning());
         }
@@ -201,7 +203,7 @@ fn check_fleet(fleet: &Fleet, problems: &mut Problems) {
     }
 }
 
-/// That whoever can be reached has what it needs.
+/// Each host that clients can reach needs a backend and, where there are certificates, one of them.
 fn check_listener(listener: &ListenerDraft, any_certificate: bool, problems: &mut Problems) {
     let reachable = listener.unknown_name == UnknownName::Default || listener.hosts.is_empty();
     if reachable && listener.own.backends.is_empty() {
@@ -254,11 +256,10 @@ fn check_host(host: &HostDraft, any_certificate: bool, problems: &mut Problems) 
     }
 }
 
-/// What the listener's own settings are called among its hosts.
-/// The kernel counts milliseconds in 32 bits, of which one is the sign: 24 days. Longer than a day nobody waits for a
-/// machine that is gone.
+/// The kernel counts milliseconds in 32 signed bits: 24 days. A day is long enough for a machine that is gone.
 const LONGEST_USER_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
+/// Name of a listener's own settings among its hosts.
 const DEFAULT_HOST: &str = "default";
 
 fn finish(index: usize, draft: ListenerDraft, problems: &mut Problems) -> ListenerConfig {
@@ -318,7 +319,7 @@ fn versions(draft: &HostDraft) -> Vec<TlsVersion> {
     versions
 }
 
-/// The suites that fit the versions: what was not asked for by name may be left out silently.
+/// The suites that fit the versions: those of a profile are left out silently, those that are named are not.
 fn suites(draft: &HostDraft, versions: &[TlsVersion], problems: &mut Problems) -> Vec<Suite> {
     let fits = |suite: &Suite| versions.contains(&suite.version());
     let Some(given) = &draft.suites else { return Suite::ALL.iter().copied().filter(fits).collect() };

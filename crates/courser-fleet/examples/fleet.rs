@@ -37,11 +37,11 @@ fn main() {
     let made = seconds * SESSIONS_A_SECOND * PEERS;
     tell("sending, one of five", cost[0], made, SESSIONS_A_SECOND);
     tell("receiving from five", cost[1], made, SESSIONS_A_SECOND * PEERS);
-    warm_up(&mut model);
+    state_transfer(&mut model);
 }
 
 /// A host that starts takes all that the first one has.
-fn warm_up(model: &mut Model) {
+fn state_transfer(model: &mut Model) {
     model.start(PEERS + 1, true);
     let joiner = model.hosts.len() - 1;
     let start = Instant::now();
@@ -52,7 +52,7 @@ fn warm_up(model: &mut Model) {
     let status = model.hosts[joiner].member.status(model.now);
     let each = start.elapsed().as_secs_f64() * 1e6 / status.transferred.max(1) as f64;
     println!(
-        "warm-up, both ends: {} sessions, {}, {each:.2} us each",
+        "state transfer, both ends: {} sessions, {}, {each:.2} us each",
         status.transferred,
         status.state_transfer.name()
     );
@@ -80,11 +80,11 @@ struct Host {
 }
 
 impl Model {
-    fn start(&mut self, number: u64, warm_up: bool) {
+    fn start(&mut self, number: u64, state_transfer: bool) {
         let cache = Arc::new(Cache::new(512 << 20, DEFAULT_SHARDS));
         let name = MemberName::new(&format!("host {number}")).expect("it is a name");
-        let boot = Incarnation::new(self.now.wall, number.to_be_bytes());
-        let settings = MemberSettings { warm_up, ..MemberSettings::new(name, boot, [7; 32]) };
+        let incarnation = Incarnation::new(self.now.wall, number.to_be_bytes());
+        let settings = MemberSettings { state_transfer, ..MemberSettings::new(name, incarnation, [7; 32]) };
         let member = Member::new(settings, Arc::clone(&self.keys), Arc::clone(&cache), self.now);
         self.hosts.push(Host { member, cache, made: number << 40 });
     }
@@ -104,7 +104,7 @@ impl Model {
         let mut sent = Vec::new();
         for (number, sessions) in (1..).zip(&sessions) {
             let member = &mut self.hosts[number].member;
-            sessions.iter().for_each(|session| member.made(session, self.now));
+            sessions.iter().for_each(|session| member.push(session, self.now));
             member.tick(self.now);
             sent.extend(
                 std::iter::from_fn(|| member.poll_transmit()).map(|transmit| (number, transmit.bytes)),

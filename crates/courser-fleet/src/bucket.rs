@@ -13,7 +13,7 @@ pub struct Rate {
     pub burst: u32,
 }
 
-/// A bucket of tokens, kept in thousandths: a rate of n a second is n thousandths a millisecond, so nothing is rounded.
+/// A token bucket, in thousandths of a token: a rate of n a second is n thousandths a millisecond, so nothing is rounded.
 #[derive(Clone, Copy, Debug)]
 pub struct Bucket {
     thousandths: u64,
@@ -59,7 +59,7 @@ impl Bucket {
 /// A bucket for each key, of the same rate, for a bounded number of keys.
 ///
 /// A bucket that is full again says no more than one that is not there, and makes room for another key. When none is
-/// full, new keys share a single bucket: those who are known keep theirs, whoever floods the table with invented keys.
+/// full, new keys share a single bucket: known keys have theirs, whoever floods the table with invented keys.
 /// Every call takes constant time.
 #[derive(Debug)]
 pub struct Buckets<K> {

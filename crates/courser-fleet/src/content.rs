@@ -1,15 +1,15 @@
-//! What messages say: sealed parts to values and back. A peer with the fleet's secret may write anything here, so
-//! nothing in it can panic; what it says is judged elsewhere.
+//! The contents of messages: sealed parts to values and back. A peer with the fleet's secret may write anything here, so
+//! nothing in it can panic; `receive.rs` judges the values.
 //!
 //! | type | after the time |
 //! |---|---|
 //! | new, found | sessions |
 //! | delete | until when (8), length of the ID (1), ID; and so on |
 //! | get, missing | length of the ID (1), ID; and so on |
-//! | warm-up | from where on (8) |
+//! | state-request | cursor of the first session (8) |
 //! | part | from where on it was asked (8), from where on the next are (8), flags (1): 1 is the last part of this answer, 2 is the end; sessions |
-//! | heartbeat | length of the name (1), name, sessions held (8), pushed (8), taken (8); a later release may say more |
-//! | challenge, proof | whom it is for: member (8), start (16); the proof asked for or given (32) |
+//! | heartbeat | length of the name (1), name, sessions held (8), pushed (8), taken (8); a later release may append fields |
+//! | challenge, proof | the receiver: member (8), incarnation (16); the proof asked for or given (32) |
 //!
 //! Sessions are a row of items: `0` and a policy hash (32), to which all that follow are bound; or the length of an ID
 //! (1), ID, created (8), expires (8), length of the state (2), state.
@@ -19,14 +19,14 @@ use courser_session::{Lifespan, PolicyHash, SessionId, SharedSession, State, Uni
 use crate::identity::{Incarnation, MemberId, MemberName};
 use crate::message::{Draft, Kind};
 
-/// What a message says.
+/// The content of a message.
 pub(crate) enum Content {
     New(Vec<SharedSession>),
     Delete(Vec<(SessionId, UnixSeconds)>),
     Get(Vec<SessionId>),
     Found(Vec<SharedSession>),
     Missing(Vec<SessionId>),
-    WarmUp { from: u64 },
+    StateRequest { from: u64 },
     Part(Part),
     Heartbeat(Heartbeat),
     Challenge(Proof),
@@ -46,7 +46,7 @@ pub(crate) struct Part {
     pub(crate) sessions: Vec<SharedSession>,
 }
 
-/// How a member goes.
+/// The state of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Heartbeat {
     pub(crate) name: MemberName,
@@ -58,7 +58,7 @@ pub(crate) struct Heartbeat {
     pub(crate) taken: u64,
 }
 
-/// What one start of a member has to say to prove that it lives, or says.
+/// A challenge to one start of a member, or the answer to it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Proof {
     /// Whom the message is for.
@@ -69,15 +69,15 @@ pub(crate) struct Proof {
 }
 
 impl Content {
-    /// Reads what a message of this type says; `None` if it is not in form.
+    /// Parses the content of a message of this type; `None` if it is not in form.
     pub(crate) fn parse(kind: Kind, bytes: &[u8]) -> Option<Self> {
         Some(match kind {
             Kind::New => Self::New(sessions(bytes)?),
             Kind::Found => Self::Found(sessions(bytes)?),
-            Kind::Delete => Self::Delete(list(bytes, burial)?),
+            Kind::Delete => Self::Delete(list(bytes, deletion)?),
             Kind::Get => Self::Get(list(bytes, id)?),
             Kind::Missing => Self::Missing(list(bytes, id)?),
-            Kind::WarmUp => Self::WarmUp { from: whole(bytes, number)? },
+            Kind::StateRequest => Self::StateRequest { from: whole(bytes, number)? },
             Kind::Part => Self::Part(part(bytes)?),
             Kind::Heartbeat => Self::Heartbeat(heartbeat(bytes)?),
             Kind::Challenge => Self::Challenge(whole(bytes, proof)?),
@@ -133,15 +133,15 @@ pub(crate) fn put_id(draft: &mut Draft, id: &SessionId) -> bool {
     draft.append(id_len(id), |out| write_id(out, id))
 }
 
-/// Appends a session that is deleted, and until when nobody may take it back.
-pub(crate) fn put_burial(draft: &mut Draft, id: &SessionId, until: UnixSeconds) -> bool {
+/// Appends a session that is deleted, and until when its tombstone blocks its return.
+pub(crate) fn put_deletion(draft: &mut Draft, id: &SessionId, until: UnixSeconds) -> bool {
     draft.append(8 + id_len(id), |out| {
         out.extend_from_slice(&until.0.to_be_bytes());
         write_id(out, id);
     })
 }
 
-/// Appends all of a warm-up request.
+/// Appends all of a request for state.
 pub(crate) fn put_number(draft: &mut Draft, number: u64) -> bool {
     draft.append(8, |out| out.extend_from_slice(&number.to_be_bytes()))
 }
@@ -229,7 +229,7 @@ fn heartbeat(mut bytes: &[u8]) -> Option<Heartbeat> {
     Some(Heartbeat { name, entries, pushed, taken })
 }
 
-fn burial(bytes: &mut &[u8]) -> Option<(SessionId, UnixSeconds)> {
+fn deletion(bytes: &mut &[u8]) -> Option<(SessionId, UnixSeconds)> {
     let until = UnixSeconds(number(bytes)?);
     Some((id(bytes)?, until))
 }

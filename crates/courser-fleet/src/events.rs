@@ -7,11 +7,11 @@ use courser_session::SessionId;
 
 use crate::message::Destination;
 use crate::outbox::Sealed;
-use crate::peers::{LastReported, Peer, Peers};
+use crate::peers::{Peer, PeerCondition, Peers};
 use crate::refusal::Refusal;
 use crate::status::{Direction, Event, Passed, PeerChange, PeerStatus, label};
 
-/// Events that nobody has fetched yet.
+/// Events that are yet to be fetched.
 #[derive(Default)]
 pub(crate) struct Events {
     queue: VecDeque<Event>,
@@ -56,16 +56,16 @@ impl Events {
         self.passed(|| Passed { direction, kind, peer, items, bytes, refusal });
     }
 
-    /// Tells what has changed about peers since it was last told.
-    pub(crate) fn tell_changes(&mut self, peers: &mut Peers, mono: u64) {
+    /// Adds an event for each change of a peer since the last call.
+    pub(crate) fn report_changes(&mut self, peers: &mut Peers, mono: u64) {
         for peer in peers.iter_mut() {
-            let (told, telling) = (peer.told, peer.telling(mono));
-            peer.told = telling;
-            if told.is_silent != telling.is_silent {
-                self.peer(peer, if telling.is_silent { PeerChange::Silent } else { PeerChange::Recovered });
+            let (before, after) = (peer.reported, peer.condition(mono));
+            peer.reported = after;
+            if before.is_silent != after.is_silent {
+                self.peer(peer, if after.is_silent { PeerChange::Silent } else { PeerChange::Recovered });
             }
-            if told.is_clock_off != telling.is_clock_off {
-                self.peer(peer, clock_change(peer, telling));
+            if before.is_clock_off != after.is_clock_off {
+                self.peer(peer, clock_change(peer, after));
             }
         }
     }
@@ -76,7 +76,7 @@ impl Events {
         }
     }
 
-    /// Who waits for what is left out here has a deadline of their own.
+    /// Drops the event when the queue is full: callers that wait for one have their own deadline.
     fn add(&mut self, event: Event) {
         if self.queue.len() < MAX_EVENTS {
             self.queue.push_back(event);
@@ -91,8 +91,8 @@ pub(crate) struct Seen {
     pub(crate) items: u64,
 }
 
-fn clock_change(peer: &Peer, telling: LastReported) -> PeerChange {
-    match telling.is_clock_off {
+fn clock_change(peer: &Peer, after: PeerCondition) -> PeerChange {
+    match after.is_clock_off {
         true => PeerChange::ClockOff { ahead_ms: peer.lateness.clock_ahead_ms() },
         false => PeerChange::ClockRight,
     }
@@ -101,11 +101,11 @@ fn clock_change(peer: &Peer, telling: LastReported) -> PeerChange {
 impl Peer {
     pub(crate) fn status(&self, mono: u64) -> PeerStatus {
         let heartbeat = self.heartbeat.as_ref();
-        let LastReported { is_silent, is_clock_off } = self.telling(mono);
+        let PeerCondition { is_silent, is_clock_off } = self.condition(mono);
         PeerStatus {
             name: self.name().map(ToString::to_string),
             id: self.id,
-            boot: self.boot,
+            incarnation: self.incarnation,
             address: self.address,
             first_seen: self.known_since.wall,
             last_seen: self.heard_at.wall,

@@ -71,10 +71,10 @@ impl Incarnation {
     /// A start at `started`. With random bytes no two starts are alike, even of a host whose clock jumps back.
     #[must_use]
     pub fn new(started: UnixMillis, random: [u8; 8]) -> Self {
-        let mut boot = [0; 16];
-        boot[..8].copy_from_slice(&started.0.to_be_bytes());
-        boot[8..].copy_from_slice(&random);
-        Self(boot)
+        let mut incarnation = [0; 16];
+        incarnation[..8].copy_from_slice(&started.0.to_be_bytes());
+        incarnation[8..].copy_from_slice(&random);
+        Self(incarnation)
     }
 
     /// When this was, by the member's own clock.
@@ -112,7 +112,7 @@ impl fmt::Display for Incarnation {
 
 impl fmt::Debug for Incarnation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Boot({self})")
+        write!(f, "Incarnation({self})")
     }
 }
 
@@ -137,10 +137,10 @@ mod tests {
 
     #[test]
     fn later_starts_compare_greater_and_know_their_time() {
-        let boots = [(1, [9; 8]), (2, [0; 8]), (2, [1; 8])]
+        let incarnations = [(1, [9; 8]), (2, [0; 8]), (2, [1; 8])]
             .map(|(at, random)| Incarnation::new(UnixMillis(at), random));
-        assert!(boots[0] < boots[1] && boots[1] < boots[2]);
-        assert_eq!(boots[1].started(), UnixMillis(2));
-        assert_eq!(boots[2].halves(), [2, 0x0101_0101_0101_0101]);
+        assert!(incarnations[0] < incarnations[1] && incarnations[1] < incarnations[2]);
+        assert_eq!(incarnations[1].started(), UnixMillis(2));
+        assert_eq!(incarnations[2].halves(), [2, 0x0101_0101_0101_0101]);
     }
 }

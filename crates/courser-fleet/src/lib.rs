@@ -1,18 +1,18 @@
-//! The members of a fleet: what hosts tell each other of their sessions, so that a client that returns to another host
-//! resumes there.
+//! The members of a fleet: the protocol by which hosts replicate sessions, so that a client that returns to another
+//! host resumes there.
 //!
-//! A [`Member`] is the protocol alone. Whatever happens is a call that is told the time; what is to be done comes out of
-//! [`poll_transmit`](Member::poll_transmit) and [`poll_event`](Member::poll_event), to be asked until they are empty after
-//! each call. It may not read a clock, open a socket or wait, and it may not grow without bound or do unbounded work
-//! for one datagram, whoever sends it.
+//! A [`Member`] is the protocol alone. Each event is a call with the time as an argument; what is to be done comes out
+//! of [`poll_transmit`](Member::poll_transmit) and [`poll_event`](Member::poll_event), to be polled until they are
+//! empty after each call. It may not read a clock, open a socket or wait, and it may not grow without bound or do
+//! unbounded work for one datagram, whoever sends it.
 //!
 //! # What protects it
 //!
 //! Every message is sealed under a key that derives from the fleet's secret, the epoch, the sender and that sender's
 //! present start, and is numbered; a receiver takes each number once. A sender, or a new start of one, that a receiver
 //! does not know must first answer a challenge, always: whether or not the receiver has just started itself, it cannot
-//! tell a member that it never heard from a recording of one. It costs one exchange for each pair of starts, and a session
-//! that is pushed meanwhile is pulled when its client comes.
+//! tell a member that it never met from a recording of one. It costs one exchange for each pair of starts, and a
+//! session that is pushed meanwhile is pulled when its client comes.
 //!
 //! [`Refusal`] has the reasons for which a datagram changes nothing, in the order of the checks.
 
@@ -45,7 +45,7 @@ mod seal;
 pub use seal::AnyMessage;
 
 mod allowed;
-pub use allowed::{AddressRange, Allowed, BadAddressRange};
+pub use allowed::{AddressRange, Allowed};
 
 mod peers;
 pub use peers::{DEFAULT_PEER_RATE, MAX_PEERS};

@@ -16,20 +16,20 @@ use crate::now::Now;
 use crate::openings::Openings;
 use crate::outbox::Outbox;
 use crate::peers::{DEFAULT_PEER_RATE, Peers};
-use crate::proof::{Life, Proofs};
+use crate::proof::{MemberStart, Proofs};
 use crate::pull::{Pull, Pulls};
 use crate::seal::{Opener, Sealer};
-use crate::state_transfer::{Question, WarmUp};
+use crate::state_transfer::{PartRequest, StateTransfer};
 use crate::status::{Event, ReceivedCounts, Refused, Status};
 
-/// What a member is told when it starts. Not to be had twice: [`boot`](Self::boot) and [`random`](Self::random) are for
-/// one member alone.
+/// Settings of one start of a member. Not to be used twice: [`incarnation`](Self::incarnation) and [`random`](Self::random)
+/// are for one member alone.
 pub struct MemberSettings {
     /// Its configured name, which no other member may have.
     pub name: MemberName,
-    /// This start of it. A member that is made anew, also within one process, has another one: two of one boot would
+    /// This start of it. A member that is made anew, also within one process, has another one: two of one incarnation would
     /// seal different messages under the same key and nonce, which gives both away.
-    pub boot: Incarnation,
+    pub incarnation: Incarnation,
     /// For this start alone: what it challenges others with follows from it. Wiped on drop.
     pub random: Zeroizing<[u8; 32]>,
     /// The longest datagram that it may send, without IP and UDP headers: at least 512 bytes, at most 65,507.
@@ -39,21 +39,21 @@ pub struct MemberSettings {
     /// How many messages it takes from each peer.
     pub peer_rate: Rate,
     /// Whether it fills its cache from a peer's when it starts.
-    pub warm_up: bool,
+    pub state_transfer: bool,
 }
 
 impl MemberSettings {
-    /// Settings for Ethernet and any source, with warm-up. `random` is fresh from a random number generator.
+    /// Settings for Ethernet and any source, with state transfer. `random` is fresh from a random number generator.
     #[must_use]
-    pub fn new(name: MemberName, boot: Incarnation, random: [u8; 32]) -> Self {
+    pub fn new(name: MemberName, incarnation: Incarnation, random: [u8; 32]) -> Self {
         Self {
             name,
-            boot,
+            incarnation,
             random: Zeroizing::new(random),
             max_payload: ETHERNET_PAYLOAD,
             allowed: Vec::new(),
             peer_rate: DEFAULT_PEER_RATE,
-            warm_up: true,
+            state_transfer: true,
         }
     }
 }
@@ -61,7 +61,7 @@ impl MemberSettings {
 /// One host of a fleet. Owned by one thread.
 pub struct Member {
     name: MemberName,
-    pub(crate) life: Life,
+    pub(crate) start: MemberStart,
     pub(crate) keys: Arc<FleetKeys>,
     pub(crate) cache: Arc<Cache>,
     pub(crate) gate: Gate,
@@ -72,13 +72,13 @@ pub struct Member {
     pub(crate) proofs: Proofs,
     pub(crate) outbox: Outbox,
     pub(crate) pulls: Pulls,
-    pub(crate) warm_up: WarmUp,
+    pub(crate) state_transfer: StateTransfer,
     pub(crate) events: Events,
     pub(crate) received: ReceivedCounts,
     pub(crate) refused: Refused,
     heartbeat_at: u64,
     jitter: u64,
-    /// As last told.
+    /// The time of the last call.
     pub(crate) now: Now,
 }
 
@@ -86,11 +86,11 @@ impl Member {
     /// A member that starts now, and will introduce itself with the first [`tick`](Self::tick).
     #[must_use]
     pub fn new(settings: MemberSettings, keys: Arc<FleetKeys>, cache: Arc<Cache>, now: Now) -> Self {
-        let life = (settings.name.id(), settings.boot);
-        let [_, jitter] = settings.boot.halves();
+        let life = (settings.name.id(), settings.incarnation);
+        let [_, jitter] = settings.incarnation.halves();
         let sealer = Sealer::new(Arc::clone(&keys), life.0, life.1);
         Self {
-            life,
+            start: life,
             gate: Gate::new(settings.allowed),
             openings: Openings::new(),
             peer_rate: settings.peer_rate,
@@ -99,7 +99,7 @@ impl Member {
             proofs: Proofs::new(&settings.random),
             outbox: Outbox::new(sealer, settings.max_payload),
             pulls: Pulls::new(),
-            warm_up: WarmUp::new(settings.warm_up, now.mono),
+            state_transfer: StateTransfer::new(settings.state_transfer, now.mono),
             events: Events::default(),
             received: ReceivedCounts::default(),
             refused: Refused::default(),
@@ -112,35 +112,34 @@ impl Member {
         }
     }
 
-    /// Tells the others of a session that was made here. It waits up to 2 ms for others to share its datagram.
-    pub fn made(&mut self, session: &SharedSession, now: Now) {
+    /// Pushes a session that was made here to the peers. It waits up to 2 ms for others to share its datagram.
+    pub fn push(&mut self, session: &SharedSession, now: Now) {
         self.now = now;
         self.outbox.push(session, now);
     }
 
-    /// Tells the others that nobody may resume a session any more. This host's own cache is the caller's to
-    /// [`bury`](Cache::bury) it in. Call it only for a session whose owner is known.
-    pub fn deleted(&mut self, id: &SessionId, now: Now) {
+    /// Deletes a session on the peers. The caller
+    /// [deletes](Cache::delete) it in this host's own cache. Call it only for a session whose owner is known.
+    pub fn delete(&mut self, id: &SessionId, now: Now) {
         self.now = now;
         let longest = self.keys.lifetime().min(MAX_LIFETIME) + CLOCK_SKEW;
         self.outbox.delete(id, now.wall.seconds().plus(longest), now);
     }
 
-    /// Tells the others to forget a session, of which nobody need remember that it was deleted: one of a client that has
-    /// ended more than there is room to remember.
-    pub fn removed(&mut self, id: &SessionId, now: Now) {
+    /// Removes a session on the peers without a tombstone: for a client that has used up its tombstones.
+    pub fn remove(&mut self, id: &SessionId, now: Now) {
         self.now = now;
         self.outbox.remove(id, now);
     }
 
-    /// Asks the others for a session. An [`Event::Answered`] follows, at the latest after a second; several who want
-    /// one session while it is asked for share one.
-    pub fn want(&mut self, id: &SessionId, now: Now) {
+    /// Pulls a session from the peers. An [`Event::Answered`] follows, at the latest after a second; several calls for
+    /// one session share one pull.
+    pub fn pull(&mut self, id: &SessionId, now: Now) {
         self.now = now;
-        match self.pulls.want(*id, self.peers.useful(now.mono), now.mono) {
-            Pull::Ask => self.outbox.want(id, now),
+        match self.pulls.request(*id, self.peers.useful(now.mono), now.mono) {
+            Pull::Send => self.outbox.pull(id, now),
             Pull::Wait => {}
-            Pull::NobodyHasIt => self.events.answered(*id, false),
+            Pull::NotFound => self.events.answered(*id, false),
         }
     }
 
@@ -149,18 +148,18 @@ impl Member {
         self.now = now;
         self.outbox.tick(now);
         if now.mono >= self.heartbeat_at {
-            self.beat(now);
+            self.send_heartbeat(now);
         }
         let unanswered = self.pulls.tick(now.mono);
         unanswered.into_iter().for_each(|id| self.events.answered(id, false));
-        let question = self.warm_up.tick(&self.peers, now.mono);
-        self.ask_for_part(question, now);
+        let request = self.state_transfer.tick(&self.peers, now.mono);
+        self.request_part(request, now);
     }
 
     /// When something is due: a [`Now::mono`].
     #[must_use]
     pub fn next_tick(&self) -> u64 {
-        let due = [self.outbox.due(), self.pulls.due(), self.warm_up.due()];
+        let due = [self.outbox.due(), self.pulls.due(), self.state_transfer.due()];
         due.into_iter().flatten().fold(self.heartbeat_at, u64::min)
     }
 
@@ -181,13 +180,13 @@ impl Member {
         self.events.watch(is_watched);
     }
 
-    /// How this member and its peers go.
+    /// Status of this member and its peers.
     #[must_use]
     pub fn status(&self, now: Now) -> Status {
         Status {
             name: self.name.to_string(),
-            id: self.life.0,
-            boot: self.life.1,
+            id: self.start.0,
+            incarnation: self.start.1,
             fleet: self.keys.fleet(),
             epoch: self.keys.epoch(now.wall.seconds()),
             entries: self.cache.stats().entries as u64,
@@ -196,13 +195,13 @@ impl Member {
             received: self.received,
             refused: self.refused,
             pulls: self.pulls.counts(),
-            state_transfer: self.warm_up.status(),
-            transferred: self.warm_up.taken(),
+            state_transfer: self.state_transfer.status(),
+            transferred: self.state_transfer.taken(),
         }
     }
 
-    /// Tells the others that this member lives, and looks who else does.
-    fn beat(&mut self, now: Now) {
+    /// Sends a heartbeat to the peers, and reports changes of them.
+    fn send_heartbeat(&mut self, now: Now) {
         self.heartbeat_at = now.mono.saturating_add(self.interval());
         let heartbeat = Heartbeat {
             name: self.name.clone(),
@@ -213,7 +212,7 @@ impl Member {
         let put = |draft: &mut _| content::put_heartbeat(draft, &heartbeat);
         self.outbox.send(Kind::Heartbeat, put, To::All, now);
         self.opener.forget_old(now.wall.seconds());
-        self.events.tell_changes(&mut self.peers, now.mono);
+        self.events.report_changes(&mut self.peers, now.mono);
     }
 
     /// A second, more or less a tenth, so that hosts that were started together do not stay in step (SplitMix64).
@@ -224,16 +223,16 @@ impl Member {
         HEARTBEAT_MS - HEARTBEAT_MS / 10 + (mixed ^ (mixed >> 31)) % (HEARTBEAT_MS / 5)
     }
 
-    fn ask_for_part(&mut self, question: Option<Question>, now: Now) {
-        let Some(question) = question else { return };
-        let to = self.peers.get(question.place).to();
-        self.outbox.send(Kind::WarmUp, |draft| content::put_number(draft, question.from), to, now);
+    fn request_part(&mut self, request: Option<PartRequest>, now: Now) {
+        let Some(request) = request else { return };
+        let to = self.peers.get(request.place).to();
+        self.outbox.send(Kind::StateRequest, |draft| content::put_number(draft, request.from), to, now);
     }
 }
 
 impl fmt::Debug for Member {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Member").field("name", &self.name).field("life", &self.life).finish_non_exhaustive()
+        f.debug_struct("Member").field("name", &self.name).field("life", &self.start).finish_non_exhaustive()
     }
 }
 

@@ -9,10 +9,10 @@
 //! | 8 | fleet, whose secret the key derives from |
 //! | 8 | epoch |
 //! | 8 | sender: see [`MemberId`] |
-//! | 16 | the sender's start: see [`Boot`] |
+//! | 16 | the sender's start: see [`Incarnation`] |
 //! | 8 | sequence number, and in its highest bit whether the message is for one member alone |
 //! | 8 | sealed: when it was sent, in Unix milliseconds |
-//! | … | sealed: what the type says, in [`content`](crate::content) |
+//! | … | sealed: content of the type, in [`content`](crate::content) |
 //! | 16 | tag of AES-256-GCM-SIV |
 //!
 //! Numbers are big endian. All before the sealed part is its associated data, followed by the member whom the message is
@@ -38,7 +38,7 @@ pub(crate) struct Header {
     pub(crate) fleet: FleetId,
     pub(crate) epoch: u64,
     pub(crate) sender: MemberId,
-    pub(crate) boot: Incarnation,
+    pub(crate) incarnation: Incarnation,
     pub(crate) sequence: Sequence,
 }
 
@@ -61,7 +61,7 @@ impl Header {
             fleet: FleetId::from_bytes(take(&mut rest)?),
             epoch: u64::from_be_bytes(take(&mut rest)?),
             sender: MemberId(take(&mut rest)?),
-            boot: Incarnation(take(&mut rest)?),
+            incarnation: Incarnation(take(&mut rest)?),
             sequence: Sequence(u64::from_be_bytes(take(&mut rest)?)),
         })
     }
@@ -75,7 +75,7 @@ impl Header {
             self.fleet.as_bytes(),
             &self.epoch.to_be_bytes(),
             &self.sender.0,
-            &self.boot.0,
+            &self.incarnation.0,
             &self.sequence.0.to_be_bytes(),
         ];
         let mut rest = &mut bytes[..];
@@ -122,19 +122,19 @@ impl Sequence {
 pub(crate) enum Kind {
     /// Sessions that were made.
     New = 1,
-    /// Sessions that nobody may resume any more.
+    /// Sessions that may not be resumed any more.
     Delete = 2,
-    /// Whether anyone has these sessions.
+    /// Pulls these sessions.
     Get = 3,
-    /// Sessions that were asked for.
+    /// Sessions that were pulled.
     Found = 4,
-    /// Sessions that were asked for and are not there.
+    /// Sessions that were pulled and are not in the cache.
     Missing = 5,
-    /// Asks for a part of all sessions.
-    WarmUp = 6,
+    /// Requests a part of all sessions.
+    StateRequest = 6,
     /// A part of all sessions.
     Part = 7,
-    /// Who this is, how it goes, and that it lives.
+    /// The name and state of a member that lives.
     Heartbeat = 8,
     /// Asks for a proof that the receiver lives.
     Challenge = 9,
@@ -149,7 +149,7 @@ impl Kind {
         Self::Get,
         Self::Found,
         Self::Missing,
-        Self::WarmUp,
+        Self::StateRequest,
         Self::Part,
         Self::Heartbeat,
         Self::Challenge,
@@ -168,7 +168,7 @@ impl Kind {
             Self::Get => "get",
             Self::Found => "found",
             Self::Missing => "missing",
-            Self::WarmUp => "warm-up",
+            Self::StateRequest => "state-request",
             Self::Part => "part",
             Self::Heartbeat => "heartbeat",
             Self::Challenge => "challenge",
@@ -206,7 +206,7 @@ impl Draft {
             return false;
         }
         write(&mut self.bytes);
-        debug_assert!(self.bytes.len() <= self.limit, "more was written than was said");
+        debug_assert!(self.bytes.len() <= self.limit, "more was written than `len`");
         true
     }
 }
@@ -214,7 +214,7 @@ impl Draft {
 const MAGIC: [u8; 4] = *b"CRSR";
 const VERSION: u8 = 2;
 
-/// What a message's sealed part is bound to: its header, and whom it is for.
+/// What a message's sealed part is bound to: its header and its receiver.
 pub(crate) fn bound_to(header: &[u8; HEADER_LEN], recipient: Option<MemberId>) -> [u8; HEADER_LEN + 8] {
     let mut bound_to = [0; HEADER_LEN + 8];
     bound_to[..HEADER_LEN].copy_from_slice(header);
@@ -222,7 +222,7 @@ pub(crate) fn bound_to(header: &[u8; HEADER_LEN], recipient: Option<MemberId>) -
     bound_to
 }
 
-/// Whom a message is for.
+/// The receiver of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum To {
     All,
@@ -249,13 +249,13 @@ impl To {
 /// A datagram to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// Whom to.
+    /// Its receivers.
     pub to: Destination,
     /// All of it; sealed, so no secret.
     pub bytes: Vec<u8>,
 }
 
-/// Whom a datagram is for.
+/// The receivers of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destination {
     /// The multicast group, or each configured peer.
@@ -283,7 +283,7 @@ mod tests {
             fleet: FleetId::from_bytes([1; 8]),
             epoch: 2,
             sender: MemberId([3; 8]),
-            boot: Incarnation([4; 16]),
+            incarnation: Incarnation([4; 16]),
             sequence: Sequence::new(5, true),
         }
     }

@@ -1,4 +1,4 @@
-//! The two clocks that a member is told. May not read either.
+//! The two clocks that callers pass to a member. May not read either.
 
 use courser_session::UnixSeconds;
 

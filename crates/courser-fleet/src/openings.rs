@@ -30,7 +30,7 @@ impl Openings {
     }
 
     /// The attempt was not in vain.
-    pub(crate) fn give_back(&mut self, is_known: bool) {
+    pub(crate) fn return_token(&mut self, is_known: bool) {
         let (bucket, rate) = self.bucket(is_known);
         bucket.give_back(1, rate);
     }

@@ -1,11 +1,11 @@
 //! What is on its way out: messages that still fill, and those that are sealed. May not grow without bound: what does
-//! not fit is left out, and counted.
+//! not fit is dropped and counted.
 
 use std::collections::VecDeque;
 
 use courser_session::{SessionId, SharedSession, UnixSeconds};
 
-use crate::content::{SessionWriter, put_burial, put_id};
+use crate::content::{SessionWriter, put_deletion, put_id};
 use crate::identity::MemberName;
 use crate::message::{Draft, Kind, MIN_LEN, To, Transmit};
 use crate::now::Now;
@@ -19,11 +19,11 @@ pub(crate) struct Outbox {
     queue: VecDeque<Sealed>,
     new: Option<Batch>,
     deleted: Option<Batch>,
-    wanted: Option<Batch>,
+    pulls: Option<Batch>,
     counts: SentCounts,
 }
 
-/// A message that is ready, and what to tell of it.
+/// A message that is ready, and what `fleet watch` shows of it.
 pub(crate) struct Sealed {
     pub(crate) transmit: Transmit,
     pub(crate) kind: Kind,
@@ -62,7 +62,7 @@ impl Outbox {
     pub(crate) fn new(sealer: Sealer, max_payload: usize) -> Self {
         let max_payload = max_payload.clamp(MIN_PAYLOAD, MAX_PAYLOAD);
         let (queue, counts) = (VecDeque::new(), SentCounts::default());
-        Self { sealer, max_payload, queue, new: None, deleted: None, wanted: None, counts }
+        Self { sealer, max_payload, queue, new: None, deleted: None, pulls: None, counts }
     }
 
     /// Puts a session into the message that fills; sends that first if it is full.
@@ -91,10 +91,11 @@ impl Outbox {
     /// Puts a session that is deleted into a message to all.
     pub(crate) fn delete(&mut self, id: &SessionId, until: UnixSeconds, now: Now) {
         let open = self.deleted.take();
-        self.deleted = self.put_into(open, Kind::Delete, |draft| put_burial(draft, id, until), To::All, now);
+        self.deleted =
+            self.put_into(open, Kind::Delete, |draft| put_deletion(draft, id, until), To::All, now);
     }
 
-    /// Puts a session that is removed into a message to all, behind the one that tells of it: without a tombstone it would
+    /// Puts a session that is removed into a message to all, behind the one that pushes it: without a tombstone it would
     /// come back with that.
     pub(crate) fn remove(&mut self, id: &SessionId, now: Now) {
         if let Some(batch) = self.new.take() {
@@ -105,9 +106,9 @@ impl Outbox {
     }
 
     /// Puts a session that is wanted into a message to all.
-    pub(crate) fn want(&mut self, id: &SessionId, now: Now) {
-        let open = self.wanted.take();
-        self.wanted = self.put_into(open, Kind::Get, |draft| put_id(draft, id), To::All, now);
+    pub(crate) fn pull(&mut self, id: &SessionId, now: Now) {
+        let open = self.pulls.take();
+        self.pulls = self.put_into(open, Kind::Get, |draft| put_id(draft, id), To::All, now);
     }
 
     fn put_into(
@@ -231,9 +232,9 @@ impl Outbox {
         self.new.as_ref().map(|batch| batch.due)
     }
 
-    /// The next message. Whatever was deleted or wanted until now is in it or in the next: nobody gains by waiting.
+    /// The next message. Whatever was deleted or wanted until now is in it or in the next.
     pub(crate) fn next(&mut self, now: Now) -> Option<Sealed> {
-        let waiting = [self.deleted.take(), self.wanted.take()];
+        let waiting = [self.deleted.take(), self.pulls.take()];
         waiting.into_iter().flatten().for_each(|batch| self.send_batch(batch, To::All, now));
         self.queue.pop_front()
     }

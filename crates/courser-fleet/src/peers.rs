@@ -8,7 +8,7 @@ use crate::content::Heartbeat;
 use crate::identity::{Incarnation, MemberId, MemberName};
 use crate::message::{Header, Sequence, To};
 use crate::now::Now;
-use crate::proof::Life;
+use crate::proof::MemberStart;
 use crate::refusal::Refusal;
 use crate::replay_window::ReplayWindow;
 use crate::status::PeerChange;
@@ -24,7 +24,7 @@ pub(crate) struct Peers(Vec<Peer>);
 pub(crate) struct Peer {
     pub(crate) id: MemberId,
     /// The start of it that has proven to live last.
-    pub(crate) boot: Incarnation,
+    pub(crate) incarnation: Incarnation,
     pub(crate) address: SocketAddr,
     /// From the first heartbeat on.
     pub(crate) heartbeat: Option<Heartbeat>,
@@ -34,20 +34,20 @@ pub(crate) struct Peer {
     pub(crate) lateness: Lateness,
     /// Of what it asks us: sessions, and parts of all sessions.
     pub(crate) gets: Bucket,
-    pub(crate) warm_ups: Bucket,
+    pub(crate) state_requests: Bucket,
     /// Of its messages, authentic and new ones alone.
     messages: Bucket,
-    /// What was last told of it.
-    pub(crate) told: LastReported,
-    /// That it came, which is told when it has said its name.
-    pub(crate) untold: Option<PeerChange>,
+    /// Its condition as last reported.
+    pub(crate) reported: PeerCondition,
+    /// That it joined or restarted, to be reported with its first heartbeat, which has its name.
+    pub(crate) unreported: Option<PeerChange>,
     to_all: ReplayWindow,
     to_one: ReplayWindow,
 }
 
-/// What was last told of a peer, so that only changes are told.
+/// What of a peer is reported when it changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LastReported {
+pub(crate) struct PeerCondition {
     pub(crate) is_silent: bool,
     pub(crate) is_clock_off: bool,
 }
@@ -56,23 +56,23 @@ impl Peers {
     /// The place of the peer that a message is from; `None` if its sender, or this start of it, has yet to prove that
     /// it lives. Whether the message is new is still to be asked.
     ///
-    /// A start older than the known one is refused while that is heard, and may prove that it lives once it is not:
+    /// A start older than the known one is refused while messages of that come, and may answer a challenge once they do not:
     /// it was started by a clock that has been set back.
     pub(crate) fn sender(&self, header: &Header, mono: u64) -> Result<Option<usize>, Refusal> {
         let Some(place) = self.0.iter().position(|peer| peer.id == header.sender) else { return Ok(None) };
         let peer = &self.0[place];
-        if peer.boot == header.boot {
+        if peer.incarnation == header.incarnation {
             return Ok(Some(place));
         }
-        if header.boot < peer.boot && peer.silence(mono) < GONE_MS {
+        if header.incarnation < peer.incarnation && peer.silence(mono) < GONE_MS {
             return Err(Refusal::StaleIncarnation);
         }
         Ok(None)
     }
 
-    /// Whether a message would change nothing, as its header says, which need not be authentic for that. It costs
+    /// Whether a message would change nothing, by its header, which need not be authentic for that. It costs
     /// nothing to find out, and opening the message does.
-    pub(crate) fn is_of_the_past(&self, header: &Header, mono: u64) -> Result<(), Refusal> {
+    pub(crate) fn check_header(&self, header: &Header, mono: u64) -> Result<(), Refusal> {
         let Some(place) = self.sender(header, mono)? else { return Ok(()) };
         if self.0[place].has_seen(header.sequence) { Err(Refusal::Replayed) } else { Ok(()) }
     }
@@ -80,7 +80,7 @@ impl Peers {
     /// Takes a start of a member in that has proven to live, in place of an older one of it or of one that is gone.
     pub(crate) fn admit(
         &mut self,
-        life: Life,
+        life: MemberStart,
         address: SocketAddr,
         now: Now,
     ) -> Result<(usize, Admitted), Refusal> {
@@ -140,10 +140,10 @@ pub(crate) enum Admitted {
 }
 
 impl Peer {
-    fn new((id, boot): Life, address: SocketAddr, now: Now) -> Self {
+    fn new((id, incarnation): MemberStart, address: SocketAddr, now: Now) -> Self {
         Self {
             id,
-            boot,
+            incarnation,
             address,
             heartbeat: None,
             epoch: 0,
@@ -151,10 +151,10 @@ impl Peer {
             heard_at: now,
             lateness: Lateness::default(),
             gets: Bucket::full(GETS, now.mono),
-            warm_ups: Bucket::full(WARM_UPS, now.mono),
+            state_requests: Bucket::full(STATE_REQUESTS, now.mono),
             messages: Bucket::full(DEFAULT_PEER_RATE, now.mono),
-            told: LastReported::default(),
-            untold: None,
+            reported: PeerCondition::default(),
+            unreported: None,
             to_all: ReplayWindow::default(),
             to_one: ReplayWindow::default(),
         }
@@ -211,13 +211,13 @@ impl Peer {
         self.gets.take(sessions, GETS, mono)
     }
 
-    pub(crate) fn may_warm_up(&mut self, mono: u64) -> bool {
-        self.warm_ups.take(1, WARM_UPS, mono)
+    pub(crate) fn may_request_state(&mut self, mono: u64) -> bool {
+        self.state_requests.take(1, STATE_REQUESTS, mono)
     }
 
-    /// What is to be told of it now.
-    pub(crate) fn telling(&self, mono: u64) -> LastReported {
-        LastReported {
+    /// Its condition now.
+    pub(crate) fn condition(&self, mono: u64) -> PeerCondition {
+        PeerCondition {
             is_silent: self.silence(mono) >= SILENT_MS,
             is_clock_off: self.lateness.is_clock_off(),
         }
@@ -225,10 +225,10 @@ impl Peer {
 
     /// Whether it is there, and its clock is right: it can be asked for something.
     fn is_useful(&self, mono: u64) -> bool {
-        self.telling(mono) == LastReported::default()
+        self.condition(mono) == PeerCondition::default()
     }
 
-    /// For how long it has not been heard, in milliseconds.
+    /// Time since its last message, in milliseconds.
     pub(crate) fn silence(&self, mono: u64) -> u64 {
         mono.saturating_sub(self.heard_at.mono)
     }
@@ -294,7 +294,7 @@ const LATENESS_MS: u64 = 30_000;
 /// Sessions that a peer may ask for: as many as it may itself hand out to clients that return elsewhere.
 const GETS: Rate = Rate { per_second: 10_000, burst: 1000 };
 /// Twice as many questions as a peer asks, each for up to 16 datagrams.
-const WARM_UPS: Rate = Rate { per_second: 1000, burst: 100 };
+const STATE_REQUESTS: Rate = Rate { per_second: 1000, burst: 100 };
 
 #[cfg(test)]
 mod tests;

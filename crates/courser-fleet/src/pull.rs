@@ -1,5 +1,5 @@
-//! Sessions that clients offer and this host has not got: who was asked, and what was answered. May not ask twice, nor
-//! grow with what strangers invent.
+//! Sessions that clients offer and this host has not got: which peers have yet to answer. May not send a pull twice, nor
+//! grow with IDs that strangers invent.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,16 +7,16 @@ use courser_session::SessionId;
 
 use crate::status::PullCounts;
 
-/// What has been asked of the other members, and what nobody has.
+/// Open pulls, and negative cache entries.
 pub(crate) struct Pulls {
-    asked: Fading<Want>,
-    /// Nobody has these: they are not asked for again at once.
-    missing: Fading<()>,
+    pending: Expiring<Pending>,
+    /// No peer has these: they are not pulled again at once.
+    negative: Expiring<()>,
     counts: PullCounts,
 }
 
 /// A session that was asked for.
-struct Want {
+struct Pending {
     /// Places of the peers that have not answered, as bits.
     waiting: u64,
     is_answered: bool,
@@ -25,49 +25,53 @@ struct Want {
 /// What to do for someone who wants a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pull {
-    /// Ask the others.
-    Ask,
-    /// Wait for the answer to an earlier question.
+    /// Send a pull to the peers.
+    Send,
+    /// Wait for the answer to an earlier pull.
     Wait,
-    /// Nobody has it.
-    NobodyHasIt,
+    /// No peer has it.
+    NotFound,
 }
 
 impl Pulls {
     pub(crate) fn new() -> Self {
-        Self { asked: Fading::new(ASKED_MS), missing: Fading::new(MISSING_MS), counts: PullCounts::default() }
+        Self {
+            pending: Expiring::new(PENDING_MS),
+            negative: Expiring::new(NEGATIVE_MS),
+            counts: PullCounts::default(),
+        }
     }
 
     /// Someone wants a session, and these peers can be asked.
-    pub(crate) fn want(&mut self, id: SessionId, peers: u64, mono: u64) -> Pull {
+    pub(crate) fn request(&mut self, id: SessionId, peers: u64, mono: u64) -> Pull {
         self.counts.requested += 1;
-        if self.asked.get(&id, mono).is_some_and(|want| !want.is_answered) {
+        if self.pending.get(&id, mono).is_some_and(|want| !want.is_answered) {
             return Pull::Wait;
         }
-        if self.missing.get(&id, mono).is_some() {
+        if self.negative.get(&id, mono).is_some() {
             self.counts.negative_cached += 1;
-            return Pull::NobodyHasIt;
+            return Pull::NotFound;
         }
-        if peers == 0 || !self.asked.put(id, Want { waiting: peers, is_answered: false }, mono) {
+        if peers == 0 || !self.pending.put(id, Pending { waiting: peers, is_answered: false }, mono) {
             self.counts.not_sent += 1;
-            return Pull::NobodyHasIt;
+            return Pull::NotFound;
         }
         self.counts.sent += 1;
-        Pull::Ask
+        Pull::Send
     }
 
     /// A peer has it. `None` if it was not asked for, otherwise whether this is the first answer.
     pub(crate) fn found(&mut self, id: &SessionId, mono: u64) -> Option<bool> {
-        let want = self.asked.get(id, mono)?;
+        let want = self.pending.get(id, mono)?;
         let is_first = !want.is_answered;
         want.is_answered = true;
         self.counts.found += u64::from(is_first);
         Some(is_first)
     }
 
-    /// A peer has not got it. `None` if it was not asked for, otherwise whether nobody is left who could have it.
+    /// A peer has not got it. `None` if it was not asked for, otherwise whether no peer is left that could have it.
     pub(crate) fn missing(&mut self, id: &SessionId, place: usize, mono: u64) -> Option<bool> {
-        let want = self.asked.get(id, mono)?;
+        let want = self.pending.get(id, mono)?;
         want.waiting &= !(1 << place);
         let is_over = want.waiting == 0 && !want.is_answered;
         want.is_answered |= is_over;
@@ -77,10 +81,10 @@ impl Pulls {
         Some(is_over)
     }
 
-    /// Ends waiting for answers that will not come; gives what nobody has.
+    /// Ends waiting for answers that will not come; returns the sessions that no peer has.
     pub(crate) fn tick(&mut self, mono: u64) -> Vec<SessionId> {
-        self.missing.fade(mono);
-        let over = self.asked.fade(mono).into_iter().filter(|(_, want)| !want.is_answered);
+        self.negative.take_expired(mono);
+        let over = self.pending.take_expired(mono).into_iter().filter(|(_, want)| !want.is_answered);
         let over: Vec<_> = over.map(|(id, _)| id).collect();
         over.iter().for_each(|id| self.give_up(*id, mono));
         over
@@ -88,12 +92,12 @@ impl Pulls {
 
     fn give_up(&mut self, id: SessionId, mono: u64) {
         self.counts.not_found += 1;
-        self.missing.put(id, (), mono);
+        self.negative.put(id, (), mono);
     }
 
     /// When [`tick`](Self::tick) has something to do.
     pub(crate) fn due(&self) -> Option<u64> {
-        self.asked.first_end()
+        self.pending.first_end()
     }
 
     pub(crate) fn counts(&self) -> PullCounts {
@@ -102,14 +106,14 @@ impl Pulls {
 }
 
 /// Values by session ID, each for the same time, and a bounded number of them.
-struct Fading<V> {
+struct Expiring<V> {
     lifetime_ms: u64,
     values: HashMap<SessionId, (u64, V)>,
     /// In the order in which they end; also some that have been replaced.
     ends: VecDeque<(u64, SessionId)>,
 }
 
-impl<V> Fading<V> {
+impl<V> Expiring<V> {
     fn new(lifetime_ms: u64) -> Self {
         Self { lifetime_ms, values: HashMap::new(), ends: VecDeque::new() }
     }
@@ -120,7 +124,7 @@ impl<V> Fading<V> {
 
     /// Whether there was room.
     fn put(&mut self, id: SessionId, value: V, mono: u64) -> bool {
-        if self.ends.len() >= MAX_FADING {
+        if self.ends.len() >= MAX_PULLS {
             return false;
         }
         let end = mono.saturating_add(self.lifetime_ms);
@@ -130,7 +134,7 @@ impl<V> Fading<V> {
     }
 
     /// Takes those out whose time is over.
-    fn fade(&mut self, mono: u64) -> Vec<(SessionId, V)> {
+    fn take_expired(&mut self, mono: u64) -> Vec<(SessionId, V)> {
         let mut faded = Vec::new();
         while let Some(&(end, id)) = self.ends.front().filter(|(end, _)| *end <= mono) {
             self.ends.pop_front();
@@ -149,11 +153,11 @@ impl<V> Fading<V> {
 }
 
 /// How long an answer counts. No handshake waits for so long, but the client's next one finds what came late.
-const ASKED_MS: u64 = 1000;
-/// How long it is remembered that nobody has a session: clients that retry at once cost nothing.
-const MISSING_MS: u64 = 5000;
+const PENDING_MS: u64 = 1000;
+/// Lifetime of a negative cache entry: clients that retry at once cost nothing.
+const NEGATIVE_MS: u64 = 5000;
 /// Of each kind; about a megabyte of memory in all.
-const MAX_FADING: usize = 4096;
+const MAX_PULLS: usize = 4096;
 
 #[cfg(test)]
 mod tests {
@@ -166,46 +170,46 @@ mod tests {
     #[test]
     fn asks_once_and_takes_the_first_answer() {
         let mut pulls = Pulls::new();
-        assert_eq!(pulls.want(id(1), 0b11, 0), Pull::Ask);
-        assert_eq!(pulls.want(id(1), 0b11, 1), Pull::Wait);
+        assert_eq!(pulls.request(id(1), 0b11, 0), Pull::Send);
+        assert_eq!(pulls.request(id(1), 0b11, 1), Pull::Wait);
         assert_eq!(pulls.found(&id(1), 2), Some(true));
         assert_eq!(pulls.found(&id(1), 3), Some(false), "another peer has it too");
-        assert_eq!(pulls.want(id(1), 0b11, 4), Pull::Ask, "it is gone from the cache again");
+        assert_eq!(pulls.request(id(1), 0b11, 4), Pull::Send, "it is gone from the cache again");
         assert_eq!(pulls.found(&id(2), 4), None);
     }
 
     #[test]
     fn knows_that_nobody_has_it_when_all_have_said_so() {
         let mut pulls = Pulls::new();
-        assert_eq!(pulls.want(id(1), 0b101, 0), Pull::Ask);
+        assert_eq!(pulls.request(id(1), 0b101, 0), Pull::Send);
         assert_eq!(pulls.missing(&id(1), 0, 1), Some(false));
-        assert_eq!(pulls.missing(&id(1), 0, 1), Some(false), "said twice");
+        assert_eq!(pulls.missing(&id(1), 0, 1), Some(false), "a repeated answer");
         assert_eq!(pulls.missing(&id(1), 2, 1), Some(true));
-        assert_eq!(pulls.want(id(1), 0b101, 2), Pull::NobodyHasIt);
-        assert_eq!(pulls.want(id(1), 0b101, 1 + MISSING_MS), Pull::Ask);
+        assert_eq!(pulls.request(id(1), 0b101, 2), Pull::NotFound);
+        assert_eq!(pulls.request(id(1), 0b101, 1 + NEGATIVE_MS), Pull::Send);
         assert_eq!(pulls.missing(&id(3), 0, 1), None);
     }
 
     #[test]
     fn waits_no_longer_than_a_second() {
         let mut pulls = Pulls::new();
-        assert_eq!(pulls.want(id(1), 0b1, 5), Pull::Ask);
-        assert_eq!(pulls.due(), Some(5 + ASKED_MS));
-        assert!(pulls.tick(4 + ASKED_MS).is_empty());
-        assert_eq!(pulls.tick(5 + ASKED_MS), [id(1)]);
-        assert_eq!(pulls.found(&id(1), 5 + ASKED_MS), None, "too late");
+        assert_eq!(pulls.request(id(1), 0b1, 5), Pull::Send);
+        assert_eq!(pulls.due(), Some(5 + PENDING_MS));
+        assert!(pulls.tick(4 + PENDING_MS).is_empty());
+        assert_eq!(pulls.tick(5 + PENDING_MS), [id(1)]);
+        assert_eq!(pulls.found(&id(1), 5 + PENDING_MS), None, "too late");
         assert_eq!(pulls.due(), None);
     }
 
     #[test]
     fn asks_nobody_when_alone_and_no_more_than_there_is_room_for() {
         let mut pulls = Pulls::new();
-        assert_eq!(pulls.want(id(1), 0, 0), Pull::NobodyHasIt);
+        assert_eq!(pulls.request(id(1), 0, 0), Pull::NotFound);
         let id = |number: u32| SessionId::try_from(&number.to_be_bytes()[..]).unwrap();
-        let asked = (0..10_000).filter(|&number| pulls.want(id(number), 1, 0) == Pull::Ask).count();
-        assert_eq!(asked, MAX_FADING);
-        assert_eq!(pulls.tick(ASKED_MS).len(), MAX_FADING);
-        assert_eq!(pulls.want(id(20_000), 1, ASKED_MS), Pull::Ask);
-        assert!(pulls.missing.values.len() <= MAX_FADING);
+        let asked = (0..10_000).filter(|&number| pulls.request(id(number), 1, 0) == Pull::Send).count();
+        assert_eq!(asked, MAX_PULLS);
+        assert_eq!(pulls.tick(PENDING_MS).len(), MAX_PULLS);
+        assert_eq!(pulls.request(id(20_000), 1, PENDING_MS), Pull::Send);
+        assert!(pulls.negative.values.len() <= MAX_PULLS);
     }
 }

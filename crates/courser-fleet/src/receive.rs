@@ -38,7 +38,7 @@ impl Member {
         self.received.datagrams += 1;
         self.received.bytes += datagram.len() as u64;
         let mut seen = Seen::default();
-        let refusal = self.judge(from, datagram, now, &mut seen).err();
+        let refusal = self.check(from, datagram, now, &mut seen).err();
         datagram.zeroize();
         match refusal {
             Some(refusal) => self.refused.count(refusal, from),
@@ -48,7 +48,7 @@ impl Member {
         refusal
     }
 
-    fn judge(
+    fn check(
         &mut self,
         from: SocketAddr,
         datagram: &mut [u8],
@@ -58,29 +58,29 @@ impl Member {
         let header = Header::parse(datagram)?;
         let kind = Kind::of(header.kind);
         seen.kind = kind.map(Kind::name);
-        if (header.sender, header.boot) == self.life {
+        if (header.sender, header.incarnation) == self.start {
             return Err(Refusal::OwnEcho);
         }
         self.gate.admit(from)?;
-        self.peers.is_of_the_past(&header, now.mono)?;
+        self.peers.check_header(&header, now.mono)?;
         let is_known = self.opener.knows(&header);
         self.openings.take(is_known, now.mono)?;
         let opened = self.opener.open(&header, datagram, now.wall.seconds());
         if matches!(opened, Err(Refusal::OtherFleet | Refusal::UnknownEpoch)) {
-            // No key, so nothing was computed: a fleet beside this one must not keep new members out of it.
-            self.openings.give_back(is_known);
+            // No key, so nothing was computed: a fleet beside this one must not lock out new members.
+            self.openings.return_token(is_known);
         }
         let (sent, content) = opened?;
-        if header.sender == self.life.0 {
+        if header.sender == self.start.0 {
             return Err(Refusal::DuplicateName);
         }
         let message = Authentic { header, from, sent, content };
         let sender = self.sender(&message, now)?;
         if sender.is_some() {
-            self.openings.give_back(is_known);
+            self.openings.return_token(is_known);
         }
         match (kind, sender) {
-            (Some(Kind::Challenge), _) => self.prove(&message, sender, now),
+            (Some(Kind::Challenge), _) => self.answer_challenge(&message, sender, now),
             (Some(Kind::Proof), _) => self.check_proof(&message, sender, now),
             (_, None) => {
                 self.challenge(&message, now);
@@ -90,7 +90,7 @@ impl Member {
                 let content = Content::parse(kind.ok_or(Refusal::UnknownType)?, content);
                 let content = content.ok_or(Refusal::Malformed)?;
                 seen.items = content.len() as u64;
-                self.hear(&message, content, place, now)
+                self.process(&message, content, place, now)
             }
         }
     }
@@ -105,7 +105,7 @@ impl Member {
                 return Err(Refusal::Replayed);
             }
             if is_newest {
-                peer.heard(message, now);
+                peer.record_message(message, now);
             }
             if !peer.may_send(self.peer_rate, now.mono) {
                 return Err(Refusal::RateLimited);
@@ -116,17 +116,22 @@ impl Member {
 
     /// Asks the sender of a message to prove that it lives, unless it was just asked.
     fn challenge(&mut self, message: &Authentic<'_>, now: Now) {
-        let life = (message.header.sender, message.header.boot);
+        let life = (message.header.sender, message.header.incarnation);
         if let Some(proof) = self.proofs.challenge(life, now.mono) {
             self.send_proof(Kind::Challenge, &proof, message.reply_to(), now);
         }
     }
 
     /// Answers a challenge, and asks for the same if its sender is not known.
-    fn prove(&mut self, message: &Authentic<'_>, sender: Option<usize>, now: Now) -> Result<(), Refusal> {
+    fn answer_challenge(
+        &mut self,
+        message: &Authentic<'_>,
+        sender: Option<usize>,
+        now: Now,
+    ) -> Result<(), Refusal> {
         let asked = self.read_proof(Kind::Challenge, message)?;
-        let challenger = (message.header.sender, message.header.boot);
-        if asked.to != self.life {
+        let challenger = (message.header.sender, message.header.incarnation);
+        if asked.to != self.start {
             return Err(Refusal::StaleChallenge);
         }
         if !self.proofs.may_answer(challenger, now.mono) {
@@ -148,8 +153,8 @@ impl Member {
         now: Now,
     ) -> Result<(), Refusal> {
         let proof = self.read_proof(Kind::Proof, message)?;
-        let life = (message.header.sender, message.header.boot);
-        if proof.to != self.life || !self.proofs.holds(life, &proof.bytes, now.mono) {
+        let life = (message.header.sender, message.header.incarnation);
+        if proof.to != self.start || !self.proofs.holds(life, &proof.bytes, now.mono) {
             return Err(Refusal::StaleChallenge);
         }
         if sender.is_some() {
@@ -158,8 +163,8 @@ impl Member {
         let (place, admitted) = self.peers.admit(life, message.from, now)?;
         let peer = self.peers.get(place);
         peer.counts_from(proof.last_to_all, message.header.sequence);
-        peer.heard(message, now);
-        peer.untold = Some(match admitted {
+        peer.record_message(message, now);
+        peer.unreported = Some(match admitted {
             Admitted::New => PeerChange::Joined,
             Admitted::Restarted => PeerChange::Restarted,
         });
@@ -178,8 +183,8 @@ impl Member {
         self.outbox.send(kind, |draft| content::put_proof(draft, &proof), to, now);
     }
 
-    /// Does what a peer says.
-    fn hear(
+    /// Acts on the content of an accepted message.
+    fn process(
         &mut self,
         message: &Authentic<'_>,
         content: Content,
@@ -193,7 +198,7 @@ impl Member {
             }
             let peer = self.peers.get(place);
             peer.heartbeat = Some(heartbeat.clone());
-            if let Some(change) = peer.untold.take() {
+            if let Some(change) = peer.unreported.take() {
                 self.events.peer(peer, change);
             }
         }
@@ -201,49 +206,49 @@ impl Member {
             return Err(Refusal::ClockSkew);
         }
         match content {
-            Content::New(sessions) => self.take_all(sessions, now),
-            Content::Delete(burials) => self.bury_all(&burials, now),
-            Content::Get(ids) => return self.answer(&ids, place, now),
-            Content::Found(sessions) => return self.take_found(sessions, now),
-            Content::Missing(ids) => return self.note_missing(&ids, place, now),
-            Content::WarmUp { from } => return self.send_parts(from, place, now),
-            Content::Part(part) => return self.take_part(part, place, now),
+            Content::New(sessions) => self.store_all(sessions, now),
+            Content::Delete(deletions) => self.delete_all(&deletions, now),
+            Content::Get(ids) => return self.answer_get(&ids, place, now),
+            Content::Found(sessions) => return self.store_found(sessions, now),
+            Content::Missing(ids) => return self.record_missing(&ids, place, now),
+            Content::StateRequest { from } => return self.send_parts(from, place, now),
+            Content::Part(part) => return self.store_part(part, place, now),
             Content::Heartbeat(_) | Content::Challenge(_) | Content::Proof(_) => {}
         }
         Ok(())
     }
 
-    fn take_all(&mut self, sessions: Vec<SharedSession>, now: Now) {
+    fn store_all(&mut self, sessions: Vec<SharedSession>, now: Now) {
         for session in sessions {
-            self.take(session, now);
+            self.store(session, now);
         }
     }
 
-    /// Puts a session of another host into the cache; says whether it is there.
-    fn take(&mut self, session: SharedSession, now: Now) -> bool {
+    /// Puts a session of another host into the cache; returns whether it is there.
+    fn store(&mut self, session: SharedSession, now: Now) -> bool {
         let SharedSession { id, policy, lifespan, state } = session;
         let lifespan = self.keys.limit(lifespan);
         let put = self.cache.put(&id, policy, state, lifespan, Provenance::Remote, now.wall.seconds());
         let count = match put {
             Put::Stored | Put::Replaced => &mut self.received.taken,
-            Put::Kept => &mut self.received.duplicate,
-            Put::Buried => &mut self.received.tombstoned,
-            Put::NotAlive => &mut self.received.not_valid,
+            Put::Duplicate => &mut self.received.duplicate,
+            Put::Tombstoned => &mut self.received.tombstoned,
+            Put::NotValid => &mut self.received.not_valid,
             Put::TooLarge => &mut self.received.too_large,
         };
         *count += 1;
-        put.is_stored() || put == Put::Kept
+        put.is_stored() || put == Put::Duplicate
     }
 
-    fn bury_all(&mut self, burials: &[(SessionId, UnixSeconds)], now: Now) {
-        self.received.deleted += burials.len() as u64;
-        for (id, until) in burials {
-            self.cache.bury(id, *until, now.wall.seconds());
+    fn delete_all(&mut self, deletions: &[(SessionId, UnixSeconds)], now: Now) {
+        self.received.deleted += deletions.len() as u64;
+        for (id, until) in deletions {
+            self.cache.delete(id, *until, now.wall.seconds());
         }
     }
 
-    /// Sends a peer what it wants, and says what is not here.
-    fn answer(&mut self, ids: &[SessionId], place: usize, now: Now) -> Result<(), Refusal> {
+    /// Sends a peer the sessions that it pulls, and the IDs of those that are not here.
+    fn answer_get(&mut self, ids: &[SessionId], place: usize, now: Now) -> Result<(), Refusal> {
         if !self.peers.get(place).may_get(ids.len(), now.mono) {
             return Err(Refusal::QuotaExceeded);
         }
@@ -255,44 +260,44 @@ impl Member {
             }
         }
         let to = self.peers.get(place).to();
-        // Who waits need not wait for what cannot be sent.
+        // Sessions too large to be sent count as missing, so that the puller need not wait.
         missing.extend(self.outbox.send_sessions(Kind::Found, &found, to, now));
         self.outbox.send_ids(Kind::Missing, &missing, to, now);
         Ok(())
     }
 
-    /// Takes sessions that were asked for; none else.
-    fn take_found(&mut self, sessions: Vec<SharedSession>, now: Now) -> Result<(), Refusal> {
-        let mut was_asked = false;
+    /// Stores sessions that were pulled, and no others.
+    fn store_found(&mut self, sessions: Vec<SharedSession>, now: Now) -> Result<(), Refusal> {
+        let mut is_solicited = false;
         for session in sessions {
             let Some(is_first) = self.pulls.found(&session.id, now.mono) else { continue };
-            was_asked = true;
+            is_solicited = true;
             if is_first {
                 let id = session.id;
-                let found = self.take(session, now);
+                let found = self.store(session, now);
                 self.events.answered(id, found);
             } else {
                 self.received.duplicate += 1;
             }
         }
-        if was_asked { Ok(()) } else { Err(Refusal::Unsolicited) }
+        if is_solicited { Ok(()) } else { Err(Refusal::Unsolicited) }
     }
 
-    fn note_missing(&mut self, ids: &[SessionId], place: usize, now: Now) -> Result<(), Refusal> {
-        let mut was_asked = false;
+    fn record_missing(&mut self, ids: &[SessionId], place: usize, now: Now) -> Result<(), Refusal> {
+        let mut is_solicited = false;
         for id in ids {
             let Some(is_over) = self.pulls.missing(id, place, now.mono) else { continue };
-            was_asked = true;
+            is_solicited = true;
             if is_over {
                 self.events.answered(*id, false);
             }
         }
-        if was_asked { Ok(()) } else { Err(Refusal::Unsolicited) }
+        if is_solicited { Ok(()) } else { Err(Refusal::Unsolicited) }
     }
 
     /// Sends a peer that starts the next parts of all that is here.
     fn send_parts(&mut self, asked: u64, place: usize, now: Now) -> Result<(), Refusal> {
-        if !self.peers.get(place).may_warm_up(now.mono) {
+        if !self.peers.get(place).may_request_state(now.mono) {
             return Err(Refusal::QuotaExceeded);
         }
         let (to, mut at) = (self.peers.get(place).to(), Cursor::from_u64(asked));
@@ -310,17 +315,17 @@ impl Member {
         Ok(())
     }
 
-    fn take_part(&mut self, part: Part, place: usize, now: Now) -> Result<(), Refusal> {
-        self.warm_up.part(place, &part, now.mono)?;
-        self.take_all(part.sessions, now);
+    fn store_part(&mut self, part: Part, place: usize, now: Now) -> Result<(), Refusal> {
+        self.state_transfer.part(place, &part, now.mono)?;
+        self.store_all(part.sessions, now);
         Ok(())
     }
 }
 
 impl Peer {
-    /// Takes note that a message of it came that none has overtaken. One that was held back says nothing of where it is,
-    /// nor that it still lives; one of a host whose clock is wrong is no other to look at, but nothing is asked of it.
-    fn heard(&mut self, message: &Authentic<'_>, now: Now) {
+    /// Records the newest message of a peer. One that was held back proves neither its address nor that it still lives; one
+    /// of a host whose clock is wrong is no other to look at, but nothing is asked of it.
+    fn record_message(&mut self, message: &Authentic<'_>, now: Now) {
         let late_ms = now.wall.since(message.sent);
         let is_in_time = late_ms.unsigned_abs() <= MAX_CLOCK_DIFFERENCE_MS;
         self.lateness.note(late_ms, now.mono);

@@ -24,7 +24,7 @@ use crate::refusal::Refusal;
 pub(crate) struct Sealer {
     keys: Arc<FleetKeys>,
     sender: MemberId,
-    boot: Incarnation,
+    incarnation: Incarnation,
     /// The key in use, and in which second it was found to be the right one.
     current: Option<(Scope, LessSafeKey, UnixSeconds)>,
     /// How many messages went to all, and to one.
@@ -32,8 +32,8 @@ pub(crate) struct Sealer {
 }
 
 impl Sealer {
-    pub(crate) fn new(keys: Arc<FleetKeys>, sender: MemberId, boot: Incarnation) -> Self {
-        Self { keys, sender, boot, current: None, sent: [0; 2] }
+    pub(crate) fn new(keys: Arc<FleetKeys>, sender: MemberId, incarnation: Incarnation) -> Self {
+        Self { keys, sender, incarnation, current: None, sent: [0; 2] }
     }
 
     /// Fills in a draft's header and time, and seals it where it stands.
@@ -62,8 +62,12 @@ impl Sealer {
         let is_current = matches!(&self.current, Some((.., checked)) if *checked == second);
         if !is_current {
             let secret = self.keys.sealing(second);
-            let scope =
-                Scope { fleet: secret.fleet, epoch: secret.epoch, sender: self.sender, boot: self.boot };
+            let scope = Scope {
+                fleet: secret.fleet,
+                epoch: secret.epoch,
+                sender: self.sender,
+                incarnation: self.incarnation,
+            };
             let key = match self.current.take() {
                 Some((old, key, _)) if old == scope => key,
                 _ => scope.key(&secret),
@@ -96,7 +100,7 @@ impl Opener {
         self.known.iter().any(|(known, ..)| *known == scope)
     }
 
-    /// Opens a datagram where it stands; gives the time it was sent and what it says.
+    /// Opens a datagram where it stands; returns the time at which it was sent, and its content.
     pub(crate) fn open<'a>(
         &mut self,
         header: &Header,
@@ -145,26 +149,31 @@ impl Opener {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Scope {
     sender: MemberId,
-    boot: Incarnation,
+    incarnation: Incarnation,
     epoch: u64,
     fleet: FleetId,
 }
 
 impl Scope {
     fn of(header: &Header) -> Self {
-        Self { fleet: header.fleet, epoch: header.epoch, sender: header.sender, boot: header.boot }
+        Self {
+            fleet: header.fleet,
+            epoch: header.epoch,
+            sender: header.sender,
+            incarnation: header.incarnation,
+        }
     }
 
     fn header(&self, kind: u8, sequence: Sequence) -> Header {
-        let Self { sender, boot, epoch, fleet } = *self;
-        Header { kind, fleet, epoch, sender, boot, sequence }
+        let Self { sender, incarnation, epoch, fleet } = *self;
+        Header { kind, fleet, epoch, sender, incarnation, sequence }
     }
 
     /// HKDF-Expand (RFC 5869, section 2.3) of the epoch's message secret, which is uniform and needs no extraction.
     fn key(&self, secret: &MessageSecret) -> LessSafeKey {
         let mut bytes = Zeroizing::new([0; 32]);
         Prk::new_less_safe(HKDF_SHA256, secret.secret.as_bytes())
-            .expand(&[b"courser message key 2", &self.sender.0, &self.boot.0], HKDF_SHA256)
+            .expand(&[b"courser message key 2", &self.sender.0, &self.incarnation.0], HKDF_SHA256)
             .and_then(|okm| okm.fill(&mut bytes[..]))
             .expect("the length asked for is that of the hash, which is the buffer's");
         let key = UnboundKey::new(&AES_256_GCM_SIV, &bytes[..]).expect("AES-256-GCM-SIV takes 32 bytes");
@@ -225,7 +234,7 @@ const MAX_KNOWN: usize = 128;
 #[derive(Clone, Debug)]
 pub struct AnyMessage<'a> {
     pub sender: MemberId,
-    pub boot: Incarnation,
+    pub incarnation: Incarnation,
     /// The member it is for; none for all.
     pub to: Option<MemberId>,
     /// Its number, among those to all or those to one.
@@ -242,7 +251,12 @@ impl AnyMessage<'_> {
     #[must_use]
     pub fn seal(&self, keys: &FleetKeys, now: UnixSeconds) -> Vec<u8> {
         let secret = keys.sealing(now);
-        let scope = Scope { fleet: secret.fleet, epoch: secret.epoch, sender: self.sender, boot: self.boot };
+        let scope = Scope {
+            fleet: secret.fleet,
+            epoch: secret.epoch,
+            sender: self.sender,
+            incarnation: self.incarnation,
+        };
         let header = scope.header(self.kind, Sequence::new(self.sequence, self.to.is_some()));
         let mut bytes = vec![0; HEADER_LEN + TIME_LEN];
         bytes.extend_from_slice(self.content);

@@ -1,5 +1,5 @@
-//! How a member that starts fills its cache from another's, a part at a time. May not ask for more than it has taken:
-//! one question is open at a time.
+//! How a member that starts fills its cache from another's, a part at a time. May not request more than it has stored:
+//! one request is open at a time.
 
 use courser_session::Cursor;
 
@@ -8,10 +8,10 @@ use crate::peers::Peers;
 use crate::refusal::Refusal;
 use crate::status::StateTransferStatus;
 
-/// How far a warm-up is.
-pub(crate) struct WarmUp {
+/// How far a state transfer is.
+pub(crate) struct StateTransfer {
     stage: Stage,
-    /// Whom the question before was put to, and from where on: parts that others have overtaken are still welcome.
+    /// Whom the request before was put to, and from where on: parts that others have overtaken are still welcome.
     before: Option<(usize, u64)>,
     /// Places of the peers that fell silent, as bits.
     tried: u64,
@@ -20,33 +20,33 @@ pub(crate) struct WarmUp {
 }
 
 enum Stage {
-    /// For peers to prove that they live and to say what they have.
+    /// For peers to answer a challenge and to send how many sessions they have.
     Waiting {
         until: u64,
     },
-    /// For the answer to a question.
-    Asked(Question),
+    /// For the answer to a request.
+    Requested(PartRequest),
     Over(StateTransferStatus),
 }
 
-/// A question that is open.
+/// A request that is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Question {
+pub(crate) struct PartRequest {
     /// Whom it was put to.
     pub(crate) place: usize,
     /// From where on.
     pub(crate) from: u64,
-    asked_at: u64,
+    requested_at: u64,
     /// How often it was asked before.
     repeats: u32,
-    /// Once there was some of the answer: when the next question is due, and from where on it asks.
+    /// Once there was some of the answer: when the next request is due, and from where on it asks.
     next: Option<(u64, u64)>,
     /// Whether the last part of the answer has come; others may follow it.
     is_answered: bool,
 }
 
-impl WarmUp {
-    /// A warm-up of a member that starts at `mono`.
+impl StateTransfer {
+    /// The state transfer of a member that starts at `mono`.
     pub(crate) fn new(is_wanted: bool, mono: u64) -> Self {
         let stage = match is_wanted {
             true => Stage::Waiting { until: mono.saturating_add(FIRST_HEARTBEATS_MS) },
@@ -55,11 +55,11 @@ impl WarmUp {
         Self { stage, before: None, tried: 0, taken: 0, started: mono }
     }
 
-    /// The question to ask now, if there is one.
-    pub(crate) fn tick(&mut self, peers: &Peers, mono: u64) -> Option<Question> {
+    /// The request to ask now, if there is one.
+    pub(crate) fn tick(&mut self, peers: &Peers, mono: u64) -> Option<PartRequest> {
         match self.stage {
             Stage::Waiting { until } if mono >= until => self.choose(peers, mono),
-            Stage::Asked(question) if mono >= question.due() => self.go_on(question, peers, mono),
+            Stage::Requested(request) if mono >= request.due() => self.go_on(request, peers, mono),
             _ => None,
         }
     }
@@ -78,25 +78,25 @@ impl WarmUp {
         Ok(())
     }
 
-    /// Whom the open question was put to, and from where on.
+    /// Whom the open request was put to, and from where on.
     fn open(&self) -> Option<(usize, u64)> {
         match self.stage {
-            Stage::Asked(question) => Some((question.place, question.from)),
+            Stage::Requested(request) => Some((request.place, request.from)),
             Stage::Waiting { .. } | Stage::Over(_) => None,
         }
     }
 
     fn progress(&mut self, part: &Part, mono: u64) {
         match &mut self.stage {
-            Stage::Asked(_) if part.is_end => self.enter(Stage::Over(StateTransferStatus::Done)),
-            Stage::Asked(question) if part.is_last => {
-                question.is_answered = true;
-                question.next = Some((question.asked_at.saturating_add(PACE_MS), part.next));
+            Stage::Requested(_) if part.is_end => self.enter(Stage::Over(StateTransferStatus::Done)),
+            Stage::Requested(request) if part.is_last => {
+                request.is_answered = true;
+                request.next = Some((request.requested_at.saturating_add(PACE_MS), part.next));
             }
-            Stage::Asked(question) if !question.is_answered => {
-                question.next = Some((mono.saturating_add(REST_MS), part.next));
+            Stage::Requested(request) if !request.is_answered => {
+                request.next = Some((mono.saturating_add(REST_MS), part.next));
             }
-            Stage::Asked(_) | Stage::Waiting { .. } | Stage::Over(_) => {}
+            Stage::Requested(_) | Stage::Waiting { .. } | Stage::Over(_) => {}
         }
     }
 
@@ -105,10 +105,10 @@ impl WarmUp {
         self.stage = stage;
     }
 
-    /// After an answer the next question; after none the same again, and then another peer.
-    fn go_on(&mut self, question: Question, peers: &Peers, mono: u64) -> Option<Question> {
-        let Question { place, from, repeats, .. } = question;
-        match question.next {
+    /// After an answer the next request; after none the same again, and then another peer.
+    fn go_on(&mut self, request: PartRequest, peers: &Peers, mono: u64) -> Option<PartRequest> {
+        let PartRequest { place, from, repeats, .. } = request;
+        match request.next {
             Some((_, next)) => Some(self.ask(place, next, 0, mono)),
             None if repeats < REPEATS => Some(self.ask(place, from, repeats + 1, mono)),
             None => {
@@ -118,7 +118,7 @@ impl WarmUp {
         }
     }
 
-    fn choose(&mut self, peers: &Peers, mono: u64) -> Option<Question> {
+    fn choose(&mut self, peers: &Peers, mono: u64) -> Option<PartRequest> {
         if let Some(place) = peers.richest(self.tried, mono) {
             return Some(self.ask(place, Cursor::START.to_u64(), 0, mono));
         }
@@ -130,17 +130,18 @@ impl WarmUp {
         None
     }
 
-    fn ask(&mut self, place: usize, from: u64, repeats: u32, mono: u64) -> Question {
-        let question = Question { place, from, asked_at: mono, repeats, next: None, is_answered: false };
-        self.enter(Stage::Asked(question));
-        question
+    fn ask(&mut self, place: usize, from: u64, repeats: u32, mono: u64) -> PartRequest {
+        let request =
+            PartRequest { place, from, requested_at: mono, repeats, next: None, is_answered: false };
+        self.enter(Stage::Requested(request));
+        request
     }
 
     /// When [`tick`](Self::tick) has something to do.
     pub(crate) fn due(&self) -> Option<u64> {
         match self.stage {
             Stage::Waiting { until } => Some(until),
-            Stage::Asked(question) => Some(question.due()),
+            Stage::Requested(request) => Some(request.due()),
             Stage::Over(_) => None,
         }
     }
@@ -148,7 +149,7 @@ impl WarmUp {
     pub(crate) fn status(&self) -> StateTransferStatus {
         match self.stage {
             Stage::Waiting { .. } => StateTransferStatus::Waiting,
-            Stage::Asked(_) => StateTransferStatus::Running,
+            Stage::Requested(_) => StateTransferStatus::Running,
             Stage::Over(how) => how,
         }
     }
@@ -159,22 +160,22 @@ impl WarmUp {
     }
 }
 
-impl Question {
+impl PartRequest {
     fn due(&self) -> u64 {
-        self.next.map_or(self.asked_at.saturating_add(REPEAT_MS), |(due, _)| due)
+        self.next.map_or(self.requested_at.saturating_add(REPEAT_MS), |(due, _)| due)
     }
 }
 
-/// How many parts answer a question: a hundred sessions or so, and few enough that no buffer overflows.
+/// How many parts answer a request: a hundred sessions or so, and few enough that no buffer overflows.
 pub(crate) const PARTS_PER_QUESTION: usize = 16;
 
 /// Everybody has sent a heartbeat by then, and a second one if the first came before the proof.
 const FIRST_HEARTBEATS_MS: u64 = 1500;
-/// At least so long between two questions: some 50,000 sessions a second, which leave the peer time for its clients.
+/// At least so long between two requests: some 50,000 sessions a second, which leave the peer time for its clients.
 const PACE_MS: u64 = 2;
 /// How long a lost part is waited for.
 const REST_MS: u64 = 20;
-/// After which a question is asked again, and so often: another peer is asked after a second of silence.
+/// After which a request is asked again, and so often: another peer is asked after a second of silence.
 const REPEAT_MS: u64 = 250;
 const REPEATS: u32 = 3;
 /// How often to look for a peer that can be asked.

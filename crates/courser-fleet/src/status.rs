@@ -1,4 +1,4 @@
-//! What a member tells of itself: for `courser fleet status`, `courser fleet watch` and logs. May not contain a secret,
+//! The status of a member: for `courser fleet status`, `courser fleet watch` and logs. May not contain a secret,
 //! nor anything that names a session.
 
 use std::fmt;
@@ -10,7 +10,7 @@ use crate::identity::{Incarnation, MemberId};
 use crate::now::UnixMillis;
 use crate::refusal::Refusal;
 
-/// How a member and its peers go.
+/// Status of a member and its peers.
 #[derive(Clone, Debug)]
 pub struct Status {
     /// This member's name.
@@ -18,7 +18,7 @@ pub struct Status {
     /// What stands for it in messages.
     pub id: MemberId,
     /// This start of it.
-    pub boot: Incarnation,
+    pub incarnation: Incarnation,
     /// The fleet whose secret seals.
     pub fleet: FleetId,
     /// The epoch that this secret is in.
@@ -35,21 +35,21 @@ pub struct Status {
     pub refused: Refused,
     /// Sessions that were asked for.
     pub pulls: PullCounts,
-    /// How far the warm-up is.
+    /// How far the state transfer is.
     pub state_transfer: StateTransferStatus,
-    /// Sessions that the warm-up brought.
+    /// Sessions that came by state transfer.
     pub transferred: u64,
 }
 
-/// How a peer goes, as far as this member knows.
+/// Status of a peer, as far as this member knows.
 #[derive(Clone, Debug)]
 pub struct PeerStatus {
-    /// Its name, once it has said so.
+    /// Its name, from its first heartbeat on.
     pub name: Option<String>,
     /// What stands for it in messages.
     pub id: MemberId,
     /// Its present start; when that was is by its own clock.
-    pub boot: Incarnation,
+    pub incarnation: Incarnation,
     /// From where its last message came.
     pub address: SocketAddr,
     /// Since when it is known, by this member's clock.
@@ -160,21 +160,21 @@ impl Refused {
 /// What became of sessions that this host had not got.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PullCounts {
-    /// Sessions that were wanted.
+    /// Sessions that connections requested.
     pub requested: u64,
-    /// Those that the others were asked for; several who want one ask once.
+    /// Pulls sent to the peers; several requests for one session share a pull.
     pub sent: u64,
     /// Those that came.
     pub found: u64,
-    /// Those that nobody has, or that nobody answered for.
+    /// Those that no peer has, or that none answered.
     pub not_found: u64,
-    /// Those that were not asked for because nobody had them a moment ago.
+    /// Those that were not pulled because no peer had them in the last 5 s.
     pub negative_cached: u64,
-    /// Those that were not asked for because nobody is there, or too many are open.
+    /// Those that were not pulled because there is no peer, or too many pulls are open.
     pub not_sent: u64,
 }
 
-/// How far a warm-up is.
+/// How far a state transfer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateTransferStatus {
     /// It is switched off.

@@ -11,8 +11,9 @@ use crate::channel::{Channel, ReadOutcome};
 use crate::exchange::{self, within};
 use crate::failure::{Class, Failed, Step};
 use crate::offered::Session;
-use crate::plan::{CloseMode, Workload};
+use crate::plan::Workload;
 use crate::worker::Worker;
+use courser_record::CloseMode;
 
 /// Connects, does what a connection is for, closes, and accounts for it. `intended`: when it was meant to start, if
 /// that was fixed in advance.
@@ -151,7 +152,7 @@ async fn abandon(
     if !after.is_zero() {
         tokio::time::sleep(after).await;
     }
-    if worker.plan.close == CloseMode::Reset {
+    if worker.plan.close == CloseMode::Rst {
         channel.stream().reset_on_close();
     }
     attempt.answered.set(true);

@@ -10,9 +10,10 @@ use crate::attempt::{AnswerTimes, Attempt};
 use crate::channel::{Channel, ReadOutcome};
 use crate::failure::{Class, Failed, Step};
 use crate::http::{self, Answer, Expect, Rendered, WrongAnswer};
-use crate::plan::{CloseMode, Workload};
+use crate::plan::Workload;
 use crate::tally::PeerClose;
 use crate::worker::Worker;
+use courser_record::CloseMode;
 
 /// Does what the connection is for, and ends it.
 pub(crate) async fn exchange(
@@ -56,9 +57,9 @@ async fn confirm(worker: &Worker, attempt: &Attempt, channel: &mut Channel) -> R
     if close == CloseMode::CloseNotify {
         channel.send_close_notify()?;
     }
-    let then = if close == CloseMode::Reset { Then::Wait } else { Then::Shutdown };
+    let then = if close == CloseMode::Rst { Then::Wait } else { Then::Shutdown };
     channel.flush(then, Step::Confirmation).await?;
-    if close == CloseMode::Reset {
+    if close == CloseMode::Rst {
         channel.stream().reset_on_close();
         worker.record_confirmation(attempt, None);
     } else {
@@ -228,7 +229,7 @@ async fn hold(worker: &Worker, attempt: &Attempt, channel: &mut Channel) -> Resu
 /// The server closes first where the last request has asked it to, so that the wait for stray segments (TIME_WAIT) is
 /// with it and local ports are free again at once.
 async fn close(worker: &Worker, attempt: &Attempt, channel: &mut Channel) -> Result<(), Failed> {
-    if worker.plan.close == CloseMode::Reset {
+    if worker.plan.close == CloseMode::Rst {
         channel.stream().reset_on_close();
         worker.record_close(attempt, PeerClose::NotAwaited);
         return Ok(());

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use courser_record::CloseMode;
 use courser_tls_client::ClientTlsConfig;
 
 use crate::http::{Expect, Rendered};
@@ -22,7 +23,7 @@ pub struct Plan {
     pub reuse: Reuse,
     /// What a connection is for.
     pub exchange: Workload,
-    /// How a connection ends.
+    /// How a connection ends once its exchange is over.
     pub close: CloseMode,
     /// Sockets.
     pub sockets: Sockets,
@@ -120,17 +121,6 @@ pub enum Workload {
         /// What is asked first.
         first: Option<(Arc<Rendered>, Arc<Expect>)>,
     },
-}
-
-/// How a connection ends, once its exchange is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CloseMode {
-    /// close_notify and FIN, then wait for the server's FIN.
-    CloseNotify,
-    /// FIN without close_notify, then wait for the server's FIN.
-    Fin,
-    /// RST at once: no TIME_WAIT, and no close of the server is read.
-    Reset,
 }
 
 /// Sockets of the clients.

@@ -8,10 +8,11 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use crate::http::{BodyCheck, Expect, ExpectedStatus, Method, Rendered, Request};
-use crate::plan::{CloseMode, LoadTarget, Model, Offered, Phases, Plan, Reuse, Sockets, Workload};
+use crate::plan::{LoadTarget, Model, Offered, Phases, Plan, Reuse, Sockets, Workload};
 use crate::schedule::{Arrivals, Piece, Share};
 use crate::tls_options::{BadChoice, ClientTlsOptions, EngineChoice, ReadFile, ResumeChoice};
 use crate::url::{Scheme, Url};
+use courser_record::CloseMode;
 
 /// One load.
 #[derive(Clone, Debug, PartialEq)]

@@ -221,8 +221,9 @@ mod tests {
     use crate::failure::Class;
     use courser_net::timer;
 
-    use crate::plan::{CloseMode, LoadTarget, Phases, Reuse, Sockets};
+    use crate::plan::{LoadTarget, Phases, Reuse, Sockets};
     use crate::schedule::{Arrivals, Piece, Share};
+    use courser_record::CloseMode;
 
     /// Two arrivals, 25 and 75 ms after the start; no server listens.
     fn two_arrivals() -> Plan {

@@ -9,35 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use courser_net::cpu::Cpus;
+use courser_record::Machine;
 use rustix::process::{Resource, getrlimit};
 use rustix::time::{ClockId, clock_getres};
 
 use files::Files;
 pub use ports::{Ports, Reuse};
-
-/// Facts of a machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Machine {
-    /// Its name.
-    pub name: String,
-    /// The processor, as it calls itself; empty when unknown.
-    pub cpu_model: String,
-    /// Logical processors that this process may use.
-    pub cores: u32,
-    /// Name and release of the kernel, as "Linux 6.1.0"; empty when unknown.
-    pub kernel: String,
-    /// Memory, bytes; 0 when unknown.
-    pub memory_bytes: u64,
-    /// Soft limit of open files of this process.
-    pub open_files: u64,
-    /// The hypervisor, by the name of the virtual machine if it has one; `none` on bare metal. `None` when that cannot
-    /// be told.
-    pub virtualisation: Option<String>,
-    /// Kernel settings that bear on a load, by their name for sysctl(8).
-    pub sysctls: BTreeMap<String, String>,
-    /// Whatever else is known, by a name for readers.
-    pub facts: BTreeMap<String, String>,
-}
 
 /// Settings that decide how many connections there can be, how fast, and how they are queued.
 const SYSCTLS: [&str; 26] = [
@@ -85,37 +62,35 @@ const FEATURES: [&str; 12] = [
     "vpclmulqdq",
 ];
 
-impl Machine {
-    /// Reads this machine's facts.
-    pub fn read() -> Self {
-        let cpus = Cpus::available();
-        let mut machine = Self::read_under(Path::new("/"));
-        machine.cores = u32::try_from(cpus.order.len()).unwrap_or(u32::MAX);
-        machine.open_files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        machine.facts.extend(ticks().map(|hertz| ("ticks of the scheduler, Hz".to_owned(), hertz)));
-        machine.facts.extend(cpus.quota.map(|quota| ("processor quota".to_owned(), format!("{quota:.2}"))));
-        machine
-    }
+/// Reads this machine's facts; versions of libraries are the caller's to add.
+pub fn read() -> Machine {
+    let cpus = Cpus::available();
+    let mut machine = read_under(Path::new("/"));
+    machine.cores = u32::try_from(cpus.order.len()).unwrap_or(u32::MAX);
+    machine.open_files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    machine.facts.extend(ticks().map(|hertz| ("ticks of the scheduler, Hz".to_owned(), hertz)));
+    machine.facts.extend(cpus.quota.map(|quota| ("processor quota".to_owned(), format!("{quota:.2}"))));
+    machine
+}
 
-    /// What `proc` and `sys` in the folder `root` tell.
-    fn read_under(root: &Path) -> Self {
-        let files = Files::new(root);
-        let cpu = files.table("proc/cpuinfo");
-        let sysctl = |name: &&str| Some(((*name).to_owned(), files.sysctl(name)?));
-        let kernel = |name: &str| files.sysctl(name).unwrap_or_default();
-        Self {
-            name: kernel("kernel.hostname"),
-            cpu_model: cpu.get("model name").cloned().unwrap_or_default(),
-            kernel: format!("{} {}", kernel("kernel.ostype"), kernel("kernel.osrelease")).trim().to_owned(),
-            memory_bytes: memory(&files).unwrap_or(0),
-            virtualisation: virtualisation(&files, &cpu),
-            sysctls: SYSCTLS.iter().filter_map(sysctl).collect(),
-            facts: facts(&files, &cpu)
-                .into_iter()
-                .filter_map(|(name, fact)| Some((name.to_owned(), fact?)))
-                .collect(),
-            ..Self::default()
-        }
+/// What `proc` and `sys` in the folder `root` tell.
+fn read_under(root: &Path) -> Machine {
+    let files = Files::new(root);
+    let cpu = files.table("proc/cpuinfo");
+    let sysctl = |name: &&str| Some(((*name).to_owned(), files.sysctl(name)?));
+    let kernel = |name: &str| files.sysctl(name).unwrap_or_default();
+    Machine {
+        name: kernel("kernel.hostname"),
+        cpu_model: cpu.get("model name").cloned().unwrap_or_default(),
+        kernel: format!("{} {}", kernel("kernel.ostype"), kernel("kernel.osrelease")).trim().to_owned(),
+        memory_bytes: memory(&files).unwrap_or(0),
+        virtualisation: virtualisation(&files, &cpu),
+        sysctls: SYSCTLS.iter().filter_map(sysctl).collect(),
+        facts: facts(&files, &cpu)
+            .into_iter()
+            .filter_map(|(name, fact)| Some((name.to_owned(), fact?)))
+            .collect(),
+        ..Machine::default()
     }
 }
 
@@ -201,7 +176,7 @@ mod tests {
 
     #[test]
     fn this_machine_is_known() {
-        let machine = Machine::read();
+        let machine = read();
         assert!(machine.kernel.starts_with("Linux "), "{}", machine.kernel);
         assert!(machine.cores > 0 && machine.open_files > 0 && machine.memory_bytes > 1 << 20, "{machine:?}");
         assert!(machine.sysctls.contains_key("net.ipv4.ip_local_port_range"), "{machine:?}");
@@ -210,7 +185,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_left_out() {
-        let nowhere = Machine::read_under(Path::new("/nonexistent"));
+        let nowhere = read_under(Path::new("/nonexistent"));
         assert_eq!((nowhere.cpu_model.as_str(), &nowhere.virtualisation), ("", &None));
         assert!(nowhere.sysctls.is_empty() && nowhere.facts.is_empty(), "{nowhere:?}");
     }

@@ -58,7 +58,7 @@ impl Account {
     /// When the system refuses, or would let the process go back.
     pub fn become_for_good(&self) -> io::Result<()> {
         let (uid, gid) = (self.uid, self.gid);
-        #[allow(
+        #[expect(
             unsafe_code,
             reason = "the libraries here change one thread, the C library all of them (nptl(7))"
         )]
@@ -105,7 +105,7 @@ pub fn find_user(name: &str) -> io::Result<Option<(u32, u32)>> {
     let Ok(name) = CString::new(name) else { return Ok(None) };
     with_room(|room| {
         let mut found = ptr::null_mut();
-        #[allow(unsafe_code, reason = "none of the libraries here asks for accounts")]
+        #[expect(unsafe_code, reason = "none of the libraries here asks for accounts")]
         // SAFETY: all zeros is a `passwd` (numbers and null pointers). `name` ends in a zero byte, `room` is as long as said,
         // and all of it outlives the call. What `found` points to is `entry`, which is read while it lives.
         unsafe {
@@ -130,7 +130,7 @@ pub fn find_group(name: &str) -> io::Result<Option<u32>> {
     let Ok(name) = CString::new(name) else { return Ok(None) };
     with_room(|room| {
         let mut found = ptr::null_mut();
-        #[allow(unsafe_code, reason = "none of the libraries here asks for groups")]
+        #[expect(unsafe_code, reason = "none of the libraries here asks for groups")]
         // SAFETY: as in `find_user`; all zeros is a `group`.
         unsafe {
             let mut entry: libc::group = std::mem::zeroed();
@@ -153,7 +153,7 @@ pub fn find_group(name: &str) -> io::Result<Option<u32>> {
 pub fn group_of(uid: u32) -> io::Result<Option<u32>> {
     with_room(|room| {
         let mut found = ptr::null_mut();
-        #[allow(unsafe_code, reason = "none of the libraries here asks for accounts")]
+        #[expect(unsafe_code, reason = "none of the libraries here asks for accounts")]
         // SAFETY: as in `find_user`.
         unsafe {
             let mut entry: libc::passwd = std::mem::zeroed();
@@ -167,7 +167,7 @@ fn check(result: libc::c_int) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// What the C library made of a question. Some systems say "not found" by one of these errors (getpwnam(3)).
+/// The result of a call of the C library. Some systems say "not found" by one of these errors (getpwnam(3)).
 fn answer<T>(error: libc::c_int, found: Option<T>) -> io::Result<Option<T>> {
     match error {
         0 | libc::ENOENT | libc::ESRCH => Ok(found),
@@ -176,10 +176,10 @@ fn answer<T>(error: libc::c_int, found: Option<T>) -> io::Result<Option<T>> {
 }
 
 /// Asks with more and more room for the strings of an entry: a group may have thousands of members.
-fn with_room<T>(mut ask: impl FnMut(&mut [libc::c_char]) -> io::Result<Option<T>>) -> io::Result<Option<T>> {
+fn with_room<T>(mut call: impl FnMut(&mut [libc::c_char]) -> io::Result<Option<T>>) -> io::Result<Option<T>> {
     let mut room = vec![0; 1024];
     loop {
-        match ask(&mut room) {
+        match call(&mut room) {
             Err(error) if error.raw_os_error() == Some(libc::ERANGE) && room.len() < MOST_ROOM => {
                 room.resize(room.len() * 4, 0);
             }

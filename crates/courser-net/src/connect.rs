@@ -27,7 +27,7 @@ impl Connector {
     /// socket.
     ///
     /// # Errors
-    /// What ran out or who refused; the kernel's error number is kept in it.
+    /// What ran out or who refused; with the kernel's error number.
     pub async fn connect(&self, target: SocketAddr) -> Result<Stream, ConnectError> {
         let socket = self.open(target).map_err(|errno| ConnectError::at(Step::Socket, errno.into()))?;
         if let Some(source) = self.source {
@@ -57,7 +57,7 @@ fn bind(socket: &OwnedFd, source: IpAddr) -> io::Result<()> {
 fn choose_port_at_connect(socket: &OwnedFd) -> io::Result<()> {
     let on: libc::c_int = 1;
     let length = size_of_val(&on).try_into().expect("four bytes");
-    #[allow(unsafe_code, reason = "none of the libraries here has this option")]
+    #[expect(unsafe_code, reason = "none of the libraries here has this option")]
     // SAFETY: the kernel reads `length` bytes from the pointer, which are those of `on`, alive and initialised for the
     // whole call; the descriptor is borrowed from `socket`, which is open.
     let result = unsafe {
@@ -88,7 +88,7 @@ pub enum ConnectErrorKind {
     BadSource,
     /// Every local port towards this target is taken, by connections or by TIME_WAIT (EADDRNOTAVAIL from connect).
     NoLocalPort,
-    /// The target answered with a reset: nobody listens, or its queue is full and it says so (ECONNREFUSED,
+    /// The target answered with a reset: it has no listener, or its queue is full and it refuses (ECONNREFUSED,
     /// ECONNRESET).
     Refused,
     /// The kernel gave up asking (ETIMEDOUT); most callers have lost patience long before.

@@ -21,7 +21,7 @@ impl Cpus {
         Self { order: cores_first(&mask, core_of), quota: quota() }
     }
 
-    /// Workers to start when nobody says: one per CPU, at most the quota rounded up, at least one.
+    /// Workers to start by default: one per CPU, at most the quota rounded up, at least one.
     pub fn workers(&self) -> usize {
         let quota = self.quota.map_or(usize::MAX, whole_cpus);
         self.order.len().min(quota).max(1)
@@ -36,7 +36,7 @@ pub fn pin(cpu: usize) -> std::io::Result<()> {
 }
 
 /// The CPUs that share a physical core with `cpu`, itself included: they slow each other down. Only itself where the
-/// kernel does not say.
+/// kernel does not report it.
 pub fn siblings(cpu: usize) -> Vec<usize> {
     let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
     let list = fs::read_to_string(path).ok().and_then(|text| parse_list(&text));
@@ -62,7 +62,7 @@ fn affinity() -> Vec<usize> {
     }
 }
 
-#[allow(
+#[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "clamped to 1..=65536 just before"

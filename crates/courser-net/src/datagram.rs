@@ -1,6 +1,6 @@
 //! Datagrams between hosts: UDP to single hosts or to a multicast group, several in each system call.
 //!
-//! What cannot be sent is told and left out; nothing here waits for room, tries again or remembers a peer.
+//! What cannot be sent is reported and dropped; nothing here waits for room, tries again or remembers a peer.
 
 mod batch;
 mod interface;
@@ -58,7 +58,7 @@ pub struct Unsent {
     pub to: SocketAddr,
     /// What kind of failure it is.
     pub kind: UnsentKind,
-    /// What the kernel says.
+    /// The error of the kernel.
     pub error: io::Error,
 }
 
@@ -67,7 +67,7 @@ pub struct Unsent {
 pub enum UnsentKind {
     /// The send buffer or the interface's queue is full (EAGAIN, ENOBUFS, ENOMEM).
     NoRoom,
-    /// No way there, nobody there, or a firewall of this machine forbids it (ENETUNREACH, EHOSTUNREACH, ECONNREFUSED,
+    /// No route, no listener, or a firewall of this machine forbids it (ENETUNREACH, EHOSTUNREACH, ECONNREFUSED,
     /// EPERM and the like).
     Unreachable,
     /// It is longer than a datagram may be (EMSGSIZE).
@@ -89,7 +89,7 @@ impl Datagrams {
     /// Waits for datagrams and puts them into `batch`, in place of what was there. Dropping the future loses none.
     ///
     /// # Errors
-    /// The kernel's, for example that of an earlier datagram which nobody wanted (ECONNREFUSED): none is a reason to
+    /// The kernel's, for example that of an earlier datagram whose port had no listener (ECONNREFUSED): none is a reason to
     /// stop receiving.
     pub async fn receive(&self, batch: &mut Batch) -> io::Result<()> {
         poll_fn(|cx| self.poll_receive(cx, batch)).await
@@ -128,7 +128,7 @@ impl Datagrams {
     }
 }
 
-/// Sends from the front of `messages` and says how many, at least one; fails if the first one cannot be sent.
+/// Sends from the front of `messages` and returns how many, at least one; fails if the first one cannot be sent.
 fn send_some(socket: &OwnedFd, messages: &[Outgoing<'_>]) -> Result<usize, Errno> {
     let addresses: Vec<_> = messages.iter().map(|message| SocketAddrAny::from(message.to)).collect();
     let payloads: Vec<_> = messages.iter().map(|message| [IoSlice::new(message.bytes)]).collect();

@@ -44,10 +44,10 @@ pub(crate) fn forbid_files(version: u32) -> io::Result<()> {
         scoped: if version >= 6 { SCOPE_SIGNAL } else { 0 },
     };
     let raw = i32::try_from(create(Some(&ruleset), 0)?).map_err(io::Error::other)?;
-    #[allow(unsafe_code, reason = "a raw descriptor number can become an owned one in no other way")]
+    #[expect(unsafe_code, reason = "a raw descriptor number can become an owned one in no other way")]
     // SAFETY: the kernel has just made it, for us alone.
     let rules = unsafe { OwnedFd::from_raw_fd(raw) };
-    #[allow(unsafe_code, reason = "none of the libraries here has this call")]
+    #[expect(unsafe_code, reason = "none of the libraries here has this call")]
     // SAFETY: it takes two numbers (landlock_restrict_self(2)); the descriptor is open.
     let result = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules.as_raw_fd(), 0) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
@@ -68,7 +68,7 @@ fn file_rights(version: u32) -> u64 {
 fn create(ruleset: Option<&Ruleset>, flags: u32) -> io::Result<libc::c_long> {
     let (pointer, size) =
         ruleset.map_or((std::ptr::null(), 0), |rules| (&raw const *rules, size_of::<Ruleset>()));
-    #[allow(unsafe_code, reason = "none of the libraries here has this call")]
+    #[expect(unsafe_code, reason = "none of the libraries here has this call")]
     // SAFETY: the kernel reads `size` bytes from `pointer`, which are those of `ruleset`, alive for the whole call, or none.
     let result = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, pointer, size, flags) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }

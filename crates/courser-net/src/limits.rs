@@ -23,7 +23,7 @@ pub fn use_small_pages() {
 }
 
 /// Bytes of memory that this process may use: the machine's, or what its control groups allow (cgroup-v2.rst,
-/// `memory.max`; v1, `memory.limit_in_bytes`) where that is less. `None` where the kernel does not say.
+/// `memory.max`; v1, `memory.limit_in_bytes`) where that is less. `None` where the kernel has no limit or does not report it.
 pub fn memory() -> Option<u64> {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total(&text));
     [machine, crate::cpu::tightest_limit("memory.max"), v1_memory()].into_iter().flatten().min()

@@ -166,7 +166,7 @@ impl AsyncListener {
             let mut ready = self.queue.readable().await?;
             let permit = match try_admit() {
                 Some(permit) => permit,
-                // Readiness outlives the last connection of the queue; for nobody there is nothing to wait for.
+                // Readiness outlives the last connection of the queue; an empty queue is not waited for.
                 None if !has_connection(&self.fd) => {
                     ready.clear_ready();
                     continue;
@@ -189,7 +189,7 @@ impl AsyncListener {
 fn has_connection(listener: &OwnedFd) -> bool {
     let mut polled = [PollFd::new(listener, PollFlags::IN)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    // Not told apart: a failure shows when it is accepted.
+    // Not distinguished: a failure shows when it is accepted.
     poll(&mut polled, Some(&now)) != Ok(0)
 }
 
@@ -197,7 +197,7 @@ fn accept(listener: &OwnedFd) -> io::Result<Accepted> {
     let (fd, peer) =
         rustix::net::acceptfrom_with(listener.as_fd(), SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)?;
     let peer = peer.and_then(|any| SocketAddr::try_from(any).ok());
-    // On a dual-stack socket IPv4 clients come as mapped IPv6 addresses; nobody wants to read or match those.
+    // On a dual-stack socket IPv4 clients come as mapped IPv6 addresses; those are hard to read and to match.
     let peer = peer.map(|peer| SocketAddr::new(peer.ip().to_canonical(), peer.port()));
     Ok(Accepted { stream: Stream::new(fd, true), peer })
 }

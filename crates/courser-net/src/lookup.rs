@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::{io, ptr};
 
-/// What the resolver says of a name.
+/// The answer of the resolver for a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lookup {
     /// Its addresses, the preferred one first (RFC 6724).
@@ -16,7 +16,7 @@ pub enum Lookup {
 }
 
 /// Looks `host` up as `getaddrinfo(3)` does: `/etc/hosts`, search domains and name services as configured. The
-/// standard library does the same, but does not tell a denial from a failure.
+/// standard library does the same, but does not distinguish a denial from a failure.
 pub fn look_up(host: &str, port: u16) -> Lookup {
     let Ok(name) = CString::new(host) else { return Lookup::NoSuchName };
     match Answer::of(&name) {
@@ -44,7 +44,7 @@ impl Answer {
             ai_next: ptr::null_mut(),
         };
         let mut list = ptr::null_mut();
-        #[allow(unsafe_code, reason = "none of the libraries here gives the resolver's error code")]
+        #[expect(unsafe_code, reason = "none of the libraries here gives the resolver's error code")]
         // SAFETY: `name` is a C string and `hints` a whole `addrinfo` with the fields that hints may set, both alive for
         // the call; `list` is written on success alone, and then belongs to `Answer`, which frees it once.
         let code = unsafe { libc::getaddrinfo(name.as_ptr(), ptr::null(), &raw const hints, &raw mut list) };
@@ -55,9 +55,9 @@ impl Answer {
         let mut found = Vec::new();
         let mut next = self.0;
         while !next.is_null() {
-            #[allow(unsafe_code, reason = "the list is one of C")]
+            #[expect(unsafe_code, reason = "the list is one of C")]
             // SAFETY: `next` is not null and points into the list that getaddrinfo(3) made, which lives as long as
-            // `self`; nobody writes to it.
+            // `self`; nothing writes to it.
             let entry = unsafe { &*next };
             found.extend(address(entry, port));
             next = entry.ai_next;
@@ -68,7 +68,7 @@ impl Answer {
 
 impl Drop for Answer {
     fn drop(&mut self) {
-        #[allow(unsafe_code, reason = "the list is one of C")]
+        #[expect(unsafe_code, reason = "the list is one of C")]
         // SAFETY: the list is getaddrinfo's, has not been freed, and no reference into it outlives `self`.
         unsafe {
             libc::freeaddrinfo(self.0);
@@ -80,14 +80,14 @@ impl Drop for Answer {
 fn address(entry: &libc::addrinfo, port: u16) -> Option<SocketAddr> {
     match entry.ai_family {
         libc::AF_INET => {
-            #[allow(unsafe_code, reason = "the entry is one of C")]
+            #[expect(unsafe_code, reason = "the entry is one of C")]
             // SAFETY: for this family `ai_addr` points to a `sockaddr_in` (getaddrinfo(3)); it is copied, wherever it lies.
             let v4 = unsafe { ptr::read_unaligned(entry.ai_addr.cast::<libc::sockaddr_in>()) };
             let ip = Ipv4Addr::from(u32::from_be(v4.sin_addr.s_addr));
             Some(SocketAddrV4::new(ip, port).into())
         }
         libc::AF_INET6 => {
-            #[allow(unsafe_code, reason = "the entry is one of C")]
+            #[expect(unsafe_code, reason = "the entry is one of C")]
             // SAFETY: for this family `ai_addr` points to a `sockaddr_in6` (getaddrinfo(3)); it is copied, wherever it
             // lies.
             let v6 = unsafe { ptr::read_unaligned(entry.ai_addr.cast::<libc::sockaddr_in6>()) };
@@ -99,7 +99,7 @@ fn address(entry: &libc::addrinfo, port: u16) -> Option<SocketAddr> {
 }
 
 fn reason(code: libc::c_int) -> String {
-    #[allow(unsafe_code, reason = "the text is one of C")]
+    #[expect(unsafe_code, reason = "the text is one of C")]
     // SAFETY: gai_strerror(3) gives a C string that is never freed or changed, also for a code that it does not know.
     let text = unsafe { CStr::from_ptr(libc::gai_strerror(code)) };
     text.to_string_lossy().into_owned()

@@ -70,7 +70,7 @@ impl Stream {
         }
     }
 
-    /// On the same machine the connection is there before `connect` returns, although it says "in progress".
+    /// On the same machine the connection is there before `connect` returns, although its result is "in progress".
     async fn connected(self) -> io::Result<Self> {
         if rustix::net::getpeername(&self.fd).is_ok() {
             return Ok(self);
@@ -152,7 +152,7 @@ impl Stream {
             if ready.ready().is_write_closed() {
                 break;
             }
-            // Room to write is of no interest here, and nobody misses it: a write is tried before it is waited for.
+            // Room to write is of no interest here, and is not needed: a write is tried before it is waited for.
             ready.clear_ready();
         }
         Poll::Ready(())
@@ -215,7 +215,7 @@ impl AsRawFd for Watched {
 /// Puts `fd` into the event queue of the current thread's runtime. The caller has to drop the result before `fd`.
 pub(crate) fn register(fd: &OwnedFd, interest: Interest) -> io::Result<AsyncFd<Watched>> {
     let watched = Watched(fd.as_fd().as_raw_fd());
-    #[allow(
+    #[expect(
         unsafe_code,
         reason = "the safe constructors are deprecated as unsound for other descriptor types"
     )]

@@ -22,7 +22,7 @@ pub fn inherited() -> io::Result<Vec<(String, OwnedFd)>> {
 }
 
 fn adopt(raw: i32) -> io::Result<OwnedFd> {
-    #[allow(unsafe_code, reason = "a raw descriptor number can become an owned one in no other way")]
+    #[expect(unsafe_code, reason = "a raw descriptor number can become an owned one in no other way")]
     // SAFETY: systemd opened descriptors 3..3+LISTEN_FDS for this process before it started and nothing else here
     // knows of them; `inherited` is called once, so each is owned once. The flags call below fails with EBADF if the
     // environment lied, before anyone uses it.

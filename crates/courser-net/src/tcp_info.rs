@@ -76,7 +76,7 @@ impl TcpInfo {
 fn read(socket: &impl AsFd) -> io::Result<(Raw, usize)> {
     let mut raw = Raw::default();
     let mut length: libc::socklen_t = size_of::<Raw>().try_into().expect("a few hundred bytes");
-    #[allow(unsafe_code, reason = "no library has the kernel's layout of today")]
+    #[expect(unsafe_code, reason = "no library has the kernel's layout of today")]
     // SAFETY: `raw` has room for the `length` bytes that the kernel may write at most, both pointers are to locals that
     // live through the call, and `Raw` is made of integers only, for which any bytes are a value.
     let result = unsafe {
@@ -100,7 +100,6 @@ const OPTION_TIMESTAMPS: u8 = 1;
 /// `struct tcp_info` of linux/tcp.h as of Linux 6.1; later kernels append, and give us this much.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
-#[allow(dead_code, reason = "the kernel's layout, of which not every field is of use")]
 struct Raw {
     state: u8,
     ca_state: u8,

@@ -25,16 +25,16 @@ pub fn now() -> Duration {
 /// Waits for moments of the monotonic clock.
 ///
 /// A moment is a reading of CLOCK_MONOTONIC (clock_gettime(2)): the time since about the machine's start. The caller
-/// reads the clock by [`now`]; [`std::time::Instant`] does not say what it reads.
+/// reads the clock by [`now`]; [`std::time::Instant`] does not define what it reads.
 ///
 /// It wakes when the runtime next asks the kernel for events. A runtime with other tasks to run does so only after a
-/// number of them (`event_interval` of tokio's builder, 61 if nobody says): lower it where lateness matters.
+/// number of them (`event_interval` of tokio's builder, 61 by default): lower it where lateness matters.
 #[derive(Debug)]
 pub struct Timer {
     // Dropped before `fd`: see `register`.
     queue: AsyncFd<Watched>,
     fd: OwnedFd,
-    /// The moment that the kernel's timer is set to and that nobody was told of.
+    /// The moment that the kernel's timer is set to and that was not reported yet.
     armed: Option<Duration>,
 }
 
@@ -64,7 +64,7 @@ impl Timer {
         }
         loop {
             let mut ready = ready!(self.queue.poll_read_ready(cx))?;
-            // The readiness may be that of an earlier moment which nobody waited for to the end.
+            // The readiness may be that of an earlier moment whose wait was given up.
             let expired = rustix::io::read(&self.fd, &mut [0; 8]);
             ready.clear_ready();
             if expired != Err(Errno::AGAIN) {

@@ -1,5 +1,6 @@
 //! From the accept queue to a connection: admission, and what to do when descriptors run out.
 
+use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,12 +18,16 @@ use crate::worker_state::{Permit, WorkerState};
 /// meanwhile free some, and trying again at once would burn the CPU that they need for it.
 const BACK_OFF: Duration = Duration::from_millis(100);
 
-/// Accepts connections and starts their tasks for as long as the worker serves. Where the process has as many as it may,
-/// further ones stay in the kernel's queue.
-pub(crate) async fn accept(worker: Rc<WorkerState>, socket: Rc<AsyncListener>, listener: Arc<Listener>) {
+/// Accepts connections and starts their tasks for as long as the worker serves, each by the listener of that moment. Where
+/// the process has as many as it may, further ones stay in the kernel's queue.
+pub(crate) async fn accept(
+    worker: Rc<WorkerState>,
+    socket: Rc<AsyncListener>,
+    listener: Rc<RefCell<Arc<Listener>>>,
+) {
     loop {
         match socket.accept_admitted(|| worker.try_admit(), async || worker.admit().await).await {
-            Ok((accepted, permit)) => start(&worker, &listener, accepted, permit),
+            Ok((accepted, permit)) => start(&worker, &listener.borrow(), accepted, permit),
             Err(error) if is_the_clients(&error) => {}
             Err(error) => {
                 let address = socket.address();

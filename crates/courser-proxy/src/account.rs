@@ -14,7 +14,7 @@ use courser_tls::{HandshakeInfo, Identity, names};
 use crate::settings::{Listener, VirtualHost};
 use crate::worker_state::{Permit, WorkerState};
 
-/// What is noted while a connection lives.
+/// What is known of a connection while it lives.
 pub(crate) struct Account {
     worker: Rc<WorkerState>,
     /// Given back after the line is written.
@@ -185,5 +185,5 @@ impl Drop for Account {
     }
 }
 
-/// How long a step may take at most when nobody configured it: closing after a refusal.
+/// How long closing may take at most: until the last bytes have left and the client has closed too.
 pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);

@@ -17,7 +17,7 @@ pub struct Admission {
     waiting: AtomicUsize,
     /// There is room for one more.
     freed: Notify,
-    /// The limit was reached, and that was told.
+    /// The limit was reached, and that was logged.
     is_reported: AtomicBool,
 }
 

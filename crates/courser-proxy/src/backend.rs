@@ -19,7 +19,7 @@ pub(crate) struct Connected {
     pub(crate) backend: Stream,
 }
 
-/// Connects to the next backend in turn; one that refuses or does not answer in time is passed over for the one after.
+/// Connects to the next backend of the round; one that refuses or does not answer in time is passed over for the one after.
 /// A client that has gone away already, without a word, gets none: health checks and port scans do not trouble the
 /// backends. For one that goes away meanwhile the attempts end.
 pub(crate) async fn connect(mut secured: Secured) -> Result<Connected, Box<EarlyClose>> {
@@ -84,7 +84,7 @@ async fn connect_one(
     .await
 }
 
-/// Tries backends again whose accept queues were full. With a unix socket the kernel says so at once instead of waiting
+/// Tries backends again whose accept queues were full. With a unix socket the kernel refuses at once instead of waiting
 /// as with TCP, and makes no event when there is room (connect(2), EAGAIN); hence the pauses.
 async fn wait_for_room(
     client: &mut Client,
@@ -122,7 +122,7 @@ async fn wait_out(client: &Client, pause: Duration) -> Result<(), Close> {
     .await
 }
 
-/// Counts a failed attempt, and says whose side it was on: a machine without ports is no fault of its backends.
+/// Counts a failed attempt, and returns whose fault it was: a machine without ports is no fault of its backends.
 fn failure(client: &mut Client, backend: &str, address: &Address, error: &io::Error) -> Close {
     client.account.retries += 1;
     if error.kind() == ErrorKind::AddrNotAvailable {

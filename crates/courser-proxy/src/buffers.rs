@@ -9,7 +9,7 @@ use courser_net::Stream;
 /// Room for two full TLS records: 2 x (16384 + 256 + 5) bytes, rounded up to 4 KiB (RFC 8446, section 5.2).
 pub(crate) const BUFFER_BYTES: usize = 36 * 1024;
 
-/// Buffers kept for the next connection; a burst's further ones are freed.
+/// Spare buffers of a worker at most; a burst's further ones are freed.
 const MAX_SPARE: usize = 32;
 
 /// A worker's spare buffers.

@@ -24,7 +24,7 @@ pub(crate) struct Classified {
     pub(crate) offer: ClientOffer,
 }
 
-/// What the ClientHello says, as far as we decide by it.
+/// The parts of the ClientHello that decide something.
 pub(crate) struct ClientOffer {
     /// Server name in lower case.
     pub(crate) name: Option<Box<str>>,

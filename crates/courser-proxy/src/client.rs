@@ -1,5 +1,5 @@
-//! What every step of a connection has: the client's end, from the accepted socket on, and the end that comes before the
-//! relay. May not know any step.
+//! What every step of a connection has: the client's side, from the accepted socket on, and the close that comes before the
+//! pipe. May not know any step.
 
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -20,7 +20,7 @@ pub(crate) struct Accepted {
     pub(crate) client: Client,
 }
 
-/// The client's end of a connection: what every step has.
+/// The client's side of a connection: what every step has.
 pub(crate) struct Client {
     /// Its worker.
     pub(crate) worker: Rc<WorkerState>,
@@ -30,7 +30,7 @@ pub(crate) struct Client {
     pub(crate) stream: Stream,
     /// Until when the current step has to be done.
     pub(crate) deadline: Deadline,
-    /// What is noted about it. Dropped, it writes the line.
+    /// Its account, which counts it and writes its line when it is dropped.
     pub(crate) account: Box<Account>,
 }
 
@@ -50,13 +50,13 @@ impl Client {
         self.account.peer.map(|address| address.ip())
     }
 
-    /// Deletes the session of this connection, of whose handshake these are the facts, here and everywhere: the client has
-    /// ended it with an error, and has said so under its keys, which nobody could who only saw the session's ID. Such a
-    /// session must not be resumed (RFC 5246, section 7.2.2).
+    /// Deletes the session of this connection's handshake, here and on all hosts: the client has sent a fatal alert under
+    /// its keys, which an observer who only saw the session's ID could not. Such a session must not be resumed (RFC 5246,
+    /// section 7.2.2).
     pub(crate) fn delete_session(&self, facts: Option<&HandshakeInfo>) {
         let session = facts.and_then(|facts| facts.session);
         if let (Some(session), Some(remote)) = (session, &self.worker.remote_sessions) {
-            remote.deleted(&session.id, session.expires, self.address());
+            remote.delete(&session.id, session.expires, self.address());
         }
     }
 

@@ -1,4 +1,4 @@
-//! Closing: what each side is told, and that it can hear it.
+//! Closing: the last bytes of each side, and the time to read them.
 //!
 //! A socket that is closed while bytes wait unread in it sends RST, and an RST makes the peer throw away what it has
 //! not read yet: the alert that says what was wrong. So after an alert the socket is drained for a while first.
@@ -22,7 +22,7 @@ struct Linger {
     bytes: usize,
 }
 
-/// Not at all: nothing that it says is in the way.
+/// Not at all: nothing that it sends is in the way.
 const NONE: Linger = Linger { time: CLOSE_TIMEOUT, bytes: 0 };
 
 /// Until it has read an alert.
@@ -43,7 +43,7 @@ pub(crate) async fn close_early(early: EarlyClose) {
     }
 }
 
-/// Ends a connection whose relay is over.
+/// Ends a connection whose pipe is over.
 pub(crate) async fn close(finished: Finished) {
     let Finished { mut client, mut tls, mut received, mut backend, mut to_client, close } = finished;
     let reason = close.reason;
@@ -72,7 +72,7 @@ pub(crate) async fn close(finished: Finished) {
         }
         // The alert is in `to_client`.
         CloseReason::BadRecord | CloseReason::Internal => {
-            send_and_linger(&client, &mut to_client, ALERT).await
+            send_and_linger(&client, &mut to_client, ALERT).await;
         }
         _ => {}
     }

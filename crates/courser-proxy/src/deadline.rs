@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 /// Resolution of deadlines. They fire up to this much late, never early.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Slots of the wheel: with [`TICK`] a turn takes 51.2 s; longer deadlines go round more than once.
+/// Slots of the wheel: with [`TICK`] a revolution takes 51.2 s; longer deadlines go round more than once.
 const SLOTS: usize = 512;
 
 const NONE: u32 = u32::MAX;
@@ -77,7 +77,7 @@ impl Wheel {
         ticks(self.started.elapsed() + after) + 1
     }
 
-    /// Leaves it as a defect would: its next turn panics.
+    /// Leaves it as a defect would: its next tick panics.
     #[cfg(test)]
     pub(crate) fn jam(&self) {
         std::mem::forget(self.inner.borrow_mut());
@@ -88,7 +88,7 @@ fn ticks(time: Duration) -> u64 {
     u64::try_from(time.as_millis() / TICK.as_millis()).unwrap_or(u64::MAX)
 }
 
-#[allow(clippy::cast_possible_truncation, reason = "a remainder of SLOTS")]
+#[expect(clippy::cast_possible_truncation, reason = "a remainder of SLOTS")]
 fn slot_of(due: u64) -> usize {
     (due % SLOTS as u64) as usize
 }

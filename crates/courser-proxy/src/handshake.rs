@@ -23,11 +23,11 @@ pub(crate) struct Secured {
     pub(crate) tls: Box<ServerConnection>,
     /// Records that are not complete yet.
     pub(crate) received: Inbox,
-    /// What the client has said already.
+    /// Plaintext that came with the handshake.
     pub(crate) plaintext: Vec<u8>,
     /// TLS 1.3 tickets, which no client waits for: they leave with the first answer, or before the first wait.
     pub(crate) tickets: Outbox,
-    /// Whether the client has said already that nothing more comes.
+    /// Whether the client has sent close_notify.
     pub(crate) client_closed: bool,
 }
 
@@ -66,7 +66,7 @@ pub(crate) async fn handshake(planned: Planned) -> Result<Secured, Box<EarlyClos
     }
 }
 
-/// The handshake's moving parts.
+/// A handshake with the bytes that go in and out of it.
 struct HandshakeIo {
     tls: Box<ServerConnection>,
     received: Inbox,
@@ -124,7 +124,7 @@ impl HandshakeIo {
     }
 }
 
-/// Waits for the turn's budget, under the deadline.
+/// Waits for the handshake budget, under the deadline.
 async fn admit(client: &Client) -> Result<(), Close> {
     client.worker.handshake_budget.admit().await;
     poll_fn(|cx| match client.deadline.poll_expired(cx) {
@@ -152,7 +152,7 @@ fn close_of(failure: Failure) -> Close {
     Close::with(reason, failure.detail)
 }
 
-/// A client may say right behind its Finished that it ends the connection with an error.
+/// A client may send a fatal alert right behind its Finished.
 fn delete_session_on_alert(client: &Client, tls: &mut ServerConnection, end: &Close) {
     let facts = tls.finish_handshake().filter(|_| end.reason == CloseReason::ClientAlert);
     client.delete_session(facts.as_ref());
@@ -164,7 +164,7 @@ fn record_handshake(client: &mut Client, tls: &mut ServerConnection, offered: Op
     account.secured();
     let Some(mut facts) = tls.finish_handshake() else { return };
     if let (Some(made), Some(remote)) = (facts.new_session.take(), &worker.remote_sessions) {
-        remote.made(made);
+        remote.replicate(made);
     }
     // Where no tickets are given out, a client that would take one comes back with a session ID that, beforehand,
     // looks like the random one of a client that has no session.

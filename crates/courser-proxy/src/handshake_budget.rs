@@ -1,8 +1,8 @@
-//! The budget of handshakes in one turn of a worker's event loop.
+//! The budget of handshakes in one iteration of a worker's event loop.
 //!
 //! A signature costs 17 us (ECDSA) to 265 us (RSA-2048). When a burst of clients arrives, the runtime would run all
 //! their handshakes before it looks at the sockets of established connections again. So handshakes may spend a
-//! millisecond per turn; what is beyond waits in line until the event loop has looked around and every connection that
+//! millisecond per iteration; what is beyond waits in a queue until the event loop has looked around and every connection that
 //! was ready has moved its bytes.
 
 use std::cell::{Cell, RefCell};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use crate::supervision::Tasks;
 
-/// Time for handshakes in one turn: about fifty ECDSA handshakes' signatures or four of RSA-2048. A relay waits at
+/// Time for handshakes in one iteration: about fifty ECDSA handshakes' signatures or four of RSA-2048. A relay waits at
 /// most this and one handshake longer.
 const BUDGET: Duration = Duration::from_millis(1);
 
@@ -32,7 +32,7 @@ impl HandshakeBudget {
         Rc::new(Self { tasks, ..Self::default() })
     }
 
-    /// Waits until this turn or a later one has budget left.
+    /// Waits until this iteration or a later one has budget left.
     pub(crate) async fn admit(self: &Rc<Self>) {
         let mut waited = false;
         poll_fn(|cx| {
@@ -46,8 +46,8 @@ impl HandshakeBudget {
         .await;
     }
 
-    /// Runs a handshake's expensive step, charges its time to the turn and lets the next in line go if there is
-    /// budget left.
+    /// Runs a handshake's expensive step, charges its time to the iteration and wakes the next in the queue if
+    /// there is budget left.
     pub(crate) fn charge<T>(&self, step: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let result = step();
@@ -58,7 +58,7 @@ impl HandshakeBudget {
         result
     }
 
-    /// A new turn begins: the event loop has run out of work, so nobody waits.
+    /// A new iteration begins: the event loop has run out of work, so nothing waits.
     pub(crate) fn reset(&self) {
         self.spent.set(Duration::ZERO);
     }
@@ -71,7 +71,7 @@ impl HandshakeBudget {
         }
     }
 
-    /// Starts new turns until nobody stands in line. A yielding task runs again after the event loop has looked for
+    /// Begins new iterations until the queue is empty. A yielding task runs again after the event loop has looked for
     /// events and queued the tasks that they wake.
     async fn drain_queue(self: Rc<Self>) {
         while !self.queue.borrow().is_empty() {

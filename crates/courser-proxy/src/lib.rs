@@ -36,4 +36,4 @@ pub use pool::Pool;
 pub use resolve::{Backend, Resolver};
 pub use settings::Certificates;
 pub use supervision::Threads;
-pub use worker::{Phase, Worker};
+pub use worker::{Command, Listeners, Worker};

@@ -23,12 +23,12 @@ use crate::handshake::Secured;
 use crate::proxy_header::HeaderSent;
 use crate::request::Request;
 use crate::settings::VirtualHost;
-use limits::Wait;
+use limits::{Limits, Wait};
 
-/// Reads in one direction before the other connections of the worker get their turn.
+/// Reads in one direction before the other connections of the worker go on.
 const ROUNDS: u32 = 16;
 
-/// Time for one connection's reads in a turn, beyond the first two: as much as handshakes have. A read of records of one
+/// Time for one connection's reads in an iteration of the event loop, beyond the first two: as much as handshakes have. A read of records of one
 /// byte costs thirty times one of full records.
 const BUDGET: Duration = Duration::from_millis(1);
 
@@ -36,7 +36,7 @@ const BUDGET: Duration = Duration::from_millis(1);
 /// come to more than the client may have us hold before it is read.
 const MOST_TICKETS: usize = BUFFER_BYTES / 2;
 
-/// A connection whose relay is over.
+/// A connection whose pipe is over.
 pub(crate) struct Finished {
     pub(crate) client: Client,
     pub(crate) tls: Box<ServerConnection>,
@@ -48,7 +48,7 @@ pub(crate) struct Finished {
     pub(crate) close: Close,
 }
 
-/// Relays until the connection ends.
+/// Copies bytes until the connection ends.
 pub(crate) async fn pipe(header_sent: HeaderSent) -> Finished {
     let mut pipe = Pipe::new(header_sent);
     let close = poll_fn(|cx| pipe.poll(cx)).await;
@@ -78,23 +78,16 @@ struct Pipe {
     to_client: Outbox,
     upward: Flow,
     downward: Flow,
-    /// The backend takes no more: why it could not be written to. What the client still says is thrown away.
+    /// The backend takes no more: why it could not be written to. What the client still sends is thrown away.
     backend_write_error: Option<io::ErrorKind>,
-    /// The backend's stream was cut off, and so what it had to say may be.
+    /// The backend's stream was cut off, and so its answer may be.
     backend_reset: bool,
     /// `to_client` holds nothing but session tickets, which may wait for the answer to what the client has asked.
     only_tickets: bool,
     /// The client's stream ended without close_notify.
     truncated: bool,
-    /// Bytes have come since the deadline was set.
-    moved: bool,
-    /// Bytes were delivered since the deadline was set.
-    delivered: bool,
-    /// What the deadline is for.
-    wait: Wait,
-    /// The kernel watches the backend.
-    keepalive_on: bool,
-    /// When this turn's reads began to count.
+    limits: Limits,
+    /// When the reads of this iteration began to count.
     reads_since: Option<Instant>,
 }
 
@@ -103,12 +96,12 @@ impl Pipe {
         let HeaderSent { connected, to_backend, plaintext_bytes } = header_sent;
         let Connected { secured, backend } = connected;
         let Secured { mut client, host, tls, received, tickets, client_closed, .. } = secured;
-        client.account.bytes_in += plaintext_bytes; // said with the Finished
+        client.account.bytes_in += plaintext_bytes; // came with the Finished
         let mut backend = Request::new(backend);
         if plaintext_bytes > 0 {
             backend.begun();
         }
-        let pipe = Self {
+        Self {
             upward: if client_closed { Flow::Ending } else { Flow::Open },
             downward: Flow::Open,
             backend_write_error: None,
@@ -116,10 +109,7 @@ impl Pipe {
             only_tickets: !tickets.is_empty(),
             to_client: tickets,
             truncated: false,
-            moved: false,
-            delivered: false,
-            wait: Wait::Byte,
-            keepalive_on: false,
+            limits: Limits::new(&host, &client),
             reads_since: None,
             client,
             host,
@@ -127,25 +117,44 @@ impl Pipe {
             backend,
             received,
             to_backend,
-        };
-        pipe.set_deadline();
-        pipe
+        }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Close> {
         self.reads_since = None;
         // Before anything moves: bytes that move move the deadline as well.
-        if self.is_too_old() {
+        if limits::is_too_old(&self.host, &self.client) {
             return Poll::Ready(self.expired().into());
         }
         match self.poll_both(cx) {
             Poll::Ready(Ok(())) => Poll::Ready(self.orderly_close().into()),
             Poll::Ready(Err(end)) => Poll::Ready(end),
             Poll::Pending => {
-                self.move_deadline();
+                self.limits.move_deadline(self.wait(), &self.host, &self.client);
                 self.settle();
-                self.poll_deadline(cx).map(Into::into)
+                ready!(self.limits.poll_deadline(&self.host, &self.client, &self.backend, cx));
+                Poll::Ready(self.expired().into())
             }
+        }
+    }
+
+    fn wait(&self) -> Wait {
+        match (self.upward, self.downward) {
+            (Flow::Open, Flow::Open) if self.backend_write_error.is_none() => Wait::Byte,
+            (_, Flow::Open) => Wait::BackendEnd,
+            _ => Wait::ClientEnd,
+        }
+    }
+
+    /// Why the connection ends when its time is over.
+    fn expired(&self) -> CloseReason {
+        match self.limits.wait {
+            _ if self.backend_reset => CloseReason::BackendReset,
+            _ if limits::is_too_old(&self.host, &self.client) => CloseReason::MaxConnectionAge,
+            Wait::Byte => CloseReason::IdleTimeout,
+            Wait::BackendEnd if self.backend_write_error.is_some() => CloseReason::BackendReset,
+            Wait::BackendEnd => CloseReason::ClientFinTimeout,
+            Wait::ClientEnd => CloseReason::BackendFinTimeout,
         }
     }
 
@@ -213,7 +222,7 @@ impl Pipe {
         yield_to_others(cx)
     }
 
-    /// Whether this connection's reads have taken their time. The first two are free: most turns have no third, and the
+    /// Whether this connection's reads have taken their time. The first two are free: most iterations have no third, and the
     /// clock costs more than a look at an empty socket.
     fn has_spent_budget(&mut self) -> bool {
         self.reads_since.get_or_insert_with(Instant::now).elapsed() > BUDGET
@@ -249,7 +258,7 @@ impl Pipe {
             self.backend.begun();
         }
         self.only_tickets &= self.to_client.bytes.len() == before.1;
-        self.moved = true;
+        self.limits.moved = true;
         let progress = progress.map_err(bad_record)?;
         self.received.consume(progress.consumed);
         if progress.state == State::PeerClosed {
@@ -286,12 +295,12 @@ impl Pipe {
         }
     }
 
-    /// Whether neither side has said anything.
+    /// Whether no byte of plaintext has come from either side.
     fn has_moved_nothing(&self) -> bool {
         self.client.account.bytes_in + self.client.account.bytes_out == 0
     }
 
-    /// A backend that takes no more may have said why, and closed: what it has said is still read and delivered. Until
+    /// A backend that takes no more may have sent the reason, and closed: what it has sent is still read and delivered. Until
     /// then the client is read too, as many send all before they listen.
     fn poll_write_backend(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while !self.to_backend.is_empty() {
@@ -299,7 +308,7 @@ impl Pipe {
                 match ready!(self.backend.poll_write(cx, self.to_backend.pending(), Then::Wait)) {
                     Ok(written) => {
                         self.to_backend.advance(written);
-                        self.delivered = true;
+                        self.limits.delivered = true;
                         continue;
                     }
                     Err(error) => {
@@ -321,7 +330,7 @@ impl Pipe {
             let mut plaintext = Vec::new();
             let buffers = &self.client.worker.buffers;
             match self.backend.poll_read(cx, &mut plaintext, |bytes| buffers.make_room(bytes)) {
-                // The reset that a write has met is told once: the end of the stream that follows is none.
+                // The kernel reports the reset that a write has met once: the end of the stream that follows is none.
                 Poll::Ready(Ok(0))
                     if self.backend_write_error.is_none_or(|why| why == io::ErrorKind::BrokenPipe) =>
                 {
@@ -346,7 +355,7 @@ impl Pipe {
             self.backend.answered();
         }
         self.only_tickets = false;
-        self.moved = true;
+        self.limits.moved = true;
         self.tls.send(plaintext, self.received.bytes(), &mut self.to_client.bytes).map_err(bad_record)
     }
 
@@ -356,7 +365,7 @@ impl Pipe {
         self.tls.send_close_notify(self.received.bytes(), &mut self.to_client.bytes).map_err(bad_record)
     }
 
-    /// What the backend has said is delivered, but no close_notify: the client can tell that it may not be the whole.
+    /// What the backend has sent is delivered, but no close_notify: the client can tell that it may not be the whole.
     fn cut_downward(&mut self) {
         self.downward = Flow::Ending;
         self.only_tickets = false;
@@ -371,7 +380,7 @@ impl Pipe {
                 Ok(written) => self.to_client.advance(written),
                 Err(_) => return Poll::Ready(Err(CloseReason::ClientReset.into())),
             }
-            self.delivered = true;
+            self.limits.delivered = true;
         }
         self.only_tickets = false;
         Poll::Ready(Ok(()))
@@ -386,7 +395,7 @@ impl Pipe {
     }
 }
 
-/// The others' turn; this connection goes on after them, and after the event loop has looked for events: a task that just
+/// Lets the others go on; this connection follows after them, and after the event loop has looked for events: a task that just
 /// wakes itself comes back up to 60 times before.
 fn yield_to_others<T>(cx: &mut Context<'_>) -> Poll<T> {
     let _ = pin!(tokio::task::yield_now()).poll(cx);

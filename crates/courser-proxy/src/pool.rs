@@ -1,4 +1,4 @@
-//! A virtual host's backends, and whose turn it is. May not connect to them.
+//! A virtual host's backends, and which is next. May not connect to them.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -36,8 +36,8 @@ impl Pool {
         Self { backends: backends.into(), cursors }
     }
 
-    /// Where `worker`'s next connection may go: each backend once, the one whose turn it is first, with its number in
-    /// configured order and how often it had its turn before.
+    /// Where `worker`'s next connection may go: each backend once, the next one of the round first, with its
+    /// number in configured order and the number of rounds before.
     pub(crate) fn next(&self, worker: u16) -> impl Iterator<Item = (usize, &Backend, usize)> {
         let (turn, count) = (self.advance(worker), self.backends.len());
         (0..count).map(move |step| {
@@ -53,7 +53,7 @@ impl Pool {
 
     fn advance(&self, worker: u16) -> usize {
         let Some(Cursor(next)) = self.cursors.get(usize::from(worker)) else { return 0 };
-        // No `fetch_add`, which would lock the bus: nobody else writes.
+        // No `fetch_add`, which would lock the bus: nothing else writes.
         let turn = next.load(Ordering::Relaxed);
         next.store(turn.wrapping_add(1), Ordering::Relaxed);
         turn

@@ -53,7 +53,7 @@ fn write_v1(client: &Client) -> Vec<u8> {
 fn write_v2(client: &Client) -> Result<Vec<u8>, v2::Unwritable> {
     let account = &*client.account;
     let unique_id = account.unique_id();
-    let announcement = v2::Announcement {
+    let header = v2::ProxyHeader {
         command: v2::Command::Proxy,
         addresses: addresses(client),
         alpn: account.handshake.as_deref().and_then(|facts| facts.alpn.as_deref()),
@@ -62,9 +62,9 @@ fn write_v2(client: &Client) -> Result<Vec<u8>, v2::Unwritable> {
         ssl: account.handshake.as_deref().map(|facts| ssl(account, facts)),
         crc32c: true,
     };
-    let mut header = Vec::with_capacity(256);
-    v2::write(&announcement, &mut header)?;
-    Ok(header)
+    let mut bytes = Vec::with_capacity(256);
+    v2::write(&header, &mut bytes)?;
+    Ok(bytes)
 }
 
 fn ssl<'a>(account: &'a Account, facts: &'a HandshakeInfo) -> v2::Ssl<'a> {

@@ -13,7 +13,7 @@ pub(crate) struct Request {
     part: Part,
 }
 
-/// What the backend has got of what the client has to say.
+/// How much of the request the backend has got.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     /// Nothing yet, or the backend was the last to speak: a connection that rests between two requests.
@@ -32,7 +32,7 @@ impl Request {
         Self { stream, part: Part::Rest }
     }
 
-    /// The client has said something.
+    /// Bytes of the client have come.
     pub(crate) fn begun(&mut self) {
         self.change(Part::Begun);
     }
@@ -48,12 +48,12 @@ impl Request {
         self.change(Part::Whole);
     }
 
-    /// What comes from the client is whole, and the close says so.
+    /// What comes from the client is whole, as the close shows.
     pub(crate) fn complete(&mut self) {
         self.change(Part::Whole);
     }
 
-    /// The client, or what it sent, has failed: nobody knows what is missing.
+    /// The client, or what it sent, has failed: what is missing is unknown.
     pub(crate) fn cut(&mut self) {
         self.change(Part::Cut);
     }

@@ -6,11 +6,10 @@
 //! connection reads the latest answer.
 
 use std::collections::HashMap;
+use std::io;
 use std::net::SocketAddr;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
-use std::{fmt, io, thread};
 
 use courser_net::{Address, Lookup, look_up};
 use courser_telemetry::event::{Level, log};
@@ -78,60 +77,130 @@ impl Candidates<'_> {
     }
 }
 
-/// Makes backends out of names, and starts looking them up.
+/// Makes backends out of names, and looks the names up, each once for all generations of settings.
+#[derive(Debug, Default)]
 pub struct Resolver {
-    names: HashMap<(String, u16), Arc<ResolvedName>>,
-    /// Each look-up holds a copy until it has its first answer.
-    looking: Sender<()>,
-    first_answers: Receiver<()>,
+    names: Mutex<HashMap<(String, u16), Name>>,
+    lookups: Arc<Lookups>,
 }
 
-impl Default for Resolver {
-    fn default() -> Self {
-        let (looking, first_answers) = channel();
-        Self { names: HashMap::new(), looking, first_answers }
-    }
+#[derive(Debug, Default)]
+struct Name {
+    answer: Weak<ResolvedName>,
+    has_thread: bool,
+}
+
+/// The threads that look names up.
+#[derive(Debug, Default)]
+struct Lookups {
+    state: Mutex<LookupState>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct LookupState {
+    threads: usize,
+    /// Threads that have not had their first answer.
+    first_lookups: usize,
+    is_stopped: bool,
 }
 
 impl Resolver {
-    /// A backend by name. It is looked up from now on, until nobody has the backend any more.
+    /// A backend by name. It has no address before [`Resolver::start`].
+    pub fn backend(&self, host: &str, port: u16) -> Backend {
+        let mut names = lock(&self.names);
+        let name = names.entry((host.to_owned(), port)).or_default();
+        let answer = name.answer.upgrade().unwrap_or_else(|| {
+            let latest = Mutex::new(Arc::new([]) as Arc<[Address]>);
+            let answer = Arc::new(ResolvedName { host: host.to_owned(), port, latest });
+            *name = Name { answer: Arc::downgrade(&answer), has_thread: false };
+            answer
+        });
+        Backend { name: format!("{host}:{port}"), addresses: Addresses::Resolved(answer) }
+    }
+
+    /// Starts a thread for each name that has none. It ends when no backend has the name any more.
     ///
     /// # Errors
     /// When the system gives no thread.
-    pub fn backend(&mut self, host: &str, port: u16, threads: &Threads) -> io::Result<Backend> {
-        let name = format!("{host}:{port}");
-        if let Some(answer) = self.names.get(&(host.to_owned(), port)) {
-            return Ok(Backend { name, addresses: Addresses::Resolved(Arc::clone(answer)) });
+    pub fn start(&self, threads: &Threads) -> io::Result<()> {
+        let mut names = lock(&self.names);
+        names.retain(|_, name| name.answer.strong_count() > 0);
+        for ((host, _), name) in names.iter_mut().filter(|(_, name)| !name.has_thread) {
+            let (answer, lookup) = (Weak::clone(&name.answer), LookupThread::new(&self.lookups));
+            threads.spawn(&thread_name(host), move || keep_fresh(&answer, lookup))?;
+            name.has_thread = true;
         }
-        let latest = Mutex::new(Arc::new([]) as Arc<[Address]>);
-        let answer = Arc::new(ResolvedName { host: host.to_owned(), port, latest });
-        let (looked_up, looking) = (Arc::downgrade(&answer), self.looking.clone());
-        threads.spawn(&thread_name(host), move || keep_fresh(&looked_up, looking))?;
-        self.names.insert((host.to_owned(), port), Arc::clone(&answer));
-        Ok(Backend { name, addresses: Addresses::Resolved(answer) })
+        Ok(())
     }
 
     /// Waits until every name has had its first answer, or `limit` is over, and warns about those without.
-    pub fn wait_for_first_answers(self, limit: Duration) {
-        let Self { names, looking, first_answers } = self;
-        drop(looking);
-        // Nobody sends anything: the wait ends when the last sender is gone.
-        if first_answers.recv_timeout(limit) == Err(std::sync::mpsc::RecvTimeoutError::Disconnected) {
+    pub fn wait_for_first_answers(&self, limit: Duration) {
+        if self.lookups.wait(limit, |state| state.first_lookups == 0) {
             return;
         }
-        for answer in names.values().filter(|answer| answer.latest().is_empty()) {
+        let answers: Vec<_> = lock(&self.names).values().filter_map(|name| name.answer.upgrade()).collect();
+        for answer in answers.iter().filter(|answer| answer.latest().is_empty()) {
             log(
                 Level::Warning,
                 format_args!("backend {}: no address yet; the resolver is slow", answer.host),
             );
         }
     }
+
+    /// Ends the threads. Returns whether all have ended within `limit`: one in the middle of a look-up cannot be ended.
+    pub fn stop(&self, limit: Duration) -> bool {
+        lock(&self.lookups.state).is_stopped = true;
+        self.lookups.changed.notify_all();
+        self.lookups.wait(limit, |state| state.threads == 0)
+    }
 }
 
-impl fmt::Debug for Resolver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Resolver")
+impl Lookups {
+    /// Waits until `is_reached`, and returns whether it is within `limit`.
+    fn wait(&self, limit: Duration, is_reached: impl Fn(&LookupState) -> bool) -> bool {
+        let wait = self.changed.wait_timeout_while(lock(&self.state), limit, |state| !is_reached(state));
+        !wait.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
+}
+
+/// One of the threads, counted until it is dropped.
+struct LookupThread {
+    lookups: Arc<Lookups>,
+    has_answer: bool,
+}
+
+impl LookupThread {
+    fn new(lookups: &Arc<Lookups>) -> Self {
+        let mut state = lock(&lookups.state);
+        state.threads += 1;
+        state.first_lookups += 1;
+        Self { lookups: Arc::clone(lookups), has_answer: false }
+    }
+
+    fn answered(&mut self) {
+        if !std::mem::replace(&mut self.has_answer, true) {
+            lock(&self.lookups.state).first_lookups -= 1;
+            self.lookups.changed.notify_all();
+        }
+    }
+
+    /// Returns false when the threads are to end.
+    fn rest(&self) -> bool {
+        !self.lookups.wait(REFRESH, |state| state.is_stopped)
+    }
+}
+
+impl Drop for LookupThread {
+    fn drop(&mut self) {
+        self.answered();
+        lock(&self.lookups.state).threads -= 1;
+        self.lookups.changed.notify_all();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What the kernel shows of a thread's name: 15 bytes.
@@ -139,14 +208,16 @@ fn thread_name(host: &str) -> String {
     format!("resolve-{host}").chars().take(15).collect()
 }
 
-/// Looks a name up again and again while somebody uses it.
-fn keep_fresh(name: &Weak<ResolvedName>, looking: Sender<()>) {
-    let (mut looking, mut last) = (Some(looking), Outcome::Found);
+/// Looks a name up again and again while a backend has it.
+fn keep_fresh(name: &Weak<ResolvedName>, mut lookup: LookupThread) {
+    let mut last = Outcome::Found;
     while let Some(answer) = name.upgrade() {
         last = answer.refresh(last);
         drop(answer);
-        drop(looking.take());
-        thread::sleep(REFRESH);
+        lookup.answered();
+        if !lookup.rest() {
+            return;
+        }
     }
 }
 
@@ -167,11 +238,11 @@ enum Outcome {
 }
 
 impl ResolvedName {
-    fn latest(&self) -> std::sync::MutexGuard<'_, Arc<[Address]>> {
-        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
+    fn latest(&self) -> MutexGuard<'_, Arc<[Address]>> {
+        lock(&self.latest)
     }
 
-    /// Looks the name up, and says what has changed since `last`.
+    /// Looks the name up, and logs what has changed since `last`.
     fn refresh(&self, last: Outcome) -> Outcome {
         let host = &self.host;
         match look_up(host, self.port) {
@@ -203,7 +274,7 @@ impl ResolvedName {
         }
     }
 
-    /// Says how many addresses there were.
+    /// Returns how many addresses there were.
     fn replace(&self, found: Vec<SocketAddr>) -> usize {
         let found: Arc<[Address]> = found.into_iter().map(Address::Ip).collect();
         let mut latest = self.latest();
@@ -240,15 +311,16 @@ mod tests {
 
     #[test]
     fn a_name_is_looked_up_once_however_many_use_it() {
-        let mut resolver = Resolver::default();
+        let resolver = Resolver::default();
         let threads = Threads::new(|panicked| panic!("{panicked:?}"));
-        let backends =
-            [(); 3].map(|()| resolver.backend("localhost", 80, &threads).expect("a thread can be made"));
-        assert_eq!(resolver.names.len(), 1);
+        let backends = [(); 3].map(|()| resolver.backend("localhost", 80));
+        resolver.start(&threads).expect("a thread can be made");
+        assert_eq!(lock(&resolver.lookups.state).threads, 1);
         resolver.wait_for_first_answers(Duration::from_secs(60));
         for backend in backends {
             assert!(backend.addresses().rotated(0).next().is_some());
         }
+        assert!(resolver.stop(Duration::from_secs(1)), "a thread that rests ends at once");
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! What the handshake will be told about sessions: the policy that one has to come from, and how the client could name
-//! one. The handshake looks sessions up in this host's own memory. One that may be on another host is fetched before the
-//! handshake begins, within a few milliseconds: from within it nothing could wait.
+//! The plan of the handshake: the policy that a session has to come from, and how the client could name one. The handshake
+//! looks sessions up in this host's own memory. One that may be on another host is fetched before the handshake begins,
+//! within a few milliseconds: from within it nothing could wait.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub(crate) async fn plan_resumption(selected: Selected) -> Planned {
 /// The session that the client names by an ID which means something, if this host has not got it and others may.
 ///
 /// A client that offers TLS 1.3 puts a random ID into each hello unless it has a session of TLS 1.2 (RFC 8446, section
-/// 4.1.2); nothing tells the two apart, and asking for the random ones would burden every host with every handshake.
+/// 4.1.2); the two look alike, and looking up the random ones would burden every host with every handshake.
 fn lacking<'a>(
     client: &'a Client,
     offer: &ClientOffer,

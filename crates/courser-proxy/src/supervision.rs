@@ -2,8 +2,7 @@
 //!
 //! There is one rule: a panic costs the connection whose task it was. Anywhere else, in a worker, in a task that all
 //! connections of a worker need, or in a thread of the background, it costs the process, in order: the others are drained,
-//! and whoever started the process starts it again. Nothing is begun anew here: nobody has thought of the state in which a
-//! panic leaves things, and a service with half its parts looks healthy and is not.
+//! and whoever started the process starts it again. Nothing is started anew here: the state in which a panic leaves things is not known, and a service with half its parts looks healthy and is not.
 
 use std::any::Any;
 use std::backtrace::{Backtrace, BacktraceStatus};
@@ -29,12 +28,12 @@ pub struct Threads {
 pub struct Panicked {
     /// The thread's name.
     pub thread: String,
-    /// What it said.
+    /// The message of the panic.
     pub message: String,
 }
 
 impl Threads {
-    /// Threads whose panics are told to `supervisor`, on the thread that ends.
+    /// Threads whose panics `supervisor` is called with, on the thread that ends.
     pub fn new(supervisor: impl Fn(Panicked) + Send + Sync + 'static) -> Self {
         Self { supervisor: Arc::new(supervisor) }
     }
@@ -66,7 +65,7 @@ impl fmt::Debug for Threads {
 /// Does `work` to its end, or to its panic, which is given as an error. What `work` has touched must not be used after it.
 ///
 /// # Errors
-/// What the panic said.
+/// The message of the panic.
 pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| text(&*payload).to_owned())
 }
@@ -127,7 +126,7 @@ impl Tasks {
     }
 }
 
-/// Dropped while its task unwinds, it tells.
+/// Dropped while its task unwinds, it records the failure.
 struct PanicGuard {
     name: &'static str,
     fallen: Rc<FailedTask>,

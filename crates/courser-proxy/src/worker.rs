@@ -1,33 +1,42 @@
 //! A worker: one thread, one single-threaded runtime, its own listening sockets.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use courser_net::confinement::Confinement;
-use courser_net::{AsyncListener, ListenSocket, cpu};
+use courser_net::{Address, AsyncListener, ListenSocket, cpu};
 use courser_sharing::Sharing;
 use courser_telemetry::event::{Level, log};
 use courser_telemetry::{Counters, Lines};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
-use tokio::sync::watch;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinHandle;
 
 use crate::accept;
 use crate::admission::Admission;
 use crate::settings::Listener;
-
 use crate::worker_state::WorkerState;
 
-/// What a process does with its connections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Accepts and serves.
-    Serving,
-    /// Accepts no more; serves what there is.
-    Draining,
-    /// Drops what is left.
-    Stopping,
+/// The listener of each listening socket, by the socket's address.
+pub type Listeners = HashMap<Address, Arc<Listener>>;
+
+/// An order from the main thread.
+#[derive(Debug)]
+pub enum Command {
+    /// Serve new connections by these listeners; open connections go on with theirs.
+    Swap {
+        /// A socket whose address is not among them is closed, after the connections in its queue are accepted.
+        listeners: Arc<Listeners>,
+        /// Sockets to serve beside those that the worker has.
+        opened: Vec<ListenSocket>,
+    },
+    /// Accept no more; serve the open connections to their end.
+    Drain,
+    /// Drop the connections that are left.
+    Stop,
 }
 
 /// A worker before it runs.
@@ -36,8 +45,6 @@ pub struct Worker {
     pub index: u16,
     /// CPU to stay on.
     pub cpu: Option<usize>,
-    /// Its own listening sockets, each with its settings.
-    pub sockets: Vec<(ListenSocket, Arc<Listener>)>,
     /// The connections of the process, and how many it may have.
     pub admission: Arc<Admission>,
     /// Its end of the connection log.
@@ -48,18 +55,18 @@ pub struct Worker {
     pub counters: Arc<Counters>,
     /// What its thread is confined to once it has its runtime.
     pub confinement: Option<Arc<Confinement>>,
-    /// What to do, from the process's main thread.
-    pub phase: watch::Receiver<Phase>,
+    /// Orders from the main thread. Without the first [`Command::Swap`] the worker has no socket.
+    pub commands: UnboundedReceiver<Command>,
 }
 
 impl Worker {
-    /// Serves until the phase says to stop, or the last connection has ended while draining. Returns how many connections
-    /// were cut off.
+    /// Serves until [`Command::Stop`], or until the last connection has ended after [`Command::Drain`]. Returns the number
+    /// of connections that were cut off.
     ///
     /// # Errors
     /// When the runtime cannot be made, or a task that all connections need has panicked.
     pub fn run(self) -> io::Result<usize> {
-        let Self { index, cpu, sockets, admission, lines, sharing, counters, confinement, phase } = self;
+        let Self { index, cpu, admission, lines, sharing, counters, confinement, commands } = self;
         if let Some(cpu) = cpu {
             cpu::pin(cpu)?;
         }
@@ -67,7 +74,7 @@ impl Worker {
         confine(index, confinement.as_deref());
         let state = runtime.block_on(async { WorkerState::new(index, admission, lines, sharing, counters) });
         CURRENT.set(Some(Rc::clone(&state)));
-        let served = runtime.block_on(serve(Rc::clone(&state), sockets, phase));
+        let served = runtime.block_on(serve(Rc::clone(&state), commands));
         // Connections that are still there end here, each with its line.
         drop(runtime);
         CURRENT.set(None);
@@ -101,44 +108,89 @@ fn runtime() -> io::Result<LocalRuntime> {
         .build_local(LocalOptions::default())
 }
 
-async fn serve(
-    state: Rc<WorkerState>,
-    sockets: Vec<(ListenSocket, Arc<Listener>)>,
-    phase: watch::Receiver<Phase>,
-) -> io::Result<usize> {
+async fn serve(state: Rc<WorkerState>, commands: UnboundedReceiver<Command>) -> io::Result<usize> {
     tokio::select! {
         biased;
         failure = state.tasks.failure() => Err(failure),
-        served = serve_phases(&state, sockets, phase) => served,
+        served = obey(&state, commands) => served,
     }
 }
 
-/// Returns how many connections were open when the phase said to stop.
-async fn serve_phases(
-    state: &Rc<WorkerState>,
-    sockets: Vec<(ListenSocket, Arc<Listener>)>,
-    mut phase: watch::Receiver<Phase>,
-) -> io::Result<usize> {
+/// Returns the number of connections that were open at [`Command::Stop`].
+async fn obey(state: &Rc<WorkerState>, mut commands: UnboundedReceiver<Command>) -> io::Result<usize> {
     state.tasks.spawn("timer wheel", Rc::clone(&state.wheel).drive());
-    let mut open = Vec::new();
-    for (socket, listener) in sockets {
-        let socket = Rc::new(AsyncListener::new(socket)?);
-        let accept = accept::accept(Rc::clone(state), Rc::clone(&socket), Arc::clone(&listener));
-        open.push((state.tasks.spawn("accept loop", accept), socket, listener));
+    let mut sockets = Vec::new();
+    let end = loop {
+        match commands.recv().await {
+            Some(Command::Swap { listeners, opened }) => {
+                swap(state, &mut sockets, &listeners, opened).await?;
+            }
+            end => break end,
+        }
+    };
+    for socket in sockets {
+        socket.close(state).await;
     }
     // A main thread that is gone means stop.
-    let _ = phase.wait_for(|phase| *phase != Phase::Serving).await;
-    for (accepting, socket, listener) in open {
-        accepting.abort();
-        // Once it is gone, nobody else keeps the socket open: it closes right after the last look.
-        let _ = accepting.await;
-        accept::accept_queued(state, &socket, &listener);
-    }
-    tokio::select! {
-        () = state.drained() => {}
-        _ = phase.wait_for(|phase| *phase == Phase::Stopping) => {}
+    if let Some(Command::Drain) = end {
+        tokio::select! {
+            () = state.drained() => {}
+            () = stop(&mut commands) => {}
+        }
     }
     Ok(state.open.get())
+}
+
+async fn stop(commands: &mut UnboundedReceiver<Command>) {
+    while !matches!(commands.recv().await, Some(Command::Stop) | None) {}
+}
+
+async fn swap(
+    state: &Rc<WorkerState>,
+    sockets: &mut Vec<Serving>,
+    listeners: &Listeners,
+    opened: Vec<ListenSocket>,
+) -> io::Result<()> {
+    for socket in std::mem::take(sockets) {
+        match listeners.get(socket.socket.address()) {
+            Some(listener) => {
+                socket.listener.replace(Arc::clone(listener));
+                sockets.push(socket);
+            }
+            None => socket.close(state).await,
+        }
+    }
+    for socket in opened {
+        if let Some(listener) = listeners.get(socket.address()) {
+            sockets.push(Serving::start(state, socket, listener)?);
+        }
+    }
+    Ok(())
+}
+
+/// A listening socket and its accept loop.
+struct Serving {
+    socket: Rc<AsyncListener>,
+    /// The listener of the next connection.
+    listener: Rc<RefCell<Arc<Listener>>>,
+    accepting: JoinHandle<()>,
+}
+
+impl Serving {
+    fn start(state: &Rc<WorkerState>, socket: ListenSocket, listener: &Arc<Listener>) -> io::Result<Self> {
+        let (socket, listener) =
+            (Rc::new(AsyncListener::new(socket)?), Rc::new(RefCell::new(Arc::clone(listener))));
+        let accept = accept::accept(Rc::clone(state), Rc::clone(&socket), Rc::clone(&listener));
+        Ok(Self { accepting: state.tasks.spawn("accept loop", accept), socket, listener })
+    }
+
+    async fn close(self, state: &Rc<WorkerState>) {
+        let Self { socket, listener, accepting } = self;
+        accepting.abort();
+        // The accept loop's hold on the socket goes with it, so that the socket closes right after the last look.
+        let _ = accepting.await;
+        accept::accept_queued(state, &socket, &listener.borrow());
+    }
 }
 
 #[cfg(test)]
@@ -151,12 +203,12 @@ mod tests {
 
     /// What becomes of a worker without sockets that `harm` has been done to. Without harm it would serve for ever.
     fn worker_after(harm: impl FnOnce(&WorkerState)) -> io::Result<usize> {
-        let (_main, phase) = watch::channel(Phase::Serving);
+        let (_main, commands) = tokio::sync::mpsc::unbounded_channel();
         let lines = Sink::new(io::sink()).0.lines(Format::Off);
         runtime()?.block_on(async {
             let state = WorkerState::new(0, Arc::new(Admission::new(1)), lines, None, Arc::default());
             harm(&state);
-            let served = serve(state, Vec::new(), phase);
+            let served = serve(state, commands);
             tokio::time::timeout(Duration::from_secs(20), served).await.expect("it serves on, unharmed")
         })
     }

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::lab::LAB_FORMAT;
+use crate::format::LAB_FORMAT;
 
 /// The objects in question (keys from the document down; lists on the way are walked through), the key that they had
 /// and the key that they have.

@@ -224,12 +224,12 @@ pub struct Sockets {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CloseMode {
-    /// A `close_notify` alert, then FIN.
+    /// A `close_notify` alert and FIN, then wait for the server's FIN.
     #[default]
     CloseNotify,
-    /// FIN alone.
+    /// FIN alone, then wait for the server's FIN.
     Fin,
-    /// RST.
+    /// RST at once: no TIME_WAIT.
     Rst,
 }
 

@@ -1,7 +1,7 @@
 //! The record of a suite: one published experiment, run on several terminators.
 //!
 //! A case is a row of the experiment, a target is a terminator with a preset (stock or tuned), a cell is one of each. Cells
-//! are measured in blocks that take turns. What can be derived (medians, intervals, who is first) is not in here: a
+//! are measured in interleaved blocks. What can be derived (medians, intervals, who is first) is not in here: a
 //! report derives it, so that it can be checked and derived anew.
 
 mod case;
@@ -16,18 +16,10 @@ pub use cell::{
 };
 pub use layout::{Chart, ChartKind, Published, PublishedRow, Table, Value};
 
+pub use crate::format::{LAB_FORMAT, LAB_SCHEMA, LAB_VERSION};
 use crate::machine::Machine;
 use crate::record::Tool;
 use crate::run::Finding;
-
-/// What [`Lab::format`] says in every record of a suite.
-pub const LAB_FORMAT: &str = "courser-lab";
-
-/// The version of the format that this crate writes, and the newest that it reads.
-pub const LAB_VERSION: u32 = 2;
-
-/// The JSON Schema (2020-12) of [`LAB_VERSION`].
-pub const LAB_SCHEMA: &str = include_str!("../schema/lab-v2.schema.json");
 
 /// A suite that was run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -86,14 +78,14 @@ impl Lab {
 
     /// Whether it measured the same as another: suite, cases and seed are alike, whatever the machine and the targets.
     pub fn is_like(&self, other: &Self) -> bool {
-        let told = |lab: &Self| {
+        let key = |lab: &Self| {
             (
                 lab.suite.name.clone(),
                 lab.quick,
                 lab.cases.iter().map(|case| case.id.clone()).collect::<Vec<_>>(),
             )
         };
-        told(self) == told(other)
+        key(self) == key(other)
     }
 }
 

@@ -13,13 +13,14 @@
 //! fields that are new. A change of meaning, a field that is gone, a new required field or a new value of an
 //! enumeration is a new version, which older programs refuse by name.
 //!
-//! A [`Lab`] is the record of a suite: cases on several targets, in blocks that took turns ([`lab::LAB_SCHEMA`]).
+//! A [`Lab`] is the record of a suite: cases on several targets, in interleaved blocks ([`lab::LAB_SCHEMA`]).
 //!
 //! Bytes in, bytes out: no file, no clock and no socket. The time of a record comes from the caller.
 
 mod aliases;
 pub mod encode;
 pub mod experiment;
+pub mod format;
 pub mod lab;
 pub mod machine;
 pub mod merge;
@@ -39,11 +40,12 @@ pub use experiment::{
     Arrivals, CloseMode, Expected, Experiment, LoadKind, LoadModel, Phases, Request, Resumption, Share,
     Sockets, Target, TlsOffer, Verification,
 };
+pub use format::{FORMAT, SCHEMA, VERSION};
 pub use lab::Lab;
 pub use machine::Machine;
 pub use merge::{MergeError, merge};
 pub use read::ReadError;
-pub use record::{FORMAT, Found, Record, SCHEMA, Source, Tool, VERSION};
+pub use record::{Found, Record, Source, Tool};
 pub use run::{Finding, Run, RunTimes, Severity, Verdict};
 pub use second::{Phase, Second};
 pub use totals::{FAILURE_SAMPLES, FailureSample, Handshake, Negotiated, Outcomes, Totals};

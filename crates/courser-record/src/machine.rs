@@ -20,7 +20,7 @@ pub struct Machine {
     pub memory_bytes: u64,
     /// Limit of open files of the process.
     pub open_files: u64,
-    /// The hypervisor or container, `none` on bare metal; null when it cannot be told.
+    /// The hypervisor or container, `none` on bare metal; null when unknown.
     pub virtualisation: Option<String>,
     /// Cryptographic libraries and their versions.
     pub crypto: BTreeMap<String, String>,

@@ -1,6 +1,6 @@
 //! Records of generators that loaded one server together, as one record.
 //!
-//! Counters and histograms are sums, so the merged record says what one generator would have said that did all of it.
+//! Counters and histograms are sums, so the merged record equals that of one generator that made the whole load.
 //! Intervals are laid over each other by the wall clock, to the nearest second. What concerns one generator alone (its
 //! head-room, its findings, its machine) is kept apart under its label: one that could not keep up spoils the whole,
 //! and has to be found.
@@ -148,7 +148,7 @@ fn run(parts: &[Part<'_>]) -> Result<Run, MergeError> {
         offered_rate: parts.iter().map(|(_, run)| run.offered_rate).sum(),
         window,
         totals,
-        seconds: sums::intervals(parts),
+        seconds: sums::seconds(parts),
         server,
         generators: parts.iter().flat_map(generators).collect(),
         wire: sums::wire(parts),

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 
 use crate::aliases;
-use crate::lab::{LAB_FORMAT, LAB_VERSION, Lab};
-use crate::record::{FORMAT, Record, VERSION};
+use crate::format::{FORMAT, LAB_FORMAT, LAB_VERSION, VERSION};
+use crate::lab::Lab;
+use crate::record::Record;
 
 impl Record {
     /// Reads the text of a record, of this version or an earlier one.
@@ -58,7 +59,7 @@ pub struct Format {
 const RUN: Format = Format { name: FORMAT, version: VERSION, verbs: "load, search, ramp, show, merge" };
 const LAB: Format = Format { name: LAB_FORMAT, version: LAB_VERSION, verbs: "run, report, compare" };
 
-/// Format and version come first: a record of a newer version is told as that, not as fields that are missing.
+/// Format and version come first: a record of a newer version is reported as such, not as missing fields.
 fn parse<T: DeserializeOwned>(text: &[u8], format: &'static Format) -> Result<T, ReadError> {
     let head: Head = serde_json::from_slice(text).map_err(|error| match error.classify() {
         Category::Data => ReadError::Foreign(format),
@@ -190,25 +191,25 @@ impl std::error::Error for ReadError {}
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> String {
+    fn error(text: &str) -> String {
         Record::from_json(text).expect_err("it is no record").to_string()
     }
 
     #[test]
-    fn what_is_no_record_is_told_as_what_it_is() {
-        assert!(told("").starts_with("the record ends in the middle, at line 1, column 0"));
+    fn a_text_that_is_no_record_is_named_for_what_it_is() {
+        assert!(error("").starts_with("the record ends in the middle, at line 1, column 0"));
         assert!(
-            told("{\n\"format\": \"cour").starts_with("the record ends in the middle, at line 2, column 15")
+            error("{\n\"format\": \"cour").starts_with("the record ends in the middle, at line 2, column 15")
         );
-        assert_eq!(told("<html>"), "not JSON at line 1, column 1: expected value");
-        assert!(told("[1, 2]").starts_with("not a record: "));
-        assert!(told(r#"{"format": "hyperfine", "version": 1}"#).starts_with("not a record: "));
-        assert!(told(r#"{"format": "courser-record"}"#).starts_with("not a record: "));
+        assert_eq!(error("<html>"), "not JSON at line 1, column 1: expected value");
+        assert!(error("[1, 2]").starts_with("not a record: "));
+        assert!(error(r#"{"format": "hyperfine", "version": 1}"#).starts_with("not a record: "));
+        assert!(error(r#"{"format": "courser-record"}"#).starts_with("not a record: "));
     }
 
     #[test]
-    fn a_newer_version_is_told_before_its_fields_are_missed() {
-        let newer = told(r#"{"format": "courser-record", "version": 3, "something": "else"}"#);
+    fn a_newer_version_is_reported_before_its_missing_fields() {
+        let newer = error(r#"{"format": "courser-record", "version": 3, "something": "else"}"#);
         assert!(
             newer.starts_with("a record of version 3, and this program reads up to version 2"),
             "{newer}"
@@ -217,24 +218,24 @@ mod tests {
 
     #[test]
     fn the_other_kind_of_record_is_named() {
-        let told = Lab::from_json(r#"{"format": "courser-record", "version": 1}"#)
+        let error = Lab::from_json(r#"{"format": "courser-record", "version": 1}"#)
             .expect_err("it is none")
             .to_string();
-        assert!(told.starts_with("a courser-record (of: load,"), "{told}");
+        assert!(error.starts_with("a courser-record (of: load,"), "{error}");
     }
 
     #[test]
     fn a_field_that_is_missing_is_named() {
-        let told = told("{\"format\": \"courser-record\", \"version\": 2}");
+        let error = error("{\"format\": \"courser-record\", \"version\": 2}");
         assert!(
-            told.starts_with("not a record of its version at line 1, column 42: missing field `tool`"),
-            "{told}"
+            error.starts_with("not a record of its version at line 1, column 42: missing field `tool`"),
+            "{error}"
         );
     }
 
     #[test]
     fn a_field_that_a_record_of_version_1_lacks_is_named() {
-        let error = told("{\"format\": \"courser-record\", \"version\": 1}");
+        let error = error("{\"format\": \"courser-record\", \"version\": 1}");
         assert!(error.starts_with("not a record of its version: missing field `tool`"), "{error}");
     }
 }

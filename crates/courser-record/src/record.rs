@@ -3,17 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::{Experiment, Share};
+use crate::format::{FORMAT, VERSION};
 use crate::machine::Machine;
 use crate::run::Run;
-
-/// What [`Record::format`] says in every record.
-pub const FORMAT: &str = "courser-record";
-
-/// The version of the format that this crate writes, and the newest that it reads.
-pub const VERSION: u32 = 2;
-
-/// The JSON Schema (2020-12) of [`VERSION`], for whoever reads records with other tools.
-pub const SCHEMA: &str = include_str!("../schema/record-v2.schema.json");
 
 /// Everything that is known about a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -93,7 +85,7 @@ pub struct Found {
     pub rate_low: Option<f64>,
     /// Upper end of its 95 % interval.
     pub rate_high: Option<f64>,
-    /// What else has to be said: never exceeded, nothing satisfied it, generator-bound above a rate.
+    /// A remark: never exceeded, nothing satisfied it, generator-bound above a rate.
     pub note: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! One load, and what may be said about it.
+//! One load, its findings and its verdict.
 
 use std::fmt;
 
@@ -79,7 +79,7 @@ impl Finding {
 pub enum Severity {
     /// Good to know.
     Note,
-    /// The figures hold, with this in mind.
+    /// The figures hold, with this caution.
     Warning,
     /// The figures do not say what they seem to: the verdict is inconclusive.
     Invalid,

@@ -7,8 +7,9 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-use crate::lab::{LAB_FORMAT, LAB_VERSION, Lab};
-use crate::record::{FORMAT, Record, VERSION};
+use crate::format::{FORMAT, LAB_FORMAT, LAB_VERSION, VERSION};
+use crate::lab::Lab;
+use crate::record::Record;
 
 /// Set it to 1 to write the schema anew.
 const UPDATE: &str = "UPDATE_SNAPSHOTS";

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::encode::{Packed, Summary};
-use crate::record::VERSION;
+use crate::format::VERSION;
 
 /// One second of a run: what ended in it, whenever it began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -62,7 +62,7 @@ impl Totals {
     }
 
     /// So many in the window, as a rate per second; `None` without a window.
-    #[allow(clippy::cast_precision_loss, reason = "counts and times beyond 2^53 are beyond any run")]
+    #[expect(clippy::cast_precision_loss, reason = "counts and times beyond 2^53 are beyond any run")]
     pub fn per_second(&self, count: u64) -> Option<f64> {
         (self.window_us > 0).then(|| count as f64 * 1e6 / self.window_us as f64)
     }

@@ -172,7 +172,7 @@ pub struct RequestBytes {
 }
 
 /// A sum over a count; `None` of nothing.
-#[allow(clippy::cast_precision_loss, reason = "sums beyond 2^53 are beyond any run")]
+#[expect(clippy::cast_precision_loss, reason = "sums beyond 2^53 are beyond any run")]
 pub fn ratio(sum: u64, count: u64) -> Option<f64> {
     (count > 0).then(|| sum as f64 / count as f64)
 }

@@ -26,7 +26,7 @@ pub struct Drawing {
     pub title: String,
     /// What it shows, for whoever does not see it.
     pub description: String,
-    /// What is to be said below it; empty for nothing.
+    /// A note below it; empty for nothing.
     pub caption: String,
     height: u32,
     inside: String,

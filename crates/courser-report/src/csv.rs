@@ -4,7 +4,7 @@ use courser_record::Lab;
 use courser_record::lab::{Case, Cell};
 
 use crate::labels;
-use crate::ranking::{self, CellValue, FigureSpec, told};
+use crate::ranking::{self, CellValue, FigureSpec, cell_value};
 
 /// Heads of the columns. `low` and `high` are the ends of a 95 % interval, or with `interval` no of what the blocks range
 /// over; `inconclusive` is yes where `estimate` is computed from processor time in place of a rate that says nothing.
@@ -16,7 +16,7 @@ pub fn render(labs: &[Lab]) -> String {
     for lab in labs {
         for cell in &lab.cells {
             if let Some(case) = lab.case(&cell.case) {
-                text.extend(wanted(lab, case).iter().map(|wanted| line(lab, case, cell, wanted)));
+                text.extend(figure_specs(lab, case).iter().map(|spec| line(lab, case, cell, spec)));
             }
         }
     }
@@ -24,18 +24,18 @@ pub fn render(labs: &[Lab]) -> String {
 }
 
 /// Of a case whose figures have names, and of which none was measured, one line says why.
-fn wanted(lab: &Lab, case: &Case) -> Vec<FigureSpec> {
-    let wanted = ranking::wanted(lab, &case.id);
-    if wanted.is_empty() {
+fn figure_specs(lab: &Lab, case: &Case) -> Vec<FigureSpec> {
+    let specs = ranking::figure_specs(lab, &case.id);
+    if specs.is_empty() {
         ranking::values(case.measure).iter().copied().map(FigureSpec::from).collect()
     } else {
-        wanted
+        specs
     }
 }
 
-fn line(lab: &Lab, case: &Case, cell: &Cell, wanted: &FigureSpec) -> String {
-    let told = told(lab, cell, wanted);
-    let found = told.estimate();
+fn line(lab: &Lab, case: &Case, cell: &Cell, spec: &FigureSpec) -> String {
+    let value = cell_value(lab, cell, spec);
+    let found = value.estimate();
     let number = |value: Option<f64>| value.map_or(String::new(), digits);
     let spread = found.and_then(|found| found.spread);
     let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
@@ -47,17 +47,17 @@ fn line(lab: &Lab, case: &Case, cell: &Cell, wanted: &FigureSpec) -> String {
         cell.target.clone(),
         labels::era(case.era).to_owned(),
         dimensions.join("; "),
-        labels::name(wanted),
-        labels::unit(lab, wanted),
+        labels::name(spec),
+        labels::unit(lab, spec),
         number(found.map(|found| found.value)),
         number(spread.map(|spread| spread.low)),
         number(spread.map(|spread| spread.high)),
         spread.map_or(String::new(), |spread| yes(spread.is_interval)),
         found.map_or(String::new(), |found| labels::kind(found.kind).to_owned()),
         found.map_or(String::new(), |found| found.blocks.to_string()),
-        yes(matches!(told, CellValue::Inconclusive { .. })),
-        told.word().to_owned(),
-        told.reason().unwrap_or_default().to_owned(),
+        yes(matches!(value, CellValue::Inconclusive { .. })),
+        value.word().to_owned(),
+        value.reason().unwrap_or_default().to_owned(),
     ];
     fields.iter().map(|text| field(text)).collect::<Vec<_>>().join(",") + "\r\n"
 }

@@ -15,7 +15,7 @@ const COMPARED: [Value; 3] = [Value::Cpu, Value::Tps, Value::MaxTpsAvg100ms];
 
 /// Two records against each other.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Against {
+pub struct Diff {
     /// What a reader has to know first: other machines, other variants.
     pub warnings: Vec<String>,
     /// A line for each case, target and figure that both have.
@@ -54,7 +54,7 @@ impl Line {
     }
 
     /// Whether a change of `limit` would have been lost in the noise.
-    pub fn is_blind_to(&self, limit: f64) -> bool {
+    pub fn cannot_detect(&self, limit: f64) -> bool {
         self.compared.is_none_or(|compared| {
             let half = (compared.interval.high / compared.interval.low).sqrt() - 1.0;
             half > limit
@@ -97,7 +97,7 @@ fn signed_percent(share: f64) -> String {
 }
 
 /// Compares two records, figure by figure.
-pub fn against(before: &Lab, after: &Lab) -> Against {
+pub fn compare(before: &Lab, after: &Lab) -> Diff {
     let (mut lines, mut missing) = (Vec::new(), Vec::new());
     for cell in &before.cells {
         let line = COMPARED.iter().find_map(|value| line(before, after, &cell.case, &cell.target, *value));
@@ -107,7 +107,7 @@ pub fn against(before: &Lab, after: &Lab) -> Against {
             None => {}
         }
     }
-    Against { warnings: warnings(before, after), lines, missing }
+    Diff { warnings: warnings(before, after), lines, missing }
 }
 
 fn line(before: &Lab, after: &Lab, case: &str, target: &str, value: Value) -> Option<Line> {
@@ -115,10 +115,10 @@ fn line(before: &Lab, after: &Lab, case: &str, target: &str, value: Value) -> Op
     if staircase != (value == Value::MaxTpsAvg100ms) {
         return None;
     }
-    let wanted: FigureSpec = value.into();
+    let spec: FigureSpec = value.into();
     let series = |lab: &Lab| -> Option<Vec<f64>> {
         let cell = lab.cell(case, target)?;
-        let values: Vec<f64> = ranking::by_round(lab, cell, &wanted).into_values().collect();
+        let values: Vec<f64> = ranking::by_round(lab, cell, &spec).into_values().collect();
         (!values.is_empty()).then_some(values)
     };
     let (a, b) = (series(before)?, series(after)?);
@@ -142,10 +142,10 @@ fn median(values: &[f64]) -> f64 {
 /// What makes two records hard to compare.
 fn warnings(before: &Lab, after: &Lab) -> Vec<String> {
     let mut warnings = Vec::new();
-    let told =
+    let described =
         |lab: &Lab| format!("{}, {} cores, {}", lab.machine.cpu_model, lab.machine.cores, lab.machine.kernel);
-    if told(before) != told(after) || before.machine.name != after.machine.name {
-        let (one, other) = (told(before), told(after));
+    if described(before) != described(after) || before.machine.name != after.machine.name {
+        let (one, other) = (described(before), described(after));
         let names = (&before.machine.name, &after.machine.name);
         warnings.push(format!("of different machines: {} ({one}) and {} ({other})", names.0, names.1));
     }
@@ -168,15 +168,15 @@ fn warnings(before: &Lab, after: &Lab) -> Vec<String> {
 }
 
 /// A Markdown table of the lines, the warnings above it: for a comment on a change.
-pub fn markdown(against: &Against, names: [&str; 2]) -> String {
+pub fn markdown(diff: &Diff, names: [&str; 2]) -> String {
     let mut text = String::new();
-    for warning in &against.warnings {
+    for warning in &diff.warnings {
         let _ = writeln!(text, "**Warning:** {}\n", safe(warning));
     }
     let [before, after] = names.map(safe);
     let _ = writeln!(text, "| case | target | figure | {before} | {after} | change |");
     let _ = writeln!(text, "|---|---|---|---:|---:|---|");
-    for line in &against.lines {
+    for line in &diff.lines {
         let cells = [
             safe(&line.case),
             safe(&line.target),
@@ -187,19 +187,19 @@ pub fn markdown(against: &Against, names: [&str; 2]) -> String {
         ];
         let _ = writeln!(text, "| {} |", cells.join(" | "));
     }
-    if !against.missing.is_empty() {
-        let _ = writeln!(text, "\nIn one of the records only: {}.", safe(&against.missing.join(", ")));
+    if !diff.missing.is_empty() {
+        let _ = writeln!(text, "\nIn one of the records only: {}.", safe(&diff.missing.join(", ")));
     }
     text
 }
 
 /// A Markdown table of several records against a baseline: the loss of each in percent.
 pub fn losses(baseline: (&str, &Lab), others: &[(&str, &Lab)]) -> String {
-    let compared: Vec<(&str, Against)> =
-        others.iter().map(|(name, lab)| (*name, against(baseline.1, lab))).collect();
+    let compared: Vec<(&str, Diff)> =
+        others.iter().map(|(name, lab)| (*name, compare(baseline.1, lab))).collect();
     let mut text = String::new();
-    for (name, against) in &compared {
-        for warning in &against.warnings {
+    for (name, diff) in &compared {
+        for warning in &diff.warnings {
             let _ = writeln!(text, "**Note:** {}: {}\n", safe(name), safe(warning));
         }
     }
@@ -208,9 +208,9 @@ pub fn losses(baseline: (&str, &Lab), others: &[(&str, &Lab)]) -> String {
     let _ = writeln!(text, "|---|---|---|---:|{}", "---:|".repeat(heads.len()));
     let Some((_, first)) = compared.first() else { return text };
     for line in &first.lines {
-        let of = |(_, against): &(&str, Against)| {
+        let of = |(_, diff): &(&str, Diff)| {
             let same = |other: &&Line| other.case == line.case && other.target == line.target;
-            against.lines.iter().find(same).map_or("-".to_owned(), |line| signed_percent(line.worse()))
+            diff.lines.iter().find(same).map_or("-".to_owned(), |line| signed_percent(line.worse()))
         };
         let cells: Vec<String> = compared.iter().map(of).collect();
         let _ = writeln!(

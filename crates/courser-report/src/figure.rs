@@ -69,7 +69,7 @@ pub fn share(part: u64, whole: u64) -> Option<f64> {
 }
 
 /// A count to calculate with.
-#[allow(clippy::cast_precision_loss, reason = "three digits of it are shown")]
+#[expect(clippy::cast_precision_loss, reason = "three digits of it are shown")]
 pub fn exact(count: u64) -> f64 {
     count as f64
 }

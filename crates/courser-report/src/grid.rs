@@ -41,7 +41,7 @@ pub struct Grid {
 pub struct Row {
     /// What it is about.
     pub label: String,
-    /// For each column what stands in it, one for each value of the table; nothing where nothing was asked.
+    /// For each column what stands in it, one for each value of the table; nothing where nothing was specs.
     pub cells: Vec<Vec<Slot>>,
 }
 
@@ -53,9 +53,9 @@ pub struct Slot {
     /// See `case`.
     pub target: String,
     /// What is shown.
-    pub wanted: FigureSpec,
+    pub figure: FigureSpec,
     /// What there is.
-    pub told: CellValue,
+    pub value: CellValue,
     /// Number of the note that says why there is no figure.
     pub note: Option<usize>,
 }
@@ -63,16 +63,16 @@ pub struct Slot {
 impl Slot {
     /// The figure, or the word for why there is none.
     pub fn text(&self) -> String {
-        labels::told(self.wanted.value, &self.told)
+        labels::cell_text(self.figure.value, &self.value)
     }
 
     /// How far the figure may be off.
     pub fn spread(&self) -> Option<String> {
-        let value = match self.told {
+        let value = match self.value {
             CellValue::Inconclusive { .. } => Value::TpsOfCpu,
-            _ => self.wanted.value,
+            _ => self.figure.value,
         };
-        labels::spread(value, self.told.estimate()?)
+        labels::spread(value, self.value.estimate()?)
     }
 }
 
@@ -110,7 +110,7 @@ pub fn grid(lab: &Lab, table: &Table) -> Grid {
 pub(crate) struct Entry<'a> {
     pub(crate) case: &'a Case,
     pub(crate) target: &'a str,
-    pub(crate) wanted: FigureSpec,
+    pub(crate) figure: FigureSpec,
 }
 
 /// All entries of a table, case by case.
@@ -119,24 +119,23 @@ fn entries<'a>(lab: &'a Lab, table: &Table) -> Vec<Entry<'a>> {
     let figures: Vec<String> = cases.iter().flat_map(|case| ranking::figures(lab, &case.id)).collect();
     let figures = ranking::distinct(figures.iter());
     let of_case = |case: &'a Case| {
-        let asked = asked(lab, table, case, &figures);
-        let wanted = table.filter.get("target");
-        let is_wanted =
-            move |name: &str| wanted.is_none_or(|names| names.iter().any(|wanted| wanted == name));
-        let asked_of = move |name: &str| is_wanted(name) && lab.cell(&case.id, name).is_some();
-        let targets = ranking::targets(lab).into_iter().filter(move |target| asked_of(target));
-        let entry =
-            move |target: &'a str, wanted: &FigureSpec| Entry { case, target, wanted: wanted.clone() };
-        targets.flat_map(move |target| asked.iter().map(|wanted| entry(target, wanted)).collect::<Vec<_>>())
+        let specs = requested_figures(lab, table, case, &figures);
+        let targets_shown = table.filter.get("target");
+        let is_selected =
+            move |name: &str| targets_shown.is_none_or(|names| names.iter().any(|shown| shown == name));
+        let has_cell = move |name: &str| is_selected(name) && lab.cell(&case.id, name).is_some();
+        let targets = ranking::targets(lab).into_iter().filter(move |target| has_cell(target));
+        let entry = move |target: &'a str, spec: &FigureSpec| Entry { case, target, figure: spec.clone() };
+        targets.flat_map(move |target| specs.iter().map(|spec| entry(target, spec)).collect::<Vec<_>>())
     };
     cases.into_iter().flat_map(of_case).collect()
 }
 
 /// What a table asks of a case, in its order; of a case without figures those that others have.
-fn asked(lab: &Lab, table: &Table, case: &Case, figures: &[String]) -> Vec<FigureSpec> {
-    let known = ranking::wanted(lab, &case.id);
+fn requested_figures(lab: &Lab, table: &Table, case: &Case, figures: &[String]) -> Vec<FigureSpec> {
+    let known = ranking::figure_specs(lab, &case.id);
     let of_value = |value: &Value| {
-        let found: Vec<FigureSpec> = known.iter().filter(|wanted| wanted.value == *value).cloned().collect();
+        let found: Vec<FigureSpec> = known.iter().filter(|spec| spec.value == *value).cloned().collect();
         let named = |name: &String| FigureSpec { figure: Some(name.clone()), ..Value::Figure.into() };
         match (found.is_empty(), value) {
             (false, _) => found,
@@ -147,7 +146,7 @@ fn asked(lab: &Lab, table: &Table, case: &Case, figures: &[String]) -> Vec<Figur
     table.values.iter().flat_map(of_value).collect()
 }
 
-/// The cases that a filter lets through. Which targets are shown of them is not asked here.
+/// The cases that a filter lets through. Which targets are shown of them is not specs here.
 pub(crate) fn selected<'a>(lab: &'a Lab, filter: &BTreeMap<String, Vec<String>>) -> Vec<&'a Case> {
     let passes = |case: &&Case| {
         filter.iter().all(|(name, allowed)| {
@@ -189,20 +188,20 @@ impl Grid {
                 self.rows.len() - 1
             }
         };
-        let told = ranking::told_of(lab, &entry.case.id, entry.target, &entry.wanted);
-        let note = told.reason().map(|reason| format!("{}: {reason}", told.word()));
+        let value = ranking::value_of(lab, &entry.case.id, entry.target, &entry.figure);
+        let note = value.reason().map(|reason| format!("{}: {reason}", value.word()));
         let note = note.map(|note| index_or_push(&mut self.notes, note) + 1);
         let cells = &mut self.rows[row].cells;
         if cells.len() <= column {
             cells.resize(column + 1, Vec::new());
         }
         // One word is enough where none of the figures is there for the same reason.
-        let repeats = |slot: &Slot| told.estimate().is_none() && slot.told == told;
+        let repeats = |slot: &Slot| value.estimate().is_none() && slot.value == value;
         if cells[column].iter().any(repeats) {
             return;
         }
         let (case, target) = (entry.case.id.clone(), entry.target.to_owned());
-        cells[column].push(Slot { case, target, wanted: entry.wanted.clone(), told, note });
+        cells[column].push(Slot { case, target, figure: entry.figure.clone(), value, note });
     }
 }
 

@@ -64,7 +64,7 @@ fn page(labs: &[Lab], suites: &[Suite], plots: usize, appendix: &Markup) -> Stri
                 header {
                     h1 { (title) }
                     p.byline { (byline(labs)) }
-                    @for warning in labels::across(labs) { p.warning role="note" { strong { "Mind: " } (warning) } }
+                    @for warning in labels::across(labs) { p.warning role="note" { strong { "Caution: " } (warning) } }
                 }
                 main {
                     (headline(labs, suites))
@@ -98,17 +98,17 @@ fn title(labs: &[Lab]) -> String {
 }
 
 fn byline(labs: &[Lab]) -> String {
-    let mut told: Vec<String> = Vec::new();
+    let mut lines: Vec<String> = Vec::new();
     for lab in labs {
-        let line = labels::origin(lab);
-        if !told.contains(&line) {
-            told.push(line);
+        let line = labels::byline(lab);
+        if !lines.contains(&line) {
+            lines.push(line);
         }
     }
-    told.join(" · ")
+    lines.join(" · ")
 }
 
-/// In plain words first: who, by how much, how sure, and what could not be told.
+/// In plain words first: who, by how much, how sure, and what could not be lines.
 fn headline(labs: &[Lab], suites: &[Suite]) -> Markup {
     html! {
         section.headline #verdict {

@@ -12,7 +12,7 @@ use crate::ranking::rankings;
 pub fn render(labs: &[Lab], style: Style) -> String {
     let mut page = Page::new(style);
     for warning in labels::across(labs) {
-        page.paragraph(Tone::Warning, "MIND  ", &warning);
+        page.paragraph(Tone::Warning, "CAUTION  ", &warning);
     }
     for lab in labs {
         suite(&mut page, lab);
@@ -25,10 +25,10 @@ fn suite(page: &mut Page, lab: &Lab) {
     let verdict = labels::verdict(lab);
     verdict.sentences.iter().for_each(|sentence| page.paragraph(Tone::Good, "  ", sentence));
     verdict.cautions.iter().for_each(|caution| page.paragraph(Tone::Warning, "  ", caution));
-    page.paragraph(Tone::Plain, "  ", &labels::origin(lab));
+    page.paragraph(Tone::Plain, "  ", &labels::byline(lab));
     orders(page, lab);
     for finding in labels::findings(lab).iter().filter(|finding| finding.severity > Severity::Note) {
-        page.paragraph(Tone::Warning, "  ", &format!("{}: {}", finding.about, finding.said()));
+        page.paragraph(Tone::Warning, "  ", &format!("{}: {}", finding.about, finding.text()));
     }
     for grid in &grids(lab) {
         table(page, grid);
@@ -50,7 +50,7 @@ fn orders(page: &mut Page, lab: &Lab) {
         page.paragraph(
             Tone::Plain,
             "  ",
-            &format!("{}: {}", labels::ranked(lab, ranking), labels::order(lab, ranking)),
+            &format!("{}: {}", labels::ranking_title(lab, ranking), labels::order(lab, ranking)),
         );
     }
 }

@@ -1,4 +1,4 @@
-//! What figures are called, and what is said about them. The only place: page, text, Markdown and CSV say the same.
+//! What figures are called, and the sentences about them. The only place: page, text, Markdown and CSV agree.
 
 mod findings;
 mod order;
@@ -15,9 +15,9 @@ pub use order::order;
 pub use verdict::{Verdict, verdict};
 
 /// What a figure is called, at the head of a column.
-pub fn name(wanted: &FigureSpec) -> String {
-    let name = wanted.figure.as_deref().unwrap_or_else(|| value(wanted.value));
-    match wanted.client.as_deref() {
+pub fn name(spec: &FigureSpec) -> String {
+    let name = spec.figure.as_deref().unwrap_or_else(|| value(spec.value));
+    match spec.client.as_deref() {
         Some(client) if !client.is_empty() => format!("{name}, {client}"),
         _ => name.to_owned(),
     }
@@ -50,15 +50,15 @@ pub fn value(value: Value) -> &'static str {
 }
 
 /// What a figure is counted in, as CSV and axes say it.
-pub fn unit(lab: &Lab, wanted: &FigureSpec) -> String {
-    match wanted.value {
+pub fn unit(lab: &Lab, spec: &FigureSpec) -> String {
+    match spec.value {
         Value::Cpu | Value::Mean | Value::P50 | Value::P99 => "us".to_owned(),
         Value::KernelShare | Value::LimitShare | Value::Resumed | Value::ResumedOfOffered => {
             "share".to_owned()
         }
         Value::Throughput => "bytes/s".to_owned(),
         Value::Memory => "bytes".to_owned(),
-        Value::Figure => figure_unit(lab, wanted.figure.as_deref()).unwrap_or_default(),
+        Value::Figure => figure_unit(lab, spec.figure.as_deref()).unwrap_or_default(),
         _ => "1/s".to_owned(),
     }
 }
@@ -96,8 +96,8 @@ pub fn spread(value: Value, estimate: &Estimate) -> Option<String> {
 }
 
 /// What stands in a cell: the figure, or the word for why there is none.
-pub fn told(value: Value, told: &CellValue) -> String {
-    match told {
+pub fn cell_text(value: Value, cell: &CellValue) -> String {
+    match cell {
         CellValue::Value(found) => estimate(value, found),
         CellValue::Inconclusive { computed: Some(computed), .. } => estimate(Value::TpsOfCpu, computed),
         CellValue::Pending => "not measured".to_owned(),
@@ -158,7 +158,7 @@ pub fn era(era: Era) -> &'static str {
 }
 
 /// What the marks of a table mean.
-pub const MARKS: &str = "Figures are medians over blocks that took turns; in brackets their 95 % interval, or, of too \
+pub const MARKS: &str = "Figures are medians over interleaved blocks; in brackets their 95 % confidence interval, or, of too \
     few blocks for one, what they range over. ≈: computed from processor time, since the rate is inconclusive. ≥: nothing was \
     seen to fail above it.";
 
@@ -178,8 +178,8 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
 }
 
 /// How sure an order is.
-pub const HOW_SURE: &str = "Two targets are compared by the ratio of their figures in the same round; factors have 95 % \
-    intervals, corrected for all comparisons of a case (Holm). The smallest visible difference is the one that such rounds \
+pub const HOW_SURE: &str = "Two targets are compared by the ratio of their figures in the same round; factors have 95 % confidence \
+    intervals, corrected for all comparisons of a case (Holm). The minimum detectable difference is the one that such rounds \
     would have shown in nine of ten cases.";
 
 /// What the physical limit is.
@@ -187,7 +187,7 @@ pub const LIMIT: &str = "Bare cryptography: what the signatures, key exchanges a
     themselves, timed on this machine, and their share of what the target spent: no terminator can do with less.";
 
 /// Which machine and when: `Intel Xeon, 2 cores (vm-1), 2026-11-22T02:00:00Z, courser-bench 0.1.0`.
-pub fn origin(lab: &Lab) -> String {
+pub fn byline(lab: &Lab) -> String {
     let (machine, tool) = (&lab.machine, &lab.tool);
     let cores = counted(machine.cores as usize, "core");
     let quick = if lab.quick { ", quick variant" } else { "" };
@@ -197,29 +197,29 @@ pub fn origin(lab: &Lab) -> String {
     )
 }
 
-/// What has to be said of several records together.
+/// Warnings about several records together.
 pub fn across(labs: &[Lab]) -> Vec<String> {
     let machines = crate::ranking::distinct(labs.iter().map(|lab| &lab.machine.name));
     let versions = crate::ranking::distinct(labs.iter().map(|lab| &lab.tool.version));
-    let mut said = Vec::new();
+    let mut warnings = Vec::new();
     if machines.len() > 1 {
-        said.push(format!(
+        warnings.push(format!(
             "these records are of different machines ({}): figures of one cannot be laid beside those of another without \
              the machine being the reason of the difference.",
             list(&machines)
         ));
     }
     if versions.len() > 1 {
-        said.push(format!(
+        warnings.push(format!(
             "these records were made by different versions of the instrument ({}).",
             list(&versions)
         ));
     }
-    said
+    warnings
 }
 
 /// What a ranking is of: the case, the kind of client, the preset.
-pub fn ranked(lab: &Lab, ranking: &crate::ranking::Ranking) -> String {
+pub fn ranking_title(lab: &Lab, ranking: &crate::ranking::Ranking) -> String {
     let client = ranking.client.as_deref().filter(|client| !client.is_empty());
     let preset = Some(ranking.preset.as_str())
         .filter(|preset| !preset.is_empty())

@@ -24,7 +24,7 @@ pub enum Tone {
     Heading,
     /// It holds.
     Good,
-    /// It holds, with something in mind.
+    /// It holds, with a caution.
     Warning,
     /// It does not hold.
     Bad,

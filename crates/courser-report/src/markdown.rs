@@ -11,7 +11,7 @@ use crate::ranking::rankings;
 pub fn render(labs: &[Lab]) -> String {
     let mut text = String::new();
     for warning in labels::across(labs) {
-        text.push_str(&format!("> **Mind:** {}\n\n", escaped(&warning)));
+        text.push_str(&format!("> **Caution:** {}\n\n", escaped(&warning)));
     }
     text + &labs.iter().map(suite).collect::<Vec<_>>().join("\n")
 }
@@ -26,7 +26,7 @@ fn suite(lab: &Lab) -> String {
         text.push_str(&format!("{}\n\n", escaped(&verdict.cautions.join(" "))));
     }
     text.push_str(&format!("*{}*\n\n", escaped(&lab.suite.question)));
-    text.push_str(&format!("{}\n\n{}\n\n", escaped(&lab.suite.source), escaped(&labels::origin(lab))));
+    text.push_str(&format!("{}\n\n{}\n\n", escaped(&lab.suite.source), escaped(&labels::byline(lab))));
     for paragraph in lab.suite.analysis.split("\n\n") {
         text.push_str(&format!("{}\n\n", escaped(paragraph)));
     }
@@ -45,7 +45,7 @@ fn orders(lab: &Lab) -> String {
     let line = |ranking| {
         format!(
             "- **{}:** {}\n",
-            escaped(&labels::ranked(lab, ranking)),
+            escaped(&labels::ranking_title(lab, ranking)),
             escaped(&labels::order(lab, ranking))
         )
     };
@@ -64,10 +64,10 @@ fn common(lab: &Lab) -> String {
 
 fn findings(lab: &Lab) -> String {
     let line = |finding: &labels::Concern| {
-        format!("- **{}:** {}\n", escaped(&finding.about), escaped(&finding.said()))
+        format!("- **{}:** {}\n", escaped(&finding.about), escaped(&finding.text()))
     };
     let lines: String = labels::findings(lab).iter().map(line).collect();
-    if lines.is_empty() { lines } else { format!("## Mind\n\n{lines}\n") }
+    if lines.is_empty() { lines } else { format!("## Caution\n\n{lines}\n") }
 }
 
 fn table(grid: &Grid) -> String {

@@ -1,12 +1,12 @@
 //! What a suite's blocks say: of each cell a figure with its interval, of each case who is ahead and how sure that is.
 //!
 //! Pure. Nothing is ranked by a rate that says nothing about the target: where rates are inconclusive, processor time per
-//! transaction takes their place, and it is said so.
+//! transaction takes their place, with a note.
 
 mod blocks;
 mod estimate;
 mod order;
-mod stairs;
+mod staircase;
 
 use courser_record::Lab;
 use courser_record::lab::{Cell, CellState, Measure, Value};
@@ -14,7 +14,7 @@ use courser_record::lab::{Cell, CellState, Measure, Value};
 pub use estimate::{Estimate, Kind, Spread};
 pub(crate) use order::is_cost;
 pub use order::{Absent, Basis, Outcome, Pair, RankedTarget, Ranking, by_round, ranking, rankings};
-pub use stairs::Rule;
+pub use staircase::Rule;
 
 pub(crate) use blocks::steps;
 pub(crate) use estimate::median;
@@ -28,7 +28,7 @@ pub struct FigureSpec {
     pub value: Value,
     /// [`courser_record::lab::Figure::name`]; only with [`Value::Figure`].
     pub figure: Option<String>,
-    /// [`courser_record::lab::Stretch::label`], of [`Measure::Clients`]; all of them together without.
+    /// [`courser_record::lab::WindowResult::label`], of [`Measure::Clients`]; all of them together without.
     pub client: Option<String>,
 }
 
@@ -93,23 +93,23 @@ impl CellValue {
 
 /// What a cell says about a figure: the median of its blocks. With the figure of fewer than half of its blocks it is
 /// inconclusive: blocks are spoilt more often where a target is fast.
-pub fn told(lab: &Lab, cell: &Cell, wanted: &FigureSpec) -> CellValue {
+pub fn cell_value(lab: &Lab, cell: &Cell, spec: &FigureSpec) -> CellValue {
     let reason = || cell.reason.clone().unwrap_or_else(|| "no reason given".to_owned());
     match cell.state {
         CellState::Cannot => CellValue::Cannot(reason()),
         CellState::Failed => CellValue::Failed(reason()),
         CellState::Pending if cell.blocks.is_empty() => CellValue::Pending,
-        CellState::Pending | CellState::Done => measured(lab, cell, wanted),
+        CellState::Pending | CellState::Done => measured(lab, cell, spec),
     }
 }
 
-/// The same by names; [`Told::Pending`] where nothing was asked of this target.
-pub fn told_of(lab: &Lab, case: &str, target: &str, wanted: &FigureSpec) -> CellValue {
-    lab.cell(case, target).map_or(CellValue::Pending, |cell| told(lab, cell, wanted))
+/// The same by names; [`CellValue::Pending`] where nothing was asked of this target.
+pub fn value_of(lab: &Lab, case: &str, target: &str, spec: &FigureSpec) -> CellValue {
+    lab.cell(case, target).map_or(CellValue::Pending, |cell| cell_value(lab, cell, spec))
 }
 
-fn measured(lab: &Lab, cell: &Cell, wanted: &FigureSpec) -> CellValue {
-    let reads: Vec<Read> = cell.blocks.iter().map(|block| blocks::read(lab, cell, block, wanted)).collect();
+fn measured(lab: &Lab, cell: &Cell, spec: &FigureSpec) -> CellValue {
+    let reads: Vec<Read> = cell.blocks.iter().map(|block| blocks::read(lab, cell, block, spec)).collect();
     let known = reads.iter().filter(|read| matches!(read, Read::Value { .. })).count();
     let inconclusive = reads.iter().find_map(|read| match read {
         Read::Inconclusive(reason) => Some(reason.clone()),
@@ -117,7 +117,7 @@ fn measured(lab: &Lab, cell: &Cell, wanted: &FigureSpec) -> CellValue {
     });
     match inconclusive {
         Some(reason) if known * 2 < reads.len() => {
-            CellValue::Inconclusive { reason, computed: computed(lab, cell, wanted) }
+            CellValue::Inconclusive { reason, computed: computed(lab, cell, spec) }
         }
         _ => estimate::of(&reads, lab.seed).map_or(CellValue::Unknown, CellValue::Value),
     }
@@ -125,9 +125,9 @@ fn measured(lab: &Lab, cell: &Cell, wanted: &FigureSpec) -> CellValue {
 
 /// Transactions a second that the cores could make, in place of a rate that is inconclusive. Nothing stands for a rate under
 /// a rule: processor time does not say when clients begin to wait.
-fn computed(lab: &Lab, cell: &Cell, wanted: &FigureSpec) -> Option<Estimate> {
-    let of_cpu = FigureSpec { value: Value::TpsOfCpu, ..wanted.clone() };
-    let is_plain = matches!(wanted.value, Value::Tps | Value::MaxTps);
+fn computed(lab: &Lab, cell: &Cell, spec: &FigureSpec) -> Option<Estimate> {
+    let of_cpu = FigureSpec { value: Value::TpsOfCpu, ..spec.clone() };
+    let is_plain = matches!(spec.value, Value::Tps | Value::MaxTps);
     is_plain.then(|| measured(lab, cell, &of_cpu).estimate().cloned()).flatten()
 }
 
@@ -174,7 +174,7 @@ pub fn values(measure: Measure) -> &'static [Value] {
 }
 
 /// Everything that may be asked of a cell: [`values`], one for each figure and kind of client that its case has.
-pub fn wanted(lab: &Lab, case: &str) -> Vec<FigureSpec> {
+pub fn figure_specs(lab: &Lab, case: &str) -> Vec<FigureSpec> {
     let Some(measure) = lab.case(case).map(|case| case.measure) else { return Vec::new() };
     let all = values(measure).iter().copied().map(FigureSpec::from);
     match measure {
@@ -184,8 +184,8 @@ pub fn wanted(lab: &Lab, case: &str) -> Vec<FigureSpec> {
         }
         Measure::Clients => {
             let clients = clients(lab, case);
-            let each = |wanted: FigureSpec| {
-                let of = move |client: &String| FigureSpec { client: Some(client.clone()), ..wanted.clone() };
+            let each = |spec: FigureSpec| {
+                let of = move |client: &String| FigureSpec { client: Some(client.clone()), ..spec.clone() };
                 clients.iter().map(of).collect::<Vec<_>>()
             };
             all.flat_map(each).collect()

@@ -1,7 +1,7 @@
 //! The table at the end of a run, and the line of each second.
 
-mod asked;
 mod cost;
+mod experiment;
 mod findings;
 mod found;
 mod outcome;
@@ -21,7 +21,7 @@ pub fn render(record: &Record, style: Style) -> String {
     let mut page = Page::new(style);
     headline(&mut page, record);
     found::show(&mut page, record);
-    asked::show(&mut page, record);
+    experiment::show(&mut page, record);
     match record.runs.as_slice() {
         [run] => one(&mut page, record, run),
         runs => runs::show(&mut page, record, runs),

@@ -23,9 +23,9 @@ pub use cursor::Cursor;
 use entry::Entry;
 use shard::Shard;
 use shard::export::Batch;
-pub use stats::{MissCounts, Stats};
+pub use stats::{FailureCounts, Stats};
 
-/// How many shards a cache has unless told otherwise: with 64, two of 16 busy workers seldom meet at a lock.
+/// Default number of shards: with 64, two of 16 busy workers seldom meet at a lock.
 pub const DEFAULT_SHARDS: usize = 64;
 
 /// The sessions of one host, by session ID.
@@ -42,8 +42,9 @@ pub const DEFAULT_SHARDS: usize = 64;
 /// A session costs its record (112 bytes, links of lists and table included) and its state as allocated (two blocks,
 /// each with 8 bytes of header and rounded up to 16, which is what glibc takes); a tombstone costs a record. The tables
 /// that find sessions and remember evicted ones, 6 bytes for each bucket, come off the capacity beforehand. Not counted
-/// are, for each shard, its own 512 bytes and up to 7 KiB of records in reserve. `examples/memory.rs` compares this with what the process takes: within 1 %. A TLS 1.2 session
-/// without client certificate has a state of some 90 to 150 bytes, so it costs 260 to 330.
+/// are, for each shard, its own 512 bytes and up to 7 KiB of records in reserve. `examples/memory.rs` compares this
+/// with what the process takes: within 1 %. A TLS 1.2 session without client certificate has a state of some 90 to 150
+/// bytes, so it costs 260 to 330.
 pub struct Cache {
     shards: Box<[Padded]>,
     /// Keyed, so that a peer who chooses IDs cannot aim at one shard or one bucket.
@@ -66,7 +67,7 @@ impl Cache {
     ///
     /// A session from elsewhere never replaces one that lives: IDs are visible on the wire, and a peer could
     /// otherwise break a client's resumption by sending another state under its ID. Nor does it come back once it is
-    /// [buried](Self::bury); one from this host does, as it is another session.
+    /// [deleted](Self::delete); one from this host does, as it is another session.
     pub fn put(
         &self,
         id: &SessionId,
@@ -83,8 +84,9 @@ impl Cache {
     /// Looks a session up, and counts that as its use.
     ///
     /// # Errors
-    /// [`Miss::NotFound`], [`Miss::Evicted`], [`Miss::Deleted`], [`Miss::Expired`] (the session is then gone),
-    /// [`Miss::NotYetValid`] or [`Miss::OtherPolicy`] (it stays, for whom it was made).
+    /// [`ResumptionFailure::NotFound`], [`ResumptionFailure::Evicted`], [`ResumptionFailure::Deleted`],
+    /// [`ResumptionFailure::Expired`] (the session is then gone), [`ResumptionFailure::NotYetValid`] or
+    /// [`ResumptionFailure::OtherPolicy`] (it stays for its own policy).
     pub fn get(
         &self,
         id: &SessionId,
@@ -95,29 +97,16 @@ impl Cache {
         shard.get(hash, id, policy, now)
     }
 
-    /// Like [`get`](Self::get), but removes the session. Of several calls at once, one succeeds.
-    ///
-    /// # Errors
-    /// As [`get`](Self::get); on a miss nothing is removed but what has expired.
-    pub fn take(
-        &self,
-        id: &SessionId,
-        policy: &PolicyHash,
-        now: UnixSeconds,
-    ) -> Result<Stored, ResumptionFailure> {
-        let (hash, mut shard) = self.shard(id);
-        shard.take(hash, id, policy, now)
-    }
-
-    /// Forgets a session; says whether there was one. Call it only for a session whose owner is known, that is
-    /// after its handshake was verified: anyone can send an ID.
+    /// Removes a session without a tombstone; returns whether there was one. Call it only for a session whose owner is
+    /// known, that is after its handshake was verified: anyone can send an ID.
     pub fn remove(&self, id: &SessionId) -> bool {
         let (hash, mut shard) = self.shard(id);
         shard.remove_id(hash, id)
     }
 
-    /// What [`get`](Self::get) would say, as a look alone: nothing is counted, used or removed. For who decides whether
-    /// to ask other hosts; it is worth asking after [`Miss::NotFound`] and [`Miss::Evicted`] alone.
+    /// What [`get`](Self::get) would return, as a look alone: nothing is counted, used or removed. For who decides
+    /// whether to ask other hosts; it is worth asking after [`ResumptionFailure::NotFound`] and
+    /// [`ResumptionFailure::Evicted`] alone.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -152,9 +141,9 @@ impl Cache {
     /// goes before its time (and is counted). Choose the end of the session's lifespan and
     /// [`CLOCK_SKEW`](crate::CLOCK_SKEW) more: a clock that is set back could otherwise find the tombstone gone and the
     /// session alive.
-    pub fn bury(&self, id: &SessionId, until: UnixSeconds, now: UnixSeconds) -> bool {
+    pub fn delete(&self, id: &SessionId, until: UnixSeconds, now: UnixSeconds) -> bool {
         let (hash, mut shard) = self.shard(id);
-        shard.bury(hash, id, until, now)
+        shard.delete(hash, id, until, now)
     }
 
     /// Copies sessions that live, for another host or a file: from `cursor` on, as many as have at most `max_bytes`
@@ -181,7 +170,7 @@ impl Cache {
         (batch.sessions, None)
     }
 
-    /// Forgets sessions that have expired, and says how many. [`put`](Self::put) does a little of this each time;
+    /// Removes sessions that have expired, and returns how many. [`put`](Self::put) does a little of this each time;
     /// call this now and then so that secrets do not stay in the memory of an idle host.
     pub fn sweep(&self, now: UnixSeconds) -> usize {
         let mut left: Vec<_> = self.shards.iter().map(|shard| shard.lock().rewind()).collect();
@@ -240,8 +229,8 @@ impl Padded {
     }
 }
 
-/// How many sessions of a shard a sweep looks at before it turns to the next shard: whoever waits for this one waits for
-/// one step, not for all of them, as locks go to those that come first rather than to those that wait.
+/// How many sessions of a shard a sweep looks at before it turns to the next shard: whoever waits for this one waits
+/// for one step, not for all of them, as locks go to those that come first rather than to those that wait.
 const SWEEP_STEP: usize = 64;
 
 fn shard_count(capacity_bytes: usize, wanted: usize) -> usize {

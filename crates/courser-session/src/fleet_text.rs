@@ -22,9 +22,9 @@ impl<'a> Fields<'a> {
     /// Splits a text whose line `format` has to say `format`.
     pub(crate) fn parse(text: &'a str, format: &'static str) -> Result<Self, BadText> {
         let mut fields = Self(text.lines().enumerate().filter_map(field).collect::<Result<_, _>>()?);
-        let said = fields.one("format")?;
-        if said.value != format {
-            return Err(BadText::OtherFormat { line: said.line, format });
+        let found = fields.one("format")?;
+        if found.value != format {
+            return Err(BadText::OtherFormat { line: found.line, format });
         }
         Ok(fields)
     }

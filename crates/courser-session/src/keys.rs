@@ -1,5 +1,5 @@
-//! The keys that all hosts of a fleet have at one time without telling each other. May not read a clock, and writes
-//! nothing: it says what has to be written.
+//! The keys that all hosts of a fleet have at one time without exchanging messages. May not read a clock, and writes
+//! nothing: it returns what has to be written.
 //!
 //! # Two modes, the same keys
 //!
@@ -44,7 +44,7 @@ pub use problem::BadFleetKeys;
 pub use ring::MessageSecret;
 pub(crate) use ring::Purpose;
 use ring::Ring;
-pub use status::{ClockStanding, KeyStatus};
+pub use status::{ClockStatus, KeyStatus};
 use striped::Striped;
 
 /// The live secrets of a host: one, or two while its fleet is re-keyed. Shared by all workers behind an `Arc`.
@@ -64,7 +64,7 @@ impl FleetKeys {
     /// epoch since the key file was made.
     ///
     /// # Errors
-    /// [`BadFleetKeys`] says which of them cannot be used, and why.
+    /// [`BadFleetKeys`] names the one that cannot be used, and why.
     pub fn new(sources: Vec<Source>, lifetime: Duration, now: UnixSeconds) -> Result<Self, BadFleetKeys> {
         let live = sources.into_iter().map(|source| Live::new(source, lifetime, now));
         let live = live.collect::<Result<Vec<_>, _>>()?;
@@ -134,7 +134,7 @@ impl FleetKeys {
     /// Rolls the keys if that is due, wipes what nothing needs any more, and gives the state texts that have to be
     /// written in place of older ones: in forward-secret mode, once for each change and once at the start.
     ///
-    /// Call it every second: keys also roll when they are used, but then nobody writes them. A host that dies before
+    /// Call it every second: keys also roll when they are used, but then they are not written. A host that dies before
     /// it wrote loses nothing, since the older state leads to the newer.
     pub fn advance(&self, now: UnixSeconds) -> Vec<(FleetId, Zeroizing<String>)> {
         let mut live = self.lock();
@@ -152,7 +152,7 @@ impl FleetKeys {
 
     /// Where each live secret is, the sealing one first.
     #[must_use]
-    pub fn standings(&self, now: UnixSeconds) -> Vec<KeyStatus> {
+    pub fn statuses(&self, now: UnixSeconds) -> Vec<KeyStatus> {
         let mut live = self.lock();
         self.roll(&mut live, now);
         live.iter().map(|live| KeyStatus::of(live, now)).collect()
@@ -204,7 +204,7 @@ impl FleetKeys {
     }
 
     /// Puts new rings in place of the old ones if anything is due, which wipes those. Gives the rings of `now`: `live` is
-    /// locked, so nobody else has rolled them since.
+    /// locked, so no other thread has rolled them since.
     #[cold]
     fn roll(&self, live: &mut [Live], now: UnixSeconds) -> Arc<Vec<Ring>> {
         let mut changed = false;

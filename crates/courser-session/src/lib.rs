@@ -7,9 +7,9 @@
 //!
 //! Three rules hold for the cache and for tickets alike:
 //!
-//! * A session is bound to a [`PolicyHash`]: under any other policy it is a miss.
+//! * A session is bound to a [`PolicyHash`]: under any other policy it is not resumed.
 //! * A [`Lifespan`] is absolute and starts at the *original* full handshake, however often a ticket is renewed.
-//! * Whatever cannot be resumed is a [`Miss`] with a reason, which means a full handshake; it is never an error.
+//! * Whatever cannot be resumed is a [`ResumptionFailure`] with a reason, which means a full handshake; it is never an error.
 
 mod time;
 pub use time::{CLOCK_SKEW, Lifespan, MAX_LIFETIME, UnixSeconds};
@@ -21,7 +21,7 @@ mod resumption_failure;
 pub use resumption_failure::ResumptionFailure;
 
 mod cache;
-pub use cache::{Cache, Cursor, DEFAULT_SHARDS, MissCounts, Provenance, Put, Stats, Stored};
+pub use cache::{Cache, Cursor, DEFAULT_SHARDS, FailureCounts, Provenance, Put, Stats, Stored};
 
 mod session_id;
 pub use session_id::{BadSessionId, SessionId};
@@ -53,7 +53,7 @@ pub use fleet_state::FleetState;
 pub use fleet_state::text::BadFleetState;
 
 mod keys;
-pub use keys::{BadFleetKeys, ClockStanding, FleetKeys, KeyStatus, MessageSecret, NoKey, Source};
+pub use keys::{BadFleetKeys, ClockStatus, FleetKeys, KeyStatus, MessageSecret, NoKey, Source};
 
 mod seal;
 pub use seal::NONCE_LEN;

@@ -1,4 +1,4 @@
-//! What a session is bound to. May not know what the parts of a policy mean: it only tells them apart.
+//! What a session is bound to. May not know what the parts of a policy mean: it only distinguishes them.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use aws_lc_rs::constant_time;
 use aws_lc_rs::digest::{Context, SHA256};
 
 /// Version of how a session's state is stored. Raise it when the bytes of a state change their meaning: sessions
-/// of another version are then misses of reason [`Miss::OtherPolicy`](crate::Miss::OtherPolicy).
+/// of another version are then not resumed, for [`ResumptionFailure::OtherPolicy`](crate::ResumptionFailure::OtherPolicy).
 pub const STATE_FORMAT: u16 = 1;
 
 /// Identifies everything that decides whether a session made *there* may be resumed *here*: SHA-256 over labelled

@@ -1,4 +1,4 @@
-//! The secret of an epoch, and all that derives from it. Leads forward only: no secret here tells the one before it.
+//! The secret of an epoch, and all that derives from it. Leads forward only: no secret here leads to the one before it.
 //!
 //! With `s` the secret of an epoch, 32 bytes, and HKDF with SHA-256 (RFC 5869):
 //!

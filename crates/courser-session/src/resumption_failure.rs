@@ -1,8 +1,8 @@
-//! Why a session was not resumed. May not say anything about the session itself: these names go to logs.
+//! Why a session was not resumed. May not reveal anything of the session itself: these names go to logs.
 
 use std::fmt;
 
-/// Why a client gets a full handshake. Its [`name`](Miss::name) is stable: logs and metrics use it.
+/// Why a client gets a full handshake. Its [`name`](ResumptionFailure::name) is stable: logs and metrics use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResumptionFailure {
     /// The client offered nothing to resume. Never returned by this crate: for callers who count every handshake.
@@ -114,8 +114,8 @@ mod tests {
 
     #[test]
     fn all_is_in_the_order_of_declaration() {
-        for (position, miss) in ResumptionFailure::ALL.into_iter().enumerate() {
-            assert_eq!(miss as usize, position, "{}", miss.name());
+        for (position, failure) in ResumptionFailure::ALL.into_iter().enumerate() {
+            assert_eq!(failure as usize, position, "{}", failure.name());
         }
     }
 

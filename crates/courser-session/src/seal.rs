@@ -1,9 +1,9 @@
-//! Sealed bytes, whatever is in them. May not choose a key, draw a nonce or say what the contents mean.
+//! Sealed bytes, whatever is in them. May not choose a key, draw a nonce or interpret the contents.
 //!
 //! | bytes | what |
 //! |---|---|
 //! | 1 | format version |
-//! | 16 | key name: tells the epoch to who has the secret, nothing to anyone else |
+//! | 16 | key name: identifies the epoch to holders of the secret alone |
 //! | 12 | nonce |
 //! | n | sealed |
 //! | 16 | authentication tag |

@@ -8,8 +8,8 @@
 //! Sealed as `seal.rs` says: state, created (8 bytes, big endian), expires (8), policy hash (32).
 //!
 //! The policy hash is sealed in, and compared after opening, where it might have been associated data. Then a
-//! ticket of another policy would fail to open just as a forged one does, and the two reasons could not be told
-//! apart without a keyed tag beside it: another MAC to compute, and one that says on the wire which tickets share a
+//! ticket of another policy would fail to open just as a forged one does, and the two reasons could not be distinguished
+//! without a keyed tag beside it: another MAC to compute, and one that shows on the wire which tickets share a
 //! policy. Sealed, it costs 32 bytes, the reason is always right, and the wire learns nothing. It is as safe:
 //! [`Ticketer::open`] is the only way in, and returns no state before the comparison.
 
@@ -75,8 +75,8 @@ impl Ticketer {
     /// Opens a ticket that a client offers. `ticket` is whatever the client sent.
     ///
     /// # Errors
-    /// A [`Miss`] with the reason. Once a ticket's key has rolled out of use, the reason is
-    /// [`Miss::UnknownKey`] and no longer [`Miss::Expired`].
+    /// A [`ResumptionFailure`] with the reason. Once a ticket's key has rolled out of use, the reason is
+    /// [`ResumptionFailure::UnknownKey`] and no longer [`ResumptionFailure::Expired`].
     pub fn open(
         &self,
         policy: &PolicyHash,

@@ -62,7 +62,8 @@ impl Lifespan {
     /// Whether a session with this lifespan may be resumed at `now`.
     ///
     /// # Errors
-    /// [`Miss::Expired`], or [`Miss::NotYetValid`] if it was created more than [`CLOCK_SKEW`] in the future.
+    /// [`ResumptionFailure::Expired`], or [`ResumptionFailure::NotYetValid`] if it was created more than [`CLOCK_SKEW`] in
+    /// the future.
     pub fn check(&self, now: UnixSeconds) -> Result<(), ResumptionFailure> {
         if now >= self.end() {
             return Err(ResumptionFailure::Expired);

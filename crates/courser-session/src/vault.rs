@@ -34,7 +34,7 @@ impl Vault {
 
     /// The name under which a store keeps a session: SHA-256 over a label and the ID.
     ///
-    /// It is not the ID, which is what a client says. It names no fleet and no epoch, so that a look-up stays one
+    /// It is not the ID, which a client presents. It names no fleet and no epoch, so that a look-up stays one
     /// while keys roll or a fleet is re-keyed; IDs are random, and fleets that share a store do not meet.
     #[must_use]
     pub fn name(id: &SessionId) -> [u8; 32] {
@@ -55,7 +55,7 @@ impl Vault {
     /// to who resumes it.
     ///
     /// # Errors
-    /// A [`Miss`] with the reason.
+    /// A [`ResumptionFailure`] with the reason.
     pub fn open(
         &self,
         id: &SessionId,

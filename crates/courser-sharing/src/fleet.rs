@@ -1,7 +1,7 @@
 //! The thread that talks to the other hosts of the fleet, and the way to it.
 //!
-//! What is said is the [`Member`](courser_fleet::Member)'s affair; this moves datagrams, keeps the time and
-//! hands answers to those who wait. A worker never waits for this thread: what it asks for is queued, or left out and
+//! The protocol is the [`Member`](courser_fleet::Member)'s; this moves datagrams, reads the clock and
+//! hands answers to connections that wait. A worker never waits for this thread: what it asks for is queued, or dropped and
 //! counted.
 
 mod drive;
@@ -52,9 +52,9 @@ impl Fleet {
     ) -> io::Result<FleetHandle> {
         let (handle, inbox) = FleetHandle::new();
         let (ready, started) = sync_channel(1);
-        let left_out = handle.counter();
+        let dropped = handle.counter();
         let run = move || {
-            match self.prepare(inbox, left_out) {
+            match self.prepare(inbox, dropped) {
                 Ok((runtime, driver)) => {
                     drop(ready.send(Ok(())));
                     runtime.block_on(driver.run());
@@ -68,15 +68,15 @@ impl Fleet {
     }
 
     /// On the thread itself: neither of the two can move to another.
-    fn prepare(self, inbox: Inbox, left_out: Arc<AtomicU64>) -> io::Result<(LocalRuntime, Driver)> {
+    fn prepare(self, inbox: Inbox, dropped: Arc<AtomicU64>) -> io::Result<(LocalRuntime, Driver)> {
         let Self { socket, peers, mut settings, keys, cache } = self;
-        let told = DriverStatus::new(&socket, peers, left_out)?;
-        settings.max_payload = told.max_payload;
+        let status = DriverStatus::new(&socket, peers, dropped)?;
+        settings.max_payload = status.max_payload;
         let runtime =
             Builder::new_current_thread().enable_io().enable_time().build_local(LocalOptions::default())?;
         let datagrams = runtime.block_on(async { Datagrams::new(socket) })?;
         let clock = Clock::start();
         let member = Member::new(settings, keys, cache, clock.now());
-        Ok((runtime, Driver::new(datagrams, member, inbox, clock, told)))
+        Ok((runtime, Driver::new(datagrams, member, inbox, clock, status)))
     }
 }

@@ -19,11 +19,11 @@ use crate::lookup_limiter::LookupLimiter;
 use crate::remote_store::{Connector, RemoteStore, StoreSettings};
 use crate::tombstone_limiter::TombstoneLimiter;
 
-/// How long a handshake waits for other hosts of the fleet unless told otherwise: some ten round trips within a data
+/// How long a handshake waits for other hosts of the fleet unless configured otherwise: some ten round trips within a data
 /// centre, and far less than a client notices.
 pub const DEFAULT_PULL_DEADLINE: Duration = Duration::from_millis(5);
 
-/// How often one client address makes a worker ask elsewhere unless told otherwise: a network's worth of clients behind
+/// Look-ups that one client address may cause per worker unless configured otherwise: a network's worth of clients behind
 /// one address come back at once, and who invents IDs is not worth more.
 pub const DEFAULT_PER_SOURCE: Rate = Rate { per_second: 50, burst: 200 };
 
@@ -63,20 +63,20 @@ impl Sharing {
     }
 }
 
-/// A worker's part in it.
+/// The sessions of other hosts and of the store, for one worker.
 pub struct RemoteSessions {
     sharing: Sharing,
-    shelf: Option<RemoteStore>,
-    ration: RefCell<LookupLimiter>,
+    store: Option<RemoteStore>,
+    limiter: RefCell<LookupLimiter>,
     started: Instant,
 }
 
 impl RemoteSessions {
     /// Starts connecting to the store, if there is one: `spawn` makes a task of that on the worker's runtime.
     pub fn new(sharing: Sharing, spawn: impl FnOnce(Connector) -> AbortHandle) -> Self {
-        let ration = RefCell::new(LookupLimiter::new(sharing.per_source));
-        let shelf = sharing.store.as_ref().map(|store| RemoteStore::new(store, spawn));
-        Self { sharing, shelf, ration, started: Instant::now() }
+        let limiter = RefCell::new(LookupLimiter::new(sharing.per_source));
+        let store = sharing.store.as_ref().map(|settings| RemoteStore::new(settings, spawn));
+        Self { sharing, store, limiter, started: Instant::now() }
     }
 
     /// Whether clients get tickets.
@@ -84,17 +84,17 @@ impl RemoteSessions {
         self.sharing.tickets
     }
 
-    /// Whether the session is worth asking for: there is somebody to ask, and this host does not know better.
+    /// Whether a look-up could find the session: there is a fleet or a store, and this host's cache has no record of it.
     pub fn lacks(&self, id: &SessionId, policy: &PolicyHash) -> bool {
-        let asks = self.shelf.is_some() || self.asks_fleet().is_some();
+        let asks = self.store.is_some() || self.fleet().is_some();
         let here = || self.sharing.cache.peek(id, policy, now());
         asks && matches!(here(), Err(ResumptionFailure::NotFound | ResumptionFailure::Evicted))
     }
 
-    /// Asks elsewhere for a session on behalf of a client. If it is found, it is in the cache then.
+    /// Looks a session up in the fleet and the store for a client. If it is found, it is in the cache then.
     ///
     /// # Errors
-    /// Why it is not; [`Miss::NotFound`] when nobody was asked, because the client or this worker has asked too often.
+    /// Why it is not; [`ResumptionFailure::NotFound`] when the look-up was suppressed.
     pub async fn look_up(
         &self,
         id: SessionId,
@@ -102,75 +102,75 @@ impl RemoteSessions {
         counters: &Counters,
     ) -> Result<(), ResumptionFailure> {
         let source = client.unwrap_or(Ipv4Addr::UNSPECIFIED.into());
-        let admitted = self.ration.borrow_mut().admit(&id, source, self.mono());
-        if let Err(miss) = admitted {
+        let admitted = self.limiter.borrow_mut().admit(&id, source, self.mono());
+        if let Err(failure) = admitted {
             counters.count(Metric::RemoteLookups, RemoteLookup::Suppressed as usize);
-            return Err(miss);
+            return Err(failure);
         }
-        let _place = InFlightPermit(&self.ration);
+        let _permit = InFlightPermit(&self.limiter);
         counters.count(Metric::RemoteLookups, RemoteLookup::Started as usize);
-        let answer = self.ask(id, counters).await;
+        let answer = self.find(id, counters).await;
         if answer.is_err() {
-            self.ration.borrow_mut().missed(id, self.mono());
+            self.limiter.borrow_mut().record_failure(id, self.mono());
         }
         answer
     }
 
     /// The other hosts first: they answer sooner, and have what the store has not got yet.
-    async fn ask(&self, id: SessionId, counters: &Counters) -> Result<(), ResumptionFailure> {
-        let mut miss = ResumptionFailure::NotFoundRemotely;
-        if let Some(fleet) = self.asks_fleet() {
+    async fn find(&self, id: SessionId, counters: &Counters) -> Result<(), ResumptionFailure> {
+        let mut failure = ResumptionFailure::NotFoundRemotely;
+        if let Some(fleet) = self.fleet() {
             match fleet.pull(id, self.sharing.pull_deadline).await {
                 Pulled::Found => {
                     counters.count(Metric::RemoteLookups, RemoteLookup::FoundInFleet as usize);
                     return Ok(());
                 }
                 Pulled::Missing => {}
-                Pulled::TimedOut => miss = ResumptionFailure::PullTimeout,
+                Pulled::TimedOut => failure = ResumptionFailure::PullTimeout,
             }
         }
-        let stored = self.ask_store(&id).await;
+        let stored = self.get_from_store(&id).await;
         if stored.is_ok() {
             counters.count(Metric::RemoteLookups, RemoteLookup::FoundInStore as usize);
         }
-        stored.map_err(|why| if why == ResumptionFailure::NotFoundRemotely { miss } else { why })
+        stored.map_err(|why| if why == ResumptionFailure::NotFoundRemotely { failure } else { why })
     }
 
-    async fn ask_store(&self, id: &SessionId) -> Result<(), ResumptionFailure> {
-        let Some(shelf) = &self.shelf else { return Err(ResumptionFailure::NotFoundRemotely) };
-        let SharedSession { id, policy, lifespan, state } = shelf.get(id, now()).await?;
+    async fn get_from_store(&self, id: &SessionId) -> Result<(), ResumptionFailure> {
+        let Some(store) = &self.store else { return Err(ResumptionFailure::NotFoundRemotely) };
+        let SharedSession { id, policy, lifespan, state } = store.get(id, now()).await?;
         self.sharing.cache.put(&id, policy, state, lifespan, Provenance::Remote, now());
         Ok(())
     }
 
-    fn asks_fleet(&self) -> Option<&FleetHandle> {
+    fn fleet(&self) -> Option<&FleetHandle> {
         self.sharing.fleet.as_ref().filter(|_| !self.sharing.pull_deadline.is_zero())
     }
 
-    /// Tells the others of a session that a verified handshake made here.
-    pub fn made(&self, session: SharedSession) {
-        if let Some(shelf) = &self.shelf {
-            shelf.put(&session, now());
+    /// Sends a session that a verified handshake made here to the store and the peers.
+    pub fn replicate(&self, session: SharedSession) {
+        if let Some(store) = &self.store {
+            store.put(&session, now());
         }
         if let Some(fleet) = &self.sharing.fleet {
-            fleet.made(session);
+            fleet.push(session);
         }
     }
 
     /// Deletes a session here and elsewhere (RFC 5246, section 7.2.2). Only for one whose client has proven, by a
     /// verified handshake, that it is its own: an ID is visible on the wire.
-    pub fn deleted(&self, id: &SessionId, expires: UnixSeconds, client: Option<IpAddr>) {
+    pub fn delete(&self, id: &SessionId, expires: UnixSeconds, client: Option<IpAddr>) {
         let is_buried = self.sharing.tombstones.admit(client);
         if is_buried {
-            self.sharing.cache.bury(id, expires.plus(CLOCK_SKEW), now());
+            self.sharing.cache.delete(id, expires.plus(CLOCK_SKEW), now());
         } else {
             self.sharing.cache.remove(id);
         }
-        if let Some(shelf) = &self.shelf {
-            shelf.delete(id);
+        if let Some(store) = &self.store {
+            store.delete(id);
         }
         if let Some(fleet) = &self.sharing.fleet {
-            if is_buried { fleet.deleted(*id) } else { fleet.removed(*id) }
+            if is_buried { fleet.delete(*id) } else { fleet.remove(*id) }
         }
     }
 

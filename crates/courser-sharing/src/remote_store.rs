@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use courser_session::{ResumptionFailure, SecretBytes, SessionId, SharedSession, UnixSeconds, Vault};
 pub use courser_store::Connector;
-use courser_store::{Store, StoreCounters, StoreEndpoint, StoreMiss};
+use courser_store::{Store, StoreCounters, StoreEndpoint, StoreFailure};
 use tokio::task::AbortHandle;
 
 /// A session store, for all workers.
 #[derive(Clone)]
 pub struct StoreSettings {
     /// Where it is.
-    pub target: Arc<StoreEndpoint>,
+    pub endpoint: Arc<StoreEndpoint>,
     /// How long a handshake may wait for it.
     pub timeout: Duration,
     /// Where it is counted how it goes.
@@ -24,7 +24,7 @@ pub struct StoreSettings {
 
 impl fmt::Debug for StoreSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "StoreSettings {{ {}, timeout: {:?} }}", self.target.url(), self.timeout)
+        write!(f, "StoreSettings {{ {}, timeout: {:?} }}", self.endpoint.url(), self.timeout)
     }
 }
 
@@ -37,14 +37,15 @@ pub(crate) struct RemoteStore {
 impl RemoteStore {
     /// Starts connecting, on the worker's runtime.
     pub(crate) fn new(settings: &StoreSettings, spawn: impl FnOnce(Connector) -> AbortHandle) -> Self {
-        let StoreSettings { target, timeout, counters, vault } = settings.clone();
-        Self { store: Store::new(target, timeout, counters, spawn), vault }
+        let StoreSettings { endpoint, timeout, counters, vault } = settings.clone();
+        Self { store: Store::new(endpoint, timeout, counters, spawn), vault }
     }
 
     /// Asks for a session.
     ///
     /// # Errors
-    /// Why there is none: [`ResumptionFailure::NotFoundRemotely`], [`ResumptionFailure::StoreTimeout`], or what is wrong with what is there.
+    /// Why there is none: [`ResumptionFailure::NotFoundRemotely`], [`ResumptionFailure::StoreTimeout`], or what is wrong
+    /// with what is there.
     pub(crate) async fn get(
         &self,
         id: &SessionId,
@@ -53,15 +54,15 @@ impl RemoteStore {
         match self.store.get(&Vault::name(id)).await {
             Ok(Some(value)) => self.vault.open(id, &value, now),
             Ok(None) => Err(ResumptionFailure::NotFoundRemotely),
-            // Left alone for the moment: nobody was asked.
-            Err(StoreMiss::Unavailable) => Err(ResumptionFailure::NotFound),
+            // The breaker is open: the store was not asked.
+            Err(StoreFailure::Unavailable) => Err(ResumptionFailure::NotFound),
             Err(_) => Err(ResumptionFailure::StoreTimeout),
         }
     }
 
     /// Stores a session for as long as it lives.
     pub(crate) fn put(&self, session: &SharedSession, now: UnixSeconds) {
-        // Without randomness nothing is sealed: nobody but this host resumes the session.
+        // Without randomness nothing is sealed: only this host resumes the session.
         let Ok(nonce) = SecretBytes::random() else { return };
         if let Some(value) = self.vault.seal(session, *nonce.as_bytes(), now) {
             self.store.put(&Vault::name(&session.id), &value, session.lifespan.remaining(now));

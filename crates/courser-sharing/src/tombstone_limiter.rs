@@ -1,4 +1,4 @@
-//! Whose deletions leave a tombstone. May not keep a session from being deleted.
+//! Whose deletions leave a tombstone. May not prevent a deletion.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Mutex, PoisonError};
@@ -46,9 +46,9 @@ mod tests {
 
     #[test]
     fn a_client_has_its_own_few_whatever_others_do() {
-        let burials = TombstoneLimiter::default();
-        let of = |last: u8| (0..300).filter(|_| burials.admit(Some([192, 0, 2, last].into()))).count();
+        let tombstones = TombstoneLimiter::default();
+        let of = |last: u8| (0..300).filter(|_| tombstones.admit(Some([192, 0, 2, last].into()))).count();
         assert_eq!([of(1), of(1), of(2)], [100, 0, 100]);
-        assert_eq!((0..300).filter(|_| burials.admit(None)).count(), 100);
+        assert_eq!((0..300).filter(|_| tombstones.admit(None)).count(), 100);
     }
 }

@@ -1,24 +1,24 @@
-//! Whether two targets differ, from blocks that took turns.
+//! Whether two targets differ, from interleaved blocks.
 //!
-//! **Blocks.** Targets are measured in quads of four blocks, A B B A or B A A B ([`order`] says which, by a seeded
-//! coin), so that a drift that is linear over a quad hits both alike. A quad gives one number, the mean logarithm of
+//! **Blocks.** Targets are measured in ABBA sequences: four blocks, A B B A or B A A B ([`order`] says which, by a seeded
+//! coin), so that a drift that is linear over a sequence hits both alike. A sequence gives one number, the mean logarithm of
 //! B's blocks less that of A's. Where the targets are equal, the coin makes each sign of it as likely as the other
 //! whatever the drift, the bursts and the dependence between blocks (Fisher, The Design of Experiments, 1935).
 //!
-//! **Interval.** The median of all pairwise means of the quads' numbers (Hodges and Lehmann, 1963), and the interval
+//! **Confidence interval.** The median of all pairwise means of the sequences' numbers (Hodges and Lehmann, 1963), and the interval
 //! from the exact distribution of Wilcoxon's signed ranks (Hollander, Wolfe and Chicken, Nonparametric Statistical
-//! Methods, section 3.3). A few quads hit by a burst hardly move it; against normal noise it gives away 5 %. Bootstrap
-//! intervals for the mean were tried and rejected: in 2,000 simulations of 24 equal quads with 2.5 % of noise, bursts
+//! Methods, section 3.3). A few sequences hit by a burst hardly move it; against normal noise it gives away 5 %. Bootstrap
+//! intervals for the mean were tried and rejected: in 2,000 simulations of 24 equal sequences with 2.5 % of noise, bursts
 //! and drift, intervals of 95 % covered 90 % (percentile), 84 % (BCa), 89 % (studentised) and 95.7 % (these ranks), and
 //! of a true 3 % they found 66 to 68 % where these ranks found 97 %.
 //!
-//! **Asking while it runs.** Looking after every quad and stopping at the first difference would find one between equal
+//! **Interim looks.** Looking after every sequence and stopping at the first difference would find one between equal
 //! targets in a quarter of all cases. So the error of 5 % is shared out over the planned looks ([`Plan`], alpha
 //! spending after Lan and DeMets, Biometrika 70, 1983). The intervals of all looks hold at once (repeated confidence
 //! intervals: Jennison and Turnbull, 1989).
 //!
-//! **Limits.** The targets' ratio must be the same in all quads but for noise; what one block leaves behind for the
-//! next (a warm cache of the machine, heat) is not separated from the target. A quad with a block that could not be
+//! **Limits.** The targets' ratio must be the same in all sequences but for noise; what one block leaves behind for the
+//! next (a warm cache of the machine, heat) is not separated from the target. A sequence with a block that could not be
 //! measured is void: whoever voids must not look at the target.
 
 use fastrand::Rng;
@@ -57,18 +57,18 @@ pub enum Verdict {
         /// What is compatible with the blocks; 1 is in it.
         interval: ConfidenceInterval,
         /// The relative difference that blocks like these show in nine of ten cases: 0.02 is 2 %.
-        smallest_visible: f64,
+        min_detectable: f64,
     },
-    /// Nothing can be said yet.
+    /// Too few blocks for a verdict.
     TooFew {
-        /// Whole quads of four blocks so far.
-        quads: usize,
+        /// Whole sequences of four blocks so far.
+        sequences: usize,
         /// How many the first look needs.
         needed: usize,
     },
 }
 
-/// Which target each block is for, without end: quads A B B A or B A A B.
+/// Which target each block is for, without end: sequences A B B A or B A A B.
 pub fn order(seed: u64) -> impl Iterator<Item = Arm> {
     use Arm::{A, B};
 
@@ -80,10 +80,10 @@ pub fn order(seed: u64) -> impl Iterator<Item = Arm> {
 #[derive(Clone, Debug)]
 pub struct Comparison {
     plan: Plan,
-    /// Blocks of the quad that is not whole yet.
+    /// Blocks of the sequence that is not whole yet.
     pending: Vec<(Arm, f64)>,
-    /// Logarithms of B over A, one for each quad.
-    quads: Vec<f64>,
+    /// Logarithms of B over A, one for each sequence.
+    sequences: Vec<f64>,
     /// The last look at all, and the last one that excluded equality.
     last: Option<Look>,
     decisive: Option<Look>,
@@ -102,18 +102,18 @@ struct Look {
 impl Comparison {
     /// A comparison that has seen nothing.
     pub fn new(plan: Plan) -> Self {
-        let (pending, quads) = (Vec::with_capacity(4), Vec::new());
-        Self { plan, pending, quads, last: None, decisive: None, voided: 0 }
+        let (pending, sequences) = (Vec::with_capacity(4), Vec::new());
+        Self { plan, pending, sequences, last: None, decisive: None, voided: 0 }
     }
 
     /// Takes the next block's value (a rate, a time per connection: anything above zero), in the order of [`order`].
-    /// Anything else, such as NaN for a block that could not be measured, makes the quad void.
+    /// Anything else, such as NaN for a block that could not be measured, makes the sequence void.
     pub fn push(&mut self, target: Arm, value: f64) {
         self.pending.push((target, value));
         if self.pending.len() == 4 {
-            let quad = quad(&self.pending);
+            let sequence = log_ratio(&self.pending);
             self.pending.clear();
-            match quad {
+            match sequence {
                 Some(difference) => self.add(difference),
                 None => self.voided += 1,
             }
@@ -129,29 +129,29 @@ impl Comparison {
         match self.last {
             Some(look) => Verdict::NoDifferenceSeen {
                 interval: look.ratios(),
-                smallest_visible: look.visible().exp_m1(),
+                min_detectable: look.min_detectable().exp_m1(),
             },
-            None => Verdict::TooFew { quads: self.quads.len(), needed: self.plan.first_look() },
+            None => Verdict::TooFew { sequences: self.sequences.len(), needed: self.plan.first_look() },
         }
     }
 
-    /// Whether more blocks are of no use: a difference was seen, or the planned number of quads was.
+    /// Whether more blocks are of no use: a difference was seen, or the planned number of sequences was.
     pub fn is_finished(&self) -> bool {
-        self.decisive.is_some() || self.quads.len() >= self.plan.quads()
+        self.decisive.is_some() || self.sequences.len() >= self.plan.sequences()
     }
 
-    /// Quads that were void.
+    /// Sequences that were void.
     pub fn voided(&self) -> usize {
         self.voided
     }
 
-    /// Quads beyond the plan are not used: there is no error left to spend on them.
+    /// Sequences beyond the plan are not used: there is no error left to spend on them.
     fn add(&mut self, difference: f64) {
-        if self.quads.len() >= self.plan.quads() {
+        if self.sequences.len() >= self.plan.sequences() {
             return;
         }
-        self.quads.push(difference);
-        if let Some(look) = self.plan.rank(self.quads.len()).map(|critical| self.look(critical)) {
+        self.sequences.push(difference);
+        if let Some(look) = self.plan.rank(self.sequences.len()).map(|critical| self.look(critical)) {
             self.last = Some(look);
             if !look.interval.contains(0.0) {
                 self.decisive = Some(look);
@@ -160,9 +160,9 @@ impl Comparison {
     }
 
     fn look(&self, critical: usize) -> Look {
-        let means = ranks::pairwise_means(&self.quads);
+        let means = ranks::pairwise_means(&self.sequences);
         let interval = ConfidenceInterval { low: means[critical - 1], high: means[means.len() - critical] };
-        let error = ranks::level(self.quads.len(), critical);
+        let error = ranks::level(self.sequences.len(), critical);
         Look { estimate: ranks::middle(&means), interval, reach: -normal_quantile(error / 2.0) }
     }
 }
@@ -173,14 +173,14 @@ impl Look {
     }
 
     /// The difference, in logarithms, whose interval would have excluded zero in nine of ten cases.
-    fn visible(&self) -> f64 {
+    fn min_detectable(&self) -> f64 {
         let half = (self.interval.high - self.interval.low) / 2.0;
         half * (1.0 + normal_quantile(0.9) / self.reach)
     }
 }
 
 /// The logarithm of B over A, of four blocks with two of each.
-fn quad(blocks: &[(Arm, f64)]) -> Option<f64> {
+fn log_ratio(blocks: &[(Arm, f64)]) -> Option<f64> {
     let usable = |(_, value): &(Arm, f64)| value.is_finite() && *value > 0.0;
     let logarithms = |of: Arm| -> Vec<f64> {
         blocks.iter().filter(|(target, _)| *target == of).map(|(_, value)| value.ln()).collect()
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn three_percent_are_found_in_nine_of_ten_at_the_default_length() {
-        // 24 quads; 2.5 % of noise from block to block, bursts in a few of a hundred, and drift.
+        // 24 sequences; 2.5 % of noise from block to block, bursts in a few of a hundred, and drift.
         for drift in DRIFTS {
             let found = coverage(200, |seed| match until_known(seed, drift, 1.03, 0.025) {
                 Verdict::Different { ratio, .. } => ratio > 1.0,
@@ -253,10 +253,10 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_visible_difference_is_found_in_nine_of_ten() {
+    fn the_min_detectable_difference_is_found_in_nine_of_ten() {
         let visible: Vec<f64> = (0..200)
             .filter_map(|seed| match until_known(seed, Drift::None, 1.0, 0.04) {
-                Verdict::NoDifferenceSeen { smallest_visible, .. } => Some(smallest_visible),
+                Verdict::NoDifferenceSeen { min_detectable, .. } => Some(min_detectable),
                 _ => None,
             })
             .collect();
@@ -301,7 +301,7 @@ mod tests {
     fn few_blocks_say_nothing() {
         let mut comparison = Comparison::new(plan());
         order(1).take(15).for_each(|target| comparison.push(target, 1.0));
-        assert_eq!(comparison.verdict(), Verdict::TooFew { quads: 3, needed: plan().first_look() });
+        assert_eq!(comparison.verdict(), Verdict::TooFew { sequences: 3, needed: plan().first_look() });
     }
 
     proptest! {
@@ -316,7 +316,7 @@ mod tests {
             match comparison.verdict() {
                 Verdict::Different { interval, .. } => prop_assert!(!interval.contains(1.0)),
                 Verdict::NoDifferenceSeen { interval, .. } => prop_assert!(interval.low <= interval.high),
-                Verdict::TooFew { quads, needed } => prop_assert!(quads < needed),
+                Verdict::TooFew { sequences, needed } => prop_assert!(sequences < needed),
             }
         }
     }

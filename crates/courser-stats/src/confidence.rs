@@ -1,4 +1,4 @@
-//! How sure a number is: 95 % intervals for shares, counts, and means and medians of a series.
+//! How sure a number is: 95 % confidence intervals for shares, counts, and means and medians of a series.
 //!
 //! Methods and their sources are with each function. None may be asked for a level other than 95 %: a report in which
 //! every number has the same level cannot mislead by choosing one. (Several comparisons at once need another: see
@@ -82,7 +82,7 @@ pub(crate) fn share_below(seen: u64, trials: u64, error: f64) -> f64 {
     beta_quantile(float(seen + 1), float(trials - seen), 1.0 - error)
 }
 
-/// The mean number of events behind a count of `seen` in one stretch: Garwood's exact interval for Poisson counts
+/// The mean number of events behind a count of `seen` in one part: Garwood's exact interval for Poisson counts
 /// (Biometrika 28, 1936). Events that come in bursts are no Poisson events: their interval is wider.
 pub fn count(seen: u64) -> ConfidenceInterval {
     let tail = (1.0 - LEVEL) / 2.0;
@@ -133,13 +133,13 @@ fn of_few(series: &[f64]) -> ConfidenceInterval {
 }
 
 /// Counts beyond 2^53 are beyond any run.
-#[allow(clippy::cast_precision_loss, reason = "counts beyond 2^53 are beyond any run")]
+#[expect(clippy::cast_precision_loss, reason = "counts beyond 2^53 are beyond any run")]
 pub(crate) fn float(count: u64) -> f64 {
     count as f64
 }
 
 /// The length of a slice, or an index into it, as a number to calculate with.
-#[allow(clippy::cast_precision_loss, reason = "lengths beyond 2^53 are beyond any memory")]
+#[expect(clippy::cast_precision_loss, reason = "lengths beyond 2^53 are beyond any memory")]
 pub(crate) fn length(count: usize) -> f64 {
     count as f64
 }
@@ -202,7 +202,7 @@ mod tests {
 
         #[test]
         fn a_share_lies_within_its_own_intervals(trials in 1_u64..5_000_000, part in 0.0_f64..=1.0) {
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and trials")]
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and trials")]
             let seen = (float(trials) * part) as u64;
             let p = float(seen) / float(trials);
             for interval in [share(seen, trials).unwrap(), share_exact(seen, trials).unwrap()] {

@@ -5,12 +5,12 @@
 //! the constraint that nothing costs less than nothing: the active set method of Lawson and Hanson (Solving Least
 //! Squares Problems, 1974, chapter 23).
 //!
-//! **Interval.** A bootstrap of the relative residuals, inflated for the parameters that were fitted (Davison and
+//! **Confidence interval.** A bootstrap of the relative residuals, inflated for the parameters that were fitted (Davison and
 //! Hinkley, Bootstrap Methods, 1997, section 6.3), and the percentiles of what is predicted. It says how sure the fit
 //! is, if the model is right; whether it is, only runs that the fit has not seen can say. In simulations with twice as
 //! many runs as coefficients, intervals of 95 % covered 85 % and more: they are rather narrow for so few runs.
 //!
-//! **Limits.** Columns that always come together cannot be told apart: their sum is right, and what each costs is not.
+//! **Limits.** Columns that always come together cannot be separated: their sum is right, and what each costs is not.
 
 use fastrand::Rng;
 
@@ -56,7 +56,7 @@ impl Fit {
         let mut drawn: Vec<f64> = self.drawn.iter().map(|coefficients| dot(coefficients, mix)).collect();
         drawn.sort_by(f64::total_cmp);
         let at = |share: f64| {
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index")]
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index")]
             let index = (share * (length(drawn.len()) - 1.0)).round() as usize;
             drawn[index]
         };

@@ -3,10 +3,10 @@
 //!
 //! Method: for each known timer, the samples between its time (less 2 %, for coarse clocks) and its time plus what the
 //! bulk takes, at most a quarter of the timer, are counted; they are a hill when they are ten at least, and ten times
-//! as dense as the stretches of equal width on both sides. It is a look for shapes that are known, not a test: that a
+//! as dense as the ranges of equal width on both sides. It is a look for shapes that are known, not a test: that a
 //! hill is there is certain, that the timer is its cause is likely.
 //!
-//! Limits: hills below 0.001 % of the samples are not told, nor those on the slope of the bulk.
+//! Limits: hills below 0.001 % of the samples are not found, nor those on the slope of the bulk.
 
 use std::fmt;
 use std::time::Duration;
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn two_hills_are_both_told() {
+    fn two_hills_are_both_found() {
         let mut histogram = times(20_000, 0.01, 40.0, 4);
         histogram.merge(&times(20_000, 0.003, 1000.0, 5));
         let timers: Vec<Timer> = modes(&histogram).iter().map(|mode| mode.timer).collect();

@@ -3,7 +3,7 @@
 //! A suite measures all its targets once in each round, and has three to twelve rounds: too few for the ranks and the
 //! looks of [`crate::compare`], which promises more and needs more.
 //!
-//! **Interval.** Student's t of the rounds' log-ratios. What is common to a round (drift, another level) is in both of
+//! **Confidence interval.** Student's t of the rounds' log-ratios. What is common to a round (drift, another level) is in both of
 //! its values and cancels; what happens to one value alone, such as a burst, is as likely in either, so the log-ratios
 //! are symmetric around the truth, and t of few symmetric values with wild ones among them covers more than it
 //! promises (Benjamini, JRSS B 45, 1983). In 4,000 simulations of each kind of drift, with 2.5 % of noise and bursts
@@ -11,7 +11,7 @@
 //! give no interval of under six pairs, the bootstrap of four pairs covers some 80 %.
 //!
 //! **Limits.** The order of targets has to change from round to round (first forwards, then backwards), else a steady
-//! drift looks like a difference. With three or four pairs only big differences are seen: `smallest_visible` says how big.
+//! drift looks like a difference. With three or four pairs only big differences are seen: `min_detectable` says how big.
 
 use crate::ConfidenceInterval;
 use crate::confidence::{LEVEL, length};
@@ -21,7 +21,7 @@ use crate::special::{beta_below, bisect, normal_above, student_quantile};
 /// Fewest pairs that say anything.
 pub const FEWEST: usize = 3;
 
-/// How often a difference of [`Paired::smallest_visible`] is found.
+/// How often a difference of [`Paired::min_detectable`] is found.
 const POWER: f64 = 0.9;
 
 /// What pairs support. Ratios are b over a: 1.03 is "b is 3 % higher".
@@ -32,7 +32,7 @@ pub struct Paired {
     /// Ratios that are compatible with the pairs.
     pub interval: ConfidenceInterval,
     /// The relative difference that pairs like these show in nine of ten cases: 0.02 is 2 %.
-    pub smallest_visible: f64,
+    pub min_detectable: f64,
     /// How likely equal targets look at least this different (two-sided), for [`holm`].
     pub p: f64,
     /// How many pairs were used.
@@ -96,7 +96,7 @@ fn compared(ratios: &[f64], error: f64) -> Paired {
     Paired {
         ratio: average(ratios).exp(),
         interval: ConfidenceInterval { low: interval.low.exp(), high: interval.high.exp() },
-        smallest_visible: (visible(freedom, error) * standard_error(ratios)).exp_m1(),
+        min_detectable: (detectable(freedom, error) * standard_error(ratios)).exp_m1(),
         p: two_sided(average(ratios) / standard_error(ratios), freedom),
         pairs: ratios.len(),
     }
@@ -114,7 +114,7 @@ fn two_sided(t: f64, freedom: f64) -> f64 {
 }
 
 /// How many standard errors the truth has to be away to be found: where the power of the t test is [`POWER`].
-fn visible(freedom: f64, error: f64) -> f64 {
+fn detectable(freedom: f64, error: f64) -> f64 {
     let critical = student_quantile(1.0 - error / 2.0, freedom);
     bisect(0.0, 10.0 + 10.0 * critical, |away| power(away, critical, freedom) < POWER)
 }
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_visible_difference_is_found_in_nine_of_ten() {
+    fn the_min_detectable_difference_is_found_in_nine_of_ten() {
         for count in [3, 4, 6, 12] {
             let normal = |seed, ratio| {
                 let mut rng = fastrand::Rng::with_seed(seed);
@@ -180,11 +180,16 @@ mod tests {
             };
             // Of the true noise; a single run estimates it, and so errs.
             let error = NOISE / length(count).sqrt();
-            let ratio = (visible(length(count - 1), 0.05) * error).exp();
+            let ratio = (detectable(length(count - 1), 0.05) * error).exp();
             let found = coverage(500, |seed| normal(seed, ratio).is_different());
             assert!((0.87..0.93).contains(&found), "{found} with {count} pairs");
-            let told: Vec<f64> = (0..100).map(|seed| normal(seed, 1.0).smallest_visible.ln_1p()).collect();
-            assert!((0.8..1.1).contains(&(average(&told) / ratio.ln())), "{}", average(&told) / ratio.ln());
+            let detectable: Vec<f64> =
+                (0..100).map(|seed| normal(seed, 1.0).min_detectable.ln_1p()).collect();
+            assert!(
+                (0.8..1.1).contains(&(average(&detectable) / ratio.ln())),
+                "{}",
+                average(&detectable) / ratio.ln()
+            );
         }
     }
 
@@ -220,7 +225,7 @@ mod tests {
     #[test]
     fn equal_values_without_noise_do_not_differ() {
         let seen = paired(&[2.0; 3], &[2.0; 3]).unwrap();
-        assert_eq!((seen.ratio, seen.p, seen.smallest_visible, seen.is_different()), (1.0, 1.0, 0.0, false));
+        assert_eq!((seen.ratio, seen.p, seen.min_detectable, seen.is_different()), (1.0, 1.0, 0.0, false));
     }
 
     #[test]
@@ -239,7 +244,7 @@ mod tests {
         ) {
             if let Some(seen) = paired(&a, &b) {
                 prop_assert!(seen.interval.low <= seen.ratio && seen.ratio <= seen.interval.high, "{seen:?}");
-                prop_assert!((0.0..=1.0).contains(&seen.p) && seen.smallest_visible >= 0.0, "{seen:?}");
+                prop_assert!((0.0..=1.0).contains(&seen.p) && seen.min_detectable >= 0.0, "{seen:?}");
             }
         }
     }

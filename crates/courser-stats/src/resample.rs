@@ -1,4 +1,4 @@
-//! The block bootstrap under [`crate::interval::mean`] and [`crate::interval::median`].
+//! The block bootstrap under [`crate::confidence::mean`] and [`crate::confidence::median`].
 
 use fastrand::Rng;
 
@@ -63,7 +63,11 @@ pub(crate) fn middle(values: &mut [f64]) -> f64 {
 fn block_length(series: &[f64]) -> usize {
     let r = lag_one(series).clamp(0.0, 0.9);
     let optimum = (2.0 * r / (1.0 - r * r)).powf(2.0 / 3.0) * length(series.len()).cbrt();
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped, and never negative")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "clamped, and never negative"
+    )]
     let optimum = optimum.ceil() as usize;
     optimum.clamp(1, series.len() / 4)
 }
@@ -126,7 +130,7 @@ fn error_of(means: &[f64], pieces: f64) -> f64 {
 fn tails(values: &mut [f64]) -> (f64, f64) {
     values.sort_by(f64::total_cmp);
     let at = |share: f64| {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index of the slice")]
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index of the slice")]
         let index = (share * (length(values.len()) - 1.0)).round() as usize;
         values.get(index).copied().unwrap_or(0.0)
     };

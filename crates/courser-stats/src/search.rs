@@ -12,7 +12,7 @@
 //! **Knee.** The rate at which one in five trials breaks the rule. What breaks a rule on time are rare and long
 //! excursions of a queue: where the mean over all time is just at the limit, most trials of seconds still hold.
 //!
-//! **Interval.** The middle 95 % of that probability, its lower end moved by what a trial cannot see: an overload of a
+//! **Confidence interval.** The middle 95 % of that probability, its lower end moved by what a trial cannot see: an overload of a
 //! share e fills a queue by e seconds each second, so that a mean below T says nothing of overloads under T over half
 //! the trial.
 //!

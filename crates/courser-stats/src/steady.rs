@@ -2,12 +2,12 @@
 //! of a ramp means nothing.
 //!
 //! Four questions, in this order: are there enough values; is the rate that was asked for made (RFC 9411, section 7: a
-//! constant rate deviates by less than 5 %); is there a trend (Mann and Kendall's test on the means of ten stretches,
+//! constant rate deviates by less than 5 %); is there a trend (Mann and Kendall's test on the means of ten parts,
 //! so that seconds that resemble the one before do not make one; and Theil and Sen's slope, since a trend too small to
 //! matter is none); and does it swing (CyberFlood's rule: over the last three samples, highest less lowest is at most 3
 //! % of their mean; here each sample is a third of the series, so that the noise of single seconds does not decide).
 //!
-//! Limits: with ten stretches a trend that turns round half-way is no trend, but swings.
+//! Limits: with ten parts a trend that turns round half-way is no trend, but swings.
 
 use std::fmt;
 
@@ -62,9 +62,9 @@ pub fn steadiness(seconds: &[f64], asked: Option<f64>) -> Steadiness {
     if let Some(asked) = asked.filter(|asked| (mean - asked).abs() >= DEVIATION * asked) {
         return Steadiness::OffRate { mean, asked };
     }
-    let stretches = means(seconds, STRETCHES);
-    let change = slope(&stretches) * length(STRETCHES) / mean;
-    if change.abs() > SPREAD && has_trend(&stretches) {
+    let parts = means(seconds, STRETCHES);
+    let change = slope(&parts) * length(STRETCHES) / mean;
+    if change.abs() > SPREAD && has_trend(&parts) {
         return Steadiness::Drifting { change };
     }
     let spread = range(&means(seconds, 3)) / mean;
@@ -106,10 +106,10 @@ impl fmt::Display for Steadiness {
     }
 }
 
-/// Means of so many stretches of about equal length; the series is at least as long.
-fn means(series: &[f64], stretches: usize) -> Vec<f64> {
-    let border = |index: usize| index * series.len() / stretches;
-    (0..stretches).map(|index| average(&series[border(index)..border(index + 1)])).collect()
+/// Means of so many parts of about equal length; the series is at least as long.
+fn means(series: &[f64], parts: usize) -> Vec<f64> {
+    let border = |index: usize| index * series.len() / parts;
+    (0..parts).map(|index| average(&series[border(index)..border(index + 1)])).collect()
 }
 
 /// Median of the slopes between all pairs, per step (Theil and Sen).
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_is_not_made_is_told_before_all_else() {
+    fn a_missed_rate_is_reported_before_all_else() {
         let Steadiness::OffRate { mean, .. } = steadiness(&seconds(2), Some(110.0)) else { panic!() };
         assert!((mean - 100.0).abs() < 2.0);
         assert_eq!(steadiness(&seconds(2), None), Steadiness::Steady);

@@ -1,4 +1,4 @@
-//! What a store said, and what is wrong with it. Bytes from outside: nothing in them panics, and none gets into a log.
+//! Answers of a store, and their faults. Bytes from outside: nothing in them panics, and none gets into a log.
 
 use std::fmt;
 
@@ -28,15 +28,15 @@ pub fn read_answer(bytes: &[u8]) -> Result<Answer, String> {
     judge(redis::parse_redis_value(bytes)).map_err(|fault| fault.to_string())
 }
 
-pub(crate) fn judge(said: Result<Value, RedisError>) -> Result<Answer, Fault> {
-    match said? {
+pub(crate) fn judge(value: Result<Value, RedisError>) -> Result<Answer, Fault> {
+    match value? {
         Value::BulkString(value) if value.len() <= MAX_VALUE_LEN => Ok(Answer::Found(value)),
-        Value::BulkString(_) => Err(Fault::Garbage("a value that is too large")),
+        Value::BulkString(_) => Err(Fault::Protocol("a value that is too large")),
         Value::Nil => Ok(Answer::Missing),
         Value::Okay | Value::Int(_) => Ok(Answer::Done),
-        Value::SimpleString(said) if said == "PONG" => Ok(Answer::Done),
+        Value::SimpleString(text) if text == "PONG" => Ok(Answer::Done),
         Value::ServerError(error) => Err(Fault::refused(Some(error.code()))),
-        _ => Err(Fault::Garbage("an answer of another type")),
+        _ => Err(Fault::Protocol("an answer of another type")),
     }
 }
 
@@ -50,7 +50,7 @@ pub(crate) enum Fault {
     /// An error is the answer: its code.
     Refused(String),
     /// What came is none.
-    Garbage(&'static str),
+    Protocol(&'static str),
 }
 
 impl Fault {
@@ -63,7 +63,7 @@ impl Fault {
         Self::Refused(code.filter(is_code).unwrap_or("an unknown error").to_owned())
     }
 
-    /// What the breaker counts. An error that comes in time costs nothing, and says that somebody is there.
+    /// Whether the breaker counts it. An error that comes in time costs nothing, and shows that the store is up.
     pub(crate) fn is_failure(&self) -> bool {
         !matches!(self, Self::Refused(_))
     }
@@ -72,7 +72,7 @@ impl Fault {
 impl From<RedisError> for Fault {
     fn from(error: RedisError) -> Self {
         match error.kind() {
-            ErrorKind::Parse => Self::Garbage("an answer that is not in its protocol"),
+            ErrorKind::Parse => Self::Protocol("an answer that is not in its protocol"),
             ErrorKind::Server(_) | ErrorKind::Extension => Self::refused(error.code()),
             // The system's or the TLS library's words, and none of the peer's.
             ErrorKind::Io | ErrorKind::Client => Self::Lost(error.to_string()),
@@ -90,7 +90,7 @@ impl fmt::Display for Fault {
                 write!(f, "it refuses: {code}")?;
                 advice(code).map_or(Ok(()), |advice| write!(f, " ({advice})"))
             }
-            Self::Garbage(what) => write!(f, "it sends {what}"),
+            Self::Protocol(what) => write!(f, "it sends {what}"),
         }
     }
 }

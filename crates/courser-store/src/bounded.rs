@@ -59,7 +59,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Bounded<S> {
     }
 }
 
-/// What a server may say about itself when it lets somebody in.
+/// The longest greeting of a server, in bytes.
 const SOME_ANSWERS: usize = 64 * 1024;
 /// `PING`, as it is on the wire.
 const SHORTEST_COMMAND: usize = 14;

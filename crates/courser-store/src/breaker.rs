@@ -1,8 +1,8 @@
-//! When a store is left alone, and when it is used again. Pure: the time is an argument.
+//! When a store is not used, and when it is used again: a circuit breaker. Pure: the time is an argument.
 //!
 //! It opens at [`FAILURES`] failures that lie within [`WINDOW`] and are at least a tenth of what was asked meanwhile: so
-//! a dead store costs a few waits, and one that is late once in a thousand times is kept. It closes when a probe was
-//! answered in time. Nobody but the probe finds out: while it is open nothing else is asked, so there is no half-open
+//! a dead store costs a few waits, and one that is late once in a thousand times stays in use. It closes when a probe was
+//! answered in time. Only the probe finds out: while it is open nothing else is asked, so there is no half-open
 //! state in which clients would wait for the answer.
 
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// How many failures open it. With the default timeout of 20 ms, five cost a worker 100 ms, spread over five clients.
 const FAILURES: usize = 5;
 
-/// Failures further apart than this say nothing about now.
+/// Failures further apart than this are not evidence of an outage.
 const WINDOW: Duration = Duration::from_secs(10);
 
 /// [`FAILURES`] within so many outcomes: a tenth of them. Below that a question costs a tenth of the timeout on average.
@@ -22,7 +22,7 @@ const OUTCOMES: u64 = 50;
 pub(crate) struct Breaker {
     /// Outcomes since the start.
     outcomes: u64,
-    /// The last failures, at most [`FAILURES`]: when, and the how manieth outcome.
+    /// The last failures, at most [`FAILURES`]: when, and the number of the outcome.
     failures: VecDeque<(Instant, u64)>,
     opened: Option<Opened>,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Breaker {
 struct Opened {
     at: Instant,
     /// Until when the time without the store has been accounted for.
-    told: Instant,
+    counted_until: Instant,
 }
 
 impl Breaker {
@@ -52,7 +52,7 @@ impl Breaker {
         self.failures.push_front((now, self.outcomes));
         let opens = self.is_closed() && self.are_many(now);
         if opens {
-            self.opened = Some(Opened { at: now, told: now });
+            self.opened = Some(Opened { at: now, counted_until: now });
         }
         opens
     }
@@ -65,9 +65,10 @@ impl Breaker {
     }
 
     /// How long it has been open since this was last asked; zero while it is closed.
-    pub(crate) fn open_since_asked(&mut self, now: Instant) -> Duration {
-        let told = self.opened.as_mut().map_or(now, |opened| std::mem::replace(&mut opened.told, now));
-        now.saturating_duration_since(told)
+    pub(crate) fn take_open_time(&mut self, now: Instant) -> Duration {
+        let since =
+            self.opened.as_mut().map_or(now, |opened| std::mem::replace(&mut opened.counted_until, now));
+        now.saturating_duration_since(since)
     }
 
     fn are_many(&self, now: Instant) -> bool {
@@ -131,10 +132,10 @@ mod tests {
     #[test]
     fn the_time_without_the_store_is_told_once() {
         let (mut breaker, start) = (Breaker::default(), Instant::now());
-        assert_eq!(breaker.open_since_asked(start), Duration::ZERO);
+        assert_eq!(breaker.take_open_time(start), Duration::ZERO);
         assert!((0..5).any(|_| breaker.failed(start)));
-        assert_eq!(breaker.open_since_asked(after(start, 300)), Duration::from_millis(300));
-        assert_eq!(breaker.open_since_asked(after(start, 400)), Duration::from_millis(100));
+        assert_eq!(breaker.take_open_time(after(start, 300)), Duration::from_millis(300));
+        assert_eq!(breaker.take_open_time(after(start, 400)), Duration::from_millis(100));
     }
 
     #[test]
@@ -167,7 +168,7 @@ mod tests {
         }
     }
 
-    /// The rule, said otherwise: among the last 50 outcomes, those failures within ten seconds of the last one are five.
+    /// The rule, stated otherwise: among the last 50 outcomes, those failures within ten seconds of the last one are five.
     fn is_dense(history: &[Option<u64>]) -> bool {
         let recent = &history[history.len().saturating_sub(50)..];
         let Some(&Some(last)) = recent.last() else { return false };

@@ -1,4 +1,5 @@
-//! Keeps a worker connected to its store: the only place that waits for connections, and that probes a store whose breaker is open.
+//! Keeps a worker connected to its store: the only place that waits for connections, and that probes a store whose breaker
+//! is open.
 
 use std::pin::Pin;
 use std::rc::Rc;
@@ -37,37 +38,37 @@ pub(crate) async fn run(store: Rc<Shared>) {
                     pauses.reset();
                 }
             }
-            Err(fault) => _ = store.broke(&fault),
+            Err(fault) => _ = store.record_failure(&fault),
         }
         sleep(pauses.next(fastrand::f64())).await;
-        store.account();
+        store.count_open_time();
     }
 }
 
 /// A connection that has answered a question in the time that a client would wait for it: the probe that closes the breaker.
 async fn connect(store: &Shared) -> Result<Connection, Fault> {
     let broken = Arc::new(Notify::new());
-    let tell = Arc::clone(&broken);
-    let connecting = store.target.connect(move || tell.notify_one());
+    let notify = Arc::clone(&broken);
+    let connecting = store.endpoint.connect(move || notify.notify_one());
     let mut link = timeout(CONNECT_TIMEOUT, connecting).await.map_err(|_| Fault::Timeout)??;
     link.ping(store.timeout).await?;
     Ok(Connection { link, broken })
 }
 
 async fn use_until_broken(store: &Shared, mut connection: Connection) {
-    store.account();
+    store.count_open_time();
     let closed = store.breaker.borrow_mut().close(Instant::now());
     if let Some(after) = closed {
-        store.counters.closed(store.target.url(), after);
+        store.counters.closed(store.endpoint.url(), after);
     }
     store.connection.send_replace(Some(connection.clone()));
-    store.catch_up(&connection).await;
+    store.run_deletions(&connection).await;
     while timeout(HEARTBEAT, connection.broken.notified()).await.is_err() {
         if let Err(fault) = connection.link.ping(WRITE_TIMEOUT).await {
-            store.failed(&fault);
+            store.record_fault(&fault);
             break;
         }
-        store.catch_up(&connection).await;
+        store.run_deletions(&connection).await;
     }
     store.connection.send_replace(None);
 }

@@ -1,5 +1,5 @@
 //! What became of every question to the store, and the lines that a person reads about it. May not print: the caller
-//! says where a line goes.
+//! decides where a line goes.
 
 use std::fmt::{self, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,19 +11,19 @@ const REFUSALS_APART: Duration = Duration::from_secs(60);
 /// The counts of all workers of a process, and where its lines go. Shared behind an `Arc`.
 pub struct StoreCounters {
     counts: [AtomicU64; StoreCounts::NAMES.len()],
-    tell: Box<dyn Fn(&str) + Send + Sync>,
+    log: Box<dyn Fn(&str) + Send + Sync>,
     began: Instant,
-    /// Milliseconds after `began` before which no refusal is told.
+    /// Milliseconds after `began` before which no refusal is logged.
     next_refusal: AtomicU64,
 }
 
 impl StoreCounters {
-    /// All zero. `tell` gets a line, without its end, when the store is given up, is in use again, or refuses commands;
+    /// All zero. `log` gets a line, without its end, when a breaker opens or closes, or the store refuses commands;
     /// it must not wait.
-    pub fn new(tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
+    pub fn new(log: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self {
             counts: [const { AtomicU64::new(0) }; _],
-            tell: Box::new(tell),
+            log: Box::new(log),
             began: Instant::now(),
             next_refusal: AtomicU64::new(0),
         }
@@ -43,7 +43,7 @@ impl StoreCounters {
     pub(crate) fn opened(&self, store: &dyn fmt::Display, why: &dyn fmt::Display) {
         self.count(Count::BreakerOpened);
         if self.add(Count::BreakerOpenNow, 1) == 0 {
-            self.say(format_args!(
+            self.log_line(format_args!(
                 "session store {store}: breaker open, not used until it answers in time: {why}"
             ));
         }
@@ -54,7 +54,7 @@ impl StoreCounters {
         self.count(Count::BreakerClosed);
         self.no_longer_open();
         if self.get(Count::BreakerOpenNow) == 0 {
-            self.say(format_args!(
+            self.log_line(format_args!(
                 "session store {store}: breaker closed, in use again after {:.1} s",
                 after.as_secs_f64()
             ));
@@ -81,7 +81,7 @@ impl StoreCounters {
         let is_ours =
             now >= due && self.next_refusal.compare_exchange(due, now + apart, Relaxed, Relaxed).is_ok();
         if is_ours {
-            self.say(format_args!("session store {store}: {why}; more of these are counted"));
+            self.log_line(format_args!("session store {store}: {why}; more of these are counted"));
         }
     }
 
@@ -98,10 +98,10 @@ impl StoreCounters {
         self.counts[what as usize].load(Relaxed)
     }
 
-    fn say(&self, line: fmt::Arguments<'_>) {
+    fn log_line(&self, line: fmt::Arguments<'_>) {
         let mut text = String::new();
         let _ = text.write_fmt(line);
-        (self.tell)(&text);
+        (self.log)(&text);
     }
 }
 
@@ -175,7 +175,7 @@ pub(crate) enum Count {
     Errors,
     /// Those answered with something that is no answer.
     ProtocolErrors,
-    /// Questions not asked, because the store is left alone or not connected.
+    /// Questions not asked, because the breaker is open or there is no connection.
     Skipped,
     /// Sessions given to be stored.
     Puts,
@@ -185,7 +185,7 @@ pub(crate) enum Count {
     Deletes,
     /// Those that the store has acknowledged, whether or not it had them.
     Deleted,
-    /// Puts left out: too many or too large, or the store is left alone.
+    /// Puts dropped: too many or too large, or the breaker is open.
     Dropped,
     /// Deletes that wait until the store is there.
     DeletesWaiting,

@@ -1,4 +1,4 @@
-//! Deletions that the store has not heard of yet. May not lose one in silence: a session that ended badly is otherwise
+//! Deletions that are yet to be sent to the store. May not lose one in silence: a session that ended badly is otherwise
 //! found there for as long as it lives.
 
 use std::cell::RefCell;
@@ -20,8 +20,8 @@ impl Deletions {
         Self { names: RefCell::default(), counters }
     }
 
-    /// Keeps a name until the store is there.
-    pub(crate) fn keep(&self, name: [u8; 32]) {
+    /// Adds a name, to be deleted when the store is there.
+    pub(crate) fn add(&self, name: [u8; 32]) {
         let mut names = self.names.borrow_mut();
         if names.len() >= MAX_NAMES {
             names.pop_front();
@@ -38,7 +38,7 @@ impl Deletions {
     }
 
     /// The store has answered for this name, if it still waits as the first.
-    pub(crate) fn done(&self, name: &[u8; 32]) {
+    pub(crate) fn complete(&self, name: &[u8; 32]) {
         let mut names = self.names.borrow_mut();
         if names.front() == Some(name) {
             names.pop_front();
@@ -69,16 +69,16 @@ mod tests {
             name[..8].copy_from_slice(&number.to_be_bytes());
             name
         };
-        (0..MAX_NAMES + 10).for_each(|number| deletions.keep(name(number)));
+        (0..MAX_NAMES + 10).for_each(|number| deletions.add(name(number)));
         let counted = |what| counters.counts().get(what);
         assert_eq!(["deletes_waiting", "deletes_lost"].map(counted), [MAX_NAMES as u64, 10]);
-        deletions.done(&name(3));
+        deletions.complete(&name(3));
         for number in 10..MAX_NAMES + 10 {
             assert_eq!(deletions.first(), Some(name(number)));
-            deletions.done(&name(number));
+            deletions.complete(&name(number));
         }
         assert_eq!((deletions.first(), counted("deletes_waiting")), (None, 0));
-        deletions.keep(name(1));
+        deletions.add(name(1));
         drop(deletions);
         assert_eq!(counted("deletes_waiting"), 0);
     }

@@ -1,4 +1,4 @@
-//! The thread on which names of stores are looked up, and on which the library makes its connections and keeps them going.
+//! The thread on which names of stores are looked up, and on which the library makes its connections and runs them.
 //!
 //! Looking a name up waits for the system's resolver and reads its files; and the library reads the system's certificates
 //! for every connection with TLS. A worker may do neither: it must not wait, and it may be forbidden to open files and to
@@ -45,7 +45,7 @@ impl Dialer {
     }
 }
 
-/// Ends a task whose result nobody waits for; without effect on one that is done.
+/// Aborts a task whose result is no longer needed; without effect on one that is done.
 struct Abort(AbortHandle);
 
 impl Drop for Abort {

@@ -25,7 +25,8 @@ pub struct Access {
     pub password: Option<Zeroizing<Vec<u8>>>,
     /// Certificates, as PEM, of the authorities that the store's certificate is verified with. None: the system's.
     pub roots: Option<Vec<u8>>,
-    /// What we show to a store that wants a certificate of its clients (Redis does, unless told `tls-auth-clients no`).
+    /// What we show to a store that wants a certificate of its clients (Redis does, unless configured with
+    /// `tls-auth-clients no`).
     pub identity: Option<Identity>,
 }
 
@@ -49,17 +50,18 @@ impl StoreEndpoint {
     /// Checks everything that can be known without connecting.
     ///
     /// # Errors
-    /// [`BadTarget`] says which of the parts is wrong, or which two do not fit.
-    pub fn new(url: StoreUrl, access: Access) -> Result<Arc<Self>, BadTarget> {
+    /// [`BadStoreEndpoint`] names the part that is wrong, or the two that do not fit.
+    pub fn new(url: StoreUrl, access: Access) -> Result<Arc<Self>, BadStoreEndpoint> {
         let password = password(&url, access.password)?;
         if url.user().is_some() && password.is_none() {
-            return Err(BadTarget::UserAlone);
+            return Err(BadStoreEndpoint::UserAlone);
         }
         let certificates = certificates(&url, access.roots, access.identity)?;
-        let dialer = Dialer::start().map_err(|error| BadTarget::NoThread { why: error.to_string() })?;
+        let dialer =
+            Dialer::start().map_err(|error| BadStoreEndpoint::NoThread { why: error.to_string() })?;
         let target = Self { url, password, certificates, dialer };
         // Parses the certificates, as each connection will.
-        target.client().map_err(|error| BadTarget::Tls { why: error.to_string() })?;
+        target.client().map_err(|error| BadStoreEndpoint::Tls { why: error.to_string() })?;
         Ok(Arc::new(target))
     }
 
@@ -97,24 +99,26 @@ impl StoreEndpoint {
 
     async fn connect_by_library(&self, config: &AsyncConnectionConfig) -> Result<Link, RedisError> {
         Ok(match self.client()? {
-            Made::One(client) => {
+            LibraryClient::One(client) => {
                 Link::One(client.get_multiplexed_async_connection_with_config(config).await?)
             }
-            Made::Named(mut client) => Link::Named(client.get_async_connection_with_config(config).await?),
-            Made::Cluster(client) => Link::Cluster(client.get_async_connection().await?),
+            LibraryClient::Named(mut client) => {
+                Link::Named(client.get_async_connection_with_config(config).await?)
+            }
+            LibraryClient::Cluster(client) => Link::Cluster(client.get_async_connection().await?),
         })
     }
 
-    fn client(&self) -> Result<Made, RedisError> {
+    fn client(&self) -> Result<LibraryClient, RedisError> {
         Ok(match self.url.place() {
-            UrlAuthority::Server(host) => Made::One(Box::new(self.server(self.address(host))?)),
+            UrlAuthority::Server(host) => LibraryClient::One(Box::new(self.server(self.address(host))?)),
             UrlAuthority::Socket(path) => {
-                Made::One(Box::new(self.server(ConnectionAddr::Unix(path.clone()))?))
+                LibraryClient::One(Box::new(self.server(ConnectionAddr::Unix(path.clone()))?))
             }
             UrlAuthority::Sentinel { sentinels, master } => {
-                Made::Named(Box::new(self.sentinel(sentinels, master)?))
+                LibraryClient::Named(Box::new(self.sentinel(sentinels, master)?))
             }
-            UrlAuthority::Cluster(nodes) => Made::Cluster(Box::new(self.cluster(nodes)?)),
+            UrlAuthority::Cluster(nodes) => LibraryClient::Cluster(Box::new(self.cluster(nodes)?)),
         })
     }
 
@@ -191,12 +195,12 @@ impl StoreEndpoint {
 
 impl fmt::Debug for StoreEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Target({})", self.url)
+        write!(f, "StoreEndpoint({})", self.url)
     }
 }
 
 /// The library's client for each kind of place.
-enum Made {
+enum LibraryClient {
     One(Box<Client>),
     Named(Box<SentinelClient>),
     Cluster(Box<ClusterClient>),
@@ -205,15 +209,15 @@ enum Made {
 fn password(
     url: &StoreUrl,
     file: Option<Zeroizing<Vec<u8>>>,
-) -> Result<Option<Zeroizing<String>>, BadTarget> {
+) -> Result<Option<Zeroizing<String>>, BadStoreEndpoint> {
     let Some(file) = file else { return Ok(url.password().cloned()) };
     if url.has_password() {
-        return Err(BadTarget::TwoPasswords);
+        return Err(BadStoreEndpoint::TwoPasswords);
     }
-    let text = str::from_utf8(&file).map_err(|_| BadTarget::PasswordNoText)?;
+    let text = str::from_utf8(&file).map_err(|_| BadStoreEndpoint::PasswordNoText)?;
     let text = text.strip_suffix('\n').unwrap_or(text);
     match text.strip_suffix('\r').unwrap_or(text) {
-        "" => Err(BadTarget::PasswordEmpty),
+        "" => Err(BadStoreEndpoint::PasswordEmpty),
         text => Ok(Some(Zeroizing::new(text.to_owned()))),
     }
 }
@@ -222,14 +226,14 @@ fn certificates(
     url: &StoreUrl,
     roots: Option<Vec<u8>>,
     identity: Option<Identity>,
-) -> Result<Option<TlsCertificates>, BadTarget> {
+) -> Result<Option<TlsCertificates>, BadStoreEndpoint> {
     if !url.is_tls() {
         let unused = roots.is_some() || identity.is_some();
-        return if unused { Err(BadTarget::NoTls { url: url.to_string() }) } else { Ok(None) };
+        return if unused { Err(BadStoreEndpoint::NoTls { url: url.to_string() }) } else { Ok(None) };
     }
-    // The library takes a file without a certificate as one that trusts nobody.
+    // The library takes a file without a certificate as an empty set of authorities.
     if roots.as_ref().is_some_and(|pem| !pem.windows(BEGIN.len()).any(|window| window == BEGIN)) {
-        return Err(BadTarget::NoRoots);
+        return Err(BadStoreEndpoint::NoRoots);
     }
     let client_tls = identity
         .map(|identity| ClientTlsConfig { client_cert: identity.chain, client_key: identity.key.to_vec() });
@@ -240,7 +244,7 @@ const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
 
 /// What is wrong with a store's URL and the files beside it, or does not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BadTarget {
+pub enum BadStoreEndpoint {
     /// A user without a password.
     UserAlone,
     /// A password in the URL and one in a file.
@@ -268,7 +272,7 @@ pub enum BadTarget {
     },
 }
 
-impl fmt::Display for BadTarget {
+impl fmt::Display for BadStoreEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UserAlone => f.write_str("a user without a password; name a password file"),
@@ -285,13 +289,13 @@ impl fmt::Display for BadTarget {
     }
 }
 
-impl std::error::Error for BadTarget {}
+impl std::error::Error for BadStoreEndpoint {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn target(url: &str, access: Access) -> Result<Arc<StoreEndpoint>, BadTarget> {
+    fn target(url: &str, access: Access) -> Result<Arc<StoreEndpoint>, BadStoreEndpoint> {
         StoreEndpoint::new(StoreUrl::parse(url).expect("the URL is right"), access)
     }
 
@@ -304,25 +308,25 @@ mod tests {
         for file in ["secret", "secret\n", "secret\r\n"] {
             let target = target("redis://user@host", with_password(file.as_bytes())).expect("it fits");
             assert_eq!(target.password.as_ref().map(|password| password.as_str()), Some("secret"));
-            assert_eq!(format!("{target:?}"), "Target(redis://user@host:6379)");
+            assert_eq!(format!("{target:?}"), "StoreEndpoint(redis://user@host:6379)");
         }
     }
 
     #[test]
     fn what_does_not_fit_is_refused() {
         let refused = |url, access| target(url, access).expect_err(url);
-        assert_eq!(refused("redis://user@host", Access::default()), BadTarget::UserAlone);
-        assert_eq!(refused("redis://:a@host", with_password(b"b")), BadTarget::TwoPasswords);
-        assert_eq!(refused("redis://host", with_password(b"\n")), BadTarget::PasswordEmpty);
-        assert_eq!(refused("redis://host", with_password(b"\xff")), BadTarget::PasswordNoText);
+        assert_eq!(refused("redis://user@host", Access::default()), BadStoreEndpoint::UserAlone);
+        assert_eq!(refused("redis://:a@host", with_password(b"b")), BadStoreEndpoint::TwoPasswords);
+        assert_eq!(refused("redis://host", with_password(b"\n")), BadStoreEndpoint::PasswordEmpty);
+        assert_eq!(refused("redis://host", with_password(b"\xff")), BadStoreEndpoint::PasswordNoText);
         let roots = |pem: &[u8]| Access { roots: Some(pem.into()), ..Access::default() };
         let url = "redis://host:6379".to_owned();
-        assert_eq!(refused("redis://host", roots(b"x")), BadTarget::NoTls { url });
-        assert_eq!(refused("rediss://host", roots(b"x")), BadTarget::NoRoots);
+        assert_eq!(refused("redis://host", roots(b"x")), BadStoreEndpoint::NoTls { url });
+        assert_eq!(refused("rediss://host", roots(b"x")), BadStoreEndpoint::NoRoots);
         let broken = b"-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n";
         for url in ["rediss://host", "rediss-sentinel://host/main", "rediss-cluster://host"] {
             let error = refused(url, roots(broken));
-            assert!(matches!(error, BadTarget::Tls { .. }), "{url}: {error:?}");
+            assert!(matches!(error, BadStoreEndpoint::Tls { .. }), "{url}: {error:?}");
         }
     }
 }

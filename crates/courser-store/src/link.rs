@@ -20,7 +20,7 @@ use crate::bounded::Bounded;
 /// login. Five attempts and the pauses between them fit into the breaker's window.
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long a command may take that no client waits for. After that its answer tells only that the store is not well.
+/// How long a command may take that no client waits for. An answer after that shows only that the store is slow.
 pub(crate) const WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The connection of a worker.
@@ -63,7 +63,7 @@ impl Link {
             // After a failover the old primary is still there: as a replica.
             (Self::Named(_), Fault::Refused(code)) => matches!(code.as_str(), "READONLY" | "MASTERDOWN"),
             (_, Fault::Refused(_)) => false,
-            (_, Fault::Lost(_) | Fault::Garbage(_)) => true,
+            (_, Fault::Lost(_) | Fault::Protocol(_)) => true,
         }
     }
 }

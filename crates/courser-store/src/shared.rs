@@ -17,7 +17,7 @@ use crate::{StoreCounters, StoreEndpoint};
 
 /// What the store has in common with the tasks that work for it.
 pub(crate) struct Shared {
-    pub(crate) target: Arc<StoreEndpoint>,
+    pub(crate) endpoint: Arc<StoreEndpoint>,
     pub(crate) timeout: Duration,
     pub(crate) counters: Arc<StoreCounters>,
     pub(crate) breaker: RefCell<Breaker>,
@@ -28,7 +28,7 @@ pub(crate) struct Shared {
     pub(crate) waiting_bytes: Cell<usize>,
 }
 
-/// A connection, and how its users tell that it is no longer of use.
+/// A connection, and the signal of its users that it is broken.
 #[derive(Clone)]
 pub(crate) struct Connection {
     pub(crate) link: Link,
@@ -37,7 +37,7 @@ pub(crate) struct Connection {
 
 /// What became of a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Carried {
+pub(crate) enum CommandOutcome {
     Done,
     /// The store answered, with an error or something that is no answer.
     Refused,
@@ -48,7 +48,7 @@ pub(crate) enum Carried {
 
 impl Shared {
     /// Sends a command when there is a connection.
-    pub(crate) async fn carry(&self, command: &Cmd) -> Carried {
+    pub(crate) async fn execute(&self, command: &Cmd) -> CommandOutcome {
         let mut connections = self.connection.subscribe();
         let connected = connections.wait_for(Option::is_some);
         // The guard of the watched value must not be held any longer: whoever changes it waits for that, on this thread.
@@ -57,45 +57,45 @@ impl Shared {
             Ok(Err(_)) | Err(_) => None,
         };
         match connection {
-            Some(connection) => self.carry_by(connection, command).await,
-            None => Carried::NoConnection,
+            Some(connection) => self.execute_on(connection, command).await,
+            None => CommandOutcome::NoConnection,
         }
     }
 
-    async fn carry_by(&self, mut connection: Connection, command: &Cmd) -> Carried {
+    async fn execute_on(&self, mut connection: Connection, command: &Cmd) -> CommandOutcome {
         let answer = connection.link.ask(command, WRITE_TIMEOUT).await;
-        self.note(&connection, &answer);
+        self.record_outcome(&connection, &answer);
         match answer {
-            Ok(Answer::Done) => Carried::Done,
-            Err(Fault::Timeout | Fault::Lost(_)) => Carried::NoAnswer,
-            Ok(_) | Err(_) => Carried::Refused,
+            Ok(Answer::Done) => CommandOutcome::Done,
+            Err(Fault::Timeout | Fault::Lost(_)) => CommandOutcome::NoAnswer,
+            Ok(_) | Err(_) => CommandOutcome::Refused,
         }
     }
 
-    /// Does the deletions that were kept, in order; stops at the first that has no answer.
-    pub(crate) async fn catch_up(&self, connection: &Connection) {
+    /// Sends the deletions that wait, in order; stops at the first that has no answer.
+    pub(crate) async fn run_deletions(&self, connection: &Connection) {
         while let Some(name) = self.deletions.first() {
-            match self.carry_by(connection.clone(), &deletion(&name)).await {
-                Carried::Done => self.counters.count(Count::Deleted),
-                Carried::Refused => self.counters.count(Count::DeletesLost),
-                Carried::NoAnswer | Carried::NoConnection => return,
+            match self.execute_on(connection.clone(), &deletion(&name)).await {
+                CommandOutcome::Done => self.counters.count(Count::Deleted),
+                CommandOutcome::Refused => self.counters.count(Count::DeletesLost),
+                CommandOutcome::NoAnswer | CommandOutcome::NoConnection => return,
             }
-            self.deletions.done(&name);
+            self.deletions.complete(&name);
         }
     }
 
     /// Counts the time without the store.
-    pub(crate) fn account(&self) {
-        let open = self.breaker.borrow_mut().open_since_asked(Instant::now());
+    pub(crate) fn count_open_time(&self) {
+        let open = self.breaker.borrow_mut().take_open_time(Instant::now());
         self.counters.open_for(open);
     }
 
     /// Counts what became of a question or command, and draws the consequences.
-    pub(crate) fn note(&self, connection: &Connection, answer: &Result<Answer, Fault>) {
+    pub(crate) fn record_outcome(&self, connection: &Connection, answer: &Result<Answer, Fault>) {
         match answer {
             Ok(_) => self.breaker.borrow_mut().succeeded(),
             Err(fault) => {
-                let opened = self.failed(fault);
+                let opened = self.record_fault(fault);
                 if opened || connection.link.is_broken_by(fault) {
                     self.give_up(connection);
                 }
@@ -112,28 +112,28 @@ impl Shared {
         connection.broken.notify_one();
     }
 
-    /// Counts a fault; true when the store is left alone from now on.
-    pub(crate) fn failed(&self, fault: &Fault) -> bool {
-        let url = self.target.url();
+    /// Counts a fault; true when it opened the breaker.
+    pub(crate) fn record_fault(&self, fault: &Fault) -> bool {
+        let url = self.endpoint.url();
         match fault {
             Fault::Timeout => self.counters.count(Count::Timeouts),
             Fault::Lost(_) => self.counters.count(Count::ConnectionsLost),
-            Fault::Garbage(_) => self.counters.count(Count::ProtocolErrors),
+            Fault::Protocol(_) => self.counters.count(Count::ProtocolErrors),
             Fault::Refused(_) => self.counters.refused(url, fault),
         }
         if !fault.is_failure() {
             self.breaker.borrow_mut().succeeded();
             return false;
         }
-        self.broke(fault)
+        self.record_failure(fault)
     }
 
-    /// The store has failed; true when it is left alone from now on, which is told.
-    pub(crate) fn broke(&self, fault: &Fault) -> bool {
+    /// Records a failure of the store; true when it opened the breaker, which is logged.
+    pub(crate) fn record_failure(&self, fault: &Fault) -> bool {
         let opened = self.breaker.borrow_mut().failed(Instant::now());
         if opened {
             self.connection.send_replace(None);
-            self.counters.opened(self.target.url(), fault);
+            self.counters.opened(self.endpoint.url(), fault);
         }
         opened
     }

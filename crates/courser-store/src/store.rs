@@ -1,4 +1,4 @@
-//! The store as a worker uses it: a question with a limit, and commands that nobody waits for.
+//! The store as a worker uses it: look-ups with a timeout, and commands without a wait.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -14,10 +14,10 @@ use crate::answer::{Answer, Fault, MAX_VALUE_LEN};
 use crate::connector::{self, Connector};
 use crate::counters::Count;
 use crate::deletions::Deletions;
-use crate::shared::{Carried, Shared, deletion, key};
+use crate::shared::{CommandOutcome, Shared, deletion, key};
 use crate::{StoreCounters, StoreEndpoint};
 
-/// How long a question may take unless told otherwise: twenty round trips in a data centre, and a fifth of what people
+/// Timeout of a look-up unless configured otherwise: twenty round trips in a data centre, and a fifth of what people
 /// notice.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_millis(20);
 
@@ -45,7 +45,7 @@ impl Store {
         spawn: impl FnOnce(Connector) -> AbortHandle,
     ) -> Self {
         let shared = Rc::new(Shared {
-            target,
+            endpoint: target,
             timeout,
             deletions: Deletions::new(Arc::clone(&counters)),
             counters,
@@ -68,20 +68,20 @@ impl Store {
     /// dropped.
     ///
     /// # Errors
-    /// [`StoreMiss`]: at once when the store is left alone or not connected.
-    pub async fn get(&self, name: &[u8; 32]) -> Result<Option<Vec<u8>>, StoreMiss> {
+    /// [`StoreFailure`]: at once when the breaker is open or there is no connection.
+    pub async fn get(&self, name: &[u8; 32]) -> Result<Option<Vec<u8>>, StoreFailure> {
         let counters = &self.shared.counters;
         let Some(mut connection) = self.shared.connection.borrow().clone() else {
             counters.count(Count::Skipped);
-            return Err(StoreMiss::Unavailable);
+            return Err(StoreFailure::Unavailable);
         };
         counters.count(Count::Gets);
         let answer = connection.link.ask(redis::cmd("GET").arg(key(name)), self.shared.timeout).await;
         let answer = match answer {
-            Ok(Answer::Done) => Err(Fault::Garbage("an answer of another type")),
+            Ok(Answer::Done) => Err(Fault::Protocol("an answer of another type")),
             answer => answer,
         };
-        self.shared.note(&connection, &answer);
+        self.shared.record_outcome(&connection, &answer);
         match answer {
             Ok(Answer::Found(value)) => {
                 counters.count(Count::Hits);
@@ -91,12 +91,12 @@ impl Store {
                 counters.count(Count::Misses);
                 Ok(None)
             }
-            Err(fault) => Err(StoreMiss::from(&fault)),
+            Err(fault) => Err(StoreFailure::from(&fault)),
         }
     }
 
     /// Stores `value` under `name`, in place of an older one, until `lifetime` is over. Never waits, and may not succeed:
-    /// what is too large, or too much at once, or meets a store that is left alone, is left out and counted.
+    /// what is too large, or too much at once, or meets an open breaker, is dropped and counted.
     pub fn put(&self, name: &[u8; 32], value: &[u8], lifetime: Duration) {
         self.shared.counters.count(Count::Puts);
         let millis = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX).min(MAX_LIFETIME_MILLIS);
@@ -110,33 +110,33 @@ impl Store {
     }
 
     /// Forgets what is under `name`. Never waits: while the store is away, or has too much to do, the newest few thousand
-    /// deletions are kept, and done when it is back.
+    /// deletions wait, and are sent when it is back.
     pub fn delete(&self, name: &[u8; 32]) {
         self.shared.counters.count(Count::Deletes);
         let name = *name;
-        let Some(turn) = self.turn(0) else { return self.shared.deletions.keep(name) };
+        let Some(permit) = self.permit(0) else { return self.shared.deletions.add(name) };
         spawn_local(async move {
-            match turn.shared.carry(&deletion(&name)).await {
-                Carried::Done => turn.shared.counters.count(Count::Deleted),
-                Carried::Refused => {}
-                Carried::NoAnswer | Carried::NoConnection => turn.shared.deletions.keep(name),
+            match permit.shared.execute(&deletion(&name)).await {
+                CommandOutcome::Done => permit.shared.counters.count(Count::Deleted),
+                CommandOutcome::Refused => {}
+                CommandOutcome::NoAnswer | CommandOutcome::NoConnection => permit.shared.deletions.add(name),
             }
         });
     }
 
     fn send(&self, command: Cmd, bytes: usize, done: Count) {
-        let Some(turn) = self.turn(bytes) else { return self.shared.counters.count(Count::Dropped) };
+        let Some(permit) = self.permit(bytes) else { return self.shared.counters.count(Count::Dropped) };
         spawn_local(async move {
-            match turn.shared.carry(&command).await {
-                Carried::Done => turn.shared.counters.count(done),
-                Carried::Refused | Carried::NoAnswer => {}
-                Carried::NoConnection => turn.shared.counters.count(Count::Dropped),
+            match permit.shared.execute(&command).await {
+                CommandOutcome::Done => permit.shared.counters.count(done),
+                CommandOutcome::Refused | CommandOutcome::NoAnswer => {}
+                CommandOutcome::NoConnection => permit.shared.counters.count(Count::Dropped),
             }
         });
     }
 
-    /// A share of what may be on its way, unless that is too much or the store is left alone.
-    fn turn(&self, bytes: usize) -> Option<Permit> {
+    /// A permit for a command, unless too many are in flight or the breaker is open.
+    fn permit(&self, bytes: usize) -> Option<Permit> {
         let shared = &self.shared;
         let full =
             shared.waiting.get() >= MAX_WAITING || shared.waiting_bytes.get() + bytes > MAX_WAITING_BYTES;
@@ -149,7 +149,7 @@ impl Drop for Store {
     fn drop(&mut self) {
         self.connector.abort();
         self.shared.connection.send_replace(None);
-        self.shared.account();
+        self.shared.count_open_time();
         if !self.shared.breaker.borrow().is_closed() {
             self.shared.counters.no_longer_open();
         }
@@ -181,10 +181,10 @@ impl Drop for Permit {
 /// A month: longer than any session lives, and far from where the store's arithmetic ends.
 const MAX_LIFETIME_MILLIS: u64 = 31 * 24 * 3600 * 1000;
 
-/// Why a question has no answer; each means a full handshake.
+/// Why a look-up has no answer; each means a full handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StoreMiss {
-    /// It was not asked: the store is left alone, or not connected.
+pub enum StoreFailure {
+    /// It was not asked: the breaker is open, or there is no connection.
     Unavailable,
     /// The answer did not come in time.
     Timeout,
@@ -193,36 +193,36 @@ pub enum StoreMiss {
     /// The answer was an error.
     Refused,
     /// What came was no answer.
-    Garbage,
+    Protocol,
 }
 
-impl From<&Fault> for StoreMiss {
+impl From<&Fault> for StoreFailure {
     fn from(fault: &Fault) -> Self {
         match fault {
             Fault::Timeout => Self::Timeout,
             Fault::Lost(_) => Self::Lost,
             Fault::Refused(_) => Self::Refused,
-            Fault::Garbage(_) => Self::Garbage,
+            Fault::Protocol(_) => Self::Protocol,
         }
     }
 }
 
-impl fmt::Display for StoreMiss {
+impl fmt::Display for StoreFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Unavailable => "the session store is not available",
             Self::Timeout => "the session store did not answer in time",
             Self::Lost => "the connection to the session store was lost",
             Self::Refused => "the session store refused",
-            Self::Garbage => "the session store sent something that is no answer",
+            Self::Protocol => "the session store sent something that is no answer",
         })
     }
 }
 
-impl std::error::Error for StoreMiss {}
+impl std::error::Error for StoreFailure {}
 
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Store").field("target", &self.shared.target).finish_non_exhaustive()
+        f.debug_struct("Store").field("target", &self.shared.endpoint).finish_non_exhaustive()
     }
 }

@@ -20,7 +20,7 @@ pub use error::BadStoreUrl;
 use scheme::{Kind, Scheme};
 use text::{decode, encode};
 
-/// A store, and as whom to enter it.
+/// The address of a store, its user and its password.
 ///
 /// ```text
 /// redis://[user[:password]@]host[:6379][/db]                       one server; rediss:// with TLS
@@ -62,7 +62,7 @@ impl StoreUrl {
     /// Reads a URL.
     ///
     /// # Errors
-    /// [`BadStoreUrl`] says which part is wrong, and what would be right.
+    /// [`BadStoreUrl`] names the part that is wrong, and what would be right.
     pub fn parse(url: &str) -> Result<Self, BadStoreUrl> {
         let (scheme, rest) = scheme::split(url)?;
         let (user_info, rest) = split_user_info(rest)?;

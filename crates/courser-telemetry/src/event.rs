@@ -36,7 +36,7 @@ impl Level {
 }
 
 /// Lines of one kind that may appear within one [`WINDOW`]; a fault that hits every connection repeats thousands of
-/// times a second, and the first few lines say all there is to say.
+/// times a second, and the first few lines are enough.
 const LINES_PER_WINDOW: u32 = 10;
 
 /// How long a kind's allowance lasts.
@@ -46,9 +46,9 @@ const WINDOW: Duration = Duration::from_secs(10);
 const QUEUE: usize = 512;
 
 /// Where event lines go. The lock is held for no longer than it takes to hand a line over.
-static WAY: Mutex<Way> = Mutex::new(Way::Direct);
+static OUTPUT: Mutex<Output> = Mutex::new(Output::Direct);
 
-enum Way {
+enum Output {
     /// Written at once, and waited for: in commands that end by themselves.
     Direct,
     /// Through a queue: in a service.
@@ -61,22 +61,22 @@ enum Way {
 /// writer's work, for a thread of its own.
 pub fn queue(output: impl Write + Send + 'static) -> impl FnOnce() + Send + 'static {
     let (writer, work) = Writer::new(output, QUEUE);
-    *way() = Way::Queued(writer);
+    *lock() = Output::Queued(writer);
     work
 }
 
 /// Waits until every line is written, at most for `limit`. For the end of the process; what is logged after it is lost.
 pub fn finish(limit: Duration) {
-    let queued = std::mem::replace(&mut *way(), Way::Over);
-    if let Way::Queued(writer) = queued {
+    let queued = std::mem::replace(&mut *lock(), Output::Over);
+    if let Output::Queued(writer) = queued {
         writer.finish(limit);
     }
 }
 
 /// What is lost of event lines; `None` where they do not go through a queue.
 pub fn losses() -> Option<Arc<Losses>> {
-    match &*way() {
-        Way::Queued(writer) => Some(Arc::clone(writer.losses())),
+    match &*lock() {
+        Output::Queued(writer) => Some(Arc::clone(writer.losses())),
         _ => None,
     }
 }
@@ -88,32 +88,32 @@ pub fn log(level: Level, message: impl Display) {
 
 /// As [`log`], but returns whether the line is on its way, and does not count it if it is not: for what is logged again.
 pub fn try_log(level: Level, message: impl Display) -> bool {
-    hand_over(line(level, message)).is_ok()
+    send(line(level, message)).is_ok()
 }
 
 /// Writes lines that are in their form already, each with its newline; lost as those of [`log`].
 pub fn print(lines: String) {
-    if let (Err(batch), Way::Queued(writer)) = (hand_over(lines), &*way()) {
-        writer.queue().lose(batch.lines);
+    if let (Err(batch), Output::Queued(writer)) = (send(lines), &*lock()) {
+        writer.queue().count_lost(batch.lines);
     }
 }
 
-fn hand_over(text: String) -> Result<(), Batch> {
-    match &*way() {
-        Way::Queued(writer) => {
+fn send(text: String) -> Result<(), Batch> {
+    match &*lock() {
+        Output::Queued(writer) => {
             let lines = text.lines().count() as u64;
-            return writer.queue().offer(Batch { text, lines });
+            return writer.queue().try_send(Batch { text, lines });
         }
-        Way::Over => return Ok(()),
-        Way::Direct => {}
+        Output::Over => return Ok(()),
+        Output::Direct => {}
     }
     // Past the lock: this may wait.
     let _ = std::io::stderr().write_all(text.as_bytes());
     Ok(())
 }
 
-fn way() -> MutexGuard<'static, Way> {
-    WAY.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock() -> MutexGuard<'static, Output> {
+    OUTPUT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn line(level: Level, message: impl Display) -> String {

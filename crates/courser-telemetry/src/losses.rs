@@ -33,7 +33,7 @@ impl Losses {
     }
 
     /// Counts lines that are lost for an error of the system, or since they are [`TOO_SLOW`].
-    pub(crate) fn lose(&self, lines: u64, reason: i32) {
+    pub(crate) fn count(&self, lines: u64, reason: i32) {
         if lines > 0 {
             self.reason.store(reason, Ordering::Relaxed);
             self.lost.fetch_add(lines, Ordering::Relaxed);

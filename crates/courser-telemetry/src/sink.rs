@@ -85,9 +85,9 @@ impl Lines {
         if waiting.lines == 0 {
             return;
         }
-        match self.queue.offer(std::mem::take(&mut waiting)) {
+        match self.queue.try_send(std::mem::take(&mut waiting)) {
             Err(batch) if batch.text.len() < FLUSH_BYTES => *waiting = batch,
-            Err(batch) => self.queue.lose(batch.lines),
+            Err(batch) => self.queue.count_lost(batch.lines),
             Ok(()) => {}
         }
     }
@@ -96,7 +96,7 @@ impl Lines {
 impl Drop for Lines {
     fn drop(&mut self) {
         self.flush();
-        self.queue.lose(self.waiting.borrow().lines);
+        self.queue.count_lost(self.waiting.borrow().lines);
     }
 }
 

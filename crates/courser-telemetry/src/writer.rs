@@ -55,7 +55,7 @@ impl Writer {
         let losses = Arc::clone(self.losses());
         drop(self.queue);
         if self.ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
-            losses.lose(losses.waiting.load(Ordering::Relaxed), TOO_SLOW);
+            losses.count(losses.waiting.load(Ordering::Relaxed), TOO_SLOW);
         }
     }
 }
@@ -69,7 +69,7 @@ pub(crate) struct Queue {
 
 impl Queue {
     /// Hands lines over; gives them back where the queue is full. Never waits.
-    pub(crate) fn offer(&self, batch: Batch) -> Result<(), Batch> {
+    pub(crate) fn try_send(&self, batch: Batch) -> Result<(), Batch> {
         let (waiting, lines) = (&self.losses.waiting, batch.lines);
         // Before the writer can have them.
         waiting.fetch_add(lines, Ordering::Relaxed);
@@ -82,8 +82,8 @@ impl Queue {
     }
 
     /// Counts lines that there was no room for.
-    pub(crate) fn lose(&self, lines: u64) {
-        self.losses.lose(lines, TOO_SLOW);
+    pub(crate) fn count_lost(&self, lines: u64) {
+        self.losses.count(lines, TOO_SLOW);
     }
 }
 
@@ -92,12 +92,12 @@ fn write_all(output: impl Write, batches: &Receiver<Batch>, losses: &Losses, _al
     let mut output = WholeLines { output, begun: Vec::new() };
     for batch in batches {
         if let Err((error, unwritten)) = output.write(batch.text.as_bytes()) {
-            losses.lose(unwritten, error.raw_os_error().unwrap_or(EIO));
+            losses.count(unwritten, error.raw_os_error().unwrap_or(EIO));
         }
         losses.waiting.fetch_sub(batch.lines, Ordering::Relaxed);
     }
-    // A line whose end nobody will read.
-    losses.lose(u64::from(!output.begun.is_empty()), EIO);
+    // A line whose end will not be written.
+    losses.count(u64::from(!output.begun.is_empty()), EIO);
 }
 
 /// What stands for an error without a number; see errno(3).
@@ -156,7 +156,7 @@ fn write_some(output: &mut impl Write, bytes: &[u8]) -> io::Result<usize> {
     }
 }
 
-/// How long an output rests that takes nothing and does not say when it will.
+/// How long an output rests that takes nothing and gives no event when it will.
 const PAUSE: Duration = Duration::from_millis(10);
 
 #[cfg(test)]
@@ -221,10 +221,10 @@ mod tests {
         let disk = Disk::default();
         let (writer, work) = Writer::new(disk.clone(), 2);
         let (queue, losses) = (writer.queue().clone(), Arc::clone(writer.losses()));
-        assert!(queue.offer(batch("1\n2\n3\n")).is_ok() && queue.offer(batch("4\n")).is_ok());
-        let back = queue.offer(batch("5\n6\n")).unwrap_err();
+        assert!(queue.try_send(batch("1\n2\n3\n")).is_ok() && queue.try_send(batch("4\n")).is_ok());
+        let back = queue.try_send(batch("5\n6\n")).unwrap_err();
         assert_eq!((back.text.as_str(), losses.lines()), ("5\n6\n", 0));
-        queue.lose(back.lines);
+        queue.count_lost(back.lines);
         assert_eq!((losses.lines(), losses.reason().as_str()), (2, "their reader is too slow"));
         disk.give(5);
         drop(queue);
@@ -236,7 +236,7 @@ mod tests {
         assert!(losses.reason().contains("error"), "{}", losses.reason());
     }
 
-    /// A pipe that is full every other time, and says so.
+    /// A pipe that is full every other time (EAGAIN).
     struct Hesitant(Vec<u8>, bool);
 
     impl Write for Hesitant {
@@ -268,7 +268,9 @@ mod tests {
         let losses = Arc::clone(writer.losses());
         // More than a pipe holds.
         let line = format!("{}\n", "x".repeat(1 << 20));
-        assert!(writer.queue().offer(batch(&line)).is_ok() && writer.queue().offer(batch("last\n")).is_ok());
+        assert!(
+            writer.queue().try_send(batch(&line)).is_ok() && writer.queue().try_send(batch("last\n")).is_ok()
+        );
         let writing = thread::spawn(work);
         writer.finish(Duration::from_millis(10));
         assert_eq!(losses.lines(), 2);

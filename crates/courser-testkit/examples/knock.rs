@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What to do, as the command line says.
+/// What to do, from the command line.
 struct Knock {
     address: SocketAddr,
     version: Version,
@@ -55,7 +55,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Knock, String> {
         key: KeyType::EcdsaP256,
         resume: Resume::Never,
         load: Load {
-            exchange: Workload::Request(ANSWER),
+            workload: Workload::Request(ANSWER),
             resumed: false,
             concurrency: 16,
             until: Until::Elapsed(Duration::from_secs(3)),
@@ -79,7 +79,7 @@ fn option(knock: &mut Knock, name: &str, rest: &mut impl Iterator<Item = String>
         "--concurrency" => knock.load.concurrency = number()?,
         "--tls12" => knock.version = Version::Tls12,
         "--rsa" => knock.key = KeyType::Rsa2048,
-        "--handshake" => knock.load.exchange = Workload::Handshake,
+        "--handshake" => knock.load.workload = Workload::Handshake,
         "--resume" => {
             knock.resume = resume(rest.next().as_deref())?;
             // The client's tickets are used once each in TLS 1.3: there it may find none when many knock at a time.

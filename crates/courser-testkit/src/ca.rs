@@ -1,6 +1,6 @@
 //! A throw-away certificate authority and the certificates it issues.
 //!
-//! Validity is fixed, not relative to now (2020 to 2099, or a past or future year when a test asks for it), so that a
+//! Validity is fixed, not relative to now (2020 to 2099, or a past or future year when a test needs it), so that a
 //! test's outcome does not depend on the day it runs.
 
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ pub enum KeyType {
     Ed25519,
 }
 
-/// What a leaf certificate shall say; give it to [`TestCa::issue`].
+/// Contents of a leaf certificate, for [`TestCa::issue`].
 #[derive(Clone, Debug)]
 pub struct Leaf {
     key: KeyType,
@@ -69,13 +69,13 @@ impl Leaf {
 
     /// Sets the common name, which is the first of the names otherwise.
     #[must_use]
-    pub fn called(self, name: &str) -> Self {
+    pub fn with_common_name(self, name: &str) -> Self {
         Self { called: Some(name.to_owned()), ..self }
     }
 
     /// Makes it end at this time: for tests of what happens then.
     #[must_use]
-    pub fn ending(self, end: SystemTime) -> Self {
+    pub fn with_expiry(self, end: SystemTime) -> Self {
         Self { end: Some(end), ..self }
     }
 
@@ -108,7 +108,7 @@ impl TestCa {
         Self::named("courser test root")
     }
 
-    /// As [`TestCa::new`], by another name: clients and servers tell authorities apart by their names.
+    /// As [`TestCa::new`], by another name: clients and servers distinguish authorities by their names.
     #[must_use]
     pub fn named(name: &str) -> Self {
         let root = CertifiedIssuer::self_signed(authority(name), key_pair(KeyType::EcdsaP256))
@@ -145,7 +145,7 @@ impl TestCa {
     }
 
     /// A leaf with `count` intermediates that all have one name and one key, and of which each has signed all: as many
-    /// paths lead upwards as there are sequences of them, and none to an authority that anybody believes.
+    /// paths lead upwards as there are sequences of them, and none to a trusted authority.
     ///
     /// # Panics
     /// As [`TestCa::issue`].
@@ -246,8 +246,8 @@ impl Pair {
     /// As `courser serve --cert` wants two files: `chain.crt,key=chain.key`.
     #[must_use]
     pub fn as_flag(&self) -> String {
-        let shown = |path: &Path| path.display().to_string();
-        format!("{},key={}", shown(&self.chain), shown(&self.key))
+        let text = |path: &Path| path.display().to_string();
+        format!("{},key={}", text(&self.chain), text(&self.key))
     }
 }
 

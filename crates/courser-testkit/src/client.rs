@@ -6,12 +6,12 @@
 
 mod clock;
 pub mod hostile;
-mod intruder;
+mod session_thief;
 mod share;
 mod unverified;
 
 pub use hostile::HostileClient;
-pub use intruder::Intruder;
+pub use session_thief::SessionThief;
 pub use unverified::Unverified;
 
 use std::{
@@ -49,7 +49,7 @@ pub enum Resume {
     Never,
     /// Session tickets (RFC 5077, RFC 8446 section 4.6.1).
     Ticket,
-    /// Session IDs alone (RFC 5246 section 7.3): the client does not announce that it understands tickets.
+    /// Session IDs alone (RFC 5246 section 7.3): the client sends no ticket extension.
     SessionId,
 }
 
@@ -64,8 +64,8 @@ pub struct Client {
 impl Client {
     /// A client for `localhost` at `address` that offers X25519 alone in TLS 1.3.
     ///
-    /// In TLS 1.2 it offers P-256 after X25519, because a client says with the same list which curves of certificates
-    /// it understands (RFC 8422 section 5.1), and OpenSSL holds it to that.
+    /// In TLS 1.2 it offers P-256 after X25519, because the same list names the curves of certificates that
+    /// a client understands (RFC 8422 section 5.1), and OpenSSL holds it to that.
     #[must_use]
     pub fn new(address: SocketAddr, version: Version, key: KeyType, resume: Resume) -> Self {
         let builder = builder(version, key).dangerous();
@@ -152,13 +152,13 @@ impl Client {
         Self { address, ..self.clone() }
     }
 
-    /// The same client, but it shows this certificate when it is asked for one, whichever authority is asked for. Its
+    /// The same client, but it sends this certificate to any CertificateRequest, whichever authority it names. Its
     /// sessions are its own.
     #[must_use]
-    pub fn showing(&self, certificate: &Issued) -> Self {
+    pub fn with_certificate(&self, certificate: &Issued) -> Self {
         let mut client = self.clone();
-        let shown = intruder::Shown(Some(intruder::certified(certificate)).into());
-        Arc::make_mut(&mut client.config).client_auth_cert_resolver = Arc::new(shown);
+        let resolver = session_thief::CurrentCertificate(Some(session_thief::certified(certificate)).into());
+        Arc::make_mut(&mut client.config).client_auth_cert_resolver = Arc::new(resolver);
         client
     }
 
@@ -184,7 +184,7 @@ impl Client {
 
 /// What a handshake agreed on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Agreed {
+pub struct HandshakeInfo {
     /// Protocol version.
     pub version: Option<ProtocolVersion>,
     /// Cipher suite.
@@ -193,7 +193,7 @@ pub struct Agreed {
     pub group: Option<NamedGroup>,
     /// Whether an earlier session was resumed.
     pub resumed: bool,
-    /// Whether the server asked for another key share first (RFC 8446, section 4.1.4).
+    /// Whether the server requested another key share first (RFC 8446, section 4.1.4).
     pub retried: bool,
     /// The server's own certificate.
     pub certificate: Option<CertificateDer<'static>>,
@@ -238,9 +238,9 @@ impl Connection {
 
     /// What the handshake agreed on.
     #[must_use]
-    pub fn agreed(&self) -> Agreed {
+    pub fn handshake_info(&self) -> HandshakeInfo {
         let leaf = self.tls.peer_certificates().and_then(|chain| chain.first());
-        Agreed {
+        HandshakeInfo {
             version: self.tls.protocol_version(),
             suite: self.tls.negotiated_cipher_suite().map(|suite| suite.suite()),
             group: self.tls.negotiated_key_exchange_group().map(rustls::crypto::SupportedKxGroup::name),
@@ -262,7 +262,7 @@ impl Connection {
         self.tls.tls13_tickets_received()
     }
 
-    /// Asks the origin for an object of `size` bytes and checks every byte. With `close` the origin is asked to close
+    /// Requests an object of `size` bytes from the origin and checks every byte. With `close` it requests the origin to close
     /// after it, and this waits until the server has closed.
     ///
     /// # Errors
@@ -280,7 +280,7 @@ impl Connection {
         if close { self.answer_end() } else { Ok(()) }
     }
 
-    /// Waits for the server to close, with close_notify or without, and says close_notify itself before the socket is
+    /// Waits for the server to close, with close_notify or without, and sends close_notify itself before the socket is
     /// closed (RFC 5246 section 7.2.1). OpenSSL's servers hold a client to that: a session whose connection ends in a
     /// bare FIN is thrown out of their session cache.
     fn answer_end(&mut self) -> io::Result<()> {
@@ -291,7 +291,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Says close_notify, ends its side of the TCP connection, and waits for the server to end its own.
+    /// Sends close_notify, ends its side of the TCP connection, and waits for the server to end its own.
     ///
     /// # Errors
     /// When the server does not close, or resets the connection.
@@ -301,7 +301,7 @@ impl Connection {
             self.tls.write_tls(&mut self.socket)?;
         }
         self.socket.shutdown(Shutdown::Write)?;
-        // What comes now, tickets and the server's close_notify, is nobody's: it is not worth decrypting.
+        // What comes now, tickets and the server's close_notify, is not needed: it is not worth decrypting.
         while self.socket.read(&mut [0; 2048])? > 0 {}
         Ok(())
     }
@@ -319,7 +319,7 @@ fn read_some(stream: &mut impl Read, answer: &mut Vec<u8>) -> io::Result<()> {
     }
 }
 
-/// Reads to the end of the stream: whether the server says goodbye is not judged here.
+/// Reads to the end of the stream, with or without close_notify.
 fn expect_end(stream: &mut impl Read) -> io::Result<()> {
     match stream.read(&mut [0; 64]) {
         Ok(0) => Ok(()),
@@ -329,7 +329,7 @@ fn expect_end(stream: &mut impl Read) -> io::Result<()> {
     }
 }
 
-/// Whether `answer` is a head that says 200 and then the whole object; an error as soon as it cannot become that.
+/// Whether `answer` is a head with status 200 and then the whole object; an error as soon as it cannot become that.
 fn is_complete(answer: &[u8], size: usize) -> io::Result<bool> {
     let Some(end) = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n") else { return Ok(false) };
     if !answer.starts_with(b"HTTP/1.1 200 ") {
@@ -339,7 +339,7 @@ fn is_complete(answer: &[u8], size: usize) -> io::Result<bool> {
     if received.len() < size {
         return Ok(false);
     }
-    if received == body(size) { Ok(true) } else { Err(invalid("the answer is not the object asked for")) }
+    if received == body(size) { Ok(true) } else { Err(invalid("the answer is not the requested object")) }
 }
 
 fn invalid(why: &str) -> io::Error {
@@ -362,7 +362,7 @@ fn builder_for(
         Version::Tls12 => &[&rustls::version::TLS12],
         Version::Tls13 => &[&rustls::version::TLS13],
     };
-    ClientConfig::builder_with_details(Arc::new(provider), Arc::new(clock::StandingClock::new()))
+    ClientConfig::builder_with_details(Arc::new(provider), Arc::new(clock::FixedClock::new()))
         .with_protocol_versions(versions)
         .expect("the provider has a suite for its version")
 }

@@ -69,7 +69,7 @@ impl Setting {
 
 /// A terminator to compare with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rival {
+pub enum Competitor {
     /// nginx with its stream module.
     Nginx,
     /// HAProxy in TCP mode.
@@ -80,7 +80,7 @@ pub enum Rival {
     Stunnel,
 }
 
-impl Rival {
+impl Competitor {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Nginx, Self::Haproxy, Self::Hitch, Self::Stunnel];
 
@@ -101,7 +101,7 @@ impl Rival {
         find(if self == Self::Stunnel { "stunnel4" } else { self.name() })
     }
 
-    /// What it says its version is, in one line.
+    /// The version that it prints, in one line.
     #[must_use]
     pub fn version(self, program: &Path) -> String {
         let flag = if matches!(self, Self::Hitch) { "--version" } else { "-v" };
@@ -134,14 +134,14 @@ impl Rival {
     }
 }
 
-/// A rival that accepts connections; it ends when this is dropped.
+/// A competitor that accepts connections; it ends when this is dropped.
 #[derive(Debug)]
 pub struct Running {
     /// Its first process; the workers are its children.
     pub process: Process,
     /// Where it listens.
     pub address: SocketAddr,
-    /// Its configuration: kept for as long as it runs.
+    /// Its configuration, for as long as it runs.
     _folder: Folder,
 }
 
@@ -154,7 +154,7 @@ fn command(program: &Path, arguments: &[OsString], core: Option<usize>) -> Comma
     command
 }
 
-/// None of them says when it is ready in a way that the others share, so connecting is tried until it succeeds.
+/// None of them reports that it is ready in a way that the others share, so connecting is tried until it succeeds.
 fn wait_until_accepting(address: SocketAddr, process: &mut Process) -> io::Result<()> {
     let deadline = Instant::now() + PATIENCE;
     while TcpStream::connect(address).is_err() {

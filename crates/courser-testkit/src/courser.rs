@@ -1,4 +1,4 @@
-//! `courser serve` as a process: started on free ports, asked where it listens, stopped when dropped.
+//! `courser serve` as a process: started on free ports, its addresses read from its output, stopped when dropped.
 
 use std::{
     ffi::OsStr,
@@ -25,7 +25,7 @@ const LISTENING: &str = "listening on ";
 pub struct Setup {
     program: PathBuf,
     arguments: Vec<std::ffi::OsString>,
-    /// What stands before the program: what puts it on another host.
+    /// The command in front of the program: what puts it on another host.
     prefix: Vec<String>,
     core: Option<usize>,
     sockets: Option<usize>,
@@ -66,13 +66,13 @@ impl Setup {
         self.arg("--listen").arg(address)
     }
 
-    /// `--config FILE`; say with [`Setup::sockets`] how many sockets the file asks for if it is not one.
+    /// `--config FILE`; [`Setup::sockets`] sets how many sockets the file has if it is not one.
     #[must_use]
     pub fn config(self, file: &Path) -> Self {
         self.arg("--config").arg(file)
     }
 
-    /// How many sockets will be announced, to wait for all of them. Default: the number of `--listen`, at least one.
+    /// How many sockets it will print, to wait for all of them. Default: the number of `--listen`, at least one.
     #[must_use]
     pub fn sockets(mut self, count: usize) -> Self {
         self.sockets = Some(count);
@@ -107,24 +107,24 @@ impl Setup {
         self
     }
 
-    /// Where its standard output goes, which is not kept then.
+    /// Where its standard output goes, which is not collected then.
     #[must_use]
     pub fn stdout(mut self, file: impl Into<File>) -> Self {
         self.stdout = Some(file.into());
         self
     }
 
-    /// Where its standard error goes, which is not kept then; only [`Setup::launch`] can start it so.
+    /// Where its standard error goes, which is not collected then; only [`Setup::launch`] can start it so.
     #[must_use]
     pub fn stderr(mut self, file: impl Into<File>) -> Self {
         self.stderr = Some(file.into());
         self
     }
 
-    /// Starts it and waits until every socket is announced.
+    /// Starts it and waits until it has printed every socket.
     ///
     /// # Panics
-    /// When it cannot be started or does not announce its sockets.
+    /// When it cannot be started or does not print its sockets.
     #[must_use]
     pub fn start(self) -> Courser {
         self.try_start().unwrap_or_else(|why| panic!("courser does not listen: {why}"))
@@ -133,12 +133,12 @@ impl Setup {
     /// As [`Setup::start`], for callers that can go on without it.
     ///
     /// # Errors
-    /// When it ends or does not announce its sockets in time; with what it printed.
+    /// When it ends or does not print its sockets in time; with what it printed.
     pub fn try_start(&self) -> Result<Courser, String> {
         let expected = self.sockets.unwrap_or_else(|| self.count("--listen").max(1));
         let process = self.launch();
         let addresses = process.try_wait_stderr(|lines| {
-            let found = announced(lines);
+            let found = printed_addresses(lines);
             (found.len() >= expected).then_some(found)
         })?;
         Ok(Courser { process, addresses })
@@ -201,7 +201,7 @@ impl Courser {
         }
     }
 
-    /// Every announced address as printed, in order, each once: `127.0.0.1:43121`, `unix:/run/x.sock`.
+    /// Every address as printed, in order, each once: `127.0.0.1:43121`, `unix:/run/x.sock`.
     #[must_use]
     pub fn addresses(&self) -> &[String] {
         &self.addresses
@@ -256,8 +256,8 @@ impl DerefMut for Courser {
 }
 
 /// The addresses in start-up lines: the word after "listening on", which may end in punctuation. Several workers may
-/// announce the same address.
-fn announced(lines: &[String]) -> Vec<String> {
+/// print the same address.
+fn printed_addresses(lines: &[String]) -> Vec<String> {
     let mut addresses: Vec<String> = Vec::new();
     for line in lines {
         let Some((_, rest)) = line.split_once(LISTENING) else { continue };
@@ -292,7 +292,7 @@ mod tests {
             "msg=\"listening on [::]:443\"",
         ]
         .map(String::from);
-        assert_eq!(announced(&lines), ["127.0.0.1:43121", "unix:/tmp/a.sock", "[::]:443"]);
+        assert_eq!(printed_addresses(&lines), ["127.0.0.1:43121", "unix:/tmp/a.sock", "[::]:443"]);
     }
 
     #[test]

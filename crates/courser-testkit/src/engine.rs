@@ -11,7 +11,7 @@ use std::{
 
 use crate::{Folder, PATIENCE, Process, Signal, find, free_port, leave_out, require};
 
-/// A program that speaks Redis' protocol and keeps values.
+/// A program that speaks Redis' protocol and stores values.
 #[derive(Clone, Debug)]
 pub struct Engine {
     program: PathBuf,
@@ -25,7 +25,7 @@ impl Engine {
         programs.map(|program| Self { program }).collect()
     }
 
-    /// A server on a free port of 127.0.0.1 that keeps nothing on disk, with further `arguments` as on its command line.
+    /// A server on a free port of 127.0.0.1 that stores nothing on disk, with further `arguments` as on its command line.
     ///
     /// # Panics
     /// When it does not start.
@@ -50,7 +50,7 @@ impl Engine {
     #[must_use]
     pub fn start_in(&self, folder: Folder, address: IpAddr, arguments: &[&str]) -> EngineServer {
         let arguments: Vec<_> = arguments.iter().map(OsString::from).collect();
-        // A port that was free may be taken by the time the server asks for it.
+        // A port that was free may be taken by the time the server binds it.
         let started = (0..5).find_map(|_| {
             let address = SocketAddr::new(address, free_port());
             let process = self.run(&folder, address, &arguments);
@@ -60,7 +60,7 @@ impl Engine {
         EngineServer { engine: self.clone(), folder, address, arguments, process: Some(process) }
     }
 
-    /// Whether it was built with TLS; says so if not.
+    /// Whether it was built with TLS; prints a skip if not.
     #[must_use]
     pub fn has_tls(&self) -> bool {
         let mut command = Command::new(&self.program);

@@ -1,12 +1,12 @@
-//! Servers that do one thing wrong, each in a known way: what an instrument says of them can be held against the truth.
+//! Servers with one known fault each: an instrument's findings can be compared with the truth.
 //!
 //! Real TLS servers on loopback: TLS 1.2 and 1.3, resumption by session ID, ticket and PSK, `GET /?s=20k` answered with
 //! that object ([`body`](crate::body)), keep-alive. A thread per connection, so that one that sleeps delays no other.
 
 mod connection;
-mod double;
+mod false_resumption;
 mod http;
-mod terms;
+mod script;
 
 use std::{
     collections::HashMap,
@@ -30,7 +30,7 @@ pub const LATENESS: Duration = Duration::from_millis(40);
 /// How long [`Fault::Stalls`] stalls.
 pub const STALL: Duration = Duration::from_secs(1);
 
-/// The one thing that a server does wrong.
+/// The one fault of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
     /// Nothing: the honest server to compare with.
@@ -38,27 +38,27 @@ pub enum Fault {
     /// The first answer of each connection comes [`LATENESS`] later.
     Late,
     /// Every answer comes [`LATENESS`] later.
-    LateEach,
+    AlwaysLate,
     /// Every 2000th connection is closed after the ClientHello without a word: 0.05 %.
-    Drops,
+    Drop,
     /// It gives no tickets, remembers no sessions and resumes none.
     NeverResumes,
-    /// A session that is offered is said to be resumed, and then the certificate is sent as in a full handshake, where
+    /// The ServerHello accepts an offered session, and then the certificate is sent as in a full handshake, where
     /// the handshake ends. TLS 1.2 alone; connections that offer none are served honestly.
     FalseResumption,
     /// The connection is reset as soon as the handshake is complete.
     ResetAfterFinished,
-    /// It knows only a group that the client lists without a key share for it, and so asks for another share
+    /// It knows only a group that the client lists without a key share for it, and so requests another share
     /// (HelloRetryRequest). A client without such a group is served honestly. TLS 1.3 alone.
     HelloRetry,
     /// Every tenth connection has to wait for [`STALL`] before its handshake.
-    Stalls,
-    /// Answers are half as long as they should be, and say so.
+    Stall,
+    /// Answers are half as long as they should be, and so is their Content-Length.
     ShortBody,
     /// One byte in the middle of every answer is wrong.
     WrongByte,
     /// The connection ends, without close_notify, after half of the first answer.
-    Truncates,
+    Truncate,
     /// It answers a ClientHello as a plain HTTP server would.
     PlainHttp,
     /// It accepts, reads and never answers.
@@ -70,16 +70,16 @@ impl Fault {
     pub const ALL: [Self; 14] = [
         Self::None,
         Self::Late,
-        Self::LateEach,
-        Self::Drops,
+        Self::AlwaysLate,
+        Self::Drop,
         Self::NeverResumes,
         Self::FalseResumption,
         Self::ResetAfterFinished,
         Self::HelloRetry,
-        Self::Stalls,
+        Self::Stall,
         Self::ShortBody,
         Self::WrongByte,
-        Self::Truncates,
+        Self::Truncate,
         Self::PlainHttp,
         Self::Silent,
     ];
@@ -87,14 +87,14 @@ impl Fault {
     /// Whether the connection of this number, counted from 1, is one of those that are treated badly as a whole.
     fn picks(self, number: u64) -> bool {
         match self {
-            Self::Drops => number.is_multiple_of(2000),
-            Self::Stalls => number.is_multiple_of(10),
+            Self::Drop => number.is_multiple_of(2000),
+            Self::Stall => number.is_multiple_of(10),
             _ => true,
         }
     }
 }
 
-/// What a liar has done so far.
+/// What a server has done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Connections accepted.
@@ -105,20 +105,20 @@ pub struct Counts {
     pub resumed: u64,
     /// Answers sent, whole or as much of them as the fault leaves.
     pub answered: u64,
-    /// How often it has done its one wrong thing: once per answer if that is in the answer, else once per connection.
-    pub lies: u64,
+    /// How often its fault occurred: once per answer if that is in the answer, else once per connection.
+    pub faults: u64,
 }
 
 /// A running server; dropping it closes its socket and every connection.
 #[derive(Debug)]
-pub struct Liar {
+pub struct FaultyServer {
     address: SocketAddr,
     root: CertificateDer<'static>,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Liar {
+impl FaultyServer {
     /// Starts one on a free port of 127.0.0.1, with an ECDSA certificate for `localhost`.
     ///
     /// # Panics
@@ -128,26 +128,26 @@ impl Liar {
         Self::with_key(fault, KeyType::EcdsaP256)
     }
 
-    /// As [`Liar::start`], with a certificate of this kind.
+    /// As [`FaultyServer::start`], with a certificate of this kind.
     ///
     /// # Panics
     /// When no port can be bound.
     #[must_use]
     pub fn with_key(fault: Fault, key: KeyType) -> Self {
         let ca = TestCa::new();
-        let terms = terms::FaultScript::new(fault, &ca.issue(&Leaf::new(key)));
+        let script = script::FaultScript::new(fault, &ca.issue(&Leaf::new(key)));
         let listener = listen().expect("loopback has a free port");
         let address = listener.local_addr().expect("a listening socket has an address");
         let shared = Arc::new(Shared {
             fault,
-            terms,
+            script,
             stopped: AtomicBool::new(false),
             open: Mutex::default(),
             accepted: AtomicU64::new(0),
             handshakes: AtomicU64::new(0),
             resumed: AtomicU64::new(0),
             answered: AtomicU64::new(0),
-            lies: AtomicU64::new(0),
+            faults: AtomicU64::new(0),
         });
         let served = Arc::clone(&shared);
         let thread = thread::spawn(move || served.accept(&listener));
@@ -175,12 +175,12 @@ impl Liar {
             handshakes: read(&self.shared.handshakes),
             resumed: read(&self.shared.resumed),
             answered: read(&self.shared.answered),
-            lies: read(&self.shared.lies),
+            faults: read(&self.shared.faults),
         }
     }
 }
 
-impl Drop for Liar {
+impl Drop for FaultyServer {
     fn drop(&mut self) {
         self.shared.stopped.store(true, Ordering::SeqCst);
         // Ends the wait in `accept`.
@@ -194,8 +194,8 @@ impl Drop for Liar {
     }
 }
 
-/// The standard library's queue of 128 connections overflows under load, and who then waits for another try is late by a
-/// second: a lie that was not asked for.
+/// The standard library's queue of 128 connections overflows under load, and a client that then tries again is late by a
+/// second: a fault that the test did not choose.
 fn listen() -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM.cloexec(), None)?;
     socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into())?;
@@ -206,7 +206,7 @@ fn listen() -> io::Result<TcpListener> {
 #[derive(Debug)]
 struct Shared {
     fault: Fault,
-    terms: terms::FaultScript,
+    script: script::FaultScript,
     stopped: AtomicBool,
     /// Connections by their number, to be closed at the end.
     open: Mutex<HashMap<u64, TcpStream>>,
@@ -214,7 +214,7 @@ struct Shared {
     handshakes: AtomicU64,
     resumed: AtomicU64,
     answered: AtomicU64,
-    lies: AtomicU64,
+    faults: AtomicU64,
 }
 
 impl Shared {
@@ -245,7 +245,7 @@ impl Shared {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lied(&self) {
-        self.lies.fetch_add(1, Ordering::SeqCst);
+    fn count_fault(&self) {
+        self.faults.fetch_add(1, Ordering::SeqCst);
     }
 }

@@ -78,7 +78,7 @@ impl Drop for Folder {
 }
 
 /// Unique within the process by the counter, across processes by the process id; a leftover of an earlier process
-/// with the same id makes `create` fail and the caller asks again.
+/// with the same id makes `create` fail and the caller tries again.
 fn unused_name() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     format!("courser-test-{}-{}", process::id(), NEXT.fetch_add(1, Ordering::Relaxed))

@@ -1,9 +1,10 @@
-//! Support for tests and benchmarks: what stands around the terminator when it is judged from outside.
+//! Support for tests and benchmarks: what surrounds the terminator when it is tested from outside.
 //!
 //! A dev-dependency only: nothing that is shipped may name this crate. It never links the terminator; it starts the
 //! program and speaks to it over sockets. Since its callers are tests, its functions panic with the reason when
 //! something that has nothing to do with the test goes wrong, unless they return a `Result`.
 
+pub mod blocked_pipe;
 pub mod ca;
 pub mod client;
 pub mod competitor;
@@ -16,18 +17,17 @@ pub mod network;
 pub mod origin;
 pub mod process;
 pub mod skip;
-pub mod standing;
 pub mod tools;
 
+pub use blocked_pipe::BlockedPipe;
 pub use ca::{Issued, KeyType, Leaf, Pair, TestCa};
 pub use courser::Courser;
 pub use courser_machine::usage;
 pub use courser_tls_client as tls_client;
 pub use engine::{Engine, EngineServer, join_cluster};
-pub use faulty_server::{Fault, Liar};
+pub use faulty_server::{Fault, FaultyServer};
 pub use folder::Folder;
 pub use origin::{Behaviour, OriginServer, body};
 pub use process::{Finished, PATIENCE, Process, Signal};
 pub use skip::{leave_out, skip};
-pub use standing::StandingPipe;
 pub use tools::{find, free_port, require};

@@ -1,6 +1,6 @@
 //! Load in a closed loop: so many connections at a time, a new one as soon as one has ended.
 //!
-//! The first failure of any connection ends the run: a figure over connections of which some failed says nothing.
+//! The first failure of any connection ends the run: a figure over connections of which some failed means nothing.
 
 use std::{
     fmt, io,
@@ -19,7 +19,7 @@ use crate::client::{Client, Connection};
 /// What each connection does after its handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
-    /// Nothing: it says close_notify, ends its side, and waits until the server has ended the other.
+    /// Nothing: it sends close_notify, ends its side, and waits until the server has ended the other.
     Handshake,
     /// One request for an object of so many bytes, every byte checked; the origin closes, then the server.
     Request(usize),
@@ -29,7 +29,7 @@ pub enum Workload {
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     /// What each connection does.
-    pub exchange: Workload,
+    pub workload: Workload,
     /// Whether every handshake must be resumed (`true`) or full (`false`).
     pub resumed: bool,
     /// How many at a time, each with a thread.
@@ -43,7 +43,7 @@ pub struct Load {
 pub enum Until {
     /// After exactly so many connections.
     Connections(usize),
-    /// After this time: no connection is begun later.
+    /// After this time: no connection is started later.
     Elapsed(Duration),
 }
 
@@ -105,13 +105,13 @@ impl Load {
     /// The first failure of a connection.
     pub fn run(&self, client: &Client) -> Result<Outcome, Failure> {
         let run = Run::new(*self);
-        let (begun, cpu) = (Instant::now(), own_cpu());
+        let (started, cpu) = (Instant::now(), own_cpu());
         thread::scope(|scope| {
             for _ in 0..self.concurrency {
                 scope.spawn(|| run.work(client));
             }
         });
-        let (elapsed, own_cpu) = (begun.elapsed(), own_cpu().saturating_sub(cpu));
+        let (elapsed, own_cpu) = (started.elapsed(), own_cpu().saturating_sub(cpu));
         let connections = run.completed.into_inner();
         match run.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(failure) => Err(failure),
@@ -125,7 +125,7 @@ impl Load {
 /// # Errors
 /// The first failure of a connection.
 pub fn hold(client: &Client, count: usize, concurrency: usize, size: usize) -> io::Result<Vec<Connection>> {
-    let begun = AtomicUsize::new(0);
+    let started = AtomicUsize::new(0);
     let one = || -> io::Result<Connection> {
         let mut connection = client.connect()?;
         connection.get(size, false)?;
@@ -133,7 +133,7 @@ pub fn hold(client: &Client, count: usize, concurrency: usize, size: usize) -> i
     };
     let share = || -> io::Result<Vec<Connection>> {
         let mut held = Vec::new();
-        while begun.fetch_add(1, Ordering::Relaxed) < count {
+        while started.fetch_add(1, Ordering::Relaxed) < count {
             held.push(one()?);
         }
         Ok(held)
@@ -158,7 +158,7 @@ pub fn own_cpu() -> Duration {
 struct Run {
     load: Load,
     deadline: Option<Instant>,
-    begun: AtomicUsize,
+    started: AtomicUsize,
     completed: AtomicUsize,
     failed: AtomicBool,
     failure: Mutex<Option<Failure>>,
@@ -173,7 +173,7 @@ impl Run {
         Self {
             load,
             deadline,
-            begun: AtomicUsize::new(0),
+            started: AtomicUsize::new(0),
             completed: AtomicUsize::new(0),
             failed: AtomicBool::new(false),
             failure: Mutex::new(None),
@@ -192,9 +192,9 @@ impl Run {
     }
 
     fn may_begin(&self) -> bool {
-        let begun = self.begun.fetch_add(1, Ordering::Relaxed);
+        let started = self.started.fetch_add(1, Ordering::Relaxed);
         let wanted = match (self.load.until, self.deadline) {
-            (Until::Connections(count), _) => begun < count,
+            (Until::Connections(count), _) => started < count,
             (_, deadline) => deadline.is_none_or(|deadline| Instant::now() < deadline),
         };
         wanted && !self.failed.load(Ordering::Relaxed)
@@ -207,7 +207,7 @@ impl Run {
         if resumed != self.load.resumed {
             return Err(Failure::Resumption { resumed });
         }
-        match self.load.exchange {
+        match self.load.workload {
             Workload::Handshake => connection.close(),
             Workload::Request(size) => connection.get(size, true),
         }

@@ -25,7 +25,7 @@ const TRIAL: &str = "ip link set lo up && ip link add br0 type bridge && ip link
 /// When the test fails in the namespace. Where none can be made, the test is left out.
 #[must_use]
 #[track_caller]
-pub fn inside(test: &str) -> bool {
+pub fn enter_namespace(test: &str) -> bool {
     if std::env::var_os(INSIDE).is_some() {
         return true;
     }
@@ -58,7 +58,7 @@ fn unshare(script: &str) -> Command {
     unshare
 }
 
-/// A segment: a bridge, on which the test itself stands at [`Segment::OURS`], and hosts.
+/// A segment: a bridge, on which the test itself is at [`Segment::OURS`], and hosts.
 #[derive(Debug)]
 pub struct Segment {
     hosts: Vec<Host>,
@@ -130,7 +130,7 @@ impl Host {
         IpAddr::V6(Ipv6Addr::new(0xfd83, 0, 0, 0, 0, 0, 0, u16::from(self.number)))
     }
 
-    /// What stands before a program's name to run it there.
+    /// The command that runs a program there, which its name follows.
     #[must_use]
     pub fn prefix(&self) -> Vec<String> {
         ["nsenter", "--net", "--target", &self.holder.pid().to_string()].map(str::to_owned).to_vec()
@@ -157,8 +157,8 @@ impl Host {
     /// Drops this part of the UDP packets that come in, from 0 to 1.
     ///
     /// # Panics
-    /// When the packet filter cannot be told.
-    pub fn lose(&self, part: f64) {
+    /// When the packet filter cannot be changed.
+    pub fn drop_packets(&self, part: f64) {
         let rule = format!("-A INPUT -p udp -m statistic --mode random --probability {part} -j DROP");
         self.sh(&format!("iptables -F INPUT; iptables {rule}; ip6tables -F INPUT; ip6tables {rule}"));
     }
@@ -166,7 +166,7 @@ impl Host {
     /// Takes the host off the segment.
     ///
     /// # Panics
-    /// When its link cannot be told.
+    /// When its link cannot be changed.
     pub fn unplug(&self) {
         sh(&format!("ip link set h{} down", self.number));
     }
@@ -174,7 +174,7 @@ impl Host {
     /// Puts the host back on the segment.
     ///
     /// # Panics
-    /// When its link cannot be told.
+    /// When its link cannot be changed.
     pub fn plug_in(&self) {
         sh(&format!("ip link set h{} up", self.number));
     }

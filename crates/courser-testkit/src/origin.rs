@@ -1,4 +1,4 @@
-//! The backend behind a terminator: answers HTTP with objects of any size, or misbehaves as told.
+//! The backend behind a terminator: answers HTTP with objects of any size, or misbehaves as configured.
 //!
 //! One thread, one event loop: cheap enough to share a core with a load client.
 
@@ -57,7 +57,7 @@ enum Listen {
 }
 
 impl Setup {
-    /// Expects a PROXY header, version 1 or 2, at the start of each connection, and keeps it.
+    /// Expects a PROXY header, version 1 or 2, at the start of each connection, and stores it.
     #[must_use]
     pub fn proxy(mut self) -> Self {
         self.proxy = true;
@@ -103,8 +103,8 @@ impl Setup {
     /// When the address cannot be bound.
     #[must_use]
     pub fn start(self) -> OriginServer {
-        let shown = format!("{:?}", self.listen);
-        self.try_start().unwrap_or_else(|error| panic!("origin cannot listen on {shown}: {error}"))
+        let address = format!("{:?}", self.listen);
+        self.try_start().unwrap_or_else(|error| panic!("origin cannot listen on {address}: {error}"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! A guard over a started program: it keeps what the program prints, and stops it whatever happens.
+//! A guard over a started program: it collects what the program prints, and stops it in any case.
 
 use std::{
     fs::File,
@@ -20,7 +20,7 @@ use crate::usage::{self, Memory};
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A running program in a process group of its own. Dropping it sends SIGTERM, then SIGKILL to the whole group; if
-/// the test is panicking, what the program printed is shown.
+/// the test is panicking, what the program printed is printed too.
 #[derive(Debug)]
 pub struct Process {
     name: String,
@@ -30,7 +30,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts `command` with both outputs kept and no input.
+    /// Starts `command` with both outputs collected and no input.
     ///
     /// # Panics
     /// When the program cannot be started.
@@ -39,7 +39,7 @@ impl Process {
         Self::start_with_outputs(command, None, None)
     }
 
-    /// As [`Process::start`], with outputs that go elsewhere and are not kept.
+    /// As [`Process::start`], with outputs that go elsewhere and are not collected.
     ///
     /// # Panics
     /// When the program cannot be started.
@@ -68,7 +68,7 @@ impl Process {
     /// # Panics
     /// When the program cannot be started.
     #[must_use]
-    pub fn start_talking(command: &mut Command) -> (Self, ChildStdin) {
+    pub fn start_with_stdin(command: &mut Command) -> (Self, ChildStdin) {
         let mut process =
             Self::spawn(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()));
         let input = process.child.stdin.take().expect("stdin is piped");
@@ -113,7 +113,7 @@ impl Process {
     /// As [`Process::wait_stdout`], for callers that can go on without the program.
     ///
     /// # Errors
-    /// Says why it did not come, with what the program printed.
+    /// Why it did not come, with what the program printed.
     pub fn try_wait_stdout<T>(&self, enough: impl FnMut(&[String]) -> Option<T>) -> Result<T, String> {
         self.stdout.wait(enough).map_err(|why| format!("{why}\n{}", self.transcript()))
     }
@@ -129,7 +129,7 @@ impl Process {
     /// As [`Process::wait_stderr`], for callers that can go on without the program.
     ///
     /// # Errors
-    /// Says why it did not come, with what the program printed.
+    /// Why it did not come, with what the program printed.
     pub fn try_wait_stderr<T>(&self, enough: impl FnMut(&[String]) -> Option<T>) -> Result<T, String> {
         self.stderr.wait(enough).map_err(|why| format!("{why}\n{}", self.transcript()))
     }
@@ -144,7 +144,7 @@ impl Process {
 
     /// Sends a signal to the process.
     pub fn signal(&self, signal: Signal) {
-        // It may have ended by itself in the meantime, which `wait` will tell.
+        // It may have ended by itself in the meantime, which `wait` reports.
         let _ = signal::kill(raw_pid(&self.child), signal);
     }
 
@@ -193,7 +193,7 @@ impl Process {
     /// When the process has ended.
     #[must_use]
     pub fn cpu_time(&self) -> Duration {
-        // A descendant that ends between the listing and the reading counts nothing: servers keep their workers.
+        // A descendant that ends between the listing and the reading counts nothing: workers of servers live on.
         let times = self.family().into_iter().map(|pid| usage::cpu_time(pid).unwrap_or_default());
         times.sum()
     }
@@ -258,7 +258,7 @@ impl Drop for Process {
         }
         if self.is_running() {
             self.signal(Signal::SIGTERM);
-            // Enough for a program that is idle; whoever wants to see it drain calls `stop`.
+            // Enough for a program that is idle; a test of draining calls `stop`.
             let _ = self.wait_for(Duration::from_secs(1));
         }
         // Children too: a master that was killed, or that ended badly, leaves its workers behind.

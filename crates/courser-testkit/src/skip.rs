@@ -1,4 +1,4 @@
-//! What is said when a machine lacks what a test needs. May not go through `print!`: the test harness holds back what a
+//! Prints that a machine lacks what a test needs. May not go through `print!`: the test harness holds back what a
 //! test that passes has printed, and so would a skip never be seen.
 
 use std::fmt::Display;
@@ -11,7 +11,7 @@ const NO_SKIPS: &str = "COURSER_NO_SKIPS";
 /// What a skip begins with.
 const SKIPPED: &str = "skipped: ";
 
-/// Says on the terminal that the calling test ends here, and why.
+/// Prints on the terminal that the calling test ends here, and why.
 ///
 /// # Panics
 /// When `COURSER_NO_SKIPS` is 1.
@@ -35,6 +35,6 @@ pub(crate) fn forward(printed: &str) {
 }
 
 fn terminal(line: &str) {
-    // A standard error that is closed is nobody's to read.
+    // A standard error may be closed.
     let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -66,13 +66,13 @@ pub fn find(program: &str) -> Option<PathBuf> {
 /// The cores that this thread may run on, in ascending order.
 ///
 /// # Errors
-/// When the kernel does not say.
+/// When the kernel does not report it.
 pub fn cores() -> io::Result<Vec<usize>> {
     let set = sched_getaffinity(Pid::from_raw(0))?;
     Ok((0..CpuSet::count()).filter(|&core| set.is_set(core).unwrap_or(false)).collect())
 }
 
-/// Keeps this thread, and those that it starts from now on, on one core.
+/// Pins this thread, and those that it starts from now on, to one core.
 ///
 /// # Errors
 /// When the core is not one of [`cores`].

@@ -1,5 +1,4 @@
-//! What a server says in the clear: its first flight up to the point where encryption begins, whoever speaks TLS
-//! with it.
+//! Reads what a server sends in the clear: its first flight up to the point where encryption begins.
 //!
 //! A TLS 1.3 server shows its ServerHello or HelloRetryRequest (RFC 8446, section 4.1); an older one everything up to
 //! its ChangeCipherSpec (RFC 5246, section 7.3). It checks nothing that a TLS library checks, keeps no keys, and may
@@ -23,7 +22,7 @@ pub struct FlightReader {
     flight: ServerFlight,
 }
 
-/// What has been said so far.
+/// What the server has sent so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerFlight {
@@ -35,7 +34,7 @@ pub struct ServerFlight {
     pub certificates: Vec<Vec<u8>>,
     /// The server's part of an ephemeral key exchange up to TLS 1.2.
     pub key_exchange: Option<KeyExchange>,
-    /// Whether a client certificate is asked for, up to TLS 1.2.
+    /// Whether a CertificateRequest has come, up to TLS 1.2.
     pub certificate_requested: bool,
     /// Whether ServerHelloDone has come: up to TLS 1.2 it is the client's turn then.
     pub done: bool,
@@ -56,12 +55,12 @@ impl FlightReader {
         }
     }
 
-    /// What has been said so far.
+    /// What the server has sent so far.
     pub fn flight(&self) -> &ServerFlight {
         &self.flight
     }
 
-    /// Whether all that is said in the clear has been read.
+    /// Whether the clear part has been read to its end.
     pub fn is_finished(&self) -> bool {
         self.finished
     }
@@ -73,7 +72,7 @@ impl FlightReader {
         rest
     }
 
-    /// How many bytes the record lacks, as far as one can tell: the header's, then the fragment's.
+    /// How many bytes the record lacks, as far as is known: the header's, then the fragment's.
     fn missing(&self) -> usize {
         match *self.record.as_slice() {
             [_, _, _, high, low, ..] => {
@@ -137,7 +136,7 @@ impl ServerFlight {
         self.hello.as_ref().or(self.retry.as_ref()).map(|hello| hello.version)
     }
 
-    /// The group of the key exchange, code point, as far as it has one and has been told.
+    /// The group of the key exchange, code point, if it has one that is known.
     pub fn group(&self) -> Option<u16> {
         let old = self.key_exchange.as_ref().and_then(|exchange| exchange.group);
         old.or_else(|| self.hello.as_ref()?.group)

@@ -1,4 +1,4 @@
-//! The cryptographic library's single operations, each ready to be repeated by whoever has a clock.
+//! The cryptographic library's single operations, each ready to be repeated by a caller with a clock.
 //!
 //! They are what TLS is made of, with the inputs that TLS gives them: a CertificateVerify is signed, a record's header is
 //! authenticated beside its content. Keys are made, and set up, before: only the operation itself is repeated. Keys are

@@ -269,7 +269,7 @@ mod tests {
     /// A certificate that expires so many seconds after `NOW`.
     fn ending(after: i64) -> CertificateDer<'static> {
         let end: SystemTime = UNIX_EPOCH + Duration::from_secs(NOW.saturating_add_signed(after));
-        TestCa::new().issue(&Leaf::new(KeyType::EcdsaP256).ending(end)).certificate
+        TestCa::new().issue(&Leaf::new(KeyType::EcdsaP256).with_expiry(end)).certificate
     }
 
     fn end(leaf: i64, intermediates: &[i64]) -> i64 {

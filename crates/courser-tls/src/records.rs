@@ -141,7 +141,7 @@ pub fn send_close_notify<E: RustlsConnection>(
     received: &mut [u8],
     outgoing: &mut Vec<u8>,
 ) -> Result<(), Error> {
-    #[allow(
+    #[expect(
         clippy::redundant_closure_for_method_calls,
         reason = "the method itself is not general over lifetimes"
     )]

@@ -3,10 +3,10 @@
 
 use std::fmt;
 
-/// The content type (RFC 8446 section 5.1).
+/// The content type of alerts (RFC 8446 section 5.1).
 pub(crate) const ALERT: u8 = 21;
 
-/// The whole record that tells a client why its hello is refused: type alert, version 3.3, two bytes.
+/// The whole record for a client whose hello is refused: type alert, version 3.3, two bytes.
 /// The level is fatal, but for the two closure alerts, which are warnings (RFC 8446 section 6.1).
 pub const fn record(description: Description) -> [u8; 7] {
     [ALERT, 3, 3, 0, 2, description.level(), description.code()]

@@ -9,7 +9,7 @@ mod server_name;
 
 pub use extension::{Extensions, ExtensionsIter};
 pub use lists::{KeyShares, KeySharesIter, List16, List16Iter, ProtocolNames, ProtocolNamesIter};
-pub use lists::{PskIdentities, PskIdentitiesIter};
+pub use lists::{PskIdentities, PskIdentitiesIter, is_grease};
 pub use malformed::Malformed;
 
 use crate::bytes::Reader;
@@ -20,7 +20,7 @@ pub const TLS12: u16 = 0x0303;
 /// TLS 1.3 as a version number.
 pub const TLS13: u16 = 0x0304;
 
-/// A ClientHello. Lists are kept in the order and with the values sent, GREASE (RFC 8701) included;
+/// A ClientHello. Lists are in the order and with the values sent, GREASE (RFC 8701) included;
 /// [`List16::without_grease`] skips it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -38,11 +38,11 @@ pub struct ClientHello<'a> {
     /// Every extension in the order sent.
     pub extensions: Extensions<'a>,
     /// The name asked for (RFC 6066 section 3), in the case it was sent in, without the final dot that section 3
-    /// forbids. An IP address is forbidden too, but sent by some clients, and kept as it came.
+    /// forbids. An IP address is forbidden too, but sent by some clients, and stays as it came.
     pub server_name: Option<&'a str>,
     /// Application protocols (RFC 7301); empty if the client offers none.
     pub alpn: ProtocolNames<'a>,
-    /// Key exchange groups the client knows; empty if it says nothing of them.
+    /// Key exchange groups the client knows; empty if it sends none.
     pub groups: List16<'a>,
     /// Groups with a key share; empty before TLS 1.3, or if the client asks for a HelloRetryRequest.
     pub key_shares: KeyShares<'a>,
@@ -195,13 +195,6 @@ impl<'a> ClientHello<'a> {
         }
         if reader.is_empty() { Ok(()) } else { Err(Malformed::Trailing(extension::name(kind))) }
     }
-}
-
-/// Whether a value is one that means nothing and is sent to keep servers tolerant (RFC 8701 section 2):
-/// 0x0a0a, 0x1a1a, to 0xfafa, among cipher suites, groups, versions, signature schemes and extensions alike.
-pub const fn is_grease(value: u16) -> bool {
-    let [high, low] = value.to_be_bytes();
-    high == low && low & 0x0f == 0x0a
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub enum Addresses<'a> {
         /// The end it connected to.
         destination: &'a [u8],
     },
-    /// Not known, or not to be told.
+    /// Unknown, or withheld.
     #[default]
     Unspecified,
 }

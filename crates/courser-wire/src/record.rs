@@ -116,13 +116,13 @@ impl Assembler {
 pub enum NotHello {
     /// An HTTP request in the clear.
     PlainHttp,
-    /// A PROXY header, version 1 or 2, on a listener that was not told to expect one.
+    /// A PROXY header, version 1 or 2, on a listener that does not expect one.
     ProxyHeader,
     /// A hello in the format of SSL 2, which no supported version accepts (RFC 8446 appendix D.5).
     Sslv2,
-    /// None of the protocols that are told apart here.
+    /// None of the protocols that are recognised here.
     NotTls,
-    /// An alert, with its description: the client gave up before it had said anything.
+    /// An alert, with its description: the client gave up before its hello.
     Alert(u8),
     /// A record of this content type where a handshake record has to be (RFC 8446 section 5.1).
     UnexpectedType(u8),
@@ -137,7 +137,7 @@ pub enum NotHello {
 }
 
 impl NotHello {
-    /// The alert that tells the peer so: also one that speaks no TLS, for whose first record RFC 8446 section 5 demands
+    /// The alert for it: also for a peer that speaks no TLS, for whose first record RFC 8446 section 5 demands
     /// it, and whose user then finds something to search for. `None` where the peer has given up already.
     pub const fn alert(self) -> Option<Description> {
         match self {

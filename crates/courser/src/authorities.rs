@@ -7,9 +7,10 @@ use courser_config::{ClientAuth as Mode, Config, HostConfig, Located, Problem, P
 use courser_net::account::Account;
 use courser_tls::{Authorities, ClientAuth, Demand};
 
-use crate::certificates::{hosts, now, out_of_validity, unusable};
 use crate::exit::Failure;
+use crate::file_error::unusable;
 use crate::input_file;
+use crate::validity::{now, out_of_validity};
 
 /// Authorities by the files that they were read from.
 #[derive(Default)]
@@ -18,11 +19,11 @@ pub(crate) struct Trusted {
 }
 
 impl Trusted {
-    /// Reads every file that `config` names; what is wrong or odd goes to `problems`.
+    /// Reads every file that `config` names; errors and warnings go to `problems`.
     pub(crate) fn load(config: &Config, reader: &Account, problems: &mut Problems) -> Self {
         let mut trusted = Self::default();
         let mut failed = Vec::new();
-        for file in hosts(config).flat_map(|host| &host.client_ca) {
+        for file in config.hosts().flat_map(|host| &host.client_ca) {
             if trusted.by_file.contains_key(&file.value) || failed.contains(&&file.value) {
                 continue;
             }
@@ -40,7 +41,7 @@ impl Trusted {
         trusted
     }
 
-    /// What a host asks of its clients.
+    /// A host's policy for client certificates.
     pub(crate) fn client_auth(&self, host: &HostConfig) -> Result<ClientAuth, Failure> {
         let demand = match host.client_auth {
             Mode::None => return Ok(ClientAuth::none()),
@@ -68,8 +69,8 @@ fn validity_problems(file: &Located<PathBuf>, authorities: &Authorities, strict:
         let what = out_of_validity(validity)?;
         let message = format!("{}: the authority `{subject}` {what}", file.value.display());
         let help = match strict {
-            true => "without --strict its clients would be let in all the same",
-            false => "its clients are let in all the same; --strict refuses it",
+            true => "remove --strict to accept its clients with a warning",
+            false => "its clients are accepted anyway; --strict refuses it",
         };
         let problem = Problem::at(&file.origin, message, Some(help.into()));
         Some(if strict { problem } else { problem.as_warning() })

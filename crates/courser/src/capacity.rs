@@ -3,7 +3,7 @@
 use courser_config::Config;
 use courser_net::limits;
 
-/// Descriptors that belong to no connection and no worker: standard streams, the control socket and who asks there, the
+/// Descriptors that belong to no connection and no worker: standard streams, the control socket and its clients, the
 /// fleet's sockets, a file being read.
 const OF_PROCESS: u64 = 64;
 
@@ -13,8 +13,8 @@ const OF_WORKER: u64 = 8;
 /// A relayed connection has one to the client and one to the backend.
 const OF_CONNECTION: u64 = 2;
 
-/// Memory for a connection, the kernel's included: 7 to 10 KiB while it rests, over 100 KiB while both directions are
-/// full; most rest.
+/// Memory for a connection, the kernel's included: 7 to 10 KiB while it is idle, over 100 KiB while both directions are
+/// full; most are idle.
 const MEMORY: u64 = 64 * 1024;
 
 /// The share of memory that connections may take: sessions, certificates and whatever else runs need the rest.

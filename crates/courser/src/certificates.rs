@@ -1,35 +1,31 @@
-//! The certificates that a configuration names: read once each, all problems in one run.
+//! The certificates that a configuration names: each is read once, all problems are reported in one run.
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use courser_config::{CertificateFiles, Config, HostConfig, Problem, Problems, SourceSpan};
+use courser_config::{CertificateFiles, Config, HostConfig, Problem, Problems};
 use courser_net::account::Account;
-use courser_tls::identity::Validity;
 use courser_tls::{ClientAuth, Identity};
 
 use crate::authorities::Trusted;
 use crate::exit::Failure;
-use crate::input_file;
-use crate::secret_file::{self, Refusal};
-
-/// Seconds in a day, for people.
-const DAY: i64 = 86_400;
+use crate::file_error::{FileError, unusable};
+use crate::validity::{now, out_of_validity};
+use crate::{input_file, secret_file};
 
 /// Certificates by the files that they were read from.
-pub(crate) struct Loaded {
+pub(crate) struct LoadedCertificates {
     by_files: HashMap<(PathBuf, PathBuf), Arc<Identity>>,
     self_signed: Option<Arc<Identity>>,
     trusted: Trusted,
-    /// What is odd about them.
+    /// Warnings about them.
     pub(crate) warnings: Problems,
 }
 
-impl Loaded {
+impl LoadedCertificates {
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.by_files.len()
@@ -41,14 +37,14 @@ impl Loaded {
         configured.chain(&self.self_signed).cloned().collect()
     }
 
-    /// What a host asks of its clients.
+    /// A host's policy for client certificates.
     pub(crate) fn client_auth(&self, host: &HostConfig) -> Result<ClientAuth, Failure> {
         self.trusted.client_auth(host)
     }
 }
 
 /// Reads every certificate that `config` names, those of the authorities of clients too.
-pub(crate) fn load(config: &Config, reader: &Account) -> Result<Loaded, Failure> {
+pub(crate) fn load(config: &Config, reader: &Account) -> Result<LoadedCertificates, Failure> {
     let files = distinct(config);
     let (mut by_files, mut problems) = (HashMap::new(), Problems::default());
     for (files, result) in files.iter().zip(read_all(&files, reader)) {
@@ -68,20 +64,17 @@ pub(crate) fn load(config: &Config, reader: &Account) -> Result<Loaded, Failure>
         return Err(problems.into());
     }
     let self_signed = if files.is_empty() { Some(self_signed(config)?) } else { None };
-    Ok(Loaded { by_files, self_signed, trusted, warnings: problems })
+    Ok(LoadedCertificates { by_files, self_signed, trusted, warnings: problems })
 }
 
 fn key(files: &CertificateFiles) -> (PathBuf, PathBuf) {
     (files.chain.clone(), files.key.clone())
 }
 
-pub(crate) fn hosts(config: &Config) -> impl Iterator<Item = &HostConfig> {
-    config.listeners.iter().flat_map(|listener| std::iter::once(&listener.default).chain(&listener.hosts))
-}
-
 fn distinct(config: &Config) -> Vec<&CertificateFiles> {
     let mut seen = HashMap::new();
-    hosts(config)
+    config
+        .hosts()
         .flat_map(|host| &host.certificates)
         .filter(|files| seen.insert(key(files), ()).is_none())
         .collect()
@@ -107,7 +100,7 @@ fn read_all(files: &[&CertificateFiles], reader: &Account) -> Vec<Result<Identit
 /// Reads a chain and its key, and proves that they belong together. Where both stand in one file, it is looked at as a
 /// key's is.
 fn read(files: &CertificateFiles, reader: &Account) -> Result<Identity, Problems> {
-    let refused = |path: &Path, refusal: &Refusal| unusable(&files.origin, path, refusal, reader);
+    let refused = |path: &Path, refusal: &FileError| unusable(&files.origin, path, refusal, reader);
     let key = || secret_file::read_bytes(&files.key, reader).map_err(|refusal| refused(&files.key, &refusal));
     let identity = if files.chain == files.key {
         let both = key()?;
@@ -122,53 +115,26 @@ fn read(files: &CertificateFiles, reader: &Account) -> Result<Identity, Problems
     })
 }
 
-/// What is wrong with a file of certificates or of a key before anything in it is looked at.
-pub(crate) fn unusable(place: &SourceSpan, path: &Path, refusal: &Refusal, reader: &Account) -> Problems {
-    let message = match refusal {
-        Refusal::System(error) => format!("{}: the file cannot be read: {error}", path.display()),
-        refusal => format!("{}: {refusal}", path.display()),
-    };
-    let help = || "check the path, and that the user that courser runs as may read it".to_owned();
-    Problem::at(place, message, Some(refusal.help(path, reader).unwrap_or_else(help))).into()
-}
-
 fn validity_problem(files: &CertificateFiles, identity: &Identity, strict: bool) -> Option<Problem> {
     let what = out_of_validity(identity.validity(now()))?;
     let message = format!("{}: the certificate {what}", files.chain.display());
     let help = if strict {
-        "without --strict it would be served all the same"
+        "remove --strict to serve it with a warning"
     } else {
-        "it is served all the same; --strict refuses it"
+        "it is served anyway; --strict refuses it"
     };
     let problem = Problem::at(&files.origin, message, Some(help.into()));
     Some(if strict { problem } else { problem.as_warning() })
 }
 
-/// In words; `None` for a certificate that is valid.
-pub(crate) fn out_of_validity(validity: Validity) -> Option<String> {
-    match validity {
-        Validity::Valid => None,
-        Validity::NotYet { seconds } => {
-            Some(format!("is not valid yet, for another {} days", seconds / DAY + 1))
-        }
-        Validity::Expired { seconds } => Some(format!("has expired, {} days ago", seconds / DAY)),
-    }
-}
-
-/// Unix seconds.
-pub(crate) fn now() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    i64::try_from(now).unwrap_or(i64::MAX)
-}
-
 fn self_signed(config: &Config) -> Result<Arc<Identity>, Failure> {
-    let mut names: Vec<String> = hosts(config).flat_map(|host| host.names.clone()).collect();
+    let mut names: Vec<String> = config.hosts().flat_map(|host| host.names.clone()).collect();
     names.push("localhost".into());
     let made = courser_tls::self_signed(&names);
     made.map(Arc::new).map_err(|error| Failure::runtime("cannot make a self-signed certificate", error))
 }
 
 fn self_signed_warning() -> Problem {
-    let message = "no certificate given: serving a self-signed one that no client has reason to trust";
+    let message = "no certificate configured: serving a self-signed one, which clients do not trust";
     Problem::nowhere(message).as_warning()
 }

@@ -15,19 +15,19 @@ Examples:
   courser config defaults > courser.toml
 
 Signals:
-  SIGTERM, SIGINT   stop accepting, let connections finish until the drain timeout; a second one stops at once
+  SIGTERM, SIGINT   stop accepting and drain: finish open connections until the drain timeout; a second one stops at once
 
 Exit codes:
-  0  done; for `check`: nothing is wrong
-  1  the system refused something, or a part of the program failed
-  2  the command line, the configuration or a file that it names is wrong
-  3  connections were still open at the end of the drain timeout, or at the second signal, and were cut off";
+  0  success; for `check`: the configuration is valid
+  1  the system refused an operation, or a part of the program failed
+  2  the command line, the configuration or a file that it names is invalid
+  3  open connections were cut off at the end of the drain timeout, or at the second signal";
 
 /// The whole command line.
 pub(crate) fn command() -> Command {
     Command::new("courser")
         .version(env!("CARGO_PKG_VERSION"))
-        .about("Terminates TLS 1.2 and 1.3 on every core and relays plain bytes to backends")
+        .about("Terminate TLS 1.2 and 1.3 on every core and relay plaintext to backends")
         .after_help(AFTER_HELP)
         .subcommand_required(true)
         .arg_required_else_help(true)
@@ -45,13 +45,13 @@ pub(crate) fn command() -> Command {
 
 fn fleet() -> Command {
     Command::new("fleet")
-        .about("Make keys for hosts that share sessions, and see how they get on")
+        .about("Manage fleet keys; print fleet status")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(keygen())
         .subcommand(export())
-        .subcommand(asking("status", "Show this host's keys, its cache and the others it hears", STATUS_HELP))
-        .subcommand(asking("watch", "Show messages between hosts as they pass, without secrets", WATCH_HELP))
+        .subcommand(query("status", "Print this host's keys, session cache, counters and peers", STATUS_HELP))
+        .subcommand(query("watch", "Print fleet messages as they pass (no secrets)", WATCH_HELP))
 }
 
 const STATUS_HELP: &str = "\
@@ -59,12 +59,12 @@ Example:
   courser fleet status --control /run/courser/control.sock";
 
 const WATCH_HELP: &str = "\
-Example, for messages that were refused:
+Example, for refused messages:
   courser fleet watch --json | grep refused";
 
 fn keygen() -> Command {
     Command::new("keygen")
-        .about("Make the secret of a new fleet, in a file for its hosts")
+        .about("Generate the key file of a new fleet")
         .arg(out())
         .arg(
             Arg::new("epoch")
@@ -72,17 +72,21 @@ fn keygen() -> Command {
                 .value_name("DURATION")
                 .value_parser(courser_config::duration)
                 .default_value("8h")
-                .help("How long one key seals, from 60s to 7d: all hosts then roll to the next"),
+                .help("Lifetime of a ticket key, 60s to 7d; all hosts roll to the next key at its end"),
         )
         .after_help("Example:\n  courser fleet keygen --out /etc/courser/fleet.key")
 }
 
 fn export() -> Command {
     Command::new("export")
-        .about("Write the keys of today for a host that joins: they lead to none of before")
+        .about("Export the current key state for a new host (earlier keys cannot be derived)")
         .arg(out())
-        .arg(file("state").value_name("DIR").help("Folder with a host's state (`serve --fleet-state`)"))
-        .arg(file("key").help("Key file, where the fleet still has it"))
+        .arg(
+            file("state")
+                .value_name("DIR")
+                .help("Path of the folder with a host's state (`serve --fleet-state`)"),
+        )
+        .arg(file("key").help("Path of the key file, if the fleet still has it"))
         .group(ArgGroup::new("source").args(["state", "key"]).required(true))
         .arg(
             Arg::new("lifetime")
@@ -90,22 +94,23 @@ fn export() -> Command {
                 .value_name("DURATION")
                 .value_parser(courser_config::duration)
                 .default_value("2h")
-                .help("With --key: how long sessions live, as for `serve`"),
+                .help("Lifetime of sessions (with --key; same value as for `serve`)"),
         )
         .after_help("Example:\n  courser fleet export --state /var/lib/courser --out joiner.state")
 }
 
-/// A command that asks a running program.
-fn asking(name: &'static str, about: &'static str, examples: &'static str) -> Command {
+/// A command that queries a running program.
+fn query(name: &'static str, about: &'static str, examples: &'static str) -> Command {
     let control = file("control")
         .default_value("/run/courser/control.sock")
-        .help("Where the program listens for questions (`serve --control`)");
-    let json = Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print JSON, a line each");
+        .help("Path of the control socket (`serve --control`)");
+    let json =
+        Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print JSON, one object per line");
     Command::new(name).about(about).arg(control).arg(json).after_help(examples)
 }
 
 fn out() -> Arg {
-    file("out").required(true).help("File to write; it must not be there yet")
+    file("out").required(true).help("Path of the file to write; it must not exist yet")
 }
 
 fn file(name: &'static str) -> Arg {
@@ -114,7 +119,7 @@ fn file(name: &'static str) -> Arg {
 
 fn config() -> Command {
     Command::new("config")
-        .about("Tell about the configuration")
+        .about("Print configuration templates")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(
@@ -126,9 +131,9 @@ fn config() -> Command {
 
 fn completions() -> Command {
     Command::new("completions")
-        .about("Print a completion script for a shell")
+        .about("Print a shell completion script")
         .after_help("Example:\n  courser completions bash > /etc/bash_completion.d/courser")
-        .arg(Arg::new("shell").required(true).value_parser(value_parser!(Shell)).help("The shell"))
+        .arg(Arg::new("shell").required(true).value_parser(value_parser!(Shell)).help("Name of the shell"))
 }
 
 #[cfg(test)]

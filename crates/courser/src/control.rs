@@ -1,8 +1,8 @@
-//! The control socket: by which a running program is asked how it is. A request is one line, an answer JSON lines. May
+//! The control socket, which answers queries about the running program. A request is one line, an answer JSON lines. May
 //! not change anything that connections depend on.
 //!
-//! Only the user that runs the program, and root, may ask: the file's mode says so to well-behaved systems, and the
-//! peer's credentials are looked at in any case.
+//! Only the user that runs the program, and root, may use it: the file's mode forbids it to others on most systems, and
+//! the peer's credentials are checked in any case.
 
 use std::fs::{self, Permissions};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -10,134 +10,155 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use courser_proxy::Threads;
+use rustix::net::Shutdown;
 
-/// Askers at a time; one more is told to come again.
-const MOST_ASKERS: usize = 8;
-/// No request is longer.
-const LONGEST_REQUEST: u64 = 256;
-/// How long an asker may take over its request, and over taking the answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Clients at a time; one more gets an error.
+const MAX_CLIENTS: usize = 8;
+/// Length of the longest request in bytes.
+const MAX_REQUEST: u64 = 256;
+/// Time for a client to send its request, and to take each part of the answer.
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Answers requests: writes JSON lines, or says that it knows no such request. A long answer ends when writing fails.
+/// Answers requests with JSON lines. A long answer ends when writing fails.
 pub(crate) trait ControlHandler: Send + Sync + 'static {
     /// Answers one request.
     fn answer(&self, request: &str, out: &mut UnixStream) -> io::Result<RequestOutcome>;
 }
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestOutcome {
-    /// It was answered.
-    Yes,
+    Answered,
     /// There is no such request.
     Unknown,
 }
 
-/// The socket. Dropped, it is gone from the file system.
+/// The socket. It is removed from the file system when it is stopped or dropped.
 #[derive(Debug)]
 pub(crate) struct Control {
     path: PathBuf,
+    listener: Arc<UnixListener>,
+    /// Disconnected when the thread has ended; `None` once it is stopped.
+    ended: Mutex<Option<Receiver<()>>>,
 }
 
 impl Control {
-    /// Opens the socket and answers on a thread of its own. A socket that a crash left behind is replaced; one that
-    /// somebody listens on is not, nor any other file.
-    pub(crate) fn start(path: &Path, answers: impl ControlHandler, threads: &Threads) -> io::Result<Self> {
+    /// Opens the socket and answers requests on a thread of its own. A socket that a crash left behind is replaced; one that
+    /// a program listens on is not, nor any other file.
+    pub(crate) fn start(path: &Path, handler: impl ControlHandler, threads: &Threads) -> io::Result<Self> {
         if UnixStream::connect(path).is_ok() {
-            return Err(io::Error::new(io::ErrorKind::AddrInUse, "another program answers there"));
+            return Err(io::Error::new(io::ErrorKind::AddrInUse, "another program listens there"));
         }
         match fs::symlink_metadata(path) {
             Ok(found) if found.file_type().is_socket() => fs::remove_file(path)?,
             Ok(_) => {
-                return Err(io::Error::new(
-                    io::ErrorKind::AlreadyExists,
-                    "there is a file that is no socket",
-                ));
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the file is not a socket"));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
-        let listener = UnixListener::bind(path)?;
+        let listener = Arc::new(UnixListener::bind(path)?);
         fs::set_permissions(path, Permissions::from_mode(0o600))?;
-        let answers = Arc::new(answers);
-        threads.spawn("control", move || accept(&listener, &answers))?;
-        Ok(Self { path: path.to_owned() })
+        let (handler, accepting, (running, ended)) =
+            (Arc::new(handler), Arc::clone(&listener), channel::<()>());
+        threads.spawn("control", move || {
+            let _running = running;
+            accept(&accepting, &handler);
+        })?;
+        Ok(Self { path: path.to_owned(), listener, ended: Mutex::new(Some(ended)) })
+    }
+
+    /// Accepts no further request. Returns whether the thread has ended within `limit`; answers that have begun go on.
+    pub(crate) fn stop(&self, limit: Duration) -> bool {
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // Once only: afterwards the path may be another program's.
+        let Some(ended) = ended else { return true };
+        // Wakes a thread that waits for a client: accept(2) then fails with EINVAL.
+        let _ = rustix::net::shutdown(&self.listener, Shutdown::Both);
+        // Another program may have removed it already.
+        let _ = fs::remove_file(&self.path);
+        ended.recv_timeout(limit) == Err(RecvTimeoutError::Disconnected)
     }
 }
 
 impl Drop for Control {
     fn drop(&mut self) {
-        // Somebody may have removed it already.
-        let _ = fs::remove_file(&self.path);
+        self.stop(Duration::ZERO);
     }
 }
 
-fn accept<A: ControlHandler>(listener: &UnixListener, answers: &Arc<A>) {
-    let askers = Arc::new(AtomicUsize::new(0));
+fn accept<A: ControlHandler>(listener: &UnixListener, handler: &Arc<A>) {
+    let clients = Arc::new(AtomicUsize::new(0));
     for stream in listener.incoming() {
-        let Ok(mut stream) = stream else {
+        let mut stream = match stream {
+            Ok(stream) => stream,
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => return,
             // Out of descriptors, mostly: the next one may do.
-            thread::sleep(Duration::from_millis(100));
-            continue;
+            Err(_) => {
+                thread::sleep(Duration::from_millis(100));
+                continue;
+            }
         };
-        if askers.fetch_add(1, Ordering::Relaxed) >= MOST_ASKERS {
-            askers.fetch_sub(1, Ordering::Relaxed);
-            let _ = say(&mut stream, "too many ask at once: try again");
+        if clients.fetch_add(1, Ordering::Relaxed) >= MAX_CLIENTS {
+            clients.fetch_sub(1, Ordering::Relaxed);
+            let _ = send_error(&mut stream, "too many clients: try again");
             continue;
         }
-        let (answers, leaving) = (Arc::clone(answers), Leaving(Arc::clone(&askers)));
-        // Without a thread there is no answer; the asker sees the end, as that of one that panics: it is one asker's alone.
+        let (handler, guard) = (Arc::clone(handler), ClientGuard(Arc::clone(&clients)));
+        // Without a thread the client sees the end of the stream, as after a panic there, which concerns this client alone.
         let _ = thread::Builder::new().name("control-answer".into()).spawn(move || {
-            let _leaving = leaving;
-            // An asker that has gone needs no answer.
-            let _ = serve(stream, &*answers);
+            let _guard = guard;
+            // A client that has gone needs no answer.
+            let _ = serve(stream, &*handler);
         });
     }
 }
 
-/// Counts an asker out, however its thread ends.
-struct Leaving(Arc<AtomicUsize>);
+/// Counts a client out, also when its thread panics.
+struct ClientGuard(Arc<AtomicUsize>);
 
-impl Drop for Leaving {
+impl Drop for ClientGuard {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-fn serve(mut stream: UnixStream, answers: &impl ControlHandler) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    if !may_ask(&stream)? {
-        return say(&mut stream, "only the user that runs the program may ask it");
+fn serve(mut stream: UnixStream, handler: &impl ControlHandler) -> io::Result<()> {
+    stream.set_read_timeout(Some(CLIENT_TIMEOUT))?;
+    stream.set_write_timeout(Some(CLIENT_TIMEOUT))?;
+    if !is_allowed(&stream)? {
+        return send_error(&mut stream, "only the user that runs the program may use its control socket");
     }
     let mut request = String::new();
-    BufReader::new((&stream).take(LONGEST_REQUEST)).read_line(&mut request)?;
-    match answers.answer(request.trim_end(), &mut stream)? {
-        RequestOutcome::Yes => Ok(()),
+    BufReader::new((&stream).take(MAX_REQUEST)).read_line(&mut request)?;
+    match handler.answer(request.trim_end(), &mut stream)? {
+        RequestOutcome::Answered => Ok(()),
         RequestOutcome::Unknown => {
-            say(&mut stream, "this program knows no such request: is it of another version?")
+            send_error(&mut stream, "no such request: is the program of another version?")
         }
     }
 }
 
-fn may_ask(stream: &UnixStream) -> io::Result<bool> {
-    let asker = rustix::net::sockopt::socket_peercred(stream.as_fd())?.uid;
-    Ok(asker == rustix::process::geteuid() || asker.is_root())
+fn is_allowed(stream: &UnixStream) -> io::Result<bool> {
+    let client = rustix::net::sockopt::socket_peercred(stream.as_fd())?.uid;
+    Ok(client == rustix::process::geteuid() || client.is_root())
 }
 
-/// An answer that is none. The text is ours: it has nothing to escape.
-fn say(stream: &mut UnixStream, error: &str) -> io::Result<()> {
+/// Sends an error in place of an answer. The text is ours: it has nothing to escape.
+fn send_error(stream: &mut UnixStream, error: &str) -> io::Result<()> {
     writeln!(stream, "{{\"error\":\"{error}\"}}")
 }
 
-/// Asks the program that listens at `path`; gives its answer's lines to `line` until it says to stop.
-pub(crate) fn ask(path: &Path, request: &str, mut line: impl FnMut(&str) -> bool) -> io::Result<()> {
+/// Sends a request to the program that listens at `path`, and gives the lines of its answer to `line` until that returns
+/// false.
+pub(crate) fn query(path: &Path, request: &str, mut line: impl FnMut(&str) -> bool) -> io::Result<()> {
     let mut stream = UnixStream::connect(path)?;
     writeln!(stream, "{request}")?;
     for text in BufReader::new(stream).lines() {
@@ -165,15 +186,15 @@ mod tests {
     impl ControlHandler for Echo {
         fn answer(&self, request: &str, out: &mut UnixStream) -> io::Result<RequestOutcome> {
             match request {
-                "twice" => writeln!(out, "1\n2").map(|()| RequestOutcome::Yes),
+                "twice" => writeln!(out, "1\n2").map(|()| RequestOutcome::Answered),
                 _ => Ok(RequestOutcome::Unknown),
             }
         }
     }
 
-    fn asked(path: &Path, request: &str) -> Vec<String> {
+    fn answer_to(path: &Path, request: &str) -> Vec<String> {
         let mut lines = Vec::new();
-        ask(path, request, |line| {
+        query(path, request, |line| {
             lines.push(line.to_owned());
             true
         })
@@ -182,13 +203,13 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_answered_and_an_unknown_one_told() {
+    fn a_request_is_answered_and_an_unknown_one_refused() {
         let folder = Folder::new();
         let path = folder.join("control.sock");
         let control = Control::start(&path, Echo, &threads()).unwrap();
-        assert_eq!(asked(&path, "twice"), ["1", "2"]);
-        assert!(asked(&path, "thrice")[0].contains("no such request"));
-        assert!(asked(&path, &"x".repeat(200))[0].contains("no such request"));
+        assert_eq!(answer_to(&path, "twice"), ["1", "2"]);
+        assert!(answer_to(&path, "thrice")[0].contains("no such request"));
+        assert!(answer_to(&path, &"x".repeat(200))[0].contains("no such request"));
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(Control::start(&path, Echo, &threads()).unwrap_err().kind(), io::ErrorKind::AddrInUse);
         drop(control);
@@ -204,21 +225,21 @@ mod tests {
         // No end of line, and no end of the stream.
         stream.write_all(&[b'x'; 256]).unwrap();
         let mut answer = String::new();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(CLIENT_TIMEOUT)).unwrap();
         BufReader::new(&stream).read_line(&mut answer).unwrap();
         assert!(answer.contains("no such request"), "{answer}");
     }
 
     #[test]
-    fn more_askers_than_may_ask_at_a_time_are_told_to_come_again() {
+    fn one_client_too_many_gets_an_error() {
         let folder = Folder::new();
         let path = folder.join("control.sock");
         let _control = Control::start(&path, Echo, &threads()).unwrap();
-        // They are accepted in order, and say nothing.
-        let silent: Vec<_> = (0..MOST_ASKERS).map(|_| UnixStream::connect(&path).unwrap()).collect();
+        // They are accepted in order, and send nothing.
+        let silent: Vec<_> = (0..MAX_CLIENTS).map(|_| UnixStream::connect(&path).unwrap()).collect();
         let mut refused = String::new();
         BufReader::new(UnixStream::connect(&path).unwrap()).read_line(&mut refused).unwrap();
-        assert!(refused.contains("too many ask at once"), "{refused}");
+        assert!(refused.contains("too many clients"), "{refused}");
         drop(silent);
         let is_answered = || {
             let mut lines = 0;
@@ -226,11 +247,11 @@ mod tests {
                 lines += usize::from(line.len() == 1);
                 true
             };
-            ask(&path, "twice", count).is_ok() && lines == 2
+            query(&path, "twice", count).is_ok() && lines == 2
         };
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + CLIENT_TIMEOUT;
         while !is_answered() {
-            assert!(Instant::now() < deadline, "who has gone is still counted");
+            assert!(Instant::now() < deadline, "a client that has gone is still counted");
         }
     }
 
@@ -241,6 +262,6 @@ mod tests {
         drop(UnixListener::bind(&path).unwrap());
         assert!(path.exists());
         let _control = Control::start(&path, Echo, &threads()).unwrap();
-        assert_eq!(asked(&path, "twice"), ["1", "2"]);
+        assert_eq!(answer_to(&path, "twice"), ["1", "2"]);
     }
 }

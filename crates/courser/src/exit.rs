@@ -1,4 +1,4 @@
-//! Exit codes, and how a failure is told. The codes are documented in `courser --help`.
+//! Exit codes, and the report of a failure. The codes are documented in `courser --help`.
 
 use std::fmt;
 use std::io::IsTerminal;
@@ -13,19 +13,19 @@ pub(crate) const CUT_OFF: u8 = 3;
 /// Why the program ends without success.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Exit code 2: the command line, the configuration or a file that it names is wrong.
+    /// Exit code 2: the command line, the configuration or a file that it names is invalid.
     Configuration(Problems),
-    /// Exit code 1: the system refused something, or a part of the program failed.
+    /// Exit code 1: the system refused an operation, or a part of the program failed.
     Runtime(String),
 }
 
 impl Failure {
-    /// A failure of the system, with what was being done.
-    pub(crate) fn runtime(doing: impl fmt::Display, error: impl fmt::Display) -> Self {
-        Self::Runtime(format!("{doing}: {error}"))
+    /// A failure of the system, with the operation.
+    pub(crate) fn runtime(operation: impl fmt::Display, error: impl fmt::Display) -> Self {
+        Self::Runtime(format!("{operation}: {error}"))
     }
 
-    /// Prints the failure on standard error and gives its exit code.
+    /// Prints the failure on standard error and returns its exit code.
     pub(crate) fn report(self) -> ExitCode {
         match self {
             Self::Configuration(problems) => {

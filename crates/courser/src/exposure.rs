@@ -1,4 +1,4 @@
-//! Who can read or change a file besides the account that courser runs as: what decides whether a secret in it is one.
+//! Who can read or change a file besides the account that courser runs as, which decides whether it can hold a secret.
 
 use std::fmt;
 use std::fs::Metadata;
@@ -68,7 +68,7 @@ impl Exposure {
     /// What to type.
     pub(crate) fn help(self, path: &Path, reader: &Account) -> String {
         let (path, uid) = (path.display(), reader.uid);
-        let keep = "; if it was no secret any more, make a new one";
+        let keep = "; if others have read it, make a new one";
         match self {
             Self::Foreign(_) => format!("chown {uid} {path} && chmod 600 {path}{keep}"),
             Self::OthersRead(access) | Self::OthersWrite(access) | Self::GroupWrites(access)

@@ -17,11 +17,11 @@ use zeroize::Zeroizing;
 use crate::exit::Failure;
 use crate::secret_file;
 
-/// A key of its own would make a host a fleet of its own.
+/// With a key of its own a host would be a fleet of its own.
 const WHERE_FROM: &str =
     "copy it from another host of the fleet; for the first, `courser fleet keygen --out FILE` makes one";
 
-/// How a state file is called: by its fleet's ID and this.
+/// Extension of a state file, whose name is its fleet's ID.
 const EXTENSION: &str = "state";
 
 /// Keys while the program runs: the fleet's, or its own.
@@ -46,11 +46,11 @@ impl PersistentKeys {
     /// depends on it, and removes those of fleets that this host has left.
     pub(crate) fn begin(&self) -> Result<(), Failure> {
         self.write_changed().and_then(|()| self.remove_left()).map_err(|(folder, why)| {
-            let help = "the folder has to be there, and this user's alone: install -d -m 700 DIR";
-            let message = format!("the fleet's state cannot be kept: {why}");
+            let help = "create the folder, for this user alone: install -d -m 700 DIR";
+            let message = format!("the fleet's state cannot be written: {why}");
             Failure::from(Problem::at(&folder.origin, message, Some(help.to_owned())))
         })?;
-        for (index, key) in self.keys.standings(unix_now()).iter().enumerate() {
+        for (index, key) in self.keys.statuses(unix_now()).iter().enumerate() {
             let role = if index == 0 { "tickets are sealed" } else { "tickets are opened" };
             let mode = if key.forward_secret { ", forward-secret" } else { "" };
             log(Level::Info, format_args!("fleet {}: {role}, epoch {}{mode}", key.fleet, key.epoch));
@@ -58,19 +58,19 @@ impl PersistentKeys {
         Ok(())
     }
 
-    /// Rolls the keys if that is due, and writes the states that have changed. What cannot be written is told once, and
-    /// tried again each time: the older state leads to the newer, but it also opens more.
+    /// Rolls the keys if that is due, and writes the states that have changed. A failure is logged once; the
+    /// write is tried again each time: the newer keys derive from the older state, but it also opens more.
     pub(crate) fn advance(&self) {
         let was_behind = self.is_behind.load(Ordering::Relaxed);
         match self.write_changed() {
             Err((_, why)) if !was_behind => log(
                 Level::Error,
                 format_args!(
-                    "the fleet's state cannot be kept: {why}; it is tried again, and a restart would go on from an \
-                     older one"
+                    "the fleet's state cannot be written: {why}; a restart now would continue from an older one. It \
+                     is tried again"
                 ),
             ),
-            Ok(()) if was_behind => log(Level::Info, "the fleet's state is kept again"),
+            Ok(()) if was_behind => log(Level::Info, "the fleet's state is written again"),
             _ => {}
         }
     }
@@ -79,7 +79,7 @@ impl PersistentKeys {
     /// the folder alone.
     fn remove_left(&self) -> Result<(), (&Located<PathBuf>, String)> {
         let Some(folder) = &self.folder else { return Ok(()) };
-        let live: Vec<_> = self.keys.standings(unix_now()).iter().map(|key| file_name(key.fleet)).collect();
+        let live: Vec<_> = self.keys.statuses(unix_now()).iter().map(|key| file_name(key.fleet)).collect();
         let files = state_files(&folder.value).map_err(|error| (folder, error.to_string()))?;
         for file in files.into_iter().filter(|file| !live.iter().any(|live| file.ends_with(live))) {
             fs::remove_file(&file).map_err(|error| (folder, format!("{}: {error}", file.display())))?;
@@ -135,11 +135,16 @@ pub(crate) fn load(config: &Config, reader: &Account) -> Result<Option<Persisten
     Ok(Some(PersistentKeys { keys: Arc::new(keys), is_behind: Arc::default(), folder: folder.cloned() }))
 }
 
-/// What is wrong with a file, and what to do about it.
-type Wrong = (String, Option<String>);
+/// A problem of a file, and its remedy.
+type FileProblem = (String, Option<String>);
 
 /// What a file of `fleet.key` holds: in forward-secret mode as far as this host has come with it already.
-fn source(file: &Path, folder: Option<&Path>, config: &Config, reader: &Account) -> Result<Source, Wrong> {
+fn source(
+    file: &Path,
+    folder: Option<&Path>,
+    config: &Config,
+    reader: &Account,
+) -> Result<Source, FileProblem> {
     let text = read(file, reader)?;
     let Some(folder) = folder else { return simple(file, &text).map(Source::Simple) };
     let begun = match FleetState::parse(&text) {
@@ -151,17 +156,17 @@ fn source(file: &Path, folder: Option<&Path>, config: &Config, reader: &Account)
             Err(not_key) => return Err((format!("{}: {not_key}", file.display()), None)),
         },
     };
-    let kept = folder.join(file_name(begun.id()));
-    match kept.exists().then(|| read_state(&kept, reader)).transpose()? {
+    let written = folder.join(file_name(begun.id()));
+    match written.exists().then(|| read_state(&written, reader)).transpose()? {
         Some(state) if state.epoch() >= begun.epoch() => Ok(Source::Ratcheted(state)),
         _ => Ok(Source::Ratcheted(begun)),
     }
 }
 
-fn simple(file: &Path, text: &str) -> Result<FleetKey, Wrong> {
+fn simple(file: &Path, text: &str) -> Result<FleetKey, FileProblem> {
     FleetKey::parse(text).map_err(|error| {
         if is_state(text) {
-            let help = "name a folder to keep it in: `fleet.state` (`--fleet-state`)";
+            let help = "name a folder for it: `fleet.state` (`--fleet-state`)";
             let message = format!("{} is a fleet's state, which rolls on", file.display());
             return (message, Some(help.to_owned()));
         }
@@ -175,7 +180,7 @@ fn is_state(text: &str) -> bool {
 }
 
 /// The states in a folder, that of the newest fleet first: while a fleet is re-keyed there are two.
-fn states(folder: &Path, reader: &Account) -> Result<Vec<FleetState>, Wrong> {
+fn states(folder: &Path, reader: &Account) -> Result<Vec<FleetState>, FileProblem> {
     let failed = |error: io::Error| (format!("cannot read {}: {error}", folder.display()), None);
     let files = state_files(folder).map_err(failed)?;
     let mut states = files.iter().map(|file| read_state(file, reader)).collect::<Result<Vec<_>, _>>()?;
@@ -188,7 +193,7 @@ fn states(folder: &Path, reader: &Account) -> Result<Vec<FleetState>, Wrong> {
     Ok(states)
 }
 
-/// The files in a folder that are called as a fleet's state is.
+/// The files in a folder with the name of a fleet's state.
 fn state_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let is_id = |stem: &OsStr| stem.len() == 16 && stem.as_bytes().iter().all(u8::is_ascii_hexdigit);
     let is_state = |path: &PathBuf| {
@@ -203,20 +208,20 @@ fn state_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
 pub(crate) fn newest_state(folder: &Path) -> Result<FleetState, Failure> {
     let newest = states(folder, &Account::current()).map(|states| states.into_iter().next());
     newest
-        .map_err(told)?
+        .map_err(failure)?
         .ok_or_else(|| Failure::Runtime(format!("there is no state in {}", folder.display())))
 }
 
 /// A key file.
 pub(crate) fn read_key(file: &Path) -> Result<FleetKey, Failure> {
-    read(file, &Account::current()).and_then(|text| simple(file, &text)).map_err(told)
+    read(file, &Account::current()).and_then(|text| simple(file, &text)).map_err(failure)
 }
 
-fn read_state(file: &Path, reader: &Account) -> Result<FleetState, Wrong> {
+fn read_state(file: &Path, reader: &Account) -> Result<FleetState, FileProblem> {
     FleetState::parse(&read(file, reader)?).map_err(|error| (format!("{}: {error}", file.display()), None))
 }
 
-fn read(file: &Path, reader: &Account) -> Result<Zeroizing<String>, Wrong> {
+fn read(file: &Path, reader: &Account) -> Result<Zeroizing<String>, FileProblem> {
     secret_file::read(file, reader).map_err(|refusal| {
         let help =
             if refusal.is_missing() { Some(WHERE_FROM.to_owned()) } else { refusal.help(file, reader) };
@@ -233,7 +238,7 @@ fn file_name(fleet: FleetId) -> String {
     format!("{fleet}.{EXTENSION}")
 }
 
-fn told((message, help): Wrong) -> Failure {
+fn failure((message, help): FileProblem) -> Failure {
     let mut problem = Problem::nowhere(message);
     problem.help = help;
     problem.into()

@@ -1,6 +1,5 @@
-//! What the process gives up by itself: core files, debuggers, new rights, swap, and of its workers files and
-//! system calls.
-//! docs/hardening.md says against what.
+//! What the process denies itself: core files, debuggers, new privileges, swap, and to its workers files and system calls.
+//! docs/hardening.md has the threats.
 
 use std::sync::Arc;
 
@@ -11,8 +10,8 @@ use courser_telemetry::event::{Level, log};
 
 use crate::exit::Failure;
 
-/// Hardens a process that has read its settings and not yet a key; no other thread may run. Whoever asks for core dumps
-/// keeps the limit that the process was started with.
+/// Hardens a process that has read its settings and not yet a key; no other thread may run. With `core_dumps` the limit of
+/// core files stays as it was at the start.
 pub(crate) fn harden(settings: &Process) -> Result<(), Failure> {
     if settings.core_dumps { limits::forbid_new_privileges().map_err(refused) } else { harden_fully() }
 }
@@ -22,7 +21,7 @@ pub(crate) fn harden_fully() -> Result<(), Failure> {
     limits::forbid_core_dumps().and_then(|()| limits::forbid_new_privileges()).map_err(refused)
 }
 
-/// Keeps memory out of swap where the limit allows it, which is said.
+/// Locks memory, out of swap, where the limit allows it, and logs whether it is.
 pub(crate) fn lock_memory() {
     match limits::lock_memory() {
         Ok(true) => {
@@ -37,8 +36,8 @@ pub(crate) fn lock_memory() {
     }
 }
 
-/// What each worker gives up when it starts, which is said. It is worth less than a service: what the kernel does not have is
-/// a warning.
+/// The files and system calls that workers deny themselves, with a log line. Where the kernel lacks support, that is a
+/// warning and no failure.
 pub(crate) fn confinement(settings: &Process) -> Option<Arc<Confinement>> {
     if !settings.confine_workers {
         log(Level::Warning, "workers are not confined: `confine_workers` is off");

@@ -2,49 +2,45 @@
 //! a bound of them. What is in them is not known here.
 
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::{self, Read};
+use std::io::Read;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::OFlags;
 use zeroize::Zeroizing;
 
-use crate::secret_file::Refusal;
+use crate::file_error::{FileError, LONGEST};
 
-/// The longest file that is read, 1 MiB: a chain is a few kilobytes, and a wrong path (a log, a device) must not fill
-/// the memory.
-pub(crate) const LONGEST: u64 = 1 << 20;
-
-/// Reads a file that everybody may see.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Refusal> {
+/// Reads a file that is no secret.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, FileError> {
     let (file, found) = open(path)?;
     read_whole(file, &found).map(|mut bytes| std::mem::take(&mut *bytes))
 }
 
-/// Opens a regular file, also behind symbolic links. A FIFO that nobody writes to would hold up the start for ever, and so
-/// would a device; what a device does on being opened is nobody's guess.
-pub(crate) fn open(path: &Path) -> Result<(File, Metadata), Refusal> {
+/// Opens a regular file, also behind symbolic links. A FIFO without a writer, or a device, would block the start for ever;
+/// opening a device may have any effect.
+pub(crate) fn open(path: &Path) -> Result<(File, Metadata), FileError> {
     let nonblocking = OFlags::NONBLOCK | OFlags::NOCTTY;
     let flags = i32::try_from(nonblocking.bits()).expect("flags of open(2) are an int");
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(|error| {
-        // A socket cannot be opened at all (ENXIO), which says nothing to its reader.
-        std::fs::metadata(path).ok().and_then(|found| other_kind(&found)).unwrap_or(Refusal::System(error))
+        // A socket cannot be opened at all (ENXIO), which would not explain the problem.
+        std::fs::metadata(path).ok().and_then(|found| other_kind(&found)).unwrap_or(FileError::System(error))
     })?;
     let found = file.metadata()?;
     other_kind(&found).map_or(Ok((file, found)), Err)
 }
 
 /// A file's bytes, wiped when done with.
-pub(crate) fn read_whole(file: File, found: &Metadata) -> Result<Zeroizing<Vec<u8>>, Refusal> {
+pub(crate) fn read_whole(file: File, found: &Metadata) -> Result<Zeroizing<Vec<u8>>, FileError> {
     // The whole size at once: a vector that grows leaves its bytes behind in freed memory.
     let size = usize::try_from(found.len().min(LONGEST)).unwrap_or_default() + 1;
     let mut bytes = Zeroizing::new(Vec::with_capacity(size));
     file.take(LONGEST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LONGEST { Err(Refusal::TooLong) } else { Ok(bytes) }
+    if bytes.len() as u64 > LONGEST { Err(FileError::TooLong) } else { Ok(bytes) }
 }
 
 /// What it is, where it is no regular file.
-fn other_kind(found: &Metadata) -> Option<Refusal> {
+fn other_kind(found: &Metadata) -> Option<FileError> {
     let kind = found.file_type();
     let what = match () {
         () if kind.is_file() => return None,
@@ -53,13 +49,7 @@ fn other_kind(found: &Metadata) -> Option<Refusal> {
         () if kind.is_socket() => "a socket",
         () => "a device",
     };
-    Some(Refusal::NoFile(what))
-}
-
-impl From<io::Error> for Refusal {
-    fn from(error: io::Error) -> Self {
-        Self::System(error)
-    }
+    Some(FileError::NoFile(what))
 }
 
 #[cfg(test)]
@@ -85,7 +75,7 @@ mod tests {
             (Path::new("/dev/zero"), "a device"),
         ] {
             let refusal = read(path).unwrap_err();
-            assert!(matches!(refusal, Refusal::NoFile(kind) if kind == what), "{what}: {refusal}");
+            assert!(matches!(refusal, FileError::NoFile(kind) if kind == what), "{what}: {refusal}");
         }
     }
 
@@ -103,6 +93,6 @@ mod tests {
         let most = usize::try_from(LONGEST).unwrap();
         assert_eq!(read(&folder.write("most", vec![b'a'; most])).unwrap().len(), most);
         let refusal = read(&folder.write("more", vec![b'a'; most + 1])).unwrap_err();
-        assert!(matches!(refusal, Refusal::TooLong), "{refusal}");
+        assert!(matches!(refusal, FileError::TooLong), "{refusal}");
     }
 }

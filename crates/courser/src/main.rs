@@ -1,6 +1,6 @@
 //! `courser`, the terminator: command line, assembly of the parts, signals, exit codes.
 //!
-//! It turns settings into listening sockets, certificates and workers, and waits. What happens to a connection is in
+//! It turns settings into generations, listening sockets, services and workers, and waits. What happens to a connection is in
 //! `courser-proxy`.
 
 mod cli;
@@ -8,26 +8,30 @@ mod exit;
 
 mod cmd;
 
-mod answers;
-mod assemble;
 mod authorities;
 mod capacity;
 mod certificates;
 mod control;
 mod exposure;
+mod file_error;
 mod fleet_keys;
+mod generation;
 mod hardening;
 mod input_file;
 mod loss_report;
-mod pools;
+mod prepared;
 mod privileges;
-mod ready;
+mod process;
 mod run;
 mod secret_file;
+mod service;
 mod session_file;
 mod sharing;
+mod sockets;
 mod status;
+mod status_source;
 mod supervisor;
+mod validity;
 
 use std::process::ExitCode;
 

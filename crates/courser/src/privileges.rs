@@ -1,5 +1,5 @@
-//! The user that the process becomes when its sockets are open: who that is, what that user has to be able to reach, and the
-//! step itself.
+//! The user that the process switches to when its sockets are open: its account, the files that it must reach, and the
+//! switch.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,9 @@ use courser_net::limits;
 use courser_telemetry::event::{Level, log};
 use rustix::fs::Access;
 
-use crate::certificates::hosts;
 use crate::exit::Failure;
 
-/// Whom `user` and `group` name; `None` where the process stays who it is.
+/// The account that `user` and `group` name; `None` where the process already has it.
 pub(crate) fn successor(process: &Process) -> Result<Option<Account>, Failure> {
     let Some(user) = &process.user else {
         let Some(group) = &process.group else { return Ok(None) };
@@ -26,10 +25,10 @@ pub(crate) fn successor(process: &Process) -> Result<Option<Account>, Failure> {
     let (uid, own_group) = find_user(user)?;
     let named = process.group.as_ref().map(find_group).transpose()?;
     let Some(gid) = named.or(own_group) else {
-        let message = format!("user {uid} is not known here, and so has no group");
+        let message = format!("user {uid} is unknown to the system and has no group");
         return Err(wrong(&user.origin, message, "name one: `group` (`--group`)"));
     };
-    // Supplementary groups are given up: what they open would be forgotten by whoever looks at the settings.
+    // Supplementary groups are dropped: the settings do not show what they give access to.
     let account = Account { uid, gid, groups: Vec::new() };
     let current = Account::current();
     if (current.uid, current.gid) == (uid, gid) {
@@ -105,10 +104,10 @@ fn needs(config: &Config) -> Vec<Need<'_>> {
     let write =
         |place, path: &Path| Need { place, path: absolute(path), access: Access::WRITE_OK | Access::EXEC_OK };
     let (sessions, fleet) = (&config.sessions, &config.fleet);
-    let certificates = hosts(config).flat_map(|host| &host.certificates).chain(&sessions.store_cert);
+    let certificates = config.hosts().flat_map(|host| &host.certificates).chain(&sessions.store_cert);
     let files = certificates.flat_map(|files| [(&files.origin, &files.chain), (&files.origin, &files.key)]);
     let single = [&sessions.store_password, &sessions.store_ca].into_iter().flatten();
-    let single = single.chain(&fleet.keys).chain(hosts(config).flat_map(|host| &host.client_ca));
+    let single = single.chain(&fleet.keys).chain(config.hosts().flat_map(|host| &host.client_ca));
     let files = files.chain(single.map(|file| (&file.origin, &file.value)));
     let beside = [&sessions.file, &config.process.control].into_iter().flatten();
     let beside = beside.map(|file| (&file.origin, file.value.parent().unwrap_or(Path::new("/"))));
@@ -126,7 +125,7 @@ fn absolute(path: &Path) -> PathBuf {
 }
 
 impl Need<'_> {
-    /// What is in the way of the calling thread's user, who is `account`; what is not there is told elsewhere.
+    /// Why the calling thread's user, `account`, cannot reach it; missing files are reported elsewhere.
     fn obstacle(&self, account: &Account) -> Option<Problem> {
         let Account { uid, gid, .. } = account;
         let folders: Vec<_> = self.path.ancestors().skip(1).collect();
@@ -143,7 +142,7 @@ impl Need<'_> {
             let help = format!("chown root:{gid} {path} && chmod 640 {path}");
             (format!("user {uid} cannot read {path}, which is read again later"), help)
         } else {
-            let help = format!("chown {uid} {path} && chmod 700 {path}, if nobody else uses it");
+            let help = format!("chown {uid} {path} && chmod 700 {path}, if no other program uses it");
             (format!("user {uid} cannot write to {path}"), help)
         };
         Some(Problem::at(self.place, message, Some(help)))
@@ -155,12 +154,12 @@ fn is_denied(path: &Path, access: Access) -> bool {
     rustix::fs::access(path, access).is_err_and(|error| denied.contains(&error))
 }
 
-/// The step, for all threads and for good: the last thing that happens before connections are accepted. Sockets with a path
-/// go to the new user, who removes that of the control socket in the end.
+/// Switches all threads for good, as the last step before connections are accepted. Sockets with a path get the new user as
+/// their owner, who removes the control socket at the end.
 pub(crate) fn give_up(config: &Config, successor: Option<&Account>) -> Result<(), Failure> {
     let Some(account) = successor else {
         if config.process.user.is_none() && Account::current().uid == 0 {
-            log(Level::Warning, "running as root, and staying so: name another user with `user` (`--user`)");
+            log(Level::Warning, "running as root: name another user with `user` (`--user`)");
         }
         return Ok(());
     };
@@ -170,9 +169,9 @@ pub(crate) fn give_up(config: &Config, successor: Option<&Account>) -> Result<()
         .flat_map(|listener| &listener.listen)
         .filter_map(|address| if let ListenAddress::Unix(path) = address { Some(path) } else { None });
     for path in listening.chain(config.process.control.iter().map(|control| &control.value)) {
-        account
-            .take_socket(path)
-            .map_err(|error| Failure::runtime(format_args!("cannot give {} away", path.display()), error))?;
+        account.take_socket(path).map_err(|error| {
+            Failure::runtime(format_args!("cannot change the owner of {}", path.display()), error)
+        })?;
     }
     let refused =
         |error: io::Error| Failure::runtime(format_args!("cannot become user {}", account.uid), error);

@@ -1,54 +1,83 @@
-//! Starts the workers, waits for signals, and ends in order.
+//! Starts services and workers, waits for signals, and ends in order.
 
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use courser_config::{Config, Log};
 use courser_proxy::supervision::catch_panic;
-use courser_proxy::{Phase, Worker};
-use courser_session::Cache;
-use courser_telemetry::{Sink, event};
+use courser_proxy::{Admission, Command, Threads, Worker};
+use courser_session::Vault;
+use courser_sharing::Sharing;
+use courser_telemetry::{Format, Sink};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use tokio::sync::watch;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use crate::assemble::Assembly;
 use crate::exit::Failure;
-use crate::fleet_keys::{PersistentKeys, unix_now};
-use crate::loss_report::LossReport;
+use crate::prepared::Prepared;
+use crate::process::Process;
+use crate::service::Services;
+use crate::service::control::ControlService;
+use crate::service::fleet::FleetService;
+use crate::service::housekeeping::Housekeeping;
+use crate::service::resolver::ResolverService;
 use crate::session_file::SessionFile;
+use crate::sockets::Sockets;
+use crate::status_source::StatusSource;
 use crate::supervisor::{Drain, Event, Supervisor};
+use crate::{capacity, hardening, privileges, sharing};
 
-/// How long the process waits at its end for who reads a log: two seconds for each of the two, so that it ends within
+/// How long the process waits at its end for the reader of a log: two seconds for each of the two, so that it ends within
 /// five of the drain.
 pub(crate) const LAST_LINES: Duration = Duration::from_secs(2);
 
-/// How often it looks for sessions that have expired.
-const SWEEP: Duration = Duration::from_secs(60);
-
-/// From here on signals no longer end the process; [`run`] handles those that have come meanwhile too.
-pub(crate) fn signals() -> Result<Signals, Failure> {
-    Signals::new([SIGTERM, SIGINT, SIGHUP])
-        .map_err(|error| Failure::runtime("cannot watch for signals", error))
+/// Serves until every worker has ended.
+pub(crate) fn run(prepared: Prepared, supervisor: Supervisor) -> Result<ExitCode, Failure> {
+    let Prepared { config, process, generation, sharing: inputs, successor, .. } = prepared;
+    // Before the log says that a socket is open: from then on a supervisor may send a signal.
+    let signals = signals()?;
+    let (process, threads) = (Arc::new(process), supervisor.threads());
+    let services = Services::new(threads);
+    let fleet = FleetService::new(&config, inputs.interface, &process).map(Arc::new);
+    if let Some(fleet) = &fleet {
+        services.start(Arc::clone(fleet) as _)?;
+    }
+    let fleet = fleet.and_then(|fleet| fleet.handle());
+    let sharing = sharing::share(&config, inputs.store, &process, fleet);
+    let sink = sink(threads)?;
+    if let Some(path) = config.process.control.clone() {
+        let (process, sharing, services_running) =
+            (Arc::clone(&process), sharing.clone(), services.running());
+        let source = StatusSource { process, sharing, services: services_running, log: sink.losses() };
+        services.start(Arc::new(ControlService::new(path, source)))?;
+    }
+    let resolver = Arc::new(ResolverService::new(&process));
+    services.start(Arc::clone(&resolver) as _)?;
+    let first = Sockets::new(process.workers())?.hand_over(&generation)?;
+    drop(generation);
+    resolver.wait_for_first_answers();
+    let workers = prepare_workers(&config, &process, &sink, sharing.as_ref());
+    privileges::give_up(&config, successor.as_ref())?;
+    forward_signals(signals, &supervisor)?;
+    let housekeeping = Arc::new(Housekeeping::new(&process, session_file(&config, &process), sink.losses()));
+    services.start(Arc::clone(&housekeeping) as _)?;
+    let commands = start_workers(workers, first, &supervisor)?;
+    let outcome =
+        supervisor.supervise(Drain::new(commands, config.process.drain_timeout), || services.tick());
+    services.stop();
+    sink.finish(LAST_LINES);
+    housekeeping.report_last_losses();
+    outcome
 }
 
-/// Serves until every worker has ended.
-pub(crate) fn run(
-    mut assembly: Assembly,
-    signals: Signals,
-    supervisor: Supervisor,
-) -> Result<ExitCode, Failure> {
-    forward_signals(signals, &supervisor)?;
-    let (phase, _) = watch::channel(Phase::Serving);
-    let mut house = Maintenance::of(&mut assembly);
-    let (control, drain_timeout) = (assembly.control.take(), assembly.drain_timeout);
-    let workers = start_workers(&mut assembly, &phase, &supervisor)?;
-    let drain = Drain::new(&phase, drain_timeout);
-    let outcome = supervisor.supervise(workers, drain, || house.keep());
-    drop(control);
-    // Until here the assembly holds what goes on beside the workers: names are looked up again as long as it is there.
-    house.leave(assembly.sink);
-    outcome
+/// From here on signals no longer end the process; [`run`] handles those that have come meanwhile too.
+fn signals() -> Result<Signals, Failure> {
+    Signals::new([SIGTERM, SIGINT, SIGHUP])
+        .map_err(|error| Failure::runtime("cannot watch for signals", error))
 }
 
 fn forward_signals(mut signals: Signals, supervisor: &Supervisor) -> Result<(), Failure> {
@@ -63,76 +92,74 @@ fn forward_signals(mut signals: Signals, supervisor: &Supervisor) -> Result<(), 
     supervisor.spawn("signals", forward)
 }
 
-/// Returns how many were started.
+/// A worker before it runs, and its main thread's end of its commands.
+type Prepare = (Worker, UnboundedSender<Command>);
+
+fn prepare_workers(
+    config: &Config,
+    process: &Process,
+    sink: &Sink,
+    sharing: Option<&Sharing>,
+) -> Vec<Prepare> {
+    let admission = Arc::new(Admission::new(capacity::max_connections(config, process.workers())));
+    let confinement = hardening::confinement(&config.process);
+    let format = match config.process.log {
+        Log::Text => Format::Text,
+        Log::Json => Format::Json,
+        Log::Off => Format::Off,
+    };
+    let worker = |(index, (&cpu, counters))| {
+        let (sender, commands) = unbounded_channel();
+        let worker = Worker {
+            index: u16::try_from(index).expect("the configuration allows 1024 workers"),
+            cpu,
+            admission: Arc::clone(&admission),
+            lines: sink.lines(format),
+            sharing: sharing.cloned(),
+            counters: Arc::clone(counters),
+            confinement: confinement.clone(),
+            commands,
+        };
+        (worker, sender)
+    };
+    process.cpus.iter().zip(&process.counters).enumerate().map(worker).collect()
+}
+
+/// Starts the workers with their first generation. Returns the ways to command them.
 fn start_workers(
-    assembly: &mut Assembly,
-    phase: &watch::Sender<Phase>,
+    workers: Vec<Prepare>,
+    first: Vec<Command>,
     supervisor: &Supervisor,
-) -> Result<usize, Failure> {
-    let (sockets, workers) = (std::mem::take(&mut assembly.sockets), assembly.cpus.len());
-    for (index, (sockets, &cpu)) in sockets.into_iter().zip(&assembly.cpus).enumerate() {
-        let index = u16::try_from(index).expect("the configuration allows 1024 workers");
-        let (lines, phase) = (assembly.sink.lines(assembly.log), phase.subscribe());
-        let (admission, sharing) = (Arc::clone(&assembly.admission), assembly.sharing.clone());
-        let counters = Arc::clone(&assembly.counters[usize::from(index)]);
-        let confinement = assembly.confinement.clone();
-        let worker = Worker { index, cpu, sockets, admission, lines, sharing, counters, confinement, phase };
-        let events = supervisor.events();
+) -> Result<Vec<UnboundedSender<Command>>, Failure> {
+    let start = |((worker, commands), first): (Prepare, Command)| {
+        let (index, events) = (worker.index, supervisor.events());
         let work = move || {
             let ended = catch_panic(|| worker.run()).map_err(|panic| format!("it has panicked: {panic}"));
             let result = ended.and_then(|result| result.map_err(|error| error.to_string()));
-            // A main thread that is gone needs no word.
+            // A main thread that is gone needs no event.
             let _ = events.send(Event::WorkerEnded { index, result });
         };
-        supervisor.spawn(&format!("worker-{index}"), work)?;
-    }
-    Ok(workers)
+        // The worker has its end of the channel.
+        let _ = commands.send(first);
+        supervisor.spawn(&format!("worker-{index}"), work).map(|()| commands)
+    };
+    workers.into_iter().zip(first).map(start).collect()
 }
 
-/// What the main thread looks after.
-struct Maintenance {
-    cache: Option<Arc<Cache>>,
-    swept: Instant,
-    keys: PersistentKeys,
-    session_file: Option<SessionFile>,
-    losses: Vec<LossReport>,
+fn session_file(config: &Config, process: &Process) -> Option<SessionFile> {
+    let (path, keys) = (config.sessions.file.as_ref()?.value.clone(), &process.fleet.as_ref()?.keys);
+    let cache = Arc::clone(process.sessions.cache.as_ref()?);
+    Some(SessionFile { path, vault: Vault::new(Arc::clone(keys)), cache })
 }
 
-impl Maintenance {
-    /// Takes over from the assembly, and gets the cache of the last start back.
-    fn of(assembly: &mut Assembly) -> Self {
-        let (keys, session_file) = (assembly.keys.clone(), assembly.session_file.take());
-        if let Some(file) = &session_file {
-            file.restore();
-        }
-        let events = event::losses().map(|losses| LossReport::new("events", losses));
-        let losses = vec![LossReport::new("connection log", assembly.sink.losses())];
-        let losses = losses.into_iter().chain(events).collect();
-        let (cache, swept) = (assembly.cache.clone(), Instant::now());
-        let mut house = Self { cache, swept, keys, session_file, losses };
-        house.keep();
-        house
-    }
+fn sink(threads: &Threads) -> Result<Sink, Failure> {
+    let (sink, work) = Sink::new(unbuffered(io::stdout())?);
+    threads.spawn("log", work).map_err(|error| Failure::runtime("cannot start the log", error))?;
+    Ok(sink)
+}
 
-    /// Rolls keys, and tells of lost lines. Secrets of sessions that nobody can resume any more do not stay in the memory of an idle process.
-    fn keep(&mut self) {
-        self.keys.advance();
-        if self.swept.elapsed() >= SWEEP {
-            self.swept = Instant::now();
-            if let Some(cache) = &self.cache {
-                cache.sweep(unix_now());
-            }
-        }
-        let now = Instant::now();
-        self.losses.iter_mut().for_each(|losses| losses.tell(now));
-    }
-
-    /// The end, in order. Whoever reads the log has [`LAST_LINES`] for what is left of it.
-    fn leave(self, sink: Sink) {
-        if let Some(file) = self.session_file {
-            file.save();
-        }
-        sink.finish(LAST_LINES);
-        self.losses.into_iter().for_each(LossReport::tell_last);
-    }
+/// A standard stream as a file: a write is done, or fails, at once, and holds no lock that the end of the process needs.
+pub(crate) fn unbuffered(stream: impl AsFd) -> Result<File, Failure> {
+    let file = stream.as_fd().try_clone_to_owned();
+    file.map(File::from).map_err(|error| Failure::runtime("cannot write logs", error))
 }

@@ -1,7 +1,6 @@
-//! Files with secrets: read only where nobody else can read them, written so that nobody else can, and whole or not at
-//! all. What is in them is not known here.
+//! Files with secrets: refused where other users can read them, written so that only their owner can, and whole or not at
+//! all. May not know what is in them.
 
-use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -11,77 +10,33 @@ use courser_net::account::Account;
 use zeroize::Zeroizing;
 
 use crate::exposure::Exposure;
-use crate::input_file::{self, LONGEST};
-
-/// Why a file, mostly one with a secret, cannot be read or written.
-#[derive(Debug)]
-pub(crate) enum Refusal {
-    /// Somebody else may read or change the file.
-    Exposed(Exposure),
-    /// It is no regular file, but this.
-    NoFile(&'static str),
-    /// It is longer than any file that is read.
-    TooLong,
-    /// It is not text.
-    NotText,
-    /// The system said no.
-    System(io::Error),
-}
-
-impl Refusal {
-    /// Whether the file, or its folder, is not there.
-    pub(crate) fn is_missing(&self) -> bool {
-        matches!(self, Self::System(error) if error.kind() == io::ErrorKind::NotFound)
-    }
-
-    /// What to do about it, where `reader` is to use `path`.
-    pub(crate) fn help(&self, path: &Path, reader: &Account) -> Option<String> {
-        match self {
-            Self::Exposed(exposure) => Some(exposure.help(path, reader)),
-            Self::System(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                Some("a key that is in use would be lost: choose another name, or remove it first".to_owned())
-            }
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Exposed(exposure) => write!(f, "{exposure}"),
-            Self::NoFile(what) => write!(f, "it is {what}, not a file"),
-            Self::TooLong => write!(f, "it has more than {LONGEST} bytes"),
-            Self::NotText => f.write_str("it is not text"),
-            Self::System(error) => write!(f, "{error}"),
-        }
-    }
-}
+use crate::file_error::FileError;
+use crate::input_file;
 
 /// Reads a secret that is text.
-pub(crate) fn read(path: &Path, reader: &Account) -> Result<Zeroizing<String>, Refusal> {
+pub(crate) fn read(path: &Path, reader: &Account) -> Result<Zeroizing<String>, FileError> {
     let bytes = read_bytes(path, reader)?;
-    let text = std::str::from_utf8(&bytes).map_err(|_| Refusal::NotText)?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| FileError::NotText)?;
     Ok(Zeroizing::new(text.to_owned()))
 }
 
 /// Reads a secret that `reader` has to itself.
-pub(crate) fn read_bytes(path: &Path, reader: &Account) -> Result<Zeroizing<Vec<u8>>, Refusal> {
+pub(crate) fn read_bytes(path: &Path, reader: &Account) -> Result<Zeroizing<Vec<u8>>, FileError> {
     let (file, found) = input_file::open(path)?;
     match Exposure::of(&found, reader) {
-        Some(exposure) => Err(Refusal::Exposed(exposure)),
+        Some(exposure) => Err(FileError::Exposed(exposure)),
         None => input_file::read_whole(file, &found),
     }
 }
 
 /// Writes a secret to a file that is not there yet.
-pub(crate) fn create(path: &Path, text: &str) -> Result<(), Refusal> {
+pub(crate) fn create(path: &Path, text: &str) -> Result<(), FileError> {
     write_new(path, |file| file.write_all(text.as_bytes()))?;
     sync_folder(path)
 }
 
 /// Writes a secret in place of the file's present content, which is wiped. After a crash the file has either of both.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Refusal> {
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     replace_with(path, |file| file.write_all(bytes))
 }
 
@@ -89,7 +44,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Refusal> {
 pub(crate) fn replace_with(
     path: &Path,
     write: impl FnOnce(&mut File) -> io::Result<()>,
-) -> Result<(), Refusal> {
+) -> Result<(), FileError> {
     let new = beside(path);
     // Left from a crash; it was never in use.
     let _ = fs::remove_file(&new);
@@ -111,19 +66,19 @@ fn beside(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-fn write_new(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), Refusal> {
+fn write_new(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), FileError> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     let written = write(&mut file).and_then(|()| file.sync_all());
     if let Err(error) = written {
-        // A full disk leaves a part, which nobody could use.
+        // A full disk leaves a useless part.
         let _ = fs::remove_file(path);
         return Err(error.into());
     }
     Ok(())
 }
 
-/// Overwrites a file that has lost its name. One with another name is somebody's.
-fn wipe(mut file: File) -> Result<(), Refusal> {
+/// Overwrites a file that has lost its name. One with another name is still in use.
+fn wipe(mut file: File) -> Result<(), FileError> {
     let found = file.metadata()?;
     if found.nlink() > 0 {
         return Ok(());
@@ -134,7 +89,7 @@ fn wipe(mut file: File) -> Result<(), Refusal> {
 }
 
 /// A name is on the disk once its folder is.
-fn sync_folder(path: &Path) -> Result<(), Refusal> {
+fn sync_folder(path: &Path) -> Result<(), FileError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     Ok(File::open(folder)?.sync_all()?)
 }
@@ -148,12 +103,12 @@ mod tests {
 
     use super::*;
 
-    fn read(path: &Path) -> Result<Zeroizing<String>, Refusal> {
+    fn read(path: &Path) -> Result<Zeroizing<String>, FileError> {
         super::read(path, &Account::current())
     }
 
     #[test]
-    fn what_was_kept_is_read_and_nobody_else_can() {
+    fn a_secret_is_read_back_and_has_its_owner_alone() {
         let folder = Folder::new();
         let path = folder.join("secret");
         create(&path, "one").unwrap();
@@ -182,20 +137,20 @@ mod tests {
         for mode in [0o604, 0o640, 0o666, 0o602] {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
             let refusal = read(&path).unwrap_err();
-            assert!(matches!(refusal, Refusal::Exposed(_)), "{mode:o}: {refusal}");
+            assert!(matches!(refusal, FileError::Exposed(_)), "{mode:o}: {refusal}");
         }
         fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
         assert_eq!(*read(&path).unwrap(), "one");
     }
 
     #[test]
-    fn what_is_no_secret_is_told() {
+    fn what_cannot_be_a_secret_is_refused() {
         let folder = Folder::new();
         let path = folder.join("secret");
         assert!(read(&path).unwrap_err().is_missing());
         replace(&path, &[0xff, 0xfe]).unwrap();
-        assert!(matches!(read(&path).unwrap_err(), Refusal::NotText));
+        assert!(matches!(read(&path).unwrap_err(), FileError::NotText));
         replace(&path, &vec![b'a'; 1 << 21]).unwrap();
-        assert!(matches!(read(&path).unwrap_err(), Refusal::TooLong));
+        assert!(matches!(read(&path).unwrap_err(), FileError::TooLong));
     }
 }

@@ -1,5 +1,5 @@
-//! The session cache on disk, sealed, from one start to the next. What is in the way of it is told, and no failure:
-//! sessions are worth less than a service.
+//! The session cache on disk, sealed, from one start to the next. An error is logged and no failure: sessions are worth
+//! less than a service.
 
 use std::fmt;
 use std::fs;
@@ -10,28 +10,29 @@ use std::sync::Arc;
 use courser_session::{Cache, Cursor, Provenance, ResumptionFailure, SecretBytes, Vault};
 use courser_telemetry::event::{Level, log};
 
+use crate::file_error::FileError;
 use crate::fleet_keys::unix_now;
 use crate::input_file;
-use crate::secret_file::{self, Refusal};
+use crate::secret_file;
 
-/// How many bytes of sessions are taken from the cache at a time.
+/// Bytes of sessions that are taken from the cache at a time.
 const PORTION: usize = 64 * 1024;
 
-/// Where the cache is kept, and by which keys.
+/// The file of the cache, and the keys that seal it.
 pub(crate) struct SessionFile {
     pub(crate) path: PathBuf,
     pub(crate) vault: Vault,
     pub(crate) cache: Arc<Cache>,
 }
 
-/// What is said of a file that [`is_foreign`].
-pub(crate) const FOREIGN: &str = "there is something else in it, which would be lost";
+/// The problem of a file that [`has_other_content`].
+pub(crate) const OTHER_CONTENT: &str = "it has other content, which would be lost";
 
-/// Whether there is something in a file that is no cache of ours.
-pub(crate) fn is_foreign(path: &Path) -> bool {
+/// Whether a file has content that is not a session cache.
+pub(crate) fn has_other_content(path: &Path) -> bool {
     let file = match input_file::open(path) {
         Ok((file, _)) => file,
-        Err(Refusal::NoFile(_)) => return true,
+        Err(FileError::NoFile(_)) => return true,
         Err(_) => return false,
     };
     let (mut begin, longest) = (Vec::new(), Vault::FILE_HEADER.len() as u64);
@@ -44,12 +45,12 @@ impl SessionFile {
         let file = match input_file::open(&self.path) {
             Ok((file, _)) => file,
             Err(refusal) if refusal.is_missing() => return,
-            Err(refusal) => return self.tell("cannot be read", &refusal),
+            Err(refusal) => return self.warn("cannot be read", &refusal),
         };
         let now = unix_now();
         let mut saved = self.vault.read(BufReader::new(file), now);
         for session in saved.by_ref() {
-            // Another host may have said so already, and ours put over it.
+            // Another host may have deleted it since.
             if self.cache.peek(&session.id, &session.policy, now).err() == Some(ResumptionFailure::Deleted) {
                 continue;
             }
@@ -66,7 +67,7 @@ impl SessionFile {
         log(
             Level::Info,
             format_args!(
-                "sessions from {}: {} taken, {} over or of other keys, {} damaged",
+                "sessions from {}: {} restored, {} expired or of other keys, {} damaged",
                 self.path.display(),
                 counts.taken,
                 counts.over,
@@ -74,47 +75,47 @@ impl SessionFile {
             ),
         );
         if let Err(error) = fs::remove_file(&self.path) {
-            self.tell("cannot be removed", &error);
+            self.warn("cannot be removed", &error);
         }
     }
 
     /// Writes the cache to the file.
     pub(crate) fn save(&self) {
-        if is_foreign(&self.path) {
-            return self.tell("is not written", &FOREIGN);
+        if has_other_content(&self.path) {
+            return self.warn("is not written", &OTHER_CONTENT);
         }
-        let mut kept = 0;
+        let mut count = 0;
         let saved = secret_file::replace_with(&self.path, |file| {
             let mut file = BufWriter::new(file);
-            kept = self.write(&mut file)?;
+            count = self.write(&mut file)?;
             file.flush()
         });
         match saved {
-            Ok(()) => log(Level::Info, format_args!("{kept} sessions kept in {}", self.path.display())),
-            Err(refusal) => self.tell("cannot be written: sessions by ID are forgotten", &refusal),
+            Ok(()) => log(Level::Info, format_args!("{count} sessions saved in {}", self.path.display())),
+            Err(refusal) => self.warn("cannot be written: the session cache is lost", &refusal),
         }
     }
 
-    /// Says how many sessions there were.
+    /// Returns the number of sessions.
     fn write(&self, file: &mut impl Write) -> io::Result<usize> {
         let now = unix_now();
         file.write_all(Vault::FILE_HEADER)?;
-        let (mut kept, mut next, mut sealed) = (0, Some(Cursor::START), Vec::new());
+        let (mut count, mut next, mut sealed) = (0, Some(Cursor::START), Vec::new());
         while let Some(cursor) = next {
             let (sessions, after) = self.cache.export(cursor, PORTION, now);
             for session in &sessions {
                 let nonce = SecretBytes::random().map_err(io::Error::other)?;
                 self.vault.append(&mut sealed, session, *nonce.as_bytes(), now);
-                kept += 1;
+                count += 1;
             }
             file.write_all(&sealed)?;
             sealed.clear();
             next = after;
         }
-        Ok(kept)
+        Ok(count)
     }
 
-    fn tell(&self, what: &str, why: &dyn fmt::Display) {
+    fn warn(&self, what: &str, why: &dyn fmt::Display) {
         log(Level::Warning, format_args!("the session file {} {what}: {why}", self.path.display()));
     }
 }

@@ -1,5 +1,5 @@
-//! How a running program and its fleet are, as it is sent over the control socket and shown to people. May not know
-//! where the figures come from.
+//! The status of a running program and of its fleet, as it is sent over the control socket and printed for people. May
+//! not know where the figures come from.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,13 +21,13 @@ pub(crate) struct Status {
     pub(crate) cache: Option<Cache>,
     /// Connections that have ended since the start.
     pub(crate) connections: Connections,
-    /// What became of handshakes since the start.
+    /// Handshakes since the start.
     pub(crate) handshakes: Handshakes,
     /// Lines of the connection log that could not be written, since the start.
     pub(crate) log_lines_lost: u64,
     /// Event lines that could not be written.
     pub(crate) event_lines_lost: u64,
-    /// None where hosts do not talk to each other.
+    /// None where hosts send no messages.
     pub(crate) messages: Option<Messages>,
     /// None without an external store.
     pub(crate) store: Option<Store>,
@@ -132,13 +132,13 @@ pub(crate) struct Store {
 /// Refusals that every fleet has: multicast gives a host its own messages back, and a host that starts is challenged.
 const ORDINARY: [&str; 2] = ["own_echo", "unverified_peer"];
 
-/// An answer that is none.
+/// An error in place of an answer.
 #[derive(Deserialize)]
-struct Refusal {
+struct ErrorAnswer {
     error: String,
 }
 
-/// The answer to `fleet status`, for people.
+/// The answer to `fleet status` as a table, for people.
 pub(crate) fn table(line: &str) -> Result<String, String> {
     let status: Status = read(line)?;
     let mut text = format!("{}, courser {}, up {}\n", status.name, status.version, span(status.up_s));
@@ -156,7 +156,7 @@ pub(crate) fn table(line: &str) -> Result<String, String> {
     let (log, events) = (status.log_lines_lost, status.event_lines_lost);
     row(&mut text, "logs", &format!("{log} lines of connections and {events} of events lost"));
     match &status.messages {
-        Some(messages) => exchanged(&mut text, messages),
+        Some(found) => messages(&mut text, found),
         None => row(&mut text, "messages", "none (`--fleet-listen` shares sessions by ID with other hosts)"),
     }
     if let Some(store) = &status.store {
@@ -171,7 +171,7 @@ pub(crate) fn table(line: &str) -> Result<String, String> {
 }
 
 /// A line of `fleet watch`, for people.
-pub(crate) fn watched(line: &str) -> Result<String, String> {
+pub(crate) fn message_line(line: &str) -> Result<String, String> {
     let seen: BTreeMap<String, serde_json::Value> = read(line)?;
     let field = |name: &str| {
         seen.get(name).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
@@ -181,8 +181,8 @@ pub(crate) fn watched(line: &str) -> Result<String, String> {
 }
 
 fn read<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, String> {
-    if let Ok(refusal) = serde_json::from_str::<Refusal>(line) {
-        return Err(refusal.error);
+    if let Ok(answer) = serde_json::from_str::<ErrorAnswer>(line) {
+        return Err(answer.error);
     }
     serde_json::from_str(line).map_err(|error| format!("it is of another version ({error})"))
 }
@@ -233,7 +233,7 @@ fn handshakes(text: &mut String, handshakes: &Handshakes) {
     row(text, "remote lookups", &counts(&handshakes.remote_lookups));
 }
 
-fn exchanged(text: &mut String, messages: &Messages) {
+fn messages(text: &mut String, messages: &Messages) {
     row(text, "sent", &counts(&messages.sent));
     row(text, "received", &counts(&messages.received));
     row(text, "pulls", &counts(&messages.pulls));
@@ -284,11 +284,11 @@ fn clock(peer: &Peer) -> String {
 
 fn counts(counts: &BTreeMap<String, u64>) -> String {
     let some = counts.iter().filter(|(_, count)| **count > 0);
-    let told: Vec<_> = some.map(|(name, count)| format!("{name} {count}")).collect();
-    if told.is_empty() { "none".to_owned() } else { told.join(", ") }
+    let texts: Vec<_> = some.map(|(name, count)| format!("{name} {count}")).collect();
+    if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
 }
 
-/// Seconds as a person says them: the two largest units.
+/// Seconds in the two largest units.
 fn span(seconds: u64) -> String {
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
     match (days, hours, minutes) {
@@ -299,7 +299,7 @@ fn span(seconds: u64) -> String {
     }
 }
 
-/// Milliseconds as a person says them.
+/// Milliseconds; from ten seconds on as [`span`].
 fn millis(millis: u64) -> String {
     if millis < 10_000 { format!("{millis} ms") } else { span(millis / 1000) }
 }
@@ -314,7 +314,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_comes_through_and_is_told_in_words() {
+    fn a_status_is_read_back_and_printed_as_a_table() {
         let peer = Peer {
             name: "edge-2".into(),
             address: "10.0.0.2:8888".into(),
@@ -393,9 +393,9 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_none_is_told() {
+    fn an_error_in_place_of_an_answer_is_an_error() {
         assert_eq!(table("{\"error\":\"no\"}").unwrap_err(), "no");
         assert!(table("{}").unwrap_err().contains("another version"));
-        assert!(watched("garbage").unwrap_err().contains("another version"));
+        assert!(message_line("garbage").unwrap_err().contains("another version"));
     }
 }

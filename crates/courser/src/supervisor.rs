@@ -1,4 +1,4 @@
-//! What the main thread does while others serve: it hears of signals and of ends, and drains. It waits for nothing but
+//! The main thread while the workers serve: it handles signals and ends of threads, and drains. It waits for nothing but
 //! events and the time.
 
 use std::process::ExitCode;
@@ -6,20 +6,20 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use courser_proxy::supervision::Panicked;
-use courser_proxy::{Phase, Threads};
+use courser_proxy::{Command, Threads};
 use courser_telemetry::event::{Level, log};
 use signal_hook::consts::SIGHUP;
-use tokio::sync::watch;
+use tokio::sync::mpsc::UnboundedSender;
 
 use crate::exit::{self, Failure};
 
-/// How often the main thread looks after what nobody else does.
+/// Between two rounds of housekeeping.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
 
 /// What the main thread waits for.
 pub(crate) enum Event {
     Signal(i32),
-    /// With how many connections were cut off.
+    /// With the number of connections that were cut off.
     WorkerEnded {
         index: u16,
         result: Result<usize, String>,
@@ -27,30 +27,30 @@ pub(crate) enum Event {
     Panicked(Panicked),
 }
 
-/// Starts threads, and learns of their ends.
+/// Starts threads, and receives the events of their ends.
 pub(crate) struct Supervisor {
     events: Sender<Event>,
-    happened: Receiver<Event>,
+    received: Receiver<Event>,
     threads: Threads,
 }
 
 impl Default for Supervisor {
     fn default() -> Self {
-        let (events, happened) = mpsc::channel();
-        let tell = events.clone();
-        // At the end of the process nobody is there to be told.
-        let threads = Threads::new(move |panicked| drop(tell.send(Event::Panicked(panicked))));
-        Self { events, happened, threads }
+        let (events, received) = mpsc::channel();
+        let sender = events.clone();
+        // At the end of the process there is no receiver any more.
+        let threads = Threads::new(move |panicked| drop(sender.send(Event::Panicked(panicked))));
+        Self { events, received, threads }
     }
 }
 
 impl Supervisor {
-    /// For those who start threads themselves.
+    /// For services, which start their own threads.
     pub(crate) fn threads(&self) -> &Threads {
         &self.threads
     }
 
-    /// Where events are told.
+    /// Where events are sent to.
     pub(crate) fn events(&self) -> Sender<Event> {
         self.events.clone()
     }
@@ -67,13 +67,12 @@ impl Supervisor {
     /// its parts looks healthy and is not.
     pub(crate) fn supervise(
         self,
-        mut workers: usize,
-        mut drain: Drain<'_>,
+        mut drain: Drain,
         mut housekeeping: impl FnMut(),
     ) -> Result<ExitCode, Failure> {
-        let (mut failure, mut cut_off) = (None, 0);
+        let (mut failure, mut cut_off, mut workers) = (None, 0, drain.workers.len());
         while workers > 0 {
-            match self.happened.recv_timeout(drain.time_left().min(HOUSEKEEPING)) {
+            match self.received.recv_timeout(drain.time_left().min(HOUSEKEEPING)) {
                 Ok(Event::Signal(SIGHUP)) => {
                     log(Level::Warning, "SIGHUP ignored: settings are read at the start only");
                 }
@@ -101,40 +100,37 @@ impl Supervisor {
 }
 
 /// The end of serving: first the open connections may finish, then they are cut off.
-pub(crate) struct Drain<'a> {
-    phase: &'a watch::Sender<Phase>,
+pub(crate) struct Drain {
+    workers: Vec<UnboundedSender<Command>>,
     timeout: Duration,
     deadline: Option<Instant>,
+    has_begun: bool,
 }
 
-impl<'a> Drain<'a> {
-    /// That which has not begun.
-    pub(crate) fn new(phase: &'a watch::Sender<Phase>, timeout: Duration) -> Self {
-        Self { phase, timeout, deadline: None }
+impl Drain {
+    /// A drain of these workers that has not begun.
+    pub(crate) fn new(workers: Vec<UnboundedSender<Command>>, timeout: Duration) -> Self {
+        Self { workers, timeout, deadline: None, has_begun: false }
     }
 
     /// The first signal drains, the second stops.
     fn signal(&mut self) {
-        if *self.phase.borrow() == Phase::Serving {
-            self.begin();
-        } else {
-            self.stop("stopping");
-        }
+        if self.has_begun { self.stop("stopping") } else { self.begin() }
     }
 
-    /// Something has failed. The first failure is the program's.
+    /// Logs a failure and begins the drain. The first failure is the program's result.
     fn fail(&mut self, failure: &mut Option<Failure>, what: String, why: String) {
         log(Level::Error, format_args!("{what}: {why}"));
         failure.get_or_insert_with(|| Failure::runtime(what, why));
         self.begin();
     }
 
-    /// The phase changes before a word is said of it.
+    /// Sends the command before the log line, which may wait for its reader.
     fn begin(&mut self) {
-        if *self.phase.borrow() != Phase::Serving {
+        if std::mem::replace(&mut self.has_begun, true) {
             return;
         }
-        self.phase.send_replace(Phase::Draining);
+        self.send(|| Command::Drain);
         self.deadline = Some(Instant::now() + self.timeout);
         let timeout = self.timeout;
         log(Level::Info, format_args!("draining: no new connections, {timeout:?} for the open ones"));
@@ -147,9 +143,14 @@ impl<'a> Drain<'a> {
     }
 
     fn stop(&mut self, why: &str) {
-        self.phase.send_replace(Phase::Stopping);
+        self.send(|| Command::Stop);
         self.deadline = None;
         log(Level::Info, why);
+    }
+
+    fn send(&self, command: impl Fn() -> Command) {
+        // A worker that has ended needs no command.
+        self.workers.iter().for_each(|worker| drop(worker.send(command())));
     }
 
     /// Until the connections that are left are cut off.
@@ -161,16 +162,22 @@ impl<'a> Drain<'a> {
 
 #[cfg(test)]
 mod tests {
+    use tokio::sync::mpsc::unbounded_channel;
+
     use super::*;
 
-    /// What the main thread makes of `events`, and the last phase.
-    fn after(events: impl IntoIterator<Item = Event>, workers: usize) -> (Result<ExitCode, Failure>, Phase) {
+    const AN_HOUR: Duration = Duration::from_secs(3600);
+
+    /// What the main thread makes of `events`, and the last command to the workers.
+    fn after(
+        events: impl IntoIterator<Item = Event>,
+        workers: usize,
+    ) -> (Result<ExitCode, Failure>, Option<Command>) {
         let supervisor = Supervisor::default();
-        let (phase, _) = watch::channel(Phase::Serving);
+        let (commands, mut received) = unbounded_channel();
         events.into_iter().for_each(|event| supervisor.events.send(event).unwrap());
-        let outcome = supervisor.supervise(workers, Drain::new(&phase, Duration::from_secs(3600)), || {});
-        let phase = *phase.borrow();
-        (outcome, phase)
+        let outcome = supervisor.supervise(Drain::new(vec![commands; workers], AN_HOUR), || {});
+        (outcome, std::iter::from_fn(|| received.try_recv().ok()).last())
     }
 
     fn ended(index: u16) -> Event {
@@ -180,36 +187,34 @@ mod tests {
     #[test]
     fn a_thread_that_panics_ends_the_service_in_order() {
         let supervisor = Supervisor::default();
-        let (phase, mut seen) = watch::channel(Phase::Serving);
+        let (commands, mut received) = unbounded_channel();
         supervisor.spawn("fleet", || panic!("on purpose")).unwrap();
         let worker = supervisor.events();
         supervisor
             .spawn("worker-0", move || {
-                while *seen.borrow_and_update() == Phase::Serving {
-                    std::thread::yield_now();
-                }
+                assert!(matches!(received.blocking_recv(), Some(Command::Drain)));
                 worker.send(ended(0)).unwrap();
             })
             .unwrap();
-        let outcome = supervisor.supervise(1, Drain::new(&phase, Duration::from_secs(3600)), || {});
+        let outcome = supervisor.supervise(Drain::new(vec![commands], AN_HOUR), || {});
         let Err(Failure::Runtime(message)) = outcome else { panic!("{outcome:?}") };
         assert_eq!(message, "thread fleet has panicked: on purpose");
-        assert_eq!(*phase.borrow(), Phase::Draining);
     }
 
     #[test]
     fn a_failure_during_the_drain_cuts_nothing_off() {
         let failed = Event::WorkerEnded { index: 1, result: Err("why".to_owned()) };
-        let (outcome, phase) = after([Event::Signal(15), failed, ended(0)], 2);
+        let (outcome, last) = after([Event::Signal(15), failed, ended(0)], 2);
         assert!(outcome.is_err());
-        assert_eq!(phase, Phase::Draining);
+        assert!(matches!(last, Some(Command::Drain)), "{last:?}");
     }
 
     #[test]
     fn connections_that_are_cut_off_show_in_the_exit_code() {
         let cut_off = Event::WorkerEnded { index: 0, result: Ok(2) };
-        let (outcome, phase) = after([Event::Signal(15), Event::Signal(15), cut_off], 1);
-        assert_eq!((outcome.unwrap(), phase), (ExitCode::from(3), Phase::Stopping));
+        let (outcome, last) = after([Event::Signal(15), Event::Signal(15), cut_off], 1);
+        assert_eq!(outcome.unwrap(), ExitCode::from(3));
+        assert!(matches!(last, Some(Command::Stop)), "{last:?}");
         assert_eq!(after([Event::Signal(15), ended(0)], 1).0.unwrap(), ExitCode::SUCCESS);
     }
 }

@@ -1,10 +1,11 @@
 //! From flags to the load that they ask for.
 
-use courser_load::plan::{CloseMode, Phases, Sockets};
+use courser_load::plan::{Phases, Sockets};
 use courser_load::schedule::Share;
 use courser_load::spec::{Load, LoadSpec, RequestSpec, ServerSpec, Work};
 use courser_load::tls_options::{ClientTlsOptions, EngineChoice, ResumeChoice};
 use courser_load::url::Url;
+use courser_record::CloseMode;
 
 use super::{CloseArg, CommonArgs, EngineArg, RequestArgs, ResumeArg, ServerArgs, TlsArgs};
 use super::{HandshakeArgs, IdleArgs, LoadArgs, RampArgs, SearchArgs};
@@ -72,7 +73,7 @@ impl CommonArgs {
             close: match sockets.close {
                 CloseArg::CloseNotify => CloseMode::CloseNotify,
                 CloseArg::Fin => CloseMode::Fin,
-                CloseArg::Rst => CloseMode::Reset,
+                CloseArg::Rst => CloseMode::Rst,
             },
             sockets: Sockets { sources: sockets.source.clone(), nagle: sockets.nagle },
             phases: Phases {

@@ -48,14 +48,14 @@ fn targets(a: &str, b: &str, args: &CompareArgs) -> Result<Ended, Failure> {
 
 /// Before and after, as a Markdown table; the exit code says whether anything is worse than allowed.
 fn records(before: &Path, after: &Path, args: &CompareArgs) -> Result<Ended, Failure> {
-    let diff = diff::against(&read_lab(before)?, &read_lab(after)?);
+    let diff = diff::compare(&read_lab(before)?, &read_lab(after)?);
     for warning in &diff.warnings {
         notice!("warning: {warning}");
     }
     deliver::print(&diff::markdown(&diff, [&name(before), &name(after)]));
     let Some(limit) = args.fail_above else { return Ok(Ended::Well) };
     let worse: Vec<_> = diff.lines.iter().filter(|line| line.is_worse_than(limit)).collect();
-    let blind = diff.lines.iter().filter(|line| line.is_blind_to(limit)).count();
+    let blind = diff.lines.iter().filter(|line| line.cannot_detect(limit)).count();
     if blind > 0 {
         notice!(
             "warning: {blind} of {} figures vary too much to show a change of {}: more --rounds in both records",

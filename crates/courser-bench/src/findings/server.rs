@@ -2,8 +2,9 @@
 
 use courser_load::failure::{Class, Step};
 use courser_load::offered::Session;
-use courser_load::plan::{CloseMode, Model, Workload};
+use courser_load::plan::{Model, Workload};
 use courser_load::tally::PeerClose;
+use courser_record::CloseMode;
 use courser_record::{Finding, Severity};
 use courser_stats::modes::{self, Mode, Shift, Timer};
 

@@ -117,7 +117,7 @@ impl Bench<'_> {
 
 /// Why a case has more connections than this process may have open.
 fn descriptors(spec: &CaseSpec) -> Option<String> {
-    let limit = courser_machine::machine::Machine::read().open_files;
+    let limit = courser_machine::machine::read().open_files;
     let needed = spec.clients * DESCRIPTORS + 200;
     (needed > limit).then(|| {
         format!(

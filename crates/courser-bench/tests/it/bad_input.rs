@@ -4,7 +4,9 @@ use std::fs;
 use std::process::Command;
 
 use courser_testkit::ca::TestCa;
-use courser_testkit::{Fault, Finished, Folder, Liar, Process, Signal, free_port, leave_out, require};
+use courser_testkit::{
+    Fault, FaultyServer, Finished, Folder, Process, Signal, free_port, leave_out, require,
+};
 use serde_json::Value;
 
 use crate::support::{AT_ONCE, Judged, bench, finished, url};
@@ -31,7 +33,7 @@ fn a_target_that_is_not_there() {
 
 #[test]
 fn a_certificate_of_somebody_else() {
-    let (liar, folder) = (Liar::start(Fault::None), Folder::new());
+    let (liar, folder) = (FaultyServer::start(Fault::None), Folder::new());
     let others = TestCa::new().write_root(&folder);
     let url = url(liar.address());
     let arguments = ["load", &url, "-c", "1", "--engine", "real", "--ca", others.to_str().unwrap()];
@@ -46,7 +48,7 @@ fn a_certificate_of_somebody_else() {
 #[test]
 fn a_server_with_nothing_in_common() {
     // Of TLS 1.2 alone, and honest to those who never come back.
-    let liar = Liar::start(Fault::FalseResumption);
+    let liar = FaultyServer::start(Fault::FalseResumption);
     let said = ["courser-bench inspect", "--tls"];
     refused(&["handshake", &liar.address().to_string(), "--tls", "1.3"], 5, &said);
 }
@@ -90,7 +92,7 @@ fn a_command_line_that_makes_no_sense() {
 
 #[test]
 fn a_record_that_cannot_be_kept_is_printed_all_the_same() {
-    let (liar, folder) = (Liar::start(Fault::None), Folder::new());
+    let (liar, folder) = (FaultyServer::start(Fault::None), Folder::new());
     let path = folder.join("missing").join("record.json");
     let url = url(liar.address());
     let keep = ["--duration", "1s", "--record", path.to_str().unwrap()];
@@ -103,7 +105,7 @@ fn a_record_that_cannot_be_kept_is_printed_all_the_same() {
 
 #[test]
 fn ctrl_c_keeps_what_there_is() {
-    let (liar, folder) = (Liar::start(Fault::None), Folder::new());
+    let (liar, folder) = (FaultyServer::start(Fault::None), Folder::new());
     let path = folder.join("cut.json");
     let url = url(liar.address());
     let keep = ["--warm-up", "0", "--ramp-up", "0", "--record", path.to_str().unwrap()];
@@ -130,7 +132,7 @@ fn sum(seconds: &[Value], field: &str) -> u64 {
 
 #[test]
 fn a_line_of_json_a_second() {
-    let liar = Liar::start(Fault::None);
+    let liar = FaultyServer::start(Fault::None);
     let url = url(liar.address());
     let time = ["--duration", "3s", "--warm-up", "0", "--ramp-up", "0", "--ndjson"];
     let run = finished(&[&["load", &url, "--rate", "10"], &time[..]].concat());
@@ -146,7 +148,7 @@ fn a_line_of_json_a_second() {
 
 #[test]
 fn a_rate_that_cannot_be_made_is_no_result() {
-    let liar = Liar::start(Fault::None);
+    let liar = FaultyServer::start(Fault::None);
     let url = url(liar.address());
     // The liar has a thread for each connection: not too many of them.
     let much = ["--rate", "100k", "--threads", "1", "--in-flight", "50", "--duration", "1s", "--drain", "2s"];

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use courser_record::Lab;
-use courser_testkit::{Fault, Liar, skip};
+use courser_testkit::{Fault, FaultyServer, skip};
 
 use crate::mini::{Mini, ended};
 use crate::support::{finished, url};
@@ -108,7 +108,7 @@ fn what_is_no_record_of_a_suite_is_told_as_what_it_is() {
     let mini = records(&[("suite.json", base)]);
     mini.write("newer.json", newer);
     mini.write("text.json", "hello\n");
-    let liar = Liar::start(Fault::None);
+    let liar = FaultyServer::start(Fault::None);
     let load = mini.join("load.json");
     let keep = ["--duration", "1s", "--warm-up", "0", "--ramp-up", "0", "--record", load.to_str().unwrap()];
     let _ = finished(&[&["load", &url(liar.address()), "-c", "1"], &keep[..]].concat());

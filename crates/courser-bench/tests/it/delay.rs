@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::process::Command;
 
-use courser_testkit::{Fault, Liar, Process};
+use courser_testkit::{Fault, FaultyServer, Process};
 use serde_json::Value;
 
 use crate::support::{AT_ONCE, Judged, finished, url};
@@ -22,7 +22,7 @@ fn relay(to: SocketAddr) -> (Process, SocketAddr) {
 }
 
 /// Two sessions of two connections each through the relay, one after the other.
-fn through(liar: &Liar, arguments: &[&str]) -> Judged {
+fn through(liar: &FaultyServer, arguments: &[&str]) -> Judged {
     let (_relay, address) = relay(liar.address());
     let url = url(address);
     let load = ["load", &url, "-c", "2", "--reuse", "2", "--duration", "2s", "--quiet"];
@@ -38,7 +38,7 @@ fn mean(judged: &Judged, time: &str) -> f64 {
 
 #[test]
 fn a_full_handshake_and_its_request_take_three_round_trips_in_tls_1_3() {
-    let judged = through(&Liar::start(Fault::None), &["--tls", "1.3"]);
+    let judged = through(&FaultyServer::start(Fault::None), &["--tls", "1.3"]);
     assert!(judged.total("/requests/succeeded") > 4, "{:#}", judged.run()["totals"]);
     let (handshake, answer) = (mean(&judged, "full_handshake"), mean(&judged, "full_last_byte"));
     assert!(handshake >= 2.0 && answer >= 3.0, "{handshake} and {answer}");
@@ -46,7 +46,7 @@ fn a_full_handshake_and_its_request_take_three_round_trips_in_tls_1_3() {
 
 #[test]
 fn resumption_saves_a_round_trip_in_tls_1_2() {
-    let judged = through(&Liar::start(Fault::None), &["--tls", "1.2"]);
+    let judged = through(&FaultyServer::start(Fault::None), &["--tls", "1.2"]);
     let (full, resumed) = (mean(&judged, "full_handshake"), mean(&judged, "resumed_handshake"));
     assert!(full >= 3.0 && resumed >= 2.0, "{full} and {resumed}");
     assert!(resumed < full, "{full} and {resumed}");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-use courser_testkit::{Finished, Liar, Process};
+use courser_testkit::{FaultyServer, Finished, Process};
 use serde_json::Value;
 
 /// Nothing before the steady phase: every connection but the first one, a probe, counts.
@@ -29,7 +29,7 @@ pub(crate) fn url(address: SocketAddr) -> String {
 }
 
 /// Loads this liar, for a second unless they say so: `verb` with `arguments`.
-pub(crate) fn judge(verb: &str, liar: &Liar, arguments: &[&str]) -> Judged {
+pub(crate) fn judge(verb: &str, liar: &FaultyServer, arguments: &[&str]) -> Judged {
     judge_at(verb, liar.address(), arguments)
 }
 

@@ -53,7 +53,7 @@ fn read(path: &Path) -> Value {
 
 #[test]
 fn generators_in_networks_of_their_own_add_up() {
-    if network::inside("together::generators_in_networks_of_their_own_add_up") {
+    if network::enter_namespace("together::generators_in_networks_of_their_own_add_up") {
         add_up();
     }
 }

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
 
-use courser_testkit::{Fault, Finished, Folder, Liar, Process, Signal, free_port};
+use courser_testkit::{Fault, FaultyServer, Finished, Folder, Process, Signal, free_port};
 use serde_json::Value;
 
 fn bench(arguments: &[&str]) -> Process {
@@ -98,7 +98,7 @@ fn origin_says_why_it_cannot_listen() {
 
 #[test]
 fn inspect_tells_what_each_endpoint_negotiates() {
-    let server = Liar::start(Fault::None);
+    let server = FaultyServer::start(Fault::None);
     let address = server.address().to_string();
     let run = finished(&["inspect", &address]);
     assert!(run.status.success() && run.stdout.starts_with(&format!("{address} (")), "{run:?}");
@@ -123,7 +123,7 @@ fn inspect_tells_what_each_endpoint_negotiates() {
 
 #[test]
 fn inspect_tells_an_endpoint_without_tls_and_one_that_is_not_there() {
-    let plain = Liar::start(Fault::PlainHttp);
+    let plain = FaultyServer::start(Fault::PlainHttp);
     let run = finished(&["inspect", &plain.address().to_string()]);
     assert_eq!(run.status.code(), Some(5), "{run:?}");
     let run = finished(&["inspect", &format!("127.0.0.1:{}", free_port())]);

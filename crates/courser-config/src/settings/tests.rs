@@ -4,8 +4,9 @@ use std::path::Path;
 
 use super::*;
 use crate::config::Config;
+use crate::setting::Flag;
 use crate::source::SourceSpan;
-use crate::value::Literal;
+use crate::value::{Literal, Value};
 use crate::{defaults_toml, from_matches, from_toml, reference_markdown, serve_command};
 
 /// Every setting that stands in the table, with its scope.

@@ -106,7 +106,7 @@ fn a_wrong_flag_is_reported_with_what_is_wrong_in_the_file() {
     assert_eq!(
         messages,
         [
-            "`--listen` cannot stand beside `--config`",
+            "`--listen` cannot be combined with `--config`",
             "expected a whole number, found `many`",
             "unknown key `wrokers`"
         ]

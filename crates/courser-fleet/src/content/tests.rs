@@ -48,7 +48,7 @@ proptest! {
         let bytes = written(Kind::Get, |draft| ids.iter().all(|(id, _)| put_id(draft, id)));
         let names: Vec<_> = ids.iter().map(|(id, _)| *id).collect();
         prop_assert!(matches!(Content::parse(Kind::Get, &bytes), Some(Content::Get(back)) if back == names));
-        let put = |draft: &mut Draft| ids.iter().all(|(id, until)| put_burial(draft, id, UnixSeconds(*until)));
+        let put = |draft: &mut Draft| ids.iter().all(|(id, until)| put_deletion(draft, id, UnixSeconds(*until)));
         let Some(Content::Delete(back)) = Content::parse(Kind::Delete, &written(Kind::Delete, put)) else {
             panic!("it was just written")
         };
@@ -94,10 +94,10 @@ fn a_heartbeat_may_say_more_and_a_request_may_not() {
     let read = |kind, bytes: &[u8]| Content::parse(kind, bytes);
     assert!(matches!(read(Kind::Heartbeat, &bytes), Some(Content::Heartbeat(back)) if back == heartbeat));
     assert!(read(Kind::Heartbeat, &bytes[..bytes.len() - 2]).is_none());
-    let mut bytes = written(Kind::WarmUp, |draft| put_number(draft, 7));
-    assert!(matches!(read(Kind::WarmUp, &bytes), Some(Content::WarmUp { from: 7 })));
+    let mut bytes = written(Kind::StateRequest, |draft| put_number(draft, 7));
+    assert!(matches!(read(Kind::StateRequest, &bytes), Some(Content::StateRequest { from: 7 })));
     bytes.push(9);
-    assert!(read(Kind::WarmUp, &bytes).is_none());
+    assert!(read(Kind::StateRequest, &bytes).is_none());
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use super::*;
 use crate::now::UnixMillis;
 
-fn life(number: u8, boot: u64) -> Life {
-    (MemberId([number; 8]), Incarnation::new(UnixMillis(boot), [0; 8]))
+fn life(number: u8, incarnation: u64) -> MemberStart {
+    (MemberId([number; 8]), Incarnation::new(UnixMillis(incarnation), [0; 8]))
 }
 
 fn at(mono: u64) -> Now {

@@ -19,9 +19,9 @@ fn at(second: UnixSeconds) -> Now {
     Now { wall: UnixMillis(second.0 * 1000), mono: 0 }
 }
 
-fn sealer(keys: &Arc<FleetKeys>, boot: u64) -> Sealer {
-    let boot = Incarnation([boot.to_be_bytes(), [0; 8]].concat().try_into().unwrap());
-    Sealer::new(Arc::clone(keys), MemberId([1; 8]), boot)
+fn sealer(keys: &Arc<FleetKeys>, incarnation: u64) -> Sealer {
+    let incarnation = Incarnation([incarnation.to_be_bytes(), [0; 8]].concat().try_into().unwrap());
+    Sealer::new(Arc::clone(keys), MemberId([1; 8]), incarnation)
 }
 
 fn message(sealer: &mut Sealer, to: To, second: UnixSeconds) -> Vec<u8> {
@@ -38,14 +38,14 @@ fn no_number_comes_twice_under_a_key_whomever_messages_are_for() {
     let keys = keys();
     let one = To::One(MemberId([2; 8]), "192.0.2.1:1".parse().unwrap());
     let mut seen = HashSet::new();
-    for boot in 0..2 {
-        let mut sealer = sealer(&keys, boot);
+    for incarnation in 0..2 {
+        let mut sealer = sealer(&keys, incarnation);
         for number in 0..600_u64 {
             let to = if number.is_multiple_of(3) { one } else { To::All };
             // Back and forth over the end of an epoch.
             let second = UnixSeconds(NOW.0 + 3600 - number % 2);
             let header = Header::parse(&message(&mut sealer, to, second)).unwrap();
-            assert!(seen.insert((header.epoch, header.boot, header.sequence.0)));
+            assert!(seen.insert((header.epoch, header.incarnation, header.sequence.0)));
         }
     }
 }
@@ -75,8 +75,11 @@ fn whoever_invents_senders_makes_it_forget_nobody() {
         assert_eq!(open(&mut opener, &forged, NOW), Err(Refusal::Forged));
     }
     assert_eq!(opener.known.len(), 1);
-    for boot in 2..300 {
-        assert_eq!(open(&mut opener, &message(&mut self::sealer(&keys, boot), To::All, NOW), NOW), Ok(()));
+    for incarnation in 2..300 {
+        assert_eq!(
+            open(&mut opener, &message(&mut self::sealer(&keys, incarnation), To::All, NOW), NOW),
+            Ok(())
+        );
     }
     assert_eq!(opener.known.len(), MAX_KNOWN, "and members that are many are not remembered without end");
 }

@@ -48,10 +48,12 @@ impl Pair {
         let (cache, now) =
             (Arc::new(Cache::new(1 << 20, 2)), Now { wall: UnixMillis(NOW.0 * 1000), mono: 0 });
         let member = |name, cache| {
-            let (name, boot) =
+            let (name, incarnation) =
                 (MemberName::new(name).expect("it is a name"), Incarnation::new(now.wall, [7; 8]));
-            let settings =
-                MemberSettings { max_payload: MAX_PAYLOAD, ..MemberSettings::new(name, boot, [7; 32]) };
+            let settings = MemberSettings {
+                max_payload: MAX_PAYLOAD,
+                ..MemberSettings::new(name, incarnation, [7; 32])
+            };
             Member::new(settings, Arc::clone(&keys), cache, now)
         };
         let (member, peer) =
@@ -65,9 +67,9 @@ impl Pair {
     /// A tenth of a second with a datagram in it.
     fn deliver(&mut self, kind: u8, sequence: u64, content: &[u8]) {
         let before = self.status();
-        let (sender, boot) = (before.peers[0].id, before.peers[0].boot);
+        let (sender, incarnation) = (before.peers[0].id, before.peers[0].incarnation);
         let to = sequence.is_multiple_of(2).then_some(before.id);
-        let message = AnyMessage { sender, boot, to, sequence, kind, sent: self.now.wall, content };
+        let message = AnyMessage { sender, incarnation, to, sequence, kind, sent: self.now.wall, content };
         let mut datagram = match kind {
             0 => content.to_vec(),
             _ => message.seal(&self.keys, self.now.wall.seconds()),
@@ -87,7 +89,7 @@ impl Pair {
     /// Whether a session that the peer makes still arrives, unless it was among what the peer has deleted.
     fn works_still(&mut self) {
         let session = session(b"made after all that");
-        self.peer.made(&session, self.now);
+        self.peer.push(&session, self.now);
         self.now = Now { wall: UnixMillis(self.now.wall.0 + 2), mono: self.now.mono + 2 };
         self.exchange();
         let found = self.cache.get(&session.id, &session.policy, self.now.wall.seconds());

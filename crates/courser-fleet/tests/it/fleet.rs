@@ -137,7 +137,7 @@ impl Segment {
         let session = session(number);
         self.put(host, &session);
         let now = self.now;
-        self.hosts[host].member.made(&session, now);
+        self.hosts[host].member.push(&session, now);
         session
     }
 
@@ -157,13 +157,13 @@ impl Segment {
 
     fn want(&mut self, host: usize, id: &SessionId) {
         let now = self.now;
-        self.hosts[host].member.want(id, now);
+        self.hosts[host].member.pull(id, now);
     }
 
     fn delete(&mut self, host: usize, session: &SharedSession) {
         let (seconds, now) = (self.now.wall.seconds(), self.now);
-        self.hosts[host].cache.bury(&session.id, seconds.plus(2 * HOUR), seconds);
-        self.hosts[host].member.deleted(&session.id, now);
+        self.hosts[host].cache.delete(&session.id, seconds.plus(2 * HOUR), seconds);
+        self.hosts[host].member.delete(&session.id, now);
     }
 
     fn answers(&self, host: usize) -> Vec<bool> {
@@ -212,13 +212,13 @@ fn at(ms: u64) -> Now {
     Now { wall: UnixMillis(NOW.0 * 1000 + ms), mono: ms }
 }
 
-fn settings(name: &str, boot: u64) -> MemberSettings {
+fn settings(name: &str, incarnation: u64) -> MemberSettings {
     let name = MemberName::new(name).unwrap();
-    let random = u8::try_from(boot & 0xff).unwrap();
-    let boot = Incarnation::new(UnixMillis(NOW.0 * 1000 - 1000 + boot), [random; 8]);
+    let random = u8::try_from(incarnation & 0xff).unwrap();
+    let incarnation = Incarnation::new(UnixMillis(NOW.0 * 1000 - 1000 + incarnation), [random; 8]);
     let mut secret = [random; 32];
     secret[..8].copy_from_slice(&name.id().0);
-    MemberSettings { warm_up: false, ..MemberSettings::new(name, boot, secret) }
+    MemberSettings { state_transfer: false, ..MemberSettings::new(name, incarnation, secret) }
 }
 
 fn keys() -> Arc<FleetKeys> {

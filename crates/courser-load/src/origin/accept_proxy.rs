@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use courser_wire::proxy::v2::{self, Announcement, Command, Ssl};
+use courser_wire::proxy::v2::{self, Command, ProxyHeader, Ssl};
 use courser_wire::proxy::{Addresses, Malformed, v1};
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ impl AcceptProxy {
         let found = match v1::parse(received) {
             Ok(found) => found,
             Err(Malformed::Signature) => match v2::parse(received) {
-                Ok(found) => found.map(|(header, length)| (header.announcement.addresses, length)),
+                Ok(found) => found.map(|(parsed, length)| (parsed.header.addresses, length)),
                 Err(Malformed::Signature) => return Ok(Front::Other),
                 Err(malformed) => return Err(malformed),
             },
@@ -53,7 +53,7 @@ impl AcceptProxy {
             return json!({ "version": 1, "addresses": addresses_of(&addresses) });
         }
         match v2::parse(&self.header) {
-            Ok(Some((header, _))) => announcement(&header.announcement),
+            Ok(Some((parsed, _))) => fields(&parsed.header),
             // It was read once already.
             _ => Value::Null,
         }
@@ -66,7 +66,7 @@ pub(super) fn peer(peer: Option<SocketAddr>, announced: Option<&AcceptProxy>) ->
     format!("{json}\n").into_bytes()
 }
 
-fn announcement(announced: &Announcement<'_>) -> Value {
+fn fields(announced: &ProxyHeader<'_>) -> Value {
     json!({
         "version": 2,
         "command": if announced.command == Command::Local { "local" } else { "proxy" },
@@ -145,14 +145,14 @@ mod tests {
         let source = "192.0.2.1:7".parse().unwrap();
         let destination = "192.0.2.2:443".parse().unwrap();
         let ssl = Ssl { over_tls: true, version: Some("TLSv1.3"), ..Ssl::default() };
-        let announcement = Announcement {
+        let sent = ProxyHeader {
             addresses: Addresses::Ip { source, destination },
             authority: Some("a\"b"),
             alpn: Some(b"h2"),
             ssl: Some(ssl),
-            ..Announcement::default()
+            ..ProxyHeader::default()
         };
-        v2::write(&announcement, &mut header).unwrap();
+        v2::write(&sent, &mut header).unwrap();
         let second = json(&header);
         assert_eq!((&second["version"], &second["addresses"]), (&json!(2), &addresses));
         assert_eq!((&second["authority"], &second["alpn"]), (&json!("a\"b"), &json!("h2")));

@@ -5,9 +5,10 @@ use std::net::SocketAddr;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use courser_load::plan::{CloseMode, LoadTarget, Model, Offered, Phases, Plan, Reuse, Sockets, Workload};
+use courser_load::plan::{LoadTarget, Model, Offered, Phases, Plan, Reuse, Sockets, Workload};
 use courser_load::run::{Run, thread_name};
 use courser_load::schedule::{Arrivals, Piece, Share};
+use courser_record::CloseMode;
 use courser_testkit::free_port;
 
 /// A moment of connections to where nobody listens: they end at once, and the threads have nothing left to do.

@@ -31,7 +31,7 @@ impl Default for Batch {
 }
 
 impl Batch {
-    /// What was received: from whom, and the bytes, which the caller may change.
+    /// What was received: the source, and the bytes, which the caller may change.
     pub fn datagrams(&mut self) -> impl ExactSizeIterator<Item = (SocketAddr, &mut [u8])> {
         let received = self.received.iter().zip(&mut self.bytes);
         received.map(|(&(from, len), bytes)| (from, &mut bytes[..len]))
@@ -70,7 +70,7 @@ impl fmt::Debug for Batch {
     }
 }
 
-/// Receives up to one datagram for each of `room`, and says of each whence it came and how long it is.
+/// Receives up to one datagram for each of `room`, and returns the source and length of each.
 fn receive(
     socket: &OwnedFd,
     room: &mut [[u8; ROOM]],
@@ -78,7 +78,7 @@ fn receive(
 ) -> Result<(), Errno> {
     let mut sources = std::array::from_fn::<_, DATAGRAMS, _>(|_| SockAddrStorage::zeroed());
     let mut vectors = [libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 }; DATAGRAMS];
-    #[allow(unsafe_code, reason = "some of its fields are private on some platforms")]
+    #[expect(unsafe_code, reason = "some of its fields are private on some platforms")]
     // SAFETY: integers and pointers, all of which may be zero.
     let mut headers: [libc::mmsghdr; DATAGRAMS] = unsafe { mem::zeroed() };
     for (((bytes, vector), source), header) in
@@ -101,7 +101,7 @@ fn receive(
 fn call(socket: &OwnedFd, headers: &mut [libc::mmsghdr]) -> Result<usize, Errno> {
     let count = headers.len().try_into().expect("a few");
     let received = rustix::io::retry_on_intr(|| {
-        #[allow(unsafe_code, reason = "none of the libraries here has this call")]
+        #[expect(unsafe_code, reason = "none of the libraries here has this call")]
         // SAFETY: the kernel writes through the pointers in the first `count` headers, which `receive` has pointed at
         // one buffer, one vector and one address each, with their true lengths, all alive and borrowed for the whole
         // call; no timeout is given; the descriptor is borrowed from `socket`, which is open.
@@ -124,7 +124,7 @@ fn last_error() -> Errno {
 }
 
 fn address(source: SockAddrStorage, len: libc::socklen_t) -> SocketAddr {
-    #[allow(unsafe_code, reason = "the address is what the kernel has written")]
+    #[expect(unsafe_code, reason = "the address is what the kernel has written")]
     // SAFETY: `source` was zeroed, and the kernel has written an address of its socket's family into the first `len`
     // bytes, at most its size.
     let source = unsafe { SockAddr::new(source, len) };

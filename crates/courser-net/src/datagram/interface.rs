@@ -19,7 +19,7 @@ impl Interface {
     /// The interface with this name, or this number.
     ///
     /// # Errors
-    /// When there is none; says which there are.
+    /// When there is none; the error lists those there are.
     pub fn find(name_or_index: &str) -> Result<Self, NoInterface> {
         let missing = || NoInterface { asked: name_or_index.to_owned(), there_are: names() };
         look_up(name_or_index).map_err(|_| missing())

@@ -34,7 +34,7 @@ pub struct DatagramSettings {
     pub interface: Option<Interface>,
     /// How many routers a datagram to a multicast group may pass, and one: 1 stays on the segment.
     pub hops: u8,
-    /// Whether other processes on this machine hear what is sent to the multicast group (IP_MULTICAST_LOOP).
+    /// Whether other processes on this machine receive what is sent to the multicast group (IP_MULTICAST_LOOP).
     pub same_machine: bool,
 }
 
@@ -120,12 +120,12 @@ impl DatagramSocket {
     /// # Errors
     /// The kernel's.
     pub fn receive_buffer(&self) -> io::Result<usize> {
-        // The kernel doubles what is asked for, and tells the double (socket(7)).
+        // The kernel doubles what is set, and returns the double (socket(7)).
         Ok(SockRef::from(&self.own).recv_buffer_size()? / 2)
     }
 
     /// The longest payload that reaches the group, or else each of `peers`, in one piece: 1472 bytes (IPv6: 1452), or
-    /// less where the way there carries less. An address to which there is no way yet says nothing.
+    /// less where the way there carries less. An address without a route yet has no limit.
     #[must_use]
     pub fn payload_limit(&self, peers: &[SocketAddr]) -> usize {
         let alone = DatagramSettings { listen: self.address, interface: None, hops: 1, same_machine: false };
@@ -194,7 +194,7 @@ fn joined(settings: &DatagramSettings) -> io::Result<socket2::Socket> {
     Ok(socket)
 }
 
-/// Makes what `socket` sends to a group go where the settings say.
+/// Makes what `socket` sends to a group go by the interface of the settings.
 fn send_through(socket: &socket2::Socket, settings: &DatagramSettings) -> io::Result<()> {
     let (index, hops, loops) = (settings.interface_index(), u32::from(settings.hops), settings.same_machine);
     if settings.listen.is_ipv4() {

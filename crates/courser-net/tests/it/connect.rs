@@ -1,7 +1,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 
 use courser_net::{ConnectErrorKind, Connector, Stream};
-use courser_testkit::network::{inside, sh};
+use courser_testkit::network::{enter_namespace, sh};
 
 use crate::run;
 
@@ -61,7 +61,7 @@ fn a_source_of_another_machine_or_family_is_told_apart() {
 /// A range of four local ports is enough for eight connections to two targets, and no more.
 #[test]
 fn each_target_has_all_local_ports_and_running_out_says_so() {
-    if !inside("connect::each_target_has_all_local_ports_and_running_out_says_so") {
+    if !enter_namespace("connect::each_target_has_all_local_ports_and_running_out_says_so") {
         return;
     }
     sh("echo 50000 50003 >/proc/sys/net/ipv4/ip_local_port_range");

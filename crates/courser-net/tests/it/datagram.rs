@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use courser_net::datagram::{Batch, Interface, Outgoing, UnsentKind};
 use courser_net::{DatagramSettings, DatagramSocket, Datagrams};
-use courser_testkit::network::{inside, sh};
+use courser_testkit::network::{enter_namespace, sh};
 
 use crate::run;
 
@@ -42,7 +42,7 @@ fn has_ipv6() -> bool {
 }
 
 /// Waits for `count` datagrams.
-async fn hear(datagrams: &Datagrams, count: usize) -> Vec<(SocketAddr, Vec<u8>)> {
+async fn receive(datagrams: &Datagrams, count: usize) -> Vec<(SocketAddr, Vec<u8>)> {
     let (mut batch, mut heard) = (Batch::default(), Vec::new());
     while heard.len() < count {
         let received = tokio::time::timeout(PATIENCE, datagrams.receive(&mut batch)).await;
@@ -60,13 +60,13 @@ fn one_payload_reaches_many_and_many_payloads_reach_one() {
         let messages: Vec<_> = peers.iter().map(|(_, address)| to(*address, b"to all")).collect();
         assert!(sender.send(&messages).is_empty());
         for (peer, _) in &peers {
-            assert_eq!(hear(peer, 1).await, [(from, b"to all".to_vec())]);
+            assert_eq!(receive(peer, 1).await, [(from, b"to all".to_vec())]);
         }
         // More than one system call takes, at either end.
         let payloads: Vec<[u8; 2]> = (0..200_u16).map(u16::to_be_bytes).collect();
         let messages: Vec<_> = payloads.iter().map(|payload| to(peers[0].1, payload)).collect();
         assert!(sender.send(&messages).is_empty());
-        let heard: Vec<_> = hear(&peers[0].0, 200).await.into_iter().map(|(_, bytes)| bytes).collect();
+        let heard: Vec<_> = receive(&peers[0].0, 200).await.into_iter().map(|(_, bytes)| bytes).collect();
         assert_eq!(heard, payloads);
     });
 }
@@ -79,7 +79,7 @@ fn ipv6_as_well() {
     run(async {
         let ((a, from), (b, address)) = (open(&settings("[::1]:0")), open(&settings("[::1]:0")));
         assert!(a.send(&[to(address, b"six")]).is_empty());
-        assert_eq!(hear(&b, 1).await, [(from, b"six".to_vec())]);
+        assert_eq!(receive(&b, 1).await, [(from, b"six".to_vec())]);
     });
 }
 
@@ -94,7 +94,7 @@ fn what_cannot_be_sent_is_told_and_the_rest_arrives() {
         let unsent = sender.send(&messages);
         assert_eq!(unsent.iter().map(|unsent| unsent.to).collect::<Vec<_>>(), [address, v6]);
         assert_eq!(unsent[0].kind, UnsentKind::TooLong);
-        let heard: Vec<_> = hear(&peer, 2).await.into_iter().map(|(_, bytes)| bytes).collect();
+        let heard: Vec<_> = receive(&peer, 2).await.into_iter().map(|(_, bytes)| bytes).collect();
         assert_eq!(heard, [b"1", b"3"]);
     });
 }
@@ -108,9 +108,9 @@ fn a_port_where_nobody_listens_stops_nothing() {
         for _ in 0..3 {
             assert!(sender.send(&[to(nobody, b"x"), to(address, b"y")]).is_empty());
         }
-        assert_eq!(hear(&peer, 3).await.len(), 3);
+        assert_eq!(receive(&peer, 3).await.len(), 3);
         assert!(peer.send(&[to(from, b"back")]).is_empty());
-        assert_eq!(hear(&sender, 1).await, [(address, b"back".to_vec())]);
+        assert_eq!(receive(&sender, 1).await, [(address, b"back".to_vec())]);
     });
 }
 
@@ -123,7 +123,7 @@ fn a_full_receiver_costs_the_sender_nothing_and_what_fits_is_kept() {
         let messages = vec![to(address, &payload); 20_000];
         let unsent = sender.send(&messages);
         assert!(unsent.iter().all(|unsent| unsent.kind == UnsentKind::NoRoom), "{:?}", unsent.first());
-        let heard = hear(&peer, 50).await;
+        let heard = receive(&peer, 50).await;
         assert!(heard.iter().all(|(_, bytes)| bytes[..] == payload));
     });
 }
@@ -170,7 +170,7 @@ fn an_address_that_cannot_be_used_says_why() {
 /// Two members of a group on one machine, and one that answers the other alone.
 #[test]
 fn a_multicast_group_is_heard_and_its_members_answer_one_another() {
-    if !inside("datagram::a_multicast_group_is_heard_and_its_members_answer_one_another") {
+    if !enter_namespace("datagram::a_multicast_group_is_heard_and_its_members_answer_one_another") {
         return;
     }
     set_up_two_segments();
@@ -203,20 +203,20 @@ async fn among_members(
     assert!(elsewhere.send(&[to(group_there, b"on another interface")]).is_empty());
     assert!(first.send(&[to(group, b"to all")]).is_empty());
     for member in [&first, &second] {
-        let heard = hear(member, 2).await;
+        let heard = receive(member, 2).await;
         assert_eq!(heard[1], (sources[0], b"to all".to_vec()));
     }
     assert!(second.send(&[to(sources[0], b"to you alone")]).is_empty());
-    assert_eq!(hear(&first, 1).await, [(sources[1], b"to you alone".to_vec())]);
+    assert_eq!(receive(&first, 1).await, [(sources[1], b"to you alone".to_vec())]);
     assert!(first.send(&[to(sources[1], b"and back")]).is_empty());
-    assert_eq!(hear(&second, 1).await, [(sources[0], b"and back".to_vec())]);
+    assert_eq!(receive(&second, 1).await, [(sources[0], b"and back".to_vec())]);
     // Each of them has heard its own interface's message and nothing of the other's.
-    assert_eq!(hear(&elsewhere, 1).await[0].1, b"on another interface");
+    assert_eq!(receive(&elsewhere, 1).await[0].1, b"on another interface");
 }
 
 #[test]
 fn a_group_without_a_way_to_it_says_so() {
-    if !inside("datagram::a_group_without_a_way_to_it_says_so") {
+    if !enter_namespace("datagram::a_group_without_a_way_to_it_says_so") {
         return;
     }
     set_up_two_segments();

@@ -1,6 +1,6 @@
 //! Sockets and timers on the real kernel.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
 mod connect;
 mod datagram;

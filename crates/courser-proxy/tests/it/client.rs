@@ -52,7 +52,8 @@ impl Client {
         hello
     }
 
-    fn connect(&mut self, address: SocketAddr) -> Connection {
+    /// A connection after its handshake.
+    pub(crate) fn connect(&mut self, address: SocketAddr) -> Connection {
         let mut connection = Connection { tls: self.begin(), stream: dial(address) };
         connection.shake_hands();
         connection
@@ -70,7 +71,7 @@ fn dial(address: SocketAddr) -> TcpStream {
     stream
 }
 
-struct Connection {
+pub(crate) struct Connection {
     tls: ClientConnection,
     stream: TcpStream,
 }

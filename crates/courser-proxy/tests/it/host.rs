@@ -1,18 +1,18 @@
 //! A host: a worker with its cache, and its part in a fleet.
 
-use std::net::{SocketAddr, TcpListener, UdpSocket};
-use std::sync::Arc;
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
 use courser_net::{Address, ListenSocket, Liveness};
 use courser_proxy::settings::{Listener, Names, SendProxy, VirtualHost};
-use courser_proxy::{Admission, Backend, Certificates, Phase, Pool, Worker};
+use courser_proxy::{Admission, Backend, Certificates, Command, Listeners, Pool, Worker};
 use courser_session::{Cache, ResumptionFailure, Ticketer};
 use courser_sharing::{FleetHandle, Sharing};
 use courser_telemetry::metrics::{Metric, RemoteLookup};
 use courser_telemetry::{Counters, Counts, Format, Resumption, Sink};
 use courser_tls::{ClientAuth, Identity, ServerTlsConfig, ServerTlsSpec, Sessions, Version};
-use tokio::sync::watch;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::member::{LIFETIME, keys, member, policy};
 
@@ -21,10 +21,9 @@ pub(crate) struct Host {
     pub(crate) cache: Arc<Cache>,
     pub(crate) fleet: Option<FleetHandle>,
     counters: Arc<Counters>,
-    phase: watch::Sender<Phase>,
+    commands: UnboundedSender<Command>,
     worker: Option<JoinHandle<()>>,
-    /// Takes connections, and says nothing.
-    _backend: TcpListener,
+    virtual_host: Arc<VirtualHost>,
 }
 
 impl Host {
@@ -51,11 +50,10 @@ impl Host {
 
     fn start(cache: Arc<Cache>, fleet: Option<FleetHandle>, change: impl FnOnce(&mut Sharing)) -> Self {
         let backend = TcpListener::bind("127.0.0.1:0").unwrap();
-        let listener = Arc::new(listener(&cache, backend.local_addr().unwrap()));
-        let any = Address::Ip("127.0.0.1:0".parse().unwrap());
-        let socket = ListenSocket::open(&any, false, 64, 1).unwrap().remove(0);
-        let Address::Ip(address) = *socket.address() else { panic!("an Internet address") };
-        let (phase, phase_receiver) = watch::channel(Phase::Serving);
+        let virtual_host = Arc::new(virtual_host(&cache, backend.local_addr().unwrap()));
+        std::thread::spawn(move || backend.incoming().for_each(close_after_the_client));
+        let (socket, address) = listen();
+        let (commands, orders) = unbounded_channel();
         let counters = Arc::<Counters>::default();
         let mut sharing = Sharing::alone(Arc::clone(&cache), true);
         sharing.fleet.clone_from(&fleet);
@@ -63,16 +61,26 @@ impl Host {
         let worker = Worker {
             index: 0,
             cpu: None,
-            sockets: vec![(socket, listener)],
             admission: Arc::new(Admission::new(100)),
             lines: Sink::new(std::io::sink()).0.lines(Format::Off),
             sharing: Some(sharing),
             counters: Arc::clone(&counters),
             confinement: None,
-            phase: phase_receiver,
+            commands: orders,
         };
         let worker = Some(std::thread::spawn(move || worker.run().map(drop).unwrap()));
-        Self { address, cache, fleet, counters, phase, worker, _backend: backend }
+        let host = Self { address, cache, fleet, counters, commands, worker, virtual_host };
+        host.swap(address, vec![socket]);
+        host
+    }
+
+    /// Replaces the generation by a new one of the same settings, with a listener at `address` alone.
+    pub(crate) fn swap(&self, address: SocketAddr, opened: Vec<ListenSocket>) -> Weak<Listener> {
+        let listener = Arc::new(generation(&self.virtual_host));
+        let weak = Arc::downgrade(&listener);
+        let listeners = Arc::new(Listeners::from([(Address::Ip(address), listener)]));
+        self.commands.send(Command::Swap { listeners, opened }).unwrap();
+        weak
     }
 
     /// What was counted, once so many handshakes are: a client may be done before the host has counted it.
@@ -138,7 +146,7 @@ impl HandshakeCounts {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        self.phase.send_replace(Phase::Stopping);
+        let _ = self.commands.send(Command::Stop);
         let ended = self.worker.take().map(JoinHandle::join);
         assert!(
             std::thread::panicking() || ended.is_none_or(|ended| ended.is_ok()),
@@ -147,12 +155,25 @@ impl Drop for Host {
     }
 }
 
-fn listener(cache: &Arc<Cache>, backend: SocketAddr) -> Listener {
+/// The backend's part: it sends nothing, and ends with its client.
+fn close_after_the_client(stream: std::io::Result<TcpStream>) {
+    std::thread::spawn(move || std::io::copy(&mut stream.unwrap(), &mut std::io::sink()));
+}
+
+/// A listening socket at a free port.
+pub(crate) fn listen() -> (ListenSocket, SocketAddr) {
+    let any = Address::Ip("127.0.0.1:0".parse().unwrap());
+    let socket = ListenSocket::open(&any, false, 64, 1).unwrap().remove(0);
+    let Address::Ip(address) = *socket.address() else { panic!("an Internet address") };
+    (socket, address)
+}
+
+fn generation(default: &Arc<VirtualHost>) -> Listener {
     Listener {
         name: "public".to_owned(),
         handshake_timeout: crate::PATIENCE,
         refuse_unknown: false,
-        default: Arc::new(virtual_host(cache, backend)),
+        default: Arc::clone(default),
         hosts: Names::default(),
     }
 }

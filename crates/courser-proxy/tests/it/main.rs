@@ -1,8 +1,9 @@
 //! Hosts of a fleet on loopback: real datagrams, real connections.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
 mod client;
+mod generations;
 mod host;
 mod member;
 mod returning;

@@ -39,9 +39,9 @@ pub(crate) fn member(name: &str, own: UdpSocket, peers: &[SocketAddr], cache: Ar
     let listen = own.local_addr().unwrap();
     drop(own);
     let settings = DatagramSettings { listen, interface: None, hops: 1, same_machine: true };
-    let boot = Incarnation::new(UnixMillis(now().0 * 1000), *b"8 random");
-    let mut settings_of_member = MemberSettings::new(MemberName::new(name).unwrap(), boot, [9; 32]);
-    settings_of_member.warm_up = false;
+    let incarnation = Incarnation::new(UnixMillis(now().0 * 1000), *b"8 random");
+    let mut settings_of_member = MemberSettings::new(MemberName::new(name).unwrap(), incarnation, [9; 32]);
+    settings_of_member.state_transfer = false;
     let fleet = Fleet {
         socket: DatagramSocket::open(&settings).unwrap(),
         peers: peers.to_vec(),

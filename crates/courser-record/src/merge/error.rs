@@ -9,7 +9,7 @@ use crate::experiment::Share;
 pub enum MergeError {
     /// So many records are nothing to merge.
     TooFew(usize),
-    /// The record of this machine was merged already: what it overlaps with can no longer be told.
+    /// The record of this machine was merged already: what it overlaps with is no longer known.
     MergedAlready(String),
     /// The record of this machine is of a generator that ran alone.
     NoShare(String),

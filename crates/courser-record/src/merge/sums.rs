@@ -75,7 +75,7 @@ fn add_negotiated(sum: &mut Vec<Negotiated>, more: &Negotiated) {
 
 /// Intervals laid over each other by the wall clock: one belongs to the second that it began nearest to, counted from
 /// the first one of all. Nothing is lost when a clock was set meanwhile; the second has two then.
-pub(super) fn intervals(parts: &[Part<'_>]) -> Vec<Second> {
+pub(super) fn seconds(parts: &[Part<'_>]) -> Vec<Second> {
     let all = || parts.iter().flat_map(|(_, run)| &run.seconds);
     let Some(zero) = all().map(|interval| interval.start_unix_us).min() else { return Vec::new() };
     let mut seconds = BTreeMap::<u64, (Second, Histogram)>::new();
@@ -83,7 +83,7 @@ pub(super) fn intervals(parts: &[Part<'_>]) -> Vec<Second> {
         let second = (interval.start_unix_us - zero).saturating_add(500_000) / 1_000_000;
         seconds
             .entry(second)
-            .and_modify(|(sum, response)| add_interval(sum, response, interval))
+            .and_modify(|(sum, response)| add_second(sum, response, interval))
             .or_insert_with(|| (placed(interval, zero, second), interval.response.unpack()));
     }
     seconds.into_values().map(|(sum, response)| Second { response: Packed::from(&response), ..sum }).collect()
@@ -95,7 +95,7 @@ fn placed(interval: &Second, zero: u64, second: u64) -> Second {
 }
 
 /// A second is steady when it is so for all.
-fn add_interval(sum: &mut Second, response: &mut Histogram, more: &Second) {
+fn add_second(sum: &mut Second, response: &mut Histogram, more: &Second) {
     sum.phase = if sum.phase == Phase::Steady { more.phase } else { sum.phase };
     sum.offered_rate = sum.offered_rate.zip(more.offered_rate).map(|(sum, more)| sum + more);
     add(&mut sum.attempted, more.attempted);

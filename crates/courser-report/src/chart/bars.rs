@@ -7,7 +7,7 @@ use super::Drawing;
 use super::canvas::{self, AxisSide, Canvas, Point, fitted, rounded, sheet_width};
 use super::theme::{FAINT, INK, LINE, series};
 use crate::labels;
-use crate::ranking::{CellValue, FigureSpec, Kind, cells, clients, told};
+use crate::ranking::{CellValue, FigureSpec, Kind, cell_value, cells, clients};
 
 /// Height of a bar with the text above it.
 const ROW: i32 = 42;
@@ -15,13 +15,13 @@ const ROW: i32 = 42;
 struct Row {
     number: usize,
     name: String,
-    told: CellValue,
+    found: CellValue,
     value: Value,
 }
 
 pub(super) fn draw(lab: &Lab, chart: &Chart, cases: &[&Case]) -> Vec<Drawing> {
     let groups: Vec<(&Case, Vec<Row>)> = cases.iter().map(|case| (*case, rows(lab, chart, case))).collect();
-    let ends = groups.iter().flat_map(|(_, rows)| rows).filter_map(|row| row.told.estimate());
+    let ends = groups.iter().flat_map(|(_, rows)| rows).filter_map(|row| row.found.estimate());
     let most = ends.map(|found| found.spread.map_or(found.value, |spread| spread.high.max(found.value)));
     let most = most.fold(0.0, f64::max);
     let one = |(case, rows): &(&Case, Vec<Row>)| plot(chart, &super::titled(chart, case, cases), rows, most);
@@ -42,10 +42,10 @@ fn of_cell(lab: &Lab, chart: &Chart, case: &Case, cell: &Cell) -> Vec<Row> {
     let target = labels::target(lab, &cell.target);
     let row = |client: Option<String>| {
         let name = client.as_ref().map_or(target.to_owned(), |client| format!("{target}, {client}"));
-        let told = told(lab, cell, &FigureSpec { client, ..chart.value.into() });
+        let found = cell_value(lab, cell, &FigureSpec { client, ..chart.value.into() });
         let value =
-            if matches!(told, CellValue::Inconclusive { .. }) { Value::TpsOfCpu } else { chart.value };
-        Row { number: super::number(lab, &cell.target), name, told, value }
+            if matches!(found, CellValue::Inconclusive { .. }) { Value::TpsOfCpu } else { chart.value };
+        Row { number: super::number(lab, &cell.target), name, found, value }
     };
     clients.into_iter().map(row).collect()
 }
@@ -57,8 +57,8 @@ fn plot(chart: &Chart, title: &str, rows: &[Row], most: f64) -> Drawing {
             bar(canvas, i32::try_from(index).unwrap_or(0) * ROW, row, most);
         }
     });
-    let told = |row: &Row| format!("{} {}", row.name, labels::told(chart.value, &row.told));
-    let description = rows.iter().map(told).collect::<Vec<_>>().join("; ");
+    let describe = |row: &Row| format!("{} {}", row.name, labels::cell_text(chart.value, &row.found));
+    let description = rows.iter().map(describe).collect::<Vec<_>>().join("; ");
     let description = format!("{}: {description}", labels::value(chart.value));
     let caption =
         format!("{}; whiskers: 95 % interval, or the range of few blocks", labels::value(chart.value));
@@ -67,13 +67,13 @@ fn plot(chart: &Chart, title: &str, rows: &[Row], most: f64) -> Drawing {
 
 fn bar(canvas: &Canvas<'_>, top: i32, row: &Row, most: f64) {
     let (left, right) = (4, sheet_width() - 12);
-    let text = labels::told(row.value, &row.told);
+    let text = labels::cell_text(row.value, &row.found);
     let room = right - left - canvas::width(&text) - 12;
     canvas.text((left, top + 10), AxisSide::Left, INK, &fitted(&row.name, room));
-    let is_known = row.told.estimate().is_some();
+    let is_known = row.found.estimate().is_some();
     canvas.text((right, top + 10), AxisSide::Right, if is_known { INK } else { FAINT }, &text);
     canvas.line(vec![(left, top + 28), (right, top + 28)], LINE, 1);
-    let Some(found) = row.told.estimate() else { return };
+    let Some(found) = row.found.estimate() else { return };
     let x = |value: f64| left + rounded(f64::from(right - left) * value / most.max(f64::MIN_POSITIVE));
     // What was computed is paler than what was measured.
     let opacity = if found.kind == Kind::Computed { 0.45 } else { 1.0 };

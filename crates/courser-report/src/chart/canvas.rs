@@ -68,7 +68,7 @@ pub(super) fn fitted(text: &str, room: i32) -> String {
 
 /// To the nearest pixel.
 pub(super) fn rounded(value: f64) -> i32 {
-    #[allow(clippy::cast_possible_truncation, reason = "clamped to what a sheet has")]
+    #[expect(clippy::cast_possible_truncation, reason = "clamped to what a sheet has")]
     let pixel = value.clamp(-10_000.0, 10_000.0).round() as i32;
     pixel
 }
@@ -218,7 +218,7 @@ impl Scale {
         let text = move |log: f64| {
             if (log - log.round()).abs() < 1e-6 { label(10_f64.powf(log)) } else { String::new() }
         };
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few decades")]
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few decades")]
         let ticks = (high - low) as usize + 1;
         Self { low, high, ticks, label: Box::new(text) }
     }

@@ -9,7 +9,7 @@ use super::canvas::{self, AxisSide, Canvas, fitted, rounded, sheet_width};
 use super::theme::{FAINT, INK, series};
 use crate::figure;
 use crate::labels;
-use crate::ranking::{FigureSpec, cells, told};
+use crate::ranking::{FigureSpec, cell_value, cells};
 
 /// Height of a bar with the text above it.
 const ROW: i32 = 42;
@@ -43,7 +43,8 @@ fn rows(lab: &Lab, case: &Case) -> Vec<Row> {
 }
 
 fn row(lab: &Lab, cell: &Cell, is_sampled: bool) -> Option<Row> {
-    let of = |value: Value| told(lab, cell, &FigureSpec::from(value)).estimate().map(|found| found.value);
+    let of =
+        |value: Value| cell_value(lab, cell, &FigureSpec::from(value)).estimate().map(|found| found.value);
     let cpu = of(Value::Cpu)?;
     let kernel = of(Value::KernelShare);
     let parts = match (&cell.profile, kernel) {
@@ -83,11 +84,11 @@ fn plot(title: &str, case: &Case, rows: &[Row], most: f64) -> Drawing {
             stack(canvas, legend + i32::try_from(index).unwrap_or(0) * ROW, row, &names, most, limit);
         }
     });
-    let told = |row: &Row| {
+    let describe = |row: &Row| {
         let parts = row.parts.iter().map(|(name, us)| format!("{name} {}", figure::time(Some(*us))));
         format!("{}: {}", row.name, parts.collect::<Vec<_>>().join(", "))
     };
-    let description = rows.iter().map(told).collect::<Vec<_>>().join("; ");
+    let description = rows.iter().map(describe).collect::<Vec<_>>().join("; ");
     let least = limit.map(|us| format!("; upright line: bare cryptography, {}", figure::time(Some(us))));
     let caption = format!("processor time per connection{}", least.unwrap_or_default());
     Drawing { title: title.to_owned(), description, caption, height, inside }

@@ -10,7 +10,7 @@ use super::canvas::{self, Scale, legend_height, width};
 use super::theme::series;
 use crate::figure::exact;
 use crate::labels;
-use crate::ranking::{FigureSpec, targets, told_of};
+use crate::ranking::{FigureSpec, targets, value_of};
 
 struct Line {
     number: usize,
@@ -41,8 +41,8 @@ fn lines(lab: &Lab, chart: &Chart, cases: &[&Case], dimension: &str, ticks: &[St
             else {
                 continue;
             };
-            let told = told_of(lab, &case.id, target, &FigureSpec::from(chart.value));
-            let Some(found) = told.estimate() else { continue };
+            let value = value_of(lab, &case.id, target, &FigureSpec::from(chart.value));
+            let Some(found) = value.estimate() else { continue };
             let name = line_name(cases, case, dimension, labels::target(lab, target));
             let number = super::number(lab, target);
             match lines.iter_mut().find(|line| line.name == name) {
@@ -79,11 +79,11 @@ fn plot(chart: &Chart, dimension: &str, ticks: &[String], lines: &[Line]) -> Dra
         }
         canvas.legend(258, &names);
     });
-    let told = |line: &Line| {
+    let describe = |line: &Line| {
         let points = line.points.iter().map(|(x, y)| format!("{} {}", ticks[*x], labels::amount(value, *y)));
         format!("{}: {}", line.name, points.collect::<Vec<_>>().join(", "))
     };
-    let description = lines.iter().map(told).collect::<Vec<_>>().join("; ");
+    let description = lines.iter().map(describe).collect::<Vec<_>>().join("; ");
     let caption = format!("{} by {dimension}", labels::value(value));
     Drawing { title: chart.title.clone(), description, caption, height, inside }
 }

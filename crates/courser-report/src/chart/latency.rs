@@ -61,12 +61,12 @@ fn plot(title: &str, lines: &[Line]) -> Drawing {
         }
         canvas.legend(262, &names);
     });
-    let told = |line: &Line| {
+    let describe = |line: &Line| {
         let points = line.points.iter();
         let points = points.map(|(x, y)| format!("{} at {}", figure::time(Some(*y)), figure::rate(Some(*x))));
         format!("{}: {}", line.name, points.collect::<Vec<_>>().join(", "))
     };
-    let description = lines.iter().map(told).collect::<Vec<_>>().join("; ");
+    let description = lines.iter().map(describe).collect::<Vec<_>>().join("; ");
     let caption = "mean response time by transactions a second on offer; dashed: 100 ms".to_owned();
     Drawing { title: title.to_owned(), description, caption, height, inside }
 }

@@ -44,7 +44,7 @@ fn line(lab: &Lab, cell: &Cell) -> Line {
     let point = |log: f64| {
         let fraction = 1.0 - 10_f64.powf(-log);
         let seen = all.quantile(fraction).filter(|_| all.supports(fraction))?;
-        #[allow(clippy::cast_precision_loss, reason = "a histogram ends at an hour")]
+        #[expect(clippy::cast_precision_loss, reason = "a histogram ends at an hour")]
         Some((log, seen.as_nanos() as f64 / 1e3)).filter(|(_, us)| *us > 0.0)
     };
     let name = labels::target(lab, &cell.target).to_owned();
@@ -56,7 +56,7 @@ fn plot(title: &str, lines: &[Line], is_closed: bool) -> Drawing {
     let height = 264 + legend_height(&names);
     let points = || lines.iter().flat_map(|line| &line.points);
     let last = points().map(|(x, _)| *x).fold(1.0, f64::max).ceil();
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "five decades at most")]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "five decades at most")]
     let x = Scale { low: 0.0, high: last, ticks: last as usize + 1, label: Box::new(percentile) };
     let y = Scale::decades(points().map(|(_, y)| *y), |us| figure::time(Some(us)));
     let inside = canvas::draw(height, |canvas| {
@@ -68,12 +68,12 @@ fn plot(title: &str, lines: &[Line], is_closed: bool) -> Drawing {
         }
         canvas.legend(262, &names);
     });
-    let told = |line: &Line| {
+    let describe = |line: &Line| {
         let whole = line.points.iter().filter(|(x, _)| x.fract() == 0.0);
         let points = whole.map(|(x, y)| format!("{} {}", percentile(*x), figure::time(Some(*y))));
         format!("{}: {}", line.name, points.collect::<Vec<_>>().join(", "))
     };
-    let description = lines.iter().map(told).collect::<Vec<_>>().join("; ");
+    let description = lines.iter().map(describe).collect::<Vec<_>>().join("; ");
     let kind =
         if is_closed { "closed loop: service time under saturation" } else { "from the intended start" };
     let caption = format!("response time by percentile, as far as the samples go; {kind}");
@@ -85,7 +85,7 @@ fn percentile(log: f64) -> String {
     if (log - log.round()).abs() > 1e-6 {
         return String::new();
     }
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "five decades at most")]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "five decades at most")]
     let digits = (log.round() - 2.0).max(0.0) as usize;
     format!("{:.digits$} %", 100.0 - 100.0 * 10_f64.powf(-log))
 }

@@ -104,10 +104,10 @@ fn points(block: &Block) -> Vec<Point> {
         failed: exact(second.failed),
         mean_us: second.mean_us,
     };
-    if seconds.len() > 1 { seconds.iter().map(of_second).collect() } else { stairs(block) }
+    if seconds.len() > 1 { seconds.iter().map(of_second).collect() } else { step_points(block) }
 }
 
-fn stairs(block: &Block) -> Vec<Point> {
+fn step_points(block: &Block) -> Vec<Point> {
     let mut start = 0.0;
     let mut points = Vec::new();
     for step in steps(block) {

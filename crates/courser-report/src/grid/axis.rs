@@ -38,8 +38,8 @@ impl Axis {
     fn value(&self, lab: &Lab, entry: &Entry<'_>) -> String {
         match self {
             Self::Target => labels::target(lab, entry.target).to_owned(),
-            Self::Value => labels::name(&crate::ranking::FigureSpec { client: None, ..entry.wanted.clone() }),
-            Self::Client => entry.wanted.client.clone().unwrap_or_default(),
+            Self::Value => labels::name(&crate::ranking::FigureSpec { client: None, ..entry.figure.clone() }),
+            Self::Client => entry.figure.client.clone().unwrap_or_default(),
             Self::OfCase(name) => {
                 of_case(entry.case, name).unwrap_or_else(|| crate::figure::UNKNOWN.to_owned())
             }
@@ -100,10 +100,10 @@ impl Axes {
 
     /// What the figures in a cell are, unless the heads say it.
     pub(super) fn shows(&self, table: &Table) -> Option<String> {
-        let is_said =
+        let is_in_heads =
             self.rows == Axis::Value || self.columns == Axis::Value || !self.further_columns.is_empty();
         let names = || table.values.iter().map(|value| labels::value(*value)).collect::<Vec<_>>().join(", ");
-        (!is_said).then(names)
+        (!is_in_heads).then(names)
     }
 
     pub(super) fn row(&self, lab: &Lab, entry: &Entry<'_>) -> String {

@@ -43,17 +43,17 @@ impl Appendix {
 
 /// Of each suite, once where several say the same.
 fn each(labs: &[Lab], part: fn(&Lab) -> Markup) -> Markup {
-    let mut told: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut analyses: Vec<(String, Vec<&str>)> = Vec::new();
     for lab in labs {
         let text = part(lab).into_string();
-        match told.iter_mut().find(|(known, _)| *known == text) {
+        match analyses.iter_mut().find(|(known, _)| *known == text) {
             Some((_, suites)) => suites.push(&lab.suite.name),
-            None => told.push((text, vec![&lab.suite.name])),
+            None => analyses.push((text, vec![&lab.suite.name])),
         }
     }
-    let several = told.len() > 1;
+    let several = analyses.len() > 1;
     html! {
-        @for (text, suites) in &told {
+        @for (text, suites) in &analyses {
             @if several { p.faint { "For " (suites.join(", ")) ":" } }
             (maud::PreEscaped(text))
         }
@@ -67,10 +67,7 @@ fn machine(lab: &Lab) -> Markup {
         ("processor", format!("{}, {} logical", machine.cpu_model, machine.cores)),
         ("memory", figure::bytes(Some(figure::exact(machine.memory_bytes)))),
         ("kernel", machine.kernel.clone()),
-        (
-            "hypervisor or container",
-            machine.virtualisation.clone().unwrap_or_else(|| "cannot be told".to_owned()),
-        ),
+        ("hypervisor or container", machine.virtualisation.clone().unwrap_or_else(|| "unknown".to_owned())),
         ("open files", figure::count(machine.open_files)),
     ];
     rows.extend(machine.crypto.iter().map(|(name, version)| (name.as_str(), version.clone())));

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::table;
 use crate::figure;
 use crate::labels;
-use crate::ranking::{FigureSpec, cells, told};
+use crate::ranking::{FigureSpec, cell_value, cells};
 
 /// A table over all cells whose processor time is known.
 pub(super) fn costs(lab: &Lab) -> Markup {
@@ -28,7 +28,7 @@ fn of_case(lab: &Lab, case: &Case) -> Vec<Vec<String>> {
 }
 
 fn row(lab: &Lab, case: &Case, cell: &Cell) -> Option<Vec<String>> {
-    let of = |value: Value| told(lab, cell, &FigureSpec::from(value)).estimate().cloned();
+    let of = |value: Value| cell_value(lab, cell, &FigureSpec::from(value)).estimate().cloned();
     let cpu = of(Value::Cpu)?;
     let kernel = of(Value::KernelShare).map(|share| share.value);
     let text =

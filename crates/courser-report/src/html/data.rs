@@ -12,7 +12,7 @@ use maud::{Markup, html};
 /// Takes something out of a record.
 type LeaveOut = fn(&mut Lab);
 
-/// How much of a record is left out, and how that is told: the first that fits.
+/// How much of a record is left out, and the note about it: the first that fits.
 const STEPS: [(LeaveOut, &str); 4] = [
     (|_| {}, "complete"),
     (without_histograms, "without histograms"),
@@ -31,17 +31,17 @@ pub(super) fn links(labs: &[Lab], room: usize) -> Markup {
 
 fn link(lab: &Lab, room: usize) -> Markup {
     let name = file_name(lab);
-    let fitting = STEPS.iter().find_map(|(leave_out, told)| {
+    let fitting = STEPS.iter().find_map(|(leave_out, note)| {
         let mut copy = lab.clone();
         leave_out(&mut copy);
         let text = STANDARD.encode(gzip(copy.to_json().as_bytes()));
-        (text.len() + 300 < room).then_some((text, *told))
+        (text.len() + 300 < room).then_some((text, *note))
     });
     html! {
         @match fitting {
-            Some((text, told)) => {
+            Some((text, note)) => {
                 a.button download=(name) href=(format!("data:application/gzip;base64,{text}")) { (name) }
-                (told) ", " (crate::figure::bytes(Some(crate::figure::exact(text.len() as u64 * 3 / 4))))
+                (note) ", " (crate::figure::bytes(Some(crate::figure::exact(text.len() as u64 * 3 / 4))))
             }
             None => { (name) ": too large for this page; it is the record that the page was drawn from" }
         }

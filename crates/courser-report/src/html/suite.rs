@@ -44,7 +44,7 @@ impl Suite {
                 @if !lab.suite.question.is_empty() { p.question { (lab.suite.question) } }
                 p.source { (lab.suite.source) }
                 // Of a single suite both stand at the top of the page.
-                @if is_one_of_several { p.faint { (labels::origin(lab)) } (self.verdict) }
+                @if is_one_of_several { p.faint { (labels::byline(lab)) } (self.verdict) }
                 (self.answers)
                 (self.plots.show(room))
                 (self.checks)
@@ -63,7 +63,7 @@ fn orders(lab: &Lab) -> Markup {
             @if !common.is_empty() { p.faint { "All cases: " (common) "." } }
             ul {
                 @for ranking in &rankings {
-                    li { strong { (labels::ranked(lab, ranking)) ": " } (labels::order(lab, ranking)) }
+                    li { strong { (labels::ranking_title(lab, ranking)) ": " } (labels::order(lab, ranking)) }
                 }
             }
             p.notes { (labels::HOW_SURE) }
@@ -73,12 +73,12 @@ fn orders(lab: &Lab) -> Markup {
 
 /// What a reader has to know: of the suite, and of its cells.
 fn findings(lab: &Lab) -> Markup {
-    let told = labels::findings(lab);
+    let findings = labels::findings(lab);
     html! {
-        @if !told.is_empty() {
-            h3 { "Mind" }
+        @if !findings.is_empty() {
+            h3 { "Caution" }
             ul {
-                @for finding in &told {
+                @for finding in &findings {
                     li class=(finding.severity.to_string()) {
                         strong { (finding.about) ": " } (finding.text)
                         @if !finding.advice.is_empty() { " " em { (finding.advice) } }
@@ -112,11 +112,11 @@ fn missing(lab: &Lab) -> Markup {
     }
 }
 
-/// What was asked of every target alike.
+/// Requirements, the same for every target.
 fn asked(lab: &Lab) -> Markup {
     html! {
         details {
-            summary { "What was asked of every target alike (" (labels::counted(lab.cases.len(), "case")) ")" }
+            summary { "Requirements, the same for every target (" (labels::counted(lab.cases.len(), "case")) ")" }
             dl {
                 @for case in &lab.cases {
                     dt { (case.title) }

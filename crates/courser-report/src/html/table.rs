@@ -42,7 +42,7 @@ fn cell(slots: &[Slot]) -> Markup {
 
 /// A figure and how far it may be off: below it where it stands alone, beside it where there are several.
 fn figure(slot: &Slot, is_alone: bool) -> Markup {
-    let class = match slot.told {
+    let class = match slot.value {
         CellValue::Value(_) => "figure",
         CellValue::Failed(_) => "figure failed",
         _ => "figure absent",

@@ -1,4 +1,4 @@
-//! What a reader has to have in mind, and whom it concerns.
+//! Cautions for a reader, and which target it concerns.
 
 use courser_record::Lab;
 use courser_record::lab::Cell;
@@ -21,37 +21,37 @@ pub struct Concern {
 
 impl Concern {
     /// What is so and, in brackets, what to do about it.
-    pub fn said(&self) -> String {
+    pub fn text(&self) -> String {
         if self.advice.is_empty() { self.text.clone() } else { format!("{} ({})", self.text, self.advice) }
     }
 }
 
 /// All findings: the gravest first, those that are alike together.
 pub fn findings(lab: &Lab) -> Vec<Concern> {
-    let mut told: Vec<(Finding, Vec<String>)> = Vec::new();
+    let mut all: Vec<(Finding, Vec<String>)> = Vec::new();
     for finding in &lab.findings {
-        add(&mut told, finding, "the suite".to_owned());
+        add(&mut all, finding, "the suite".to_owned());
     }
     for cell in &lab.cells {
         let name = name(lab, cell);
         let windows = cell.blocks.iter().flat_map(|block| &block.windows);
-        let all = cell.findings.iter().chain(windows.flat_map(|window| &window.findings));
-        all.for_each(|finding| add(&mut told, finding, name.clone()));
+        let of_cell = cell.findings.iter().chain(windows.flat_map(|window| &window.findings));
+        of_cell.for_each(|finding| add(&mut all, finding, name.clone()));
     }
     let measured = lab.cells.iter().filter(|cell| !cell.blocks.is_empty()).count();
-    told.sort_by_key(|(finding, _)| std::cmp::Reverse(finding.severity));
-    told.into_iter().map(|(finding, about)| joined(finding, &about, measured)).collect()
+    all.sort_by_key(|(finding, _)| std::cmp::Reverse(finding.severity));
+    all.into_iter().map(|(finding, about)| joined(finding, &about, measured)).collect()
 }
 
 /// Those of the same kind stand together, with the text of the first.
-fn add(told: &mut Vec<(Finding, Vec<String>)>, finding: &Finding, about: String) {
+fn add(all: &mut Vec<(Finding, Vec<String>)>, finding: &Finding, about: String) {
     let same = |(known, _): &&mut (Finding, Vec<String>)| {
         known.id == finding.id && known.severity == finding.severity && known.advice == finding.advice
     };
-    match told.iter_mut().find(same) {
+    match all.iter_mut().find(same) {
         Some((_, names)) if names.contains(&about) => {}
         Some((_, names)) => names.push(about),
-        None => told.push((finding.clone(), vec![about])),
+        None => all.push((finding.clone(), vec![about])),
     }
 }
 

@@ -25,21 +25,18 @@ fn step(lab: &Lab, pair: &Pair) -> String {
     let (ahead, behind) = (labels::target(lab, &pair.ahead), labels::target(lab, &pair.behind));
     match pair.outcome {
         Outcome::Ahead { .. } => format!("{ahead} is ahead of {behind} {}", by(pair.outcome)),
-        Outcome::NotSeen { smallest_visible } => format!(
-            "no difference seen between {ahead} and {behind}; the smallest visible one was {}",
-            visible(smallest_visible)
+        Outcome::NotSeen { min_detectable } => format!(
+            "no difference seen between {ahead} and {behind}; the minimum detectable one was {}",
+            detectable(min_detectable)
         ),
         Outcome::TooFew { rounds } => {
-            format!(
-                "nothing can be told between {ahead} and {behind} from {}",
-                labels::counted(rounds, "round")
-            )
+            format!("no verdict between {ahead} and {behind} from {}", labels::counted(rounds, "round"))
         }
     }
 }
 
 /// A difference that would have been seen: in percent, and as a factor where that says more.
-pub(super) fn visible(difference: f64) -> String {
+pub(super) fn detectable(difference: f64) -> String {
     if difference > 1.0 {
         format!("a factor of {:.1}", 1.0 + difference)
     } else {

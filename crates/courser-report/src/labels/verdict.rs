@@ -1,4 +1,4 @@
-//! The headline of a suite: who, by how much, how sure, and what could not be told.
+//! The headline of a suite: who, by how much, how sure, and what is inconclusive.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::ranking::{Outcome, Ranking, rankings};
 pub struct Verdict {
     /// Who is ahead, by how much, how sure: one sentence for each era and preset, that of today first.
     pub sentences: Vec<String>,
-    /// What a reader has to have in mind.
+    /// Cautions for a reader.
     pub cautions: Vec<String>,
 }
 
@@ -34,10 +34,10 @@ fn nothing(lab: &Lab) -> String {
     match measured {
         0 => "Nothing was measured.".to_owned(),
         _ if in_process => {
-            "Figures of libraries without a network: nobody is ahead of anybody; the tables say what each takes."
+            "Figures of libraries without a network: none is compared with another; the tables show what each takes."
                 .to_owned()
         }
-        _ => "There are not two targets to compare; the tables say what was measured.".to_owned(),
+        _ => "There are not two targets to compare; the tables show what was measured.".to_owned(),
     }
 }
 
@@ -75,13 +75,13 @@ impl Group<'_> {
     }
 
     fn summary(&self, lab: &Lab, rankings: &[&Ranking]) -> String {
-        let (mut first, mut level, mut untold) =
+        let (mut first, mut level, mut unknown) =
             (BTreeMap::<&str, Vec<Outcome>>::new(), Vec::new(), Vec::new());
         for ranking in rankings {
             match leader(ranking) {
                 Leader::Ahead(target, outcome) => first.entry(target).or_default().push(outcome),
                 Leader::Level(smallest) => level.push(smallest),
-                Leader::Untold => untold.push(ranked_case(lab, ranking)),
+                Leader::Unknown => unknown.push(case_title(lab, ranking)),
             }
         }
         let mut first: Vec<_> = first.into_iter().collect();
@@ -90,12 +90,8 @@ impl Group<'_> {
         let mut parts: Vec<String> =
             first.iter().map(|(target, won)| ahead(labels::target(lab, target), won, all)).collect();
         parts.extend(levelled(&level, all));
-        if !untold.is_empty() {
-            parts.push(format!(
-                "nothing can be told in {} of {all} ({})",
-                untold.len(),
-                labels::list(&untold)
-            ));
+        if !unknown.is_empty() {
+            parts.push(format!("no verdict in {} of {all} ({})", unknown.len(), labels::list(&unknown)));
         }
         format!("{}.", parts.join("; "))
     }
@@ -103,20 +99,20 @@ impl Group<'_> {
 
 enum Leader<'a> {
     Ahead(&'a str, Outcome),
-    /// The first two could not be told apart; this was the smallest visible difference.
+    /// The first two did not differ detectably; this is the minimum detectable difference.
     Level(f64),
-    Untold,
+    Unknown,
 }
 
 fn leader(ranking: &Ranking) -> Leader<'_> {
-    let [first, second, ..] = ranking.places.as_slice() else { return Leader::Untold };
+    let [first, second, ..] = ranking.places.as_slice() else { return Leader::Unknown };
     match ranking.pair(&first.target, &second.target) {
         Some(pair) => match pair.outcome {
             Outcome::Ahead { .. } => Leader::Ahead(&pair.ahead, pair.outcome),
-            Outcome::NotSeen { smallest_visible } => Leader::Level(smallest_visible),
-            Outcome::TooFew { .. } => Leader::Untold,
+            Outcome::NotSeen { min_detectable } => Leader::Level(min_detectable),
+            Outcome::TooFew { .. } => Leader::Unknown,
         },
-        None => Leader::Untold,
+        None => Leader::Unknown,
     }
 }
 
@@ -143,9 +139,9 @@ fn levelled(level: &[f64], all: usize) -> Option<String> {
     let (_, worst) = ends(level);
     (!level.is_empty()).then(|| {
         format!(
-            "no difference seen between the first two in {} of {all} (one of {} would have been visible)",
+            "no difference seen between the first two in {} of {all} (one of {} would have been detected)",
             level.len(),
-            order::visible(worst)
+            order::detectable(worst)
         )
     })
 }
@@ -156,7 +152,7 @@ fn ends(values: &[f64]) -> (f64, f64) {
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)))
 }
 
-fn ranked_case(lab: &Lab, ranking: &Ranking) -> String {
+fn case_title(lab: &Lab, ranking: &Ranking) -> String {
     match ranking.client.as_deref() {
         Some(client) if !client.is_empty() => format!("{}, {client}", labels::case(lab, &ranking.case)),
         _ => labels::case(lab, &ranking.case),
@@ -169,19 +165,19 @@ fn capital(text: &str) -> String {
 }
 
 fn cautions(lab: &Lab, rankings: &[Ranking]) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut cautions = Vec::new();
     if let Some(cut) = &lab.cut {
-        said.push(format!("Cut short ({cut}): the figures are of what there was until then."));
+        cautions.push(format!("Cut short ({cut}): the figures are of what there was until then."));
     }
     if lab.quick {
-        said.push(
+        cautions.push(
             "The quick variant: fewer and shorter blocks, so small differences stay unseen.".to_owned(),
         );
     }
     let inconclusive = rankings.iter().filter(|ranking| ranking.basis.instead_of_rate.is_some()).count();
     if inconclusive > 0 {
         let all = labels::counted(rankings.len(), "comparison");
-        said.push(format!(
+        cautions.push(format!(
             "Rates are inconclusive in {inconclusive} of {all}: those go by processor time per connection."
         ));
     }
@@ -191,14 +187,14 @@ fn cautions(lab: &Lab, rankings: &[Ranking]) -> Vec<String> {
         (CellState::Failed, "failed"),
         (CellState::Pending, "not measured to its end"),
     ];
-    let told: Vec<String> = counts
+    let counted: Vec<String> = counts
         .iter()
         .map(|(state, what)| (cells(*state), what))
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
-    if !told.is_empty() {
-        said.push(format!("Of {}: {}.", labels::counted(lab.cells.len(), "cell"), told.join(", ")));
+    if !counted.is_empty() {
+        cautions.push(format!("Of {}: {}.", labels::counted(lab.cells.len(), "cell"), counted.join(", ")));
     }
-    said
+    cautions
 }

@@ -4,7 +4,7 @@ use courser_record::Lab;
 use courser_record::lab::{Block, Case, Cell, Measure, Value, WindowResult};
 
 use super::estimate::{Kind, Spread};
-use super::{FigureSpec, stairs};
+use super::{FigureSpec, staircase};
 use crate::figure::exact;
 
 /// What a block says about a figure.
@@ -38,16 +38,16 @@ impl Read {
 }
 
 /// What a block says about a figure.
-pub(super) fn read(lab: &Lab, cell: &Cell, block: &Block, wanted: &FigureSpec) -> Read {
+pub(super) fn read(lab: &Lab, cell: &Cell, block: &Block, spec: &FigureSpec) -> Read {
     let Some(case) = lab.case(&cell.case) else { return Read::Absent };
-    if let Some(rule) = stairs::Rule::of(wanted.value) {
-        return stairs::highest(block, rule);
+    if let Some(rule) = staircase::Rule::of(spec.value) {
+        return staircase::highest(block, rule);
     }
-    match wanted.value {
-        Value::Figure => figure(block, wanted.figure.as_deref()),
-        Value::Mean | Value::P50 | Value::P99 => response(case, block, wanted),
-        Value::Tps | Value::Handshakes | Value::Throughput => rate(case, cell, block, wanted),
-        value => spent(lab, case, &Sum::of(&chosen(case, block, wanted)), value),
+    match spec.value {
+        Value::Figure => figure(block, spec.figure.as_deref()),
+        Value::Mean | Value::P50 | Value::P99 => response(case, block, spec),
+        Value::Tps | Value::Handshakes | Value::Throughput => rate(case, cell, block, spec),
+        value => spent(lab, case, &Sum::of(&chosen(case, block, spec)), value),
     }
 }
 
@@ -59,9 +59,9 @@ pub(crate) fn steps(block: &Block) -> Vec<&WindowResult> {
 }
 
 /// The windows that a figure is about: of clients those of one kind, of a staircase the saturation before it.
-fn chosen<'a>(case: &Case, block: &'a Block, wanted: &FigureSpec) -> Vec<&'a WindowResult> {
+fn chosen<'a>(case: &Case, block: &'a Block, spec: &FigureSpec) -> Vec<&'a WindowResult> {
     let is_it = |window: &&WindowResult| match case.measure {
-        Measure::Clients => wanted.client.as_ref().is_none_or(|client| *client == window.label),
+        Measure::Clients => spec.client.as_ref().is_none_or(|client| *client == window.label),
         Measure::Staircase => window.offered_tps.is_none(),
         _ => true,
     };
@@ -80,10 +80,10 @@ fn figure(block: &Block, name: Option<&str>) -> Read {
 }
 
 /// Response times: of a staircase those of the highest step that keeps the rule.
-fn response(case: &Case, block: &Block, wanted: &FigureSpec) -> Read {
+fn response(case: &Case, block: &Block, spec: &FigureSpec) -> Read {
     let chosen = match case.measure {
-        Measure::Staircase => stairs::best(block).into_iter().collect(),
-        _ => chosen(case, block, wanted),
+        Measure::Staircase => staircase::best(block).into_iter().collect(),
+        _ => chosen(case, block, spec),
     };
     if let Some(reason) = inconclusive(&chosen) {
         return Read::Inconclusive(reason);
@@ -97,21 +97,21 @@ fn response(case: &Case, block: &Block, wanted: &FigureSpec) -> Read {
             (&all).into()
         }
     };
-    Read::measured(match wanted.value {
+    Read::measured(match spec.value {
         Value::Mean => summary.mean_us,
         Value::P50 => summary.p50_us,
         _ => summary.p99_us,
     })
 }
 
-fn rate(case: &Case, cell: &Cell, block: &Block, wanted: &FigureSpec) -> Read {
-    let chosen = chosen(case, block, wanted);
+fn rate(case: &Case, cell: &Cell, block: &Block, spec: &FigureSpec) -> Read {
+    let chosen = chosen(case, block, spec);
     if let Some(reason) = inconclusive(&chosen) {
         return Read::Inconclusive(reason);
     }
     let sum = Sum::of(&chosen);
     let body = cell.verified.as_ref().and_then(|verified| verified.body_bytes);
-    Read::measured(match wanted.value {
+    Read::measured(match spec.value {
         Value::Tps => sum.per_second(sum.succeeded),
         Value::Handshakes => sum.per_second(sum.full),
         _ => body.and_then(|body| Some(sum.per_second(sum.succeeded)? * exact(body))),

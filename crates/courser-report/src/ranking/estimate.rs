@@ -7,7 +7,7 @@ use super::blocks::Read;
 /// What blocks say together: their median.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Estimate {
-    /// The median of the blocks, in the unit of [`crate::words::unit`].
+    /// The median of the blocks, in the unit of [`crate::labels::unit`].
     pub value: f64,
     /// How far it may be off; `None` of a single block.
     pub spread: Option<Spread>,

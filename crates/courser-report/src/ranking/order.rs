@@ -8,7 +8,7 @@ use courser_stats::{holm, paired_at};
 
 use super::blocks::{self, Read};
 use super::estimate::Estimate;
-use super::{CellValue, FigureSpec, cells, clients, distinct, told};
+use super::{CellValue, FigureSpec, cell_value, cells, clients, distinct};
 use crate::figure::exact;
 
 /// The error that all comparisons of a ranking share.
@@ -67,7 +67,7 @@ pub struct Absent {
     /// Its name.
     pub target: String,
     /// What there is instead.
-    pub told: CellValue,
+    pub value: CellValue,
 }
 
 /// Two targets.
@@ -96,7 +96,7 @@ pub enum Outcome {
     /// No difference was seen, which is not the same as there being none.
     NotSeen {
         /// The relative difference that rounds like these show in nine of ten cases: 0.04 is 4 %.
-        smallest_visible: f64,
+        min_detectable: f64,
     },
     /// Too few rounds have both.
     TooFew {
@@ -126,12 +126,12 @@ pub fn rankings(lab: &Lab) -> Vec<Ranking> {
 pub fn ranking(lab: &Lab, case: &Case, client: Option<String>, preset: &str) -> Option<Ranking> {
     let cells = comparable(lab, case, preset);
     let basis = basis(lab, case, client.as_deref(), &cells);
-    let wanted = FigureSpec { client: client.clone(), ..basis.value.into() };
+    let spec = FigureSpec { client: client.clone(), ..basis.value.into() };
     let (mut places, mut absent) = (Vec::new(), Vec::new());
     for cell in cells {
-        match told(lab, cell, &wanted) {
+        match cell_value(lab, cell, &spec) {
             CellValue::Value(estimate) => places.push((cell, estimate)),
-            told => absent.push(Absent { target: cell.target.clone(), told }),
+            value => absent.push(Absent { target: cell.target.clone(), value }),
         }
     }
     if places.len() + absent.len() < 2 {
@@ -139,7 +139,7 @@ pub fn ranking(lab: &Lab, case: &Case, client: Option<String>, preset: &str) -> 
     }
     let better = |a: f64, b: f64| if is_cost(basis.value) { a.total_cmp(&b) } else { b.total_cmp(&a) };
     places.sort_by(|a, b| better(a.1.value, b.1.value));
-    let pairs = pairs(lab, &places.iter().map(|(cell, _)| *cell).collect::<Vec<_>>(), &wanted);
+    let pairs = pairs(lab, &places.iter().map(|(cell, _)| *cell).collect::<Vec<_>>(), &spec);
     let place = |(cell, estimate): (&Cell, Estimate)| RankedTarget { target: cell.target.clone(), estimate };
     let places = places.into_iter().map(place).collect();
     Some(Ranking { case: case.id.clone(), client, preset: preset.to_owned(), basis, places, pairs, absent })
@@ -160,7 +160,7 @@ fn presets(lab: &Lab) -> Vec<String> {
 }
 
 /// Those of a preset, in the order of a report; one that is not ours to start has none and is in all. The way without a
-/// terminator is a yardstick where the others speak TLS, and nobody's rival.
+/// terminator is a yardstick where the others speak TLS, and no competitor.
 fn comparable<'a>(lab: &'a Lab, case: &Case, preset: &str) -> Vec<&'a Cell> {
     let preset_of = |name: &str| {
         lab.targets.iter().find(|target| target.name == name).map_or("", |target| &target.preset)
@@ -180,13 +180,13 @@ fn basis(lab: &Lab, case: &Case, client: Option<&str>, cells: &[&Cell]) -> Basis
         Measure::Rate => return Basis { value: Value::Cpu, instead_of_rate: None },
         _ => Value::Tps,
     };
-    let wanted = |value: Value| FigureSpec { client: client.map(str::to_owned), ..value.into() };
+    let spec = |value: Value| FigureSpec { client: client.map(str::to_owned), ..value.into() };
     let done = || cells.iter().filter(|cell| cell.state == CellState::Done || !cell.blocks.is_empty());
-    let inconclusive = done().find_map(|cell| match told(lab, cell, &wanted(rate)) {
+    let inconclusive = done().find_map(|cell| match cell_value(lab, cell, &spec(rate)) {
         CellValue::Inconclusive { reason, .. } => Some(format!("of {}: {reason}", cell.target)),
         _ => None,
     });
-    let has_cpu = |cell: &&&Cell| matches!(told(lab, cell, &wanted(Value::Cpu)), CellValue::Value(_));
+    let has_cpu = |cell: &&&Cell| matches!(cell_value(lab, cell, &spec(Value::Cpu)), CellValue::Value(_));
     let usable = done().filter(has_cpu).count() > 1;
     match inconclusive.filter(|_| usable) {
         Some(reason) => Basis { value: Value::Cpu, instead_of_rate: Some(reason) },
@@ -195,11 +195,11 @@ fn basis(lab: &Lab, case: &Case, client: Option<&str>, cells: &[&Cell]) -> Basis
 }
 
 /// Every two: the first of them is the better one, by the medians.
-fn pairs(lab: &Lab, cells: &[&Cell], wanted: &FigureSpec) -> Vec<Pair> {
-    let series: Vec<_> = cells.iter().map(|cell| by_round(lab, cell, wanted)).collect();
+fn pairs(lab: &Lab, cells: &[&Cell], spec: &FigureSpec) -> Vec<Pair> {
+    let series: Vec<_> = cells.iter().map(|cell| by_round(lab, cell, spec)).collect();
     let both = |first: usize, second: usize| {
         let (a, b) = joined(&series[first], &series[second]);
-        if is_cost(wanted.value) { (a, b) } else { (b, a) }
+        if is_cost(spec.value) { (a, b) } else { (b, a) }
     };
     let ends: Vec<_> = (0..cells.len()).flat_map(|i| (i + 1..cells.len()).map(move |j| (i, j))).collect();
     let rounds: Vec<_> = ends.iter().map(|(first, second)| both(*first, *second)).collect();
@@ -231,7 +231,7 @@ fn outcomes(rounds: &[(Vec<f64>, Vec<f64>)]) -> Vec<(Outcome, bool)> {
 fn judged((a, b): &(Vec<f64>, Vec<f64>), error: f64, is_different: bool) -> (Outcome, bool) {
     let Some(seen) = paired_at(a, b, error) else { return (Outcome::TooFew { rounds: a.len() }, false) };
     if !is_different {
-        return (Outcome::NotSeen { smallest_visible: seen.smallest_visible }, false);
+        return (Outcome::NotSeen { min_detectable: seen.min_detectable }, false);
     }
     let (low, high) = (seen.interval.low, seen.interval.high);
     if seen.ratio >= 1.0 {
@@ -242,10 +242,10 @@ fn judged((a, b): &(Vec<f64>, Vec<f64>), error: f64, is_different: bool) -> (Out
 }
 
 /// The value of each round: the geometric mean where a round has several blocks.
-pub fn by_round(lab: &Lab, cell: &Cell, wanted: &FigureSpec) -> BTreeMap<u32, f64> {
+pub fn by_round(lab: &Lab, cell: &Cell, spec: &FigureSpec) -> BTreeMap<u32, f64> {
     let mut logs: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for block in &cell.blocks {
-        if let Read::Value { value, .. } = blocks::read(lab, cell, block, wanted)
+        if let Read::Value { value, .. } = blocks::read(lab, cell, block, spec)
             && value > 0.0
         {
             logs.entry(block.round).or_default().push(value.ln());

@@ -1,16 +1,16 @@
-//! What a reader has to know: what matters most first, and what several runs say said once.
+//! What a reader has to know: what matters most first, and what several runs report reported once.
 
 use courser_record::{Finding, Run, Severity};
 
 use crate::layout::{Page, Tone};
 
-/// How many runs are heard on the same matter.
-const HEARD: usize = 3;
+/// Most variants of a finding that are printed.
+const MAX_VARIANTS: usize = 3;
 
-/// Findings on the same matter, each in its own words, with the runs that said it so.
+/// Findings on the same matter, each in its own words, with the runs that have it.
 struct Matter<'r> {
     first: &'r Finding,
-    words: Vec<(&'r Finding, Vec<&'r str>)>,
+    variants: Vec<(&'r Finding, Vec<&'r str>)>,
 }
 
 pub(super) fn show(page: &mut Page, runs: &[Run]) {
@@ -31,13 +31,13 @@ fn matters(runs: &[Run]) -> Vec<Matter<'_>> {
         };
         let known = matters.iter().position(|matter| runs.len() > 1 && same(matter.first));
         let index = known.unwrap_or_else(|| {
-            matters.push(Matter { first: finding, words: Vec::new() });
+            matters.push(Matter { first: finding, variants: Vec::new() });
             matters.len() - 1
         });
-        let words = &mut matters[index].words;
-        match words.iter_mut().find(|(said, _)| *said == finding) {
+        let variants = &mut matters[index].variants;
+        match variants.iter_mut().find(|(known, _)| *known == finding) {
             Some((_, labels)) => labels.push(&run.label),
-            None => words.push((finding, vec![&run.label])),
+            None => variants.push((finding, vec![&run.label])),
         }
     }
     matters
@@ -45,7 +45,7 @@ fn matters(runs: &[Run]) -> Vec<Matter<'_>> {
 
 fn one(page: &mut Page, matter: &Matter<'_>, runs: usize) {
     let tone = tone(matter.first.severity);
-    for (index, (finding, labels)) in matter.words.iter().take(HEARD).enumerate() {
+    for (index, (finding, labels)) in matter.variants.iter().take(MAX_VARIANTS).enumerate() {
         let severity = if index == 0 { finding.severity.to_string() } else { String::new() };
         let of: String = [who(labels, runs), finding.source.clone()]
             .into_iter()
@@ -54,7 +54,7 @@ fn one(page: &mut Page, matter: &Matter<'_>, runs: usize) {
             .collect();
         page.paragraph(tone, &format!("  {severity:<9}"), &format!("{of}{} [{}]", finding.text, finding.id));
     }
-    if let more @ 1.. = matter.words.len().saturating_sub(HEARD) {
+    if let more @ 1.. = matter.variants.len().saturating_sub(MAX_VARIANTS) {
         page.paragraph(tone, "           ", &format!("and so in {more} more"));
     }
     if !matter.first.advice.is_empty() {
@@ -62,7 +62,7 @@ fn one(page: &mut Page, matter: &Matter<'_>, runs: usize) {
     }
 }
 
-/// The runs that said it; nothing where there is only one.
+/// The runs that have it; nothing where there is only one.
 fn who(labels: &[&str], runs: usize) -> Option<String> {
     match (labels.len(), runs) {
         (_, 1) => None,

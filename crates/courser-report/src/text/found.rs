@@ -8,7 +8,7 @@ use crate::layout::{Page, Tone};
 pub(super) fn show(page: &mut Page, record: &Record) {
     let servers = record.runs.iter().filter_map(|run| run.server.as_ref());
     let idle = servers.filter_map(|server| server.idle_memory.as_ref()).map(held);
-    let lines: Vec<String> = record.found.iter().map(told).chain(idle).collect();
+    let lines: Vec<String> = record.found.iter().map(line).chain(idle).collect();
     if lines.is_empty() {
         return;
     }
@@ -16,7 +16,7 @@ pub(super) fn show(page: &mut Page, record: &Record) {
     lines.iter().for_each(|line| page.paragraph(Tone::Plain, "  ", line));
 }
 
-fn told(found: &Found) -> String {
+fn line(found: &Found) -> String {
     let interval = found.rate_low.zip(found.rate_high).map(|(low, high)| {
         format!(" (95 % interval {} to {})", figure::rate(Some(low)), figure::rate(Some(high)))
     });

@@ -43,17 +43,21 @@ fn negotiated(page: &mut Page, record: &Record, totals: &Totals) {
     page.paragraph(Tone::Plain, "  ", &extras(totals));
 }
 
-/// What was agreed on beside what was asked.
+/// The resumption that was agreed on, beside what was requested.
 fn resumption(record: &Record, totals: &Totals) -> String {
     let full = totals.negotiated.iter().filter(|kind| kind.handshake == courser_record::Handshake::Full);
     let full = full.fold(0_u64, |sum, kind| sum.saturating_add(kind.count));
     let share = figure::percent(figure::share(full, totals.handshakes()));
-    let asked = record.experiment.tls.as_ref().map(|offer| match (offer.resumption, offer.reuse) {
+    let requested = record.experiment.tls.as_ref().map(|offer| match (offer.resumption, offer.reuse) {
         (Resumption::Never, _) => 1.0,
         (_, 0) => 0.0,
         (_, reuse) => 1.0 / f64::from(reuse),
     });
-    format!("full handshakes {share}, asked {}; offered: {}", figure::percent(asked), listed(&totals.offered))
+    format!(
+        "full handshakes {share}, requested {}; offered: {}",
+        figure::percent(requested),
+        listed(&totals.offered)
+    )
 }
 
 fn extras(totals: &Totals) -> String {

@@ -322,7 +322,7 @@ fn block(case: &Case, slow: f64, round: u32) -> Block {
     Block {
         round,
         start_unix_us: 1_795_000_000_000_000 + u64::from(round) * 30_000_000,
-        windows: windows,
+        windows,
         host_noise: drift,
     }
 }

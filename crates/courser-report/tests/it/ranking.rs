@@ -2,7 +2,7 @@
 
 use courser_record::Lab;
 use courser_record::lab::Value;
-use courser_report::ranking::{CellValue, Kind, Outcome, Ranking, rankings, told_of};
+use courser_report::ranking::{CellValue, Kind, Outcome, Ranking, rankings, value_of};
 
 use crate::labs::{capacity, seconds_of};
 
@@ -20,7 +20,7 @@ fn a_clear_difference_is_told_and_a_small_one_is_not() {
         other => panic!("{other:?}"),
     }
     let close = ranking.pair("haproxy", "nginx").unwrap().outcome;
-    assert!(matches!(close, Outcome::NotSeen { smallest_visible } if smallest_visible > 0.001), "{close:?}");
+    assert!(matches!(close, Outcome::NotSeen { min_detectable } if min_detectable > 0.001), "{close:?}");
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn inconclusive_rates_rank_no_target() {
     assert!(ranking.basis.instead_of_rate.as_ref().unwrap().contains("client-bound"));
     assert_eq!(ranking.places[0].target, "courser", "less processor time is better");
     let CellValue::Inconclusive { computed: Some(computed), .. } =
-        told_of(&lab, "big", "courser", &Value::Tps.into())
+        value_of(&lab, "big", "courser", &Value::Tps.into())
     else {
         panic!("the rate is inconclusive");
     };
@@ -47,12 +47,12 @@ fn a_rate_of_half_of_the_blocks_is_a_rate_and_of_fewer_is_none() {
         cell.blocks[index].windows[0].inconclusive = Some("client-bound".to_owned());
     };
     (0..3).for_each(|index| spoil(index, cell));
-    let seen = told_of(&lab, "tls13-ecdsa", "courser", &Value::Tps.into());
+    let seen = value_of(&lab, "tls13-ecdsa", "courser", &Value::Tps.into());
     assert!(matches!(&seen, CellValue::Value(found) if (found.blocks, found.of) == (3, 6)), "{seen:?}");
     let cell =
         lab.cells.iter_mut().find(|cell| cell.case == "tls13-ecdsa" && cell.target == "courser").unwrap();
     spoil(3, cell);
-    let seen = told_of(&lab, "tls13-ecdsa", "courser", &Value::Tps.into());
+    let seen = value_of(&lab, "tls13-ecdsa", "courser", &Value::Tps.into());
     assert!(matches!(seen, CellValue::Inconclusive { .. }), "{seen:?}");
 }
 
@@ -66,11 +66,11 @@ fn one_round_tells_nothing() {
 #[test]
 fn a_staircase_that_never_gave_way_says_at_least() {
     let mut lab = capacity();
-    let told = told_of(&lab, "stairs", "courser", &Value::MaxTps.into());
+    let told = value_of(&lab, "stairs", "courser", &Value::MaxTps.into());
     assert!(matches!(&told, CellValue::Value(found) if found.kind == Kind::Measured), "{told:?}");
     let cell = lab.cells.iter_mut().find(|cell| cell.case == "stairs" && cell.target == "courser").unwrap();
     cell.blocks[0].windows.truncate(5);
-    let told = told_of(&lab, "stairs", "courser", &Value::MaxTps.into());
+    let told = value_of(&lab, "stairs", "courser", &Value::MaxTps.into());
     assert!(matches!(&told, CellValue::Value(found) if found.kind == Kind::AtLeast), "{told:?}");
 }
 
@@ -81,7 +81,7 @@ fn a_loss_limit_that_too_few_transactions_support_is_inconclusive() {
     {
         seconds_of(window, 0.05);
     }
-    let told = told_of(&lab, "stairs", "courser", &Value::MaxTpsLoss.into());
+    let told = value_of(&lab, "stairs", "courser", &Value::MaxTpsLoss.into());
     assert!(
         matches!(&told, CellValue::Inconclusive { reason, computed: None } if reason.contains("30,000")),
         "{told:?}"

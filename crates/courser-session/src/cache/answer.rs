@@ -1,4 +1,4 @@
-//! What the cache says. May not hold on to it: a state is shared, not lent.
+//! Results of the cache. May not hold on to a state: it is shared, not lent.
 
 use crate::{Lifespan, State};
 
@@ -11,19 +11,19 @@ pub enum Provenance {
     Remote,
 }
 
-/// What became of a session that was to be remembered.
+/// The outcome of a put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Put {
     /// It is remembered.
     Stored,
     /// It is remembered in place of an older one with the same ID.
     Replaced,
-    /// It came from elsewhere, and the session that is here under this ID was kept.
-    Kept,
+    /// It came from elsewhere, and this host already has a session of this ID.
+    Duplicate,
     /// It came from elsewhere, and was deleted before.
-    Buried,
+    Tombstoned,
     /// It was refused: its lifespan is over, or begins in the future.
-    NotAlive,
+    NotValid,
     /// It was refused: it would take more than an eighth of a shard.
     TooLarge,
 }

@@ -55,7 +55,7 @@ pub(super) enum Segment {
     /// Used.
     Protected,
     /// Tombstones, by when they were put up.
-    Buried,
+    Tombstone,
 }
 
 impl Provenance {

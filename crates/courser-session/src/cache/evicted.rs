@@ -1,5 +1,5 @@
-//! Remembers which sessions had to make room, to tell a cache that is too small from a session that never was here.
-//! May not remember an ID: fingerprints of keyed hashes, 2 bytes each.
+//! Remembers which sessions had to make room, to distinguish a cache that is too small from a session that never was
+//! here. May not remember an ID: fingerprints of keyed hashes, 2 bytes each.
 //!
 //! A table where the newest of two at one place stays. It has a place for each of the index's buckets, so about as many
 //! evictions ago as the shard holds sessions, two of three are still remembered.

@@ -1,10 +1,10 @@
 //! One shard: a table and four lists over one slab, under one lock. May not lock or wait.
 
-mod bury;
 pub(super) mod export;
 mod order;
 #[cfg(test)]
 mod tests;
+mod tombstone;
 
 use super::answer::{Provenance, Put, Stored};
 use super::entry::{Entry, Segment};
@@ -56,9 +56,9 @@ impl Shard {
         match put {
             Put::Stored => self.counts.stored += 1,
             Put::Replaced => self.counts.replaced += 1,
-            Put::Kept => self.counts.kept += 1,
-            Put::Buried => self.counts.refused_buried += 1,
-            Put::NotAlive => self.counts.refused_not_alive += 1,
+            Put::Duplicate => self.counts.duplicates += 1,
+            Put::Tombstoned => self.counts.refused_tombstoned += 1,
+            Put::NotValid => self.counts.refused_not_valid += 1,
             Put::TooLarge => self.counts.refused_too_large += 1,
         }
         put
@@ -66,7 +66,7 @@ impl Shard {
 
     fn try_put(&mut self, entry: Entry, now: UnixSeconds) -> Put {
         if entry.lifespan.check(now).is_err() {
-            return Put::NotAlive;
+            return Put::NotValid;
         }
         if entry.cost() > self.limit / MAX_SHARE_OF_ONE {
             return Put::TooLarge;
@@ -87,8 +87,8 @@ impl Shard {
     /// Why a session from elsewhere does not replace what is in `slot`.
     fn refusal(&self, slot: Slot) -> Put {
         match self.slab[slot].segment {
-            Segment::Buried => Put::Buried,
-            Segment::Remote | Segment::Fresh | Segment::Protected => Put::Kept,
+            Segment::Tombstone => Put::Tombstoned,
+            Segment::Remote | Segment::Fresh | Segment::Protected => Put::Duplicate,
         }
     }
 
@@ -104,20 +104,7 @@ impl Shard {
         Ok(stored)
     }
 
-    pub(super) fn take(
-        &mut self,
-        hash: u32,
-        id: &SessionId,
-        policy: &PolicyHash,
-        now: UnixSeconds,
-    ) -> Result<Stored, ResumptionFailure> {
-        let (slot, stored) = self.look_up(hash, id, policy, now)?;
-        self.counts.taken += 1;
-        self.remove(slot);
-        Ok(stored)
-    }
-
-    /// What [`get`](Self::get) would say. Counts, promotes and removes nothing.
+    /// What [`get`](Self::get) would return. Counts, promotes and removes nothing.
     pub(super) fn peek(
         &self,
         hash: u32,
@@ -139,7 +126,7 @@ impl Shard {
 
     pub(super) fn remove_id(&mut self, hash: u32, id: &SessionId) -> bool {
         let Some(slot) = self.index.find(&self.slab, hash, id) else { return false };
-        if self.slab[slot].segment == Segment::Buried {
+        if self.slab[slot].segment == Segment::Tombstone {
             return false;
         }
         self.remove(slot);
@@ -166,7 +153,7 @@ impl Shard {
         usize::try_from(self.counts.expired - expired_before).expect("at most count")
     }
 
-    /// Makes the next sweep begin at the first entry, and says how many there are: as many looks see them all.
+    /// Makes the next sweep begin at the first entry, and returns how many there are: as many looks see them all.
     pub(super) fn rewind(&mut self) -> usize {
         self.hand = 0;
         self.slab.len()
@@ -202,7 +189,7 @@ impl Shard {
             .and_then(|slot| Ok((slot, self.slab[slot].entry.resumable(policy, now)?)));
         match &found {
             Ok((_, stored)) => self.counts.count_hit(stored.origin),
-            Err(miss) => self.counts.misses.count(*miss),
+            Err(failure) => self.counts.failures.count(*failure),
         }
         found
     }
@@ -239,7 +226,7 @@ impl Shard {
     }
 
     fn insert(&mut self, entry: Entry, segment: Segment) {
-        self.tombstones += usize::from(segment == Segment::Buried);
+        self.tombstones += usize::from(segment == Segment::Tombstone);
         let slot = self.slab.push(Node { entry, prev: NIL, next: NIL, chain: NIL, segment });
         self.index.insert(&mut self.slab, slot);
         self.lists[segment as usize].push_front(&mut self.slab, slot);
@@ -247,7 +234,7 @@ impl Shard {
 
     fn remove(&mut self, slot: Slot) -> Node {
         let segment = self.slab[slot].segment;
-        self.tombstones -= usize::from(segment == Segment::Buried);
+        self.tombstones -= usize::from(segment == Segment::Tombstone);
         self.index.unlink(&mut self.slab, slot);
         self.lists[segment as usize].unlink(&mut self.slab, slot);
         let (node, moved_from) = self.slab.swap_remove(slot);

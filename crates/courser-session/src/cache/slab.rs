@@ -42,7 +42,7 @@ impl Node {
 
     /// The segment of a session; `None` for a tombstone.
     pub(super) fn session_segment(&self) -> Option<Segment> {
-        (self.segment != Segment::Buried).then_some(self.segment)
+        (self.segment != Segment::Tombstone).then_some(self.segment)
     }
 }
 

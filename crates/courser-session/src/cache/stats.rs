@@ -5,7 +5,7 @@ use crate::ResumptionFailure;
 
 /// Counters since the start, and what is held now.
 ///
-/// They reconcile: `entries` is `stored` minus `expired`, `taken`, `removed`, `evicted_probation` and
+/// They reconcile: `entries` is `stored` minus `expired`, `removed`, `evicted_probation` and
 /// `evicted_protected`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -22,23 +22,21 @@ pub struct Stats {
     /// Those of them whose session was made on another host.
     pub hits_remote: u64,
     /// Look-ups that did not, by reason.
-    pub misses: MissCounts,
+    pub failures: FailureCounts,
     /// Puts of a session with a new ID.
     pub stored: u64,
     /// Puts that replaced a session.
     pub replaced: u64,
     /// Puts from elsewhere that met a session and left it.
-    pub kept: u64,
+    pub duplicates: u64,
     /// Puts from elsewhere refused because the session was deleted.
-    pub refused_buried: u64,
+    pub refused_tombstoned: u64,
     /// Puts refused because the lifespan was over or not begun.
-    pub refused_not_alive: u64,
+    pub refused_not_valid: u64,
     /// Puts refused because of the state's size.
     pub refused_too_large: u64,
     /// Sessions that were forgotten because their lifespan was over.
     pub expired: u64,
-    /// Sessions that a look-up took out, for single use.
-    pub taken: u64,
     /// Sessions that were removed by ID.
     pub removed: u64,
     /// Sessions that made room before they were used, or long after.
@@ -58,15 +56,14 @@ impl Stats {
         self.capacity_bytes += other.capacity_bytes;
         self.hits += other.hits;
         self.hits_remote += other.hits_remote;
-        self.misses.add(&other.misses);
+        self.failures.add(&other.failures);
         self.stored += other.stored;
         self.replaced += other.replaced;
-        self.kept += other.kept;
-        self.refused_buried += other.refused_buried;
-        self.refused_not_alive += other.refused_not_alive;
+        self.duplicates += other.duplicates;
+        self.refused_tombstoned += other.refused_tombstoned;
+        self.refused_not_valid += other.refused_not_valid;
         self.refused_too_large += other.refused_too_large;
         self.expired += other.expired;
-        self.taken += other.taken;
         self.removed += other.removed;
         self.evicted_probation += other.evicted_probation;
         self.evicted_protected += other.evicted_protected;
@@ -79,20 +76,20 @@ impl Stats {
     }
 }
 
-/// How often each [`Miss`] occurred.
+/// How often each [`ResumptionFailure`] occurred.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MissCounts([u64; ResumptionFailure::ALL.len()]);
+pub struct FailureCounts([u64; ResumptionFailure::ALL.len()]);
 
-impl MissCounts {
+impl FailureCounts {
     /// Counts one more.
-    pub fn count(&mut self, miss: ResumptionFailure) {
-        self.0[miss as usize] += 1;
+    pub fn count(&mut self, failure: ResumptionFailure) {
+        self.0[failure as usize] += 1;
     }
 
-    /// How often `miss` occurred.
+    /// How often `failure` occurred.
     #[must_use]
-    pub fn of(&self, miss: ResumptionFailure) -> u64 {
-        self.0[miss as usize]
+    pub fn of(&self, failure: ResumptionFailure) -> u64 {
+        self.0[failure as usize]
     }
 
     /// Every reason with its count.
@@ -100,7 +97,7 @@ impl MissCounts {
         ResumptionFailure::ALL.into_iter().zip(self.0)
     }
 
-    /// All misses.
+    /// All failures.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.0.iter().sum()

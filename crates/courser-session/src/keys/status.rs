@@ -15,12 +15,12 @@ pub struct KeyStatus {
     /// When that epoch ends.
     pub rolls_at: UnixSeconds,
     /// Whether the clock and the keys agree.
-    pub clock: ClockStanding,
+    pub clock: ClockStatus,
 }
 
 /// Whether a clock and the keys of a fleet agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClockStanding {
+pub enum ClockStatus {
     /// They do.
     Agrees,
     /// The clock is behind the keys, which do not go back: it was ahead before, or is wrong now.
@@ -32,9 +32,9 @@ pub enum ClockStanding {
 impl KeyStatus {
     pub(super) fn of(live: &Live, now: UnixSeconds) -> Self {
         let clock = match live.course().due(now) {
-            Due::Nothing | Due::Forward(_) | Due::Back(_) => ClockStanding::Agrees,
-            Due::Late => ClockStanding::Behind,
-            Due::Refused => ClockStanding::TooFarAhead,
+            Due::Nothing | Due::Forward(_) | Due::Back(_) => ClockStatus::Agrees,
+            Due::Late => ClockStatus::Behind,
+            Due::Refused => ClockStatus::TooFarAhead,
         };
         let state = &live.state;
         Self {

@@ -96,7 +96,7 @@ impl<R: Read> SavedSessions<'_, R> {
         false
     }
 
-    /// Reads until `room` is full or nothing more comes, and says how much that was.
+    /// Reads until `room` is full or nothing more comes, and returns how many bytes that was.
     fn fill(&mut self, room: &mut [u8]) -> usize {
         let mut filled = 0;
         while filled < room.len() {

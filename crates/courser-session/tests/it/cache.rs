@@ -1,4 +1,4 @@
-//! What a put, a get, a take and a remove mean.
+//! What a put, a get and a remove mean.
 
 use std::time::Duration;
 
@@ -25,7 +25,6 @@ fn another_policy_misses_and_leaves_the_session_to_its_own() {
     let cache = Cache::new(1 << 20, 4);
     put(&cache, 1, b"state", Provenance::Local);
     assert_eq!(cache.get(&session_id(1), &policy("b"), NOW).unwrap_err(), ResumptionFailure::OtherPolicy);
-    assert_eq!(cache.take(&session_id(1), &policy("b"), NOW).unwrap_err(), ResumptionFailure::OtherPolicy);
     assert!(cache.get(&session_id(1), &policy("a"), NOW).is_ok());
 }
 
@@ -56,14 +55,6 @@ fn a_clock_set_back_hides_a_session_until_its_time() {
 }
 
 #[test]
-fn take_gives_a_session_once() {
-    let cache = Cache::new(1 << 20, 4);
-    put(&cache, 1, b"state", Provenance::Local);
-    assert_eq!(&cache.take(&session_id(1), &policy("a"), NOW).unwrap().state[..], b"state");
-    assert_eq!(cache.take(&session_id(1), &policy("a"), NOW).unwrap_err(), ResumptionFailure::NotFound);
-}
-
-#[test]
 fn remove_forgets_and_says_whether_there_was_something() {
     let cache = Cache::new(1 << 20, 4);
     put(&cache, 1, b"state", Provenance::Local);
@@ -76,7 +67,7 @@ fn remove_forgets_and_says_whether_there_was_something() {
 fn a_session_from_elsewhere_does_not_replace_one_that_lives() {
     let cache = Cache::new(1 << 20, 4);
     put(&cache, 1, b"ours", Provenance::Local);
-    assert_eq!(put(&cache, 1, b"theirs", Provenance::Remote), Put::Kept);
+    assert_eq!(put(&cache, 1, b"theirs", Provenance::Remote), Put::Duplicate);
     assert_eq!(&cache.get(&session_id(1), &policy("a"), NOW).unwrap().state[..], b"ours");
     assert_eq!(put(&cache, 1, b"newer", Provenance::Local), Put::Replaced);
     assert_eq!(&cache.get(&session_id(1), &policy("a"), NOW).unwrap().state[..], b"newer");
@@ -90,9 +81,9 @@ fn refuses_lives_that_are_over_or_not_begun() {
         let lifespan = Lifespan::new(created, hour);
         let put =
             cache.put(&session_id(1), policy("a"), State::from(&b"x"[..]), lifespan, Provenance::Remote, NOW);
-        assert_eq!(put, Put::NotAlive);
+        assert_eq!(put, Put::NotValid);
     }
-    assert_eq!(cache.stats().refused_not_alive, 2);
+    assert_eq!(cache.stats().refused_not_valid, 2);
     assert_eq!(cache.stats().entries, 0);
 }
 
@@ -136,7 +127,7 @@ fn misses_are_counted_by_reason() {
     let _ = cache.get(&session_id(1), &policy("a"), two_hours(NOW).expires);
     let stats = cache.stats();
     assert_eq!(stats.hits, 1);
-    let counted: Vec<_> = stats.misses.iter().filter(|(_, count)| *count > 0).collect();
+    let counted: Vec<_> = stats.failures.iter().filter(|(_, count)| *count > 0).collect();
     assert_eq!(
         counted,
         [
@@ -145,7 +136,7 @@ fn misses_are_counted_by_reason() {
             (ResumptionFailure::OtherPolicy, 1)
         ]
     );
-    assert_eq!(stats.misses.total(), 4);
+    assert_eq!(stats.failures.total(), 4);
 }
 
 #[test]
@@ -180,11 +171,11 @@ fn says_where_a_session_was_made() {
 fn what_was_deleted_does_not_come_back_from_elsewhere_in_whatever_order() {
     let cache = Cache::new(1 << 20, 4);
     let until = two_hours(NOW).expires;
-    assert!(!cache.bury(&session_id(1), until, NOW), "the deletion came first");
+    assert!(!cache.delete(&session_id(1), until, NOW), "the deletion came first");
     put(&cache, 2, b"state", Provenance::Local);
-    assert!(cache.bury(&session_id(2), until, NOW), "the session came first");
+    assert!(cache.delete(&session_id(2), until, NOW), "the session came first");
     for number in [1, 2] {
-        assert_eq!(put(&cache, number, b"replayed", Provenance::Remote), Put::Buried);
+        assert_eq!(put(&cache, number, b"replayed", Provenance::Remote), Put::Tombstoned);
         assert_eq!(
             cache.get(&session_id(number), &policy("a"), NOW).unwrap_err(),
             ResumptionFailure::Deleted
@@ -192,13 +183,13 @@ fn what_was_deleted_does_not_come_back_from_elsewhere_in_whatever_order() {
         assert!(!cache.remove(&session_id(number)), "a tombstone is no session");
     }
     let stats = cache.stats();
-    assert_eq!((stats.entries, stats.tombstones, stats.refused_buried, stats.removed), (0, 2, 2, 1));
+    assert_eq!((stats.entries, stats.tombstones, stats.refused_tombstoned, stats.removed), (0, 2, 2, 1));
 }
 
 #[test]
 fn a_session_of_our_own_lifts_a_tombstone() {
     let cache = Cache::new(1 << 20, 4);
-    cache.bury(&session_id(1), two_hours(NOW).expires, NOW);
+    cache.delete(&session_id(1), two_hours(NOW).expires, NOW);
     assert_eq!(put(&cache, 1, b"another", Provenance::Local), Put::Stored);
     assert_eq!(&cache.get(&session_id(1), &policy("a"), NOW).unwrap().state[..], b"another");
     assert_eq!(cache.stats().tombstones, 0);
@@ -207,8 +198,8 @@ fn a_session_of_our_own_lifts_a_tombstone() {
 #[test]
 fn a_tombstone_stands_until_its_time_and_an_earlier_end_does_not_shorten_it() {
     let cache = Cache::new(1 << 20, 4);
-    cache.bury(&session_id(1), UnixSeconds(NOW.0 + 100), NOW);
-    cache.bury(&session_id(1), UnixSeconds(NOW.0 + 10), NOW);
+    cache.delete(&session_id(1), UnixSeconds(NOW.0 + 100), NOW);
+    cache.delete(&session_id(1), UnixSeconds(NOW.0 + 10), NOW);
     let put_at = |seconds| {
         let now = UnixSeconds(NOW.0 + seconds);
         cache.put(
@@ -220,14 +211,14 @@ fn a_tombstone_stands_until_its_time_and_an_earlier_end_does_not_shorten_it() {
             now,
         )
     };
-    assert_eq!(put_at(99), Put::Buried);
+    assert_eq!(put_at(99), Put::Tombstoned);
     assert_eq!(put_at(100), Put::Stored);
 }
 
 #[test]
 fn a_tombstone_for_ever_is_swept_after_a_week() {
     let cache = Cache::new(1 << 20, 4);
-    cache.bury(&session_id(1), UnixSeconds(u64::MAX), NOW);
+    cache.delete(&session_id(1), UnixSeconds(u64::MAX), NOW);
     let week_later = UnixSeconds(NOW.0 + 7 * 24 * 3600);
     assert_eq!(cache.sweep(UnixSeconds(week_later.0 - 1)), 0);
     assert_eq!(cache.stats().tombstones, 1);
@@ -242,7 +233,7 @@ fn a_flood_of_deletions_flushes_no_sessions_and_is_counted() {
         put(&cache, number, b"state", Provenance::Local);
     }
     for number in 1_000..100_000 {
-        cache.bury(&session_id(number), two_hours(NOW).expires, NOW);
+        cache.delete(&session_id(number), two_hours(NOW).expires, NOW);
     }
     let stats = cache.stats();
     assert_eq!((stats.entries, stats.evicted_probation), (100, 0));

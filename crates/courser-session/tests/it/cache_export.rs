@@ -54,7 +54,7 @@ proptest! {
         (0..2 * STAYING).for_each(|number| put(&cache, number, 100));
         let seen = export(&cache, max_bytes, || for _ in 0..3 {
             cache.remove(&session_id(STAYING + random.below(STAYING)));
-            cache.bury(&session_id(STAYING + random.below(STAYING)), two_hours(NOW).expires, NOW);
+            cache.delete(&session_id(STAYING + random.below(STAYING)), two_hours(NOW).expires, NOW);
             put(&cache, 10_000 + random.below(1 << 40), 100);
         });
         let missing = (0..STAYING).filter(|number| !seen.contains_key(&session_id(*number))).count();
@@ -79,7 +79,7 @@ fn leaves_out_what_expired_or_was_deleted_and_changes_nothing() {
     let cache = Cache::new(1 << 20, 4);
     (0..50).for_each(|number| put(&cache, number, 50));
     for number in 0..10 {
-        cache.bury(&session_id(number), two_hours(NOW).expires, NOW);
+        cache.delete(&session_id(number), two_hours(NOW).expires, NOW);
     }
     let before = cache.stats();
     assert_eq!(export(&cache, 1_000, || {}).len(), 40);

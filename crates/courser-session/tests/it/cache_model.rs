@@ -16,7 +16,6 @@ const POLICIES: [&str; 2] = ["a", "b"];
 enum Op {
     Put { id: u64, policy: usize, state: Vec<u8>, lifetime: u64, origin: Provenance },
     Get { id: u64, policy: usize },
-    Take { id: u64, policy: usize },
     Remove { id: u64 },
     Bury { id: u64, lifetime: u64 },
     Sweep,
@@ -32,7 +31,6 @@ fn ops(ids: u64) -> impl Strategy<Value = Vec<Op>> {
     let op = prop_oneof![
         8 => put.prop_map(|(id, policy, state, lifetime, origin)| Op::Put { id, policy, state, lifetime, origin }),
         8 => (id.clone(), policy.clone()).prop_map(|(id, policy)| Op::Get { id, policy }),
-        2 => (id.clone(), policy).prop_map(|(id, policy)| Op::Take { id, policy }),
         1 => id.clone().prop_map(|id| Op::Remove { id }),
         2 => (id, 0..100_u64).prop_map(|(id, lifetime)| Op::Bury { id, lifetime }),
         1 => Just(Op::Sweep),
@@ -49,7 +47,7 @@ proptest! {
     }
 
     /// Without room, a session may be gone; but what is returned is what the model has, never what was expired,
-    /// replaced, taken, removed or of another policy.
+    /// replaced, removed or of another policy.
     #[test]
     fn a_tight_cache_returns_nothing_that_the_model_would_not(ops in ops(200)) {
         run(&Cache::new(16 * 1024, 1), ops, false);
@@ -137,7 +135,7 @@ fn step(cache: &Cache, model: &mut Model, op: Op, now: &mut UnixSeconds, exact: 
             let remote = origin == Provenance::Remote;
             let lives = model.sessions.get(&id).is_some_and(|(.., lifespan)| *now < lifespan.expires);
             let buried = model.buried.get(&id).is_some_and(|until| *now < *until);
-            let refused = [(Put::Kept, lives && remote), (Put::Buried, buried && remote)]
+            let refused = [(Put::Duplicate, lives && remote), (Put::Tombstoned, buried && remote)]
                 .into_iter()
                 .find(|(_, so)| *so);
             let refused = refused.map(|(reason, _)| reason);
@@ -154,13 +152,6 @@ fn step(cache: &Cache, model: &mut Model, op: Op, now: &mut UnixSeconds, exact: 
             assert_eq!(peeked.err(), got.as_ref().err().copied(), "a look says what a use will");
             model.judge(id, p, *now, &got, exact);
         }
-        Op::Take { id, policy: p } => {
-            let got = cache.take(&session_id(id), &policy(POLICIES[p]), *now);
-            model.judge(id, p, *now, &got, exact);
-            if got.is_ok() {
-                model.sessions.remove(&id);
-            }
-        }
         Op::Remove { id } => {
             let was_there = cache.remove(&session_id(id));
             let known = model.sessions.remove(&id).is_some();
@@ -168,7 +159,7 @@ fn step(cache: &Cache, model: &mut Model, op: Op, now: &mut UnixSeconds, exact: 
         }
         Op::Bury { id, lifetime } => {
             let until = now.plus(Duration::from_secs(lifetime));
-            let was_there = cache.bury(&session_id(id), until, *now);
+            let was_there = cache.delete(&session_id(id), until, *now);
             let known = model.sessions.remove(&id).is_some();
             assert!(known || !was_there, "a session that was never put was buried");
             let stands = model.buried.get(&id).copied().filter(|until| *now < *until);
@@ -182,11 +173,11 @@ fn step(cache: &Cache, model: &mut Model, op: Op, now: &mut UnixSeconds, exact: 
 fn assert_reconciles(stats: &Stats, model: &Model) {
     assert!(stats.bytes <= stats.capacity_bytes, "{stats:?}");
     assert_eq!(stats.hits, model.hits);
-    assert_eq!(stats.misses.total(), model.misses);
-    let refused = stats.kept + stats.refused_buried + stats.refused_not_alive + stats.refused_too_large;
+    assert_eq!(stats.failures.total(), model.misses);
+    let refused =
+        stats.duplicates + stats.refused_tombstoned + stats.refused_not_valid + stats.refused_too_large;
     assert_eq!(stats.stored + stats.replaced + refused, model.puts);
-    let gone =
-        stats.expired + stats.taken + stats.removed + stats.evicted_probation + stats.evicted_protected;
+    let gone = stats.expired + stats.removed + stats.evicted_probation + stats.evicted_protected;
     assert_eq!(stats.entries as u64 + gone, stats.stored, "{stats:?}");
-    assert!(stats.entries <= model.sessions.len(), "more is held than was put and not taken back");
+    assert!(stats.entries <= model.sessions.len(), "more is held than was put and not removed");
 }

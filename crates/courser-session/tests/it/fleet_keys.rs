@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use courser_session::{
-    BadFleetKeys, ClockStanding, FleetKey, FleetKeys, FleetState, NoKey, ResumptionFailure, Source, Ticketer,
+    BadFleetKeys, ClockStatus, FleetKey, FleetKeys, FleetState, NoKey, ResumptionFailure, Source, Ticketer,
     UnixSeconds,
 };
 use proptest::prelude::*;
@@ -226,7 +226,7 @@ fn a_fleet_is_converted_and_rekeyed_at_once() {
     let keys = FleetKeys::new(sources, 2 * HOUR, NOW).unwrap();
     let fleets: Vec<_> = keys.advance(at(3600)).into_iter().map(|(fleet, _)| fleet).collect();
     assert_eq!(fleets, [hourly(1).id()], "what is in simple mode is not written");
-    let shown: Vec<_> = keys.standings(at(3600)).iter().map(|one| (one.fleet, one.forward_secret)).collect();
+    let shown: Vec<_> = keys.statuses(at(3600)).iter().map(|one| (one.fleet, one.forward_secret)).collect();
     assert_eq!(shown, [(hourly(2).id(), false), (hourly(1).id(), true)]);
 }
 
@@ -237,7 +237,7 @@ fn a_clock_that_was_ahead_is_followed_back_in_simple_mode() {
     assert_eq!(keys.epoch(at(100 * 3600)), 1100);
     assert_eq!(keys.epoch(at(10)), 1000);
     assert_eq!(open(&tickets, &before, at(10)), Ok(()));
-    assert_eq!(keys.standings(at(10))[0].clock, ClockStanding::Agrees);
+    assert_eq!(keys.statuses(at(10))[0].clock, ClockStatus::Agrees);
 }
 
 proptest! {
@@ -275,12 +275,12 @@ fn keys_do_not_go_back_in_forward_secret_mode_and_hosts_that_erred_alike_agree()
     for keys in [&keys, &other] {
         keys.advance(at(10 * 3600));
         assert_eq!(keys.epoch(at(60)), 1010);
-        assert_eq!(keys.standings(at(60))[0].clock, ClockStanding::Behind);
+        assert_eq!(keys.statuses(at(60))[0].clock, ClockStatus::Behind);
     }
     assert!(understands(&keys, &other, at(60)));
     assert_eq!(open(&tickets, &seal(&other_tickets, at(60)), at(120)), Ok(()));
     // Caught up.
-    assert_eq!(keys.standings(at(10 * 3600))[0].clock, ClockStanding::Agrees);
+    assert_eq!(keys.statuses(at(10 * 3600))[0].clock, ClockStatus::Agrees);
     assert_eq!(keys.epoch(at(11 * 3600)), 1011);
 }
 
@@ -299,10 +299,10 @@ fn a_leap_of_more_than_a_year_is_not_believed_in_forward_secret_mode() {
     let keys = forward_secret(&hourly(1), NOW);
     for now in [UnixSeconds(NOW.0 + YEAR), UnixSeconds(u64::MAX)] {
         assert_eq!(keys.epoch(now), 1000);
-        assert_eq!(keys.standings(now)[0].clock, ClockStanding::TooFarAhead);
+        assert_eq!(keys.statuses(now)[0].clock, ClockStatus::TooFarAhead);
     }
     assert_eq!(keys.epoch(at(3600)), 1001);
-    assert_eq!(keys.standings(at(3600))[0].clock, ClockStanding::Agrees);
+    assert_eq!(keys.statuses(at(3600))[0].clock, ClockStatus::Agrees);
     // A host that was off for months is believed.
     let months = UnixSeconds(NOW.0 + 300 * 24 * 3600);
     assert_eq!(keys.epoch(months), 1000 + 300 * 24);

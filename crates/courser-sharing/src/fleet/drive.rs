@@ -1,4 +1,4 @@
-//! The fleet's thread: waits for datagrams, for news, for questions and for the time, and does what the member says.
+//! The fleet's thread: waits for datagrams, updates, requests and timers, and drives the member.
 
 use std::collections::HashSet;
 use std::io;
@@ -15,19 +15,19 @@ use courser_telemetry::Events;
 use courser_telemetry::event::{Level, log};
 use tokio::time::sleep_until;
 
-use super::handle::{Inbox, News, Question};
+use super::handle::{Inbox, Request, Update};
 use super::status::{FleetStatus, UnsentCounts};
 use super::waiting::Waiting;
 
-/// What is handled of one kind before the others get their turn.
+/// Items of one kind that are handled before those of the others.
 const AT_ONCE: usize = 128;
 
-/// How long nobody looks for news after some came: a thread that is woken for each session costs more than telling of it.
+/// Pause after updates: a thread that is woken for each session costs more than sending it.
 /// As long as a session waits for others that share its datagram.
 const REST: Duration = Duration::from_millis(2);
 
 /// Remembered at most: more come from someone who invents addresses, and the events limit those.
-const MAX_COMPLAINTS: usize = 256;
+const MAX_LOGGED_REFUSALS: usize = 256;
 
 /// How long nothing is received after a failure, so that one that lasts does not take a core.
 const PENALTY: Duration = Duration::from_millis(10);
@@ -39,14 +39,16 @@ pub(super) struct Driver {
     inbox: Inbox,
     clock: Clock,
     /// What does not change, and the counts.
-    told: DriverStatus,
+    status: DriverStatus,
     waiting: Waiting,
     watchers: Vec<SyncSender<Passed>>,
     events: Events,
-    complaints: Complaints,
+    refusal_log: RefusalLog,
+    /// The last field, and so dropped after the socket is closed.
+    stopped: Option<SyncSender<()>>,
 }
 
-/// What a status says beside the member's.
+/// What a status has beside that of the member.
 pub(super) struct DriverStatus {
     address: SocketAddr,
     peers: Vec<SocketAddr>,
@@ -54,14 +56,14 @@ pub(super) struct DriverStatus {
     receive_buffer: usize,
     unsent: UnsentCounts,
     receive_errors: u64,
-    left_out: Arc<AtomicU64>,
+    dropped: Arc<AtomicU64>,
 }
 
 impl DriverStatus {
     pub(super) fn new(
         socket: &DatagramSocket,
         mut peers: Vec<SocketAddr>,
-        left_out: Arc<AtomicU64>,
+        dropped: Arc<AtomicU64>,
     ) -> io::Result<Self> {
         let (address, source) = (socket.address(), socket.source()?);
         if address.ip().is_multicast() {
@@ -75,7 +77,7 @@ impl DriverStatus {
             receive_buffer: socket.receive_buffer()?,
             unsent: UnsentCounts::default(),
             receive_errors: 0,
-            left_out,
+            dropped,
         })
     }
 }
@@ -86,16 +88,27 @@ impl Driver {
         member: Member,
         inbox: Inbox,
         clock: Clock,
-        told: DriverStatus,
+        status: DriverStatus,
     ) -> Self {
         let (waiting, watchers, events) = (Waiting::default(), Vec::new(), Events::default());
-        let complaints = Complaints::default();
-        Self { datagrams, member, inbox, clock, told, waiting, watchers, events, complaints }
+        let refusal_log = RefusalLog::default();
+        Self {
+            datagrams,
+            member,
+            inbox,
+            clock,
+            status,
+            waiting,
+            watchers,
+            events,
+            refusal_log,
+            stopped: None,
+        }
     }
 
-    /// Runs until nobody is left who could ask for anything.
+    /// Runs until it is stopped, or the last handle is dropped.
     pub(super) async fn run(mut self) {
-        let (mut batch, mut news, mut questions) = (Batch::default(), Vec::new(), Vec::new());
+        let (mut batch, mut updates, mut requests) = (Batch::default(), Vec::new(), Vec::new());
         let mut rests_until = Instant::now();
         loop {
             self.deliver();
@@ -104,19 +117,22 @@ impl Driver {
             let due = if is_resting { due.min(rests_until) } else { due };
             tokio::select! {
                 received = self.datagrams.receive(&mut batch) => self.received(received, &mut batch).await,
-                count = self.inbox.questions.recv_many(&mut questions, AT_ONCE) => match count {
+                count = self.inbox.requests.recv_many(&mut requests, AT_ONCE) => match count {
                     0 => return,
-                    _ => questions.drain(..).for_each(|question| self.asked(question)),
+                    _ => requests.drain(..).for_each(|request| self.handle_request(request)),
                 },
-                count = self.inbox.news.recv_many(&mut news, AT_ONCE), if !is_resting => match count {
+                count = self.inbox.updates.recv_many(&mut updates, AT_ONCE), if !is_resting => match count {
                     0 => return,
-                    AT_ONCE => self.tell(&mut news),
+                    AT_ONCE => self.apply_updates(&mut updates),
                     _ => {
-                        self.tell(&mut news);
+                        self.apply_updates(&mut updates);
                         rests_until = Instant::now() + REST;
                     }
                 },
                 () = sleep_until(due.into()) => {}
+            }
+            if self.stopped.is_some() {
+                return;
             }
             self.tick();
         }
@@ -131,50 +147,51 @@ impl Driver {
 
     async fn received(&mut self, received: io::Result<()>, batch: &mut Batch) {
         if let Err(error) = received {
-            self.told.receive_errors += 1;
+            self.status.receive_errors += 1;
             self.events.warn("fleet_receive", format_args!("fleet: cannot receive: {error}"));
             return tokio::time::sleep(PENALTY).await;
         }
         let now = self.clock.now();
         for (from, datagram) in batch.datagrams() {
             if let Some(refusal) = self.member.receive(from, datagram, now) {
-                self.complaints.refused(refusal, from);
+                self.refusal_log.log(refusal, from);
             }
         }
     }
 
-    fn tell(&mut self, news: &mut Vec<News>) {
+    fn apply_updates(&mut self, updates: &mut Vec<Update>) {
         let now = self.clock.now();
-        for new in news.drain(..) {
-            match new {
-                News::Made(session) => self.member.made(&session, now),
-                News::Deleted(id) => self.member.deleted(&id, now),
-                News::Removed(id) => self.member.removed(&id, now),
+        for update in updates.drain(..) {
+            match update {
+                Update::New(session) => self.member.push(&session, now),
+                Update::Deleted(id) => self.member.delete(&id, now),
+                Update::Removed(id) => self.member.remove(&id, now),
             }
         }
     }
 
-    fn asked(&mut self, question: Question) {
+    fn handle_request(&mut self, request: Request) {
         let now = self.clock.now();
-        match question {
-            Question::Pull(id, waiter) => {
+        match request {
+            Request::Pull(id, waiter) => {
                 self.waiting.add(id, waiter);
-                self.member.want(&id, now);
+                self.member.pull(&id, now);
             }
-            // Who has lost patience is not there any more.
-            Question::Status(answer) => drop(answer.try_send(self.status(now))),
-            Question::Watch(watcher) => {
+            // The requester may have given up.
+            Request::Status(answer) => drop(answer.try_send(self.status(now))),
+            Request::Stop(stopped) => self.stopped = Some(stopped),
+            Request::Watch(watcher) => {
                 self.watchers.push(watcher);
                 self.member.watch(true);
             }
         }
     }
 
-    /// Hands out what the member has to say, until it has nothing more.
+    /// Handles events and sends datagrams until the member has no more.
     fn deliver(&mut self) {
         loop {
             while let Some(event) = self.member.poll_event() {
-                self.happened(event);
+                self.handle_event(event);
             }
             let transmits: Vec<_> =
                 std::iter::from_fn(|| self.member.poll_transmit()).take(AT_ONCE).collect();
@@ -187,22 +204,22 @@ impl Driver {
 
     fn send(&mut self, transmits: &[Transmit]) {
         let messages: Vec<_> =
-            transmits.iter().flat_map(|transmit| addressed(transmit, &self.told.peers)).collect();
+            transmits.iter().flat_map(|transmit| addressed(transmit, &self.status.peers)).collect();
         for unsent in self.datagrams.send(&messages) {
-            self.told.unsent.count(&unsent);
+            self.status.unsent.count(&unsent);
             self.events.warn("fleet_send", format_args!("fleet: {unsent}"));
         }
     }
 
-    fn happened(&mut self, event: Event) {
+    fn handle_event(&mut self, event: Event) {
         match event {
             Event::Answered { id, found } => self.waiting.answer(&id, found),
-            Event::Peer { label, address, change } => self.peer_changed(&label, address, change),
-            Event::Passed(passed) => self.tell_watchers(&passed),
+            Event::Peer { label, address, change } => self.log_peer_change(&label, address, change),
+            Event::Passed(passed) => self.notify_watchers(&passed),
         }
     }
 
-    fn peer_changed(&self, label: &str, address: SocketAddr, change: PeerChange) {
+    fn log_peer_change(&self, label: &str, address: SocketAddr, change: PeerChange) {
         let message = format_args!("fleet: {label} ({address}) {change}");
         match change {
             PeerChange::Silent | PeerChange::ClockOff { .. } => self.events.warn("fleet_peer", message),
@@ -210,7 +227,7 @@ impl Driver {
         }
     }
 
-    fn tell_watchers(&mut self, passed: &Passed) {
+    fn notify_watchers(&mut self, passed: &Passed) {
         let is_there = |watcher: &SyncSender<Passed>| {
             !matches!(watcher.try_send(passed.clone()), Err(TrySendError::Disconnected(_)))
         };
@@ -221,42 +238,42 @@ impl Driver {
     }
 
     fn status(&self, now: Now) -> FleetStatus {
-        let told = &self.told;
+        let status = &self.status;
         FleetStatus {
             member: self.member.status(now),
-            address: told.address,
-            peers: told.peers.clone(),
-            max_payload: told.max_payload,
-            receive_buffer: told.receive_buffer,
-            unsent: told.unsent,
-            receive_errors: told.receive_errors,
-            dropped: told.left_out.load(Ordering::Relaxed),
+            address: status.address,
+            peers: status.peers.clone(),
+            max_payload: status.max_payload,
+            receive_buffer: status.receive_buffer,
+            unsent: status.unsent,
+            receive_errors: status.receive_errors,
+            dropped: status.dropped.load(Ordering::Relaxed),
             waiting: self.waiting.len(),
         }
     }
 }
 
-/// Tells of hosts that do not fit together: once for each address and reason, not with each of their messages.
+/// Logs hosts that do not fit together: once for each address and reason, not with each of their messages.
 #[derive(Default)]
-struct Complaints {
-    made: HashSet<(Refusal, IpAddr)>,
+struct RefusalLog {
+    logged: HashSet<(Refusal, IpAddr)>,
     events: Events,
 }
 
-impl Complaints {
-    fn refused(&mut self, refusal: Refusal, from: SocketAddr) {
-        if !refusal.may_be_a_mistake() || self.made.contains(&(refusal, from.ip())) {
+impl RefusalLog {
+    fn log(&mut self, refusal: Refusal, from: SocketAddr) {
+        if !refusal.may_be_a_mistake() || self.logged.contains(&(refusal, from.ip())) {
             return;
         }
-        if self.made.len() >= MAX_COMPLAINTS {
-            self.made.clear();
+        if self.logged.len() >= MAX_LOGGED_REFUSALS {
+            self.logged.clear();
         }
-        self.made.insert((refusal, from.ip()));
+        self.logged.insert((refusal, from.ip()));
         self.events.warn("fleet_refused", format_args!("fleet: a message from {from} is refused: {refusal}"));
     }
 }
 
-/// A datagram for each whom it is for.
+/// A datagram for each of its receivers.
 fn addressed<'a>(transmit: &'a Transmit, all: &'a [SocketAddr]) -> impl Iterator<Item = Outgoing<'a>> {
     let one = match &transmit.to {
         Destination::All => all,
@@ -265,7 +282,7 @@ fn addressed<'a>(transmit: &'a Transmit, all: &'a [SocketAddr]) -> impl Iterator
     one.iter().map(|&to| Outgoing { to, bytes: &transmit.bytes })
 }
 
-/// The time as the member is told it.
+/// The clock that the member is driven by.
 pub(super) struct Clock(Instant);
 
 impl Clock {

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use courser_fleet::Passed;
@@ -17,38 +17,40 @@ use super::status::FleetStatus;
 /// of its own should have (10,000 sessions a second, half a second).
 const QUEUE: usize = 5_000;
 
-/// Messages that wait at most for one who watches.
+/// Messages that wait at most for one watcher.
 const WATCH_QUEUE: usize = 1_024;
 
-/// How long the fleet's thread has to tell its status.
-const STATUS_PATIENCE: Duration = Duration::from_secs(1);
+/// How long the fleet's thread may take to return its status.
+const STATUS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The way to the fleet's thread. It ends when the last handle is dropped.
 #[derive(Clone)]
 pub struct FleetHandle {
-    news: mpsc::Sender<News>,
-    questions: mpsc::Sender<Question>,
-    left_out: Arc<AtomicU64>,
+    updates: mpsc::Sender<Update>,
+    requests: mpsc::Sender<Request>,
+    dropped: Arc<AtomicU64>,
 }
 
-/// What the fleet's thread hears from the workers. What becomes of the two is different: news can wait for others.
+/// What the workers send to the fleet's thread. Updates may wait for others, requests do not.
 pub(super) struct Inbox {
-    pub(super) news: mpsc::Receiver<News>,
-    pub(super) questions: mpsc::Receiver<Question>,
+    pub(super) updates: mpsc::Receiver<Update>,
+    pub(super) requests: mpsc::Receiver<Request>,
 }
 
-/// What the other hosts are to be told.
-pub(super) enum News {
-    Made(SharedSession),
+/// What is sent to the other hosts.
+pub(super) enum Update {
+    New(SharedSession),
     Deleted(SessionId),
     Removed(SessionId),
 }
 
-/// What somebody waits for.
-pub(super) enum Question {
+/// What a caller waits for.
+pub(super) enum Request {
     Pull(SessionId, oneshot::Sender<bool>),
     Status(SyncSender<FleetStatus>),
     Watch(SyncSender<Passed>),
+    /// The sender is dropped when the socket is closed.
+    Stop(SyncSender<()>),
 }
 
 /// What became of a pull.
@@ -64,34 +66,38 @@ pub enum Pulled {
 
 impl FleetHandle {
     pub(super) fn new() -> (Self, Inbox) {
-        let ((news, heard), (questions, asked)) = (mpsc::channel(QUEUE), mpsc::channel(QUEUE));
-        (Self { news, questions, left_out: Arc::default() }, Inbox { news: heard, questions: asked })
+        let ((updates, update_queue), (requests, request_queue)) =
+            (mpsc::channel(QUEUE), mpsc::channel(QUEUE));
+        (
+            Self { updates, requests, dropped: Arc::default() },
+            Inbox { updates: update_queue, requests: request_queue },
+        )
     }
 
-    /// Where it is counted what was left out.
+    /// Counts what was dropped.
     pub(super) fn counter(&self) -> Arc<AtomicU64> {
-        Arc::clone(&self.left_out)
+        Arc::clone(&self.dropped)
     }
 
-    /// Tells the other hosts of a session that was made here. Left out, and counted, when too many wait already.
-    pub fn made(&self, session: SharedSession) {
-        self.put(&self.news, News::Made(session));
+    /// Pushes a session that was made here to the peers. Dropped, and counted, when too many wait already.
+    pub fn push(&self, session: SharedSession) {
+        self.put(&self.updates, Update::New(session));
     }
 
-    /// Tells the other hosts that a session must not be resumed any more.
-    pub fn deleted(&self, id: SessionId) {
-        self.put(&self.news, News::Deleted(id));
+    /// Deletes a session on the peers.
+    pub fn delete(&self, id: SessionId) {
+        self.put(&self.updates, Update::Deleted(id));
     }
 
-    /// Tells the other hosts to forget a session, without a tombstone.
-    pub fn removed(&self, id: SessionId) {
-        self.put(&self.news, News::Removed(id));
+    /// Removes a session on the peers, without a tombstone.
+    pub fn remove(&self, id: SessionId) {
+        self.put(&self.updates, Update::Removed(id));
     }
 
-    /// Asks the other hosts for a session, and waits for their answer until `deadline` is over.
+    /// Pulls a session from the peers, and waits for their answer until `deadline` is over.
     pub async fn pull(&self, id: SessionId, deadline: Duration) -> Pulled {
         let (waiter, answer) = oneshot::channel();
-        if !self.put(&self.questions, Question::Pull(id, waiter)) {
+        if !self.put(&self.requests, Request::Pull(id, waiter)) {
             return Pulled::TimedOut;
         }
         match tokio::time::timeout(deadline, answer).await {
@@ -101,34 +107,43 @@ impl FleetHandle {
         }
     }
 
-    /// What the fleet's thread knows and has counted; `None` if it does not say so within a second. Blocks: not for
+    /// What the fleet's thread knows and has counted; `None` if it does not answer within a second. Blocks: not for
     /// workers.
     #[must_use]
     pub fn status(&self) -> Option<FleetStatus> {
         let (sender, receiver) = sync_channel(1);
-        self.put(&self.questions, Question::Status(sender));
-        receiver.recv_timeout(STATUS_PATIENCE).ok()
+        self.put(&self.requests, Request::Status(sender));
+        receiver.recv_timeout(STATUS_TIMEOUT).ok()
     }
 
-    /// From now on what can be told of each message of the fleet, without secrets, until the receiver is dropped. What
+    /// A summary of each message of the fleet from now on, without secrets, until the receiver is dropped. What
     /// is not taken in time is left out.
     #[must_use]
     pub fn watch(&self) -> Receiver<Passed> {
         let (sender, receiver) = sync_channel(WATCH_QUEUE);
-        self.put(&self.questions, Question::Watch(sender));
+        self.put(&self.requests, Request::Watch(sender));
         receiver
     }
 
-    /// News and questions that were left out because too many were waiting.
+    /// Ends the fleet's thread. Returns whether it has left the network within `limit`. Blocks: not for workers.
     #[must_use]
-    pub fn left_out(&self) -> u64 {
-        self.left_out.load(Ordering::Relaxed)
+    pub fn stop(&self, limit: Duration) -> bool {
+        let (sender, receiver) = sync_channel(1);
+        let sent = self.requests.try_send(Request::Stop(sender));
+        let is_closed = matches!(sent, Err(mpsc::error::TrySendError::Closed(_)));
+        is_closed || sent.is_ok() && receiver.recv_timeout(limit) == Err(RecvTimeoutError::Disconnected)
+    }
+
+    /// Updates and requests that were dropped because too many were waiting.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
     }
 
     fn put<T>(&self, queue: &mpsc::Sender<T>, item: T) -> bool {
         let taken = queue.try_send(item).is_ok();
         if !taken {
-            self.left_out.fetch_add(1, Ordering::Relaxed);
+            self.dropped.fetch_add(1, Ordering::Relaxed);
         }
         taken
     }
@@ -136,6 +151,6 @@ impl FleetHandle {
 
 impl fmt::Debug for FleetHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FleetHandle").field("left_out", &self.left_out()).finish_non_exhaustive()
+        f.debug_struct("FleetHandle").field("dropped", &self.dropped()).finish_non_exhaustive()
     }
 }

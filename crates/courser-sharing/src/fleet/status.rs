@@ -5,14 +5,14 @@ use std::net::SocketAddr;
 use courser_fleet::Status;
 use courser_net::datagram::{Unsent, UnsentKind};
 
-/// How the fleet goes, as this host sees it.
+/// Status of the fleet, as this host sees it.
 #[derive(Clone, Debug)]
 pub struct FleetStatus {
     /// The member's own account: its peers, what came, what was refused and why.
     pub member: Status,
     /// Where it receives: an address of this host, or the multicast group.
     pub address: SocketAddr,
-    /// Whom it sends to: the configured peers, or the multicast group.
+    /// Its receivers: the configured peers, or the multicast group.
     pub peers: Vec<SocketAddr>,
     /// The longest payload of a datagram, in bytes.
     pub max_payload: usize,
@@ -22,7 +22,7 @@ pub struct FleetStatus {
     pub unsent: UnsentCounts,
     /// Failed attempts to receive.
     pub receive_errors: u64,
-    /// Requests of workers that were left out because too many were waiting.
+    /// Requests of workers that were dropped because too many were waiting.
     pub dropped: u64,
     /// Sessions that connections are waiting for.
     pub waiting: usize,
@@ -33,7 +33,7 @@ pub struct FleetStatus {
 pub struct UnsentCounts {
     /// The send buffer or the interface's queue was full.
     pub send_buffer_full: u64,
-    /// No way there, nobody there, or forbidden by a firewall of this host.
+    /// No route, no listener, or forbidden by a firewall of this host.
     pub unreachable: u64,
     /// Longer than the way there carries.
     pub datagram_too_large: u64,

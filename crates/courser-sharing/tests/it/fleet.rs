@@ -71,19 +71,19 @@ fn pull(handle: &FleetHandle, id: SessionId, deadline: Duration) -> Pulled {
 fn what_one_makes_the_other_has_until_it_is_deleted() {
     let (a, b) = pair();
     for number in 0..100 {
-        a.handle.made(session(number));
+        a.handle.push(session(number));
     }
     for number in 0..100 {
         wait_for("a session", || b.has(&id(number)));
     }
-    a.handle.deleted(id(7));
+    a.handle.delete(id(7));
     wait_for("the deletion", || {
         b.cache
             .peek(&id(7), &policy(), now())
             .is_err_and(|miss| miss == ResumptionFailure::Deleted)
             .then_some(())
     });
-    b.handle.made(session(200));
+    b.handle.push(session(200));
     wait_for("a session the other way", || a.has(&id(200)));
     let status = a.handle.status().unwrap();
     assert_eq!((status.member.sent.pushed, status.member.received.taken, status.dropped), (100, 1, 0));
@@ -138,7 +138,7 @@ fn who_watches_sees_what_passes_and_no_secret() {
     // A watch begins when the thread has heard of it.
     a.handle.status().unwrap();
     b.handle.status().unwrap();
-    a.handle.made(session(1));
+    a.handle.push(session(1));
     let next = |messages: &std::sync::mpsc::Receiver<courser_fleet::Passed>, part: &str| {
         let mut lines = std::iter::from_fn(|| Some(messages.recv_timeout(DEADLINE).ok()?.to_string()));
         lines.find(|line| line.contains(part)).unwrap()
@@ -147,7 +147,7 @@ fn who_watches_sees_what_passes_and_no_secret() {
     let line = next(&received, ": new");
     assert!(line.starts_with("received from 127.0.0.1:") && !line.contains("0101"), "{line}");
     drop((sent, received));
-    a.handle.made(session(2));
+    a.handle.push(session(2));
     wait_for("a session after the watch", || b.has(&id(2)));
 }
 
@@ -163,6 +163,15 @@ fn the_thread_ends_with_its_last_handle() {
 }
 
 #[test]
+fn a_thread_that_is_stopped_has_left_the_network_while_handles_remain() {
+    let (socket, address) = place();
+    let member = Member::start("a", socket, &[]);
+    assert!(member.handle.stop(Duration::from_secs(1)));
+    assert!(UdpSocket::bind(address).is_ok(), "the port is free at once");
+    assert!(member.handle.status().is_none() && member.handle.stop(Duration::ZERO), "it stays stopped");
+}
+
+#[test]
 fn garbage_is_counted_and_changes_nothing() {
     let (a, b) = pair();
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -171,6 +180,6 @@ fn garbage_is_counted_and_changes_nothing() {
         stranger.send_to(&vec![0x55; len], target).unwrap();
     }
     wait_for("the refusals", || (b.handle.status().unwrap().member.refused.total() >= 6).then_some(()));
-    a.handle.made(session(1));
+    a.handle.push(session(1));
     wait_for("a session", || b.has(&id(1)));
 }

@@ -5,18 +5,18 @@ use crate::confidence::length;
 use crate::special::{bisect, normal_above};
 
 /// What a comparison may spend on finding a difference where there is none. It promises 5 %: the rest is a margin for
-/// ranks of few quads, which walk a little wider than the Brownian motion that the levels are from.
+/// ranks of few sequences, which walk a little wider than the Brownian motion that the levels are from.
 const ERROR: f64 = 0.04;
 
 /// How long a comparison runs at most, and how sure each look has to be. Costly to make, cheap to clone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// For each number of quads from one on: which pairwise mean from either end bounds the interval.
+    /// For each number of sequences from one on: which pairwise mean from either end bounds the interval.
     ranks: Vec<Option<usize>>,
 }
 
 impl Default for Plan {
-    /// 24 quads, 96 blocks: with 2.5 % of noise from block to block, bursts in a few of a hundred blocks and drift, a
+    /// 24 sequences, 96 blocks: with 2.5 % of noise from block to block, bursts in a few of a hundred blocks and drift, a
     /// difference of 3 % is found in nine of ten cases.
     fn default() -> Self {
         Self::new(24)
@@ -24,45 +24,45 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// Most quads that a plan may have: what exact ranks take a moment for.
+    /// Most sequences that a plan may have: what exact ranks take a moment for.
     pub const MOST: usize = 100;
 
-    /// A plan that is looked at after each quad, up to `quads` (6 to [`Self::MOST`]; others are moved there).
+    /// A plan that is looked at after each sequence, up to `sequences` (6 to [`Self::MOST`]; others are moved there).
     ///
-    /// The error spent up to `k` of `n` quads is 4 % of `(k/n)²` (Kim and DeMets, Biometrika 74, 1987): a big
+    /// The error spent up to `k` of `n` sequences is 4 % of `(k/n)²` (Kim and DeMets, Biometrika 74, 1987): a big
     /// difference is found after half of them, and the last look loses little against a single one.
-    pub fn new(quads: usize) -> Self {
-        let quads = quads.clamp(ranks_needed(ERROR), Self::MOST);
-        let spent = |k: usize| ERROR * (length(k) / length(quads)).powi(2);
-        let first = (1..=quads).find(|k| ranks_needed(spent(*k)) <= *k).unwrap_or(quads);
-        let looks: Vec<(usize, f64)> = (first..=quads).map(|k| (k, spent(k))).collect();
-        let mut ranks = vec![None; quads];
+    pub fn new(sequences: usize) -> Self {
+        let sequences = sequences.clamp(ranks_needed(ERROR), Self::MOST);
+        let spent = |k: usize| ERROR * (length(k) / length(sequences)).powi(2);
+        let first = (1..=sequences).find(|k| ranks_needed(spent(*k)) <= *k).unwrap_or(sequences);
+        let looks: Vec<(usize, f64)> = (first..=sequences).map(|k| (k, spent(k))).collect();
+        let mut ranks = vec![None; sequences];
         for ((k, _), level) in looks.iter().zip(levels(&looks)) {
             ranks[k - 1] = ranks::critical(*k, level);
         }
         Self { ranks }
     }
 
-    /// A plan with a single look, after `quads` (6 to [`Self::MOST`]; others are moved there): nothing is known before.
-    pub fn fixed(quads: usize) -> Self {
-        let quads = quads.clamp(ranks_needed(ERROR), Self::MOST);
-        let mut ranks = vec![None; quads];
-        ranks[quads - 1] = ranks::critical(quads, ERROR);
+    /// A plan with a single look, after `sequences` (6 to [`Self::MOST`]; others are moved there): nothing is known before.
+    pub fn fixed(sequences: usize) -> Self {
+        let sequences = sequences.clamp(ranks_needed(ERROR), Self::MOST);
+        let mut ranks = vec![None; sequences];
+        ranks[sequences - 1] = ranks::critical(sequences, ERROR);
         Self { ranks }
     }
 
-    /// How many quads it has.
-    pub fn quads(&self) -> usize {
+    /// How many sequences it has.
+    pub fn sequences(&self) -> usize {
         self.ranks.len()
     }
 
-    /// After how many quads something can be known.
+    /// After how many sequences something can be known.
     pub fn first_look(&self) -> usize {
         self.ranks.iter().position(Option::is_some).map_or(self.ranks.len(), |index| index + 1)
     }
 
-    pub(super) fn rank(&self, quads: usize) -> Option<usize> {
-        self.ranks.get(quads.checked_sub(1)?).copied().flatten()
+    pub(super) fn rank(&self, sequences: usize) -> Option<usize> {
+        self.ranks.get(sequences.checked_sub(1)?).copied().flatten()
     }
 }
 
@@ -74,19 +74,19 @@ fn ranks_needed(error: f64) -> usize {
         .unwrap_or(64)
 }
 
-/// The two-sided level of each look `(quads, error spent so far)` at which all looks together spend just that: the sum
-/// of the quads' numbers walks like a Brownian motion, whose chance of leaving at each look is integrated step by step
+/// The two-sided level of each look `(sequences, error spent so far)` at which all looks together spend just that: the sum
+/// of the sequences' numbers walks like a Brownian motion, whose chance of leaving at each look is integrated step by step
 /// (Armitage, McPherson and Rowe, JRSS A 132, 1969).
 fn levels(looks: &[(usize, f64)]) -> Vec<f64> {
     let mut walk = Walk::default();
     let mut before = (0, 0.0);
     looks
         .iter()
-        .map(|&(quads, spent)| {
-            let border = walk.border(length(quads - before.0), spent - before.1);
-            walk = walk.within(length(quads - before.0), border);
-            before = (quads, spent);
-            2.0 * normal_above(border / length(quads).sqrt())
+        .map(|&(sequences, spent)| {
+            let border = walk.border(length(sequences - before.0), spent - before.1);
+            walk = walk.within(length(sequences - before.0), border);
+            before = (sequences, spent);
+            2.0 * normal_above(border / length(sequences).sqrt())
         })
         .collect()
 }
@@ -155,10 +155,10 @@ mod tests {
 
     #[test]
     fn a_plan_of_any_length_can_find_something() {
-        for quads in [0, 6, 7, 8, 12, 40, 1000] {
-            let plan = Plan::new(quads);
-            assert!(plan.rank(plan.quads()).is_some(), "{plan:?}");
-            assert!(plan.first_look() <= plan.quads() && plan.rank(plan.first_look()).is_some());
+        for sequences in [0, 6, 7, 8, 12, 40, 1000] {
+            let plan = Plan::new(sequences);
+            assert!(plan.rank(plan.sequences()).is_some(), "{plan:?}");
+            assert!(plan.first_look() <= plan.sequences() && plan.rank(plan.first_look()).is_some());
             assert_eq!(plan.rank(plan.first_look() - 1), None);
         }
         assert_eq!(Plan::fixed(10).first_look(), 10);

@@ -93,7 +93,7 @@ impl Limit {
     }
 
     pub(super) fn samples_to_confirm(&self) -> u64 {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "shares are above zero")]
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "shares are above zero")]
         let of = |samples: f64| (samples - 0.01).ceil() as u64;
         match *self {
             Self::Loss { percent } => of(300.0 / percent),
@@ -143,7 +143,11 @@ fn confirmed(failed: u64, attempted: u64, limit: f64) -> bool {
 /// From how many attempts on the limit would be decided, if losses go on as so far; in steps of a tenth, up to a
 /// thousand times as many.
 fn decisive(failed: u64, attempted: u64, limit: f64) -> u64 {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts of a run, above zero")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "counts of a run, above zero"
+    )]
     let whole = |value: f64| value.round() as u64;
     let least = float(attempted).max(3.0 / limit);
     let share = if attempted == 0 { 0.0 } else { float(failed) / float(attempted) };

@@ -41,7 +41,7 @@ pub(super) fn limits(text: &str) -> Result<Vec<Limit>, RuleError> {
         .collect()
 }
 
-/// A stretch of the rule, and how many characters stand before it.
+/// A part of the rule, and how many characters stand before it.
 #[derive(Clone, Copy)]
 struct Part<'t> {
     text: &'t str,

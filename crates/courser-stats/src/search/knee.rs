@@ -33,7 +33,7 @@ pub(super) struct KneeSearch {
     rule: Rule,
     scope: Scope,
     unseen: f64,
-    belief: Posterior,
+    posterior: Posterior,
     /// The highest rate that a trial spoke for, zero before there is one; and whether any spoke against a rate.
     held: f64,
     broken: bool,
@@ -53,8 +53,8 @@ pub(super) struct Ceiling {
 impl KneeSearch {
     pub(super) fn new(rule: Rule, scope: Scope) -> Self {
         let unseen = unseen(&rule);
-        let belief = Posterior::new(scope.from, scope.to, scope.precision, unseen / 2.0);
-        Self { rule, unseen, scope, belief, held: 0.0, broken: false, confirmation: Confirmation::None }
+        let posterior = Posterior::new(scope.from, scope.to, scope.precision, unseen / 2.0);
+        Self { rule, unseen, scope, posterior, held: 0.0, broken: false, confirmation: Confirmation::None }
     }
 
     pub(super) fn rule(&self) -> &Rule {
@@ -65,7 +65,7 @@ impl KneeSearch {
     pub(super) fn take(&mut self, trial: &Trial, observation: &Observation<'_>) {
         let leaning = self.rule.leaning(observation);
         let kind = if trial.warm_up.as_secs_f64() < LONG.0 { Kind::Short } else { Kind::Long };
-        self.belief.learn(trial.rate, leaning, kind);
+        self.posterior.learn(trial.rate, leaning, kind);
         if leaning > 0.5 {
             self.broken = true;
         } else {
@@ -94,9 +94,9 @@ impl KneeSearch {
             return self.confirming(highest, left);
         }
         let climb = if self.held > 0.0 { self.held * CLIMB } else { self.scope.from };
-        let narrow = self.belief.quantile(0.9) < WIDE * self.belief.quantile(0.1);
-        let rate = if narrow { self.between() } else { self.belief.quantile(0.5) };
-        let rate = (rate * self.belief.blind().exp()).min(climb).clamp(self.scope.from, highest);
+        let narrow = self.posterior.quantile(0.9) < WIDE * self.posterior.quantile(0.1);
+        let rate = if narrow { self.between() } else { self.posterior.quantile(0.5) };
+        let rate = (rate * self.posterior.undetectable().exp()).min(climb).clamp(self.scope.from, highest);
         let (warm_up, measure) = if narrow { LONG } else { SHORT };
         // A third of what a confirmation needs is the least that leans to one side.
         let measure = measure.max(self.samples() / 3.0 / rate).min(LONGEST);
@@ -106,7 +106,7 @@ impl KneeSearch {
     /// Where the knee is as likely above as below; but where one end of the interval is far off for want of trials
     /// beyond, as far on that side as the other end is.
     fn between(&self) -> f64 {
-        let (middle, ends) = (self.belief.quantile(0.5), self.believed());
+        let (middle, ends) = (self.posterior.quantile(0.5), self.believed());
         let (down, up) = (middle / ends.low, ends.high / middle);
         if up.ln() > LOPSIDED * down.ln() {
             return middle * down;
@@ -116,10 +116,11 @@ impl KneeSearch {
 
     /// About how long it takes from here, had the other rules nothing to teach.
     pub(super) fn time_left(&self) -> Duration {
-        // A trial that always told the truth would halve the interval; real ones take twice as many.
+        // A trial without an error would halve the interval; real ones take twice as many.
         let trials = 2.0 * self.need().max(1.0).log2();
         let narrowing = trials.min(8.0) * (LONG.0 + LONG.1) + (trials - 8.0).max(0.0) * (SHORT.0 + SHORT.1);
-        let confirming = CONFIRM.0 + CONFIRM.1.max(self.samples() / self.belief.quantile(0.5)).min(LONGEST);
+        let confirming =
+            CONFIRM.0 + CONFIRM.1.max(self.samples() / self.posterior.quantile(0.5)).min(LONGEST);
         Duration::from_secs_f64(if self.is_confirmed() { narrowing } else { narrowing + confirming })
     }
 
@@ -142,14 +143,14 @@ impl KneeSearch {
         Finding::Maximum { rate, interval, precise: self.is_precise(), confirmation }
     }
 
-    /// The middle 95 %, its lower end moved by what of an unseen overload the belief has not allowed for.
+    /// The middle 95 %, its lower end moved by what of an unseen overload the posterior has not allowed for.
     fn interval(&self) -> ConfidenceInterval {
         let believed = self.believed();
         ConfidenceInterval { low: believed.low * (1.0 - self.unseen / 2.0), ..believed }
     }
 
     fn believed(&self) -> ConfidenceInterval {
-        ConfidenceInterval { low: self.belief.quantile(0.025), high: self.belief.quantile(0.975) }
+        ConfidenceInterval { low: self.posterior.quantile(0.025), high: self.posterior.quantile(0.975) }
     }
 
     fn is_narrow(&self) -> bool {
@@ -171,16 +172,16 @@ impl KneeSearch {
     }
 
     fn is_outside(&self, ceiling: Option<&Ceiling>) -> bool {
-        let bound = ceiling.is_some_and(|ceiling| self.belief.below(ceiling.allowed) < 1.0 - SURE);
+        let bound = ceiling.is_some_and(|ceiling| self.posterior.below(ceiling.allowed) < 1.0 - SURE);
         bound || self.is_above() || self.is_below()
     }
 
     fn is_above(&self) -> bool {
-        self.belief.below(self.scope.to) < 1.0 - SURE
+        self.posterior.below(self.scope.to) < 1.0 - SURE
     }
 
     fn is_below(&self) -> bool {
-        self.belief.below(self.scope.from) > SURE
+        self.posterior.below(self.scope.from) > SURE
     }
 
     /// A long trial where the rule holds if the interval is right.

@@ -103,10 +103,14 @@ impl Posterior {
         (self.first + length(self.cells.len()) * self.step).exp()
     }
 
-    /// How far above the knee trials are blind even where it is steep: the logarithm of the rate there over the knee's.
-    pub(super) fn blind(&self) -> f64 {
-        let blind = STEEPNESS.map(|steepness| (self.least_shift - ONE_IN_FIVE * steepness).max(0.0));
-        self.cells.iter().flat_map(|cells| cells.iter().zip(blind)).map(|(cell, blind)| cell * blind).sum()
+    /// How far above the knee trials are undetectable even where it is steep: the logarithm of the rate there over the knee's.
+    pub(super) fn undetectable(&self) -> f64 {
+        let undetectable = STEEPNESS.map(|steepness| (self.least_shift - ONE_IN_FIVE * steepness).max(0.0));
+        self.cells
+            .iter()
+            .flat_map(|cells| cells.iter().zip(undetectable))
+            .map(|(cell, undetectable)| cell * undetectable)
+            .sum()
     }
 
     /// The probability that the knee is below a rate.
@@ -132,28 +136,28 @@ mod tests {
 
     #[test]
     fn it_converges_on_a_knee_and_recovers_from_a_lie() {
-        let mut belief = Posterior::new(100.0, 100_000.0, 0.03, 0.0);
+        let mut posterior = Posterior::new(100.0, 100_000.0, 0.03, 0.0);
         for trial in 0..30 {
-            let rate = belief.quantile(0.5);
+            let rate = posterior.quantile(0.5);
             let failed = (rate > 4321.0) != (trial == 2); // the third trial lies
-            belief.learn(rate, if failed { 1.0 } else { 0.0 }, Kind::Long);
+            posterior.learn(rate, if failed { 1.0 } else { 0.0 }, Kind::Long);
         }
-        assert!((belief.quantile(0.5) / 4321.0 - 1.0).abs() < 0.01, "{}", belief.quantile(0.5));
-        assert!(belief.quantile(0.025) <= 4321.0 && belief.quantile(0.975) >= 4321.0);
+        assert!((posterior.quantile(0.5) / 4321.0 - 1.0).abs() < 0.01, "{}", posterior.quantile(0.5));
+        assert!(posterior.quantile(0.025) <= 4321.0 && posterior.quantile(0.975) >= 4321.0);
     }
 
     #[test]
     fn what_says_nothing_changes_nothing() {
-        let mut belief = Posterior::new(100.0, 1000.0, 0.03, 0.0);
-        let before = belief.quantile(0.3);
-        belief.learn(300.0, 0.5, Kind::Long);
-        assert!((belief.quantile(0.3) / before - 1.0).abs() < 1e-9);
+        let mut posterior = Posterior::new(100.0, 1000.0, 0.03, 0.0);
+        let before = posterior.quantile(0.3);
+        posterior.learn(300.0, 0.5, Kind::Long);
+        assert!((posterior.quantile(0.3) / before - 1.0).abs() < 1e-9);
     }
 
     #[test]
     fn probabilities_and_quantiles_are_inverse() {
-        let mut belief = Posterior::new(10.0, 1000.0, 0.03, 0.0);
-        belief.learn(80.0, 1.0, Kind::Long);
-        assert!((belief.below(belief.quantile(0.4)) - 0.4).abs() < 0.02);
+        let mut posterior = Posterior::new(10.0, 1000.0, 0.03, 0.0);
+        posterior.learn(80.0, 1.0, Kind::Long);
+        assert!((posterior.below(posterior.quantile(0.4)) - 0.4).abs() < 0.02);
     }
 }

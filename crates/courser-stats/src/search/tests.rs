@@ -198,10 +198,10 @@ fn losses_too_rare_for_the_budget_are_not_called_confirmed() {
     let mut search = Search::new(rules(&["loss<0.001%"]), Scope::new(10.0, 1000.0)).unwrap();
     while let Step::Trial(trial) = search.step() {
         let attempts = trial.rate * trial.measure.as_secs_f64();
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some hundreds")]
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some hundreds")]
         let failed = if trial.rate > 100.0 { (attempts * 0.1) as u64 } else { 0 };
         let mut response = Histogram::default();
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some hundreds")]
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some hundreds")]
         response.record_many(Duration::from_millis(1), attempts as u64);
         report(&mut search, &trial, &response, failed);
     }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
-use courser_store::{Access, StoreMiss};
+use courser_store::{Access, StoreFailure};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::spawn_local;
@@ -104,7 +104,7 @@ fn one_that_never_lets_anybody_in_is_never_waited_for() {
         worker(async {
             let store = Watched::with(&start(behaviour).await, Access::default(), SHORT);
             for _ in 0..10 {
-                assert_eq!(store.get_at_once(&NAME), Poll::Ready(Err(StoreMiss::Unavailable)));
+                assert_eq!(store.get_at_once(&NAME), Poll::Ready(Err(StoreFailure::Unavailable)));
             }
             assert_eq!(["gets", "skipped"].map(|name| store.count(name)), [0, 10], "it is not asked");
             store.store.put(&NAME, b"waits a second for a connection", MINUTE);
@@ -132,7 +132,7 @@ fn answers_that_are_none_are_counted_and_cost_no_wait() {
         worker(async {
             let store = connected(Behaviour::Answers(said.into()), PATIENT).await;
             let shown = String::from_utf8_lossy(&said[..said.len().min(40)]);
-            assert_eq!(store.store.get(&NAME).await, Err(StoreMiss::Garbage), "{shown:?}");
+            assert_eq!(store.store.get(&NAME).await, Err(StoreFailure::Protocol), "{shown:?}");
             assert_eq!(["protocol_errors", "timeouts"].map(|name| store.count(name)), [1, 0]);
         });
     }
@@ -147,7 +147,7 @@ fn errors_are_counted_and_cost_no_wait() {
             let said = format!("-{error}\r\n").into_bytes();
             let store = connected(Behaviour::Answers(said.into()), PATIENT).await;
             for _ in 0..20 {
-                assert_eq!(store.store.get(&NAME).await, Err(StoreMiss::Refused), "{error}");
+                assert_eq!(store.store.get(&NAME).await, Err(StoreFailure::Refused), "{error}");
             }
             assert_eq!(["errors", "timeouts"].map(|name| store.count(name)), [20, 0]);
             assert_eq!(store.lines().len(), 1, "{:?}", store.lines());
@@ -161,7 +161,7 @@ fn an_answer_that_never_ends_is_hung_up_on() {
     worker(async {
         let taken = Rc::new(Cell::new(0));
         let store = connected(Behaviour::Endless(Rc::clone(&taken)), PATIENT).await;
-        assert_eq!(store.store.get(&NAME).await, Err(StoreMiss::Lost));
+        assert_eq!(store.store.get(&NAME).await, Err(StoreFailure::Lost));
         // What the system's buffers hold was taken too.
         assert!(taken.get() < 64 << 20, "{} bytes were taken", taken.get());
         // The next connection is a good one until it is asked.
@@ -175,7 +175,7 @@ fn one_that_breaks_with_each_answer_is_left_alone_for_longer_and_longer() {
         let store = connected(Behaviour::Answers(b"\0\0\0\0".as_slice().into()), PATIENT).await;
         while store.count("breaker_opened") == 0 {
             store.until_available().await;
-            assert_eq!(store.store.get(&NAME).await, Err(StoreMiss::Garbage));
+            assert_eq!(store.store.get(&NAME).await, Err(StoreFailure::Protocol));
         }
         assert_eq!(["protocol_errors", "timeouts"].map(|name| store.count(name)), [5, 0]);
         assert!(store.lines()[0].contains("not in its protocol"), "{:?}", store.lines());

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use courser_store::{Access, StoreMiss};
+use courser_store::{Access, StoreFailure};
 use courser_testkit::{Engine, EngineServer, free_port, join_cluster};
 
 use crate::support::{FIVE_WAITS, MINUTE, NAME, PATIENT, SHORT, Watched, names, worker};
@@ -116,7 +116,7 @@ fn a_cluster_without_one_of_its_parts_refuses_and_the_others_are_not_waited_for(
             nodes[2].kill();
             let refused = async {
                 loop {
-                    if store.store.get(&NAME).await == Err(StoreMiss::Refused) {
+                    if store.store.get(&NAME).await == Err(StoreFailure::Refused) {
                         return;
                     }
                     tokio::time::sleep(Duration::from_millis(5)).await;

@@ -3,7 +3,7 @@
 use std::task::Poll;
 use std::time::Instant;
 
-use courser_store::{Access, StoreMiss};
+use courser_store::{Access, StoreFailure};
 use courser_testkit::{Engine, Signal};
 
 use crate::support::{FIVE_WAITS, MINUTE, NAME, SHORT, Watched, names, worker};
@@ -20,7 +20,7 @@ fn a_store_that_stops_answering_costs_five_waits_and_is_used_again_when_it_answe
             server.signal(Signal::SIGSTOP);
             let (mut waits, began) = (0, Instant::now());
             while store.store.is_available() {
-                assert_eq!(store.store.get(&NAME).await, Err(StoreMiss::Timeout));
+                assert_eq!(store.store.get(&NAME).await, Err(StoreFailure::Timeout));
                 waits += 1;
             }
             let took = began.elapsed();
@@ -28,7 +28,7 @@ fn a_store_that_stops_answering_costs_five_waits_and_is_used_again_when_it_answe
             assert!((SHORT * waits..FIVE_WAITS).contains(&took), "{waits} waits took {took:?}");
             let asked = store.count("gets");
             for _ in 0..1000 {
-                assert_eq!(store.get_at_once(&NAME), Poll::Ready(Err(StoreMiss::Unavailable)));
+                assert_eq!(store.get_at_once(&NAME), Poll::Ready(Err(StoreFailure::Unavailable)));
             }
             assert_eq!(["gets", "skipped"].map(|name| store.count(name)), [asked, 1000], "none is asked");
             store.store.put(&NAME, b"left out", MINUTE);
@@ -69,7 +69,7 @@ fn what_is_deleted_meanwhile_is_deleted_when_the_store_is_back() {
             // The first deletion is on its way when the store stops; the others meet one that is left alone.
             store.store.delete(&names[0]);
             while store.store.is_available() {
-                assert_eq!(store.store.get(&NAME).await, Err(StoreMiss::Timeout));
+                assert_eq!(store.store.get(&NAME).await, Err(StoreFailure::Timeout));
             }
             names[1..15].iter().for_each(|name| store.store.delete(name));
             store.until_count("deletes_waiting", 15).await;
@@ -94,7 +94,7 @@ fn a_server_that_restarts_is_used_again_and_gets_what_was_put_meanwhile() {
             store.put(&NAME, b"value").await;
             server.kill();
             store.until("the loss is noticed", || !store.store.is_available()).await;
-            assert_eq!(store.get_at_once(&NAME), Poll::Ready(Err(StoreMiss::Unavailable)));
+            assert_eq!(store.get_at_once(&NAME), Poll::Ready(Err(StoreFailure::Unavailable)));
             assert_eq!(["gets", "skipped"].map(|name| store.count(name)), [0, 1], "it is not asked");
             server.restart();
             store.until_available().await;
@@ -112,7 +112,7 @@ fn a_put_without_a_connection_waits_for_one() {
         worker(async {
             let store = Watched::new(&format!("redis://{}", server.address()));
             assert!(!store.store.is_available(), "nothing has run yet but the constructor");
-            assert_eq!(store.get_at_once(&NAME), Poll::Ready(Err(StoreMiss::Unavailable)));
+            assert_eq!(store.get_at_once(&NAME), Poll::Ready(Err(StoreFailure::Unavailable)));
             store.put(&NAME, b"value").await;
             assert_eq!(store.store.get(&NAME).await, Ok(Some(b"value".to_vec())));
         });

@@ -3,7 +3,7 @@
 use std::net::{Ipv6Addr, TcpListener};
 use std::time::Duration;
 
-use courser_store::{MAX_VALUE_LEN, StoreMiss};
+use courser_store::{MAX_VALUE_LEN, StoreFailure};
 use courser_testkit::{Engine, leave_out};
 
 use crate::support::{KEY, MINUTE, NAME, Watched, names, worker};
@@ -131,7 +131,7 @@ fn what_is_too_large_is_neither_stored_nor_taken() {
             store.store.put(&NAME, b"dead already", Duration::ZERO);
             assert_eq!(store.count("dropped"), 2);
             server.command(&["APPEND", KEY, "x"]);
-            assert_eq!(store.store.get(&NAME).await, Err(StoreMiss::Garbage));
+            assert_eq!(store.store.get(&NAME).await, Err(StoreFailure::Protocol));
         });
     }
 }
@@ -144,7 +144,7 @@ fn values_of_another_type_and_full_memory_are_refusals_and_told_once() {
             let store = Watched::connected(&format!("redis://{}", server.address())).await;
             server.command(&["LPUSH", KEY, "x"]);
             for _ in 0..20 {
-                assert_eq!(store.store.get(&NAME).await, Err(StoreMiss::Refused));
+                assert_eq!(store.store.get(&NAME).await, Err(StoreFailure::Refused));
             }
             server.command(&["CONFIG", "SET", "maxmemory", "1"]);
             store.store.put(&NAME, b"value", MINUTE);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use courser_store::{Access, Connector, Store, StoreCounters, StoreEndpoint, StoreMiss, StoreUrl};
+use courser_store::{Access, Connector, Store, StoreCounters, StoreEndpoint, StoreFailure, StoreUrl};
 use courser_testkit::PATIENCE;
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::task::AbortHandle;
@@ -118,7 +118,7 @@ impl Watched {
     }
 
     /// The answer to a question, if that is there without any waiting.
-    pub(crate) fn get_at_once(&self, name: &[u8; 32]) -> Poll<Result<Option<Vec<u8>>, StoreMiss>> {
+    pub(crate) fn get_at_once(&self, name: &[u8; 32]) -> Poll<Result<Option<Vec<u8>>, StoreFailure>> {
         pin!(self.store.get(name)).poll(&mut Context::from_waker(Waker::noop()))
     }
 }

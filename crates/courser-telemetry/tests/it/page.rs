@@ -21,10 +21,10 @@ fn the_page_has_the_names_of_today() {
 /// Compares a page of docs with what it should be, or writes that.
 pub(crate) fn hold(name: &str, change: impl FnOnce(&str) -> String) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
-    let kept = fs::read_to_string(&path).unwrap();
+    let kept = fs::read_to_string(&path).expect("the page is in the repository");
     let page = change(&kept);
     if std::env::var_os(UPDATE).is_some() {
-        fs::write(&path, &page).unwrap();
+        fs::write(&path, &page).expect("the page can be written");
     } else {
         assert_eq!(kept, page, "out of date: run {UPDATE}=1 cargo test -p courser-telemetry");
     }

@@ -1,12 +1,12 @@
-//! A client that has the keys and does not keep to the protocol: it seals whatever a test wants sealed, in and after
+//! A client that has the keys and breaks the protocol: it seals whatever a test wants sealed, in and after
 //! the handshake, and opens what the server answers. The handshake itself is the library's; from then on every record
 //! is made here.
 //!
 //! Over a socket, or over anything else that is written to and read from: a server in memory.
 
-mod hearing;
+mod handshake;
 mod keys;
-mod opening;
+mod receiving;
 
 use std::{
     collections::VecDeque,
@@ -16,9 +16,9 @@ use std::{
 
 use rustls::ProtocolVersion;
 
-pub use hearing::{Answer, Heard};
+pub use handshake::Flight;
 pub use keys::Keys;
-pub use opening::Flight;
+pub use receiving::{Received, ReceivedAll};
 
 use super::{Client, SILENCE};
 
@@ -59,9 +59,9 @@ pub struct HostileClient<S> {
     /// Keys to come: what is sent behind Finished, and in TLS 1.2 what is read behind ChangeCipherSpec.
     next_write: Option<Keys>,
     next_read: Option<Keys>,
-    /// What the server has said of a message that is not whole yet.
+    /// The start of a message of the server that is not complete yet.
     message: Vec<u8>,
-    heard: VecDeque<Heard>,
+    received: VecDeque<Received>,
 }
 
 impl HostileClient<TcpStream> {
@@ -70,7 +70,7 @@ impl HostileClient<TcpStream> {
     /// # Errors
     /// Of the socket, or of TLS.
     pub fn connect(client: &Client) -> io::Result<Self> {
-        let mut hostile = Self::begin(client, Self::socket(client)?)?;
+        let mut hostile = Self::start_handshake(client, Self::socket(client)?)?;
         hostile.finish()?;
         Ok(hostile)
     }
@@ -100,7 +100,7 @@ impl<S: Read + Write> HostileClient<S> {
             next_write: None,
             next_read: None,
             message: Vec::new(),
-            heard: VecDeque::new(),
+            received: VecDeque::new(),
         }
     }
 
@@ -109,8 +109,8 @@ impl<S: Read + Write> HostileClient<S> {
     ///
     /// # Errors
     /// Of the stream, or of TLS.
-    pub fn begin(client: &Client, mut stream: S) -> io::Result<Self> {
-        let opening = opening::open(client, &mut stream)?;
+    pub fn start_handshake(client: &Client, mut stream: S) -> io::Result<Self> {
+        let opening = handshake::open(client, &mut stream)?;
         let mut hostile = Self::unkeyed(stream);
         hostile.version = opening.version;
         hostile.flight = opening.flight;
@@ -133,7 +133,7 @@ impl<S: Read + Write> HostileClient<S> {
     /// Answers the server's first flight as an honest client does, and in TLS 1.2 waits for the server's Finished.
     ///
     /// # Errors
-    /// Of the stream; `InvalidData` when the server refuses, and its alert is still to be heard.
+    /// Of the stream; `InvalidData` when the server refuses, and its alert is still to be received.
     pub fn finish(&mut self) -> io::Result<()> {
         let Flight { messages, finished } = self.flight.clone();
         if self.is_tls13() {
@@ -142,16 +142,16 @@ impl<S: Read + Write> HostileClient<S> {
             return Ok(());
         }
         self.send_long(HANDSHAKE, &messages)?;
-        self.change_cipher_spec()?;
+        self.send_change_cipher_spec()?;
         self.send(HANDSHAKE, &finished)?;
         loop {
-            match self.hear()? {
-                Heard::Message(FINISHED) => return Ok(()),
-                Heard::ChangeCipherSpec | Heard::Message(_) => {}
+            match self.receive()? {
+                Received::Message(FINISHED) => return Ok(()),
+                Received::ChangeCipherSpec | Received::Message(_) => {}
                 other => {
-                    let told = format!("not Finished: {other:?}");
-                    self.heard.push_front(other);
-                    return Err(io::Error::new(ErrorKind::InvalidData, told));
+                    let detail = format!("not Finished: {other:?}");
+                    self.received.push_front(other);
+                    return Err(io::Error::new(ErrorKind::InvalidData, detail));
                 }
             }
         }
@@ -161,7 +161,7 @@ impl<S: Read + Write> HostileClient<S> {
     ///
     /// # Errors
     /// Of the stream.
-    pub fn change_cipher_spec(&mut self) -> io::Result<()> {
+    pub fn send_change_cipher_spec(&mut self) -> io::Result<()> {
         self.send_raw(&plain_record(CHANGE_CIPHER_SPEC, &[1]))?;
         self.change_keys();
         Ok(())
@@ -214,7 +214,7 @@ impl<S: Read + Write> HostileClient<S> {
     ///
     /// # Errors
     /// Of the stream.
-    pub fn say(&mut self, data: &[u8]) -> io::Result<()> {
+    pub fn send_data(&mut self, data: &[u8]) -> io::Result<()> {
         self.send(APPLICATION_DATA, data)
     }
 
@@ -222,7 +222,7 @@ impl<S: Read + Write> HostileClient<S> {
     ///
     /// # Errors
     /// Of the stream.
-    pub fn alert(&mut self, level: u8, description: u8) -> io::Result<()> {
+    pub fn send_alert(&mut self, level: u8, description: u8) -> io::Result<()> {
         self.send(ALERT, &[level, description])
     }
 
@@ -230,8 +230,8 @@ impl<S: Read + Write> HostileClient<S> {
     ///
     /// # Errors
     /// Of the stream.
-    pub fn close_notify(&mut self) -> io::Result<()> {
-        self.alert(WARNING, 0)
+    pub fn send_close_notify(&mut self) -> io::Result<()> {
+        self.send_alert(WARNING, 0)
     }
 
     /// Sends a KeyUpdate in records with these numbers of its bytes, each padded with so many zeros, and goes on under

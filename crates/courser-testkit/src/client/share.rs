@@ -1,4 +1,4 @@
-//! A session store that keeps nothing and makes the client send its one key share for a given group.
+//! A session store that stores nothing and makes the client send its one key share for a given group.
 
 use rustls::{
     NamedGroup,
@@ -6,7 +6,7 @@ use rustls::{
     pki_types::ServerName,
 };
 
-/// The group of the share. The library sends one for the group that a server chose last, and asks the store for it.
+/// The group of the share. The library sends one for the group that a server chose last, and reads it from the store.
 #[derive(Debug)]
 pub(super) struct ShareFor(pub(super) NamedGroup);
 

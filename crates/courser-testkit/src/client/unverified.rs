@@ -1,4 +1,4 @@
-//! A certificate verifier that asks nothing: for load, where each check has been made on an earlier connection.
+//! A certificate verifier that checks nothing: for load, where each check has been made on an earlier connection.
 
 use rustls::{
     DigitallySignedStruct, Error, SignatureScheme,
@@ -7,7 +7,7 @@ use rustls::{
     pki_types::{CertificateDer, ServerName, UnixTime},
 };
 
-/// Trusts whoever answers.
+/// Trusts any server.
 #[derive(Debug)]
 pub struct Unverified {
     algorithms: WebPkiSupportedAlgorithms,

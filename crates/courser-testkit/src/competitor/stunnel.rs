@@ -1,4 +1,4 @@
-//! stunnel. Its listen queue has no setting (it asks for `SOMAXCONN`), its session cache cannot be turned off.
+//! stunnel. Its listen queue has no setting (it uses `SOMAXCONN`), its session cache cannot be turned off.
 
 use std::{ffi::OsString, net::SocketAddr};
 

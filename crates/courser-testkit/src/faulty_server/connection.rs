@@ -1,4 +1,4 @@
-//! The life of a connection to a liar.
+//! One connection to a faulty server.
 
 use std::{
     io::{self, Read, Write},
@@ -15,7 +15,7 @@ use courser_wire::{
 use rustls::{HandshakeKind, ServerConnection};
 use socket2::SockRef;
 
-use super::{Fault, LATENESS, STALL, Shared, double, http};
+use super::{Fault, LATENESS, STALL, Shared, false_resumption, http};
 
 /// A ClientHello longer than this is refused.
 const HELLO_LIMIT: usize = 64 * 1024;
@@ -23,11 +23,11 @@ const HELLO_LIMIT: usize = 64 * 1024;
 pub(super) fn serve(shared: &Shared, mut socket: TcpStream, number: u64) -> io::Result<()> {
     match shared.fault {
         Fault::Silent => {
-            shared.lied();
+            shared.count_fault();
             return read_to_end(&mut socket);
         }
-        Fault::Stalls if shared.fault.picks(number) => {
-            shared.lied();
+        Fault::Stall if shared.fault.picks(number) => {
+            shared.count_fault();
             thread::sleep(STALL);
         }
         _ => {}
@@ -38,7 +38,7 @@ pub(super) fn serve(shared: &Shared, mut socket: TcpStream, number: u64) -> io::
     }
     let mut tls = handshake(shared, &mut socket, &received)?;
     if shared.fault == Fault::ResetAfterFinished {
-        shared.lied();
+        shared.count_fault();
         // With it the close sends RST.
         return SockRef::from(&socket).set_linger(Some(Duration::ZERO));
     }
@@ -53,12 +53,15 @@ fn before_handshake(
     number: u64,
 ) -> io::Result<bool> {
     match shared.fault {
-        Fault::Drops if shared.fault.picks(number) => {}
+        Fault::Drop if shared.fault.picks(number) => {}
         Fault::PlainHttp => socket.write_all(http::PLAIN)?,
         Fault::FalseResumption => {
-            match double::greeting(&shared.terms, &hello(received, double::OfferedSession::of)?) {
+            match false_resumption::greeting(
+                &shared.script,
+                &hello(received, false_resumption::OfferedSession::of)?,
+            ) {
                 Some(greeting) => {
-                    shared.lied();
+                    shared.count_fault();
                     socket.write_all(&greeting)?;
                     // The client has the last word: an alert.
                     return Ok(true);
@@ -68,7 +71,7 @@ fn before_handshake(
         }
         _ => return Ok(false),
     }
-    shared.lied();
+    shared.count_fault();
     socket.shutdown(Shutdown::Write)?;
     Ok(true)
 }
@@ -76,23 +79,23 @@ fn before_handshake(
 fn handshake(shared: &Shared, socket: &mut TcpStream, received: &[u8]) -> io::Result<ServerConnection> {
     let config = match shared.fault {
         Fault::HelloRetry => {
-            let wanted = hello(received, |hello| shared.terms.without_share(hello))?;
+            let wanted = hello(received, |hello| shared.script.without_share(hello))?;
             if wanted.is_some() {
-                shared.lied();
+                shared.count_fault();
             }
-            wanted.unwrap_or_else(|| shared.terms.honest())
+            wanted.unwrap_or_else(|| shared.script.honest())
         }
-        _ => shared.terms.honest(),
+        _ => shared.script.honest(),
     };
     if shared.fault == Fault::NeverResumes {
-        shared.lied();
+        shared.count_fault();
     }
     let mut tls = ServerConnection::new(config).expect("the configuration is complete");
     tls.read_tls(&mut &received[..])?;
     let processed = tls.process_new_packets();
     // Before the client has it: the next connection may come as soon as it has the session.
     if let Some(suite) = tls.negotiated_cipher_suite() {
-        shared.terms.agreed_on(u16::from(suite.suite()));
+        shared.script.agreed_on(u16::from(suite.suite()));
     }
     // Alerts and answers alike.
     while tls.wants_write() {
@@ -115,21 +118,21 @@ fn answer_all(shared: &Shared, tls: &mut ServerConnection, socket: &mut TcpStrea
     while let Some(request) = http::next_request(&mut rustls::Stream::new(tls, socket), &mut received)? {
         let late = match shared.fault {
             Fault::Late => answered == 0,
-            Fault::LateEach => true,
+            Fault::AlwaysLate => true,
             _ => false,
         };
         if late {
             thread::sleep(LATENESS);
         }
-        let (bytes, lie) = http::answer(shared.fault, &request);
-        if late || lie {
-            shared.lied();
+        let (bytes, faulty) = http::answer(shared.fault, &request);
+        if late || faulty {
+            shared.count_fault();
         }
-        // Counted before it is sent: whoever has the answer finds it counted.
+        // Counted before it is sent: a client that has the answer finds it counted.
         shared.answered.fetch_add(1, Ordering::SeqCst);
         rustls::Stream::new(tls, socket).write_all(&bytes)?;
         answered += 1;
-        if shared.fault == Fault::Truncates {
+        if shared.fault == Fault::Truncate {
             return end(socket);
         }
         if request.close {

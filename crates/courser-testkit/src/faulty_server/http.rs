@@ -1,4 +1,4 @@
-//! Requests to a liar, and its answers.
+//! Requests to a faulty server, and its answers.
 
 use std::io::{self, Read};
 
@@ -48,10 +48,10 @@ pub(super) fn answer(fault: Fault, request: &Request) -> (Vec<u8>, bool) {
     }
     let connection = if request.close { "Connection: close\r\n" } else { "" };
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{connection}\r\n", object.len());
-    if fault == Fault::Truncates {
+    if fault == Fault::Truncate {
         object.truncate(request.size / 2);
     }
-    let wrong = matches!(fault, Fault::ShortBody | Fault::WrongByte | Fault::Truncates);
+    let wrong = matches!(fault, Fault::ShortBody | Fault::WrongByte | Fault::Truncate);
     ([head.as_bytes(), &object].concat(), wrong)
 }
 

@@ -4,7 +4,7 @@ use std::{path::Path, process::Command};
 
 use courser_testkit::{Folder, KeyType, Leaf, TestCa, require};
 
-/// What `openssl verify` says about a certificate, both outputs together.
+/// The outputs of `openssl verify` for a certificate, together.
 fn verify(root: &Path, chain: &Path) -> Option<String> {
     let openssl = require("openssl")?;
     let output = Command::new(openssl)
@@ -25,8 +25,8 @@ fn every_kind_of_key_is_accepted() {
     let root = ca.write_root(&folder);
     for key in [KeyType::EcdsaP256, KeyType::EcdsaP384, KeyType::Rsa2048, KeyType::Ed25519] {
         let chain = ca.localhost(key, &folder, &format!("{key:?}"));
-        let Some(said) = verify(&root, &chain) else { return };
-        assert!(said.trim_end().ends_with("OK"), "{key:?}: {said}");
+        let Some(output) = verify(&root, &chain) else { return };
+        assert!(output.trim_end().ends_with("OK"), "{key:?}: {output}");
     }
 }
 
@@ -34,8 +34,8 @@ fn every_kind_of_key_is_accepted() {
 fn a_chain_of_two_leads_to_the_root() {
     let (folder, ca) = (Folder::new(), TestCa::with_intermediate());
     let pair = ca.issue(&Leaf::new(KeyType::EcdsaP256)).write_pair(&folder, "site");
-    let Some(said) = verify(&ca.write_root(&folder), &pair.chain) else { return };
-    assert!(said.trim_end().ends_with("OK"), "{said}");
+    let Some(output) = verify(&ca.write_root(&folder), &pair.chain) else { return };
+    assert!(output.trim_end().ends_with("OK"), "{output}");
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn wrong_dates_and_names_are_what_they_say() {
         (leaf.names(["*.a.example"]), "hostname mismatch"),
     ] {
         let chain = ca.issue(&leaf).write_combined(&folder, "bad");
-        let Some(said) = verify(&root, &chain) else { return };
-        assert!(said.to_lowercase().contains(complaint), "{complaint}: {said}");
+        let Some(output) = verify(&root, &chain) else { return };
+        assert!(output.to_lowercase().contains(complaint), "{complaint}: {output}");
     }
 }

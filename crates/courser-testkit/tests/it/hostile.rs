@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use courser_testkit::client::hostile::{Answer, HostileClient};
+use courser_testkit::client::hostile::{HostileClient, ReceivedAll};
 use courser_testkit::client::{Client, Version};
 use courser_testkit::{Folder, KeyType, Process, TestCa, free_port, require};
 use rustls::CipherSuite;
@@ -26,12 +26,12 @@ fn openssl_understands_its_records_in_every_suite() {
         let client = Client::with_suite(address, KeyType::EcdsaP256, suite);
         let mut client = HostileClient::connect(&client).expect("the server is there");
         for _ in 0..3 {
-            client.say(b"abc\n").expect("the server listens");
-            assert_eq!(client.hear_data(4).expect("the server answers"), b"cba\n", "{suite:?}");
+            client.send_data(b"abc\n").expect("the server listens");
+            assert_eq!(client.receive_data(4).expect("the server answers"), b"cba\n", "{suite:?}");
         }
-        client.close_notify().expect("the server listens");
-        let answer = client.hear_out().expect("the server closes");
-        assert_eq!(answer, Answer { alerts: vec![(1, 0)], ..Answer::default() }, "{suite:?}");
+        client.send_close_notify().expect("the server listens");
+        let answer = client.receive_all().expect("the server closes");
+        assert_eq!(answer, ReceivedAll { alerts: vec![(1, 0)], ..ReceivedAll::default() }, "{suite:?}");
     }
 }
 
@@ -44,8 +44,8 @@ fn openssl_follows_its_key_updates() {
         let mut client = HostileClient::connect(&client).expect("the server is there");
         for (requested, cut, padding) in [(false, 5, 0), (true, 1, 0), (true, 5, 100), (false, 3, 9)] {
             client.update_keys(requested, cut, padding).expect("the server listens");
-            client.say(b"abc\n").expect("the server listens");
-            assert_eq!(client.hear_data(4).expect("the server answers"), b"cba\n", "{suite:?}");
+            client.send_data(b"abc\n").expect("the server listens");
+            assert_eq!(client.receive_data(4).expect("the server answers"), b"cba\n", "{suite:?}");
         }
     }
 }
@@ -62,7 +62,7 @@ fn openssl_refuses_what_is_wrong_with_the_right_alert() {
         let mut record = client.record(23, b"abc\n", 0);
         *record.last_mut().expect("it has a tag") ^= 1;
         client.send_raw(&record).expect("the server listens");
-        let answer = client.hear_out().expect("the server closes");
+        let answer = client.receive_all().expect("the server closes");
         assert_eq!(answer.alerts, [(2, BAD_RECORD_MAC)], "{version:?}");
     }
 }

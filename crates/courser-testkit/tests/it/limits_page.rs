@@ -1,4 +1,4 @@
-//! docs/limits.md, held to the sources: each row names its test, or says that there is none, and what it names is there.
+//! docs/limits.md, held to the sources: each row names its test, or that there is none, and what it names is there.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::architecture::{root, sources};
 
-/// What a row says that nothing but the code holds.
+/// The mark of a row without a test.
 const NO_TEST: &str = "no test";
 
 #[test]
@@ -50,7 +50,7 @@ fn names_a_test(cell: &str) -> bool {
     cell == NO_TEST || quoted(cell).any(|word| word.contains(".rs::"))
 }
 
-/// What stands between backquotes.
+/// The text between backquotes.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.lines().flat_map(|line| line.split('`').skip(1).step_by(2))
 }

@@ -9,7 +9,7 @@ use std::{
 use courser_testkit::{Behaviour, Folder, OriginServer, body};
 
 /// Sends `request`, then reads until the origin closes.
-fn ask(origin: &OriginServer, request: &[u8]) -> Vec<u8> {
+fn answer_to(origin: &OriginServer, request: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(origin.address()).expect("the origin accepts");
     stream.write_all(request).expect("the origin reads");
     let mut answer = Vec::new();
@@ -27,7 +27,7 @@ fn objects_have_the_wanted_size_and_bytes() {
     let origin = OriginServer::http();
     for size in [0, 1, 1024, 65_520, 65_521, 1_000_000] {
         let request = format!("GET /?s={size} HTTP/1.1\r\nConnection: close\r\n\r\n");
-        assert!(body_of(&ask(&origin, request.as_bytes())) == body(size), "size {size}");
+        assert!(body_of(&answer_to(&origin, request.as_bytes())) == body(size), "size {size}");
     }
     assert_eq!(origin.accepted(), 6);
 }
@@ -37,7 +37,7 @@ fn a_connection_serves_several_requests() {
     let origin = OriginServer::http();
     let requests =
         b"POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhelloGET /?s=3 HTTP/1.1\r\nConnection: close\r\n\r\n";
-    let answers = String::from_utf8(ask(&origin, requests)).unwrap();
+    let answers = String::from_utf8(answer_to(&origin, requests)).unwrap();
     assert_eq!(answers.matches("200 OK").count(), 2);
     assert!(answers.contains("received 5\n"));
     assert!(answers.ends_with("\r\n\r\nabc"));
@@ -48,7 +48,7 @@ fn a_proxy_header_is_kept_and_given_back() {
     let origin = OriginServer::setup(Behaviour::Http).proxy().start();
     let header = b"PROXY TCP4 192.0.2.1 192.0.2.2 1000 443\r\n";
     let request = [header.as_slice(), b"GET /proxy HTTP/1.0\r\n\r\n"].concat();
-    assert_eq!(body_of(&ask(&origin, &request)), header);
+    assert_eq!(body_of(&answer_to(&origin, &request)), header);
     assert_eq!(origin.headers(), [header]);
 }
 

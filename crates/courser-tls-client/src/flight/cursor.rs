@@ -1,4 +1,4 @@
-//! A cursor over borrowed bytes, big-endian as TLS is. It answers none where the bytes end.
+//! A cursor over borrowed bytes, big-endian as TLS is. `None` where the bytes end.
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a>(&'a [u8]);

@@ -1,4 +1,4 @@
-//! The messages of a server's flight, as far as they matter to somebody who looks on.
+//! The messages of a server's flight, as far as an observer needs them.
 
 use courser_tls::names;
 

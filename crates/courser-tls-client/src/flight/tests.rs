@@ -6,8 +6,8 @@ use super::*;
 fn a_tls13_hello_ends_what_can_be_read() {
     let mut flight = FlightReader::default();
     flight.read(&handshake(SERVER_HELLO, &hello(0x1301, &[7; 32], &tls13(&[0, 0x1d, 0, 0]))));
-    let said = flight.flight().hello.clone().expect("it is whole");
-    assert_eq!((said.version, said.suite, said.group), (0x0304, 0x1301, Some(0x001d)));
+    let hello = flight.flight().hello.clone().expect("it is whole");
+    assert_eq!((hello.version, hello.suite, hello.group), (0x0304, 0x1301, Some(0x001d)));
     assert!(flight.is_finished());
 }
 
@@ -27,18 +27,18 @@ fn a_retry_is_told_from_a_hello_by_its_random() {
 #[test]
 fn an_old_flight_is_read_up_to_the_change_of_cipher() {
     for cut in 1..old_flight().len() {
-        let mut flight = FlightReader::default();
+        let mut reader = FlightReader::default();
         let whole = old_flight();
         let (first, second) = whole.split_at(cut);
-        flight.read(first);
-        flight.read(second);
-        let said = flight.flight();
-        assert_eq!(said.version(), Some(0x0303), "cut at {cut}");
-        assert_eq!(said.certificates, [vec![1, 2], vec![3]]);
-        assert_eq!(said.group(), Some(0x0017));
-        assert_eq!(said.key_exchange.as_ref().and_then(|exchange| exchange.scheme), Some(0x0804));
-        assert_eq!((said.tickets, said.done), (1, true));
-        assert!(flight.is_finished());
+        reader.read(first);
+        reader.read(second);
+        let flight = reader.flight();
+        assert_eq!(flight.version(), Some(0x0303), "cut at {cut}");
+        assert_eq!(flight.certificates, [vec![1, 2], vec![3]]);
+        assert_eq!(flight.group(), Some(0x0017));
+        assert_eq!(flight.key_exchange.as_ref().and_then(|exchange| exchange.scheme), Some(0x0804));
+        assert_eq!((flight.tickets, flight.done), (1, true));
+        assert!(reader.is_finished());
     }
 }
 

@@ -46,7 +46,7 @@ impl Connection {
             stream,
             config: config.clone(),
             name: name.clone(),
-            sessions: sessions,
+            sessions,
             offered,
             flight: FlightReader::default(),
             info: None,
@@ -175,28 +175,17 @@ impl Connection {
         let old = info.version < TLS13;
         for session in sessions {
             self.tickets += u32::from(!old);
-            match self.config.resume {
+            let (stored, config, name) = (&mut self.sessions.openssl, &self.config, &self.name);
+            match config.resume {
                 Resume::Never => {}
                 Resume::SessionId if old && !session.id().is_empty() => {
-                    self.sessions.openssl.replace(
-                        &self.config,
-                        &self.name,
-                        session,
-                        ResumptionMethod::SessionId,
-                    );
+                    stored.replace(config, name, session, ResumptionMethod::SessionId);
                 }
                 // A server that sends none gives an ID, and the library would take the one for the other.
                 Resume::Ticket if old && self.flight.flight().tickets > 0 => {
-                    self.sessions.openssl.replace(
-                        &self.config,
-                        &self.name,
-                        session,
-                        ResumptionMethod::Ticket,
-                    );
+                    stored.replace(config, name, session, ResumptionMethod::Ticket);
                 }
-                Resume::Ticket if !old => {
-                    self.sessions.openssl.push_ticket(&self.config, &self.name, session)
-                }
+                Resume::Ticket if !old => stored.push_ticket(config, name, session),
                 Resume::SessionId | Resume::Ticket => {}
             }
         }

@@ -90,7 +90,7 @@ impl StoredSession {
         std::ptr::eq(ssl.ssl_context(), &*self.context) && self.name == *name
     }
 
-    #[allow(unsafe_code, reason = "the only way to offer a session: rust-openssl has no safe one")]
+    #[expect(unsafe_code, reason = "the only way to offer a session: rust-openssl has no safe one")]
     fn offer(&self, ssl: &mut Ssl) -> Result<Vec<u8>, Failure> {
         if !std::ptr::eq(ssl.ssl_context(), &*self.context) {
             return Err(Failure::internal(

@@ -1,4 +1,4 @@
-//! The client's end against the terminator's own, in memory: what is offered, agreed, kept and resumed.
+//! The client's end against the terminator's own, in memory: what is offered, negotiated, stored and resumed.
 
 use courser_testkit::{KeyType, Leaf, TestCa};
 use courser_tls::{
@@ -31,7 +31,7 @@ fn each_engine_agrees_on_each_version_and_group() {
             assert_eq!((info.scheme, info.alpn.as_deref()), (Some(0x0403), Some(&b"http/1.1"[..])));
             assert_eq!((info.offered, info.resumed, info.retried), (None, false, false));
             assert_eq!((seen.version, seen.suite, seen.group), (info.version, info.suite, info.group));
-            assert!(sessions.is_empty(), "nothing is kept where nothing is resumed");
+            assert!(sessions.is_empty(), "nothing is stored where nothing is resumed");
         }
     }
 }
@@ -50,10 +50,10 @@ fn sessions_are_resumed_as_asked_and_as_often() {
             let (info, seen, mut sessions) = meet(&server, &config, ClientSessions::default());
             assert_eq!((info.offered, info.resumed, seen.resumed), (None, false, false));
             for _ in 0..3 {
-                let (info, seen, kept) = meet(&server, &config, sessions);
+                let (info, seen, limit) = meet(&server, &config, sessions);
                 assert_eq!((info.offered, info.resumed, seen.resumed), (Some(expected), true, true));
                 assert_eq!((info.scheme, info.group), (None, (version == TLS13).then_some(P256)));
-                sessions = kept;
+                sessions = limit;
             }
             sessions.clear();
             let (info, seen, _) = meet(&server, &config, sessions);
@@ -66,18 +66,18 @@ fn sessions_are_resumed_as_asked_and_as_often() {
 }
 
 #[test]
-fn each_connection_takes_one_ticket_and_no_more_are_kept_than_asked() {
+fn each_connection_takes_one_ticket_and_no_more_are_limit_than_asked() {
     let server = Server::new(TLS13, P256, SessionOffer::Tickets);
-    for kept in 0..=6 {
-        let spec = ClientTlsSpec { max_tickets: kept, ..spec(TLS13, P256, Resume::Ticket) };
+    for limit in 0..=6 {
+        let spec = ClientTlsSpec { max_tickets: limit, ..spec(TLS13, P256, Resume::Ticket) };
         let config = config(Engine::Lean, &spec);
         let mut sessions = ClientSessions::default();
         for _ in 0..5 {
-            let expected = (sessions.tickets().saturating_sub(1) + TICKETS).min(kept);
+            let expected = (sessions.tickets().saturating_sub(1) + TICKETS).min(limit);
             sessions = meet(&server, &config, sessions).2;
             assert_eq!(sessions.tickets(), expected);
         }
-        assert_eq!(sessions.is_empty(), kept == 0);
+        assert_eq!(sessions.is_empty(), limit == 0);
     }
 }
 
@@ -266,7 +266,7 @@ fn begin(server_name: &str, server: &Server, config: &ClientTlsConfig, sessions:
     Pair::new(client, server.connection())
 }
 
-/// A whole connection with data in both directions: what each end says of it, and what the client keeps.
+/// A whole connection with data in both directions: the info of each end, and the client's sessions.
 pub(crate) fn meet(
     server: &Server,
     config: &ClientTlsConfig,

@@ -1,4 +1,4 @@
-//! Servers that break off, lie, or are none: each is named by what it is.
+//! Servers that break off, break the protocol, or speak no TLS: each failure is named for what it is.
 
 mod exercise;
 
@@ -21,7 +21,7 @@ fn an_answer_that_is_not_tls_is_quoted() {
         ["HTTP/1.1 400 Bad Request\r\nServer: x\r\n\r\n", "SSH-2.0-OpenSSH_9.2\r\n", "220 ready\r\n"]
     {
         for size in [1, answer.len()] {
-            let failure = hear(&mut connection(), answer.as_bytes(), size).expect_err("no TLS");
+            let failure = receive(&mut connection(), answer.as_bytes(), size).expect_err("no TLS");
             assert_eq!(failure.kind, FailureKind::NotTls);
             let shown = &answer[..size.min(answer.lines().next().map_or(0, str::len))];
             assert!(failure.detail.contains(&format!("{shown:?}")), "{failure}");
@@ -31,25 +31,25 @@ fn an_answer_that_is_not_tls_is_quoted() {
 
 #[test]
 fn a_record_of_another_protocol_version_is_no_tls() {
-    let failure = hear(&mut connection(), &[22, 2, 0, 0, 1, 0], 6).expect_err("SSL 2 is none");
+    let failure = receive(&mut connection(), &[22, 2, 0, 0, 1, 0], 6).expect_err("SSL 2 is none");
     assert_eq!(failure.kind, FailureKind::NotTls);
 }
 
 #[test]
 fn an_alert_keeps_its_name() {
-    let failure = hear(&mut connection(), &[21, 3, 3, 0, 2, 2, 40], 1).expect_err("refused");
+    let failure = receive(&mut connection(), &[21, 3, 3, 0, 2, 2, 40], 1).expect_err("refused");
     assert_eq!((failure.kind, failure.alert()), (FailureKind::AlertReceived, Some("HandshakeFailure")));
 }
 
 #[test]
 fn a_failed_connection_fails_again_alike() {
     let mut client = connection();
-    let first = hear(&mut client, b"HTTP/1.1 400", 12).expect_err("no TLS");
+    let first = receive(&mut client, b"HTTP/1.1 400", 12).expect_err("no TLS");
     let mut outgoing = Vec::new();
     let again = client.process(&mut [22, 3, 3, 0, 0], &mut Vec::new(), &mut outgoing);
     assert_eq!(again, Err(first.clone()));
     assert_eq!(client.send(b"x", &mut [], &mut outgoing), Err(first));
-    assert!(outgoing.is_empty(), "who does not speak TLS is told nothing in it");
+    assert!(outgoing.is_empty(), "a peer without TLS gets no record");
 }
 
 #[test]
@@ -63,7 +63,8 @@ fn a_resumption_that_turns_into_a_full_handshake_is_called_false() {
             let mut client = client(&config, sessions);
             let mut hello = Vec::new();
             client.process(&mut [], &mut Vec::new(), &mut hello).expect("nothing has gone wrong yet");
-            let failure = hear(&mut client, &promise_and_full_handshake(&hello), 7).expect_err("a lie");
+            let failure =
+                receive(&mut client, &promise_and_full_handshake(&hello), 7).expect_err("a false resumption");
             assert_eq!(failure.kind, FailureKind::FalseResumption, "{failure}");
         }
     }
@@ -73,7 +74,7 @@ fn a_resumption_that_turns_into_a_full_handshake_is_called_false() {
 fn a_certificate_where_nothing_was_promised_is_no_lie() {
     let mut client = connection();
     let certificate = message(11, &[0, 0, 3, 0, 0, 0]);
-    let failure = hear(&mut client, &certificate, certificate.len()).expect_err("no hello");
+    let failure = receive(&mut client, &certificate, certificate.len()).expect_err("no hello");
     assert_eq!(failure.kind, FailureKind::Protocol);
 }
 
@@ -116,7 +117,7 @@ fn connection() -> ClientConnection {
     client(&config(Engine::Lean, Resume::Never), ClientSessions::default())
 }
 
-/// An honest connection; what the client keeps.
+/// An honest connection; returns the client's sessions.
 fn meet(server: &Server, config: &ClientTlsConfig) -> ClientSessions {
     let mut pair = Pair::new(client(config, ClientSessions::default()), server.connection());
     while pair.client.handshake_info().is_none() {
@@ -127,7 +128,7 @@ fn meet(server: &Server, config: &ClientTlsConfig) -> ClientSessions {
 }
 
 /// Hands `bytes` on in pieces of `size`.
-fn hear(client: &mut ClientConnection, bytes: &[u8], size: usize) -> Result<(), Failure> {
+fn receive(client: &mut ClientConnection, bytes: &[u8], size: usize) -> Result<(), Failure> {
     let mut received = Vec::new();
     for piece in bytes.chunks(size) {
         received.extend_from_slice(piece);

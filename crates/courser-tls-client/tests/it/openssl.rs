@@ -1,4 +1,4 @@
-//! The openssl engine against `openssl s_server`, which tells what it saw of each connection, and against bytes that no
+//! The openssl engine against `openssl s_server`, which prints what it saw of each connection, and against bytes that no
 //! honest server sends.
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
@@ -189,7 +189,7 @@ fn a_client_certificate_is_shown_when_it_is_asked_for() {
         let spec =
             ClientTlsSpec { versions: vec![version], identity: identity.clone(), ..ClientTlsSpec::default() };
         let page = full(&server, &spec).page;
-        assert!(page.contains("CN=client.test"), "the server shows whom it saw: {page}");
+        assert!(page.contains("CN=client.test"), "the server prints the client's subject: {page}");
         let without = ClientTlsSpec { identity: None, ..spec };
         assert!(exchange(&server, &config(&without), ClientSessions::default()).is_err());
     }

@@ -1,4 +1,4 @@
-//! The client's end against `openssl s_server`, which tells what was offered to it.
+//! The client's end against `openssl s_server`, which prints what was offered to it.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -86,7 +86,7 @@ fn each_kind_of_resumption_is_what_the_server_sees() {
 }
 
 #[test]
-fn what_the_server_refuses_is_told() {
+fn what_the_server_refuses_is_first_outcome() {
     let Some(server) = Server::start(&["-www", "-no_ticket", "-no_cache", "-tls1_2"]) else { return };
     for resume in [Resume::SessionId, Resume::Ticket] {
         let config = config(
@@ -103,7 +103,7 @@ fn what_the_server_refuses_is_told() {
 }
 
 #[test]
-fn a_second_hello_is_told() {
+fn a_second_hello_is_first_outcome() {
     let Some(server) = Server::start(&["-www", "-groups", "P-384"]) else { return };
     for engine in ENGINES {
         let spec =
@@ -134,7 +134,7 @@ fn the_client_shows_its_certificate_to_who_asks() {
 }
 
 #[test]
-fn the_certificates_of_the_server_are_told_and_traced() {
+fn the_certificates_of_the_server_are_first_outcome_and_traced() {
     let Some(server) = Server::start(&["-www"]) else { return };
     let trust = Trust::Roots(vec![server.root.clone()]);
     for version in [TLS12, TLS13] {
@@ -148,7 +148,7 @@ fn the_certificates_of_the_server_are_told_and_traced() {
 }
 
 #[test]
-fn early_data_is_taken_or_not_and_told() {
+fn early_data_is_taken_or_not_and_first_outcome() {
     let Some(server) = Server::start(&["-early_data"]) else { return };
     for engine in ENGINES {
         let spec = ClientTlsSpec {
@@ -158,11 +158,11 @@ fn early_data_is_taken_or_not_and_told() {
             ..ClientTlsSpec::default()
         };
         let first = config(engine, &spec);
-        let told = send_text(&server, &first, ClientSessions::default(), "nothing to be early with");
-        assert_eq!((told.info.early_data, told.taken), (None, None));
+        let outcome = send_text(&server, &first, ClientSessions::default(), "nothing to be early with");
+        assert_eq!((outcome.info.early_data, outcome.taken), (None, None));
         let text = format!("early with {engine}");
-        let told = send_text(&server, &first, told.sessions, &text);
-        assert_eq!((told.info.early_data, told.taken), (Some(true), Some(text.len())));
+        let outcome = send_text(&server, &first, outcome.sessions, &text);
+        assert_eq!((outcome.info.early_data, outcome.taken), (Some(true), Some(text.len())));
         server.process.wait_stdout("the early data", |lines| {
             lines.iter().any(|line| line.contains(&text)).then_some(())
         });
@@ -178,15 +178,15 @@ fn early_data_is_thrown_away_with_the_first_hello() {
             ClientTlsSpec { resume: Resume::Ticket, early_data: true, groups, ..ClientTlsSpec::default() };
         let config = config(engine, &ClientTlsSpec { versions: vec![TLS13], ..spec });
         let first = send_text(&server, &config, ClientSessions::default(), "");
-        let second = send_text(&server, &config, first.sessions, "never heard");
+        let second = send_text(&server, &config, first.sessions, "never read");
         assert!(
             second.info.retried && second.info.offered == Some(ResumptionMethod::Psk),
             "{:?}",
             second.info
         );
-        assert_eq!((second.info.early_data, second.taken), (Some(false), Some("never heard".len())));
+        assert_eq!((second.info.early_data, second.taken), (Some(false), Some("never read".len())));
     }
-    assert!(!server.process.stdout().iter().any(|line| line.contains("never heard")));
+    assert!(!server.process.stdout().iter().any(|line| line.contains("never read")));
 }
 
 /// `openssl s_server` with a certificate for `localhost`.
@@ -216,7 +216,7 @@ impl Server {
     }
 }
 
-/// What came of a connection.
+/// Result of a connection.
 struct ClientOutcome {
     info: ClientHandshakeInfo,
     page: String,
@@ -227,7 +227,7 @@ struct ClientOutcome {
     taken: Option<usize>,
 }
 
-/// Asks for the page that tells about the connection.
+/// Requests the page that describes the connection.
 fn exchange(server: &Server, config: &ClientTlsConfig, sessions: ClientSessions) -> ClientOutcome {
     try_exchange(server, config, sessions).expect("a good server")
 }
@@ -244,7 +244,7 @@ fn try_exchange(
     Ok(line.finish(None))
 }
 
-/// Says something early if possible, and reads until the tickets have come; closes.
+/// Sends early data if possible, and reads until the tickets have come; closes.
 fn send_text(
     server: &Server,
     config: &ClientTlsConfig,
@@ -290,7 +290,7 @@ impl Line {
     /// Sends what is to be sent, and processes what comes next.
     fn turn(&mut self) -> Result<State, Failure> {
         let Self { client, socket, received, outgoing, plaintext } = self;
-        // A server that has given up may be gone; what it said before is still to be read.
+        // A server that has given up may be gone; what it sent before is still to be read.
         let _ = socket.write_all(outgoing);
         outgoing.clear();
         let mut bytes = [0; 4096];

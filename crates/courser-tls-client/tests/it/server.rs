@@ -25,7 +25,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// With a certificate that nobody issued.
+    /// With a self-signed certificate.
     pub(crate) fn new(version: u16, group: u16, offer: SessionOffer) -> Self {
         let identity = courser_tls::self_signed(&["server.example".to_owned()]).expect("a key can be made");
         Self::with(version, group, offer, identity, &sessions())

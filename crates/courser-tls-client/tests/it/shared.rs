@@ -1,5 +1,5 @@
-//! What a server tells of its sessions, so that others can be told: the one that was made, whose was resumed, and why
-//! none was.
+//! What a server reports of sessions, for replication: the one that it created, whose it resumed, and why it resumed
+//! none.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -46,7 +46,7 @@ fn now() -> UnixSeconds {
     UnixSeconds(SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs())
 }
 
-fn kept(info: &HandshakeInfo) -> Option<(SessionId, Provenance, UnixSeconds)> {
+fn cached(info: &HandshakeInfo) -> Option<(SessionId, Provenance, UnixSeconds)> {
     info.session.map(|session| (session.id, session.provenance, session.expires))
 }
 
@@ -58,16 +58,16 @@ fn by_id() -> ClientTlsConfig {
 fn a_session_that_was_made_resumes_on_another_host_which_knows_whence_it_is() {
     let (host, other, config) = (Host::by_id(), Host::by_id(), by_id());
     let (_, mut info, sessions) = meet(&host.server, &config, ClientSessions::default());
-    let made = info.new_session.take().expect("it is kept by its ID");
-    assert_eq!(kept(&info), Some((made.id, Provenance::Local, made.lifespan.expires)));
+    let made = info.new_session.take().expect("it is cached");
+    assert_eq!(cached(&info), Some((made.id, Provenance::Local, made.lifespan.expires)));
     other.takes(&made);
     let (_, there, sessions) = meet(&other.server, &config, sessions);
     assert!(there.resumed);
-    assert_eq!(kept(&there), Some((made.id, Provenance::Remote, made.lifespan.expires)));
+    assert_eq!(cached(&there), Some((made.id, Provenance::Remote, made.lifespan.expires)));
     assert!(there.new_session.is_none(), "only a full handshake makes one");
     let (_, here, _) = meet(&host.server, &config, sessions);
     assert!(here.resumed);
-    assert_eq!(kept(&here), Some((made.id, Provenance::Local, made.lifespan.expires)));
+    assert_eq!(cached(&here), Some((made.id, Provenance::Local, made.lifespan.expires)));
 }
 
 #[test]
@@ -87,17 +87,17 @@ fn where_tickets_are_taken_there_is_nothing_to_share() {
 #[test]
 fn what_the_others_said_explains_that_there_is_none_here_and_nothing_else() {
     let (host, config) = (Host::by_id(), by_id());
-    for asked in
+    for failure in
         [ResumptionFailure::NotFoundRemotely, ResumptionFailure::PullTimeout, ResumptionFailure::StoreTimeout]
     {
         let sessions = meet(&host.server, &config, ClientSessions::default()).2;
         assert_eq!(
-            plan_meets(&Host::by_id(), &config, sessions, asked, "test").resumption_failure,
-            Some(asked)
+            plan_meets(&Host::by_id(), &config, sessions, failure, "test").resumption_failure,
+            Some(failure)
         );
         let sessions = meet(&host.server, &config, ClientSessions::default()).2;
         assert_eq!(
-            plan_meets(&host, &config, sessions, asked, "another").resumption_failure,
+            plan_meets(&host, &config, sessions, failure, "another").resumption_failure,
             Some(ResumptionFailure::OtherPolicy)
         );
     }
@@ -105,19 +105,19 @@ fn what_the_others_said_explains_that_there_is_none_here_and_nothing_else() {
     assert_eq!(info.resumption_failure, None, "nothing was offered");
 }
 
-/// Meets a client whose session was asked for elsewhere in vain.
+/// Connects a client whose session a remote lookup has not found.
 fn plan_meets(
     host: &Host,
     config: &ClientTlsConfig,
     sessions: ClientSessions,
-    asked: ResumptionFailure,
+    failure: ResumptionFailure,
     name: &str,
 ) -> HandshakeInfo {
     let server_name = crate::client::name("server.example");
     let client = ClientConnection::new(config, &server_name, sessions).expect("it fits");
     let policy = PolicyHash::builder("test", name).finish();
     let mut plan = HandshakePlan::new(Arc::clone(&host.server.identity), policy, SessionOffer::SessionId);
-    plan.record_remote_failure(asked);
+    plan.record_remote_failure(failure);
     let server = ServerConnection::new(&host.server.config, P256, SuiteOrder::Configured, plan);
     let mut pair = Pair::new(client, server.expect("the config fit"));
     crate::client::settle(&mut pair).expect("two good ends");

@@ -82,9 +82,9 @@ fn a_key_update_may_be_cut_in_two_padded_records() {
     for cut in 1..5 {
         let mut pair = connected(Tls13);
         pair.update_keys(true, cut, MAX_PLAINTEXT - 4).expect("it is legal");
-        pair.say(b"under new keys").expect("it is legal");
-        pair.stream().say(b"answer");
-        assert_eq!(pair.hear_data(6).expect("it comes"), b"answer", "cut after {cut}");
+        pair.send_data(b"under new keys").expect("it is legal");
+        pair.stream().send(b"answer");
+        assert_eq!(pair.receive_data(6).expect("it comes"), b"answer", "cut after {cut}");
         let server = pair.stream();
         assert_eq!(server.plaintext, b"under new keys");
         assert!(server.received.is_empty(), "what is done with is let go");
@@ -98,7 +98,7 @@ fn key_updates_that_overlap_records_are_followed() {
     let mut pair = connected(Tls13);
     for _ in 0..8 {
         pair.update_keys(false, 1, 0).expect("it is legal");
-        pair.say(b"x").expect("it is legal");
+        pair.send_data(b"x").expect("it is legal");
     }
     let server = pair.stream();
     assert_eq!((server.plaintext.len(), server.failure.clone()), (8, None));
@@ -112,13 +112,13 @@ fn an_answer_goes_out_with_the_key_update_that_was_asked_for() {
             pair.update_keys(true, 5, 0).expect("it is legal");
             let answer: Vec<u8> = courser_testkit::body(length);
             if close {
-                pair.stream().say(&answer);
+                pair.stream().send(&answer);
                 pair.stream().close();
             } else {
-                answer.chunks(30_000).for_each(|part| pair.stream().say(part));
+                answer.chunks(30_000).for_each(|part| pair.stream().send(part));
             }
             assert_eq!(pair.stream().failure, None, "{length} bytes");
-            assert!(pair.hear_data(length).expect("it comes") == answer, "{length} bytes");
+            assert!(pair.receive_data(length).expect("it comes") == answer, "{length} bytes");
         }
     }
 }
@@ -127,7 +127,7 @@ fn an_answer_goes_out_with_the_key_update_that_was_asked_for() {
 fn a_close_right_behind_a_request_for_a_key_update_is_answered() {
     let mut pair = connected(Tls13);
     pair.update_keys(true, 5, 0).expect("it is legal");
-    pair.close_notify().expect("it is legal");
+    pair.send_close_notify().expect("it is legal");
     assert_eq!(pair.stream().state, State::PeerClosed);
     pair.stream().close();
     assert_eq!(pair.stream().failure, None);
@@ -139,12 +139,12 @@ fn floods_of_what_means_nothing_are_refused() {
     type Nuisance = fn(&mut Pair) -> io::Result<()>;
     let nuisances: [(&str, Version, Nuisance); 7] = [
         ("key updates", Tls13, |pair| pair.update_keys(false, 5, 0)),
-        ("key updates that ask", Tls13, |pair| pair.update_keys(true, 5, 0)),
-        ("empty records", Tls13, |pair| pair.say(&[])),
+        ("key updates that request one", Tls13, |pair| pair.update_keys(true, 5, 0)),
+        ("empty records", Tls13, |pair| pair.send_data(&[])),
         ("empty records, padded", Tls13, |pair| pair.send_padded(APPLICATION_DATA, &[], 100)),
-        ("empty records of TLS 1.2", Tls12, |pair| pair.say(&[])),
-        ("user_canceled", Tls13, |pair| pair.alert(WARNING, USER_CANCELED)),
-        ("warnings of TLS 1.2", Tls12, |pair| pair.alert(WARNING, USER_CANCELED)),
+        ("empty records of TLS 1.2", Tls12, |pair| pair.send_data(&[])),
+        ("user_canceled", Tls13, |pair| pair.send_alert(WARNING, USER_CANCELED)),
+        ("warnings of TLS 1.2", Tls12, |pair| pair.send_alert(WARNING, USER_CANCELED)),
     ];
     for (what, version, send) in nuisances {
         let mut pair = connected(version);
@@ -160,8 +160,8 @@ fn floods_of_what_means_nothing_are_refused() {
 fn records_at_the_limits_are_opened() {
     for version in [Tls12, Tls13] {
         let mut pair = connected(version);
-        pair.say(&[7; MAX_PLAINTEXT]).expect("it is legal");
-        pair.say(&[7]).expect("it is legal");
+        pair.send_data(&[7; MAX_PLAINTEXT]).expect("it is legal");
+        pair.send_data(&[7]).expect("it is legal");
         let server = pair.stream();
         assert_eq!((server.plaintext.len(), server.most_held), (MAX_PLAINTEXT + 1, 0), "{version:?}");
     }
@@ -199,7 +199,7 @@ fn what_was_said_before_a_failure_arrives() {
 fn assert_refused(what: &str, pair: &mut Pair) {
     let failure = pair.stream().failure.clone().expect("it has failed");
     assert_eq!(failure.kind, FailureKind::Protocol, "{what}: {failure}");
-    let answer = pair.hear_out().unwrap_or_else(|error| panic!("{what}: {error}"));
+    let answer = pair.receive_all().unwrap_or_else(|error| panic!("{what}: {error}"));
     assert_eq!(answer.alerts.len(), 1, "{what}: {:?}, {failure}", answer.alerts);
     assert_eq!(answer.alerts[0].0, FATAL, "{what}");
 }
@@ -218,7 +218,7 @@ fn alerts_that_are_not_one_to_a_record_are_refused() {
 fn a_fragment_followed_by_something_else_is_an_unexpected_message() {
     let mut pair = connected(Tls13);
     pair.send(HANDSHAKE, &key_update(0)[..2]).expect("it is taken");
-    pair.say(b"x").expect("it is taken");
-    let answer = pair.hear_out().expect("what it says can be opened");
+    pair.send_data(b"x").expect("it is taken");
+    let answer = pair.receive_all().expect("what it sends can be opened");
     assert_eq!(answer.alerts, [(FATAL, UNEXPECTED_MESSAGE)]);
 }

@@ -71,7 +71,7 @@ pub(crate) fn server(input: &[u8]) {
             }
         }
     }
-    assert!(plaintext.is_empty(), "nobody without the keys has said anything");
+    assert!(plaintext.is_empty(), "no plaintext without the keys");
     assert!(
         connection.send(b"x", &mut received, &mut outgoing).is_err(),
         "nothing is sent before the handshake is done"

@@ -1,6 +1,6 @@
-//! A server in memory for the client that has the keys and does not keep to the protocol; what it makes its server hold.
+//! A server in memory for the client that has the keys and breaks the protocol; how much its server buffers.
 
-// Said in full, as the fuzz target includes this file from elsewhere.
+// Spelled out, as the fuzz target includes this file from elsewhere.
 #[path = "hostile/exercise.rs"]
 pub(crate) mod exercise;
 
@@ -18,7 +18,7 @@ pub(crate) const MOST_HELD: usize = 4 * MAX_RECORD;
 /// A client and its server.
 pub(crate) type Pair = HostileClient<MemoryServer>;
 
-/// Written to, it receives; read from, it tells what it has sent.
+/// Writing to it is receiving; reading from it returns what it has sent.
 pub(crate) struct MemoryServer {
     pub(crate) connection: ServerConnection,
     /// What has come and cannot be let go yet.
@@ -49,9 +49,9 @@ impl MemoryServer {
     }
 
     /// Sends `data`, or fails.
-    pub(crate) fn say(&mut self, data: &[u8]) {
-        let said = self.connection.send(data, &mut self.received, &mut self.outgoing);
-        self.failure = self.failure.take().or(said.err());
+    pub(crate) fn send(&mut self, data: &[u8]) {
+        let sent = self.connection.send(data, &mut self.received, &mut self.outgoing);
+        self.failure = self.failure.take().or(sent.err());
     }
 
     /// Sends close_notify, or fails.
@@ -105,11 +105,11 @@ impl Read for MemoryServer {
     }
 }
 
-/// A client that has heard the server's first flight and not answered it.
+/// A client that has received the server's first flight and not answered it.
 pub(crate) fn halfway(version: Version) -> Pair {
     let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
     let client = Client::new(nowhere, version, KeyType::EcdsaP256, Resume::Never);
-    HostileClient::begin(&client, MemoryServer::new()).expect("the server answers a good client")
+    HostileClient::start_handshake(&client, MemoryServer::new()).expect("the server answers a good client")
 }
 
 /// A client whose handshake is done.

@@ -1,6 +1,6 @@
 //! The lists of a hello, borrowed: checked once when they are read, walked without a fault afterwards.
 
-use super::{Malformed, is_grease};
+use super::malformed::Malformed;
 use crate::bytes::Reader;
 
 /// A list of 16-bit values: cipher suites, groups, versions or signature schemes.
@@ -181,7 +181,7 @@ impl<'a> Iterator for KeySharesIter<'a> {
 }
 
 /// Identities of `pre_shared_key` (RFC 8446 section 4.2.11), each of at least one byte; the binders are checked
-/// for their framing and not kept.
+/// for their framing and not stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PskIdentities<'a>(Reader<'a>);
 
@@ -244,4 +244,11 @@ impl<'a> Iterator for PskIdentitiesIter<'a> {
         self.0.u32()?;
         Some(identity)
     }
+}
+
+/// Whether a value is one that means nothing and is sent to keep servers tolerant (RFC 8701 section 2):
+/// 0x0a0a, 0x1a1a, to 0xfafa, among cipher suites, groups, versions, signature schemes and extensions alike.
+pub const fn is_grease(value: u16) -> bool {
+    let [high, low] = value.to_be_bytes();
+    high == low && low & 0x0f == 0x0a
 }

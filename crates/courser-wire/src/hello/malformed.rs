@@ -25,7 +25,7 @@ pub enum Malformed {
 }
 
 impl Malformed {
-    /// The alert that tells the client so (RFC 8446 section 6.2).
+    /// The alert for it (RFC 8446 section 6.2).
     pub const fn alert(self) -> Description {
         match self {
             Self::Truncated(_) | Self::Trailing(_) | Self::BadLength(_) => Description::DecodeError,

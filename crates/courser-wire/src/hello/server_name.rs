@@ -1,6 +1,6 @@
 //! The `server_name` extension (RFC 6066 section 3).
 
-use super::Malformed;
+use super::malformed::Malformed;
 use crate::bytes::Reader;
 
 /// The host name in the list, `None` if it holds names of other types only.

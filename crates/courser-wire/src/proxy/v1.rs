@@ -10,7 +10,7 @@ use super::{Addresses, Malformed, Pair};
 pub const MAX_LENGTH: usize = 107;
 
 /// Appends the line to `out`: `PROXY TCP4` or `PROXY TCP6` with the addresses, 104 bytes at most, or
-/// `PROXY UNKNOWN` for what version 1 cannot say.
+/// `PROXY UNKNOWN` for what version 1 cannot express.
 pub fn write(addresses: &Addresses<'_>, out: &mut Vec<u8>) {
     match *addresses {
         Addresses::Ip { source, destination } => write_pair(&Pair::of(source, destination), out),

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use courser_wire::hello::{ClientHello, TLS12, TLS13};
-use courser_wire::proxy::v2::{self, Announcement, Command, Ssl, Transport};
+use courser_wire::proxy::v2::{self, Command, ProxyHeader, Ssl, Transport};
 use courser_wire::proxy::{Addresses, v1};
 use courser_wire::record::{Assembly, NotHello, assemble};
 
@@ -157,20 +157,20 @@ fn lines_of_real_senders_are_read() {
 #[test]
 fn a_binary_header_of_haproxy_is_read_and_written_to_the_letter() {
     let received = read("haproxy-v2-tcp4");
-    let (header, consumed) = v2::parse(&received).unwrap().unwrap();
+    let (parsed, consumed) = v2::parse(&received).unwrap().unwrap();
     let addresses = ip("127.0.0.5:40003", "127.0.0.1:46279");
-    assert_eq!(header.announcement, Announcement { addresses, ..Announcement::default() });
-    assert_eq!((header.transport, consumed), (Transport::Stream, 28));
+    assert_eq!(parsed.header, ProxyHeader { addresses, ..ProxyHeader::default() });
+    assert_eq!((parsed.transport, consumed), (Transport::Stream, 28));
     let mut written = Vec::new();
-    v2::write(&header.announcement, &mut written).unwrap();
+    v2::write(&parsed.header, &mut written).unwrap();
     assert_eq!(written, received[..28]);
 }
 
 #[test]
 fn what_haproxy_tells_of_a_tls_client_is_read() {
     let received = read("haproxy-v2-tls");
-    let (header, consumed) = v2::parse(&received).unwrap().unwrap();
-    let expected = Announcement {
+    let (parsed, consumed) = v2::parse(&received).unwrap().unwrap();
+    let expected = ProxyHeader {
         command: Command::Proxy,
         addresses: ip("[::1]:60052", "[::1]:46279"),
         alpn: Some(b"h2"),
@@ -190,26 +190,26 @@ fn what_haproxy_tells_of_a_tls_client_is_read() {
         }),
         crc32c: true,
     };
-    assert_eq!(header.announcement, expected);
+    assert_eq!(parsed.header, expected);
     assert_eq!(received[consumed..], *b"x\n", "the client's own bytes follow");
 }
 
 #[test]
 fn what_haproxy_tells_of_a_plain_client_is_read() {
     let received = read("haproxy-v2-plain");
-    let announcement = v2::parse(&received).unwrap().unwrap().0.announcement;
-    assert_eq!(announcement.addresses, ip("127.0.0.5:40004", "127.0.0.1:46279"));
+    let header = v2::parse(&received).unwrap().unwrap().0.header;
+    assert_eq!(header.addresses, ip("127.0.0.5:40004", "127.0.0.1:46279"));
     // HAProxy says 0 where there is no certificate at all.
-    assert_eq!(announcement.ssl, Some(Ssl { verify: 0, ..Ssl::default() }));
-    assert!(announcement.crc32c);
+    assert_eq!(header.ssl, Some(Ssl { verify: 0, ..Ssl::default() }));
+    assert!(header.crc32c);
 }
 
 #[test]
 fn health_checks_and_unix_clients_of_haproxy_are_local() {
     for (name, length) in [("haproxy-v2-local", 23), ("haproxy-v2-unix", 16)] {
         let received = read(name);
-        let (header, consumed) = v2::parse(&received).unwrap().unwrap();
-        assert_eq!((header.announcement.command, consumed), (Command::Local, length), "{name}");
+        let (parsed, consumed) = v2::parse(&received).unwrap().unwrap();
+        assert_eq!((parsed.header.command, consumed), (Command::Local, length), "{name}");
     }
 }
 

@@ -43,21 +43,21 @@ pub(crate) fn proxy_v1(received: &[u8]) {
 
 /// A header that is read ends where it says, is not decided earlier, and says the same when it is written.
 pub(crate) fn proxy_v2(received: &[u8]) {
-    let Ok(Some((header, consumed))) = v2::parse(received) else { return };
+    let Ok(Some((parsed, consumed))) = v2::parse(received) else { return };
     assert!(consumed <= v2::MAX_LENGTH);
     for end in 0..consumed {
         assert_eq!(v2::parse(&received[..end]), Ok(None));
     }
-    assert!(header.fields.iter().map(|(_, value)| value.len()).sum::<usize>() <= consumed);
+    assert!(parsed.fields.iter().map(|(_, value)| value.len()).sum::<usize>() <= consumed);
     let mut bytes = Vec::new();
-    if v2::write(&header.announcement, &mut bytes).is_err() {
+    if v2::write(&parsed.header, &mut bytes).is_err() {
         return;
     }
     let (read, length) = v2::parse(&bytes).expect("our own header").expect("a whole header");
     let mut again = Vec::new();
-    v2::write(&read.announcement, &mut again).expect("it was written before");
+    v2::write(&read.header, &mut again).expect("it was written before");
     assert_eq!((&again, length), (&bytes, bytes.len()));
-    assert_eq!(read.announcement.ssl, header.announcement.ssl);
+    assert_eq!(read.header.ssl, parsed.header.ssl);
 }
 
 /// A ClientHello of this body, cut into records whose sizes go round in `sizes`.

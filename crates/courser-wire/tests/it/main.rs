@@ -1,6 +1,6 @@
 //! What real programs sent, what no program should send, and what has to hold for any bytes at all.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod captured;
 mod corpus;

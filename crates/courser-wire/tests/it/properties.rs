@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 
 use courser_wire::hello::ClientHello;
-use courser_wire::proxy::v2::{self, Announcement, Command, Ssl};
+use courser_wire::proxy::v2::{self, Command, ProxyHeader, Ssl};
 use courser_wire::proxy::{Addresses, v1};
 use courser_wire::record::{Assembler, Assembly, assemble};
 use proptest::collection::vec;
@@ -88,15 +88,15 @@ proptest! {
 
     #[test]
     fn version_2_reads_as_it_was_written(parts in parts(), rest in vec(any::<u8>(), 0..20)) {
-        let announcement = parts.announcement();
+        let header = parts.header();
         let mut bytes = Vec::new();
-        v2::write(&announcement, &mut bytes).unwrap();
+        v2::write(&header, &mut bytes).unwrap();
         let length = bytes.len();
         bytes.extend(rest);
-        let (header, consumed) = v2::parse(&bytes).unwrap().unwrap();
+        let (parsed, consumed) = v2::parse(&bytes).unwrap().unwrap();
         prop_assert_eq!(consumed, length);
-        let read = Announcement { addresses: plain(header.announcement.addresses), ..header.announcement };
-        let expected = Announcement { addresses: plain(announcement.addresses), ..announcement };
+        let read = ProxyHeader { addresses: plain(parsed.header.addresses), ..parsed.header };
+        let expected = ProxyHeader { addresses: plain(header.addresses), ..header };
         prop_assert_eq!(read, expected);
     }
 }
@@ -154,10 +154,10 @@ fn parts() -> impl Strategy<Value = Parts> {
 }
 
 impl Parts {
-    fn announcement(&self) -> Announcement<'_> {
+    fn header(&self) -> ProxyHeader<'_> {
         let [alpn, unique_id, client_certificate] = self.bytes.each_ref().map(Option::as_deref);
         let [authority, texts @ ..] = self.texts.each_ref().map(Option::as_deref);
-        Announcement {
+        ProxyHeader {
             command: Command::Proxy,
             addresses: self.addresses(),
             alpn,

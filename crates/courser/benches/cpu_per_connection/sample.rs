@@ -84,7 +84,9 @@ fn run(
     concurrency: usize,
 ) -> Result<Outcome, String> {
     let until = Until::Connections(connections);
-    Load { exchange, resumed, concurrency, until }.run(client).map_err(|failure| failure.to_string())
+    Load { workload: exchange, resumed, concurrency, until }
+        .run(client)
+        .map_err(|failure| failure.to_string())
 }
 
 /// Without `/proc/stat` the cores' remarks are missing, no figure is.

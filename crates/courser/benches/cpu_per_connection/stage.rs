@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use courser_testkit::{
     Folder, Issued, KeyType, Leaf, TestCa,
-    client::{Agreed, Client, Connection, Resume, Version},
+    client::{Client, Connection, HandshakeInfo, Resume, Version},
     competitor::Setting,
 };
 use rustls::{CipherSuite, NamedGroup, ProtocolVersion};
@@ -62,12 +62,12 @@ impl Stage {
     pub(crate) fn verify(&self, case: Case, address: SocketAddr) -> Result<(), String> {
         let client = Client::verifying(address, case.version(), case.key(), case.resume(), self.ca.root());
         let full = self.exchange(&client)?;
-        expect(&full.agreed(), &self.expected(case, false))?;
+        expect(&full.handshake_info(), &self.expected(case, false))?;
         if case.version() == Version::Tls13 && full.tickets() != TICKETS {
             return Err(format!("sent {} tickets, the others send {TICKETS}", full.tickets()));
         }
         if case.resume() != Resume::Never {
-            expect(&self.exchange(&client)?.agreed(), &self.expected(case, true))?;
+            expect(&self.exchange(&client)?.handshake_info(), &self.expected(case, true))?;
         }
         Ok(())
     }
@@ -78,7 +78,7 @@ impl Stage {
         Ok(connection)
     }
 
-    fn expected(&self, case: Case, resumed: bool) -> Agreed {
+    fn expected(&self, case: Case, resumed: bool) -> HandshakeInfo {
         let (version, suite) = match (case.version(), case.key()) {
             (Version::Tls13, _) => (ProtocolVersion::TLSv1_3, CipherSuite::TLS13_AES_128_GCM_SHA256),
             (Version::Tls12, KeyType::Rsa2048) => {
@@ -88,7 +88,7 @@ impl Stage {
                 (ProtocolVersion::TLSv1_2, CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256)
             }
         };
-        Agreed {
+        HandshakeInfo {
             version: Some(version),
             suite: Some(suite),
             // A resumed TLS 1.2 handshake has no key exchange.
@@ -104,6 +104,6 @@ impl Stage {
     }
 }
 
-fn expect(agreed: &Agreed, expected: &Agreed) -> Result<(), String> {
+fn expect(agreed: &HandshakeInfo, expected: &HandshakeInfo) -> Result<(), String> {
     if agreed == expected { Ok(()) } else { Err(format!("agreed on {agreed:?} instead of {expected:?}")) }
 }

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf, process::Command};
 use courser_testkit::{
     Courser, Process,
     client::{Resume, Version},
-    competitor::{Rival, Running, Setting, TLS13_SUITE},
+    competitor::{Competitor, Running, Setting, TLS13_SUITE},
 };
 
 use crate::options::Options;
@@ -16,7 +16,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_courser");
 #[derive(Debug)]
 pub(crate) enum Terminator {
     Courser,
-    Rival { rival: Rival, program: PathBuf },
+    Rival { rival: Competitor, program: PathBuf },
 }
 
 impl Terminator {
@@ -27,7 +27,7 @@ impl Terminator {
         if wanted("courser") {
             lanes.push(Self::Courser);
         }
-        for rival in Rival::ALL.into_iter().filter(|rival| wanted(rival.name())) {
+        for rival in Competitor::ALL.into_iter().filter(|rival| wanted(rival.name())) {
             match rival.program() {
                 Some(program) => lanes.push(Self::Rival { rival, program }),
                 None => {

@@ -48,9 +48,9 @@ pub(crate) fn join(
     let key = FleetKey::parse(key).map_err(io::Error::other)?;
     let keys = FleetKeys::new(vec![Source::Simple(key)], LIFETIME, now()).map_err(io::Error::other)?;
     let name = MemberName::new(name).map_err(io::Error::other)?;
-    let boot = Incarnation::new(UnixMillis(now().0 * 1000), random()?);
-    let mut settings = MemberSettings::new(name, boot, random()?);
-    settings.warm_up = false;
+    let incarnation = Incarnation::new(UnixMillis(now().0 * 1000), random()?);
+    let mut settings = MemberSettings::new(name, incarnation, random()?);
+    settings.state_transfer = false;
     let cache = Arc::new(Cache::new(CACHE, DEFAULT_SHARDS));
     Fleet { socket, peers, settings, keys: Arc::new(keys), cache }
         .start(|name, work| thread::Builder::new().name(name.to_owned()).spawn(work))

@@ -162,11 +162,11 @@ fn make_sessions(count: u8, peer: SocketAddr, key: &str) -> io::Result<()> {
         let rate = rate.parse().map_err(io::Error::other)?;
         let length = Duration::from_millis(length.parse().map_err(io::Error::other)?);
         let mut turns = hosts.iter().cycle();
-        let make = || turns.next().into_iter().for_each(|host| host.made(maker.session()));
+        let make = || turns.next().into_iter().for_each(|host| host.push(maker.session()));
         let made = hosts::pace(rate, length, make);
         // Sent, too.
         hosts.iter().try_for_each(|host| hosts::status(host).map(drop))?;
-        let left_out: u64 = hosts.iter().map(FleetHandle::left_out).sum();
+        let left_out: u64 = hosts.iter().map(FleetHandle::dropped).sum();
         if left_out > 0 {
             eprintln!(
                 "warning: the senders left {left_out} sessions out so far: they are slower than was asked"

@@ -49,7 +49,7 @@ impl Sending {
         let idle = quiet.end()?;
         let (taken, before) = (self.sinks.taken()?, sent(&self.member)?);
         let busy = CpuSpan::begin()?;
-        let made = pace(self.rate, self.length, || self.member.made(self.maker.session()));
+        let made = pace(self.rate, self.length, || self.member.push(self.maker.session()));
         // It answers when it has sent them.
         hosts::status(&self.member)?;
         let (share, seconds) = (busy.end()?.beyond(idle), busy.seconds());

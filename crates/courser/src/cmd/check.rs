@@ -5,16 +5,16 @@ use std::process::ExitCode;
 use clap::ArgMatches;
 
 use crate::exit::Failure;
-use crate::ready;
+use crate::prepared::prepare;
 
 /// Checks settings, and the files and folders that they name.
 pub(crate) fn check(flags: &ArgMatches) -> Result<ExitCode, Failure> {
-    let ready = ready::read(flags)?;
+    let prepared = prepare(flags)?;
     println!(
         "ok: listeners: {}, certificates: {}{}",
-        ready.config.listeners.len(),
-        ready.certificates.len(),
-        if ready.fleet.is_some() { ", fleet keys" } else { "" }
+        prepared.config.listeners.len(),
+        prepared.certificates,
+        if prepared.process.fleet.is_some() { ", fleet keys" } else { "" }
     );
     Ok(ExitCode::SUCCESS)
 }

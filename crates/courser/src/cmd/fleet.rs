@@ -1,4 +1,4 @@
-//! `courser fleet`: keys for a fleet, and how a fleet is.
+//! `courser fleet`: keys of a fleet, and its status.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -19,8 +19,8 @@ pub(crate) fn fleet(flags: &ArgMatches) -> Result<ExitCode, Failure> {
     match flags.subcommand() {
         Some(("keygen", flags)) => keygen(flags),
         Some(("export", flags)) => export(flags),
-        Some(("status", flags)) => show(flags, "fleet status", status::table),
-        Some(("watch", flags)) => show(flags, "fleet watch", status::watched),
+        Some(("status", flags)) => query(flags, "fleet status", status::table),
+        Some(("watch", flags)) => query(flags, "fleet watch", status::message_line),
         _ => unreachable!("clap demands a known subcommand"),
     }
 }
@@ -34,14 +34,14 @@ fn keygen(flags: &ArgMatches) -> Result<ExitCode, Failure> {
         .map_err(|error| Failure::runtime("cannot make a key", error))?;
     create(out, &key.to_text())?;
     eprintln!(
-        "the key of fleet {} is in {}: copy it to every host, readable for the service alone",
+        "the key of fleet {} is in {}: copy it to every host, readable by the service alone",
         key.id(),
         out.display()
     );
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes what a host that joins needs: the state of today, which leads to no epoch before.
+/// Writes the current state for a new host; keys of earlier epochs cannot be derived from it.
 fn export(flags: &ArgMatches) -> Result<ExitCode, Failure> {
     let out = path(flags, "out");
     let state = match flags.get_one::<PathBuf>("state") {
@@ -67,7 +67,7 @@ fn export(flags: &ArgMatches) -> Result<ExitCode, Failure> {
 fn create(out: &Path, text: &str) -> Result<(), Failure> {
     secret_file::create(out, text).map_err(|refusal| {
         let help = match refusal.is_missing() {
-            true => Some("its folder has to be there: install -d -m 700 DIR".to_owned()),
+            true => Some("create its folder first: install -d -m 700 DIR".to_owned()),
             false => refusal.help(out, &Account::current()),
         };
         let help = help.map(|help| format!("; {help}")).unwrap_or_default();
@@ -79,16 +79,16 @@ fn path<'a>(flags: &'a ArgMatches, name: &str) -> &'a Path {
     flags.get_one::<PathBuf>(name).expect("clap demands it, or it has a default")
 }
 
-/// Asks a running program, and prints its answer as it came (`--json`) or as `draw` puts it.
-fn show(
+/// Queries a running program, and prints its answer as JSON (`--json`) or as `format` formats it.
+fn query(
     flags: &ArgMatches,
     request: &str,
-    draw: impl Fn(&str) -> Result<String, String>,
+    format: impl Fn(&str) -> Result<String, String>,
 ) -> Result<ExitCode, Failure> {
     let (socket, json) = (path(flags, "control"), flags.get_flag("json"));
     let mut failure = None;
-    let asked = control::ask(socket, request, |line| {
-        let text = if json { Ok(format!("{line}\n")) } else { draw(line) };
+    let queried = control::query(socket, request, |line| {
+        let text = if json { Ok(format!("{line}\n")) } else { format(line) };
         match text {
             // A reader that closes early (`| head`) has seen enough.
             Ok(text) => print(&text).is_ok(),
@@ -98,7 +98,7 @@ fn show(
             }
         }
     });
-    asked.map_err(|error| not_asked(socket, &error))?;
+    queried.map_err(|error| cannot_query(socket, &error))?;
     match failure {
         None => Ok(ExitCode::SUCCESS),
         Some(why) => Err(Failure::runtime(format_args!("{} does not answer", socket.display()), why)),
@@ -111,14 +111,14 @@ fn print(text: &str) -> io::Result<()> {
     if out.is_terminal() { Ok(()) } else { out.flush() }
 }
 
-fn not_asked(socket: &Path, error: &io::Error) -> Failure {
+fn cannot_query(socket: &Path, error: &io::Error) -> Failure {
     let help = match error.kind() {
         io::ErrorKind::NotFound => {
-            "; start the program with `--control`, or say with `--control` where it listens"
+            "; start the program with `--control`, or name its socket with `--control`"
         }
         io::ErrorKind::ConnectionRefused => "; the program that listened there has ended",
-        io::ErrorKind::PermissionDenied => "; only the user that runs the program may ask it",
+        io::ErrorKind::PermissionDenied => "; only the user that runs the program may use it",
         _ => "",
     };
-    Failure::runtime(format_args!("cannot ask {}", socket.display()), format_args!("{error}{help}"))
+    Failure::runtime(format_args!("cannot query {}", socket.display()), format_args!("{error}{help}"))
 }

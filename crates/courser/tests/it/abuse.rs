@@ -22,14 +22,14 @@ fn endless(kind: u8) -> impl Iterator<Item = u8> {
 }
 
 fn begun(client: &Client) -> Hostile {
-    Hostile::begin(client, Hostile::socket(client).unwrap()).unwrap()
+    Hostile::start_handshake(client, Hostile::socket(client).unwrap()).unwrap()
 }
 
 /// One that has got an answer.
 fn established(client: &Client) -> Hostile {
     let mut hostile = Hostile::connect(client).unwrap();
-    hostile.say(b"x").unwrap();
-    hostile.hear_data(1).unwrap();
+    hostile.send_data(b"x").unwrap();
+    hostile.receive_data(1).unwrap();
     hostile
 }
 
@@ -54,7 +54,7 @@ fn a_message_that_never_ends_is_refused_with_an_alert_that_arrives() {
             endless(kind).take(count).flat_map(|byte| client.record(HANDSHAKE, &[byte], padding)).collect();
         client.send_raw(&records).unwrap();
         let answer =
-            client.hear_out().unwrap_or_else(|error| panic!("{version:?}, {kind}, {padding}: {error}"));
+            client.receive_all().unwrap_or_else(|error| panic!("{version:?}, {kind}, {padding}: {error}"));
         assert_eq!((answer.alerts.len(), answer.reset), (1, false), "{version:?}, {kind}, {padding}");
         assert_eq!(answer.alerts[0].0, FATAL);
         drop(client);
@@ -101,7 +101,7 @@ fn a_hello_that_never_ends_in_records_of_one_byte_is_refused() {
     let hello = [1, 0, 0xff, 0xf0].into_iter().chain(std::iter::repeat(0));
     let records: Vec<u8> = hello.take(1 << 16).flat_map(|byte| plain_record(HANDSHAKE, &[byte])).collect();
     client.send_raw(&records).unwrap();
-    let answer = client.hear_out().unwrap();
+    let answer = client.receive_all().unwrap();
     assert_eq!((answer.alerts.len(), answer.reset), (1, false));
     let line = courser.connections_json(1).swap_remove(0);
     assert_eq!(

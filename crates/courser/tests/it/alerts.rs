@@ -11,7 +11,7 @@ mod hello;
 
 use std::net::{Shutdown, TcpStream};
 
-use courser_testkit::client::hostile::{Answer, FATAL, HostileClient, WARNING};
+use courser_testkit::client::hostile::{FATAL, HostileClient, ReceivedAll, WARNING};
 use courser_testkit::client::{Client, Version};
 use courser_testkit::{Courser, OriginServer};
 use serde_json::Value;
@@ -91,11 +91,11 @@ fn ended(
     alert: (u8, u8),
     end: &str,
 ) -> Result<Value, String> {
-    let heard = client.hear_out();
+    let heard = client.receive_all();
     let socket = client.stream();
     let _ = socket.shutdown(Shutdown::Write);
     let line = courser.connections_json(number).swap_remove(number - 1);
-    let Answer { alerts, reset, .. } = heard.map_err(|error| format!("{error}, {line}"))?;
+    let ReceivedAll { alerts, reset, .. } = heard.map_err(|error| format!("{error}, {line}"))?;
     if reset || socket.take_error().map_err(|error| error.to_string())?.is_some() {
         return Err(format!("a reset, after {alerts:?}"));
     }

@@ -51,7 +51,7 @@ impl Club {
 
     /// As [`Club::member`], until this time.
     fn member_until(&self, name: &str, end: SystemTime) -> Issued {
-        self.clients.issue(&Leaf::new(EcdsaP256).of_client(name).ending(end))
+        self.clients.issue(&Leaf::new(EcdsaP256).of_client(name).with_expiry(end))
     }
 
     /// A file with certificate and key.

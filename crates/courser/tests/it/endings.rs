@@ -292,10 +292,10 @@ fn a_client_cannot_keep_a_connection_open_that_its_backend_has_ended() {
     let (address, _) = backend(|socket| socket.shutdown(Shutdown::Write).map(|()| socket));
     let courser = stage.courser().backend(address).args(["--backend-fin-timeout", "500ms"]).start();
     let mut client = HostileClient::connect(&stage.client(&courser, Version::Tls13)).unwrap();
-    client.say(b"ask").unwrap();
+    client.send_data(b"ask").unwrap();
     let line = loop {
         // Fewer than would be refused.
-        let _ = client.say(b"");
+        let _ = client.send_data(b"");
         if let [line] = &courser.stdout()[..] {
             break line.clone();
         }

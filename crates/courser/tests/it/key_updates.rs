@@ -8,7 +8,7 @@ mod other_clients;
 
 use std::net::{Shutdown, TcpStream};
 
-use courser_testkit::client::hostile::{Answer, Heard, HostileClient, WARNING};
+use courser_testkit::client::hostile::{HostileClient, Received, ReceivedAll, WARNING};
 use courser_testkit::client::{Client, Version};
 use courser_testkit::{Courser, KeyType, OriginServer, body};
 use rustls::CipherSuite;
@@ -54,7 +54,7 @@ fn request(size: usize, connection: &str) -> String {
 
 /// Asserts that this is the origin's page, whole, and a close in order.
 #[track_caller]
-fn assert_page(answer: &Answer, size: usize, what: &str) {
+fn assert_page(answer: &ReceivedAll, size: usize, what: &str) {
     let end = answer.data.windows(4).position(|bytes| bytes == b"\r\n\r\n");
     let page = end.map(|end| &answer.data[end + 4..]);
     assert!(page == Some(&body(size)), "{what}: {} bytes came for {size}", answer.data.len());
@@ -65,7 +65,7 @@ fn assert_page(answer: &Answer, size: usize, what: &str) {
 #[track_caller]
 fn assert_done(courser: &Courser, number: usize, mut client: Hostile) {
     // The server may have gone.
-    let _ = client.close_notify();
+    let _ = client.send_close_notify();
     let _ = client.stream().shutdown(Shutdown::Write);
     let mut lines = courser.connections_json(number);
     assert_closed(&lines.swap_remove(number - 1), "done", "none");
@@ -82,9 +82,9 @@ fn an_answer_arrives_whole_wherever_the_client_updates_its_keys() {
             let what = format!("{before:?}, {after:?}, {size} bytes");
             let mut client = Hostile::connect(&stage.client(&courser, Version::Tls13)).unwrap();
             update(&mut client, before);
-            client.say(request(size, "close").as_bytes()).unwrap();
+            client.send_data(request(size, "close").as_bytes()).unwrap();
             update(&mut client, after);
-            let answer = client.hear_out().unwrap_or_else(|error| panic!("{what}: {error}"));
+            let answer = client.receive_all().unwrap_or_else(|error| panic!("{what}: {error}"));
             assert_page(&answer, size, &what);
             let asked = before.iter().any(|update| update.0);
             assert!(answer.key_updates > 0 || !asked, "{what}: the server keeps its keys");
@@ -101,8 +101,8 @@ fn every_suite_updates_its_keys() {
         let client = Client::with_suite(courser.address(), KeyType::EcdsaP256, suite);
         let mut client = Hostile::connect(&client).unwrap();
         update(&mut client, &[ASKING]);
-        client.say(request(100_000, "close").as_bytes()).unwrap();
-        assert_page(&client.hear_out().unwrap(), 100_000, "after an update");
+        client.send_data(request(100_000, "close").as_bytes()).unwrap();
+        assert_page(&client.receive_all().unwrap(), 100_000, "after an update");
         assert_done(&courser, index + 1, client);
     }
 }
@@ -119,12 +119,12 @@ fn keys_are_updated_again_and_again() {
         let (mut records, mut got) = (0, Vec::new());
         for part in sent.chunks(1 << 14) {
             update(&mut client, &[ASKING]);
-            client.say(part).unwrap();
+            client.send_data(part).unwrap();
             while got.len() < (records * (1 << 14) + part.len()).min(size) {
-                match client.hear().unwrap() {
-                    Heard::Data(data) => got.extend(data),
-                    Heard::KeyUpdate(false) => updates += 1,
-                    Heard::Message(_) => {}
+                match client.receive().unwrap() {
+                    Received::Data(data) => got.extend(data),
+                    Received::KeyUpdate(false) => updates += 1,
+                    Received::Message(_) => {}
                     other => panic!("{other:?}"),
                 }
             }
@@ -146,12 +146,12 @@ fn an_upload_arrives_whole_with_updates_in_its_middle() {
         let size = 20 * 10_000;
         let head =
             format!("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: {size}\r\nConnection: close\r\n\r\n");
-        client.say(head.as_bytes()).unwrap();
+        client.send_data(head.as_bytes()).unwrap();
         for part in body(size).chunks(10_000) {
-            client.say(part).unwrap();
+            client.send_data(part).unwrap();
             update(&mut client, &[inserted]);
         }
-        let answer = client.hear_out().unwrap();
+        let answer = client.receive_all().unwrap();
         let said = String::from_utf8(answer.data).unwrap();
         assert!(said.starts_with("HTTP/1.1 200") && said.contains("200000"), "{inserted:?}: {said}");
         assert_eq!(answer.alerts, [CLOSE_NOTIFY], "{inserted:?}");
@@ -170,12 +170,12 @@ fn an_update_directly_before_close_notify_is_no_fault() {
         let sent = body(size);
         let mut got = Vec::new();
         for part in sent.chunks(1 << 14) {
-            client.say(part).unwrap();
-            got.extend(client.hear_data(part.len()).unwrap());
+            client.send_data(part).unwrap();
+            got.extend(client.receive_data(part.len()).unwrap());
         }
         update(&mut client, &[last]);
-        client.close_notify().unwrap();
-        let answer = client.hear_out().unwrap_or_else(|error| panic!("{last:?}: {error}"));
+        client.send_close_notify().unwrap();
+        let answer = client.receive_all().unwrap_or_else(|error| panic!("{last:?}: {error}"));
         assert!(got == sent && answer.data.is_empty(), "{size} bytes, {last:?}");
         assert_eq!((answer.alerts, answer.reset), (vec![CLOSE_NOTIFY], false), "{size} bytes, {last:?}");
         assert_done(&courser, index + 1, client);

@@ -170,7 +170,10 @@ fn the_post_quantum_hybrid_is_preferred_when_a_share_for_it_was_sent() {
     let courser = site.serve(BOTH).start();
     let client = Client::with_share(courser.address(), &[X25519, X25519MLKEM768], X25519MLKEM768);
     let mut connection = client.connect().expect("the handshake succeeds");
-    assert_eq!((connection.agreed().group, connection.agreed().retried), (Some(X25519MLKEM768), false));
+    assert_eq!(
+        (connection.handshake_info().group, connection.handshake_info().retried),
+        (Some(X25519MLKEM768), false)
+    );
     connection.get(1024, true).expect("the page comes");
     assert_line(&line(&courser, 1), &[("group", "X25519MLKEM768"), ("close_reason", "done")]);
 }
@@ -183,7 +186,7 @@ fn a_share_that_will_do_is_taken_though_both_sides_prefer_another_group() {
     for share in [X25519, secp256r1, secp384r1] {
         let groups = [X25519MLKEM768, X25519, secp256r1, secp384r1];
         let client = Client::with_share(courser.address(), &groups, share);
-        let agreed = client.connect().expect("the handshake succeeds").agreed();
+        let agreed = client.connect().expect("the handshake succeeds").handshake_info();
         assert_eq!((agreed.group, agreed.retried), (Some(share), false));
     }
 }

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use courser_testkit::KeyType::EcdsaP256;
-use courser_testkit::client::{Client, Intruder};
+use courser_testkit::client::{Client, SessionThief};
 use courser_testkit::{Courser, Issued, Leaf, TestCa, free_port};
 
 use crate::fleet::keygen;
@@ -143,7 +143,7 @@ impl Grid {
 
     /// Makes a session and offers it everywhere.
     fn try_session(&self, way: Way, (first, card): (Place, Card), offered: &Courser, tally: &mut Tally) {
-        let client = Intruder::new(way.version, EcdsaP256, way.resume);
+        let client = SessionThief::new(way.version, EcdsaP256, way.resume);
         for second in places() {
             for other_card in CARDS {
                 if client.offers_left() == 0 {
@@ -157,7 +157,7 @@ impl Grid {
                         });
                     }
                 }
-                client.show(self.card(other_card));
+                client.set_certificate(self.card(other_card));
                 let outcome = tally.count(visit(&second.client(&client, offered)));
                 let expected = match second.rule.refuses(other_card, way.version) {
                     _ if first == second => Outcome::Resumed,
@@ -176,9 +176,9 @@ impl Grid {
 
     /// Lets a client have a session of the first host.
     #[track_caller]
-    fn make(&self, client: &Intruder, place: Place, card: Card) {
-        client.collect();
-        client.show(self.card(card));
+    fn make(&self, client: &SessionThief, place: Place, card: Card) {
+        client.capture();
+        client.set_certificate(self.card(card));
         assert_eq!(visit(&place.client(client, &self.hosts[0])), Outcome::Full, "{place:?} with {card:?}");
         client.offer();
     }

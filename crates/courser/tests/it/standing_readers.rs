@@ -11,7 +11,7 @@ use std::{
 };
 
 use courser_testkit::{
-    KeyType, OriginServer, Process, Signal, StandingPipe,
+    BlockedPipe, KeyType, OriginServer, Process, Signal,
     client::{Client, Resume, Version},
     free_port,
 };
@@ -28,7 +28,7 @@ const FLOOD: usize = 1000;
 
 #[test]
 fn a_reader_of_standard_error_that_stands_still_stops_nothing() {
-    let (stage, origin, (mut pipe, writer)) = (Stage::new(), OriginServer::http(), StandingPipe::new());
+    let (stage, origin, (mut pipe, writer)) = (Stage::new(), OriginServer::http(), BlockedPipe::new());
     // Each client makes the worker warn of the backend that refuses, before the other one serves it.
     let setup = stage.courser().backend(refusing()).backend(origin.backend());
     let mut process = setup.stderr(writer).launch();
@@ -43,7 +43,7 @@ fn a_reader_of_standard_error_that_stands_still_stops_nothing() {
 
 #[test]
 fn the_supervisor_and_its_questions_go_on_past_a_full_pipe() {
-    let (stage, (mut pipe, writer)) = (Stage::new(), StandingPipe::new());
+    let (stage, (mut pipe, writer)) = (Stage::new(), BlockedPipe::new());
     let control = stage.folder.join("control.sock");
     let setup = stage.courser().backend("127.0.0.1:9").arg("--control").arg(&control);
     let mut process = setup.stderr(writer).launch();
@@ -66,7 +66,7 @@ fn the_supervisor_and_its_questions_go_on_past_a_full_pipe() {
 
 #[test]
 fn a_reader_of_the_connection_log_that_stands_still_stops_nothing() {
-    let (stage, origin, (pipe, writer)) = (Stage::new(), OriginServer::http(), StandingPipe::new());
+    let (stage, origin, (pipe, writer)) = (Stage::new(), OriginServer::http(), BlockedPipe::new());
     pipe.fill();
     let control = stage.folder.join("control.sock");
     let setup = stage.courser().backend(origin.backend()).arg("--control").arg(&control);
@@ -83,7 +83,7 @@ fn a_reader_of_the_connection_log_that_stands_still_stops_nothing() {
 
 #[test]
 fn lines_that_waited_for_their_reader_are_whole_and_in_order() {
-    let (stage, (mut pipe, writer)) = (Stage::new(), StandingPipe::new());
+    let (stage, (mut pipe, writer)) = (Stage::new(), BlockedPipe::new());
     pipe.fill();
     let mut courser = stage.courser().backend("127.0.0.1:9").stdout(writer).start();
     // More than the queue has places: a worker keeps what finds none.
@@ -99,7 +99,7 @@ fn lines_that_waited_for_their_reader_are_whole_and_in_order() {
 #[test]
 fn it_ends_when_told_to_though_both_logs_stand_still() {
     let (stage, origin) = (Stage::new(), OriginServer::http());
-    let ((mut events, stderr), (log, stdout)) = (StandingPipe::new(), StandingPipe::new());
+    let ((mut events, stderr), (log, stdout)) = (BlockedPipe::new(), BlockedPipe::new());
     let setup = stage.courser().backend(origin.backend()).args(["--drain-timeout", "1h"]);
     let mut process = setup.stdout(stdout).stderr(stderr).launch();
     let address = announced(&mut events);
@@ -156,7 +156,7 @@ fn ended(process: &mut Process) -> Option<i32> {
 }
 
 /// The address in the line on standard error, of which one line more comes.
-fn announced(events: &mut StandingPipe) -> SocketAddr {
+fn announced(events: &mut BlockedPipe) -> SocketAddr {
     let line = events.wait_line("listening on ");
     let address = line.split("listening on ").nth(1).and_then(|rest| rest.split(' ').next());
     address.unwrap().parse().unwrap()

@@ -15,18 +15,18 @@ const KEY: &str = include_str!("../../../../courser-session/tests/it/golden/flee
 #[test]
 fn a_conversation_is_what_it_was() {
     let mut segment = Segment::new(&[]);
-    for (name, warm_up) in [("a", false), ("b", true)] {
+    for (name, state_transfer) in [("a", false), ("b", true)] {
         let keys = Arc::new(simple(FleetKey::parse(KEY).unwrap(), 2 * HOUR, NOW));
-        segment.start(MemberSettings { warm_up, ..settings(name, 1) }, keys);
+        segment.start(MemberSettings { state_transfer, ..settings(name, 1) }, keys);
     }
     tick(&mut segment, 0);
     let (pushed, pulled) = (session(1), session(3));
     [&pushed, &pulled].into_iter().for_each(|session| segment.put(0, session));
     segment.now = at(1);
-    segment.hosts[0].member.made(&pushed, at(1));
+    segment.hosts[0].member.push(&pushed, at(1));
     tick(&mut segment, 3);
     segment.now = at(4);
-    segment.hosts[0].member.deleted(&id(2), at(4));
+    segment.hosts[0].member.delete(&id(2), at(4));
     segment.exchange();
     segment.now = at(5);
     [3, 4].into_iter().for_each(|number| segment.want(1, &id(number)));

@@ -54,7 +54,7 @@ fn sessions_of_several_policies_keep_each_its_own() {
         let session = SharedSession { policy: policy(host), ..session(number) };
         segment.put(0, &session);
         let now = segment.now;
-        segment.hosts[0].member.made(&session, now);
+        segment.hosts[0].member.push(&session, now);
         session
     });
     let made: Vec<_> = made.collect();
@@ -66,8 +66,8 @@ fn sessions_of_several_policies_keep_each_its_own() {
 fn a_session_that_fits_no_datagram_is_counted() {
     let mut segment = Segment::acquainted(&["a", "b"]);
     let now = segment.now;
-    segment.hosts[0].member.made(&sized_session(1, 1400), now);
-    segment.hosts[0].member.made(&sized_session(2, 100_000), now);
+    segment.hosts[0].member.push(&sized_session(1, 1400), now);
+    segment.hosts[0].member.push(&sized_session(2, 100_000), now);
     segment.run(2);
     assert_eq!(segment.status(0).sent.session_too_large, 2);
     assert_eq!(segment.status(1).received.taken, 0);
@@ -80,7 +80,7 @@ fn a_session_that_is_removed_is_gone_everywhere_without_a_tombstone() {
         let made = segment.make(0, number);
         segment.run(ms);
         let now = segment.now;
-        segment.hosts[0].member.removed(&made.id, now);
+        segment.hosts[0].member.remove(&made.id, now);
         segment.run(5);
         let stats = segment.hosts[1].cache.stats();
         assert_eq!((stats.entries, stats.tombstones, stats.removed), (0, 0, number), "after {ms} ms");
@@ -110,7 +110,7 @@ fn no_host_lets_a_session_live_longer_than_its_own_settings_say() {
     let immortal =
         SharedSession { lifespan: Lifespan { expires: UnixSeconds(u64::MAX), ..lifespan }, ..session(1) };
     let now = segment.now;
-    segment.hosts[0].member.made(&immortal, now);
+    segment.hosts[0].member.push(&immortal, now);
     segment.run(2);
     let stored = segment.hosts[1].cache.get(&immortal.id, &immortal.policy, NOW).unwrap();
     assert_eq!(stored.lifespan.expires, NOW.plus(2 * HOUR));
@@ -128,7 +128,7 @@ fn a_host_that_restarts_proves_that_it_lives_and_goes_on() {
     assert!(segment.has(1, &made));
     segment.run(2000);
     let restarted = |event: &Event| matches!(event, Event::Peer { change: PeerChange::Restarted, label, .. } if label == "a");
-    assert!(segment.hosts[1].events.iter().any(restarted), "told by its name");
+    assert!(segment.hosts[1].events.iter().any(restarted), "reported by its name");
     assert_eq!(segment.status(1).peers.len(), 1);
 }
 
@@ -156,8 +156,8 @@ fn a_host_that_is_cut_off_is_told_and_told_again_when_it_is_back() {
     assert!(segment.peer(1, "a").is_silent);
     segment.hosts[0].is_cut_off = false;
     segment.run(3000);
-    let told = |change| Event::Peer { label: "a".to_owned(), address: address(0), change };
-    assert!(segment.hosts[1].events.contains(&told(PeerChange::Recovered)));
+    let event = |change| Event::Peer { label: "a".to_owned(), address: address(0), change };
+    assert!(segment.hosts[1].events.contains(&event(PeerChange::Recovered)));
     assert!(segment.peer(1, "a").lost >= 4, "heartbeats that did not come");
     let made = segment.make(0, 1);
     segment.run(2);
@@ -198,7 +198,7 @@ fn keys_roll_under_members_that_talk() {
         let lifespan = Lifespan::new(segment.now.wall.seconds(), HOUR);
         let made = SharedSession { policy, id, state, lifespan };
         let now = segment.now;
-        segment.hosts[0].member.made(&made, now);
+        segment.hosts[0].member.push(&made, now);
         segment.run(2);
         assert!(segment.has(1, &made), "round {round}");
     }

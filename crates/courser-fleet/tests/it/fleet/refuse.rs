@@ -1,6 +1,8 @@
 //! Datagrams that change nothing: each for its reason, and with nothing in the cache afterwards.
 
-use courser_fleet::{Allowed, AnyMessage, Event, MemberSettings, Now, PeerChange, Rate, Refusal, UnixMillis};
+use courser_fleet::{
+    AddressRange, Allowed, AnyMessage, Event, MemberSettings, Now, PeerChange, Rate, Refusal, UnixMillis,
+};
 
 use super::{Host, Segment, address, keys, keys_of, session, settings};
 
@@ -80,14 +82,14 @@ fn a_proof_is_good_for_a_moment() {
     let recorded = std::mem::take(&mut segment.sent);
     segment.restart(0, settings("a", 2));
     segment.run(5);
-    let present = segment.status(1).peers[0].boot;
+    let present = segment.status(1).peers[0].incarnation;
     segment.hosts[0].is_cut_off = true;
     segment.run(25_000);
     for (from, _, bytes) in recorded.iter().filter(|(from, ..)| *from == 0) {
         segment.deliver(*from, 1, bytes);
     }
     assert_eq!(segment.refused(1, Refusal::StaleChallenge), 1);
-    assert_eq!(segment.status(1).peers[0].boot, present, "its former start did not come back");
+    assert_eq!(segment.status(1).peers[0].incarnation, present, "its former start did not come back");
 }
 
 #[test]
@@ -139,7 +141,7 @@ fn a_host_an_hour_off_is_named_and_gives_nothing() {
     assert!((1_799_000..=1_800_000).contains(&peer.clock_ahead_ms), "{}", peer.clock_ahead_ms);
     assert_eq!(entries(&segment.hosts[1]), 0);
     let off = |event: &Event| matches!(event, Event::Peer { change: PeerChange::ClockOff { .. }, .. });
-    assert_eq!(segment.hosts[1].events.iter().filter(|event| off(event)).count(), 1, "told once");
+    assert_eq!(segment.hosts[1].events.iter().filter(|event| off(event)).count(), 1, "reported once");
     for _ in 0..2500 {
         step_with_offset(&mut segment, 0, 0);
     }
@@ -191,7 +193,7 @@ fn two_hosts_of_one_name_are_told_apart_from_an_echo() {
 #[test]
 fn sources_are_limited_by_the_list_and_peers_by_their_rate() {
     let mut segment = Segment::new(&["a", "b"]);
-    let allowed = vec![Allowed::Range("192.0.2.1".parse().unwrap())];
+    let allowed = vec![Allowed::Range(AddressRange::new([192, 0, 2, 1].into(), 32).unwrap())];
     let peer_rate = Rate { per_second: 1, burst: 5 };
     segment.start(MemberSettings { allowed, peer_rate, ..settings("c", 1) }, keys());
     segment.run(10);
@@ -210,7 +212,7 @@ fn what_a_later_release_says_is_passed_over() {
     let status = segment.status(0);
     let message = |kind, sequence, content| AnyMessage {
         sender: status.id,
-        boot: status.boot,
+        incarnation: status.incarnation,
         to: None,
         sequence,
         kind,

@@ -5,7 +5,7 @@ use courser_fleet::{MemberSettings, StateTransferStatus};
 use super::{Segment, keys, session, settings};
 
 fn joiner(segment: &mut Segment) -> usize {
-    segment.start(MemberSettings { warm_up: true, ..settings("joiner", 9) }, keys())
+    segment.start(MemberSettings { state_transfer: true, ..settings("joiner", 9) }, keys())
 }
 
 #[test]

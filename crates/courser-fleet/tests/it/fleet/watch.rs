@@ -1,4 +1,4 @@
-//! What is told of datagrams to who watches.
+//! What a watcher sees of datagrams.
 
 use courser_fleet::{Direction, Event, Passed, Refusal};
 

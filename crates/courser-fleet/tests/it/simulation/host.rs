@@ -114,11 +114,11 @@ impl Host {
         (self.keys, self.disk) = open_keys(&self.settings, self.ratchets, &self.disk, now.wall.seconds());
         self.ticketer = Ticketer::new(Arc::clone(&self.keys));
         let name = MemberName::new(&self.name).expect("a short name");
-        let boot = match sabotage {
+        let incarnation = match sabotage {
             Sabotage::SameBoot => Incarnation::new(UnixMillis(DAWN_MS), [7; 8]),
             _ => Incarnation::new(now.wall, random.next().to_be_bytes()),
         };
-        let settings = MemberSettings::new(name, boot, std::array::from_fn(|_| byte(random)));
+        let settings = MemberSettings::new(name, incarnation, std::array::from_fn(|_| byte(random)));
         self.member = Some(Member::new(settings, Arc::clone(&self.keys), Arc::clone(&self.cache), now));
         self.is_set_back = now.wall < self.newest_boot;
         self.newest_boot = self.newest_boot.max(now.wall);

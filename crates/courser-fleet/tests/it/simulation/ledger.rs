@@ -27,7 +27,7 @@ pub(super) struct Made {
     pub(super) is_far_off: bool,
     pub(super) is_deleted: bool,
     /// Hosts that know that it was deleted, as bits.
-    told: u32,
+    known_to: u32,
 }
 
 #[derive(Default)]
@@ -43,7 +43,7 @@ impl Ledger {
         let (is_far_off, maker) = (maker.is_far_off, maker.number);
         let session = session.clone();
         self.by_id.insert(session.id, number);
-        self.made.push(Made { session, maker, is_far_off, is_deleted: false, told: 0 });
+        self.made.push(Made { session, maker, is_far_off, is_deleted: false, known_to: 0 });
         number
     }
 
@@ -55,16 +55,16 @@ impl Ledger {
     pub(super) fn note_deletion(&mut self, number: usize, host: usize) {
         let made = &mut self.made[number];
         made.is_deleted = true;
-        made.told |= 1 << host;
+        made.known_to |= 1 << host;
         self.deleted.push(number);
     }
 
     /// Looks which deletions `host` has heard of.
     pub(super) fn note_told(&mut self, host: &Host, now: UnixSeconds) {
         for number in self.deleted.iter().rev().take(RECENT) {
-            let Made { session, told, .. } = &mut self.made[*number];
+            let Made { session, known_to, .. } = &mut self.made[*number];
             if host.cache.peek(&session.id, &session.policy, now) == Err(ResumptionFailure::Deleted) {
-                *told |= 1 << host.number;
+                *known_to |= 1 << host.number;
             }
         }
     }
@@ -72,7 +72,7 @@ impl Ledger {
     /// A host has lost its memory: nobody can expect it to know what was deleted.
     pub(super) fn note_cold_start(&mut self, host: usize) {
         for number in &self.deleted {
-            self.made[*number].told &= !(1 << host);
+            self.made[*number].known_to &= !(1 << host);
         }
     }
 
@@ -80,13 +80,13 @@ impl Ledger {
     pub(super) fn audit(&self, host: &Host, held: &SharedSession) -> Check {
         let name = &host.name;
         let made = self.by_id.get(&held.id).map(|number| &self.made[*number]);
-        let Some(Made { session, is_far_off, told, .. }) = made else {
+        let Some(Made { session, is_far_off, known_to, .. }) = made else {
             return Err(Violation(format!("{name} holds a session that nobody made")));
         };
         ensure(held.policy == session.policy, || format!("{name} holds a session under another policy"))?;
         ensure(held.lifespan == session.lifespan, || format!("{name} holds a session of another lifespan"))?;
         ensure(held.state[..] == session.state[..], || format!("{name} holds a session with other bytes"))?;
-        ensure(told & (1 << host.number) == 0, || {
+        ensure(known_to & (1 << host.number) == 0, || {
             format!("{name} holds a session that it knows was deleted")
         })?;
         ensure(*is_far_off == host.is_far_off, || {

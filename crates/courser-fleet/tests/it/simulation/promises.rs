@@ -252,7 +252,7 @@ fn nothing_is_taken(world: &mut World, theirs: usize, ours: usize) {
     expect(world.pull(ODD, ours));
     (0..ODD).for_each(|host| expect(world.pull(host, theirs)));
     let (id, now) = (world.ledger.made[ours].session.id, world.hosts[ODD].now(world.time));
-    world.hosts[ODD].member.as_mut().expect("it is up").deleted(&id, now);
+    world.hosts[ODD].member.as_mut().expect("it is up").delete(&id, now);
     expect(world.settle(ODD));
     pass(world, 1500);
     assert!(!resumes(world, ODD, ours));

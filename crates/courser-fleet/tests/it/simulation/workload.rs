@@ -101,7 +101,7 @@ impl World {
         let pushed = self.sabotage.pushed(&session, maker);
         let now = host.now(time);
         if let Some(member) = &mut host.member {
-            member.made(&pushed, now);
+            member.push(&pushed, now);
         }
         if let Some(calm_since) = self.calm_since
             && session.encoded_len() < FITS
@@ -195,7 +195,7 @@ impl World {
         let now = self.hosts[host].now(time);
         self.hosts[host].wants.insert(id, time);
         if let Some(member) = &mut self.hosts[host].member {
-            member.want(&id, now);
+            member.pull(&id, now);
         }
         self.after(ANSWER_MS, Event::Work(Work::Answer { host, id, asked: time }));
         self.settle(host)
@@ -227,14 +227,14 @@ impl World {
         }
         match self.sabotage {
             Sabotage::ForgetsDeletions => drop(host.cache.remove(&shared.id)),
-            _ => drop(host.cache.bury(
+            _ => drop(host.cache.delete(
                 &shared.id,
                 shared.lifespan.expires.plus(CLOCK_SKEW),
                 now.wall.seconds(),
             )),
         }
         if let Some(member) = &mut host.member {
-            member.deleted(&shared.id, now);
+            member.delete(&shared.id, now);
         }
         self.ledger.note_deletion(session, number);
         self.tally.deleted += 1;

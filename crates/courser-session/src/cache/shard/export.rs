@@ -5,8 +5,8 @@ use crate::cache::slab::Slot;
 use crate::{SharedSession, UnixSeconds};
 
 impl Shard {
-    /// Adds sessions that live to `batch`, from the slot before `below` downwards, until it is full. Returns the slot to
-    /// go on below; zero when all were seen.
+    /// Adds sessions that live to `batch`, from the slot before `below` downwards, until it is full. Returns the slot
+    /// to go on below; zero when all were seen.
     ///
     /// Downwards, because the slab fills a gap with its last entry: one that has not been copied yet can only move to a
     /// slot that is still to come, so none is missed; one that has been may be met again.

@@ -1,4 +1,5 @@
-//! Which session goes when there is no room: a segmented LRU, see [`Cache`](crate::Cache). May not look at what it holds.
+//! Which session goes when there is no room: a segmented LRU, see [`Cache`](crate::Cache). May not look at what it
+//! holds.
 
 use super::{Segment, Shard, Slot};
 
@@ -30,7 +31,7 @@ impl Shard {
             match node.segment {
                 Segment::Protected => self.counts.evicted_protected += 1,
                 Segment::Fresh | Segment::Remote => self.counts.evicted_probation += 1,
-                Segment::Buried => self.counts.evicted_tombstones += 1,
+                Segment::Tombstone => self.counts.evicted_tombstones += 1,
             }
             if node.session_segment().is_some() {
                 self.evicted.remember(node.entry.hash);
@@ -41,8 +42,8 @@ impl Shard {
     fn victim(&self) -> Option<Slot> {
         let remote_first = self.list(Segment::Remote).bytes() > self.share(REMOTE_PERCENT);
         let order = match remote_first {
-            true => [Segment::Remote, Segment::Fresh, Segment::Protected, Segment::Buried],
-            false => [Segment::Fresh, Segment::Remote, Segment::Protected, Segment::Buried],
+            true => [Segment::Remote, Segment::Fresh, Segment::Protected, Segment::Tombstone],
+            false => [Segment::Fresh, Segment::Remote, Segment::Protected, Segment::Tombstone],
         };
         order.into_iter().find_map(|segment| self.list(segment).oldest())
     }

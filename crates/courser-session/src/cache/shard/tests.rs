@@ -12,7 +12,6 @@ use crate::{Lifespan, State};
 enum Op {
     Put { id: u8, len: usize, lifetime: u64, remote: bool },
     Get { id: u8 },
-    Take { id: u8 },
     Remove { id: u8 },
     Bury { id: u8, lifetime: u64 },
     Sweep { count: usize },
@@ -25,7 +24,6 @@ fn op() -> impl Strategy<Value = Op> {
         6 => (id.clone(), 0..400_usize, 1..50_u64, any::<bool>())
             .prop_map(|(id, len, lifetime, remote)| Op::Put { id, len, lifetime, remote }),
         6 => id.clone().prop_map(|id| Op::Get { id }),
-        1 => id.clone().prop_map(|id| Op::Take { id }),
         1 => id.clone().prop_map(|id| Op::Remove { id }),
         2 => (id, 0..50_u64).prop_map(|(id, lifetime)| Op::Bury { id, lifetime }),
         1 => (0..10_usize).prop_map(|count| Op::Sweep { count }),
@@ -93,11 +91,10 @@ fn apply(shard: &mut Shard, op: &Op, now: &mut UnixSeconds) {
             shard.put(entry(id, len, lifetime, *now, origin), *now);
         }
         Op::Get { id } => drop(shard.get(hash(id), &session_id(id), &policy(), *now)),
-        Op::Take { id } => drop(shard.take(hash(id), &session_id(id), &policy(), *now)),
         Op::Remove { id } => drop(shard.remove_id(hash(id), &session_id(id))),
         Op::Bury { id, lifetime } => {
             let until = now.plus(Duration::from_secs(lifetime));
-            shard.bury(hash(id), &session_id(id), until, *now);
+            shard.delete(hash(id), &session_id(id), until, *now);
         }
         Op::Sweep { count } => drop(shard.sweep(count, *now)),
         Op::Wait { seconds } => now.0 += seconds,
@@ -106,19 +103,19 @@ fn apply(shard: &mut Shard, op: &Op, now: &mut UnixSeconds) {
 
 fn assert_sound(shard: &Shard) {
     let mut seen = HashSet::new();
-    for segment in [Segment::Remote, Segment::Fresh, Segment::Protected, Segment::Buried] {
+    for segment in [Segment::Remote, Segment::Fresh, Segment::Protected, Segment::Tombstone] {
         assert_list_sound(shard, segment, &mut seen);
     }
     assert_eq!(seen.len(), shard.slab.len(), "each session is in one list");
     for slot in seen {
         let Node { entry, segment, .. } = &shard.slab[slot];
-        assert_eq!(entry.state.is_none(), *segment == Segment::Buried, "a tombstone holds no state");
+        assert_eq!(entry.state.is_none(), *segment == Segment::Tombstone, "a tombstone holds no state");
         assert_eq!(shard.index.find(&shard.slab, entry.hash, &entry.id), Some(slot));
     }
     assert!(shard.bytes() <= shard.limit, "{} of {} bytes", shard.bytes(), shard.limit);
-    let buried = shard.list(Segment::Buried).bytes();
-    assert!(buried <= shard.share(5), "{buried} bytes of tombstones");
-    assert_eq!(buried, shard.tombstones * size_of::<Node>());
+    let tombstones = shard.list(Segment::Tombstone).bytes();
+    assert!(tombstones <= shard.share(5), "{tombstones} bytes of tombstones");
+    assert_eq!(tombstones, shard.tombstones * size_of::<Node>());
     assert!(shard.slab.capacity() <= shard.slab.len() + 2 * 32, "what is allocated follows what is held");
     assert_counters_reconcile(&shard.stats());
 }
@@ -140,8 +137,7 @@ fn assert_list_sound(shard: &Shard, segment: Segment, seen: &mut HashSet<Slot>) 
 }
 
 fn assert_counters_reconcile(stats: &Stats) {
-    let gone =
-        stats.expired + stats.taken + stats.removed + stats.evicted_probation + stats.evicted_protected;
+    let gone = stats.expired + stats.removed + stats.evicted_probation + stats.evicted_protected;
     assert_eq!(stats.entries as u64, stats.stored - gone, "{stats:?}");
 }
 

@@ -1,4 +1,4 @@
-//! The keys of one direction: records sealed and opened as the RFCs say, whatever is in them. No limit is kept to and no
+//! The keys of one direction: records sealed and opened as the RFCs define, whatever is in them. No limit is checked and no
 //! order of messages is known here.
 
 use aws_lc_rs::{
@@ -55,7 +55,7 @@ impl Keys {
     }
 
     /// A record with this content. `padding` zero bytes stand behind it in TLS 1.3, and nothing in TLS 1.2, which has
-    /// none. Nothing is said against content that is longer than allowed.
+    /// none. Content that is longer than allowed is accepted.
     ///
     /// # Panics
     /// When the record's length does not fit into its header.

@@ -19,7 +19,7 @@ const SESSION_ID: std::ops::Range<usize> = 44..76;
 /// A client that is answered with `input` in pieces. The first byte is the size of a piece; the second one chooses the
 /// client (bit 0: the real engine; bits 1 and 2: TLS 1.2, TLS 1.3; bit 3: with a session to resume; bit 4: the
 /// session ID in the input's first record is replaced by the client's, which no stored byte can match). It never panics,
-/// always ends, consumes no more than it has, fails again alike after a failure, and believes nobody who knows nothing.
+/// always ends, consumes no more than it has, fails again alike after a failure, and accepts no server without the keys.
 pub(crate) fn client(input: &[u8]) {
     let [size, choice, bytes @ ..] = input else { return };
     let (mut client, hello) = begin(*choice);
@@ -43,18 +43,15 @@ pub(crate) fn client(input: &[u8]) {
             }
         }
     }
-    assert!(
-        plaintext.is_empty() && client.handshake_info().is_none(),
-        "nobody with the keys has said anything"
-    );
+    assert!(plaintext.is_empty() && client.handshake_info().is_none(), "no plaintext without the keys");
     assert!(client.send(b"x", &mut received, &mut outgoing).is_err());
     assert!(client.into_sessions().tickets() <= 1);
 }
 
-/// A client that has said hello.
+/// A client that has sent its ClientHello.
 fn begin(choice: u8) -> (ClientConnection, Vec<u8>) {
-    static TERMS: OnceLock<Vec<ClientTlsConfig>> = OnceLock::new();
-    let config = &TERMS.get_or_init(|| (0..8).map(config).collect())[usize::from(choice & 7)];
+    static CONFIGS: OnceLock<Vec<ClientTlsConfig>> = OnceLock::new();
+    let config = &CONFIGS.get_or_init(|| (0..8).map(config).collect())[usize::from(choice & 7)];
     let sessions = if choice & 8 != 0 { session(config, choice) } else { ClientSessions::default() };
     let mut client = new(config, sessions);
     let mut hello = Vec::new();
@@ -80,7 +77,7 @@ fn config(choice: u8) -> ClientTlsConfig {
     ClientTlsConfig::new(engine, &spec).expect("known code points")
 }
 
-/// What a client keeps from an honest server.
+/// A client's sessions from an honest server.
 fn session(config: &ClientTlsConfig, choice: u8) -> ClientSessions {
     static SERVERS: OnceLock<[Server; 2]> = OnceLock::new();
     let server = |version| Server::new(version, 0x001d, SessionOffer::Tickets);

@@ -2,7 +2,7 @@
 
 use courser_tls_client::flight::FlightReader;
 
-/// However the bytes are cut, the same has been said.
+/// However the bytes are cut, the same flight is read.
 ///
 /// # Panics
 /// When it has not.
@@ -12,7 +12,7 @@ pub(crate) fn flight(input: &[u8]) {
     input.chunks(1 + input.len() % 7).for_each(|piece| pieces.read(piece));
     assert_eq!(whole.flight(), pieces.flight());
     assert_eq!(whole.is_finished(), pieces.is_finished());
-    let said = whole.flight();
-    assert!(!said.not_tls || said.version().is_none(), "who has spoken TLS speaks TLS");
-    assert!(said.group().is_none() || said.hello.is_some());
+    let flight = whole.flight();
+    assert!(!flight.not_tls || flight.version().is_none(), "a TLS record remains one");
+    assert!(flight.group().is_none() || flight.hello.is_some());
 }

@@ -46,7 +46,7 @@ impl SServer {
     }
 }
 
-/// Files of a certificate that nobody issued, and of its key.
+/// Files of a self-signed certificate and of its key.
 pub(super) fn self_signed(folder: &Folder, key: &str, subject: &str) -> Option<[String; 2]> {
     let files = ["self.crt", "self.key"].map(|name| folder.join(name).display().to_string());
     let mut command = Command::new(require("openssl")?);
@@ -56,7 +56,7 @@ pub(super) fn self_signed(folder: &Folder, key: &str, subject: &str) -> Option<[
     Some(files)
 }
 
-/// What came of an exchange.
+/// Result of a connection.
 pub(super) struct ClientOutcome {
     pub(super) info: ClientHandshakeInfo,
     pub(super) page: String,
@@ -65,7 +65,7 @@ pub(super) struct ClientOutcome {
     pub(super) sessions: ClientSessions,
 }
 
-/// Asks for the page. What comes in is handed on in small pieces, so that every record is met in pieces.
+/// Requests the page. What comes in is handed on in small pieces, so that every record is met in pieces.
 pub(super) fn exchange(
     server: &SServer,
     config: &ClientTlsConfig,
@@ -85,14 +85,14 @@ pub(super) fn exchange_as(
     let mut socket = TcpStream::connect(server.address).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     socket.set_nodelay(true).unwrap();
-    let (mut page, mut outgoing, mut asked) = (Vec::new(), Vec::new(), false);
+    let (mut page, mut outgoing, mut requested) = (Vec::new(), Vec::new(), false);
     let mut state = connection.process(&mut [], &mut page, &mut outgoing)?.state;
     while state != State::PeerClosed {
-        if state == State::Open && !asked {
+        if state == State::Open && !requested {
             connection.send(b"GET / HTTP/1.0\r\n\r\n", &mut [], &mut outgoing)?;
-            asked = true;
+            requested = true;
         }
-        // A server that has given up may be gone; what it said before is still to be read.
+        // A server that has given up may be gone; what it sent before is still to be read.
         let _ = socket.write_all(&outgoing);
         outgoing.clear();
         let mut bytes = [0; 61];

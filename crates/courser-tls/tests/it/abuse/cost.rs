@@ -37,9 +37,9 @@ fn a_record_of_no_message_costs_little_more_than_an_honest_one() {
     for (kind, like) in KINDS {
         let honest = honest.iter().find(|(name, _)| *name == like).expect("both are counted").1;
         let cost = count(&valgrind, kind);
-        let told = format!("{kind}: {cost:.0} instructions per record, {like}: {honest:.0}");
-        println!("{told}");
-        assert!(cost <= MOST_TIMES * honest, "{told}");
+        let message = format!("{kind}: {cost:.0} instructions per record, {like}: {honest:.0}");
+        println!("{message}");
+        assert!(cost <= MOST_TIMES * honest, "{message}");
     }
 }
 
@@ -102,14 +102,14 @@ fn count(valgrind: &Path, kind: &str) -> f64 {
     command.arg(std::env::current_exe().expect("the program has a path")).env(KIND, kind);
     command.args(["abuse::cost::receive_one_kind", "--exact", "--ignored", "--nocapture"]);
     let run = command.output().expect("valgrind starts");
-    let said = String::from_utf8_lossy(&run.stdout).into_owned();
-    assert!(run.status.success(), "{said}\n{}", String::from_utf8_lossy(&run.stderr));
+    let output = String::from_utf8_lossy(&run.stdout).into_owned();
+    assert!(run.status.success(), "{output}\n{}", String::from_utf8_lossy(&run.stderr));
     let number = |text: &str, name: &str| -> Option<f64> {
         let line = text.lines().find_map(|line| line.split_once(name))?.1;
         line.split_whitespace().next()?.parse().ok()
     };
     let counted = std::fs::read_to_string(out).expect("valgrind has written its counts");
     let instructions = number(&counted, "totals:").or_else(|| number(&counted, "summary:"));
-    let taken = number(&said, "taken ").expect("the test says what was taken");
+    let taken = number(&output, "taken ").expect("the test says what was taken");
     instructions.expect("valgrind has counted") / taken
 }

@@ -11,18 +11,18 @@ use courser_testkit::client::hostile::{
 use super::{MOST_HELD, Pair, connected, halfway};
 
 /// Bytes as actions: the first chooses version and place, then each action has an opcode, a content type or size, and
-/// what it takes. It never panics, holds no more than it may, ends a failure with one alert, and what was said before it
+/// what it takes. It never panics, holds no more than it may, ends a failure with one alert, and what was sent before it
 /// has arrived.
 pub(crate) fn hostile(input: &[u8]) {
     let Some((&place, rest)) = input.split_first() else { return };
     let version = if place & 1 == 0 { Version::Tls13 } else { Version::Tls12 };
     let in_handshake = place & 2 != 0;
     let mut pair = if in_handshake { halfway(version) } else { connected(version) };
-    let mut actions = Actions { rest, said: Vec::new(), honest: true, in_handshake };
+    let mut actions = Actions { rest, sent: Vec::new(), honest: true, in_handshake };
     while pair.stream().failure.is_none() && actions.next(&mut pair, version).is_some() {}
     let server = pair.stream();
     assert!(server.most_held <= MOST_HELD, "{} bytes were held", server.most_held);
-    assert!(server.plaintext.starts_with(&actions.said), "what was said in order arrives");
+    assert!(server.plaintext.starts_with(&actions.sent), "what was sent in order arrives");
     if server.failure.is_some() {
         let again = server.connection.process(&mut Vec::new(), &mut Vec::new(), &mut Vec::new());
         assert!(again.is_err(), "who has failed fails again");
@@ -33,17 +33,17 @@ pub(crate) fn hostile(input: &[u8]) {
 /// A failed server has sent one alert, fatal, and nothing behind it, unless the client had ended it by one of its own.
 fn end(pair: &mut Pair) {
     let Some(failure) = pair.stream().failure.clone() else { return };
-    let Ok(answer) = pair.hear_out() else { panic!("what the server says cannot be opened: {failure}") };
+    let Ok(answer) = pair.receive_all() else { panic!("what the server sends cannot be opened: {failure}") };
     let fatal = answer.alerts.iter().filter(|alert| alert.0 == FATAL).count();
-    let told = failure.alert().is_some();
-    assert!(fatal == 1 || told && fatal == 0, "{failure}: {:?}", answer.alerts);
+    let by_alert = failure.alert().is_some();
+    assert!(fatal == 1 || by_alert && fatal == 0, "{failure}: {:?}", answer.alerts);
     assert!(fatal == 0 || answer.alerts.last().is_some_and(|alert| alert.0 == FATAL));
 }
 
 struct Actions<'a> {
     rest: &'a [u8],
-    /// Application data that an honest client has said before anything else, and so has to arrive.
-    said: Vec<u8>,
+    /// Application data that an honest client has sent before anything else, and so has to arrive.
+    sent: Vec<u8>,
     /// Nothing has been sent so far that may be refused.
     honest: bool,
     in_handshake: bool,
@@ -75,11 +75,11 @@ impl Actions<'_> {
         let _ = match code {
             0 => {
                 let data = vec![7; self.size()? % (1 << 14) + 1];
-                let said = pair.say(&data);
+                let result = pair.send_data(&data);
                 if self.honest {
-                    self.said.extend(data);
+                    self.sent.extend(data);
                 }
-                said
+                result
             }
             // Any content type, with padding or more than is allowed.
             1 => {
@@ -100,9 +100,9 @@ impl Actions<'_> {
             4 => pair.send(HANDSHAKE, &key_update(self.byte()?)),
             5 => {
                 let (level, description) = (self.byte()? % 3, self.byte()?);
-                pair.alert(level, description)
+                pair.send_alert(level, description)
             }
-            6 => pair.alert(WARNING, 0),
+            6 => pair.send_alert(WARNING, 0),
             // Fragments of a message, one byte each.
             7 => {
                 let (count, padding) = (self.byte()?, self.size()? % (1 << 14));
@@ -129,7 +129,7 @@ impl Actions<'_> {
             _ => {
                 let length = self.size()?;
                 if !self.in_handshake {
-                    pair.stream().say(&vec![9; length]);
+                    pair.stream().send(&vec![9; length]);
                 }
                 pair.stream().flush()
             }

@@ -1,4 +1,4 @@
-//! One field: type, length, value (section 2.2). The field about TLS has such fields within.
+//! Fields of a header: type, length and value.
 
 use crate::bytes::Reader;
 use crate::proxy::Malformed;

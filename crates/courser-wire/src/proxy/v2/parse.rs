@@ -3,20 +3,19 @@
 use std::net::{IpAddr, SocketAddr};
 
 use super::field::{next_field, once, text};
-use super::{
-    ALPN, AUTHORITY, Announcement, CRC32C, Command, HEADER, SIGNATURE, SSL, Ssl, UNIQUE_ID, UNIX_PATH,
-};
+use super::header::{ALPN, AUTHORITY, CRC32C, Command, HEADER, ProxyHeader, SIGNATURE, UNIQUE_ID, UNIX_PATH};
+use super::ssl::{SSL, Ssl};
 use crate::bytes::Reader;
 use crate::proxy::{Addresses, Malformed, crc32c};
 
-/// Reads the header at the front of `received`: what it says and how many bytes it has, at most
+/// Reads the header at the front of `received`: its content and how many bytes it has, at most
 /// [`MAX_LENGTH`](super::MAX_LENGTH). `None` until it is whole. Fields of unknown types are skipped, and to be
-/// found in [`Header::fields`]; a known one that comes twice is an error, so that no two readers can take it
+/// found in [`ParsedHeader::fields`]; a known one that comes twice is an error, so that no two readers can take it
 /// differently.
 ///
 /// # Errors
 /// [`Malformed`]; faults in the first 14 bytes as soon as they are there, all others when the header is whole.
-pub fn parse(received: &[u8]) -> Result<Option<(Header<'_>, usize)>, Malformed> {
+pub fn parse(received: &[u8]) -> Result<Option<(ParsedHeader<'_>, usize)>, Malformed> {
     if !received.starts_with(&SIGNATURE[..received.len().min(SIGNATURE.len())]) {
         return Err(Malformed::Signature);
     }
@@ -27,31 +26,31 @@ pub fn parse(received: &[u8]) -> Result<Option<(Header<'_>, usize)>, Malformed> 
         return Ok(None);
     };
     let Some(whole) = received.get(..HEADER + usize::from(length)) else { return Ok(None) };
-    let mut header = Header::default();
-    header.announcement.command = command;
+    let mut parsed = ParsedHeader::default();
+    parsed.header.command = command;
     if command == Command::Proxy {
-        header.transport = transport;
-        header.read(whole, family)?;
+        parsed.transport = transport;
+        parsed.read(whole, family)?;
     }
-    Ok(Some((header, whole.len())))
+    Ok(Some((parsed, whole.len())))
 }
 
 /// A header that was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Header<'a> {
-    /// What it announces.
-    pub announcement: Announcement<'a>,
+pub struct ParsedHeader<'a> {
+    /// Its content.
+    pub header: ProxyHeader<'a>,
     /// The kind of socket that the addresses are of.
     pub transport: Transport,
-    /// Every field as it came, for the types that [`Announcement`] has no place for.
+    /// Every field as it came, for the types that [`ProxyHeader`] has no place for.
     pub fields: Fields<'a>,
 }
 
 /// The kind of socket that addresses are of (section 2.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Transport {
-    /// Not told; addresses are [`Addresses::Unspecified`].
+    /// Unknown; addresses are [`Addresses::Unspecified`].
     #[default]
     Unspecified,
     /// TCP, or a unix stream.
@@ -126,31 +125,31 @@ fn read_family(byte: u8) -> Result<(Family, Transport), Malformed> {
     Ok((family, transport))
 }
 
-impl<'a> Header<'a> {
+impl<'a> ParsedHeader<'a> {
     fn read(&mut self, whole: &'a [u8], family: Family) -> Result<(), Malformed> {
         let mut reader = Reader::new(&whole[HEADER..]);
         let addresses = read_addresses(&mut reader, family).ok_or(Malformed::ShortAddresses)?;
         if self.transport != Transport::Unspecified {
-            self.announcement.addresses = addresses;
+            self.header.addresses = addresses;
         }
         self.fields = Fields(reader);
         while let Some((kind, value)) = next_field(&mut reader)? {
             if kind == CRC32C {
                 self.verify(value, whole, whole.len() - reader.rest().len())?;
             }
-            self.announcement.read(kind, value)?;
+            self.header.read(kind, value)?;
         }
         Ok(())
     }
 
     /// Holds the checksum in `value`, which ends at `end`, against that of the header with zeros in its place.
     fn verify(&mut self, value: &[u8], whole: &[u8], end: usize) -> Result<(), Malformed> {
-        if self.announcement.crc32c {
+        if self.header.crc32c {
             return Err(Malformed::Repeated(CRC32C));
         }
         let sum: [u8; 4] = value.try_into().map_err(|_| Malformed::ShortField(CRC32C))?;
         let zeroed = crc32c::checksum(&[&whole[..end - sum.len()], &[0; 4], &whole[end..]]);
-        self.announcement.crc32c = true;
+        self.header.crc32c = true;
         if sum == zeroed.to_be_bytes() { Ok(()) } else { Err(Malformed::Checksum) }
     }
 }
@@ -181,7 +180,7 @@ fn trim(path: &[u8]) -> &[u8] {
     &path[..path.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)]
 }
 
-impl<'a> Announcement<'a> {
+impl<'a> ProxyHeader<'a> {
     /// Takes a field. The checksum was dealt with; padding and types that are not for us are
     /// passed over, however often they come.
     fn read(&mut self, kind: u8, value: &'a [u8]) -> Result<(), Malformed> {

@@ -14,7 +14,7 @@ pub struct Ssl<'a> {
     /// Whether it showed one on this connection or an earlier one of the same session.
     pub certificate_in_session: bool,
     /// 0 if it showed a certificate and that was verified; anything else if not, and 1 by default. Some senders,
-    /// HAProxy among them, say 0 without any certificate too: look at the flags first.
+    /// HAProxy among them, send 0 without any certificate too: look at the flags first.
     pub verify: u32,
     /// `TLSv1.3`.
     pub version: Option<&'a str>,
@@ -83,12 +83,12 @@ impl<'a> Ssl<'a> {
     /// Reads the field's content.
     pub(super) fn parse(content: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(content);
-        let flags = reader.u8().ok_or(Malformed::ShortField(super::SSL))?;
+        let flags = reader.u8().ok_or(Malformed::ShortField(SSL))?;
         let mut ssl = Self {
             over_tls: flags & OVER_TLS != 0,
             certificate_on_connection: flags & CERTIFICATE_ON_CONNECTION != 0,
             certificate_in_session: flags & CERTIFICATE_IN_SESSION != 0,
-            verify: reader.u32().ok_or(Malformed::ShortField(super::SSL))?,
+            verify: reader.u32().ok_or(Malformed::ShortField(SSL))?,
             ..Self::default()
         };
         while let Some((kind, value)) = next_field(&mut reader)? {
@@ -112,6 +112,9 @@ impl<'a> Ssl<'a> {
         once(kind, slot, text(kind, value)?)
     }
 }
+
+/// The type of the field.
+pub(super) const SSL: u8 = 0x20;
 
 const OVER_TLS: u8 = 0x01;
 const CERTIFICATE_ON_CONNECTION: u8 = 0x02;

@@ -1,15 +1,17 @@
 //! Headers byte by byte.
 
+use super::header::{ALPN, AUTHORITY, CRC32C, MAX_UNIQUE_ID, SIGNATURE};
+use super::ssl::SSL;
 use super::*;
-use crate::proxy::Malformed;
+use crate::proxy::{Addresses, Malformed};
 
 fn addresses(source: &str, destination: &str) -> Addresses<'static> {
     Addresses::Ip { source: source.parse().unwrap(), destination: destination.parse().unwrap() }
 }
 
-fn written(announcement: &Announcement<'_>) -> Vec<u8> {
+fn written(header: &ProxyHeader<'_>) -> Vec<u8> {
     let mut out = b"before".to_vec();
-    write(announcement, &mut out).unwrap();
+    write(header, &mut out).unwrap();
     out.split_off(6)
 }
 
@@ -19,8 +21,8 @@ fn header(fields: &[u8]) -> Vec<u8> {
     [&SIGNATURE[..], &[0x21, 0x11], &length, &[192, 0, 2, 1, 192, 0, 2, 2, 0, 1, 0, 2], fields].concat()
 }
 
-fn full() -> Announcement<'static> {
-    Announcement {
+fn full() -> ProxyHeader<'static> {
+    ProxyHeader {
         command: Command::Proxy,
         addresses: addresses("[2001:db8::1]:50000", "[2001:db8::2]:443"),
         alpn: Some(b"h2"),
@@ -46,34 +48,33 @@ fn full() -> Announcement<'static> {
 
 #[test]
 fn bare_addresses_are_28_bytes() {
-    let announcement =
-        Announcement { addresses: addresses("192.0.2.1:1", "192.0.2.2:2"), ..Announcement::default() };
-    assert_eq!(written(&announcement), header(b""));
+    let sent = ProxyHeader { addresses: addresses("192.0.2.1:1", "192.0.2.2:2"), ..ProxyHeader::default() };
+    assert_eq!(written(&sent), header(b""));
 }
 
 #[test]
 fn fields_are_written_with_type_and_length() {
-    let announcement = Announcement {
+    let sent = ProxyHeader {
         addresses: addresses("192.0.2.1:1", "192.0.2.2:2"),
         authority: Some("a.b"),
         ssl: Some(Ssl { over_tls: true, version: Some("TLSv1.2"), ..Ssl::default() }),
-        ..Announcement::default()
+        ..ProxyHeader::default()
     };
     let expected = b"\x02\0\x03a.b\x20\0\x0f\x01\0\0\0\x01\x21\0\x07TLSv1.2";
-    assert_eq!(written(&announcement), header(expected));
+    assert_eq!(written(&sent), header(expected));
 }
 
 #[test]
 fn a_local_connection_says_nothing_else() {
-    let announcement = Announcement { command: Command::Local, ..full() };
-    assert_eq!(written(&announcement), [&SIGNATURE[..], &[0x20, 0, 0, 0]].concat());
+    let sent = ProxyHeader { command: Command::Local, ..full() };
+    assert_eq!(written(&sent), [&SIGNATURE[..], &[0x20, 0, 0, 0]].concat());
 }
 
 #[test]
 fn everything_reads_as_it_was_written() {
     let bytes = written(&full());
-    let (header, consumed) = parse(&bytes).unwrap().unwrap();
-    assert_eq!((header.announcement, header.transport), (full(), Transport::Stream));
+    let (parsed, consumed) = parse(&bytes).unwrap().unwrap();
+    assert_eq!((parsed.header, parsed.transport), (full(), Transport::Stream));
     assert_eq!(consumed, bytes.len());
 }
 
@@ -105,18 +106,18 @@ fn a_header_is_incomplete_until_its_last_byte() {
 fn unix_paths_are_padded_and_trimmed() {
     for path in [&b""[..], b"/run/courser.sock", b"\0abstract", &[b'x'; 108]] {
         let addresses = Addresses::Unix { source: b"", destination: path };
-        let bytes = written(&Announcement { addresses, ..Announcement::default() });
+        let bytes = written(&ProxyHeader { addresses, ..ProxyHeader::default() });
         assert_eq!(bytes.len(), 16 + 216);
-        assert_eq!(parse(&bytes).unwrap().unwrap().0.announcement.addresses, addresses);
+        assert_eq!(parse(&bytes).unwrap().unwrap().0.header.addresses, addresses);
     }
 }
 
 #[test]
 fn mixed_families_are_promoted() {
-    let announcement =
-        Announcement { addresses: addresses("192.0.2.1:1", "[2001:db8::2]:2"), ..Announcement::default() };
-    let bytes = written(&announcement);
-    let read = parse(&bytes).unwrap().unwrap().0.announcement.addresses;
+    let sent =
+        ProxyHeader { addresses: addresses("192.0.2.1:1", "[2001:db8::2]:2"), ..ProxyHeader::default() };
+    let bytes = written(&sent);
+    let read = parse(&bytes).unwrap().unwrap().0.header.addresses;
     assert_eq!(read, addresses("[::ffff:192.0.2.1]:1", "[2001:db8::2]:2"));
 }
 
@@ -135,27 +136,27 @@ fn any_flipped_bit_of_the_content_is_noticed() {
 fn the_local_command_ignores_addresses_and_fields() {
     let mut bytes = header(b"\x03\0\x04wrong");
     bytes[12] = 0x20;
-    let (header, consumed) = parse(&bytes).unwrap().unwrap();
-    assert_eq!(header.announcement, Announcement { command: Command::Local, ..Announcement::default() });
+    let (parsed, consumed) = parse(&bytes).unwrap().unwrap();
+    assert_eq!(parsed.header, ProxyHeader { command: Command::Local, ..ProxyHeader::default() });
     assert_eq!(consumed, bytes.len());
 }
 
 #[test]
 fn unknown_fields_are_skipped_and_to_be_had() {
     let bytes = header(b"\xe0\0\x01x\x04\0\0\x04\0\x02..\x01\0\x02h2");
-    let (header, _) = parse(&bytes).unwrap().unwrap();
-    assert_eq!(header.announcement.alpn, Some(&b"h2"[..]));
-    assert_eq!(header.fields.iter().next(), Some((0xe0, &b"x"[..])));
-    assert_eq!(header.fields.iter().count(), 4);
+    let (parsed, _) = parse(&bytes).unwrap().unwrap();
+    assert_eq!(parsed.header.alpn, Some(&b"h2"[..]));
+    assert_eq!(parsed.fields.iter().next(), Some((0xe0, &b"x"[..])));
+    assert_eq!(parsed.fields.iter().count(), 4);
 }
 
 #[test]
 fn datagrams_are_told_from_streams() {
     let mut bytes = header(b"");
     bytes[13] = 0x12;
-    let header = parse(&bytes).unwrap().unwrap().0;
-    assert_eq!(header.transport, Transport::Datagram);
-    assert_eq!(header.announcement.addresses, addresses("192.0.2.1:1", "192.0.2.2:2"));
+    let parsed = parse(&bytes).unwrap().unwrap().0;
+    assert_eq!(parsed.transport, Transport::Datagram);
+    assert_eq!(parsed.header.addresses, addresses("192.0.2.1:1", "192.0.2.2:2"));
 }
 
 #[test]
@@ -170,8 +171,8 @@ fn a_second_checksum_is_refused_though_the_first_is_right() {
 fn addresses_of_an_unspecified_transport_are_skipped() {
     let mut bytes = header(b"\x01\0\x02h2");
     bytes[13] = 0x10;
-    let announcement = parse(&bytes).unwrap().unwrap().0.announcement;
-    assert_eq!((announcement.addresses, announcement.alpn), (Addresses::Unspecified, Some(&b"h2"[..])));
+    let header = parse(&bytes).unwrap().unwrap().0.header;
+    assert_eq!((header.addresses, header.alpn), (Addresses::Unspecified, Some(&b"h2"[..])));
 }
 
 #[test]
@@ -204,13 +205,13 @@ fn what_does_not_fit_is_an_error_and_writes_nothing() {
     let ssl = Some(Ssl { client_certificate: Some(&certificate), ..Ssl::default() });
     let unix = Addresses::Unix { source: &path, destination: b"" };
     let cases = [
-        (Announcement { ssl, ..Announcement::default() }, Unwritable::TooLong),
-        (Announcement { unique_id: Some(&id), ..Announcement::default() }, Unwritable::UniqueIdTooLong),
-        (Announcement { addresses: unix, ..Announcement::default() }, Unwritable::PathTooLong),
+        (ProxyHeader { ssl, ..ProxyHeader::default() }, Unwritable::TooLong),
+        (ProxyHeader { unique_id: Some(&id), ..ProxyHeader::default() }, Unwritable::UniqueIdTooLong),
+        (ProxyHeader { addresses: unix, ..ProxyHeader::default() }, Unwritable::PathTooLong),
     ];
-    for (announcement, expected) in cases {
+    for (header, expected) in cases {
         let mut out = b"before".to_vec();
-        assert_eq!(write(&announcement, &mut out), Err(expected));
+        assert_eq!(write(&header, &mut out), Err(expected));
         assert_eq!(out, b"before");
     }
 }
@@ -219,15 +220,15 @@ fn what_does_not_fit_is_an_error_and_writes_nothing() {
 fn a_header_is_filled_to_the_last_byte_and_not_beyond() {
     let id = [7; MAX_UNIQUE_ID];
     let unix = Addresses::Unix { source: b"/a", destination: b"/b" };
-    let largest = Announcement { addresses: unix, unique_id: Some(&id), ..full() };
+    let largest = ProxyHeader { addresses: unix, unique_id: Some(&id), ..full() };
     let with = |certificate| {
         let ssl = largest.ssl.map(|ssl| Ssl { client_certificate: Some(certificate), ..ssl });
-        Announcement { ssl, ..largest }
+        ProxyHeader { ssl, ..largest }
     };
     let certificate = vec![7; MAX_LENGTH - written(&with(&[])).len() + 1];
     let fits = with(&certificate[1..]);
     let bytes = written(&fits);
     assert_eq!(bytes.len(), MAX_LENGTH);
-    assert_eq!(parse(&bytes).unwrap().unwrap().0.announcement, fits);
+    assert_eq!(parse(&bytes).unwrap().unwrap().0.header, fits);
     assert_eq!(write(&with(&certificate), &mut Vec::new()), Err(Unwritable::TooLong));
 }

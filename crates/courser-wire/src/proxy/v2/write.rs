@@ -3,8 +3,11 @@
 use std::fmt;
 
 use super::field::{field, field_with};
-use super::{ALPN, AUTHORITY, Announcement, CRC32C, Command, FIELD_HEADER, HEADER, MAX_UNIQUE_ID, SIGNATURE};
-use super::{SSL, UNIQUE_ID, UNIX_PATH};
+use super::header::{
+    ALPN, AUTHORITY, CRC32C, Command, FIELD_HEADER, HEADER, MAX_UNIQUE_ID, ProxyHeader, SIGNATURE, UNIQUE_ID,
+    UNIX_PATH,
+};
+use super::ssl::SSL;
 use crate::proxy::{Addresses, Pair, crc32c};
 
 /// Appends the header to `out`. Fields that are `None` are left out, empty ones are written.
@@ -12,25 +15,25 @@ use crate::proxy::{Addresses, Pair, crc32c};
 /// # Errors
 /// [`Unwritable`], and `out` is as it was. Only a value of absurd length gets there; of those a client can
 /// choose, the certificate alone can be so long, and leaving it out makes room.
-pub fn write(announcement: &Announcement<'_>, out: &mut Vec<u8>) -> Result<(), Unwritable> {
-    check(announcement)?;
+pub fn write(header: &ProxyHeader<'_>, out: &mut Vec<u8>) -> Result<(), Unwritable> {
+    check(header)?;
     let start = out.len();
-    let proxy = announcement.command == Command::Proxy;
+    let proxy = header.command == Command::Proxy;
     out.extend_from_slice(SIGNATURE);
     out.extend_from_slice(&[0x20 | u8::from(proxy), 0, 0, 0]);
     if proxy {
-        out[start + 13] = write_addresses(&announcement.addresses, out);
-        write_fields(announcement, out);
+        out[start + 13] = write_addresses(&header.addresses, out);
+        write_fields(header, out);
     }
     let length = u16::try_from(out.len() - start - HEADER).expect("it was measured before it was written");
     out[start + 14..start + HEADER].copy_from_slice(&length.to_be_bytes());
-    if proxy && announcement.crc32c {
+    if proxy && header.crc32c {
         fill_in_checksum(&mut out[start..]);
     }
     Ok(())
 }
 
-/// Why an announcement has no header.
+/// Why a header cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Unwritable {
@@ -54,7 +57,7 @@ impl fmt::Display for Unwritable {
 
 impl std::error::Error for Unwritable {}
 
-/// Appends the addresses and answers with the byte for their family and transport.
+/// Appends the addresses and returns the byte for their family and transport.
 fn write_addresses(addresses: &Addresses<'_>, out: &mut Vec<u8>) -> u8 {
     match *addresses {
         Addresses::Unspecified => 0x00,
@@ -86,14 +89,14 @@ fn write_pair(pair: &Pair, out: &mut Vec<u8>) -> u8 {
     family
 }
 
-fn write_fields(announcement: &Announcement<'_>, out: &mut Vec<u8>) {
-    field(ALPN, announcement.alpn, out);
-    field(AUTHORITY, announcement.authority.map(str::as_bytes), out);
-    field(UNIQUE_ID, announcement.unique_id, out);
-    if let Some(ssl) = &announcement.ssl {
+fn write_fields(header: &ProxyHeader<'_>, out: &mut Vec<u8>) {
+    field(ALPN, header.alpn, out);
+    field(AUTHORITY, header.authority.map(str::as_bytes), out);
+    field(UNIQUE_ID, header.unique_id, out);
+    if let Some(ssl) = &header.ssl {
         field_with(SSL, out, |out| ssl.write(out));
     }
-    if announcement.crc32c {
+    if header.crc32c {
         field(CRC32C, Some(&[0; 4]), out);
     }
 }
@@ -106,17 +109,17 @@ fn fill_in_checksum(header: &mut [u8]) {
     }
 }
 
-fn check(announcement: &Announcement<'_>) -> Result<(), Unwritable> {
-    if let Addresses::Unix { source, destination } = announcement.addresses
+fn check(header: &ProxyHeader<'_>) -> Result<(), Unwritable> {
+    if let Addresses::Unix { source, destination } = header.addresses
         && source.len().max(destination.len()) > UNIX_PATH
     {
         return Err(Unwritable::PathTooLong);
     }
-    if announcement.unique_id.is_some_and(|id| id.len() > MAX_UNIQUE_ID) {
+    if header.unique_id.is_some_and(|id| id.len() > MAX_UNIQUE_ID) {
         return Err(Unwritable::UniqueIdTooLong);
     }
     // Each field counted as if it were there: a few hundred bytes too many, and one sum to read.
-    if MAX_FIXED.saturating_add(variable_length(announcement)) > usize::from(u16::MAX) {
+    if MAX_FIXED.saturating_add(variable_length(header)) > usize::from(u16::MAX) {
         return Err(Unwritable::TooLong);
     }
     Ok(())
@@ -125,10 +128,10 @@ fn check(announcement: &Announcement<'_>) -> Result<(), Unwritable> {
 /// The largest addresses, every field's header, the fixed part of the TLS field and the checksum.
 const MAX_FIXED: usize = 2 * UNIX_PATH + 13 * FIELD_HEADER + 5 + 4;
 
-fn variable_length(announcement: &Announcement<'_>) -> usize {
-    let ssl = announcement.ssl.unwrap_or_default();
+fn variable_length(header: &ProxyHeader<'_>) -> usize {
+    let ssl = header.ssl.unwrap_or_default();
     let texts = [
-        announcement.authority,
+        header.authority,
         ssl.version,
         ssl.common_name,
         ssl.cipher,
@@ -137,7 +140,7 @@ fn variable_length(announcement: &Announcement<'_>) -> usize {
         ssl.group,
         ssl.signature_scheme,
     ];
-    let bytes = [announcement.alpn, announcement.unique_id, ssl.client_certificate];
+    let bytes = [header.alpn, header.unique_id, ssl.client_certificate];
     let texts = texts.into_iter().flatten().map(str::len);
     texts.chain(bytes.into_iter().flatten().map(<[u8]>::len)).fold(0, usize::saturating_add)
 }

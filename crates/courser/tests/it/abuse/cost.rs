@@ -83,7 +83,7 @@ fn send(client: &Client, kind: &str) {
         }
     }
     if message.is_none() {
-        client.close_notify().unwrap();
-        assert!(client.hear_out().unwrap().data.is_empty());
+        client.send_close_notify().unwrap();
+        assert!(client.receive_all().unwrap().data.is_empty());
     }
 }

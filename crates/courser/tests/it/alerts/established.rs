@@ -175,8 +175,8 @@ fn too_long(client: &mut Hostile) {
 /// One that has got an answer: whatever it sends next does not come with its Finished.
 fn connect(client: &Client) -> Hostile {
     let mut client = Hostile::connect(client).expect("an honest handshake");
-    client.say(b"hello").expect("the server listens");
-    assert_eq!(client.hear_data(5).expect("the server answers"), b"hello");
+    client.send_data(b"hello").expect("the server listens");
+    assert_eq!(client.receive_data(5).expect("the server answers"), b"hello");
     client
 }
 
@@ -194,9 +194,9 @@ fn what_cannot_be_opened_or_read_has_its_alert() {
 #[test]
 fn close_notify_is_answered_with_close_notify() {
     each_version(|client, what| {
-        client.say(b"data").unwrap();
-        client.close_notify().unwrap();
-        let answer = client.hear_out().unwrap();
+        client.send_data(b"data").unwrap();
+        client.send_close_notify().unwrap();
+        let answer = client.receive_all().unwrap();
         assert_eq!(answer.data, b"data", "{what:?}");
         assert_eq!((answer.alerts, answer.reset), (vec![(WARNING, CLOSE_NOTIFY)], false), "{what:?}");
         "done"
@@ -207,11 +207,11 @@ fn close_notify_is_answered_with_close_notify() {
 #[test]
 fn user_canceled_alone_changes_nothing() {
     each_version(|client, what| {
-        client.alert(WARNING, USER_CANCELED).unwrap();
-        client.say(b"data").unwrap();
-        assert_eq!(client.hear_data(4).unwrap(), b"data", "{what:?}");
-        client.close_notify().unwrap();
-        assert_eq!(client.hear_out().unwrap().alerts, [(WARNING, CLOSE_NOTIFY)], "{what:?}");
+        client.send_alert(WARNING, USER_CANCELED).unwrap();
+        client.send_data(b"data").unwrap();
+        assert_eq!(client.receive_data(4).unwrap(), b"data", "{what:?}");
+        client.send_close_notify().unwrap();
+        assert_eq!(client.receive_all().unwrap().alerts, [(WARNING, CLOSE_NOTIFY)], "{what:?}");
         "done"
     });
 }
@@ -220,8 +220,8 @@ fn user_canceled_alone_changes_nothing() {
 #[test]
 fn a_fatal_alert_is_not_answered() {
     each_version(|client, what| {
-        client.alert(FATAL, HANDSHAKE_FAILURE).unwrap();
-        let answer = client.hear_out().unwrap();
+        client.send_alert(FATAL, HANDSHAKE_FAILURE).unwrap();
+        let answer = client.receive_all().unwrap();
         assert_eq!((answer.alerts, answer.reset), (vec![], false), "{what:?}");
         "client_alert"
     });
@@ -235,9 +235,9 @@ fn a_renegotiation_is_declined_with_a_warning() {
     let orderly = stage.client(&courser, Tls12);
     let mut client = connect(&orderly);
     client.send(HANDSHAKE, &greeting::hello(&orderly).record()[5..]).unwrap();
-    client.say(b"data").unwrap();
-    client.close_notify().unwrap();
-    let answer = client.hear_out().unwrap();
+    client.send_data(b"data").unwrap();
+    client.send_close_notify().unwrap();
+    let answer = client.receive_all().unwrap();
     assert_eq!(answer.data, b"data");
     assert_eq!(answer.alerts, [(WARNING, NO_RENEGOTIATION), (WARNING, CLOSE_NOTIFY)]);
 }

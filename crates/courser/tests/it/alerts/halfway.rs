@@ -18,7 +18,7 @@ fn bad_finished(client: &mut Hostile) {
     *finished.last_mut().expect("it is not empty") ^= 1;
     if !flight.messages.is_empty() {
         send(client, HANDSHAKE, &flight.messages);
-        client.change_cipher_spec().unwrap();
+        client.send_change_cipher_spec().unwrap();
     }
     send(client, HANDSHAKE, &finished);
 }
@@ -97,7 +97,7 @@ const ROWS: &[Row] = &[
 #[test]
 fn each_fault_in_a_handshake_has_its_alert() {
     hold(ROWS, |client| {
-        Hostile::begin(client, Hostile::socket(client).unwrap()).expect("an honest beginning")
+        Hostile::start_handshake(client, Hostile::socket(client).unwrap()).expect("an honest beginning")
     });
 }
 
@@ -112,7 +112,7 @@ fn who_has_to_show_a_certificate_and_shows_none_is_told_so() {
         [(Tls13, CERTIFICATE_REQUIRED), (Tls12, HANDSHAKE_FAILURE)].into_iter().enumerate()
     {
         let client = stage.client(&courser, version);
-        let mut client = Hostile::begin(&client, Hostile::socket(&client).unwrap()).unwrap();
+        let mut client = Hostile::start_handshake(&client, Hostile::socket(&client).unwrap()).unwrap();
         let _ = client.finish();
         ended(&courser, index + 1, &mut client, (FATAL, alert), "no_client_certificate").unwrap();
     }

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use courser_testkit::client::{Connection, Version};
-use courser_testkit::network::{inside, sh};
+use courser_testkit::network::{enter_namespace, sh};
 use courser_testkit::{OriginServer, body};
 use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 
@@ -106,7 +106,7 @@ fn waiting_for_a_full_queue_ends_when_the_client_has_gone() {
 
 #[test]
 fn a_lack_of_local_ports_is_no_fault_of_the_backends() {
-    if !inside("backends::attempts::a_lack_of_local_ports_is_no_fault_of_the_backends") {
+    if !enter_namespace("backends::attempts::a_lack_of_local_ports_is_no_fault_of_the_backends") {
         return;
     }
     let stage = Stage::new();

@@ -7,14 +7,14 @@ use std::thread;
 
 use courser_testkit::client::Version;
 use courser_testkit::courser::Setup;
-use courser_testkit::network::{inside, sh};
+use courser_testkit::network::{enter_namespace, sh};
 use courser_testkit::{Behaviour, Courser, Folder, OriginServer};
 
 use crate::stage::{Stage, assert_closed, only_line};
 
 #[test]
 fn a_look_up_that_hangs_holds_up_neither_the_start_nor_other_names() {
-    if !inside("backends::names::a_look_up_that_hangs_holds_up_neither_the_start_nor_other_names") {
+    if !enter_namespace("backends::names::a_look_up_that_hangs_holds_up_neither_the_start_nor_other_names") {
         return;
     }
     let (stage, resolver, origin) = (Stage::new(), Resolver::start(), OriginServer::http());
@@ -33,7 +33,8 @@ fn a_look_up_that_hangs_holds_up_neither_the_start_nor_other_names() {
 
 #[test]
 fn a_denied_name_loses_its_address_and_a_failing_resolver_takes_none() {
-    if !inside("backends::names::a_denied_name_loses_its_address_and_a_failing_resolver_takes_none") {
+    if !enter_namespace("backends::names::a_denied_name_loses_its_address_and_a_failing_resolver_takes_none")
+    {
         return;
     }
     let (stage, resolver, origin) = (Stage::new(), Resolver::start(), OriginServer::http());
@@ -58,7 +59,7 @@ fn a_denied_name_loses_its_address_and_a_failing_resolver_takes_none() {
 
 #[test]
 fn every_address_of_a_name_gets_its_share() {
-    if !inside("backends::names::every_address_of_a_name_gets_its_share") {
+    if !enter_namespace("backends::names::every_address_of_a_name_gets_its_share") {
         return;
     }
     let (stage, _resolver) = (Stage::new(), Resolver::start());
@@ -82,7 +83,7 @@ fn every_address_of_a_name_gets_its_share() {
 
 #[test]
 fn a_name_that_nobody_answers_for_is_no_backend() {
-    if !inside("backends::names::a_name_that_nobody_answers_for_is_no_backend") {
+    if !enter_namespace("backends::names::a_name_that_nobody_answers_for_is_no_backend") {
         return;
     }
     let (stage, resolver) = (Stage::new(), Resolver::start());

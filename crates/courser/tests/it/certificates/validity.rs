@@ -50,7 +50,7 @@ fn a_valid_certificate_is_no_matter_for_a_warning() {
 fn without_a_certificate_a_self_signed_one_is_served_and_said_so() {
     let site = Site::new();
     let courser = site.setup().start();
-    courser.wait_stderr_line("warning: no certificate given: serving a self-signed one");
+    courser.wait_stderr_line("warning: no certificate configured: serving a self-signed one");
     let Some(said) = openssl(courser.address(), "-verify_hostname localhost") else { return };
     said.has_page().has("courser self-signed").has("Verify return code: 18 (self-signed certificate)");
 }

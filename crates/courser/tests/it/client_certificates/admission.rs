@@ -80,7 +80,8 @@ fn a_certificate_with_an_ed25519_key_is_good_too() {
     let courser = club.serve("required").start();
     let alice = club.clients.issue(&Leaf::new(Ed25519).of_client("alice"));
     for (index, version) in [Version::Tls12, Version::Tls13].into_iter().enumerate() {
-        let client = Client::new(courser.address(), version, EcdsaP256, Resume::Never).showing(&alice);
+        let client =
+            Client::new(courser.address(), version, EcdsaP256, Resume::Never).with_certificate(&alice);
         client.connect().and_then(|mut connection| connection.get(1, true)).expect("alice is let in");
         assert_line(&line(&courser, index + 1), &[("client_cert", "alice"), ("close_reason", "done")]);
     }
@@ -159,7 +160,8 @@ fn a_certificate_without_its_key_is_nobodys() {
     let courser = club.serve("required").start();
     let stolen = Issued { key_pem: club.member("mallory").key_pem, ..club.member("alice") };
     for (index, version) in [Version::Tls12, Version::Tls13].into_iter().enumerate() {
-        let client = Client::new(courser.address(), version, EcdsaP256, Resume::Never).showing(&stolen);
+        let client =
+            Client::new(courser.address(), version, EcdsaP256, Resume::Never).with_certificate(&stolen);
         let refused = client.connect().and_then(|mut connection| connection.get(1, true)).unwrap_err();
         assert!(refused.to_string().contains("DecryptError"), "{refused}");
         assert_line(

@@ -23,7 +23,7 @@ fn a_backend_learns_whether_a_certificate_was_verified_and_whose_it_is() {
     let mut number = 0;
     for (version, resume) in ways {
         let client = Client::new(courser.address(), version, EcdsaP256, resume);
-        let (alice, nobody) = (client.showing(&club.member("alice")), client);
+        let (alice, nobody) = (client.with_certificate(&club.member("alice")), client);
         // Section 2.2.6: verify is 0 where a certificate was shown and verified. A resumed session stands for one that
         // was shown on an earlier connection.
         let visits = [
@@ -50,8 +50,10 @@ fn a_common_name_with_control_characters_is_kept_back() {
     let club = Club::announced();
     let origin = &club.site.origin;
     let courser = club.serve("required").args(["--send-proxy", "v2"]).start();
-    let mallory = club.clients.issue(&Leaf::new(EcdsaP256).of_client("mallory").called("admin\0.mallory"));
-    let client = Client::new(courser.address(), Version::Tls13, EcdsaP256, Resume::Never).showing(&mallory);
+    let mallory =
+        club.clients.issue(&Leaf::new(EcdsaP256).of_client("mallory").with_common_name("admin\0.mallory"));
+    let client =
+        Client::new(courser.address(), Version::Tls13, EcdsaP256, Resume::Never).with_certificate(&mallory);
     client.connect().and_then(|mut connection| connection.get(1, true)).expect("the authority is believed");
     assert_eq!(line(&courser, 1)["client_cert"], "");
     let Some(told) = parse(&club.site.folder, &origin.headers()[0]) else { return };

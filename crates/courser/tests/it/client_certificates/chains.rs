@@ -1,7 +1,7 @@
 //! What a stranger's chain of certificates may cost: so many are looked at and no more, before any signature is.
 
 use courser_testkit::KeyType::EcdsaP256;
-use courser_testkit::client::hostile::{Answer, FATAL, HostileClient};
+use courser_testkit::client::hostile::{FATAL, HostileClient, ReceivedAll};
 use courser_testkit::client::{Client, Resume, Version};
 use courser_testkit::{Courser, Issued, Leaf, TestCa};
 
@@ -17,7 +17,7 @@ const CERTIFICATE_ALERTS: std::ops::RangeInclusive<u8> = 42..=46;
 const UNKNOWN_CA: u8 = 48;
 
 fn client(courser: &Courser, version: Version, certificate: &Issued) -> Client {
-    Client::new(courser.address(), version, EcdsaP256, Resume::Never).showing(certificate)
+    Client::new(courser.address(), version, EcdsaP256, Resume::Never).with_certificate(certificate)
 }
 
 /// Four intermediates in order, and behind them others that lead nowhere: `count` certificates with the leaf.
@@ -88,10 +88,10 @@ fn a_few_crossed_certificates_cost_no_more_than_a_straight_chain() {
 fn refused(courser: &Courser, version: Version, number: usize, shown: &Issued, why: &[&str]) {
     let client = client(courser, version, shown);
     let socket = HostileClient::socket(&client).unwrap();
-    let mut hostile = HostileClient::begin(&client, socket).unwrap();
+    let mut hostile = HostileClient::start_handshake(&client, socket).unwrap();
     // In TLS 1.2 the refusal comes instead of Finished.
     let _ = hostile.finish();
-    let Answer { alerts, reset, .. } = hostile.hear_out().unwrap();
+    let ReceivedAll { alerts, reset, .. } = hostile.receive_all().unwrap();
     let [(level, alert)] = alerts[..] else { panic!("{version:?}: {alerts:?}") };
     assert!(level == FATAL && (CERTIFICATE_ALERTS.contains(&alert) || alert == UNKNOWN_CA), "{alert}");
     assert!(!reset, "{version:?}");

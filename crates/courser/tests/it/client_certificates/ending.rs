@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use courser_testkit::KeyType::EcdsaP256;
 use courser_testkit::Leaf;
-use courser_testkit::client::Intruder;
+use courser_testkit::client::SessionThief;
 
 use super::Club;
 use crate::stage::eventually;
@@ -19,7 +19,7 @@ fn a_session_ends_with_the_certificate_and_a_renewed_one_begins_another() {
         let club = Club::new();
         // As many tickets as there can be, for a client that uses each once.
         let courser = club.serve("required").args(["--tickets-per-handshake", "16"]).start();
-        let intruder = Intruder::new(way.version, EcdsaP256, way.resume);
+        let intruder = SessionThief::new(way.version, EcdsaP256, way.resume);
         let client = intruder.at(courser.address(), "localhost");
         let mut visits = 0;
         let mut visit = || {
@@ -29,15 +29,15 @@ fn a_session_ends_with_the_certificate_and_a_renewed_one_begins_another() {
             std::io::Result::Ok(connection.is_resumed())
         };
         let end = SystemTime::now() + SOON;
-        intruder.show(Some(&club.member_until("alice", end)));
-        intruder.collect();
+        intruder.set_certificate(Some(&club.member_until("alice", end)));
+        intruder.capture();
         assert!(!visit().expect("the certificate is good"));
         intruder.offer();
         assert!(visit().expect("the certificate is good"), "it was never resumed");
         eventually("the certificate has ended", || SystemTime::now() > end + Duration::from_secs(1));
         let refused = visit().expect_err("the certificate has ended").to_string();
         assert!(refused.contains("CertificateExpired"), "{refused}");
-        intruder.show(Some(&club.member("alice")));
+        intruder.set_certificate(Some(&club.member("alice")));
         assert!(!visit().expect("the renewed certificate is good"));
         assert_line(&line(&courser, 3), &[("close_reason", "bad_client_certificate")]);
         // The cache has forgotten it at the visit before; a ticket is always the client's own.
@@ -73,9 +73,11 @@ fn a_client_with_a_huge_certificate_makes_full_handshakes_and_is_let_in() {
     for way in WAYS {
         let club = Club::new();
         let courser = club.serve("required").start();
-        let client = Intruder::new(way.version, EcdsaP256, way.resume);
+        let client = SessionThief::new(way.version, EcdsaP256, way.resume);
         client.renew();
-        client.show(Some(&club.clients.issue(&Leaf::new(EcdsaP256).of_client("huge").names(names.clone()))));
+        client.set_certificate(Some(
+            &club.clients.issue(&Leaf::new(EcdsaP256).of_client("huge").names(names.clone())),
+        ));
         for _ in 0..3 {
             let mut connection = client.at(courser.address(), "localhost").connect().expect("it is let in");
             connection.get(1, true).expect("the page comes");

@@ -66,6 +66,10 @@ fn a_file_of_several_authorities_is_all_of_them() {
     for authority in [&club.clients, &other] {
         let issued = authority.issue(&Leaf::new(EcdsaP256).of_client("alice"));
         let client = Client::new(courser.address(), Version::Tls13, EcdsaP256, Resume::Never);
-        client.showing(&issued).connect().and_then(|mut to| to.get(1, true)).expect("alice is let in");
+        client
+            .with_certificate(&issued)
+            .connect()
+            .and_then(|mut to| to.get(1, true))
+            .expect("alice is let in");
     }
 }

@@ -33,7 +33,8 @@ fn tickets_that_wait_for_an_answer_do_not_keep_its_request_from_being_read() {
     let names = (0..45).map(|number| format!("{number:03}.{}.example", "x".repeat(45)));
     // Each ticket has some 3 KiB.
     let large = club.clients.issue(&Leaf::new(EcdsaP256).of_client("large").names(names));
-    let client = Client::new(courser.address(), Version::Tls13, EcdsaP256, Resume::Never).showing(&large);
+    let client =
+        Client::new(courser.address(), Version::Tls13, EcdsaP256, Resume::Never).with_certificate(&large);
     // The first half comes with the Finished, so that the tickets wait for its answer.
     let mut tls = client.session();
     tls.writer().write_all(b"half").unwrap();

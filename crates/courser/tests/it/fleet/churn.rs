@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use courser_testkit::KeyType::EcdsaP256;
 use courser_testkit::Signal;
 use courser_testkit::client::{Client, Connection};
-use courser_testkit::network::inside;
+use courser_testkit::network::enter_namespace;
 use rustls::ClientConnection;
 use serde_json::Value;
 
@@ -39,7 +39,7 @@ fn start(fleet: &Fleet, number: usize) -> Member {
 
 #[test]
 fn a_host_that_is_killed_comes_back_unnoticed() {
-    if inside("fleet::churn::a_host_that_is_killed_comes_back_unnoticed") {
+    if enter_namespace("fleet::churn::a_host_that_is_killed_comes_back_unnoticed") {
         let fleet = Fleet::new(3);
         let (mut members, traffic) = busy(&fleet);
         traffic.ends(address(&fleet, 2), HostExit::Killed);
@@ -54,7 +54,7 @@ fn a_host_that_is_killed_comes_back_unnoticed() {
 /// Clients in a hello, and clients that the kernel has accepted and the program has not: with sessions of another host.
 #[test]
 fn a_host_that_is_told_to_end_serves_whom_it_has_let_in() {
-    if !inside("fleet::churn::a_host_that_is_told_to_end_serves_whom_it_has_let_in") {
+    if !enter_namespace("fleet::churn::a_host_that_is_told_to_end_serves_whom_it_has_let_in") {
         return;
     }
     let fleet = Fleet::new(2);
@@ -108,7 +108,7 @@ impl Begun {
 
 #[test]
 fn a_fleet_is_restarted_one_by_one_unnoticed() {
-    if inside("fleet::churn::a_fleet_is_restarted_one_by_one_unnoticed") {
+    if enter_namespace("fleet::churn::a_fleet_is_restarted_one_by_one_unnoticed") {
         let fleet = Fleet::new(3);
         let (mut members, traffic) = busy(&fleet);
         for (index, number) in [1, 2, 3].into_iter().enumerate() {
@@ -135,7 +135,7 @@ fn restart(fleet: &Fleet, member: &mut Member, number: usize, traffic: &Traffic)
 
 #[test]
 fn a_host_that_is_cut_off_and_let_back_in_goes_on() {
-    if inside("fleet::churn::a_host_that_is_cut_off_and_let_back_in_goes_on") {
+    if enter_namespace("fleet::churn::a_host_that_is_cut_off_and_let_back_in_goes_on") {
         let fleet = Fleet::new(3);
         let (members, traffic) = busy(&fleet);
         traffic.leave(address(&fleet, 3));
@@ -150,7 +150,7 @@ fn a_host_that_is_cut_off_and_let_back_in_goes_on() {
 
 #[test]
 fn a_fleet_is_given_a_new_key_unnoticed() {
-    if inside("fleet::churn::a_fleet_is_given_a_new_key_unnoticed") {
+    if enter_namespace("fleet::churn::a_fleet_is_given_a_new_key_unnoticed") {
         let mut fleet = Fleet::new(3);
         let (mut members, traffic) = busy(&fleet);
         let (old, new) = (fleet.key.clone(), keygen(fleet.site.folder.path(), "new.key"));
@@ -166,7 +166,7 @@ fn a_fleet_is_given_a_new_key_unnoticed() {
 
 #[test]
 fn keys_roll_under_traffic_unnoticed() {
-    if !inside("fleet::churn::keys_roll_under_traffic_unnoticed") {
+    if !enter_namespace("fleet::churn::keys_roll_under_traffic_unnoticed") {
         return;
     }
     let fleet = Fleet::new(3);

@@ -23,7 +23,7 @@ fn every_kind_of_session_outlives_a_restart() {
         }
         before.signal(Signal::SIGTERM);
         let ended = before.wait_stderr("the end", |lines| {
-            lines.iter().find(|line| line.contains("sessions kept in")).cloned()
+            lines.iter().find(|line| line.contains("sessions saved in")).cloned()
         });
         assert!(
             ended.contains(if way.session == "session_id" { " 1 sessions" } else { " 0 sessions" }),
@@ -49,10 +49,10 @@ fn a_file_of_another_fleet_or_of_garbage_is_told_and_costs_full_handshakes_only(
         return;
     }
     before.signal(Signal::SIGTERM);
-    before.wait_stderr_line("1 sessions kept in");
+    before.wait_stderr_line("1 sessions saved in");
     drop(before);
     let stranger = host(&other).start();
-    stranger.wait_stderr_line("0 taken, 1 over or of other keys");
+    stranger.wait_stderr_line("0 restored, 1 expired or of other keys");
     visitor.is_not_resumed(&stranger, "");
     assert_eq!(line(&stranger, 1)["not_resumed"], "not_found");
     drop(stranger);
@@ -67,7 +67,7 @@ fn a_file_of_something_else_is_refused_and_left_as_it_is() {
     let site = Site::new();
     let key = keygen(site.folder.path(), "fleet.key");
     let before = fs::read(&key).unwrap();
-    let wrong = [("--session-file", "there is something else in it"), ("--control", "no socket")];
+    let wrong = [("--session-file", "it has other content"), ("--control", "not a socket")];
     for (flag, why) in wrong {
         let setup = site.serve(&[EcdsaP256]).arg("--fleet-key").arg(&key).arg(flag).arg(&key);
         let ended = setup.launch().finish();

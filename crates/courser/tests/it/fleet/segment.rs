@@ -6,7 +6,7 @@ use std::process::Command;
 
 use courser_testkit::KeyType::EcdsaP256;
 use courser_testkit::client::{Client, Resume, Version};
-use courser_testkit::network::inside;
+use courser_testkit::network::enter_namespace;
 use courser_testkit::{Process, Signal, leave_out, require};
 
 use super::hosts::{Fleet, Member};
@@ -37,7 +37,7 @@ fn resumes_everywhere(fleet: &Fleet, members: &[Member]) {
 
 #[test]
 fn sessions_are_resumed_on_every_host_by_unicast() {
-    if inside("fleet::segment::sessions_are_resumed_on_every_host_by_unicast") {
+    if enter_namespace("fleet::segment::sessions_are_resumed_on_every_host_by_unicast") {
         let fleet = Fleet::new(4);
         let member = |number| fleet.start(number, fleet.unicast(number).arg("--no-fleet-pull"));
         resumes_everywhere(&fleet, &[1, 2, 3, 4].map(member));
@@ -46,7 +46,7 @@ fn sessions_are_resumed_on_every_host_by_unicast() {
 
 #[test]
 fn sessions_are_resumed_on_every_host_by_multicast() {
-    if inside("fleet::segment::sessions_are_resumed_on_every_host_by_multicast") {
+    if enter_namespace("fleet::segment::sessions_are_resumed_on_every_host_by_multicast") {
         let fleet = Fleet::new(3);
         let setup = |number| fleet.multicast(number, "239.1.1.1:8888").arg("--no-fleet-pull");
         resumes_everywhere(&fleet, &[1, 2, 3].map(|number| fleet.start(number, setup(number))));
@@ -55,7 +55,7 @@ fn sessions_are_resumed_on_every_host_by_multicast() {
 
 #[test]
 fn sessions_are_resumed_on_every_host_by_multicast_over_ipv6() {
-    if inside("fleet::segment::sessions_are_resumed_on_every_host_by_multicast_over_ipv6") {
+    if enter_namespace("fleet::segment::sessions_are_resumed_on_every_host_by_multicast_over_ipv6") {
         let fleet = Fleet::new(3);
         let setup = |number| fleet.multicast(number, "[ff15::8888]:8888").arg("--no-fleet-pull");
         resumes_everywhere(&fleet, &[1, 2, 3].map(|number| fleet.start(number, setup(number))));
@@ -64,7 +64,7 @@ fn sessions_are_resumed_on_every_host_by_multicast_over_ipv6() {
 
 #[test]
 fn sessions_are_resumed_on_every_host_by_unicast_over_ipv6() {
-    if inside("fleet::segment::sessions_are_resumed_on_every_host_by_unicast_over_ipv6") {
+    if enter_namespace("fleet::segment::sessions_are_resumed_on_every_host_by_unicast_over_ipv6") {
         let fleet = Fleet::new(2);
         let address = |number| format!("[{}]:8888", fleet.host(number).ip6());
         let setup = |number, other| {
@@ -76,7 +76,7 @@ fn sessions_are_resumed_on_every_host_by_unicast_over_ipv6() {
 
 #[test]
 fn a_host_that_joins_late_is_given_what_the_others_have() {
-    if !inside("fleet::segment::a_host_that_joins_late_is_given_what_the_others_have") {
+    if !enter_namespace("fleet::segment::a_host_that_joins_late_is_given_what_the_others_have") {
         return;
     }
     let fleet = Fleet::new(2);
@@ -95,7 +95,7 @@ fn a_host_that_joins_late_is_given_what_the_others_have() {
 
 #[test]
 fn a_host_that_was_cut_off_asks_for_what_it_missed() {
-    if !inside("fleet::segment::a_host_that_was_cut_off_asks_for_what_it_missed") {
+    if !enter_namespace("fleet::segment::a_host_that_was_cut_off_asks_for_what_it_missed") {
         return;
     }
     let fleet = Fleet::new(2);
@@ -131,7 +131,7 @@ fn a_host_that_was_cut_off_asks_for_what_it_missed() {
 
 #[test]
 fn the_wire_shows_no_secret() {
-    if !inside("fleet::segment::the_wire_shows_no_secret") {
+    if !enter_namespace("fleet::segment::the_wire_shows_no_secret") {
         return;
     }
     let Some(tcpdump) = require("tcpdump") else { return };
@@ -195,7 +195,7 @@ fn unhex(text: &str) -> Vec<u8> {
 
 #[test]
 fn who_watches_sees_each_message_and_no_session() {
-    if !inside("fleet::segment::who_watches_sees_each_message_and_no_session") {
+    if !enter_namespace("fleet::segment::who_watches_sees_each_message_and_no_session") {
         return;
     }
     let fleet = Fleet::new(2);
@@ -223,7 +223,7 @@ fn who_watches_sees_each_message_and_no_session() {
 
 #[test]
 fn a_host_of_another_fleet_is_counted_and_changes_nothing() {
-    if !inside("fleet::segment::a_host_of_another_fleet_is_counted_and_changes_nothing") {
+    if !enter_namespace("fleet::segment::a_host_of_another_fleet_is_counted_and_changes_nothing") {
         return;
     }
     let mut fleet = Fleet::new(2);
@@ -243,7 +243,7 @@ fn a_host_of_another_fleet_is_counted_and_changes_nothing() {
 
 #[test]
 fn a_host_whose_clock_is_an_hour_off_is_named_and_serves_on() {
-    if !inside("fleet::segment::a_host_whose_clock_is_an_hour_off_is_named_and_serves_on") {
+    if !enter_namespace("fleet::segment::a_host_whose_clock_is_an_hour_off_is_named_and_serves_on") {
         return;
     }
     let Some(_) = require("faketime") else { return };
@@ -265,7 +265,7 @@ fn a_host_whose_clock_is_an_hour_off_is_named_and_serves_on() {
 
 #[test]
 fn an_interface_that_does_not_exist_is_told_with_those_that_do() {
-    if !inside("fleet::segment::an_interface_that_does_not_exist_is_told_with_those_that_do") {
+    if !enter_namespace("fleet::segment::an_interface_that_does_not_exist_is_told_with_those_that_do") {
         return;
     }
     let fleet = Fleet::new(1);
@@ -277,12 +277,12 @@ fn an_interface_that_does_not_exist_is_told_with_those_that_do() {
 
 #[test]
 fn tickets_need_no_message_and_survive_total_loss() {
-    if !inside("fleet::segment::tickets_need_no_message_and_survive_total_loss") {
+    if !enter_namespace("fleet::segment::tickets_need_no_message_and_survive_total_loss") {
         return;
     }
     let fleet = Fleet::new(2);
     let members = [1, 2].map(|number| fleet.start(number, fleet.unicast(number)));
-    fleet.segment.hosts().iter().for_each(|host| host.lose(1.0));
+    fleet.segment.hosts().iter().for_each(|host| host.drop_packets(1.0));
     for way in [TICKET, PSK] {
         let visitor = Visitor::new(&fleet.site, way);
         if visitor.come(&members[0].courser, "").is_none() {
@@ -297,7 +297,7 @@ const MADE: u64 = 120;
 
 #[test]
 fn as_many_sessions_arrive_as_packets_do() {
-    if !inside("fleet::segment::as_many_sessions_arrive_as_packets_do") {
+    if !enter_namespace("fleet::segment::as_many_sessions_arrive_as_packets_do") {
         return;
     }
     let fleet = Fleet::new(2);
@@ -313,7 +313,7 @@ fn as_many_sessions_arrive_as_packets_do() {
     // From now on nothing comes but what is pushed.
     second
         .wait("its state transfer", |status| (status["messages"]["state_transfer"] == "done").then_some(()));
-    fleet.host(2).lose(0.3);
+    fleet.host(2).drop_packets(0.3);
     (0..MADE).for_each(|_| visit());
     // One heartbeat after the last session, what has not come does not come.
     let sent = |status: &serde_json::Value| status["messages"]["sent"]["messages"].as_u64();

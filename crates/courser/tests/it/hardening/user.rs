@@ -186,7 +186,7 @@ fn users_that_cannot_be_are_refused_each_with_its_reason() {
     };
     for (flags, said) in [
         (&["--user", "no-such-user"][..], "there is no user `no-such-user`"),
-        (&["--user", "23456"], "user 23456 is not known here, and so has no group"),
+        (&["--user", "23456"], "user 23456 is unknown to the system and has no group"),
         (&["--user", "root", "--group", "no-such-group"], "there is no group `no-such-group`"),
         (&["--group", "root"], "a group without a user"),
     ] {

@@ -17,7 +17,7 @@ struct Talk {
 
 impl Talk {
     fn start(command: &mut Command) -> Self {
-        let (client, input) = Process::start_talking(command);
+        let (client, input) = Process::start_with_stdin(command);
         Self { client, input }
     }
 

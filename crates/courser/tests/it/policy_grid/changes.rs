@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use courser_testkit::KeyType::EcdsaP256;
-use courser_testkit::client::Intruder;
+use courser_testkit::client::SessionThief;
 use courser_testkit::{Courser, Issued, Leaf, Signal, TestCa};
 
 use super::{Outcome, refused, visit};
@@ -49,13 +49,13 @@ impl Stage {
         card: Option<usize>,
         after: (&str, &[usize]),
     ) -> Outcome {
-        let client = Intruder::new(way.version, EcdsaP256, way.resume);
-        client.show(card.map(|index| &self.members[index]));
-        client.collect();
+        let client = SessionThief::new(way.version, EcdsaP256, way.resume);
+        client.set_certificate(card.map(|index| &self.members[index]));
+        client.capture();
         let courser = self.start(before.0, before.1);
         assert_eq!(visit(&client.at(courser.address(), "localhost")), Outcome::Full);
         courser.signal(Signal::SIGTERM);
-        courser.wait_stderr_line("sessions kept in");
+        courser.wait_stderr_line("sessions saved in");
         drop(courser);
         client.offer();
         let courser = self.start(after.0, after.1);

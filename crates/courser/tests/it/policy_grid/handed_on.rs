@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use courser_testkit::KeyType::EcdsaP256;
-use courser_testkit::client::Intruder;
+use courser_testkit::client::SessionThief;
 use courser_testkit::courser::Setup;
 use courser_testkit::{Leaf, TestCa, free_port};
 use serde_json::Value;
@@ -60,8 +60,8 @@ fn sessions_are_resumed_while_the_servers_certificate_is_renewed() {
     let (old, new) = (host(0, "old"), host(1, "new"));
     for way in WAYS {
         for (made, offered) in [(&old, &new), (&new, &old)] {
-            let client = Intruder::new(way.version, EcdsaP256, way.resume);
-            client.collect();
+            let client = SessionThief::new(way.version, EcdsaP256, way.resume);
+            client.capture();
             assert_eq!(visit(&client.at(made.address(), "localhost")), Outcome::Full);
             client.offer();
             is_resumed_elsewhere(way, &client.at(offered.address(), "localhost"));
@@ -82,8 +82,8 @@ fn hosts_with_other_addresses_and_no_names_are_a_fleet_too() {
     let flags = fleet.host(2, site.serve(&[EcdsaP256])).start();
     for way in WAYS {
         for offered in [&other, &flags] {
-            let client = Intruder::new(way.version, EcdsaP256, way.resume);
-            client.collect();
+            let client = SessionThief::new(way.version, EcdsaP256, way.resume);
+            client.capture();
             assert_eq!(visit(&client.at(one.address(), "localhost")), Outcome::Full);
             client.offer();
             is_resumed_elsewhere(way, &client.at(offered.address(), "localhost"));
@@ -103,8 +103,8 @@ fn a_session_handed_to_and_fro_ends_with_its_lifetime() {
                 site.serve(&[EcdsaP256]).args(["--session-lifetime", "3s", "--client-auth", "required"]);
             fleet.host(own, setup.arg("--client-ca").arg(&ca)).start()
         });
-        let client = Intruder::new(way.version, EcdsaP256, way.resume);
-        client.show(Some(&clients.issue(&Leaf::new(EcdsaP256).of_client("alice"))));
+        let client = SessionThief::new(way.version, EcdsaP256, way.resume);
+        client.set_certificate(Some(&clients.issue(&Leaf::new(EcdsaP256).of_client("alice"))));
         client.renew();
         let mut visits = 0;
         let mut come = || {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use courser_testkit::KeyType::EcdsaP256;
-use courser_testkit::client::{Client, Intruder, Version};
+use courser_testkit::client::{Client, SessionThief, Version};
 use courser_testkit::{Courser, Leaf};
 
 use super::{Card, quoted};
@@ -70,7 +70,7 @@ pub(super) fn places() -> impl Iterator<Item = Place> {
 
 impl Place {
     /// The client that visits this place on a host.
-    pub(super) fn client(self, intruder: &Intruder, host: &Courser) -> Client {
+    pub(super) fn client(self, intruder: &SessionThief, host: &Courser) -> Client {
         intruder.at(self.address(host), &self.server_name())
     }
 

@@ -60,7 +60,7 @@ fn a_cache_of_usual_size_keeps_them_all() {
 fn crowd(courser: &Courser) {
     let client = Client::new(courser.address(), Version::Tls12, EcdsaP256, Resume::Never);
     let load = Load {
-        exchange: Workload::Handshake,
+        workload: Workload::Handshake,
         resumed: false,
         concurrency: 4,
         until: Until::Connections(CROWD),

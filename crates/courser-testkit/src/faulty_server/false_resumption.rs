@@ -1,9 +1,9 @@
-//! The double tongue: "resumed", says the ServerHello, and the certificate follows. No library does that, so the bytes are
-//! made by hand (RFC 5246, sections 7.4.1.3 and 7.4.2; RFC 5077, section 3.4).
+//! A false resumption: the ServerHello accepts the session, and a certificate follows. No library does that, so the bytes
+//! are made by hand (RFC 5246, sections 7.4.1.3 and 7.4.2; RFC 5077, section 3.4).
 
 use courser_wire::hello::ClientHello;
 
-use super::terms::FaultScript;
+use super::script::FaultScript;
 
 /// What a client offers to resume, as far as the false answer has to fit it.
 #[derive(Debug)]
@@ -25,14 +25,14 @@ impl OfferedSession {
 
 /// ServerHello with the client's session ID, Certificate and ServerHelloDone in a record; `None` for a client that offers
 /// no session of ours.
-pub(super) fn greeting(terms: &FaultScript, offer: &OfferedSession) -> Option<Vec<u8>> {
-    let offers = !offer.session_id.is_empty() && (offer.ticket || terms.knows(&offer.session_id));
+pub(super) fn greeting(script: &FaultScript, offer: &OfferedSession) -> Option<Vec<u8>> {
+    let offers = !offer.session_id.is_empty() && (offer.ticket || script.knows(&offer.session_id));
     if !offers {
         return None;
     }
-    let certificate = vector24(&terms.certificate);
+    let certificate = vector24(&script.certificate);
     let messages = [
-        message(SERVER_HELLO, &server_hello(offer, terms.last_suite())),
+        message(SERVER_HELLO, &server_hello(offer, script.last_suite())),
         message(CERTIFICATE, &vector24(&certificate)),
         message(SERVER_HELLO_DONE, &[]),
     ]

@@ -38,9 +38,9 @@ impl Rule {
         quick && self.loss.is_none_or(|limit| loss < limit) && step.succeeded > 0
     }
 
-    /// Transactions that a limit on losses needs before it can be found kept: three over the limit.
+    /// Transactions that a limit on losses needs before it can be confirmed: three over the limit.
     fn needs(&self) -> u64 {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "30,000 at most")]
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "30,000 at most")]
         self.loss.map_or(0, |limit| (3.0 / limit).ceil() as u64)
     }
 }
@@ -61,7 +61,7 @@ pub(super) fn highest(block: &Block, rule: Rule) -> Read {
     if seen < rule.needs() {
         let needs = count(rule.needs());
         return Read::Inconclusive(format!(
-            "a loss limit needs {needs} transactions to be found kept, and there were {}",
+            "a loss limit needs {needs} transactions to be confirmed, and there were {}",
             count(seen)
         ));
     }
@@ -77,8 +77,8 @@ pub(super) fn best(block: &Block) -> Option<&WindowResult> {
 }
 
 fn highest_of<'a>(steps: &[&'a WindowResult], rule: Rule) -> Option<&'a WindowResult> {
-    let kept = steps.iter().copied().filter(|step| rule.holds(step));
-    kept.max_by(|a, b| rate(a).total_cmp(&rate(b)))
+    let holding = steps.iter().copied().filter(|step| rule.holds(step));
+    holding.max_by(|a, b| rate(a).total_cmp(&rate(b)))
 }
 
 fn seen_up_to(steps: &[&WindowResult], best: &WindowResult) -> u64 {

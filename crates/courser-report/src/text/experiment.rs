@@ -1,4 +1,4 @@
-//! What was asked.
+//! The experiment: target, load, phases, TLS.
 
 use courser_record::{
     Arrivals, CloseMode, Experiment, LoadKind, LoadModel, Phases, Record, Resumption, Sockets, TlsOffer,
@@ -10,7 +10,7 @@ use crate::layout::{Page, Tone};
 
 pub(super) fn show(page: &mut Page, record: &Record) {
     let experiment = &record.experiment;
-    page.heading("asked");
+    page.heading("experiment");
     let mut row = |name: &str, text: String| page.paragraph(Tone::Plain, &format!("  {name:<9}"), &text);
     row("target", target(experiment));
     row("load", load(&experiment.load));

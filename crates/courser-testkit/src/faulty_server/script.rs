@@ -1,4 +1,4 @@
-//! What liars negotiate.
+//! TLS configurations of faulty servers.
 
 use std::{
     collections::HashSet,
@@ -20,10 +20,10 @@ use rustls::{
 use super::Fault;
 use crate::Issued;
 
-/// Sessions kept; the oldest is forgotten first.
+/// Most sessions that are stored; the oldest is deleted first.
 const SESSIONS: usize = 100_000;
 
-/// The configurations of one liar.
+/// The configurations of one server.
 #[derive(Debug)]
 pub(super) struct FaultScript {
     honest: Arc<ServerConfig>,
@@ -72,7 +72,7 @@ impl FaultScript {
         self.suite.load(Ordering::SeqCst)
     }
 
-    /// Whether a session of this ID was ever begun here.
+    /// Whether a session of this ID was ever created here.
     pub(super) fn knows(&self, session_id: &[u8]) -> bool {
         self.sessions.ids.lock().unwrap_or_else(PoisonError::into_inner).contains(session_id)
     }

@@ -1,4 +1,4 @@
-//! A pipe whose reader stands still: for programs whose output nobody takes.
+//! A pipe that is not read: for programs whose output blocks.
 
 use std::{
     fs::{File, OpenOptions},
@@ -18,15 +18,15 @@ use crate::PATIENCE;
 /// The least that a pipe can hold: one page.
 const CAPACITY: i32 = 4096;
 
-/// The reading end. It reads when it is told to, and only then.
+/// The reading end. It reads only in the calls below.
 #[derive(Debug)]
-pub struct StandingPipe {
+pub struct BlockedPipe {
     reader: File,
     /// What has been read of a line.
-    begun: Vec<u8>,
+    partial_line: Vec<u8>,
 }
 
-impl StandingPipe {
+impl BlockedPipe {
     /// The pipe, and the end that a program gets as an output.
     ///
     /// # Panics
@@ -38,7 +38,7 @@ impl StandingPipe {
         fcntl(&reader, FcntlArg::F_SETPIPE_SZ(CAPACITY)).expect("a new pipe can be shrunk");
         // The two ends have flags of their own: the program's end still blocks.
         fcntl(&reader, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).expect("a pipe can be non-blocking");
-        (Self { reader, begun: Vec::new() }, File::from(OwnedFd::from(writer)))
+        (Self { reader, partial_line: Vec::new() }, File::from(OwnedFd::from(writer)))
     }
 
     /// Fills it with empty lines until it takes no byte more.
@@ -98,9 +98,11 @@ impl StandingPipe {
             match self.reader.read(&mut byte) {
                 Ok(0) => return None,
                 Ok(_) if byte == *b"\n" => {
-                    return Some(String::from_utf8_lossy(&std::mem::take(&mut self.begun)).into_owned());
+                    return Some(
+                        String::from_utf8_lossy(&std::mem::take(&mut self.partial_line)).into_owned(),
+                    );
                 }
-                Ok(_) => self.begun.extend(byte),
+                Ok(_) => self.partial_line.extend(byte),
                 Err(error) if error.kind() == ErrorKind::WouldBlock && Instant::now() < deadline => {
                     thread::sleep(Duration::from_millis(5));
                 }
@@ -116,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_full_pipe_takes_nothing_until_it_is_read() {
-        let (mut pipe, mut writer) = StandingPipe::new();
+        let (mut pipe, mut writer) = BlockedPipe::new();
         pipe.fill();
         let written = thread::spawn(move || writer.write_all(b"first\nlast\n"));
         assert!(!written.is_finished());

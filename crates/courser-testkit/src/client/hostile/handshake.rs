@@ -1,5 +1,5 @@
 //! The handshake up to where the client would answer the server's first flight, made by the library, and the secrets
-//! that it has come to. What the client would say is taken apart and withheld.
+//! that it has come to. What the client would send is parsed and held back.
 
 use std::{
     io::{self, Read, Write},

@@ -1,5 +1,4 @@
-//! A client that does what no orderly one does: it carries a session to any server and name, and changes the
-//! certificate that it shows from one connection to the next.
+//! A client that offers a session to any server and name, and changes its certificate from one connection to the next.
 
 use std::{
     collections::VecDeque,
@@ -21,62 +20,62 @@ use rustls::{
 use super::{Client, Resume, Version};
 use crate::{Issued, KeyType};
 
-/// See the module.
+/// Such a client.
 #[derive(Clone, Debug)]
-pub struct Intruder {
+pub struct SessionThief {
     client: Client,
-    shown: Arc<Shown>,
-    loot: Arc<CapturedSession>,
+    certificate: Arc<CurrentCertificate>,
+    captured: Arc<CapturedSessions>,
 }
 
-impl Intruder {
+impl SessionThief {
     /// One that offers this version and way of resumption, and has neither certificate nor session.
     #[must_use]
     pub fn new(version: Version, key: KeyType, resume: Resume) -> Self {
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
         let mut client = Client::new(nowhere, version, key, Resume::Never);
-        let (shown, loot) = (Arc::<Shown>::default(), Arc::<CapturedSession>::default());
+        let (certificate, captured) =
+            (Arc::<CurrentCertificate>::default(), Arc::<CapturedSessions>::default());
         let config = Arc::make_mut(&mut client.config);
-        config.client_auth_cert_resolver = Arc::clone(&shown) as _;
+        config.client_auth_cert_resolver = Arc::clone(&certificate) as _;
         config.resumption = match resume {
             Resume::Never => Resumption::disabled(),
-            Resume::Ticket => Resumption::store(Arc::clone(&loot) as _),
+            Resume::Ticket => Resumption::store(Arc::clone(&captured) as _),
             Resume::SessionId => {
-                Resumption::store(Arc::clone(&loot) as _).tls12_resumption(Tls12Resumption::SessionIdOnly)
+                Resumption::store(Arc::clone(&captured) as _).tls12_resumption(Tls12Resumption::SessionIdOnly)
             }
         };
-        Self { client, shown, loot }
+        Self { client, certificate, captured }
     }
 
-    /// The certificate that it shows from now on to whoever asks, whichever authority is asked for.
-    pub fn show(&self, certificate: Option<&Issued>) {
-        *lock(&self.shown.0) = certificate.map(certified);
+    /// Sets the certificate that it sends from now on to any CertificateRequest, whichever authority it names.
+    pub fn set_certificate(&self, certificate: Option<&Issued>) {
+        *lock(&self.certificate.0) = certificate.map(certified);
     }
 
-    /// Keeps the sessions of the connections from now on, in place of those that it has.
-    pub fn collect(&self) {
-        *lock(&self.loot.0) = CapturedTicket { collecting: true, ..CapturedTicket::default() };
+    /// Stores the sessions of the connections from now on, in place of those that it has.
+    pub fn capture(&self) {
+        *lock(&self.captured.0) = CaptureState { capturing: true, ..CaptureState::default() };
     }
 
-    /// Offers the sessions that it has from now on, and keeps those that it is given: as an orderly client does, but
+    /// Offers the sessions that it has from now on, and stores those that it receives: as an orderly client does, but
     /// to every server.
     pub fn renew(&self) {
-        *lock(&self.loot.0) =
-            CapturedTicket { collecting: true, offering: true, ..CapturedTicket::default() };
+        *lock(&self.captured.0) = CaptureState { capturing: true, offering: true, ..CaptureState::default() };
     }
 
-    /// Offers the sessions that it has from now on, and keeps no others. One of TLS 1.2 is offered again and again, a
+    /// Offers the sessions that it has from now on, and stores no others. One of TLS 1.2 is offered again and again, a
     /// ticket of TLS 1.3 once.
     pub fn offer(&self) {
-        let mut kept = lock(&self.loot.0);
-        (kept.collecting, kept.offering) = (false, true);
+        let mut state = lock(&self.captured.0);
+        (state.capturing, state.offering) = (false, true);
     }
 
     /// How many connections can still be offered a session.
     #[must_use]
     pub fn offers_left(&self) -> usize {
-        let kept = lock(&self.loot.0);
-        if kept.tls12.is_some() { usize::MAX } else { kept.tls13.len() }
+        let state = lock(&self.captured.0);
+        if state.tls12.is_some() { usize::MAX } else { state.tls13.len() }
     }
 
     /// The client of one server, by address and name.
@@ -107,9 +106,9 @@ pub(super) fn certified(issued: &Issued) -> Arc<CertifiedKey> {
 
 /// The certificate of the next connection.
 #[derive(Debug, Default)]
-pub(super) struct Shown(pub(super) Mutex<Option<Arc<CertifiedKey>>>);
+pub(super) struct CurrentCertificate(pub(super) Mutex<Option<Arc<CertifiedKey>>>);
 
-impl ResolvesClientCert for Shown {
+impl ResolvesClientCert for CurrentCertificate {
     fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
         lock(&self.0).clone()
     }
@@ -121,17 +120,17 @@ impl ResolvesClientCert for Shown {
 
 /// Sessions, whichever server they are from.
 #[derive(Debug, Default)]
-struct CapturedSession(Mutex<CapturedTicket>);
+struct CapturedSessions(Mutex<CaptureState>);
 
 #[derive(Debug, Default)]
-struct CapturedTicket {
-    collecting: bool,
+struct CaptureState {
+    capturing: bool,
     offering: bool,
     tls12: Option<Tls12ClientSessionValue>,
     tls13: VecDeque<Tls13ClientSessionValue>,
 }
 
-impl ClientSessionStore for CapturedSession {
+impl ClientSessionStore for CapturedSessions {
     fn set_kx_hint(&self, _: ServerName<'static>, _: NamedGroup) {}
 
     fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
@@ -139,28 +138,28 @@ impl ClientSessionStore for CapturedSession {
     }
 
     fn set_tls12_session(&self, _: ServerName<'static>, session: Tls12ClientSessionValue) {
-        let mut kept = lock(&self.0);
-        if kept.collecting {
-            kept.tls12 = Some(session);
+        let mut state = lock(&self.0);
+        if state.capturing {
+            state.tls12 = Some(session);
         }
     }
 
     fn tls12_session(&self, _: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
-        let kept = lock(&self.0);
-        kept.tls12.clone().filter(|_| kept.offering)
+        let state = lock(&self.0);
+        state.tls12.clone().filter(|_| state.offering)
     }
 
     fn remove_tls12_session(&self, _: &ServerName<'static>) {}
 
     fn insert_tls13_ticket(&self, _: ServerName<'static>, ticket: Tls13ClientSessionValue) {
-        let mut kept = lock(&self.0);
-        if kept.collecting {
-            kept.tls13.push_back(ticket);
+        let mut state = lock(&self.0);
+        if state.capturing {
+            state.tls13.push_back(ticket);
         }
     }
 
     fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
-        let mut kept = lock(&self.0);
-        if kept.offering { kept.tls13.pop_back() } else { None }
+        let mut state = lock(&self.0);
+        if state.offering { state.tls13.pop_back() } else { None }
     }
 }

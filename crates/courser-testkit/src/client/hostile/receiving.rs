@@ -1,4 +1,4 @@
-//! What the server says: its records opened, its messages put together, its key updates followed.
+//! Receives from the server: opens its records, assembles its messages, follows its key updates.
 
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -7,14 +7,14 @@ use super::{
     message_length, read_record,
 };
 
-/// What the server says.
+/// One thing that the server sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum Received {
     /// Application data of one record.
     Data(Vec<u8>),
     /// Level and description.
     Alert(u8, u8),
-    /// A KeyUpdate, which is followed, and whether it asks for another.
+    /// A KeyUpdate, which is followed, and whether it requests another.
     KeyUpdate(bool),
     /// Another handshake message, of this type.
     Message(u8),
@@ -26,9 +26,9 @@ pub enum Heard {
     Reset,
 }
 
-/// All that the server says until it ends the TCP connection.
+/// All that the server sends until it ends the TCP connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct ReceivedAll {
     /// Application data.
     pub data: Vec<u8>,
     /// Level and description of each alert, with close_notify.
@@ -40,58 +40,58 @@ pub struct Answer {
 }
 
 impl<S: Read + Write> HostileClient<S> {
-    /// What the server says next.
+    /// Returns the next thing that the server sends.
     ///
     /// # Errors
     /// Of the stream; `InvalidData` when a record cannot be opened.
-    pub fn hear(&mut self) -> io::Result<Heard> {
+    pub fn receive(&mut self) -> io::Result<Received> {
         loop {
-            if let Some(heard) = self.heard.pop_front() {
-                return Ok(heard);
+            if let Some(received) = self.received.pop_front() {
+                return Ok(received);
             }
             match read_record(&mut self.stream) {
                 Ok(Some(record)) => self.open(&record)?,
-                Ok(None) => return Ok(Heard::Fin),
-                Err(error) if is_reset(&error) => return Ok(Heard::Reset),
+                Ok(None) => return Ok(Received::Fin),
+                Err(error) if is_reset(&error) => return Ok(Received::Reset),
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Listens until so many bytes of application data have come.
+    /// Receives so many bytes of application data.
     ///
     /// # Errors
-    /// As [`HostileClient::hear`]; `InvalidData` when the server says or does something else meanwhile, other than to
-    /// send tickets and update its keys.
-    pub fn hear_data(&mut self, length: usize) -> io::Result<Vec<u8>> {
+    /// As [`HostileClient::receive`]; `InvalidData` when the server sends anything else meanwhile but tickets and key
+    /// updates.
+    pub fn receive_data(&mut self, length: usize) -> io::Result<Vec<u8>> {
         let mut data = Vec::with_capacity(length);
         while data.len() < length {
-            match self.hear()? {
-                Heard::Data(part) => data.extend(part),
-                Heard::KeyUpdate(_) | Heard::Message(_) => {}
+            match self.receive()? {
+                Received::Data(part) => data.extend(part),
+                Received::KeyUpdate(_) | Received::Message(_) => {}
                 other => {
-                    let told = format!("{other:?} after {} of {length} bytes", data.len());
-                    return Err(io::Error::new(ErrorKind::InvalidData, told));
+                    let detail = format!("{other:?} after {} of {length} bytes", data.len());
+                    return Err(io::Error::new(ErrorKind::InvalidData, detail));
                 }
             }
         }
         Ok(data)
     }
 
-    /// Listens until the server ends the TCP connection.
+    /// Receives until the server ends the TCP connection.
     ///
     /// # Errors
-    /// As [`HostileClient::hear`].
-    pub fn hear_out(&mut self) -> io::Result<Answer> {
-        let mut answer = Answer::default();
+    /// As [`HostileClient::receive`].
+    pub fn receive_all(&mut self) -> io::Result<ReceivedAll> {
+        let mut answer = ReceivedAll::default();
         loop {
-            match self.hear()? {
-                Heard::Data(part) => answer.data.extend(part),
-                Heard::Alert(level, description) => answer.alerts.push((level, description)),
-                Heard::KeyUpdate(_) => answer.key_updates += 1,
-                Heard::Message(_) | Heard::ChangeCipherSpec => {}
-                Heard::Fin => return Ok(answer),
-                Heard::Reset => return Ok(Answer { reset: true, ..answer }),
+            match self.receive()? {
+                Received::Data(part) => answer.data.extend(part),
+                Received::Alert(level, description) => answer.alerts.push((level, description)),
+                Received::KeyUpdate(_) => answer.key_updates += 1,
+                Received::Message(_) | Received::ChangeCipherSpec => {}
+                Received::Fin => return Ok(answer),
+                Received::Reset => return Ok(ReceivedAll { reset: true, ..answer }),
             }
         }
     }
@@ -105,11 +105,11 @@ impl<S: Read + Write> HostileClient<S> {
             _ => (record[0], record[HEADER..].to_vec()),
         };
         match kind {
-            APPLICATION_DATA => self.heard.push_back(Heard::Data(content)),
-            ALERT if content.len() == 2 => self.heard.push_back(Heard::Alert(content[0], content[1])),
+            APPLICATION_DATA => self.received.push_back(Received::Data(content)),
+            ALERT if content.len() == 2 => self.received.push_back(Received::Alert(content[0], content[1])),
             HANDSHAKE => self.open_messages(&content),
             CHANGE_CIPHER_SPEC => {
-                self.heard.push_back(Heard::ChangeCipherSpec);
+                self.received.push_back(Received::ChangeCipherSpec);
                 self.read = self.next_read.take().or(self.read.take());
             }
             _ => return Err(io::Error::new(ErrorKind::InvalidData, format!("a record of type {kind}"))),
@@ -122,12 +122,12 @@ impl<S: Read + Write> HostileClient<S> {
         while let Some(length) = message_length(&self.message).filter(|&length| length <= self.message.len())
         {
             let message: Vec<u8> = self.message.drain(..length).collect();
-            self.heard.push_back(match (message[0], &mut self.read) {
+            self.received.push_back(match (message[0], &mut self.read) {
                 (KEY_UPDATE, Some(keys)) => {
                     keys.update();
-                    Heard::KeyUpdate(message.last() == Some(&1))
+                    Received::KeyUpdate(message.last() == Some(&1))
                 }
-                (other, _) => Heard::Message(other),
+                (other, _) => Received::Message(other),
             });
         }
     }

@@ -1,46 +1,44 @@
-//! Answers to what comes over the control socket, from the parts of the running program.
+//! The status of the running program, from its parts, for the control socket.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use courser_fleet::{Direction, Passed, PeerStatus, Refusal};
-use courser_session::{Cache, ClockStanding, ResumptionFailure};
+use courser_session::{Cache, ClockStatus, ResumptionFailure};
 use courser_sharing::{FleetStatus, Sharing};
 use courser_telemetry::metrics::{ByteDirection, Distribution, Metric, RemoteLookup, Step};
 use courser_telemetry::time::write_rfc3339;
-use courser_telemetry::{CloseReason, Counters, Counts, Losses, Resumption, event};
+use courser_telemetry::{CloseReason, Counts, Losses, Resumption, event};
 use serde_json::json;
 
 use crate::control::{ControlHandler, RequestOutcome};
 use crate::fleet_keys::{PersistentKeys, unix_now};
+use crate::process::Process;
+use crate::service::Running;
 use crate::status;
 
-/// The parts that can tell how they are.
+/// Where the status of the running program comes from.
 pub(crate) struct StatusSource {
-    pub(crate) name: String,
-    pub(crate) started: Instant,
-    pub(crate) cache: Option<Arc<Cache>>,
-    pub(crate) fleet: Option<PersistentKeys>,
-    /// One for each worker.
-    pub(crate) counters: Vec<Arc<Counters>>,
+    pub(crate) process: Arc<Process>,
     pub(crate) sharing: Option<Sharing>,
-    /// What is lost of the connection log.
+    pub(crate) services: Running,
+    /// Lost lines of the connection log.
     pub(crate) log: Arc<Losses>,
 }
 
-impl ControlHandler for StatusSource {
+impl ControlHandler for Arc<StatusSource> {
     fn answer(&self, request: &str, out: &mut UnixStream) -> io::Result<RequestOutcome> {
         match request {
             "fleet status" => {
                 serde_json::to_writer(&mut *out, &self.status())?;
                 writeln!(out)?;
-                Ok(RequestOutcome::Yes)
+                Ok(RequestOutcome::Answered)
             }
-            "fleet watch" => self.watch(out).map(|()| RequestOutcome::Yes),
+            "fleet watch" => self.watch(out).map(|()| RequestOutcome::Answered),
             _ => Ok(RequestOutcome::Unknown),
         }
     }
@@ -49,24 +47,26 @@ impl ControlHandler for StatusSource {
 impl StatusSource {
     fn status(&self) -> status::Status {
         let mut counts = Counts::default();
-        self.counters.iter().for_each(|worker| counts.add(&worker.read()));
-        status::Status {
+        self.process.counters.iter().for_each(|worker| counts.add(&worker.read()));
+        let mut status = status::Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            name: self.name.clone(),
-            up_s: self.started.elapsed().as_secs(),
-            keys: self.fleet.as_ref().map(keys).unwrap_or_default(),
-            cache: self.cache.as_deref().map(cache),
+            name: self.process.name.clone(),
+            up_s: self.process.started.elapsed().as_secs(),
+            keys: self.process.fleet.as_ref().map(keys).unwrap_or_default(),
+            cache: self.process.sessions.cache.as_deref().map(cache),
             connections: connections(&counts),
             handshakes: handshakes(&counts),
             log_lines_lost: self.log.lines(),
             event_lines_lost: event::losses().map_or(0, |losses| losses.lines()),
-            messages: self.sharing.as_ref().and_then(|sharing| messages(&sharing.fleet.as_ref()?.status()?)),
+            messages: None,
             store: self.sharing.as_ref().and_then(store),
-        }
+        };
+        self.services.status(&mut status);
+        status
     }
 
-    /// A line for each message, until the asker has gone. One now and then even where nothing passes: how else would
-    /// it show that it has?
+    /// A line for each message, until the client has gone. Without messages a line now and then: only a write that fails
+    /// shows that the client has gone.
     fn watch(&self, out: &mut UnixStream) -> io::Result<()> {
         let Some(fleet) = self.sharing.as_ref().and_then(|sharing| sharing.fleet.as_ref()) else {
             return writeln!(out, "{{\"error\":\"this host sends no messages: it has no fleet.listen\"}}");
@@ -74,8 +74,8 @@ impl StatusSource {
         let messages = fleet.watch();
         loop {
             let line = match messages.recv_timeout(QUIET) {
-                Ok(passed) => told(&passed),
-                Err(RecvTimeoutError::Timeout) => json!({ "time": stamp(), "text": "nothing passes" }),
+                Ok(passed) => message_line(&passed),
+                Err(RecvTimeoutError::Timeout) => json!({ "time": stamp(), "text": "no messages" }),
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             };
             serde_json::to_writer(&mut *out, &line)?;
@@ -84,7 +84,7 @@ impl StatusSource {
     }
 }
 
-fn told(passed: &Passed) -> serde_json::Value {
+fn message_line(passed: &Passed) -> serde_json::Value {
     json!({
         "time": stamp(),
         "direction": match passed.direction {
@@ -106,7 +106,7 @@ fn stamp() -> String {
     stamp
 }
 
-/// How long nothing may pass before that is said.
+/// Time without a message after which a line says so.
 const QUIET: Duration = Duration::from_secs(10);
 
 fn named(counts: impl IntoIterator<Item = (&'static str, u64)>) -> BTreeMap<String, u64> {
@@ -115,16 +115,16 @@ fn named(counts: impl IntoIterator<Item = (&'static str, u64)>) -> BTreeMap<Stri
 
 fn keys(fleet: &PersistentKeys) -> Vec<status::Key> {
     let now = unix_now();
-    let standings = fleet.keys.standings(now).into_iter();
+    let standings = fleet.keys.statuses(now).into_iter();
     let key = |standing: courser_session::KeyStatus| status::Key {
         fleet: standing.fleet.to_string(),
         epoch: standing.epoch,
         rolls_in_s: standing.rolls_at.0.saturating_sub(now.0),
         forward_secret: standing.forward_secret,
         clock: match standing.clock {
-            ClockStanding::Agrees => "agrees",
-            ClockStanding::Behind => "behind",
-            ClockStanding::TooFarAhead => "too_far_ahead",
+            ClockStatus::Agrees => "agrees",
+            ClockStatus::Behind => "behind",
+            ClockStatus::TooFarAhead => "too_far_ahead",
         }
         .to_owned(),
     };
@@ -179,7 +179,7 @@ fn cache(cache: &Cache) -> status::Cache {
     }
 }
 
-fn messages(fleet: &FleetStatus) -> Option<status::Messages> {
+pub(crate) fn messages(fleet: &FleetStatus) -> Option<status::Messages> {
     let member = &fleet.member;
     let (sent, received, pulls, unsent) = (&member.sent, &member.received, &member.pulls, &fleet.unsent);
     let refused = Refusal::ALL.into_iter().filter(|refusal| member.refused.get(*refusal) > 0);
@@ -246,7 +246,7 @@ fn store(sharing: &Sharing) -> Option<status::Store> {
     let store = sharing.store.as_ref()?;
     let counts = store.counters.counts();
     Some(status::Store {
-        url: store.target.url().to_string(),
+        url: store.endpoint.url().to_string(),
         breaker_open: counts.get("breaker_open_now") > 0,
         counts: named(counts.values()),
     })

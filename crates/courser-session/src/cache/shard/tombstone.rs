@@ -5,8 +5,8 @@ use crate::cache::answer::Provenance;
 use crate::{Lifespan, PolicyHash, SessionId, UnixSeconds};
 
 impl Shard {
-    /// Forgets a session and puts up its tombstone until `until`; says whether there was a session.
-    pub(crate) fn bury(&mut self, hash: u32, id: &SessionId, until: UnixSeconds, now: UnixSeconds) -> bool {
+    /// Forgets a session and puts up its tombstone until `until`; returns whether there was a session.
+    pub(crate) fn delete(&mut self, hash: u32, id: &SessionId, until: UnixSeconds, now: UnixSeconds) -> bool {
         let was_there = self.remove_id(hash, id);
         let earlier =
             self.index.find(&self.slab, hash, id).map(|slot| self.remove(slot).entry.lifespan.expires);
@@ -14,16 +14,16 @@ impl Shard {
         let tombstone =
             Entry { id: *id, hash, policy: NO_POLICY, lifespan, origin: Provenance::Remote, state: None };
         if !tombstone.is_expired(now) && self.make_room_for_tombstone(tombstone.cost()) {
-            self.insert(tombstone, Segment::Buried);
+            self.insert(tombstone, Segment::Tombstone);
         }
         was_there
     }
 
     /// Tombstones displace each other once they have their share, so that no series of them flushes sessions.
     fn make_room_for_tombstone(&mut self, cost: usize) -> bool {
-        let share = self.share(BURIED_PERCENT);
-        while self.list(Segment::Buried).bytes() + cost > share {
-            let Some(oldest) = self.list(Segment::Buried).oldest() else { return false };
+        let share = self.share(TOMBSTONE_PERCENT);
+        while self.list(Segment::Tombstone).bytes() + cost > share {
+            let Some(oldest) = self.list(Segment::Tombstone).oldest() else { return false };
             self.remove(oldest);
             self.counts.evicted_tombstones += 1;
         }
@@ -34,6 +34,6 @@ impl Shard {
 
 /// How much of a shard tombstones may have. A cache of 64 MiB holds 29,000: deletions are rare, since only a handshake
 /// that was verified and then ended badly deletes.
-const BURIED_PERCENT: usize = 5;
+const TOMBSTONE_PERCENT: usize = 5;
 /// A tombstone stands whatever the session was bound to.
 const NO_POLICY: PolicyHash = PolicyHash::from_bytes([0; 32]);

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
-use courser_testkit::{Fault, Liar, Process, Signal, leave_out};
+use courser_testkit::{Fault, FaultyServer, Process, Signal, leave_out};
 
 use crate::support::{AT_ONCE, Balancer, Judged, bench, finished, judge, judge_at, url};
 
@@ -29,9 +29,9 @@ const SHA256: &str = "915e53a44c18b19bb06ba5b3f5fcaf1dc4651e8404c63425cfc6174e74
 #[test]
 fn an_honest_server_is_called_nothing() {
     for version in ["1.3", "1.2"] {
-        let liar = Liar::start(Fault::None);
+        let server = FaultyServer::start(Fault::None);
         let judged =
-            judge("load", &liar, &["--connection-rate", "40", "--tls", version, "--expect-sha256", SHA256]);
+            judge("load", &server, &["--connection-rate", "40", "--tls", version, "--expect-sha256", SHA256]);
         let said: Vec<&str> = judged.ids().into_iter().filter(|id| LIES.contains(id)).collect();
         assert!(said.is_empty(), "{version}: {:#}", judged.run());
         let timed = ["delay-40ms", "stall-1s"].iter().any(|id| judged.has(id));
@@ -39,8 +39,8 @@ fn an_honest_server_is_called_nothing() {
         // A probe first; the record is of the rest.
         let answered = judged.total("/requests/succeeded");
         assert!(answered > 0 && answered == judged.total("/requests/attempted"), "{:#}", judged.run());
-        assert_eq!(judged.handshakes(|_| true), liar.counts().handshakes - 1, "{version}");
-        assert_eq!(judged.handshakes(|row| row["handshake"] != "full"), liar.counts().resumed, "{version}");
+        assert_eq!(judged.handshakes(|_| true), server.counts().handshakes - 1, "{version}");
+        assert_eq!(judged.handshakes(|row| row["handshake"] != "full"), server.counts().resumed, "{version}");
     }
 }
 
@@ -65,8 +65,8 @@ fn named_unless_inconclusive(id: &str, says: impl Fn(&str) -> bool, run: impl Fn
 fn forty_milliseconds_more_are_a_delayed_acknowledgement() {
     let says = |text: &str| text.starts_with("delay: every answer comes 4");
     named_unless_inconclusive("delay-40ms", says, || {
-        let liar = Liar::start(Fault::Late);
-        judge("load", &liar, &["--rate", "60", "--reuse", "1", "--duration", "2s"])
+        let server = FaultyServer::start(Fault::Late);
+        judge("load", &server, &["--rate", "60", "--reuse", "1", "--duration", "2s"])
     });
 }
 
@@ -75,20 +75,20 @@ fn a_stall_of_a_tenth_of_the_connections_is_named_with_its_share() {
     let share = |text: &str| text.split(' ').nth(1).and_then(|share| share.parse::<f64>().ok());
     let says = |text: &str| share(text).is_some_and(|share| (7.0..=12.0).contains(&share));
     named_unless_inconclusive("stall-1s", says, || {
-        let liar = Liar::start(Fault::Stalls);
-        judge("load", &liar, &["--rate", "80", "--reuse", "1", "--duration", "2s"])
+        let server = FaultyServer::start(Fault::Stall);
+        judge("load", &server, &["--rate", "80", "--reuse", "1", "--duration", "2s"])
     });
 }
 
 #[test]
 fn each_connection_that_is_dropped_is_counted() {
-    let liar = Liar::start(Fault::Drops);
+    let server = FaultyServer::start(Fault::Drop);
     // Every 2000th is dropped: one of those that come now, after the probe.
     for _ in 0..1990 {
-        drop(TcpStream::connect(liar.address()).unwrap());
+        drop(TcpStream::connect(server.address()).unwrap());
     }
-    let judged = judge("load", &liar, &["--connection-rate", "40"]);
-    assert_eq!((liar.counts().lies, judged.failed_as("truncated-hello")), (1, 1), "{:#}", judged.run());
+    let judged = judge("load", &server, &["--connection-rate", "40"]);
+    assert_eq!((server.counts().faults, judged.failed_as("truncated-hello")), (1, 1), "{:#}", judged.run());
     assert_eq!(judged.total("/requests/failed"), 1, "{:#}", judged.run());
     let attempted = judged.total("/requests/attempted");
     let text = judged.text("loss");
@@ -98,8 +98,8 @@ fn each_connection_that_is_dropped_is_counted() {
 #[test]
 fn a_server_without_tickets_is_one() {
     for version in ["1.3", "1.2"] {
-        let liar = Liar::start(Fault::NeverResumes);
-        let judged = judge("load", &liar, &["--rate", "10", "--reuse", "4", "--tls", version]);
+        let server = FaultyServer::start(Fault::NeverResumes);
+        let judged = judge("load", &server, &["--rate", "10", "--reuse", "4", "--tls", version]);
         assert!(judged.text("no-sessions").contains("every handshake was full"), "{version}");
         let offered = &judged.run()["totals"]["offered"];
         assert_eq!(offered["none"].as_u64(), Some(judged.handshakes(|_| true)), "{version}: {offered}");
@@ -112,24 +112,24 @@ fn a_server_without_tickets_is_one() {
 #[test]
 fn tickets_that_nobody_takes_are_refused_resumptions() {
     for version in ["1.3", "1.2"] {
-        let liars = [Liar::start(Fault::None), Liar::start(Fault::None)];
-        let balancer = Balancer::start(liars.iter().map(Liar::address).collect());
+        let servers = [FaultyServer::start(Fault::None), FaultyServer::start(Fault::None)];
+        let balancer = Balancer::start(servers.iter().map(FaultyServer::address).collect());
         let arguments = ["-c", "1", "--reuse", "4", "--tickets", "1", "--tls", version];
         let judged = judge_at("load", balancer.address(), &arguments);
         assert!(judged.text("resumption-refused").ends_with("0 % of them resumed"), "{version}");
         assert!(judged.advice("resumption-refused").contains("ticket keys differ"), "{version}");
         assert!(!judged.has("loss") && !judged.has("no-sessions"), "{version}: {:?}", judged.ids());
-        assert_eq!(liars.iter().map(|liar| liar.counts().resumed).sum::<u64>(), 0, "{version}");
+        assert_eq!(servers.iter().map(|server| server.counts().resumed).sum::<u64>(), 0, "{version}");
     }
 }
 
 #[test]
 fn a_false_resumption_is_a_failure_of_its_own() {
-    let liar = Liar::start(Fault::FalseResumption);
-    let judged = judge("load", &liar, &["--connection-rate", "40", "--reuse", "2", "--tls", "1.2"]);
-    let lies = liar.counts().lies;
-    assert!(lies > 0 && judged.failed_as("false-resumption") == lies, "{lies}: {:#}", judged.run());
-    assert!(judged.text("false-resumption").starts_with(&format!("false resumption: {lies} times")));
+    let server = FaultyServer::start(Fault::FalseResumption);
+    let judged = judge("load", &server, &["--connection-rate", "40", "--reuse", "2", "--tls", "1.2"]);
+    let faults = server.counts().faults;
+    assert!(faults > 0 && judged.failed_as("false-resumption") == faults, "{faults}: {:#}", judged.run());
+    assert!(judged.text("false-resumption").starts_with(&format!("false resumption: {faults} times")));
     assert_eq!(judged.classes(), ["false-resumption"]);
 }
 
@@ -137,8 +137,8 @@ fn a_false_resumption_is_a_failure_of_its_own() {
 fn a_reset_behind_the_finished_is_no_handshake() {
     for (verb, class) in [("handshake", "reset-confirmation"), ("load", "reset-answer")] {
         for version in ["1.3", "1.2"] {
-            let liar = Liar::start(Fault::ResetAfterFinished);
-            let judged = judge(verb, &liar, &["--rate", "20", "--reuse", "1", "--tls", version]);
+            let server = FaultyServer::start(Fault::ResetAfterFinished);
+            let judged = judge(verb, &server, &["--rate", "20", "--reuse", "1", "--tls", version]);
             let attempted = judged.total("/connections/attempted");
             assert_eq!(judged.classes(), [class], "{verb} {version}: {:#}", judged.run());
             assert_eq!(judged.failed_as(class), attempted, "{verb} {version}: {:#}", judged.run());
@@ -151,9 +151,9 @@ fn a_reset_behind_the_finished_is_no_handshake() {
 
 #[test]
 fn a_second_round_trip_is_told_with_its_share() {
-    let liar = Liar::start(Fault::HelloRetry);
-    let judged = judge("load", &liar, &["--rate", "20", "--reuse", "1", "--groups", "P-256,X25519"]);
-    assert_eq!(judged.handshakes(|row| row["retried"] == true), liar.counts().lies - 1);
+    let server = FaultyServer::start(Fault::HelloRetry);
+    let judged = judge("load", &server, &["--rate", "20", "--reuse", "1", "--groups", "P-256,X25519"]);
+    assert_eq!(judged.handshakes(|row| row["retried"] == true), server.counts().faults - 1);
     assert!(judged.text("hello-retry-request").contains("100 % of the handshakes"), "{:#}", judged.run());
     assert_eq!(judged.handshakes(|row| row["group"] != "X25519"), 0, "{:#}", judged.run());
 }
@@ -164,42 +164,42 @@ fn wrong_answers_are_failures() {
     for (fault, class) in [
         (Fault::ShortBody, "wrong-answer"),
         (Fault::WrongByte, "wrong-answer"),
-        (Fault::Truncates, "truncated-answer"),
+        (Fault::Truncate, "truncated-answer"),
     ] {
-        let liar = Liar::start(fault);
-        let judged = judge("load", &liar, &right);
+        let server = FaultyServer::start(fault);
+        let judged = judge("load", &server, &right);
         let attempted = judged.total("/requests/attempted");
         assert_eq!(judged.classes(), [class], "{fault:?}: {:#}", judged.run());
         assert_eq!(judged.failed_as(class), attempted, "{fault:?}");
-        assert_eq!(liar.counts().lies, attempted + 1, "{fault:?}: all of them, and the probe");
+        assert_eq!(server.counts().faults, attempted + 1, "{fault:?}: all of them, and the probe");
     }
 }
 
 /// One of two servers has another object: whoever takes the first answer for the right one notices.
 #[test]
 fn answers_are_held_to_the_first_one() {
-    let (honest, liar) = (Liar::start(Fault::None), Liar::start(Fault::WrongByte));
-    let balancer = Balancer::start(vec![honest.address(), liar.address()]);
+    let (honest, server) = (FaultyServer::start(Fault::None), FaultyServer::start(Fault::WrongByte));
+    let balancer = Balancer::start(vec![honest.address(), server.address()]);
     let judged =
         judge_at("load", balancer.address(), &["--rate", "20", "--reuse", "1", "--expect-sha256", "first"]);
-    let lies = liar.counts().lies;
-    assert!(lies > 0 && judged.failed_as("wrong-answer") == lies, "{lies}: {:#}", judged.run());
+    let faults = server.counts().faults;
+    assert!(faults > 0 && judged.failed_as("wrong-answer") == faults, "{faults}: {:#}", judged.run());
     assert_eq!(judged.total("/requests/succeeded"), honest.counts().answered - 1);
 }
 
 #[test]
 fn a_server_that_keeps_silent_is_timed_out_where_it_is() {
-    let liar = Liar::start(Fault::Silent);
-    let judged = judge("load", &liar, &["--rate", "20", "--timeout", "500ms"]);
+    let server = FaultyServer::start(Fault::Silent);
+    let judged = judge("load", &server, &["--rate", "20", "--timeout", "500ms"]);
     assert_eq!(judged.classes(), ["timeout-hello"], "{:#}", judged.run());
     assert_eq!(judged.failed_as("timeout-hello"), judged.total("/requests/attempted"));
 }
 
 #[test]
 fn http_on_the_port_is_no_tls() {
-    let liar = Liar::start(Fault::PlainHttp);
+    let server = FaultyServer::start(Fault::PlainHttp);
     for verb in [&["load", "--rate", "20"][..], &["handshake"]] {
-        let run = finished(&[verb, &[&url(liar.address())], &AT_ONCE].concat());
+        let run = finished(&[verb, &[&url(server.address())], &AT_ONCE].concat());
         assert_eq!((run.status.code(), run.stdout.as_str()), (Some(5), ""), "{run:?}");
         assert!(run.stderr.contains("for HTTP in clear write http://"), "{run:?}");
     }
@@ -212,8 +212,8 @@ const STARVED: [&str; 5] =
 #[test]
 fn a_generator_held_to_a_tenth_of_its_core_is_inconclusive() {
     for model in [["--rate", "20"], ["-c", "1"]] {
-        let liar = Liar::start(Fault::None);
-        let url = url(liar.address());
+        let server = FaultyServer::start(Fault::None);
+        let url = url(server.address());
         let mut process = bench(&[&["load", &url, "--duration", "2s"], &model[..], &AT_ONCE].concat());
         // The probe is through: the run begins.
         process.wait_stderr_line(&url);

@@ -1,0 +1,105 @@
+//! The fleet's thread, where messages are configured.
+
+use std::sync::{Arc, OnceLock};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use courser_config::{Config, Fleet as Settings, Located, Problem};
+use courser_fleet::{AddressRange, Allowed, Incarnation, MemberName, MemberSettings, UnixMillis};
+use courser_net::datagram::Interface;
+use courser_net::{DatagramSettings, DatagramSocket};
+use courser_proxy::Threads;
+use courser_session::{Cache, FleetKeys, SecretBytes};
+use courser_sharing::{Fleet, FleetHandle};
+use courser_telemetry::event::{Level, log};
+
+use super::{STOP_TIME, Service};
+use crate::exit::Failure;
+use crate::process::Process;
+use crate::status::Status;
+use crate::status_source;
+
+pub(crate) struct FleetService {
+    settings: Settings,
+    listen: Located<std::net::SocketAddr>,
+    interface: Option<Interface>,
+    name: String,
+    keys: Arc<FleetKeys>,
+    cache: Arc<Cache>,
+    handle: OnceLock<FleetHandle>,
+}
+
+impl FleetService {
+    /// `None` where the configuration has no address for messages, or nothing to send in them.
+    pub(crate) fn new(config: &Config, interface: Option<Interface>, process: &Process) -> Option<Self> {
+        Some(Self {
+            settings: config.fleet.clone(),
+            listen: config.fleet.listen.clone()?,
+            interface,
+            name: process.name.clone(),
+            keys: Arc::clone(&process.fleet.as_ref()?.keys),
+            cache: Arc::clone(process.sessions.cache.as_ref()?),
+            handle: OnceLock::new(),
+        })
+    }
+
+    /// Once it is started.
+    pub(crate) fn handle(&self) -> Option<FleetHandle> {
+        self.handle.get().cloned()
+    }
+}
+
+impl Service for FleetService {
+    fn name(&self) -> &'static str {
+        "fleet"
+    }
+
+    fn start(&self, threads: &Threads) -> Result<(), Failure> {
+        let Settings { peers, interface, .. } = &self.settings;
+        let hops = interface.as_ref().map_or(1, |interface| interface.value.ttl);
+        let interface = self.interface.clone();
+        let settings = DatagramSettings { listen: self.listen.value, interface, hops, same_machine: true };
+        let socket = DatagramSocket::open(&settings)
+            .map_err(|error| Failure::from(Problem::at(&self.listen.origin, error.to_string(), None)))?;
+        let failed = |error: &dyn std::fmt::Display| Failure::runtime("cannot join the fleet", error);
+        let name = MemberName::new(&self.name).map_err(|error| failed(&error))?;
+        let random = |_| failed(&"the system gave no random bytes");
+        let incarnation = Incarnation::new(now(), *SecretBytes::random().map_err(random)?.as_bytes());
+        let secret = *SecretBytes::random().map_err(random)?.as_bytes();
+        let mut settings = MemberSettings::new(name, incarnation, secret);
+        settings.allowed = allowed(&self.settings);
+        let address = socket.address();
+        let (keys, cache) = (Arc::clone(&self.keys), Arc::clone(&self.cache));
+        let joining = Fleet { socket, peers: peers.clone(), settings, keys, cache };
+        let handle = joining.start(|name, work| threads.spawn(name, work)).map_err(|error| failed(&error))?;
+        let to = match address.ip().is_multicast() {
+            true => "by multicast".to_owned(),
+            false => format!("peers: {}", peers.iter().filter(|peer| **peer != address).count()),
+        };
+        log(Level::Info, format_args!("fleet {}: messages at {address}, {to}", self.keys.fleet()));
+        // It is started once.
+        drop(self.handle.set(handle));
+        Ok(())
+    }
+
+    fn stop(&self) -> bool {
+        self.handle.get().is_none_or(|handle| handle.stop(STOP_TIME))
+    }
+
+    fn status(&self, status: &mut Status) {
+        let found = self.handle.get().and_then(FleetHandle::status);
+        status.messages = found.as_ref().and_then(status_source::messages);
+    }
+}
+
+/// The networks that messages are accepted from: those that are configured, and the peers.
+fn allowed(settings: &Settings) -> Vec<Allowed> {
+    let ranges =
+        settings.allow.iter().filter_map(|network| AddressRange::new(network.address, network.prefix));
+    let peers = settings.peers.iter().map(|peer| Allowed::Exact(*peer));
+    ranges.map(Allowed::Range).chain(peers).collect()
+}
+
+fn now() -> UnixMillis {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    UnixMillis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
