@@ -140,7 +140,7 @@ fn a_line_of_json_a_second() {
     let seconds: Vec<u64> = lines.iter().map(|line| line["second"].as_u64().unwrap()).collect();
     let one_each: Vec<u64> = (0..).take(lines.len()).collect();
     assert!(seconds == one_each && seconds.len() >= 3, "{seconds:?}");
-    assert!(lines.iter().all(|line| line["type"] == "interval" && line["run"] == "load"), "{lines:#?}");
+    assert!(lines.iter().all(|line| line["type"] == "second" && line["run"] == "load"), "{lines:#?}");
     assert!(lines[..3].iter().all(|line| line["phase"] == "steady"), "{lines:#?}");
     // A probe first, which is of no second.
     assert_eq!(sum(&lines, "succeeded"), liar.counts().answered - 1, "{lines:#?}");
