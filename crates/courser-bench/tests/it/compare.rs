@@ -140,7 +140,7 @@ fn a_program_against_itself_gets_a_verdict_and_a_record_of_both() {
     let words = "compare courser courser --time 1s --seconds 300ms --record both.json";
     let run = mini.finished(&words.split(' ').collect::<Vec<_>>());
     ended(&run, 0, &["record: both.json"]);
-    let verdicts = ["nothing can be said yet", "no difference seen", "times the time of courser"];
+    let verdicts = ["no verdict yet", "no difference seen", "times the time of courser"];
     assert!(verdicts.iter().any(|verdict| run.stdout.contains(verdict)), "{run:?}");
     let lab = Lab::from_json(std::fs::read(mini.join("both.json")).unwrap()).unwrap();
     for target in ["courser", "courser@again"] {
