@@ -28,6 +28,41 @@ pub(crate) struct About {
     pub(crate) elsewhere: &'static [&'static str],
 }
 
+/// A table of settings, in the order in which they are applied. The second name after the colon says when a change takes effect,
+/// except for rows that have their own `takes_effect`.
+macro_rules! settings {
+    ($(#[$attribute:meta])* $table:ident: $target:ty, $takes_effect:ident; $($key:literal {
+        $(takes_effect: $exception:ident,)?
+        flag: $flag:expr,
+        kind: $kind:expr,
+        default: $default:expr,
+        doc: $doc:literal,
+        example: $example:literal,
+        $(danger: $danger:literal,)?
+        $(elsewhere: $elsewhere:expr,)?
+        store: $store:expr,
+    })*) => {
+        $(#[$attribute])*
+        pub(crate) static $table: &[$crate::setting::Setting<$target>] = &[$($crate::setting::Setting {
+            about: $crate::setting::About {
+                key: $key,
+                takes_effect: [
+                    $($crate::setting::TakesEffect::$exception,)? $crate::setting::TakesEffect::$takes_effect
+                ][0],
+                flag: $flag,
+                kind: $kind,
+                default: $default,
+                doc: $doc,
+                example: $example,
+                danger: [$(Some($danger),)? None][0],
+                elsewhere: [$($elsewhere as &[_],)? &[]][0],
+            },
+            store: $store,
+        }),*];
+    };
+}
+pub(crate) use settings;
+
 /// When a new value takes effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TakesEffect {
