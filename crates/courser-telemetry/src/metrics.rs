@@ -9,23 +9,15 @@ use std::time::Duration;
 
 use crate::close::CloseReason;
 use crate::connection::Resumption;
+use crate::named::named;
 
-/// How a metric's values behave, in the terms of Prometheus.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Only grows.
-    Counter,
-    /// Observations by size.
-    Histogram,
-}
-
-impl Kind {
-    /// The name of the type in the text exposition format.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Counter => "counter",
-            Self::Histogram => "histogram",
-        }
+named! {
+    /// How a metric's values behave, in the terms of Prometheus, and the name of that in the text exposition format.
+    Kind {
+        /// Only grows.
+        Counter = "counter",
+        /// Observations by size.
+        Histogram = "histogram",
     }
 }
 
@@ -93,25 +85,7 @@ metrics! {
 /// Reasons for which a session is not resumed. They have their names where sessions are.
 pub const RESUMPTION_FAILURES: usize = 15;
 
-macro_rules! labels {
-    ($(#[$attribute:meta])* $type:ident { $($(#[doc = $doc:literal])* $variant:ident = $name:literal,)* }) => {
-        $(#[$attribute])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $type { $($(#[doc = $doc])* $variant,)* }
-
-        impl $type {
-            /// Each value, in the order of declaration.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
-
-            /// The published name.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* }
-            }
-        }
-    };
-}
-
-labels! {
+named! {
     /// Which way bytes go.
     ByteDirection {
         /// From clients.
@@ -121,7 +95,7 @@ labels! {
     }
 }
 
-labels! {
+named! {
     /// What became of the look-up of a session that this host has not.
     RemoteLookup {
         /// Other hosts, or a store, were asked.
@@ -135,7 +109,7 @@ labels! {
     }
 }
 
-labels! {
+named! {
     /// A step of a connection's path whose time is counted.
     Step {
         /// From accept to the complete ClientHello.
