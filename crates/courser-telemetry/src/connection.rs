@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use crate::close::Close;
 use crate::line::Line;
 use crate::named::named;
-use crate::time::write_rfc3339;
+use crate::time::{micros, write_rfc3339};
 
 named! {
     /// How the session of a connection came to be.
@@ -175,8 +175,4 @@ impl ConnectionRecord {
         line.text("cause", self.close.reason.cause().name());
         line.maybe("detail", self.close.detail.as_deref());
     }
-}
-
-fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::close::CloseReason;
 use crate::connection::Resumption;
 use crate::named::named;
+use crate::time::micros;
 
 named! {
     /// How a metric's values behave, in the terms of Prometheus, and the name of that in the text exposition format.
@@ -180,13 +181,12 @@ impl Counters {
 
     /// Counts how long a step took.
     pub fn observe(&self, step: Step, time: Duration) {
-        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let micros = micros(time);
         self.count(Metric::StepDuration, step as usize * HISTOGRAM + bucket(micros));
         self.add(Metric::StepDuration, step as usize * HISTOGRAM + BUCKETS, micros);
     }
 
     /// What was counted so far. Numbers of a busy worker are not of one instant.
-    #[must_use]
     pub fn read(&self) -> Counts {
         Counts(self.0.each_ref().map(|slot| slot.load(Ordering::Relaxed)))
     }
@@ -209,13 +209,11 @@ impl Counts {
     }
 
     /// The numbers of a counter by the place of their labels' values.
-    #[must_use]
     pub fn of(&self, metric: Metric) -> &[u64] {
         &self.0[offset(metric as usize)..][..METRICS[metric as usize].slots]
     }
 
     /// How often a step was completed, and how long it took.
-    #[must_use]
     pub fn step(&self, step: Step) -> Distribution<'_> {
         let slots = &self.of(Metric::StepDuration)[step as usize * HISTOGRAM..][..HISTOGRAM];
         Distribution { buckets: &slots[..BUCKETS], sum: Duration::from_micros(slots[BUCKETS]) }
@@ -232,13 +230,11 @@ pub struct Distribution<'a> {
 
 impl Distribution<'_> {
     /// How many there are.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
     }
 
     /// What `percent` of them do not exceed, at most an eighth too long; `None` where there are none.
-    #[must_use]
     pub fn percentile(&self, percent: u64) -> Option<Duration> {
         let rank = (self.count() * percent).div_ceil(100).max(1);
         let mut seen = 0;

@@ -11,7 +11,7 @@ use courser_fleet::{Direction, Passed, PeerStatus, Refusal};
 use courser_session::{Cache, ClockStatus, ResumptionFailure};
 use courser_sharing::{FleetStatus, Sharing};
 use courser_telemetry::metrics::{ByteDirection, Distribution, Metric, RemoteLookup, Step};
-use courser_telemetry::time::write_rfc3339;
+use courser_telemetry::time::{micros, write_rfc3339};
 use courser_telemetry::{CloseReason, Counts, Losses, Resumption, event};
 use serde_json::json;
 
@@ -149,9 +149,8 @@ fn connections(counts: &Counts) -> status::Connections {
 
 /// `None` where nothing was observed.
 fn times(step: &Distribution<'_>) -> Option<status::StepTimes> {
-    let micros =
-        |percent| step.percentile(percent).map(|time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
-    Some(status::StepTimes { count: step.count(), p50_us: micros(50)?, p99_us: micros(99)? })
+    let percentile = |percent| step.percentile(percent).map(micros);
+    Some(status::StepTimes { count: step.count(), p50_us: percentile(50)?, p99_us: percentile(99)? })
 }
 
 fn handshakes(counts: &Counts) -> status::Handshakes {
