@@ -38,13 +38,11 @@ impl Batch {
     }
 
     /// How many there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.received.len()
     }
 
     /// Whether there is none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.received.is_empty()
     }
