@@ -211,8 +211,10 @@ named! {
 
 named! {
     /// The response to a client that sends an unknown server name, or none.
+    #[derive(Default)]
     UnknownName {
         /// The listener's own settings.
+        #[default]
         Default = "default",
         /// The fatal alert `unrecognized_name` (RFC 6066, section 3).
         Refuse = "refuse",
@@ -221,8 +223,10 @@ named! {
 
 named! {
     /// Which PROXY protocol header the backend gets before the first byte.
+    #[derive(Default)]
     SendProxy {
         /// None.
+        #[default]
         Off = "off",
         /// The text form.
         V1 = "v1",
@@ -233,8 +237,10 @@ named! {
 
 named! {
     /// What the backend gets when the client's FIN came without close_notify (RFC 8446, section 6.1).
+    #[derive(Default)]
     OnTruncation {
         /// A FIN, as after close_notify.
+        #[default]
         Fin = "fin",
         /// A reset, so that a cut-off request cannot pass for a whole one.
         Reset = "reset",

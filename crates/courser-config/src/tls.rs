@@ -118,10 +118,12 @@ named! {
     /// Both profiles allow the suites of [`Suite::ALL`](Named::ALL) that fit their versions, and the groups of
     /// [`Group::ALL`](Named::ALL), each in that order: AES-128-GCM stands first because a suite with SHA-384
     /// costs some 25 us more per handshake, and ChaCha20 is for clients that ask for it first.
+    #[derive(Default)]
     Profile {
         /// TLS 1.3 only.
         Modern = "modern",
         /// TLS 1.2 with forward secrecy and AEAD, and TLS 1.3.
+        #[default]
         Intermediate = "intermediate",
     }
 }
