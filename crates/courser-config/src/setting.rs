@@ -10,7 +10,6 @@ pub(crate) struct Setting<T: 'static> {
     pub(crate) store: fn(&mut T, &Value) -> Result<(), Problems>,
 }
 
-/// The description of a setting.
 #[derive(Debug)]
 pub(crate) struct About {
     pub(crate) key: &'static str,
@@ -22,7 +21,6 @@ pub(crate) struct About {
     pub(crate) doc: &'static str,
     /// A value in TOML.
     pub(crate) example: &'static str,
-    /// The risk of it.
     pub(crate) danger: Option<&'static str>,
     /// Its names in other programs, for the hint at an unknown key; never accepted.
     pub(crate) elsewhere: &'static [&'static str],
@@ -63,7 +61,6 @@ macro_rules! settings {
 }
 pub(crate) use settings;
 
-/// When a new value takes effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TakesEffect {
     /// The process is made with it.
@@ -101,7 +98,6 @@ pub(crate) enum DefaultValue {
     Derived(&'static str),
 }
 
-/// What kind of value a setting takes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
     Switch,
@@ -109,9 +105,7 @@ pub(crate) enum Kind {
     Size,
     Duration,
     Text,
-    /// A path.
     File,
-    /// The path of a folder.
     Folder,
     Address,
     Url,
@@ -123,7 +117,6 @@ pub(crate) enum Kind {
     Certificates,
 }
 
-/// What a list holds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Item {
     Address,
@@ -147,7 +140,6 @@ impl Kind {
         }
     }
 
-    /// The placeholder in a flag's help.
     pub(crate) fn placeholder(self) -> &'static str {
         match self {
             Self::Switch => "",

@@ -39,7 +39,6 @@ pub struct TcpInfo {
 }
 
 impl TcpInfo {
-    /// Asks the kernel.
     pub(crate) fn of(socket: &impl AsFd) -> io::Result<Self> {
         let (raw, length) = read(socket)?;
         Self::from_raw(&raw, length)

@@ -62,7 +62,6 @@ impl Admission {
         self.open.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_more).is_ok()
     }
 
-    /// A connection has ended.
     pub(crate) fn leave(&self, events: &Events) {
         let open = self.open.fetch_sub(1, Ordering::SeqCst) - 1;
         // Whoever waits has said so before it found no room.

@@ -36,7 +36,6 @@ const BUDGET: Duration = Duration::from_millis(1);
 /// come to more than the client may have us hold before it is read.
 const MOST_TICKETS: usize = BUFFER_BYTES / 2;
 
-/// A connection whose pipe is over.
 pub(crate) struct Finished {
     pub(crate) client: Client,
     pub(crate) tls: Box<ServerConnection>,
@@ -48,7 +47,6 @@ pub(crate) struct Finished {
     pub(crate) close: Close,
 }
 
-/// Copies bytes until the connection ends.
 pub(crate) async fn pipe(header_sent: HeaderSent) -> Finished {
     let mut pipe = Pipe::new(header_sent);
     let close = poll_fn(|cx| pipe.poll(cx)).await;
@@ -176,7 +174,6 @@ impl Pipe {
         self.to_client.pending().len() > BUFFER_BYTES
     }
 
-    /// Client to backend.
     fn poll_upward(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Close>> {
         for round in 0..ROUNDS {
             if round > 1 && self.has_spent_budget() {
@@ -199,7 +196,6 @@ impl Pipe {
         yield_to_others(cx)
     }
 
-    /// Backend to client.
     fn poll_downward(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Close>> {
         for round in 0..ROUNDS {
             if round > 1 && self.has_spent_budget() {

@@ -45,7 +45,6 @@ impl Pool {
         })
     }
 
-    /// The backend of this number.
     pub(crate) fn get(&self, index: usize) -> Option<&Backend> {
         self.backends.get(index)
     }

@@ -94,7 +94,6 @@ fn text(payload: &(dyn Any + Send)) -> &str {
 #[derive(Clone, Default)]
 pub(crate) struct Tasks(Rc<FailedTask>);
 
-/// The task that has panicked.
 #[derive(Default)]
 struct FailedTask {
     name: Cell<Option<&'static str>>,

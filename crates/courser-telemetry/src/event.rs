@@ -44,7 +44,6 @@ enum Output {
     Direct,
     /// Through a queue: in a service.
     Queued(Writer),
-    /// The process ends.
     Over,
 }
 

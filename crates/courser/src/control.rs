@@ -28,15 +28,12 @@ const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Answers requests with JSON lines. A long answer ends when writing fails.
 pub(crate) trait ControlHandler: Send + Sync + 'static {
-    /// Answers one request.
     fn answer(&self, request: &str, out: &mut UnixStream) -> io::Result<RequestOutcome>;
 }
 
-/// The result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestOutcome {
     Answered,
-    /// There is no such request.
     Unknown,
 }
 

@@ -10,7 +10,6 @@ use std::{mem, ptr};
 use rustix::io::Errno;
 use socket2::{SockAddr, SockAddrStorage};
 
-/// Datagrams in one batch.
 const DATAGRAMS: usize = 32;
 
 /// Room for each: more than fits in an Ethernet frame. What is longer is cut.

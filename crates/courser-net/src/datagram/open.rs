@@ -53,7 +53,6 @@ pub struct DatagramSocket {
     address: SocketAddr,
 }
 
-/// The way to an address.
 #[derive(Debug)]
 struct Route {
     /// Our address on it.

@@ -37,7 +37,6 @@ pub(super) struct Inbox {
     pub(super) requests: mpsc::Receiver<Request>,
 }
 
-/// What is sent to the other hosts.
 pub(super) enum Update {
     New(SharedSession),
     Deleted(SessionId),
@@ -74,7 +73,6 @@ impl FleetHandle {
         )
     }
 
-    /// Counts what was dropped.
     pub(super) fn counter(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.dropped)
     }
