@@ -10,9 +10,19 @@ use std::time::Duration;
 use crate::address::{BackendAddress, ListenAddress};
 use crate::fleet::{FleetInterface, Network};
 use crate::named::named;
+use crate::problem::Problems;
 use crate::read::Located;
 use crate::source::SourceSpan;
 use crate::tls::{Group, Suite, TlsVersion};
+
+/// A valid configuration, and warnings about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loaded {
+    /// The settings.
+    pub config: Config,
+    /// Warnings only.
+    pub warnings: Problems,
+}
 
 /// The whole configuration of one `courser` process.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,10 +3,9 @@
 
 use std::time::Duration;
 
-use crate::Loaded;
 use crate::address::ListenAddress;
 use crate::client_auth;
-use crate::config::{ClientAuth, Config, Fleet, HostConfig, ListenerConfig, Sessions, UnknownName};
+use crate::config::{ClientAuth, Config, Fleet, HostConfig, ListenerConfig, Loaded, Sessions, UnknownName};
 use crate::draft::{Draft, HostDraft, ListenerDraft};
 use crate::named::Named;
 use crate::near::list;
