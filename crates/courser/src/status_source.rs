@@ -36,9 +36,9 @@ impl ControlHandler for Arc<StatusSource> {
             "fleet status" => {
                 serde_json::to_writer(&mut *out, &self.status())?;
                 writeln!(out)?;
-                Ok(RequestOutcome::Answered)
+                Ok(RequestOutcome::Known)
             }
-            "fleet watch" => self.watch(out).map(|()| RequestOutcome::Answered),
+            "fleet watch" => self.watch(out).map(|()| RequestOutcome::Known),
             _ => Ok(RequestOutcome::Unknown),
         }
     }
