@@ -89,18 +89,16 @@ impl Driver {
         clock: Clock,
         status: DriverStatus,
     ) -> Self {
-        let (waiting, watchers, events) = (Waiting::default(), Vec::new(), Events::default());
-        let refusal_log = RefusalLog::default();
         Self {
             datagrams,
             member,
             inbox,
             clock,
             status,
-            waiting,
-            watchers,
-            events,
-            refusal_log,
+            waiting: Waiting::default(),
+            watchers: Vec::new(),
+            events: Events::default(),
+            refusal_log: RefusalLog::default(),
             stopped: None,
         }
     }
