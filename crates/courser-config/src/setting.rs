@@ -26,8 +26,8 @@ pub(crate) struct About {
     pub(crate) elsewhere: &'static [&'static str],
 }
 
-/// A table of settings, in the order in which they are applied. The second name after the colon says when a change takes effect,
-/// except for rows that have their own `takes_effect`.
+/// A table of settings, in the order in which they are applied. The second name after the colon says when a change takes
+/// effect, except for rows that have their own `takes_effect`.
 macro_rules! settings {
     ($(#[$attribute:meta])* $table:ident: $target:ty, $takes_effect:ident; $($key:literal {
         $(takes_effect: $exception:ident,)?

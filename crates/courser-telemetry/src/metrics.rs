@@ -122,17 +122,17 @@ named! {
     }
 }
 
-const SLOTS: usize = offset(METRICS.len());
+const SLOTS: usize = OFFSETS[METRICS.len()];
 
-/// Where a metric's numbers begin.
-const fn offset(metric: usize) -> usize {
-    let (mut sum, mut index) = (0, 0);
-    while index < metric {
-        sum += METRICS[index].slots;
+/// Where each metric's numbers begin, and where the last one's end.
+const OFFSETS: [usize; METRICS.len() + 1] = {
+    let (mut offsets, mut index) = ([0; METRICS.len() + 1], 0);
+    while index < METRICS.len() {
+        offsets[index + 1] = offsets[index] + METRICS[index].slots;
         index += 1;
     }
-    sum
-}
+    offsets
+};
 
 /// Microseconds below 8 have a bucket each, then each octave has 8: a bucket is at most an eighth wide. The last one, from
 /// 2.1 hours on, takes the rest.
@@ -169,7 +169,7 @@ impl Counters {
     /// Only the thread whose counters these are may call it.
     pub fn add(&self, metric: Metric, series: usize, amount: u64) {
         debug_assert!(series < METRICS[metric as usize].slots);
-        let slot = &self.0[offset(metric as usize) + series];
+        let slot = &self.0[OFFSETS[metric as usize] + series];
         // No `fetch_add`, which would lock the bus: nothing else writes.
         slot.store(slot.load(Ordering::Relaxed) + amount, Ordering::Relaxed);
     }
@@ -210,7 +210,7 @@ impl Counts {
 
     /// The numbers of a counter by the place of their labels' values.
     pub fn of(&self, metric: Metric) -> &[u64] {
-        &self.0[offset(metric as usize)..][..METRICS[metric as usize].slots]
+        &self.0[OFFSETS[metric as usize]..][..METRICS[metric as usize].slots]
     }
 
     /// How often a step was completed, and how long it took.
