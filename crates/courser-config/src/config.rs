@@ -45,7 +45,9 @@ impl Config {
 }
 
 /// Settings of the process as a whole.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// Its `Default` is blank, for the tables of settings to fill in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Process {
     /// Worker threads, 1 to 1024. `None`: the CPUs of the affinity mask, capped by the cgroup quota.
     pub workers: Option<usize>,
@@ -72,7 +74,9 @@ pub struct Process {
 }
 
 /// Session resumption, shared by all listeners.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// Its `Default` is blank, for the tables of settings to fill in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sessions {
     /// Size of the session cache in bytes.
     pub cache_size: u64,
@@ -99,7 +103,9 @@ pub struct Sessions {
 }
 
 /// Sharing of sessions with other hosts.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// Its `Default` is blank, for the tables of settings to fill in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fleet {
     /// Key files, at most two: the first seals.
     pub keys: Vec<Located<PathBuf>>,
@@ -209,8 +215,10 @@ pub struct CertificateFiles {
 
 named! {
     /// Format of the connection log.
+    #[derive(Default)]
     Log {
         /// One line per connection, for people.
+        #[default]
         Text = "text",
         /// One JSON object per line.
         Json = "json",

@@ -1,8 +1,6 @@
 //! Drafts in which every setting has its default from the tables.
 
-use std::time::Duration;
-
-use crate::config::{Fleet, Log, Process, Sessions};
+use crate::config::{Fleet, Process, Sessions};
 use crate::draft::{Draft, HostDraft, ListenerDraft};
 use crate::setting::{DefaultValue, Setting};
 use crate::settings::{FLEET, HOST_ONLY, LISTENER, PROCESS, SESSIONS, SHARED};
@@ -12,47 +10,10 @@ use crate::value::Value;
 impl Draft {
     /// Every setting at its default, and no listener.
     pub(crate) fn new() -> Self {
-        let process = Process {
-            workers: None,
-            pin: false,
-            log: Log::Text,
-            strict: false,
-            max_connections: None,
-            drain_timeout: Duration::ZERO,
-            control: None,
-            user: None,
-            group: None,
-            core_dumps: false,
-            confine_workers: false,
-        };
-        let sessions = Sessions {
-            cache_size: 0,
-            lifetime: Duration::ZERO,
-            tickets: false,
-            session_ids: false,
-            tickets_per_handshake: 0,
-            file: None,
-            store: None,
-            store_password: None,
-            store_ca: None,
-            store_cert: None,
-            store_timeout: Duration::ZERO,
-        };
-        let fleet = Fleet {
-            keys: Vec::new(),
-            state: None,
-            name: None,
-            listen: None,
-            peers: Vec::new(),
-            interface: None,
-            allow: Vec::new(),
-            pull: false,
-            pull_timeout: Duration::ZERO,
-        };
         Self {
-            process: with_defaults(PROCESS, process),
-            sessions: with_defaults(SESSIONS, sessions),
-            fleet: with_defaults(FLEET, fleet),
+            process: with_defaults(PROCESS, Process::default()),
+            sessions: with_defaults(SESSIONS, Sessions::default()),
+            fleet: with_defaults(FLEET, Fleet::default()),
             listeners: Vec::new(),
         }
     }

@@ -181,7 +181,11 @@ fn cache(cache: &Cache) -> status::Cache {
 pub(crate) fn messages(fleet: &FleetStatus) -> Option<status::Messages> {
     let member = &fleet.member;
     let (sent, received, pulls, unsent) = (&member.sent, &member.received, &member.pulls, &fleet.unsent);
-    let refused = Refusal::ALL.into_iter().filter(|refusal| member.refused.get(*refusal) > 0);
+    let refused = |refusal: Refusal| {
+        let last_source = member.refused.last_source(refusal).map(|source| source.to_string());
+        let count = member.refused.get(refusal);
+        (count > 0).then(|| (refusal.name().to_owned(), status::Refused { count, last_source }))
+    };
     Some(status::Messages {
         peers: member.peers.iter().map(peer).collect(),
         sent: named([
@@ -206,7 +210,7 @@ pub(crate) fn messages(fleet: &FleetStatus) -> Option<status::Messages> {
             ("deleted", received.deleted),
             ("errors", fleet.receive_errors),
         ]),
-        refused: refused.map(|refusal| (refusal.name().to_owned(), refused_for(member, refusal))).collect(),
+        refused: Refusal::ALL.into_iter().filter_map(refused).collect(),
         pulls: named([
             ("requested", pulls.requested),
             ("sent", pulls.sent),
@@ -218,11 +222,6 @@ pub(crate) fn messages(fleet: &FleetStatus) -> Option<status::Messages> {
         state_transfer: member.state_transfer.name().to_owned(),
         transferred: member.transferred,
     })
-}
-
-fn refused_for(member: &courser_fleet::Status, refusal: Refusal) -> status::Refused {
-    let last_source = member.refused.last_source(refusal).map(|source| source.to_string());
-    status::Refused { count: member.refused.get(refusal), last_source }
 }
 
 fn peer(peer: &PeerStatus) -> status::Peer {
