@@ -90,7 +90,6 @@ impl ListenAddress {
     }
 }
 
-/// Reads where to listen.
 pub(crate) fn listen(value: &Value) -> Result<ListenAddress, Problems> {
     let text = read::text(value, "an address")?;
     if let Some(path) = text.strip_prefix("unix:") {
@@ -117,7 +116,6 @@ pub(crate) fn listen(value: &Value) -> Result<ListenAddress, Problems> {
     }
 }
 
-/// Reads where a backend is.
 pub(crate) fn backend(value: &Value) -> Result<BackendAddress, Problems> {
     let text = read::text(value, "an address")?;
     if let Some(path) = text.strip_prefix("unix:") {

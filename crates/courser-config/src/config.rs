@@ -9,10 +9,20 @@ use std::time::Duration;
 
 use crate::address::{BackendAddress, ListenAddress};
 use crate::fleet::{FleetInterface, Network};
-use crate::named::Named;
+use crate::named::named;
+use crate::problem::Problems;
 use crate::read::Located;
 use crate::source::SourceSpan;
 use crate::tls::{Group, Suite, TlsVersion};
+
+/// A valid configuration, and warnings about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loaded {
+    /// The settings.
+    pub config: Config,
+    /// Warnings only.
+    pub warnings: Problems,
+}
 
 /// The whole configuration of one `courser` process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +45,9 @@ impl Config {
 }
 
 /// Settings of the process as a whole.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// Its `Default` is blank, for the tables of settings to fill in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Process {
     /// Worker threads, 1 to 1024. `None`: the CPUs of the affinity mask, capped by the cgroup quota.
     pub workers: Option<usize>,
@@ -62,7 +74,9 @@ pub struct Process {
 }
 
 /// Session resumption, shared by all listeners.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// Its `Default` is blank, for the tables of settings to fill in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sessions {
     /// Size of the session cache in bytes.
     pub cache_size: u64,
@@ -89,7 +103,9 @@ pub struct Sessions {
 }
 
 /// Sharing of sessions with other hosts.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// Its `Default` is blank, for the tables of settings to fill in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fleet {
     /// Key files, at most two: the first seals.
     pub keys: Vec<Located<PathBuf>>,
@@ -197,111 +213,66 @@ pub struct CertificateFiles {
     pub origin: SourceSpan,
 }
 
-/// Format of the connection log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Log {
-    /// One line per connection, for people.
-    Text,
-    /// One JSON object per line.
-    Json,
-    /// No connection log.
-    Off,
-}
-
-/// The response to a client that sends an unknown server name, or none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum UnknownName {
-    /// The listener's own settings.
-    Default,
-    /// The fatal alert `unrecognized_name` (RFC 6066, section 3).
-    Refuse,
-}
-
-/// Which PROXY protocol header the backend gets before the first byte.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum SendProxy {
-    /// None.
-    Off,
-    /// The text form.
-    V1,
-    /// The binary form, with TLS details.
-    V2,
-}
-
-/// What the backend gets when the client's FIN came without close_notify (RFC 8446, section 6.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum OnTruncation {
-    /// A FIN, as after close_notify.
-    Fin,
-    /// A reset, so that a cut-off request cannot pass for a whole one.
-    Reset,
-}
-
-impl Named for Log {
-    const ALL: &'static [Self] = &[Self::Text, Self::Json, Self::Off];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Json => "json",
-            Self::Off => "off",
-        }
+named! {
+    /// Format of the connection log.
+    #[derive(Default)]
+    Log {
+        /// One line per connection, for people.
+        #[default]
+        Text = "text",
+        /// One JSON object per line.
+        Json = "json",
+        /// No connection log.
+        Off = "off",
     }
 }
 
-impl Named for UnknownName {
-    const ALL: &'static [Self] = &[Self::Default, Self::Refuse];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Default => "default",
-            Self::Refuse => "refuse",
-        }
+named! {
+    /// The response to a client that sends an unknown server name, or none.
+    #[derive(Default)]
+    UnknownName {
+        /// The listener's own settings.
+        #[default]
+        Default = "default",
+        /// The fatal alert `unrecognized_name` (RFC 6066, section 3).
+        Refuse = "refuse",
     }
 }
 
-impl Named for SendProxy {
-    const ALL: &'static [Self] = &[Self::Off, Self::V1, Self::V2];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::V1 => "v1",
-            Self::V2 => "v2",
-        }
+named! {
+    /// Which PROXY protocol header the backend gets before the first byte.
+    #[derive(Default)]
+    SendProxy {
+        /// None.
+        #[default]
+        Off = "off",
+        /// The text form.
+        V1 = "v1",
+        /// The binary form, with TLS details.
+        V2 = "v2",
     }
 }
 
-impl Named for OnTruncation {
-    const ALL: &'static [Self] = &[Self::Fin, Self::Reset];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Fin => "fin",
-            Self::Reset => "reset",
-        }
+named! {
+    /// What the backend gets when the client's FIN came without close_notify (RFC 8446, section 6.1).
+    #[derive(Default)]
+    OnTruncation {
+        /// A FIN, as after close_notify.
+        #[default]
+        Fin = "fin",
+        /// A reset, so that a cut-off request cannot pass for a whole one.
+        Reset = "reset",
     }
 }
 
-/// Whether clients are asked for a certificate (RFC 8446, section 4.3.2; RFC 5246, section 7.4.4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ClientAuth {
-    /// They are not.
-    None,
-    /// They are, and may have none; one that they send must be valid.
-    Optional,
-    /// They are, and the handshake fails without a valid one.
-    Required,
-}
-
-impl Named for ClientAuth {
-    const ALL: &'static [Self] = &[Self::None, Self::Optional, Self::Required];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Optional => "optional",
-            Self::Required => "required",
-        }
+named! {
+    /// Whether clients are asked for a certificate (RFC 8446, section 4.3.2; RFC 5246, section 7.4.4).
+    ClientAuth {
+        /// They are not.
+        None = "none",
+        /// They are, and may have none; one that they send must be valid.
+        Optional = "optional",
+        /// They are, and the handshake fails without a valid one.
+        Required = "required",
     }
 }

@@ -1,59 +1,19 @@
 //! Drafts in which every setting has its default from the tables.
 
-use std::time::Duration;
-
-use crate::config::{Fleet, Log, OnTruncation, Process, SendProxy, Sessions, UnknownName};
+use crate::config::{Fleet, Process, Sessions};
 use crate::draft::{Draft, HostDraft, ListenerDraft};
 use crate::setting::{DefaultValue, Setting};
 use crate::settings::{FLEET, HOST_ONLY, LISTENER, PROCESS, SESSIONS, SHARED};
 use crate::source::SourceSpan;
-use crate::tls::Profile;
 use crate::value::Value;
 
 impl Draft {
     /// Every setting at its default, and no listener.
     pub(crate) fn new() -> Self {
-        let process = Process {
-            workers: None,
-            pin: false,
-            log: Log::Text,
-            strict: false,
-            max_connections: None,
-            drain_timeout: Duration::ZERO,
-            control: None,
-            user: None,
-            group: None,
-            core_dumps: false,
-            confine_workers: false,
-        };
-        let sessions = Sessions {
-            cache_size: 0,
-            lifetime: Duration::ZERO,
-            tickets: false,
-            session_ids: false,
-            tickets_per_handshake: 0,
-            file: None,
-            store: None,
-            store_password: None,
-            store_ca: None,
-            store_cert: None,
-            store_timeout: Duration::ZERO,
-        };
-        let fleet = Fleet {
-            keys: Vec::new(),
-            state: None,
-            name: None,
-            listen: None,
-            peers: Vec::new(),
-            interface: None,
-            allow: Vec::new(),
-            pull: false,
-            pull_timeout: Duration::ZERO,
-        };
         Self {
-            process: with_defaults(PROCESS, process),
-            sessions: with_defaults(SESSIONS, sessions),
-            fleet: with_defaults(FLEET, fleet),
+            process: with_defaults(PROCESS, Process::default()),
+            sessions: with_defaults(SESSIONS, Sessions::default()),
+            fleet: with_defaults(FLEET, Fleet::default()),
             listeners: Vec::new(),
         }
     }
@@ -61,17 +21,8 @@ impl Draft {
 
 impl ListenerDraft {
     pub(crate) fn new(origin: Option<SourceSpan>) -> Self {
-        let blank = Self {
-            origin: origin.clone(),
-            name: None,
-            listen: Vec::new(),
-            backlog: 0,
-            unknown_name: UnknownName::Default,
-            handshake_timeout: Duration::ZERO,
-            own: HostDraft::new(origin),
-            hosts: Vec::new(),
-            incomplete: false,
-        };
+        let own = HostDraft::new(origin.clone());
+        let blank = Self { origin, own, ..Self::default() };
         let mut draft = with_defaults(LISTENER, blank);
         if let Some(origin) = &draft.origin {
             // Problems of default addresses are shown at the whole listener.
@@ -83,30 +34,7 @@ impl ListenerDraft {
 
 impl HostDraft {
     fn new(origin: Option<SourceSpan>) -> Self {
-        let blank = Self {
-            origin,
-            name: None,
-            names: Vec::new(),
-            certificates: Vec::new(),
-            own_certificates: false,
-            client_auth: None,
-            client_ca: Vec::new(),
-            backends: Vec::new(),
-            send_proxy: SendProxy::Off,
-            profile: Profile::Intermediate,
-            versions: None,
-            suites: None,
-            groups: None,
-            alpn: Vec::new(),
-            connect_timeout: Duration::ZERO,
-            idle_timeout: Duration::ZERO,
-            client_fin_timeout: Duration::ZERO,
-            backend_fin_timeout: Duration::ZERO,
-            max_connection_age: None,
-            tcp_keepalive: Duration::ZERO,
-            tcp_user_timeout: None,
-            on_truncation: OnTruncation::Fin,
-        };
+        let blank = Self { origin, ..Self::default() };
         with_defaults(HOST_ONLY, with_defaults(SHARED, blank))
     }
 }

@@ -21,6 +21,8 @@ pub(crate) struct Draft {
     pub(crate) listeners: Vec<ListenerDraft>,
 }
 
+/// Its `Default` is blank, for the tables to fill in.
+#[derive(Default)]
 pub(crate) struct ListenerDraft {
     /// `None`: it was made of flags.
     pub(crate) origin: Option<SourceSpan>,
@@ -35,7 +37,8 @@ pub(crate) struct ListenerDraft {
     pub(crate) incomplete: bool,
 }
 
-#[derive(Clone)]
+/// Its `Default` is blank, for the tables to fill in.
+#[derive(Clone, Default)]
 pub(crate) struct HostDraft {
     pub(crate) origin: Option<SourceSpan>,
     pub(crate) name: Option<Located<String>>,

@@ -26,7 +26,6 @@ Examples:
   Use a file for several listeners and hosts; flags of the process and of sessions override it:
     courser serve --config courser.toml --workers 4";
 
-/// Adds every flag to a command.
 pub(crate) fn add_to(command: Command) -> Command {
     let config = Arg::new(CONFIG)
         .long(CONFIG)

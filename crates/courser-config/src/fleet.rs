@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn networks_are_read_and_their_mistakes_told() {
+    fn networks_are_read_and_their_mistakes_reported() {
         assert_eq!(read_network("10.0.0.0/16").unwrap(), "10.0.0.0/16");
         assert_eq!(read_network("10.0.0.7").unwrap(), "10.0.0.7/32");
         assert_eq!(read_network("2001:db8::/32").unwrap(), "2001:db8::/32");
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn interfaces_are_read_and_their_mistakes_told() {
+    fn interfaces_are_read_and_their_mistakes_reported() {
         let read = |text: &str| interface(&Value::builtin(&format!("\"{text}\"")));
         assert_eq!(read("eth0").unwrap(), FleetInterface { name: "eth0".into(), ttl: 1 });
         assert_eq!(read("eth0,ttl=2").unwrap(), FleetInterface { name: "eth0".into(), ttl: 2 });

@@ -37,8 +37,8 @@ use clap::{ArgMatches, Command};
 
 pub use address::{BackendAddress, ListenAddress};
 pub use config::{
-    CertificateFiles, ClientAuth, Config, Fleet, HostConfig, ListenerConfig, Log, OnTruncation, Process,
-    SendProxy, Sessions, UnknownName,
+    CertificateFiles, ClientAuth, Config, Fleet, HostConfig, ListenerConfig, Loaded, Log, OnTruncation,
+    Process, SendProxy, Sessions, UnknownName,
 };
 pub use fleet::{FleetInterface, Network};
 pub use named::Named;
@@ -47,15 +47,6 @@ pub use read::Located;
 pub use reference::{defaults_toml, reference_markdown};
 pub use source::SourceSpan;
 pub use tls::{Group, Profile, Suite, TlsVersion};
-
-/// A valid configuration, and warnings about it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Loaded {
-    /// The settings.
-    pub config: Config,
-    /// Warnings only.
-    pub warnings: Problems,
-}
 
 /// Reads a configuration file.
 ///

@@ -9,9 +9,7 @@ pub trait Named: Copy + Eq + 'static {
     fn name(self) -> &'static str;
 
     /// Other names that are understood when read, never shown.
-    fn aliases(self) -> &'static [&'static str] {
-        &[]
-    }
+    fn aliases(self) -> &'static [&'static str];
 
     /// The value of that name or alias, whatever the case of its letters.
     fn from_name(text: &str) -> Option<Self> {
@@ -22,3 +20,27 @@ pub trait Named: Copy + Eq + 'static {
             .find(|one| known(one.name()) || one.aliases().iter().any(|alias| known(alias)))
     }
 }
+
+/// An enum of choices, each with its name and other names for it.
+macro_rules! named {
+    ($(#[$attribute:meta])* $type:ident {
+        $($(#[$doc:meta])* $variant:ident = $name:literal $(| $alias:literal)*,)*
+    }) => {
+        $(#[$attribute])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum $type { $($(#[$doc])* $variant,)* }
+
+        impl $crate::named::Named for $type {
+            const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            fn aliases(self) -> &'static [&'static str] {
+                match self { $(Self::$variant => &[$($alias,)*],)* }
+            }
+        }
+    };
+}
+pub(crate) use named;

@@ -10,7 +10,6 @@ pub(crate) struct Setting<T: 'static> {
     pub(crate) store: fn(&mut T, &Value) -> Result<(), Problems>,
 }
 
-/// The description of a setting.
 #[derive(Debug)]
 pub(crate) struct About {
     pub(crate) key: &'static str,
@@ -22,13 +21,46 @@ pub(crate) struct About {
     pub(crate) doc: &'static str,
     /// A value in TOML.
     pub(crate) example: &'static str,
-    /// The risk of it.
     pub(crate) danger: Option<&'static str>,
     /// Its names in other programs, for the hint at an unknown key; never accepted.
     pub(crate) elsewhere: &'static [&'static str],
 }
 
-/// When a new value takes effect.
+/// A table of settings, in the order in which they are applied. The second name after the colon says when a change takes
+/// effect, except for rows that have their own `takes_effect`.
+macro_rules! settings {
+    ($(#[$attribute:meta])* $table:ident: $target:ty, $takes_effect:ident; $($key:literal {
+        $(takes_effect: $exception:ident,)?
+        flag: $flag:expr,
+        kind: $kind:expr,
+        default: $default:expr,
+        doc: $doc:literal,
+        example: $example:literal,
+        $(danger: $danger:literal,)?
+        $(elsewhere: $elsewhere:expr,)?
+        store: $store:expr,
+    })*) => {
+        $(#[$attribute])*
+        pub(crate) static $table: &[$crate::setting::Setting<$target>] = &[$($crate::setting::Setting {
+            about: $crate::setting::About {
+                key: $key,
+                takes_effect: [
+                    $($crate::setting::TakesEffect::$exception,)? $crate::setting::TakesEffect::$takes_effect
+                ][0],
+                flag: $flag,
+                kind: $kind,
+                default: $default,
+                doc: $doc,
+                example: $example,
+                danger: [$(Some($danger),)? None][0],
+                elsewhere: [$($elsewhere as &[_],)? &[]][0],
+            },
+            store: $store,
+        }),*];
+    };
+}
+pub(crate) use settings;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TakesEffect {
     /// The process is made with it.
@@ -66,7 +98,6 @@ pub(crate) enum DefaultValue {
     Derived(&'static str),
 }
 
-/// What kind of value a setting takes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
     Switch,
@@ -74,9 +105,7 @@ pub(crate) enum Kind {
     Size,
     Duration,
     Text,
-    /// A path.
     File,
-    /// The path of a folder.
     Folder,
     Address,
     Url,
@@ -88,7 +117,6 @@ pub(crate) enum Kind {
     Certificates,
 }
 
-/// What a list holds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Item {
     Address,
@@ -112,7 +140,6 @@ impl Kind {
         }
     }
 
-    /// The placeholder in a flag's help.
     pub(crate) fn placeholder(self) -> &'static str {
         match self {
             Self::Switch => "",

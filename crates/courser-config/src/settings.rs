@@ -17,7 +17,6 @@ pub(crate) use listener::LISTENER;
 pub(crate) use process::PROCESS;
 pub(crate) use sessions::SESSIONS;
 
-/// Where a setting may stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
     Process,

@@ -45,7 +45,6 @@ impl SourceSpan {
         (line, before[line_start..].chars().count() + 1)
     }
 
-    /// The whole text it points into.
     pub(crate) fn text(&self) -> &str {
         &self.source.text
     }

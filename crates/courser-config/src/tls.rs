@@ -2,15 +2,17 @@
 
 use std::fmt;
 
-use crate::named::Named;
+use crate::named::{Named, named};
 
-/// A version of TLS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum TlsVersion {
-    /// RFC 5246.
-    Tls12,
-    /// RFC 8446.
-    Tls13,
+named! {
+    /// A version of TLS.
+    #[derive(PartialOrd, Ord)]
+    TlsVersion {
+        /// RFC 5246.
+        Tls12 = "1.2" | "TLSv1.2" | "TLS1.2" | "TLS 1.2",
+        /// RFC 8446.
+        Tls13 = "1.3" | "TLSv1.3" | "TLS1.3" | "TLS 1.3",
+    }
 }
 
 impl TlsVersion {
@@ -23,28 +25,35 @@ impl TlsVersion {
     }
 }
 
-/// A cipher suite, by its IANA name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[allow(non_camel_case_types, reason = "IANA's spelling is what people search for")]
-pub enum Suite {
-    /// TLS 1.3.
-    TLS_AES_128_GCM_SHA256,
-    /// TLS 1.3.
-    TLS_AES_256_GCM_SHA384,
-    /// TLS 1.3.
-    TLS_CHACHA20_POLY1305_SHA256,
-    /// TLS 1.2.
-    TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
-    /// TLS 1.2.
-    TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
-    /// TLS 1.2.
-    TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
-    /// TLS 1.2.
-    TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
-    /// TLS 1.2.
-    TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
-    /// TLS 1.2.
-    TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+named! {
+    /// A cipher suite, by its IANA name and by OpenSSL's, which are the same for TLS 1.3.
+    #[expect(non_camel_case_types, reason = "IANA's spelling is what people search for")]
+    Suite {
+        /// TLS 1.3.
+        TLS_AES_128_GCM_SHA256 = "TLS_AES_128_GCM_SHA256",
+        /// TLS 1.3.
+        TLS_AES_256_GCM_SHA384 = "TLS_AES_256_GCM_SHA384",
+        /// TLS 1.3.
+        TLS_CHACHA20_POLY1305_SHA256 = "TLS_CHACHA20_POLY1305_SHA256",
+        /// TLS 1.2.
+        TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 =
+            "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256" | "ECDHE-ECDSA-AES128-GCM-SHA256",
+        /// TLS 1.2.
+        TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 =
+            "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256" | "ECDHE-RSA-AES128-GCM-SHA256",
+        /// TLS 1.2.
+        TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384 =
+            "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384" | "ECDHE-ECDSA-AES256-GCM-SHA384",
+        /// TLS 1.2.
+        TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384 =
+            "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384" | "ECDHE-RSA-AES256-GCM-SHA384",
+        /// TLS 1.2.
+        TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256 =
+            "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256" | "ECDHE-ECDSA-CHACHA20-POLY1305",
+        /// TLS 1.2.
+        TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256 =
+            "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256" | "ECDHE-RSA-CHACHA20-POLY1305",
+    }
 }
 
 impl Suite {
@@ -72,17 +81,18 @@ impl Suite {
     }
 }
 
-/// A key exchange group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Group {
-    /// The hybrid of ML-KEM-768 and X25519 (draft-ietf-tls-ecdhe-mlkem); TLS 1.3 only.
-    X25519MlKem768,
-    /// RFC 7748.
-    X25519,
-    /// NIST P-256, secp256r1.
-    P256,
-    /// NIST P-384, secp384r1.
-    P384,
+named! {
+    /// A key exchange group.
+    Group {
+        /// The hybrid of ML-KEM-768 and X25519 (draft-ietf-tls-ecdhe-mlkem); TLS 1.3 only.
+        X25519MlKem768 = "X25519MLKEM768",
+        /// RFC 7748.
+        X25519 = "X25519",
+        /// NIST P-256, secp256r1.
+        P256 = "P-256" | "secp256r1" | "prime256v1" | "P256",
+        /// NIST P-384, secp384r1.
+        P384 = "P-384" | "secp384r1" | "P384",
+    }
 }
 
 impl Group {
@@ -102,17 +112,20 @@ impl Group {
     }
 }
 
-/// A named choice of versions, suites and groups: Mozilla's Server Side TLS guideline, version 6.0.
-///
-/// Both profiles allow the suites of [`Suite::ALL`](Named::ALL) that fit their versions, and the groups of
-/// [`Group::ALL`](Named::ALL), each in that order: AES-128-GCM stands first because a suite with SHA-384
-/// costs some 25 us more per handshake, and ChaCha20 is for clients that ask for it first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Profile {
-    /// TLS 1.3 only.
-    Modern,
-    /// TLS 1.2 with forward secrecy and AEAD, and TLS 1.3.
-    Intermediate,
+named! {
+    /// A named choice of versions, suites and groups: Mozilla's Server Side TLS guideline, version 6.0.
+    ///
+    /// Both profiles allow the suites of [`Suite::ALL`](Named::ALL) that fit their versions, and the groups of
+    /// [`Group::ALL`](Named::ALL), each in that order: AES-128-GCM stands first because a suite with SHA-384
+    /// costs some 25 us more per handshake, and ChaCha20 is for clients that ask for it first.
+    #[derive(Default)]
+    Profile {
+        /// TLS 1.3 only.
+        Modern = "modern",
+        /// TLS 1.2 with forward secrecy and AEAD, and TLS 1.3.
+        #[default]
+        Intermediate = "intermediate",
+    }
 }
 
 impl Profile {
@@ -121,104 +134,6 @@ impl Profile {
         match self {
             Self::Modern => &[TlsVersion::Tls13],
             Self::Intermediate => &[TlsVersion::Tls12, TlsVersion::Tls13],
-        }
-    }
-}
-
-impl Named for TlsVersion {
-    const ALL: &'static [Self] = &[Self::Tls12, Self::Tls13];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Tls12 => "1.2",
-            Self::Tls13 => "1.3",
-        }
-    }
-
-    fn aliases(self) -> &'static [&'static str] {
-        match self {
-            Self::Tls12 => &["TLSv1.2", "TLS1.2", "TLS 1.2"],
-            Self::Tls13 => &["TLSv1.3", "TLS1.3", "TLS 1.3"],
-        }
-    }
-}
-
-impl Named for Suite {
-    const ALL: &'static [Self] = &[
-        Self::TLS_AES_128_GCM_SHA256,
-        Self::TLS_AES_256_GCM_SHA384,
-        Self::TLS_CHACHA20_POLY1305_SHA256,
-        Self::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
-        Self::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
-        Self::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
-        Self::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
-        Self::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
-        Self::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
-    ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::TLS_AES_128_GCM_SHA256 => "TLS_AES_128_GCM_SHA256",
-            Self::TLS_AES_256_GCM_SHA384 => "TLS_AES_256_GCM_SHA384",
-            Self::TLS_CHACHA20_POLY1305_SHA256 => "TLS_CHACHA20_POLY1305_SHA256",
-            Self::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 => "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
-            Self::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 => "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
-            Self::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384 => "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
-            Self::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384 => "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
-            Self::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256 => {
-                "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256"
-            }
-            Self::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256 => {
-                "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256"
-            }
-        }
-    }
-
-    /// OpenSSL's name.
-    fn aliases(self) -> &'static [&'static str] {
-        match self {
-            Self::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 => &["ECDHE-ECDSA-AES128-GCM-SHA256"],
-            Self::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 => &["ECDHE-RSA-AES128-GCM-SHA256"],
-            Self::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384 => &["ECDHE-ECDSA-AES256-GCM-SHA384"],
-            Self::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384 => &["ECDHE-RSA-AES256-GCM-SHA384"],
-            Self::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256 => &["ECDHE-ECDSA-CHACHA20-POLY1305"],
-            Self::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256 => &["ECDHE-RSA-CHACHA20-POLY1305"],
-            // OpenSSL spells those of TLS 1.3 as IANA does.
-            Self::TLS_AES_128_GCM_SHA256
-            | Self::TLS_AES_256_GCM_SHA384
-            | Self::TLS_CHACHA20_POLY1305_SHA256 => &[],
-        }
-    }
-}
-
-impl Named for Group {
-    const ALL: &'static [Self] = &[Self::X25519MlKem768, Self::X25519, Self::P256, Self::P384];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::X25519MlKem768 => "X25519MLKEM768",
-            Self::X25519 => "X25519",
-            Self::P256 => "P-256",
-            Self::P384 => "P-384",
-        }
-    }
-
-    fn aliases(self) -> &'static [&'static str] {
-        match self {
-            Self::P256 => &["secp256r1", "prime256v1", "P256"],
-            Self::P384 => &["secp384r1", "P384"],
-            Self::X25519MlKem768 | Self::X25519 => &[],
-        }
-    }
-}
-
-impl Named for Profile {
-    const ALL: &'static [Self] = &[Self::Modern, Self::Intermediate];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Modern => "modern",
-            Self::Intermediate => "intermediate",
         }
     }
 }

@@ -3,10 +3,9 @@
 
 use std::time::Duration;
 
-use crate::Loaded;
 use crate::address::ListenAddress;
 use crate::client_auth;
-use crate::config::{ClientAuth, Config, Fleet, HostConfig, ListenerConfig, Sessions, UnknownName};
+use crate::config::{ClientAuth, Config, Fleet, HostConfig, ListenerConfig, Loaded, Sessions, UnknownName};
 use crate::draft::{Draft, HostDraft, ListenerDraft};
 use crate::named::Named;
 use crate::near::list;
@@ -148,38 +147,27 @@ fn check_fleet(fleet: &Fleet, problems: &mut Problems) {
         problems.push(Problem::at(&third.origin, "a fleet has at most two keys", Some(help.into())));
     }
     let Some(listen) = &fleet.listen else {
-        let lonely = fleet.interface.as_ref().map(|interface| &interface.origin);
-        if let Some(origin) = lonely {
+        if let Some(interface) = &fleet.interface {
+            let message = "this interface is of no use without `fleet.listen`";
             let help = "add `fleet.listen` (`--fleet-listen`), for example `239.1.1.1:8888`";
-            problems.push(Problem::at(
-                origin,
-                "this interface is of no use without `fleet.listen`",
-                Some(help.into()),
-            ));
+            problems.push(Problem::at(&interface.origin, message, None).help(help));
         }
         if !fleet.peers.is_empty() {
-            let mut problem =
-                Problem::nowhere("the fleet's peers get no messages without an address of this host");
-            problem.help = Some("add `fleet.listen` (`--fleet-listen`), for example `10.0.3.20:8888`".into());
-            problems.push(problem.as_warning());
+            let message = "the fleet's peers get no messages without an address of this host";
+            let help = "add `fleet.listen` (`--fleet-listen`), for example `10.0.3.20:8888`";
+            problems.push(Problem::nowhere(message).help(help).as_warning());
         }
         return;
     };
     if !fleet.has_keys() {
-        problems.push(Problem::at(
-            &listen.origin,
-            "there is no key to seal messages with",
-            Some(MAKE_A_KEY.into()),
-        ));
+        let message = "there is no key to seal messages with";
+        problems.push(Problem::at(&listen.origin, message, None).help(MAKE_A_KEY));
     }
     let multicast = listen.value.ip().is_multicast();
     if multicast && !fleet.peers.is_empty() {
         let message = "messages go either to a multicast group or to peers";
-        problems.push(Problem::at(
-            &listen.origin,
-            message,
-            Some("leave `peer` out, or listen on an address of this host".into()),
-        ));
+        let help = "leave `peer` out, or listen on an address of this host";
+        problems.push(Problem::at(&listen.origin, message, None).help(help));
     }
     if !multicast && fleet.peers.is_empty() {
         let help = "add the other hosts as `peer` (`--fleet-peer`)";
@@ -187,14 +175,8 @@ fn check_fleet(fleet: &Fleet, problems: &mut Problems) {
     }
     if let Some(interface) = fleet.interface.as_ref().filter(|_| !multicast) {
         let message = "an interface is chosen for multicast alone";
-        problems.push(
-            Problem::at(
-                &interface.origin,
-                message,
-                Some("listen on a multicast group, or leave it out".into()),
-            )
-            .as_warning(),
-        );
+        let help = "listen on a multicast group, or leave it out";
+        problems.push(Problem::at(&interface.origin, message, None).help(help).as_warning());
     }
     if let Some(peer) = fleet.peers.iter().find(|peer| peer.is_ipv4() != listen.value.is_ipv4()) {
         let message =
@@ -325,12 +307,9 @@ fn suites(draft: &HostDraft, versions: &[TlsVersion], problems: &mut Problems) -
     let Some(given) = &draft.suites else { return Suite::ALL.iter().copied().filter(fits).collect() };
     for version in versions {
         if !given.value.iter().any(|suite| suite.version() == *version) {
+            let message = format!("{version} is allowed but has no suite");
             let help = format!("add a suite of {version}, or leave it out of `versions`");
-            problems.push(Problem::at(
-                &given.origin,
-                format!("{version} is allowed but has no suite"),
-                Some(help),
-            ));
+            problems.push(Problem::at(&given.origin, message, Some(help)));
         }
     }
     let useless: Vec<_> = given.value.iter().filter(|suite| !fits(suite)).map(|suite| suite.name()).collect();
@@ -345,12 +324,8 @@ fn groups(draft: &HostDraft, versions: &[TlsVersion], problems: &mut Problems) -
     let Some(given) = &draft.groups else { return Group::ALL.to_vec() };
     for version in versions {
         if !given.value.iter().any(|group| group.works_with(*version)) {
-            let help = format!("add `{}`", Group::X25519);
-            problems.push(Problem::at(
-                &given.origin,
-                format!("{version} is allowed but has no group"),
-                Some(help),
-            ));
+            let message = format!("{version} is allowed but has no group");
+            problems.push(Problem::at(&given.origin, message, Some(format!("add `{}`", Group::X25519))));
         }
     }
     given.value.clone()

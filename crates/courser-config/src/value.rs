@@ -9,7 +9,6 @@ use toml::de::{DeInteger, DeString, DeTable, DeValue};
 use crate::problem::{Problem, Problems};
 use crate::source::{Source, SourceSpan};
 
-/// A value and where it was written.
 #[derive(Debug, Clone)]
 pub(crate) struct Value {
     pub(crate) origin: SourceSpan,

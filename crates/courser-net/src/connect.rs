@@ -103,7 +103,6 @@ pub enum ConnectErrorKind {
     Other,
 }
 
-/// The system call that failed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     Socket,

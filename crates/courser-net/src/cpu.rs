@@ -107,7 +107,6 @@ pub(crate) fn tightest_limit(file: &str) -> Option<u64> {
     tightest(&own_cgroup()?, |dir| read(dir, file)?.trim().parse().ok())
 }
 
-/// The process's control group of version 2.
 fn own_cgroup() -> Option<String> {
     let cgroups = fs::read_to_string("/proc/self/cgroup").ok()?;
     cgroups.lines().find_map(|line| line.strip_prefix("0::")).map(str::to_owned)

@@ -28,8 +28,6 @@ pub struct TcpInfo {
     pub retransmitted: u32,
     /// Smoothed round-trip time (RFC 6298); zero before the first measurement.
     pub rtt: Duration,
-    /// Its mean deviation.
-    pub rtt_variation: Duration,
     /// Shortest round-trip time of late.
     pub min_rtt: Duration,
     /// Largest payload of a segment sent, bytes: the MSS less options.
@@ -39,7 +37,6 @@ pub struct TcpInfo {
 }
 
 impl TcpInfo {
-    /// Asks the kernel.
     pub(crate) fn of(socket: &impl AsFd) -> io::Result<Self> {
         let (raw, length) = read(socket)?;
         Self::from_raw(&raw, length)
@@ -64,7 +61,6 @@ impl TcpInfo {
             data_segments_in: raw.data_segs_in,
             retransmitted: raw.total_retrans,
             rtt: microseconds(raw.rtt),
-            rtt_variation: microseconds(raw.rttvar),
             min_rtt: microseconds(raw.min_rtt),
             segment_size: raw.snd_mss,
             timestamps: raw.options & OPTION_TIMESTAMPS != 0,

@@ -71,22 +71,18 @@ impl Account {
         })
     }
 
-    /// How long the connection has been open.
     pub(crate) fn age(&self) -> Duration {
         self.opened.elapsed()
     }
 
-    /// The ClientHello is complete.
     pub(crate) fn hello_received(&mut self) {
         self.hello = Some(Instant::now());
     }
 
-    /// The handshake is done.
     pub(crate) fn secured(&mut self) {
         self.secured = Some(Instant::now());
     }
 
-    /// A backend is connected.
     pub(crate) fn connected(&mut self) {
         self.connected = Some(Instant::now());
     }

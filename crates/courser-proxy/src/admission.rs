@@ -23,20 +23,17 @@ pub struct Admission {
 
 impl Admission {
     /// At most `most` connections, at least one.
-    #[must_use]
     pub fn new(most: usize) -> Self {
         let (open, waiting) = (AtomicUsize::new(0), AtomicUsize::new(0));
         Self { limit: most.max(1), open, waiting, freed: Notify::new(), is_reported: AtomicBool::new(false) }
     }
 
     /// Connections at most.
-    #[must_use]
     pub fn limit(&self) -> usize {
         self.limit
     }
 
     /// Connections that are open.
-    #[must_use]
     pub fn open(&self) -> usize {
         self.open.load(Ordering::Relaxed)
     }
@@ -65,7 +62,6 @@ impl Admission {
         self.open.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_more).is_ok()
     }
 
-    /// A connection has ended.
     pub(crate) fn leave(&self, events: &Events) {
         let open = self.open.fetch_sub(1, Ordering::SeqCst) - 1;
         // Whoever waits has said so before it found no room.

@@ -13,7 +13,6 @@ use crate::client::{Client, EarlyClose};
 use crate::handshake::Secured;
 use crate::settings::VirtualHost;
 
-/// A connection with its backend.
 pub(crate) struct Connected {
     pub(crate) secured: Secured,
     pub(crate) backend: Stream,

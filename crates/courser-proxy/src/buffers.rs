@@ -24,7 +24,6 @@ impl Buffers {
         self.spare.borrow_mut().pop().unwrap_or_else(|| Vec::with_capacity(BUFFER_BYTES))
     }
 
-    /// Takes a buffer back.
     pub(crate) fn release(&self, mut buffer: Vec<u8>) {
         if buffer.capacity() == 0 {
             return;
@@ -83,17 +82,14 @@ impl Inbox {
         read
     }
 
-    /// What is there.
     pub(crate) fn bytes(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
 
-    /// Removes so many bytes at the front.
     pub(crate) fn consume(&mut self, count: usize) {
         self.bytes.drain(..count);
     }
 
-    /// Whether nothing is there.
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -124,12 +120,10 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// Bytes not yet written.
     pub(crate) fn pending(&self) -> &[u8] {
         &self.bytes[self.written..]
     }
 
-    /// Whether nothing waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.written == self.bytes.len()
     }

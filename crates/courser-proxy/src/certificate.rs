@@ -15,7 +15,6 @@ use crate::classify::{Classified, ClientOffer};
 use crate::client::{Client, EarlyClose, alert};
 use crate::settings::{Certificates, VirtualHost};
 
-/// A connection with everything chosen.
 pub(crate) struct Selected {
     pub(crate) client: Client,
     pub(crate) received: Inbox,
@@ -24,7 +23,6 @@ pub(crate) struct Selected {
     pub(crate) selection: Selection,
 }
 
-/// What was chosen.
 #[derive(Debug)]
 pub(crate) struct Selection {
     pub(crate) version: Version,
@@ -36,7 +34,6 @@ pub(crate) struct Selection {
 /// X25519MLKEM768, which TLS 1.2 has not.
 const HYBRID: u16 = 0x11ec;
 
-/// Chooses for a connection.
 pub(crate) fn select(classified: Classified) -> Result<Selected, Box<EarlyClose>> {
     let Classified { mut client, received, offer } = classified;
     let Some(host) = client.listener.host(offer.name.as_deref()).cloned() else {

@@ -16,10 +16,8 @@ use crate::client::{Accepted, Client, EarlyClose};
 /// comes, and bounds what a stranger can make us hold.
 const HELLO_LIMIT: usize = 64 * 1024;
 
-/// A connection whose ClientHello is understood.
 pub(crate) struct Classified {
     pub(crate) client: Client,
-    /// Everything received so far.
     pub(crate) received: Inbox,
     pub(crate) offer: ClientOffer,
 }
@@ -36,13 +34,11 @@ pub(crate) struct ClientOffer {
     pub(crate) key_shares: Vec<u16>,
     /// `None`: the extension is absent.
     pub(crate) schemes: Option<Vec<u16>>,
-    /// Whether it takes TLS 1.2 tickets.
     pub(crate) takes_tickets: bool,
     /// Whether it offers a TLS 1.2 ticket.
     pub(crate) ticket: bool,
     /// Whether it offers TLS 1.3 pre-shared keys.
     pub(crate) psk: bool,
-    /// The session ID that it offers.
     pub(crate) session_id: Option<SessionId>,
 }
 

@@ -22,11 +22,8 @@ pub(crate) struct Accepted {
 
 /// The client's side of a connection: what every step has.
 pub(crate) struct Client {
-    /// Its worker.
     pub(crate) worker: Rc<WorkerState>,
-    /// The settings it was accepted under.
     pub(crate) listener: Arc<Listener>,
-    /// Its socket.
     pub(crate) stream: Stream,
     /// Until when the current step has to be done.
     pub(crate) deadline: Deadline,
@@ -36,9 +33,7 @@ pub(crate) struct Client {
 
 /// A connection that ends before its relay.
 pub(crate) struct EarlyClose {
-    /// The client.
     pub(crate) client: Client,
-    /// Why.
     pub(crate) close: Close,
     /// The last bytes for the client: an alert, or what was waiting.
     pub(crate) final_bytes: Vec<u8>,
@@ -65,7 +60,6 @@ impl Client {
         self.close_with(close, Vec::new())
     }
 
-    /// Ends the connection with `final_bytes`.
     pub(crate) fn close_with(
         self,
         close: impl Into<Close>,

@@ -19,7 +19,6 @@ const SLOTS: usize = 512;
 
 const NONE: u32 = u32::MAX;
 
-/// A worker's timer wheel.
 pub(crate) struct Wheel {
     started: Instant,
     inner: RefCell<Inner>,
@@ -51,7 +50,6 @@ impl Wheel {
         Rc::new(Self { started: Instant::now(), inner: RefCell::new(inner), filled: Notify::new() })
     }
 
-    /// A deadline `after` from now.
     pub(crate) fn deadline(self: &Rc<Self>, after: Duration) -> Deadline {
         let due = self.due(after);
         let mut inner = self.inner.borrow_mut();
@@ -191,7 +189,6 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// Moves the deadline to `after` from now.
     pub(crate) fn set(&self, after: Duration) {
         let due = self.wheel.due(after);
         self.wheel.inner.borrow_mut().set(self.key, due);

@@ -16,18 +16,15 @@ use crate::client::{Client, EarlyClose};
 use crate::resume::Planned;
 use crate::settings::VirtualHost;
 
-/// A connection with a finished handshake.
 pub(crate) struct Secured {
     pub(crate) client: Client,
     pub(crate) host: Arc<VirtualHost>,
     pub(crate) tls: Box<ServerConnection>,
     /// Records that are not complete yet.
     pub(crate) received: Inbox,
-    /// Plaintext that came with the handshake.
     pub(crate) plaintext: Vec<u8>,
     /// TLS 1.3 tickets, which no client waits for: they leave with the first answer, or before the first wait.
     pub(crate) tickets: Outbox,
-    /// Whether the client has sent close_notify.
     pub(crate) client_closed: bool,
 }
 
@@ -41,7 +38,6 @@ impl Secured {
     }
 }
 
-/// Runs the handshake.
 pub(crate) async fn handshake(planned: Planned) -> Result<Secured, Box<EarlyClose>> {
     let Planned { mut client, received, host, selection, plan, offered } = planned;
     let tls = match ServerConnection::new(&host.tls, selection.group, selection.order, plan) {

@@ -18,7 +18,6 @@ use crate::supervision::Tasks;
 /// most this and one handshake longer.
 const BUDGET: Duration = Duration::from_millis(1);
 
-/// A worker's budget.
 #[derive(Default)]
 pub(crate) struct HandshakeBudget {
     tasks: Tasks,

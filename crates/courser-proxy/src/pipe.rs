@@ -36,7 +36,6 @@ const BUDGET: Duration = Duration::from_millis(1);
 /// come to more than the client may have us hold before it is read.
 const MOST_TICKETS: usize = BUFFER_BYTES / 2;
 
-/// A connection whose pipe is over.
 pub(crate) struct Finished {
     pub(crate) client: Client,
     pub(crate) tls: Box<ServerConnection>,
@@ -48,7 +47,6 @@ pub(crate) struct Finished {
     pub(crate) close: Close,
 }
 
-/// Copies bytes until the connection ends.
 pub(crate) async fn pipe(header_sent: HeaderSent) -> Finished {
     let mut pipe = Pipe::new(header_sent);
     let close = poll_fn(|cx| pipe.poll(cx)).await;
@@ -62,7 +60,7 @@ enum Flow {
     /// Bytes may come.
     Open,
     /// The last bytes have come; they and the end have to be passed on.
-    Ending,
+    Closing,
     /// The end was passed on.
     Ended,
 }
@@ -102,7 +100,7 @@ impl Pipe {
             backend.begun();
         }
         Self {
-            upward: if client_closed { Flow::Ending } else { Flow::Open },
+            upward: if client_closed { Flow::Closing } else { Flow::Open },
             downward: Flow::Open,
             backend_write_error: None,
             backend_reset: false,
@@ -176,7 +174,6 @@ impl Pipe {
         self.to_client.pending().len() > BUFFER_BYTES
     }
 
-    /// Client to backend.
     fn poll_upward(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Close>> {
         for round in 0..ROUNDS {
             if round > 1 && self.has_spent_budget() {
@@ -185,7 +182,7 @@ impl Pipe {
             ready!(self.poll_write_backend(cx));
             match self.upward {
                 Flow::Open => ready!(self.poll_read_client(cx))?,
-                Flow::Ending => {
+                Flow::Closing => {
                     if self.downward == Flow::Open {
                         self.backend.end();
                     } else {
@@ -199,7 +196,6 @@ impl Pipe {
         yield_to_others(cx)
     }
 
-    /// Backend to client.
     fn poll_downward(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Close>> {
         for round in 0..ROUNDS {
             if round > 1 && self.has_spent_budget() {
@@ -212,7 +208,7 @@ impl Pipe {
             ready!(self.poll_write_client(cx))?;
             match self.downward {
                 Flow::Open => ready!(more),
-                Flow::Ending => {
+                Flow::Closing => {
                     self.client.stream.shutdown();
                     self.downward = Flow::Ended;
                 }
@@ -262,14 +258,14 @@ impl Pipe {
         let progress = progress.map_err(bad_record)?;
         self.received.consume(progress.consumed);
         if progress.state == State::PeerClosed {
-            self.upward = Flow::Ending;
+            self.upward = Flow::Closing;
         }
         Ok(())
     }
 
     /// The client's stream has ended without close_notify. One that never carried a byte has nothing to be cut short.
     fn client_truncated(&mut self) -> Result<(), Close> {
-        self.upward = Flow::Ending;
+        self.upward = Flow::Closing;
         self.truncated = !self.has_moved_nothing();
         if !self.truncated {
             return Ok(());
@@ -360,21 +356,21 @@ impl Pipe {
     }
 
     fn end_downward(&mut self) -> Result<(), Close> {
-        self.downward = Flow::Ending;
+        self.downward = Flow::Closing;
         self.only_tickets = false;
         self.tls.send_close_notify(self.received.bytes(), &mut self.to_client.bytes).map_err(bad_record)
     }
 
     /// What the backend has sent is delivered, but no close_notify: the client can tell that it may not be the whole.
     fn cut_downward(&mut self) {
-        self.downward = Flow::Ending;
+        self.downward = Flow::Closing;
         self.only_tickets = false;
         self.backend_reset = true;
         self.backend_write_error.get_or_insert(io::ErrorKind::ConnectionReset);
     }
 
     fn poll_write_client(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Close>> {
-        let then = if self.downward == Flow::Ending { Then::Shutdown } else { Then::Wait };
+        let then = if self.downward == Flow::Closing { Then::Shutdown } else { Then::Wait };
         while !self.to_client.is_empty() {
             match ready!(self.client.stream.poll_write(cx, self.to_client.pending(), then)) {
                 Ok(written) => self.to_client.advance(written),

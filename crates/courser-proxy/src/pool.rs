@@ -21,7 +21,6 @@ struct Cursor(AtomicUsize);
 
 impl Pool {
     /// Backends in configured order, for so many workers.
-    #[must_use]
     pub fn new(backends: Vec<Backend>, workers: usize) -> Self {
         let has_choice = backends.len() > 1 || backends.iter().any(Backend::may_have_several_addresses);
         let random = RandomState::new();
@@ -46,7 +45,6 @@ impl Pool {
         })
     }
 
-    /// The backend of this number.
     pub(crate) fn get(&self, index: usize) -> Option<&Backend> {
         self.backends.get(index)
     }

@@ -16,7 +16,6 @@ use crate::settings::SendProxy;
 /// A connection whose first bytes for the backend are ready.
 pub(crate) struct HeaderSent {
     pub(crate) connected: Connected,
-    /// Header and plaintext.
     pub(crate) to_backend: Outbox,
     /// How much of it is plaintext.
     pub(crate) plaintext_bytes: u64,

@@ -7,7 +7,6 @@ use std::ops::Deref;
 
 use courser_net::Stream;
 
-/// A connected backend.
 pub(crate) struct Request {
     stream: Stream,
     part: Part,
@@ -22,7 +21,6 @@ enum Part {
     Begun,
     /// All of it: the end was passed on.
     Whole,
-    /// It was cut short.
     Cut,
 }
 
@@ -32,12 +30,10 @@ impl Request {
         Self { stream, part: Part::Rest }
     }
 
-    /// Bytes of the client have come.
     pub(crate) fn begun(&mut self) {
         self.change(Part::Begun);
     }
 
-    /// The backend has answered something.
     pub(crate) fn answered(&mut self) {
         self.change(Part::Rest);
     }

@@ -55,7 +55,6 @@ impl Backend {
     }
 }
 
-/// Addresses to try.
 pub(crate) enum Candidates<'a> {
     Fixed(&'a [Address; 1]),
     Resolved(Arc<[Address]>),
@@ -221,7 +220,6 @@ fn keep_fresh(name: &Weak<ResolvedName>, mut lookup: LookupThread) {
     }
 }
 
-/// The latest addresses of one name.
 #[derive(Debug)]
 struct ResolvedName {
     host: String,
@@ -229,7 +227,6 @@ struct ResolvedName {
     latest: Mutex<Arc<[Address]>>,
 }
 
-/// What became of a look-up.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Found,

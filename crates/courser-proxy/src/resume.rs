@@ -15,7 +15,6 @@ use crate::classify::ClientOffer;
 use crate::client::Client;
 use crate::settings::VirtualHost;
 
-/// A connection ready for its handshake.
 pub(crate) struct Planned {
     pub(crate) client: Client,
     pub(crate) received: Inbox,

@@ -109,7 +109,6 @@ impl Certificates {
         format!("certificates: {}; names: {}", default.join(", "), self.by_name.len())
     }
 
-    /// Whether a certificate names `name`.
     pub(crate) fn covers(&self, name: &str) -> bool {
         self.by_name.get(name).is_some()
     }

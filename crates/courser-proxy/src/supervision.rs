@@ -94,7 +94,6 @@ fn text(payload: &(dyn Any + Send)) -> &str {
 #[derive(Clone, Default)]
 pub(crate) struct Tasks(Rc<FailedTask>);
 
-/// The task that has panicked.
 #[derive(Default)]
 struct FailedTask {
     name: Cell<Option<&'static str>>,
@@ -150,14 +149,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_that_panics_is_told_and_one_that_ends_is_not() {
-        let (tell, told) = channel();
-        let threads = Threads::new(move |panicked| tell.send(panicked).unwrap());
+    fn a_thread_that_panics_is_reported_and_one_that_ends_is_not() {
+        let (reports, reported) = channel();
+        let threads = Threads::new(move |panicked| reports.send(panicked).unwrap());
         threads.spawn("good", || {}).unwrap().join().unwrap();
         threads.spawn("bad", || panic!("{} lost", 2)).unwrap().join().unwrap();
-        let Panicked { thread, message } = told.try_recv().unwrap();
+        let Panicked { thread, message } = reported.try_recv().unwrap();
         assert_eq!((thread.as_str(), message.as_str()), ("bad", "2 lost"));
-        assert!(told.try_recv().is_err());
+        assert!(reported.try_recv().is_err());
     }
 
     #[test]

@@ -168,7 +168,6 @@ async fn swap(
     Ok(())
 }
 
-/// A listening socket and its accept loop.
 struct Serving {
     socket: Rc<AsyncListener>,
     /// The listener of the next connection.

@@ -14,7 +14,6 @@ use crate::deadline::Wheel;
 use crate::handshake_budget::HandshakeBudget;
 use crate::supervision::Tasks;
 
-/// What the connections of a worker share.
 pub(crate) struct WorkerState {
     pub(crate) index: u16,
     pub(crate) tasks: Tasks,

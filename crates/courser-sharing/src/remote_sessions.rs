@@ -48,7 +48,6 @@ pub struct Sharing {
 
 impl Sharing {
     /// For a host on its own.
-    #[must_use]
     pub fn alone(cache: Arc<Cache>, tickets: bool) -> Self {
         let (pull_deadline, per_source) = (DEFAULT_PULL_DEADLINE, DEFAULT_PER_SOURCE);
         Self {

@@ -28,7 +28,6 @@ impl fmt::Debug for StoreSettings {
     }
 }
 
-/// One worker's connection.
 pub(crate) struct RemoteStore {
     store: Store,
     vault: Arc<Vault>,
@@ -69,7 +68,6 @@ impl RemoteStore {
         }
     }
 
-    /// Forgets a session.
     pub(crate) fn delete(&self, id: &SessionId) {
         self.store.delete(&Vault::name(id));
     }

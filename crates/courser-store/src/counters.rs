@@ -145,10 +145,14 @@ impl StoreCounts {
         Self::NAMES.into_iter().zip(self.0)
     }
 
-    /// The count of this name; zero if there is none.
+    /// The count of this name.
+    ///
+    /// # Panics
+    /// When nothing of this name is counted.
     #[must_use]
     pub fn get(&self, name: &str) -> u64 {
-        self.values().find(|&(found, _)| found == name).map_or(0, |(_, count)| count)
+        let found = self.values().find(|&(known, _)| known == name);
+        found.unwrap_or_else(|| panic!("the store counts no `{name}`")).1
     }
 }
 

@@ -2,28 +2,19 @@
 
 use std::fmt;
 
-/// Who caused the end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
-    /// The peer that opened the connection.
-    Client,
-    /// The server behind courser.
-    Backend,
-    /// courser itself: a limit, a deadline, a fault.
-    Courser,
-    /// No failure: an orderly end, or a time limit on an idle connection.
-    None,
-}
+use crate::named::named;
 
-impl Cause {
-    /// The name used in logs.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Backend => "backend",
-            Self::Courser => "courser",
-            Self::None => "none",
-        }
+named! {
+    /// Who caused the end of a connection.
+    Cause {
+        /// The peer that opened the connection.
+        Client = "client",
+        /// The server behind courser.
+        Backend = "backend",
+        /// courser itself: a limit, a deadline, a fault.
+        Courser = "courser",
+        /// No failure: an orderly end, or a time limit on an idle connection.
+        None = "none",
     }
 }
 

@@ -6,33 +6,20 @@ use std::time::{Duration, SystemTime};
 
 use crate::close::Close;
 use crate::line::Line;
-use crate::time::write_rfc3339;
+use crate::named::named;
+use crate::time::{micros, write_rfc3339};
 
-/// How the session of a connection came to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resumption {
-    /// A full handshake.
-    Full,
-    /// Resumed by session ID (RFC 5246, section 7.3).
-    SessionId,
-    /// Resumed by session ticket (RFC 5077).
-    Ticket,
-    /// Resumed by pre-shared key (RFC 8446, section 2.2).
-    Psk,
-}
-
-impl Resumption {
-    /// Each value, in the order of declaration.
-    pub const ALL: &'static [Self] = &[Self::Full, Self::SessionId, Self::Ticket, Self::Psk];
-
-    /// The name used in logs and metrics.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::SessionId => "session_id",
-            Self::Ticket => "ticket",
-            Self::Psk => "psk",
-        }
+named! {
+    /// How the session of a connection came to be.
+    Resumption {
+        /// A full handshake.
+        Full = "full",
+        /// Resumed by session ID (RFC 5246, section 7.3).
+        SessionId = "session_id",
+        /// Resumed by session ticket (RFC 5077).
+        Ticket = "ticket",
+        /// Resumed by pre-shared key (RFC 8446, section 2.2).
+        Psk = "psk",
     }
 }
 
@@ -188,8 +175,4 @@ impl ConnectionRecord {
         line.text("cause", self.close.reason.cause().name());
         line.maybe("detail", self.close.detail.as_deref());
     }
-}
-
-fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

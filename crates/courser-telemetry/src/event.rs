@@ -11,27 +11,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::losses::Losses;
+use crate::named::named;
 use crate::writer::{Batch, Writer};
 
-/// How much an event line matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    /// What the program does.
-    Info,
-    /// Something is wrong, and the program goes on.
-    Warning,
-    /// Something has failed.
-    Error,
-}
-
-impl Level {
-    /// The word in the line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Info => "info",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        }
+named! {
+    /// How much an event line matters.
+    Level {
+        /// What the program does.
+        Info = "info",
+        /// Something is wrong, and the program goes on.
+        Warning = "warning",
+        /// Something has failed.
+        Error = "error",
     }
 }
 
@@ -53,7 +44,6 @@ enum Output {
     Direct,
     /// Through a queue: in a service.
     Queued(Writer),
-    /// The process ends.
     Over,
 }
 

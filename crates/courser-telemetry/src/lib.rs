@@ -13,6 +13,7 @@ pub mod sink;
 pub mod time;
 
 mod losses;
+mod named;
 mod writer;
 
 pub use close::{Cause, Close, CloseReason};

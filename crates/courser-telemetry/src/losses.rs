@@ -18,13 +18,11 @@ pub(crate) const TOO_SLOW: i32 = 0;
 
 impl Losses {
     /// Lines since the start.
-    #[must_use]
     pub fn lines(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
 
     /// Why lines were last lost, for people.
-    #[must_use]
     pub fn reason(&self) -> String {
         match self.reason.load(Ordering::Relaxed) {
             TOO_SLOW => "their reader is too slow".to_owned(),

@@ -9,23 +9,16 @@ use std::time::Duration;
 
 use crate::close::CloseReason;
 use crate::connection::Resumption;
+use crate::named::named;
+use crate::time::micros;
 
-/// How a metric's values behave, in the terms of Prometheus.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Only grows.
-    Counter,
-    /// Observations by size.
-    Histogram,
-}
-
-impl Kind {
-    /// The name of the type in the text exposition format.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Counter => "counter",
-            Self::Histogram => "histogram",
-        }
+named! {
+    /// How a metric's values behave, in the terms of Prometheus, and the name of that in the text exposition format.
+    Kind {
+        /// Only grows.
+        Counter = "counter",
+        /// Observations by size.
+        Histogram = "histogram",
     }
 }
 
@@ -93,25 +86,7 @@ metrics! {
 /// Reasons for which a session is not resumed. They have their names where sessions are.
 pub const RESUMPTION_FAILURES: usize = 15;
 
-macro_rules! labels {
-    ($(#[$attribute:meta])* $type:ident { $($(#[doc = $doc:literal])* $variant:ident = $name:literal,)* }) => {
-        $(#[$attribute])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $type { $($(#[doc = $doc])* $variant,)* }
-
-        impl $type {
-            /// Each value, in the order of declaration.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
-
-            /// The published name.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* }
-            }
-        }
-    };
-}
-
-labels! {
+named! {
     /// Which way bytes go.
     ByteDirection {
         /// From clients.
@@ -121,7 +96,7 @@ labels! {
     }
 }
 
-labels! {
+named! {
     /// What became of the look-up of a session that this host has not.
     RemoteLookup {
         /// Other hosts, or a store, were asked.
@@ -135,7 +110,7 @@ labels! {
     }
 }
 
-labels! {
+named! {
     /// A step of a connection's path whose time is counted.
     Step {
         /// From accept to the complete ClientHello.
@@ -147,17 +122,17 @@ labels! {
     }
 }
 
-const SLOTS: usize = offset(METRICS.len());
+const SLOTS: usize = OFFSETS[METRICS.len()];
 
-/// Where a metric's numbers begin.
-const fn offset(metric: usize) -> usize {
-    let (mut sum, mut index) = (0, 0);
-    while index < metric {
-        sum += METRICS[index].slots;
+/// Where each metric's numbers begin, and where the last one's end.
+const OFFSETS: [usize; METRICS.len() + 1] = {
+    let (mut offsets, mut index) = ([0; METRICS.len() + 1], 0);
+    while index < METRICS.len() {
+        offsets[index + 1] = offsets[index] + METRICS[index].slots;
         index += 1;
     }
-    sum
-}
+    offsets
+};
 
 /// Microseconds below 8 have a bucket each, then each octave has 8: a bucket is at most an eighth wide. The last one, from
 /// 2.1 hours on, takes the rest.
@@ -194,7 +169,7 @@ impl Counters {
     /// Only the thread whose counters these are may call it.
     pub fn add(&self, metric: Metric, series: usize, amount: u64) {
         debug_assert!(series < METRICS[metric as usize].slots);
-        let slot = &self.0[offset(metric as usize) + series];
+        let slot = &self.0[OFFSETS[metric as usize] + series];
         // No `fetch_add`, which would lock the bus: nothing else writes.
         slot.store(slot.load(Ordering::Relaxed) + amount, Ordering::Relaxed);
     }
@@ -206,13 +181,12 @@ impl Counters {
 
     /// Counts how long a step took.
     pub fn observe(&self, step: Step, time: Duration) {
-        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let micros = micros(time);
         self.count(Metric::StepDuration, step as usize * HISTOGRAM + bucket(micros));
         self.add(Metric::StepDuration, step as usize * HISTOGRAM + BUCKETS, micros);
     }
 
     /// What was counted so far. Numbers of a busy worker are not of one instant.
-    #[must_use]
     pub fn read(&self) -> Counts {
         Counts(self.0.each_ref().map(|slot| slot.load(Ordering::Relaxed)))
     }
@@ -235,13 +209,11 @@ impl Counts {
     }
 
     /// The numbers of a counter by the place of their labels' values.
-    #[must_use]
     pub fn of(&self, metric: Metric) -> &[u64] {
-        &self.0[offset(metric as usize)..][..METRICS[metric as usize].slots]
+        &self.0[OFFSETS[metric as usize]..][..METRICS[metric as usize].slots]
     }
 
     /// How often a step was completed, and how long it took.
-    #[must_use]
     pub fn step(&self, step: Step) -> Distribution<'_> {
         let slots = &self.of(Metric::StepDuration)[step as usize * HISTOGRAM..][..HISTOGRAM];
         Distribution { buckets: &slots[..BUCKETS], sum: Duration::from_micros(slots[BUCKETS]) }
@@ -258,13 +230,11 @@ pub struct Distribution<'a> {
 
 impl Distribution<'_> {
     /// How many there are.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
     }
 
     /// What `percent` of them do not exceed, at most an eighth too long; `None` where there are none.
-    #[must_use]
     pub fn percentile(&self, percent: u64) -> Option<Duration> {
         let rank = (self.count() * percent).div_ceil(100).max(1);
         let mut seen = 0;

@@ -1,7 +1,7 @@
-//! Wall-clock stamps.
+//! Wall-clock stamps, and durations as numbers.
 
 use std::fmt::Write as _;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Appends `at` as RFC 3339 in UTC with milliseconds, for example `2026-11-21T20:05:09.123Z`.
 pub fn write_rfc3339(at: SystemTime, out: &mut String) {
@@ -15,6 +15,11 @@ pub fn write_rfc3339(at: SystemTime, out: &mut String) {
         second % 60,
         since.subsec_millis()
     );
+}
+
+/// Whole microseconds. Without the 128 bits of [`Duration::as_micros`], since each connection needs several.
+pub fn micros(time: Duration) -> u64 {
+    time.as_secs().saturating_mul(1_000_000).saturating_add(time.subsec_micros().into())
 }
 
 /// Year, month and day of the proleptic Gregorian calendar, `days` after 1970-01-01 (Hinnant, "chrono-compatible
@@ -33,7 +38,6 @@ fn civil_date(days: u64) -> (u64, u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn known_dates() {

@@ -44,7 +44,6 @@ impl Writer {
         &self.queue
     }
 
-    /// What is lost on the way.
     pub(crate) fn losses(&self) -> &Arc<Losses> {
         &self.queue.losses
     }

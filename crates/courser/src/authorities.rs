@@ -41,7 +41,6 @@ impl Trusted {
         trusted
     }
 
-    /// A host's policy for client certificates.
     pub(crate) fn client_auth(&self, host: &HostConfig) -> Result<ClientAuth, Failure> {
         let demand = match host.client_auth {
             Mode::None => return Ok(ClientAuth::none()),

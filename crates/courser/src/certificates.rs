@@ -26,7 +26,6 @@ pub(crate) struct LoadedCertificates {
 }
 
 impl LoadedCertificates {
-    /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.by_files.len()
     }
@@ -37,7 +36,6 @@ impl LoadedCertificates {
         configured.chain(&self.self_signed).cloned().collect()
     }
 
-    /// A host's policy for client certificates.
     pub(crate) fn client_auth(&self, host: &HostConfig) -> Result<ClientAuth, Failure> {
         self.trusted.client_auth(host)
     }

@@ -23,7 +23,6 @@ Exit codes:
   2  the command line, the configuration or a file that it names is invalid
   3  open connections were cut off at the end of the drain timeout, or at the second signal";
 
-/// The whole command line.
 pub(crate) fn command() -> Command {
     Command::new("courser")
         .version(env!("CARGO_PKG_VERSION"))

@@ -28,15 +28,12 @@ const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Answers requests with JSON lines. A long answer ends when writing fails.
 pub(crate) trait ControlHandler: Send + Sync + 'static {
-    /// Answers one request.
     fn answer(&self, request: &str, out: &mut UnixStream) -> io::Result<RequestOutcome>;
 }
 
-/// The result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestOutcome {
-    Answered,
-    /// There is no such request.
+    Known,
     Unknown,
 }
 
@@ -139,7 +136,7 @@ fn serve(mut stream: UnixStream, handler: &impl ControlHandler) -> io::Result<()
     let mut request = String::new();
     BufReader::new((&stream).take(MAX_REQUEST)).read_line(&mut request)?;
     match handler.answer(request.trim_end(), &mut stream)? {
-        RequestOutcome::Answered => Ok(()),
+        RequestOutcome::Known => Ok(()),
         RequestOutcome::Unknown => {
             send_error(&mut stream, "no such request: is the program of another version?")
         }
@@ -186,7 +183,7 @@ mod tests {
     impl ControlHandler for Echo {
         fn answer(&self, request: &str, out: &mut UnixStream) -> io::Result<RequestOutcome> {
             match request {
-                "twice" => writeln!(out, "1\n2").map(|()| RequestOutcome::Answered),
+                "twice" => writeln!(out, "1\n2").map(|()| RequestOutcome::Known),
                 _ => Ok(RequestOutcome::Unknown),
             }
         }

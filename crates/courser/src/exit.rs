@@ -10,7 +10,6 @@ use courser_telemetry::event;
 /// Connections were still open when the drain's time was over, or at the second signal, and were cut off.
 pub(crate) const CUT_OFF: u8 = 3;
 
-/// Why the program ends without success.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// Exit code 2: the command line, the configuration or a file that it names is invalid.

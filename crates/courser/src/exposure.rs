@@ -19,7 +19,6 @@ pub(crate) enum Exposure {
     OthersWrite(Access),
     /// A group can read it that is not lent the file.
     GroupReads(Access),
-    /// A group can change it.
     GroupWrites(Access),
     /// It belongs to another user, who can change it and its permissions.
     Foreign(Access),
@@ -28,11 +27,8 @@ pub(crate) enum Exposure {
 /// Whose a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Access {
-    /// Permission bits.
     mode: u32,
-    /// User ID of its owner.
     owner: u32,
-    /// Group ID.
     group: u32,
 }
 

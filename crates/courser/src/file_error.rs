@@ -21,9 +21,7 @@ pub(crate) enum FileError {
     NoFile(&'static str),
     /// It is longer than any file that is read.
     TooLong,
-    /// It is not text.
     NotText,
-    /// An error of the system.
     System(io::Error),
 }
 

@@ -212,7 +212,6 @@ pub(crate) fn newest_state(folder: &Path) -> Result<FleetState, Failure> {
         .ok_or_else(|| Failure::Runtime(format!("there is no state in {}", folder.display())))
 }
 
-/// A key file.
 pub(crate) fn read_key(file: &Path) -> Result<FleetKey, Failure> {
     read(file, &Account::current()).and_then(|text| simple(file, &text)).map_err(failure)
 }

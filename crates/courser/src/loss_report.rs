@@ -9,7 +9,6 @@ use courser_telemetry::event::{Level, log, try_log};
 /// Between two reports about one log.
 const APART: Duration = Duration::from_secs(60);
 
-/// The report about one log.
 pub(crate) struct LossReport {
     log: &'static str,
     losses: Arc<Losses>,
@@ -19,7 +18,6 @@ pub(crate) struct LossReport {
 }
 
 impl LossReport {
-    /// About the log of this name.
     pub(crate) fn new(log: &'static str, losses: Arc<Losses>) -> Self {
         Self { log, losses, reported: 0, next: None }
     }

@@ -24,7 +24,6 @@ pub(crate) struct Prepared {
     pub(crate) process: Process,
     pub(crate) generation: Generation,
     pub(crate) sharing: SharingInputs,
-    /// The user to switch to.
     pub(crate) successor: Option<Account>,
 }
 

@@ -22,7 +22,6 @@ pub(crate) trait Service: Send + Sync {
     /// For messages.
     fn name(&self) -> &'static str;
 
-    /// Starts its threads.
     fn start(&self, threads: &Threads) -> Result<(), Failure>;
 
     /// Does what is due, about once a second on the main thread. May not wait.

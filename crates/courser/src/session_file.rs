@@ -79,7 +79,6 @@ impl SessionFile {
         }
     }
 
-    /// Writes the cache to the file.
     pub(crate) fn save(&self) {
         if has_other_content(&self.path) {
             return self.warn("is not written", &OTHER_CONTENT);

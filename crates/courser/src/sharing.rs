@@ -22,7 +22,6 @@ use crate::secret_file;
 pub(crate) struct SharingInputs {
     pub(crate) store: Option<Arc<StoreEndpoint>>,
     pub(crate) interface: Option<Interface>,
-    /// Warnings about them.
     pub(crate) warnings: Problems,
 }
 

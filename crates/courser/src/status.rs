@@ -9,23 +9,18 @@ use serde::{Deserialize, Serialize};
 /// The answer to `fleet status`.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Status {
-    /// The program's version.
     pub(crate) version: String,
     /// This host's name in its fleet.
     pub(crate) name: String,
-    /// Seconds since the start.
     pub(crate) up_s: u64,
     /// The secrets that are live, the sealing one first. Empty: keys of this process alone.
     pub(crate) keys: Vec<Key>,
     /// None where session IDs are off.
     pub(crate) cache: Option<Cache>,
-    /// Connections that have ended since the start.
     pub(crate) connections: Connections,
-    /// Handshakes since the start.
     pub(crate) handshakes: Handshakes,
     /// Lines of the connection log that could not be written, since the start.
     pub(crate) log_lines_lost: u64,
-    /// Event lines that could not be written.
     pub(crate) event_lines_lost: u64,
     /// None where hosts send no messages.
     pub(crate) messages: Option<Messages>,
@@ -37,7 +32,6 @@ pub(crate) struct Status {
 pub(crate) struct Key {
     pub(crate) fleet: String,
     pub(crate) epoch: u64,
-    /// Seconds until the next epoch.
     pub(crate) rolls_in_s: u64,
     pub(crate) forward_secret: bool,
     /// `agrees`, `behind` or `too_far_ahead`.
@@ -56,9 +50,7 @@ pub(crate) struct Cache {
 pub(crate) struct Connections {
     /// How many, by close reason; reasons without any are left out.
     pub(crate) closed: BTreeMap<String, u64>,
-    /// Bytes of plaintext from clients.
     pub(crate) bytes_in: u64,
-    /// Bytes of plaintext to clients.
     pub(crate) bytes_out: u64,
     /// How long the steps took that were completed, by `hello`, `handshake` and `connect`.
     pub(crate) steps: BTreeMap<String, StepTimes>,
@@ -109,7 +101,6 @@ pub(crate) struct Peer {
     pub(crate) address: String,
     /// Seconds between its first message and its last.
     pub(crate) first_seen_s: u64,
-    /// Milliseconds since its last message.
     pub(crate) last_seen_ms: u64,
     pub(crate) is_silent: bool,
     pub(crate) epoch: u64,
@@ -132,7 +123,6 @@ pub(crate) struct Store {
 /// Refusals that every fleet has: multicast gives a host its own messages back, and a host that starts is challenged.
 const ORDINARY: [&str; 2] = ["own_echo", "unverified_peer"];
 
-/// An error in place of an answer.
 #[derive(Deserialize)]
 struct ErrorAnswer {
     error: String,

@@ -11,7 +11,7 @@ use courser_fleet::{Direction, Passed, PeerStatus, Refusal};
 use courser_session::{Cache, ClockStatus, ResumptionFailure};
 use courser_sharing::{FleetStatus, Sharing};
 use courser_telemetry::metrics::{ByteDirection, Distribution, Metric, RemoteLookup, Step};
-use courser_telemetry::time::write_rfc3339;
+use courser_telemetry::time::{micros, write_rfc3339};
 use courser_telemetry::{CloseReason, Counts, Losses, Resumption, event};
 use serde_json::json;
 
@@ -36,9 +36,9 @@ impl ControlHandler for Arc<StatusSource> {
             "fleet status" => {
                 serde_json::to_writer(&mut *out, &self.status())?;
                 writeln!(out)?;
-                Ok(RequestOutcome::Answered)
+                Ok(RequestOutcome::Known)
             }
-            "fleet watch" => self.watch(out).map(|()| RequestOutcome::Answered),
+            "fleet watch" => self.watch(out).map(|()| RequestOutcome::Known),
             _ => Ok(RequestOutcome::Unknown),
         }
     }
@@ -149,9 +149,8 @@ fn connections(counts: &Counts) -> status::Connections {
 
 /// `None` where nothing was observed.
 fn times(step: &Distribution<'_>) -> Option<status::StepTimes> {
-    let micros =
-        |percent| step.percentile(percent).map(|time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
-    Some(status::StepTimes { count: step.count(), p50_us: micros(50)?, p99_us: micros(99)? })
+    let percentile = |percent| step.percentile(percent).map(micros);
+    Some(status::StepTimes { count: step.count(), p50_us: percentile(50)?, p99_us: percentile(99)? })
 }
 
 fn handshakes(counts: &Counts) -> status::Handshakes {
@@ -182,7 +181,11 @@ fn cache(cache: &Cache) -> status::Cache {
 pub(crate) fn messages(fleet: &FleetStatus) -> Option<status::Messages> {
     let member = &fleet.member;
     let (sent, received, pulls, unsent) = (&member.sent, &member.received, &member.pulls, &fleet.unsent);
-    let refused = Refusal::ALL.into_iter().filter(|refusal| member.refused.get(*refusal) > 0);
+    let refused = |refusal: Refusal| {
+        let last_source = member.refused.last_source(refusal).map(|source| source.to_string());
+        let count = member.refused.get(refusal);
+        (count > 0).then(|| (refusal.name().to_owned(), status::Refused { count, last_source }))
+    };
     Some(status::Messages {
         peers: member.peers.iter().map(peer).collect(),
         sent: named([
@@ -207,7 +210,7 @@ pub(crate) fn messages(fleet: &FleetStatus) -> Option<status::Messages> {
             ("deleted", received.deleted),
             ("errors", fleet.receive_errors),
         ]),
-        refused: refused.map(|refusal| (refusal.name().to_owned(), refused_for(member, refusal))).collect(),
+        refused: Refusal::ALL.into_iter().filter_map(refused).collect(),
         pulls: named([
             ("requested", pulls.requested),
             ("sent", pulls.sent),
@@ -219,11 +222,6 @@ pub(crate) fn messages(fleet: &FleetStatus) -> Option<status::Messages> {
         state_transfer: member.state_transfer.name().to_owned(),
         transferred: member.transferred,
     })
-}
-
-fn refused_for(member: &courser_fleet::Status, refusal: Refusal) -> status::Refused {
-    let last_source = member.refused.last_source(refusal).map(|source| source.to_string());
-    status::Refused { count: member.refused.get(refusal), last_source }
 }
 
 fn peer(peer: &PeerStatus) -> status::Peer {

@@ -16,7 +16,6 @@ use crate::exit::{self, Failure};
 /// Between two rounds of housekeeping.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
 
-/// What the main thread waits for.
 pub(crate) enum Event {
     Signal(i32),
     /// With the number of connections that were cut off.
@@ -50,12 +49,10 @@ impl Supervisor {
         &self.threads
     }
 
-    /// Where events are sent to.
     pub(crate) fn events(&self) -> Sender<Event> {
         self.events.clone()
     }
 
-    /// Starts a thread.
     pub(crate) fn spawn(&self, name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
         let started = self.threads.spawn(name, work);
         started

@@ -5,90 +5,70 @@ use crate::config::UnknownName;
 use crate::draft::{ListenerDraft, name};
 use crate::named::Named;
 use crate::read;
-use crate::setting::{About, DefaultValue, Flag, Item, Kind, Setting, TakesEffect};
+use crate::setting::{DefaultValue, Flag, Item, Kind, settings};
 
-pub(crate) static LISTENER: &[Setting<ListenerDraft>] = &[
-    Setting {
-        about: About {
-            key: "name",
-            takes_effect: TakesEffect::WithGeneration,
-            flag: Flag::None,
-            kind: Kind::Text,
-            default: DefaultValue::Derived(
-                "its first address; sessions are then bound to its position in the file",
-            ),
-            doc: "Name of the listener in logs and metrics. It must be unique, and the same on all hosts of a \
-                  fleet: sessions are bound to it.",
-            example: "\"web\"",
-            danger: Some("After a change of the name, sessions of the old name cannot be resumed."),
-            elsewhere: &["id"],
-        },
+settings! {
+    LISTENER: ListenerDraft, WithGeneration;
+    "name" {
+        flag: Flag::None,
+        kind: Kind::Text,
+        default: DefaultValue::Derived(
+            "its first address; sessions are then bound to its position in the file",
+        ),
+        doc: "Name of the listener in logs and metrics. It must be unique, and the same on all hosts of a \
+              fleet: sessions are bound to it.",
+        example: "\"web\"",
+        danger: "After a change of the name, sessions of the old name cannot be resumed.",
+        elsewhere: &["id"],
         store: |listener, value| read::located(value, name).map(|it| listener.name = Some(it)),
-    },
-    Setting {
-        about: About {
-            key: "listen",
-            takes_effect: TakesEffect::WithGeneration,
-            flag: Flag::Takes("listen"),
-            kind: Kind::List(Item::Address),
-            default: DefaultValue::Toml("[\"*:443\"]"),
-            doc: "Addresses to listen on. An address is `*:443` (every address, IPv6 and IPv4), `192.0.2.1:443`, \
-                  `[2001:db8::1]:443` (`[::]` is IPv6 alone), `unix:/run/courser.sock`, `abstract:courser`, \
-                  `systemd` (every socket passed by socket activation) or `systemd:web` (those of that \
-                  `FileDescriptorName=`).",
-            example: "[\"*:443\", \"unix:/run/courser.sock\"]",
-            danger: Some("Ports below 1024 need `CAP_NET_BIND_SERVICE` or socket activation."),
-            elsewhere: &["bind", "address", "addresses", "port"],
-        },
+    }
+    "listen" {
+        flag: Flag::Takes("listen"),
+        kind: Kind::List(Item::Address),
+        default: DefaultValue::Toml("[\"*:443\"]"),
+        doc: "Addresses to listen on. An address is `*:443` (every address, IPv6 and IPv4), `192.0.2.1:443`, \
+              `[2001:db8::1]:443` (`[::]` is IPv6 alone), `unix:/run/courser.sock`, `abstract:courser`, \
+              `systemd` (every socket passed by socket activation) or `systemd:web` (those of that \
+              `FileDescriptorName=`).",
+        example: "[\"*:443\", \"unix:/run/courser.sock\"]",
+        danger: "Ports below 1024 need `CAP_NET_BIND_SERVICE` or socket activation.",
+        elsewhere: &["bind", "address", "addresses", "port"],
         store: |listener, value| {
             read::some(value, |item| read::located(item, address::listen)).map(|it| listener.listen = it)
         },
-    },
-    Setting {
-        about: About {
-            key: "backlog",
-            takes_effect: TakesEffect::AtRestart,
-            flag: Flag::Takes("backlog"),
-            kind: Kind::Count,
-            default: DefaultValue::Toml("4096"),
-            doc: "Length of the kernel's accept queue, for each listening socket. Linux caps it at \
-                  `net.core.somaxconn`.",
-            example: "65_535",
-            danger: None,
-            elsewhere: &["queue"],
-        },
+    }
+    "backlog" {
+        takes_effect: AtRestart,
+        flag: Flag::Takes("backlog"),
+        kind: Kind::Count,
+        default: DefaultValue::Toml("4096"),
+        doc: "Length of the kernel's accept queue, for each listening socket. Linux caps it at \
+              `net.core.somaxconn`.",
+        example: "65_535",
+        elsewhere: &["queue"],
         store: |listener, value| {
             read::count(value, 1..=i32::MAX.cast_unsigned()).map(|it| listener.backlog = it)
         },
-    },
-    Setting {
-        about: About {
-            key: "unknown_name",
-            takes_effect: TakesEffect::WithGeneration,
-            flag: Flag::Takes("unknown-name"),
-            kind: Kind::Choice(|| UnknownName::ALL.iter().map(|choice| choice.name()).collect()),
-            default: DefaultValue::Toml("\"default\""),
-            doc: "Response to a client that sends an unknown server name, or none. `default` serves the listener's \
-                  own certificate and backend; `refuse` sends the alert `unrecognized_name` (RFC 6066, section 3).",
-            example: "\"refuse\"",
-            danger: Some("With `refuse`, clients that connect to a bare IP address are refused too."),
-            elsewhere: &["strict_sni", "sni"],
-        },
+    }
+    "unknown_name" {
+        flag: Flag::Takes("unknown-name"),
+        kind: Kind::Choice(|| UnknownName::ALL.iter().map(|choice| choice.name()).collect()),
+        default: DefaultValue::Toml("\"default\""),
+        doc: "Response to a client that sends an unknown server name, or none. `default` serves the listener's \
+              own certificate and backend; `refuse` sends the alert `unrecognized_name` (RFC 6066, section 3).",
+        example: "\"refuse\"",
+        danger: "With `refuse`, clients that connect to a bare IP address are refused too.",
+        elsewhere: &["strict_sni", "sni"],
         store: |listener, value| read::named(value, "value").map(|it| listener.unknown_name = it),
-    },
-    Setting {
-        about: About {
-            key: "handshake_timeout",
-            takes_effect: TakesEffect::WithGeneration,
-            flag: Flag::Takes("handshake-timeout"),
-            kind: Kind::Duration,
-            default: DefaultValue::Toml("\"10s\""),
-            doc: "Maximum time from the accepted connection to the end of the handshake. It includes the wait for \
-                  the first byte; a client cannot extend it by sending byte after byte.",
-            example: "\"5s\"",
-            danger: None,
-            elsewhere: &["hello_timeout", "client_hello_timeout", "ssl_handshake_timeout"],
-        },
+    }
+    "handshake_timeout" {
+        flag: Flag::Takes("handshake-timeout"),
+        kind: Kind::Duration,
+        default: DefaultValue::Toml("\"10s\""),
+        doc: "Maximum time from the accepted connection to the end of the handshake. It includes the wait for \
+              the first byte; a client cannot extend it by sending byte after byte.",
+        example: "\"5s\"",
+        elsewhere: &["hello_timeout", "client_hello_timeout", "ssl_handshake_timeout"],
         store: |listener, value| read::duration(value, "1d").map(|it| listener.handshake_timeout = it),
-    },
-];
+    }
+}

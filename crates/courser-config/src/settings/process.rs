@@ -2,203 +2,146 @@
 
 use crate::config::{Log, Process};
 use crate::named::Named;
-use crate::setting::{About, DefaultValue, Flag, Kind, Setting, TakesEffect};
+use crate::setting::{DefaultValue, Flag, Kind, settings};
 use crate::{address, draft, read};
 
-pub(crate) static PROCESS: &[Setting<Process>] = &[
-    Setting {
-        about: About {
-            key: "workers",
-            takes_effect: TakesEffect::AtRestart,
-            flag: Flag::Takes("workers"),
-            kind: Kind::Count,
-            default: DefaultValue::Derived(
-                "one per core: the CPUs of the affinity mask, capped by the cgroup's \
-                CPU quota",
-            ),
-            doc: "Number of worker threads, 1 to 1024. Each worker has its own listening sockets and serves a \
-                  connection from its first byte to its last.",
-            example: "4",
-            danger: Some("More workers than CPUs make every handshake slower."),
-            elsewhere: &["threads", "nbthread", "worker_processes"],
-        },
+settings! {
+    PROCESS: Process, AtRestart;
+    "workers" {
+        flag: Flag::Takes("workers"),
+        kind: Kind::Count,
+        default: DefaultValue::Derived(
+            "one per core: the CPUs of the affinity mask, capped by the cgroup's \
+            CPU quota",
+        ),
+        doc: "Number of worker threads, 1 to 1024. Each worker has its own listening sockets and serves a \
+              connection from its first byte to its last.",
+        example: "4",
+        danger: "More workers than CPUs make every handshake slower.",
+        elsewhere: &["threads", "nbthread", "worker_processes"],
         store: |process, value| read::count(value, 1..=1024).map(|it| process.workers = Some(it as usize)),
-    },
-    Setting {
-        about: About {
-            key: "pin",
-            takes_effect: TakesEffect::AtRestart,
-            flag: Flag::Switch("pin", true, "Bind each worker to one CPU"),
-            kind: Kind::Switch,
-            default: DefaultValue::Toml("false"),
-            doc: "Bind each worker to one CPU. This helps where nothing else runs on these CPUs.",
-            example: "true",
-            danger: Some("A worker cannot move away from a CPU that another program uses."),
-            elsewhere: &["cpu_map", "cpu_affinity", "affinity"],
-        },
+    }
+    "pin" {
+        flag: Flag::Switch("pin", true, "Bind each worker to one CPU"),
+        kind: Kind::Switch,
+        default: DefaultValue::Toml("false"),
+        doc: "Bind each worker to one CPU. This helps where nothing else runs on these CPUs.",
+        example: "true",
+        danger: "A worker cannot move away from a CPU that another program uses.",
+        elsewhere: &["cpu_map", "cpu_affinity", "affinity"],
         store: |process, value| read::boolean(value).map(|it| process.pin = it),
-    },
-    Setting {
-        about: About {
-            key: "log",
-            takes_effect: TakesEffect::AtRestart,
-            flag: Flag::Takes("log"),
-            kind: Kind::Choice(|| Log::ALL.iter().map(|log| log.name()).collect()),
-            default: DefaultValue::Toml("\"text\""),
-            doc: "Format of the connection log on standard output. Each connection has one line, written when it \
-                  ends: `text` for people, `json` for programs, `off` for none.",
-            example: "\"json\"",
-            danger: None,
-            elsewhere: &["access_log", "log_format"],
-        },
+    }
+    "log" {
+        flag: Flag::Takes("log"),
+        kind: Kind::Choice(|| Log::ALL.iter().map(|log| log.name()).collect()),
+        default: DefaultValue::Toml("\"text\""),
+        doc: "Format of the connection log on standard output. Each connection has one line, written when it \
+              ends: `text` for people, `json` for programs, `off` for none.",
+        example: "\"json\"",
+        elsewhere: &["access_log", "log_format"],
         store: |process, value| read::named(value, "log format").map(|it| process.log = it),
-    },
-    Setting {
-        about: About {
-            key: "strict",
-            takes_effect: TakesEffect::WithGeneration,
-            flag: Flag::Switch("strict", true, "Refuse a certificate that has expired or is not yet valid"),
-            kind: Kind::Switch,
-            default: DefaultValue::Toml("false"),
-            doc: "Refuse to start with a certificate that has expired or is not yet valid. By default courser only \
-                  warns.",
-            example: "true",
-            danger: Some(
-                "A restart long after the last renewal fails, although some clients ignore the dates of \
+    }
+    "strict" {
+        takes_effect: WithGeneration,
+        flag: Flag::Switch("strict", true, "Refuse a certificate that has expired or is not yet valid"),
+        kind: Kind::Switch,
+        default: DefaultValue::Toml("false"),
+        doc: "Refuse to start with a certificate that has expired or is not yet valid. By default courser only \
+              warns.",
+        example: "true",
+        danger: "A restart long after the last renewal fails, although some clients ignore the dates of \
                  certificates.",
-            ),
-            elsewhere: &[],
-        },
         store: |process, value| read::boolean(value).map(|it| process.strict = it),
-    },
-    Setting {
-        about: About {
-            key: "max_connections",
-            takes_effect: TakesEffect::AtRestart,
-            flag: Flag::Takes("max-connections"),
-            kind: Kind::Count,
-            default: DefaultValue::Derived(
-                "automatic: as many as the limit of open descriptors and half of the \
-                memory (64 KiB each) allow",
-            ),
-            doc: "Maximum number of open connections, over all listeners and workers. Further connections wait in \
-                  the kernel's queue until one ends. A line on standard error reports that the limit is reached.",
-            example: "100_000",
-            danger: Some(
-                "Each connection takes two descriptors; a number beyond the limit of open descriptors \
+    }
+    "max_connections" {
+        flag: Flag::Takes("max-connections"),
+        kind: Kind::Count,
+        default: DefaultValue::Derived(
+            "automatic: as many as the limit of open descriptors and half of the \
+            memory (64 KiB each) allow",
+        ),
+        doc: "Maximum number of open connections, over all listeners and workers. Further connections wait in \
+              the kernel's queue until one ends. A line on standard error reports that the limit is reached.",
+        example: "100_000",
+        danger: "Each connection takes two descriptors; a number beyond the limit of open descriptors \
                  cannot be reached.",
-            ),
-            elsewhere: &["maxconn", "worker_connections", "connections"],
-        },
+        elsewhere: &["maxconn", "worker_connections", "connections"],
         store: |process, value| {
             read::count(value, 1..=u32::MAX).map(|it| process.max_connections = Some(it as usize))
         },
-    },
-    Setting {
-        about: About {
-            key: "drain_timeout",
-            takes_effect: TakesEffect::AtRestart,
-            flag: Flag::Takes("drain-timeout"),
-            kind: Kind::Duration,
-            default: DefaultValue::Toml("\"30s\""),
-            doc: "Time for open connections to finish after a signal to stop. Connections that are still open then \
-                  are closed.",
-            example: "\"2m\"",
-            danger: Some(
-                "A service manager with a shorter timeout kills the program first (systemd: `TimeoutStopSec=`).",
-            ),
-            elsewhere: &["shutdown_timeout", "hard_stop_after", "worker_shutdown_timeout"],
-        },
+    }
+    "drain_timeout" {
+        flag: Flag::Takes("drain-timeout"),
+        kind: Kind::Duration,
+        default: DefaultValue::Toml("\"30s\""),
+        doc: "Time for open connections to finish after a signal to stop. Connections that are still open then \
+              are closed.",
+        example: "\"2m\"",
+        danger: "A service manager with a shorter timeout kills the program first (systemd: `TimeoutStopSec=`).",
+        elsewhere: &["shutdown_timeout", "hard_stop_after", "worker_shutdown_timeout"],
         store: |process, value| read::duration(value, "365d").map(|it| process.drain_timeout = it),
-    },
-    Setting {
-        about: About {
-            key: "control",
-            takes_effect: TakesEffect::AtRestart,
-            flag: Flag::Takes("control"),
-            kind: Kind::File,
-            default: DefaultValue::Derived("none"),
-            doc: "Path of the control socket. `courser fleet status` and `courser fleet watch` query the running \
-                  program through it; only the user of the program and root may connect.",
-            example: "\"/run/courser/control.sock\"",
-            danger: None,
-            elsewhere: &["stats_socket", "admin"],
-        },
+    }
+    "control" {
+        flag: Flag::Takes("control"),
+        kind: Kind::File,
+        default: DefaultValue::Derived("none"),
+        doc: "Path of the control socket. `courser fleet status` and `courser fleet watch` query the running \
+              program through it; only the user of the program and root may connect.",
+        example: "\"/run/courser/control.sock\"",
+        elsewhere: &["stats_socket", "admin"],
         store: |process, value| address::located_socket(value).map(|it| process.control = Some(it)),
-    },
-    Setting {
-        about: About {
-            key: "user",
-            takes_effect: TakesEffect::AtRestart,
-            flag: Flag::Takes("user"),
-            kind: Kind::Text,
-            default: DefaultValue::Derived("the user that starts courser"),
-            doc: "User to switch to once the sockets are open and the files are read, by name or number. Only root \
-                  can switch. Supplementary groups are dropped. The user must be able to read certificates, keys \
-                  and authorities (keys must belong to the user or to root), and to write to the folders of \
-                  `fleet.state`, `sessions.file` and `control`.",
-            example: "\"courser\"",
-            danger: None,
-            elsewhere: &["uid", "setuid", "run_as"],
-        },
+    }
+    "user" {
+        flag: Flag::Takes("user"),
+        kind: Kind::Text,
+        default: DefaultValue::Derived("the user that starts courser"),
+        doc: "User to switch to once the sockets are open and the files are read, by name or number. Only root \
+              can switch. Supplementary groups are dropped. The user must be able to read certificates, keys \
+              and authorities (keys must belong to the user or to root), and to write to the folders of \
+              `fleet.state`, `sessions.file` and `control`.",
+        example: "\"courser\"",
+        elsewhere: &["uid", "setuid", "run_as"],
         store: |process, value| read::located(value, draft::name).map(|it| process.user = Some(it)),
-    },
-    Setting {
-        about: About {
-            key: "group",
-            takes_effect: TakesEffect::AtRestart,
-            flag: Flag::Takes("group"),
-            kind: Kind::Text,
-            default: DefaultValue::Derived("the group of `user`"),
-            doc: "Group to switch to together with `user`, by name or number. Keys that root shares with this \
-                  group (`chmod 640`) can be read.",
-            example: "\"ssl-cert\"",
-            danger: None,
-            elsewhere: &["gid", "setgid"],
-        },
+    }
+    "group" {
+        flag: Flag::Takes("group"),
+        kind: Kind::Text,
+        default: DefaultValue::Derived("the group of `user`"),
+        doc: "Group to switch to together with `user`, by name or number. Keys that root shares with this \
+              group (`chmod 640`) can be read.",
+        example: "\"ssl-cert\"",
+        elsewhere: &["gid", "setgid"],
         store: |process, value| read::located(value, draft::name).map(|it| process.group = Some(it)),
-    },
-    Setting {
-        about: About {
-            key: "core_dumps",
-            takes_effect: TakesEffect::AtRestart,
-            flag: Flag::Switch(
-                "core-dumps",
-                true,
-                "DANGEROUS: allow core files and debuggers, which expose every private key",
-            ),
-            kind: Kind::Switch,
-            default: DefaultValue::Toml("false"),
-            doc: "Allow core files, and debuggers of the same user. By default the process is not dumpable and its \
-                  core size is 0, set before any key is read.",
-            example: "true",
-            danger: Some(
-                "A core file contains every private key, ticket key and session secret, and plaintext of clients.",
-            ),
-            elsewhere: &["rlimit_core", "worker_rlimit_core", "coredump"],
-        },
+    }
+    "core_dumps" {
+        flag: Flag::Switch(
+            "core-dumps",
+            true,
+            "DANGEROUS: allow core files and debuggers, which expose every private key",
+        ),
+        kind: Kind::Switch,
+        default: DefaultValue::Toml("false"),
+        doc: "Allow core files, and debuggers of the same user. By default the process is not dumpable and its \
+              core size is 0, set before any key is read.",
+        example: "true",
+        danger: "A core file contains every private key, ticket key and session secret, and plaintext of clients.",
+        elsewhere: &["rlimit_core", "worker_rlimit_core", "coredump"],
         store: |process, value| read::boolean(value).map(|it| process.core_dumps = it),
-    },
-    Setting {
-        about: About {
-            key: "confine_workers",
-            takes_effect: TakesEffect::AtRestart,
-            flag: Flag::Switch(
-                "unconfined-workers",
-                false,
-                "DANGEROUS: leave worker threads all files and system calls of the process",
-            ),
-            kind: Kind::Switch,
-            default: DefaultValue::Toml("true"),
-            doc: "Deny each worker thread all files (Landlock) and the system calls that it does not need \
-                  (seccomp), as far as the kernel supports it. A line at the start lists what is denied.",
-            example: "false",
-            danger: Some(
-                "Without it, an attacker who takes over a worker through a fault in TLS or in a parser can read \
+    }
+    "confine_workers" {
+        flag: Flag::Switch(
+            "unconfined-workers",
+            false,
+            "DANGEROUS: leave worker threads all files and system calls of the process",
+        ),
+        kind: Kind::Switch,
+        default: DefaultValue::Toml("true"),
+        doc: "Deny each worker thread all files (Landlock) and the system calls that it does not need \
+              (seccomp), as far as the kernel supports it. A line at the start lists what is denied.",
+        example: "false",
+        danger: "Without it, an attacker who takes over a worker through a fault in TLS or in a parser can read \
                  every file and run every program that courser's user can.",
-            ),
-            elsewhere: &["sandbox", "seccomp"],
-        },
+        elsewhere: &["sandbox", "seccomp"],
         store: |process, value| read::boolean(value).map(|it| process.confine_workers = it),
-    },
-];
+    }
+}

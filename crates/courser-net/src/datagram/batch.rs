@@ -10,7 +10,6 @@ use std::{mem, ptr};
 use rustix::io::Errno;
 use socket2::{SockAddr, SockAddrStorage};
 
-/// Datagrams in one batch.
 const DATAGRAMS: usize = 32;
 
 /// Room for each: more than fits in an Ethernet frame. What is longer is cut.
@@ -38,13 +37,11 @@ impl Batch {
     }
 
     /// How many there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.received.len()
     }
 
     /// Whether there is none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.received.is_empty()
     }

@@ -11,7 +11,6 @@ use rustix::net::{AddressFamily, SocketType, netdevice, socket};
 pub struct Interface {
     /// Its name.
     pub name: String,
-    /// Its number.
     pub(super) index: u32,
 }
 

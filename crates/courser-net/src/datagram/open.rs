@@ -53,7 +53,6 @@ pub struct DatagramSocket {
     address: SocketAddr,
 }
 
-/// The way to an address.
 #[derive(Debug)]
 struct Route {
     /// Our address on it.
@@ -101,7 +100,6 @@ impl DatagramSocket {
     }
 
     /// Where it receives, with the real port: the group's address if there is one.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -126,7 +124,6 @@ impl DatagramSocket {
 
     /// The longest payload that reaches the group, or else each of `peers`, in one piece: 1472 bytes (IPv6: 1452), or
     /// less where the way there carries less. An address without a route yet has no limit.
-    #[must_use]
     pub fn payload_limit(&self, peers: &[SocketAddr]) -> usize {
         let alone = DatagramSettings { listen: self.address, interface: None, hops: 1, same_machine: false };
         let measured = peers.iter().filter_map(|&peer| Route::to(peer, &alone).ok()).map(|route| route.mtu);

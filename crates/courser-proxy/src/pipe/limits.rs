@@ -20,7 +20,6 @@ pub(super) enum Wait {
 
 /// The deadline of a pipe, and what has happened since it was set.
 pub(super) struct Limits {
-    /// What the deadline is for.
     pub(super) wait: Wait,
     /// Bytes have come since the deadline was set.
     pub(super) moved: bool,

@@ -32,7 +32,6 @@ const MAX_LOGGED_REFUSALS: usize = 256;
 /// How long nothing is received after a failure, so that one that lasts does not take a core.
 const PENALTY: Duration = Duration::from_millis(10);
 
-/// What the fleet's thread has.
 pub(super) struct Driver {
     datagrams: Datagrams,
     member: Member,
@@ -90,18 +89,16 @@ impl Driver {
         clock: Clock,
         status: DriverStatus,
     ) -> Self {
-        let (waiting, watchers, events) = (Waiting::default(), Vec::new(), Events::default());
-        let refusal_log = RefusalLog::default();
         Self {
             datagrams,
             member,
             inbox,
             clock,
             status,
-            waiting,
-            watchers,
-            events,
-            refusal_log,
+            waiting: Waiting::default(),
+            watchers: Vec::new(),
+            events: Events::default(),
+            refusal_log: RefusalLog::default(),
             stopped: None,
         }
     }
@@ -273,7 +270,6 @@ impl RefusalLog {
     }
 }
 
-/// A datagram for each of its receivers.
 fn addressed<'a>(transmit: &'a Transmit, all: &'a [SocketAddr]) -> impl Iterator<Item = Outgoing<'a>> {
     let one = match &transmit.to {
         Destination::All => all,

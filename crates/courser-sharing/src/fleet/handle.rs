@@ -37,7 +37,6 @@ pub(super) struct Inbox {
     pub(super) requests: mpsc::Receiver<Request>,
 }
 
-/// What is sent to the other hosts.
 pub(super) enum Update {
     New(SharedSession),
     Deleted(SessionId),
@@ -74,7 +73,6 @@ impl FleetHandle {
         )
     }
 
-    /// Counts what was dropped.
     pub(super) fn counter(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.dropped)
     }
@@ -109,7 +107,6 @@ impl FleetHandle {
 
     /// What the fleet's thread knows and has counted; `None` if it does not answer within a second. Blocks: not for
     /// workers.
-    #[must_use]
     pub fn status(&self) -> Option<FleetStatus> {
         let (sender, receiver) = sync_channel(1);
         self.put(&self.requests, Request::Status(sender));
@@ -118,7 +115,6 @@ impl FleetHandle {
 
     /// A summary of each message of the fleet from now on, without secrets, until the receiver is dropped. What
     /// is not taken in time is left out.
-    #[must_use]
     pub fn watch(&self) -> Receiver<Passed> {
         let (sender, receiver) = sync_channel(WATCH_QUEUE);
         self.put(&self.requests, Request::Watch(sender));
@@ -135,7 +131,6 @@ impl FleetHandle {
     }
 
     /// Updates and requests that were dropped because too many were waiting.
-    #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }

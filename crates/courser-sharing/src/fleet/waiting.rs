@@ -6,14 +6,12 @@ use std::collections::HashMap;
 use courser_session::SessionId;
 use tokio::sync::oneshot;
 
-/// Who waits for what.
 #[derive(Default)]
 pub(super) struct Waiting {
     by_id: HashMap<SessionId, Vec<oneshot::Sender<bool>>>,
 }
 
 impl Waiting {
-    /// One more waits for this session.
     pub(super) fn add(&mut self, id: SessionId, waiter: oneshot::Sender<bool>) {
         self.by_id.entry(id).or_default().push(waiter);
     }
@@ -26,7 +24,6 @@ impl Waiting {
         }
     }
 
-    /// Sessions that are waited for.
     pub(super) fn len(&self) -> usize {
         self.by_id.len()
     }

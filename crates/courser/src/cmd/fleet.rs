@@ -13,7 +13,6 @@ use crate::exit::Failure;
 use crate::fleet_keys::{self, unix_now};
 use crate::{control, hardening, secret_file, status};
 
-/// One of `courser fleet`'s commands.
 pub(crate) fn fleet(flags: &ArgMatches) -> Result<ExitCode, Failure> {
     hardening::harden_fully()?;
     match flags.subcommand() {

@@ -9,7 +9,6 @@ use clap_complete::Shell;
 use crate::cli;
 use crate::exit::Failure;
 
-/// `courser config defaults`.
 pub(crate) fn defaults() -> Result<ExitCode, Failure> {
     print(courser_config::defaults_toml().as_bytes())
 }
@@ -38,7 +37,6 @@ fn write_man(page: &mut Vec<u8>) -> io::Result<()> {
     program.render_version_section(page)
 }
 
-/// `courser completions SHELL`.
 pub(crate) fn completions(flags: &ArgMatches) -> Result<ExitCode, Failure> {
     let shell = *flags.get_one::<Shell>("shell").expect("clap demands it");
     let mut script = Vec::new();
