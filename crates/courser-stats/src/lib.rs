@@ -16,7 +16,6 @@ pub mod search;
 #[cfg(test)]
 mod simulate;
 mod special;
-pub mod steady;
 pub mod unpaired;
 
 pub use compare::{Arm, Comparison, Plan, Verdict};
@@ -28,5 +27,4 @@ pub use modes::{Mode, Shift, Timer};
 pub use paired::{Paired, holm, paired, paired_at};
 pub use rule::{Limit, Observation, Outcome, Rule, RuleError};
 pub use search::{Finding, Scope, Search, Step, Trial};
-pub use steady::{Steadiness, steadiness};
 pub use unpaired::{Unpaired, unpaired};
