@@ -31,7 +31,6 @@ impl BlockedPipe {
     ///
     /// # Panics
     /// When the system has no pipe left.
-    #[must_use]
     pub fn new() -> (Self, File) {
         let (reader, writer) = io::pipe().expect("there are descriptors left");
         let reader = File::from(OwnedFd::from(reader));
@@ -81,7 +80,6 @@ impl BlockedPipe {
     ///
     /// # Panics
     /// When the end does not come in time.
-    #[must_use]
     pub fn rest(mut self) -> Vec<String> {
         let mut lines = Vec::new();
         while let Some(line) = self.next_line(&lines) {

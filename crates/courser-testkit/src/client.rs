@@ -66,7 +66,6 @@ impl Client {
     ///
     /// In TLS 1.2 it offers P-256 after X25519, because the same list names the curves of certificates that
     /// a client understands (RFC 8422 section 5.1), and OpenSSL holds it to that.
-    #[must_use]
     pub fn new(address: SocketAddr, version: Version, key: KeyType, resume: Resume) -> Self {
         let builder = builder(version, key).dangerous();
         let verifier = Arc::new(Unverified::default());
@@ -78,7 +77,6 @@ impl Client {
     ///
     /// # Panics
     /// When `root` is not a certificate.
-    #[must_use]
     pub fn verifying(
         address: SocketAddr,
         version: Version,
@@ -97,7 +95,6 @@ impl Client {
     ///
     /// # Panics
     /// When the library has no group among `groups`.
-    #[must_use]
     pub fn with_share(address: SocketAddr, groups: &[NamedGroup], share: NamedGroup) -> Self {
         let known = |group: &NamedGroup| aws_lc_rs::ALL_KX_GROUPS.iter().find(|known| known.name() == *group);
         let mut provider = provider(Version::Tls13, KeyType::EcdsaP256);
@@ -114,7 +111,6 @@ impl Client {
     ///
     /// # Panics
     /// When the library has no such suite.
-    #[must_use]
     pub fn with_suite(address: SocketAddr, key: KeyType, suite: CipherSuite) -> Self {
         let known = aws_lc_rs::ALL_CIPHER_SUITES.iter().find(|known| known.suite() == suite);
         let suite = *known.expect("the library has the suite");
@@ -140,21 +136,18 @@ impl Client {
     ///
     /// # Panics
     /// When `name` is neither a DNS name nor an IP address.
-    #[must_use]
     pub fn for_name(&self, name: &str) -> Self {
         let name = ServerName::try_from(name.to_owned()).expect("the caller gives a name");
         Self { name, ..self.clone() }
     }
 
     /// The same client with the same sessions, but it connects to another address.
-    #[must_use]
     pub fn at(&self, address: SocketAddr) -> Self {
         Self { address, ..self.clone() }
     }
 
     /// The same client, but it sends this certificate to any CertificateRequest, whichever authority it names. Its
     /// sessions are its own.
-    #[must_use]
     pub fn with_certificate(&self, certificate: &Issued) -> Self {
         let mut client = self.clone();
         let resolver = session_thief::CurrentCertificate(Some(session_thief::certified(certificate)).into());
@@ -175,7 +168,6 @@ impl Client {
     ///
     /// # Panics
     /// When the library refuses its own configuration.
-    #[must_use]
     pub fn session(&self) -> ClientConnection {
         ClientConnection::new(Arc::clone(&self.config), self.name.clone())
             .expect("the configuration is complete")
@@ -231,13 +223,11 @@ impl Connection {
     }
 
     /// The socket under it.
-    #[must_use]
     pub fn socket(&self) -> &TcpStream {
         &self.socket
     }
 
     /// What the handshake agreed on.
-    #[must_use]
     pub fn handshake_info(&self) -> HandshakeInfo {
         let leaf = self.tls.peer_certificates().and_then(|chain| chain.first());
         HandshakeInfo {
@@ -251,13 +241,11 @@ impl Connection {
     }
 
     /// Whether an earlier session was resumed.
-    #[must_use]
     pub fn is_resumed(&self) -> bool {
         self.tls.handshake_kind() == Some(HandshakeKind::Resumed)
     }
 
     /// How many TLS 1.3 tickets have come in so far; they come with the first bytes after the handshake.
-    #[must_use]
     pub fn tickets(&self) -> u32 {
         self.tls.tls13_tickets_received()
     }

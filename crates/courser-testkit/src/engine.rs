@@ -19,7 +19,6 @@ pub struct Engine {
 
 impl Engine {
     /// Those of Redis and Valkey that are installed, after printing which are not.
-    #[must_use]
     pub fn installed() -> Vec<Self> {
         let programs = ["redis-server", "valkey-server"].into_iter().filter_map(require);
         programs.map(|program| Self { program }).collect()
@@ -61,7 +60,6 @@ impl Engine {
     }
 
     /// Whether it was built with TLS; prints a skip if not.
-    #[must_use]
     pub fn has_tls(&self) -> bool {
         let mut command = Command::new(&self.program);
         let finished = Process::start(command.args(["--port", "0", "--tls-port", "1"])).finish();
@@ -120,13 +118,11 @@ pub struct EngineServer {
 
 impl EngineServer {
     /// Where it listens.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Its unix socket.
-    #[must_use]
     pub fn socket(&self) -> PathBuf {
         self.folder.join("socket")
     }

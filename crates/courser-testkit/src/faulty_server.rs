@@ -155,19 +155,16 @@ impl FaultyServer {
     }
 
     /// Where it listens.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// The certificate to trust.
-    #[must_use]
     pub fn root(&self) -> CertificateDer<'static> {
         self.root.clone()
     }
 
     /// What it has done so far.
-    #[must_use]
     pub fn counts(&self) -> Counts {
         let read = |counter: &AtomicU64| counter.load(Ordering::SeqCst);
         Counts {

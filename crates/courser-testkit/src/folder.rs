@@ -20,7 +20,6 @@ impl Folder {
     ///
     /// # Panics
     /// When the temporary folder of the system cannot be written.
-    #[must_use]
     pub fn new() -> Self {
         loop {
             let path = std::env::temp_dir().join(unused_name());
@@ -33,13 +32,11 @@ impl Folder {
     }
 
     /// Where it is.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The path of `name` inside, whether it exists or not.
-    #[must_use]
     pub fn join(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }

@@ -27,7 +27,6 @@ const PORTS: Range<u16> = 12_000..32_000;
 ///
 /// # Panics
 /// When there is no free port.
-#[must_use]
 pub fn free_port() -> u16 {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let begin = std::process::id() as usize * 101;
@@ -54,7 +53,6 @@ pub fn require(program: &str) -> Option<PathBuf> {
 }
 
 /// As [`require`], without the message.
-#[must_use]
 pub fn find(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path)

@@ -125,7 +125,6 @@ impl<S: Read + Write> HostileClient<S> {
     }
 
     /// What an honest client would send now.
-    #[must_use]
     pub fn flight(&self) -> &Flight {
         &self.flight
     }
@@ -260,7 +259,6 @@ impl<S: Read + Write> HostileClient<S> {
 }
 
 /// A KeyUpdate with this request (RFC 8446, section 4.6.3).
-#[must_use]
 pub fn key_update(request: u8) -> [u8; 5] {
     [KEY_UPDATE, 0, 0, 1, request]
 }
@@ -269,7 +267,6 @@ pub fn key_update(request: u8) -> [u8; 5] {
 ///
 /// # Panics
 /// When its length does not fit into a header.
-#[must_use]
 pub fn plain_record(kind: u8, content: &[u8]) -> Vec<u8> {
     let length = u16::try_from(content.len()).expect("the length fits into a header").to_be_bytes();
     [&[kind, 3, 3, length[0], length[1]], content].concat()

@@ -30,7 +30,6 @@ pub struct SessionThief {
 
 impl SessionThief {
     /// One that offers this version and way of resumption, and has neither certificate nor session.
-    #[must_use]
     pub fn new(version: Version, key: KeyType, resume: Resume) -> Self {
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
         let mut client = Client::new(nowhere, version, key, Resume::Never);
@@ -72,7 +71,6 @@ impl SessionThief {
     }
 
     /// How many connections can still be offered a session.
-    #[must_use]
     pub fn offers_left(&self) -> usize {
         let state = lock(&self.captured.0);
         if state.tls12.is_some() { usize::MAX } else { state.tls13.len() }
@@ -82,7 +80,6 @@ impl SessionThief {
     ///
     /// # Panics
     /// When `name` is neither a DNS name nor an IP address.
-    #[must_use]
     pub fn at(&self, address: SocketAddr, name: &str) -> Client {
         Client { address, ..self.client.for_name(name) }
     }
