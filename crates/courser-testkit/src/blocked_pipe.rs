@@ -28,9 +28,6 @@ pub struct BlockedPipe {
 
 impl BlockedPipe {
     /// The pipe, and the end that a program gets as an output.
-    ///
-    /// # Panics
-    /// When the system has no pipe left.
     pub fn new() -> (Self, File) {
         let (reader, writer) = io::pipe().expect("there are descriptors left");
         let reader = File::from(OwnedFd::from(reader));
@@ -41,9 +38,6 @@ impl BlockedPipe {
     }
 
     /// Fills it with empty lines until it takes no byte more.
-    ///
-    /// # Panics
-    /// When the pipe cannot be written to.
     pub fn fill(&self) {
         // Opened anew: the flags of the program's end stay as they are.
         let path = format!("/proc/self/fd/{}", self.reader.as_raw_fd());

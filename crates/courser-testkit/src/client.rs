@@ -165,9 +165,6 @@ impl Client {
 
     /// The library's end of a new connection, for callers that carry its first bytes themselves: cut, wrapped or late.
     /// [`Connection::complete`] goes on from there.
-    ///
-    /// # Panics
-    /// When the library refuses its own configuration.
     pub fn session(&self) -> ClientConnection {
         ClientConnection::new(Arc::clone(&self.config), self.name.clone())
             .expect("the configuration is complete")

@@ -132,9 +132,6 @@ impl Setup {
     }
 
     /// Starts it without waiting for anything: for set-ups that it has to refuse.
-    ///
-    /// # Panics
-    /// When it cannot be started.
     #[must_use]
     pub fn launch(&self) -> Process {
         let mut command = match (self.core, self.prefix.split_first()) {

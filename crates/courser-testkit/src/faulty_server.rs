@@ -120,18 +120,12 @@ pub struct FaultyServer {
 
 impl FaultyServer {
     /// Starts one on a free port of 127.0.0.1, with an ECDSA certificate for `localhost`.
-    ///
-    /// # Panics
-    /// When no port can be bound.
     #[must_use]
     pub fn start(fault: Fault) -> Self {
         Self::with_key(fault, KeyType::EcdsaP256)
     }
 
     /// As [`FaultyServer::start`], with a certificate of this kind.
-    ///
-    /// # Panics
-    /// When no port can be bound.
     #[must_use]
     pub fn with_key(fault: Fault, key: KeyType) -> Self {
         let ca = TestCa::new();

@@ -17,9 +17,6 @@ pub struct Folder {
 
 impl Folder {
     /// Makes an empty folder of its own.
-    ///
-    /// # Panics
-    /// When the temporary folder of the system cannot be written.
     pub fn new() -> Self {
         loop {
             let path = std::env::temp_dir().join(unused_name());
@@ -42,9 +39,6 @@ impl Folder {
     }
 
     /// Writes a file inside with mode 0600 and returns its path; an existing file is replaced.
-    ///
-    /// # Panics
-    /// When the file cannot be written.
     pub fn write(&self, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
         let path = self.join(name);
         let written = OpenOptions::new()

@@ -77,9 +77,6 @@ impl Segment {
     pub const OURS: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 83, 0, 254));
 
     /// A segment with so many hosts, at most 100.
-    ///
-    /// # Panics
-    /// When it cannot be made.
     pub fn new(hosts: u8) -> Self {
         sh("ip link add br0 type bridge mcast_snooping 0
             ip addr add 10.83.0.254/24 dev br0
@@ -149,26 +146,17 @@ impl Host {
     }
 
     /// Drops this part of the UDP packets that come in, from 0 to 1.
-    ///
-    /// # Panics
-    /// When the packet filter cannot be changed.
     pub fn drop_packets(&self, part: f64) {
         let rule = format!("-A INPUT -p udp -m statistic --mode random --probability {part} -j DROP");
         self.sh(&format!("iptables -F INPUT; iptables {rule}; ip6tables -F INPUT; ip6tables {rule}"));
     }
 
     /// Takes the host off the segment.
-    ///
-    /// # Panics
-    /// When its link cannot be changed.
     pub fn unplug(&self) {
         sh(&format!("ip link set h{} down", self.number));
     }
 
     /// Puts the host back on the segment.
-    ///
-    /// # Panics
-    /// When its link cannot be changed.
     pub fn plug_in(&self) {
         sh(&format!("ip link set h{} up", self.number));
     }

@@ -95,9 +95,6 @@ impl Setup {
     }
 
     /// As [`Setup::try_start`].
-    ///
-    /// # Panics
-    /// When the address cannot be bound.
     #[must_use]
     pub fn start(self) -> OriginServer {
         let address = format!("{:?}", self.listen);
@@ -121,18 +118,12 @@ impl OriginServer {
     }
 
     /// Starts an HTTP origin on a free port.
-    ///
-    /// # Panics
-    /// When no port can be bound.
     #[must_use]
     pub fn http() -> Self {
         Self::setup(Behaviour::Http).start()
     }
 
     /// Starts an echoing origin on a free port.
-    ///
-    /// # Panics
-    /// When no port can be bound.
     #[must_use]
     pub fn echo() -> Self {
         Self::setup(Behaviour::Echo).start()

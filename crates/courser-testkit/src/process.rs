@@ -31,18 +31,12 @@ pub struct Process {
 
 impl Process {
     /// Starts `command` with both outputs collected and no input.
-    ///
-    /// # Panics
-    /// When the program cannot be started.
     #[must_use]
     pub fn start(command: &mut Command) -> Self {
         Self::start_with_outputs(command, None, None)
     }
 
     /// As [`Process::start`], with outputs that go elsewhere and are not collected.
-    ///
-    /// # Panics
-    /// When the program cannot be started.
     #[must_use]
     pub fn start_with_outputs(command: &mut Command, stdout: Option<File>, stderr: Option<File>) -> Self {
         let piped = |file: Option<File>| file.map_or_else(Stdio::piped, Stdio::from);
@@ -50,9 +44,6 @@ impl Process {
     }
 
     /// As [`Process::start`], with `input` and then an end of file on its standard input.
-    ///
-    /// # Panics
-    /// When the program cannot be started.
     #[must_use]
     pub fn start_with_input(command: &mut Command, input: impl Into<Vec<u8>>) -> Self {
         let mut process =
@@ -64,9 +55,6 @@ impl Process {
     }
 
     /// As [`Process::start`], with a standard input that the caller writes to and ends.
-    ///
-    /// # Panics
-    /// When the program cannot be started.
     #[must_use]
     pub fn start_with_stdin(command: &mut Command) -> (Self, ChildStdin) {
         let mut process =

@@ -88,6 +88,7 @@ impl HostileClient<TcpStream> {
     }
 }
 
+/// Errors are those of the stream where a function names no others.
 impl<S: Read + Write> HostileClient<S> {
     /// One that has no keys: it speaks in the clear and makes no handshake of its own.
     pub fn unkeyed(stream: S) -> Self {
@@ -157,9 +158,6 @@ impl<S: Read + Write> HostileClient<S> {
     }
 
     /// Sends ChangeCipherSpec as an honest client of TLS 1.2 does, and goes on under the new keys.
-    ///
-    /// # Errors
-    /// Of the stream.
     pub fn send_change_cipher_spec(&mut self) -> io::Result<()> {
         self.send_raw(&plain_record(CHANGE_CIPHER_SPEC, &[1]))?;
         self.change_keys();
@@ -180,17 +178,11 @@ impl<S: Read + Write> HostileClient<S> {
     }
 
     /// Sends bytes as they are.
-    ///
-    /// # Errors
-    /// Of the stream.
     pub fn send_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)
     }
 
     /// Sends `content` in one record.
-    ///
-    /// # Errors
-    /// Of the stream.
     pub fn send(&mut self, kind: u8, content: &[u8]) -> io::Result<()> {
         self.send_padded(kind, content, 0)
     }
@@ -201,43 +193,28 @@ impl<S: Read + Write> HostileClient<S> {
     }
 
     /// As [`HostileClient::send`], with so many zero bytes behind it.
-    ///
-    /// # Errors
-    /// Of the stream.
     pub fn send_padded(&mut self, kind: u8, content: &[u8], padding: usize) -> io::Result<()> {
         let record = self.record(kind, content, padding);
         self.send_raw(&record)
     }
 
     /// Sends application data in one record.
-    ///
-    /// # Errors
-    /// Of the stream.
     pub fn send_data(&mut self, data: &[u8]) -> io::Result<()> {
         self.send(APPLICATION_DATA, data)
     }
 
     /// Sends an alert.
-    ///
-    /// # Errors
-    /// Of the stream.
     pub fn send_alert(&mut self, level: u8, description: u8) -> io::Result<()> {
         self.send(ALERT, &[level, description])
     }
 
     /// Sends close_notify.
-    ///
-    /// # Errors
-    /// Of the stream.
     pub fn send_close_notify(&mut self) -> io::Result<()> {
         self.send_alert(WARNING, 0)
     }
 
     /// Sends a KeyUpdate in records with these numbers of its bytes, each padded with so many zeros, and goes on under
     /// the next keys. `requested`: the server shall send one too.
-    ///
-    /// # Errors
-    /// Of the stream.
     pub fn update_keys(&mut self, requested: bool, cut: usize, padding: usize) -> io::Result<()> {
         let message = key_update(requested.into());
         let (first, rest) = message.split_at(cut);
