@@ -7,7 +7,6 @@
 mod clock;
 pub mod hostile;
 mod session_thief;
-mod share;
 mod unverified;
 
 pub use hostile::HostileClient;
@@ -67,10 +66,7 @@ impl Client {
     /// In TLS 1.2 it offers P-256 after X25519, because the same list names the curves of certificates that
     /// a client understands (RFC 8422 section 5.1), and OpenSSL holds it to that.
     pub fn new(address: SocketAddr, version: Version, key: KeyType, resume: Resume) -> Self {
-        let builder = builder(version, key).dangerous();
-        let verifier = Arc::new(Unverified::default());
-        let config = builder.with_custom_certificate_verifier(verifier).with_no_client_auth();
-        Self::with(address, config, resume)
+        Self::with(address, unverified(version, provider(version, key)), resume)
     }
 
     /// As [`Client::new`], but it checks the server's chain up to `root`, its name and its signature.
@@ -86,7 +82,8 @@ impl Client {
     ) -> Self {
         let mut roots = RootCertStore::empty();
         roots.add(root).expect("the test authority's root is a certificate");
-        let config = builder(version, key).with_root_certificates(roots).with_no_client_auth();
+        let config =
+            builder(version, provider(version, key)).with_root_certificates(roots).with_no_client_auth();
         Self::with(address, config, resume)
     }
 
@@ -99,11 +96,9 @@ impl Client {
         let known = |group: &NamedGroup| aws_lc_rs::ALL_KX_GROUPS.iter().find(|known| known.name() == *group);
         let mut provider = provider(Version::Tls13, KeyType::EcdsaP256);
         provider.kx_groups = groups.iter().filter_map(known).copied().collect();
-        let verifier = Arc::new(Unverified::default());
-        let config = builder_for(Version::Tls13, provider).dangerous();
-        let config = config.with_custom_certificate_verifier(verifier).with_no_client_auth();
-        let mut client = Self::with(address, config, Resume::Never);
-        Arc::make_mut(&mut client.config).resumption = Resumption::store(Arc::new(share::ShareFor(share)));
+        let mut client = Self::with(address, unverified(Version::Tls13, provider), Resume::Never);
+        let hint = session_thief::CapturedSessions::with_hint(share);
+        Arc::make_mut(&mut client.config).resumption = Resumption::store(Arc::new(hint));
         client
     }
 
@@ -116,10 +111,7 @@ impl Client {
         let suite = *known.expect("the library has the suite");
         let version = if suite.tls13().is_some() { Version::Tls13 } else { Version::Tls12 };
         let provider = CryptoProvider { cipher_suites: vec![suite], ..provider(version, key) };
-        let verifier = Arc::new(Unverified::default());
-        let config = builder_for(version, provider).dangerous();
-        let config = config.with_custom_certificate_verifier(verifier).with_no_client_auth();
-        Self::with(address, config, Resume::Never)
+        Self::with(address, unverified(version, provider), Resume::Never)
     }
 
     fn with(address: SocketAddr, mut config: ClientConfig, resume: Resume) -> Self {
@@ -335,11 +327,12 @@ fn sessions(tls12: Tls12Resumption) -> Resumption {
     Resumption::in_memory_sessions(8).tls12_resumption(tls12)
 }
 
-fn builder(version: Version, key: KeyType) -> rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier> {
-    builder_for(version, provider(version, key))
+fn unverified(version: Version, provider: CryptoProvider) -> ClientConfig {
+    let verifier = Arc::new(Unverified::default());
+    builder(version, provider).dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
 }
 
-fn builder_for(
+fn builder(
     version: Version,
     provider: CryptoProvider,
 ) -> rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier> {

@@ -2,7 +2,7 @@
 //!
 //! One thread, one event loop: cheap enough to share a core with a load client.
 
-mod http;
+pub(crate) mod http;
 mod proxy;
 
 use std::{

@@ -117,10 +117,19 @@ impl ResolvesClientCert for CurrentCertificate {
 
 /// Sessions, whichever server they are from.
 #[derive(Debug, Default)]
-struct CapturedSessions(Mutex<CaptureState>);
+pub(super) struct CapturedSessions(Mutex<CaptureState>);
+
+impl CapturedSessions {
+    /// Captures and offers nothing, but makes the client send its one key share for this group: the library sends one for
+    /// the group that a server chose last, and reads it from the store.
+    pub(super) fn with_hint(group: NamedGroup) -> Self {
+        Self(CaptureState { hint: Some(group), ..CaptureState::default() }.into())
+    }
+}
 
 #[derive(Debug, Default)]
 struct CaptureState {
+    hint: Option<NamedGroup>,
     capturing: bool,
     offering: bool,
     tls12: Option<Tls12ClientSessionValue>,
@@ -131,7 +140,7 @@ impl ClientSessionStore for CapturedSessions {
     fn set_kx_hint(&self, _: ServerName<'static>, _: NamedGroup) {}
 
     fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
-        None
+        lock(&self.0).hint
     }
 
     fn set_tls12_session(&self, _: ServerName<'static>, session: Tls12ClientSessionValue) {
