@@ -2,10 +2,10 @@
 
 use courser_record::Lab;
 use courser_record::lab::{Block, Case, Cell, Measure, Value, WindowResult};
+use courser_stats::number::{float, length};
 
 use super::estimate::{Kind, Spread};
 use super::{FigureSpec, staircase};
-use crate::figure::exact;
 
 /// What a block says about a figure.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,7 +114,7 @@ fn rate(case: &Case, cell: &Cell, block: &Block, spec: &FigureSpec) -> Read {
     Read::measured(match spec.value {
         Value::Tps => sum.per_second(sum.succeeded),
         Value::Handshakes => sum.per_second(sum.full),
-        _ => body.and_then(|body| Some(sum.per_second(sum.succeeded)? * exact(body))),
+        _ => body.and_then(|body| Some(sum.per_second(sum.succeeded)? * float(body))),
     })
 }
 
@@ -128,7 +128,7 @@ fn spent(lab: &Lab, case: &Case, sum: &Sum, value: Value) -> Read {
     match value {
         Value::Cpu => Read::measured(per_connection),
         Value::TpsOfCpu => {
-            let each = sum.cpu_us.and_then(|cpu| quotient(cpu, exact(sum.succeeded)));
+            let each = sum.cpu_us.and_then(|cpu| quotient(cpu, float(sum.succeeded)));
             Read::of_kind(each.and_then(|us| quotient(cores(lab, case) * 1e6, us)), Kind::Computed)
         }
         Value::KernelShare => {
@@ -138,11 +138,11 @@ fn spent(lab: &Lab, case: &Case, sum: &Sum, value: Value) -> Read {
             let least = case.limit.as_ref().map(|limit| limit.us_per_connection);
             Read::measured(least.zip(per_connection).and_then(|(least, spent)| quotient(least, spent)))
         }
-        Value::Memory => Read::measured(sum.memory_bytes.map(exact)),
+        Value::Memory => Read::measured(sum.memory_bytes.map(float)),
         Value::ResumedOfOffered => {
-            Read::measured(sum.offered.and_then(|offered| quotient(exact(sum.resumed), offered)))
+            Read::measured(sum.offered.and_then(|offered| quotient(float(sum.resumed), offered)))
         }
-        Value::Resumed => Read::measured(quotient(exact(sum.resumed), exact(sum.full + sum.resumed))),
+        Value::Resumed => Read::measured(quotient(float(sum.resumed), float(sum.full + sum.resumed))),
         _ => Read::Absent,
     }
 }
@@ -153,7 +153,7 @@ fn cores(lab: &Lab, case: &Case) -> f64 {
     let asked: Option<u32> = case.dimensions.get("cores").and_then(digits);
     let is_target = |role: &String| role == "target";
     let mapped = lab.cores.iter().filter(|core| core.roles.iter().any(is_target)).count();
-    asked.filter(|cores| *cores > 0).map_or_else(|| exact(mapped.max(1) as u64), f64::from)
+    asked.filter(|cores| *cores > 0).map_or_else(|| length(mapped.max(1)), f64::from)
 }
 
 fn quotient(part: f64, whole: f64) -> Option<f64> {
@@ -183,7 +183,7 @@ impl Sum {
         };
         let known = |of: fn(&WindowResult) -> Option<u64>| {
             let all: Option<Vec<u64>> = windows.iter().map(|window| of(window)).collect();
-            all.filter(|all| !all.is_empty()).map(|all| all.into_iter().map(exact).sum::<f64>())
+            all.filter(|all| !all.is_empty()).map(|all| all.into_iter().map(float).sum::<f64>())
         };
         let (user, system) = (known(|window| window.user_us), known(|window| window.system_us));
         Self {
@@ -200,12 +200,12 @@ impl Sum {
     }
 
     fn per_second(&self, count: u64) -> Option<f64> {
-        quotient(exact(count) * 1e6, exact(self.window_us))
+        quotient(float(count) * 1e6, float(self.window_us))
     }
 
     /// What processor time is counted by: connections, or transactions where connections stay open.
     pub(crate) fn paid_for(&self, measure: Measure) -> f64 {
-        exact(if measure == Measure::KeepAlive || self.connections == 0 {
+        float(if measure == Measure::KeepAlive || self.connections == 0 {
             self.succeeded
         } else {
             self.connections

@@ -1,10 +1,11 @@
 //! How high a staircase goes under a rule.
 
 use courser_record::lab::{Block, Value, WindowResult};
+use courser_stats::number::{float, whole};
 
 use super::blocks::{Read, steps};
 use super::estimate::Kind;
-use crate::figure::{count, exact};
+use crate::figure::count;
 
 /// What a step has to keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,14 +35,13 @@ impl Rule {
     fn holds(&self, step: &WindowResult) -> bool {
         let mean = step.response.summary().mean_us;
         let quick = self.mean_us.is_none_or(|limit| mean.is_some_and(|mean| mean < limit));
-        let loss = exact(step.failed) / exact(step.attempted.max(1));
+        let loss = float(step.failed) / float(step.attempted.max(1));
         quick && self.loss.is_none_or(|limit| loss < limit) && step.succeeded > 0
     }
 
     /// Transactions that a limit on losses needs before it can be confirmed: three over the limit.
     fn needs(&self) -> u64 {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "30,000 at most")]
-        self.loss.map_or(0, |limit| (3.0 / limit).ceil() as u64)
+        self.loss.map_or(0, |limit| whole((3.0 / limit).ceil()))
     }
 }
 
@@ -96,5 +96,5 @@ fn falls_short(step: &WindowResult) -> bool {
 }
 
 fn rate(step: &WindowResult) -> f64 {
-    exact(step.succeeded) * 1e6 / exact(step.window_us.max(1))
+    float(step.succeeded) * 1e6 / float(step.window_us.max(1))
 }
