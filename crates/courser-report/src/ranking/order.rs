@@ -7,7 +7,8 @@ use courser_record::lab::{Case, Cell, CellState, Measure, Value};
 use courser_stats::number::length;
 use courser_stats::{holm, paired_at};
 
-use super::blocks::{self, Read};
+use super::block_value::BlockValue;
+use super::blocks;
 use super::estimate::Estimate;
 use super::{CellValue, FigureSpec, cell_value, cells, clients, distinct};
 
@@ -245,7 +246,7 @@ fn judged((a, b): &(Vec<f64>, Vec<f64>), error: f64, is_different: bool) -> (Out
 pub fn by_round(lab: &Lab, cell: &Cell, spec: &FigureSpec) -> BTreeMap<u32, f64> {
     let mut logs: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for block in &cell.blocks {
-        if let Read::Value { value, .. } = blocks::read(lab, cell, block, spec)
+        if let BlockValue::Value { value, .. } = blocks::read(lab, cell, block, spec)
             && value > 0.0
         {
             logs.entry(block.round).or_default().push(value.ln());

@@ -3,8 +3,7 @@
 use courser_record::lab::{Block, Value, WindowResult};
 use courser_stats::number::{float, whole};
 
-use super::blocks::{Read, steps};
-use super::estimate::Kind;
+use super::block_value::{BlockValue, Kind};
 use crate::figure::count;
 
 /// What a step has to keep.
@@ -45,29 +44,36 @@ impl Rule {
     }
 }
 
+/// The steps of a staircase, without the short saturation before them.
+pub(crate) fn steps(block: &Block) -> Vec<&WindowResult> {
+    let mut steps: Vec<_> = block.windows.iter().filter(|window| window.offered_tps.is_some()).collect();
+    steps.sort_by(|a, b| a.offered_tps.unwrap_or(0.0).total_cmp(&b.offered_tps.unwrap_or(0.0)));
+    steps
+}
+
 /// The highest rate of successes under a rule. At least that where nothing was seen to break it higher up.
-pub(super) fn highest(block: &Block, rule: Rule) -> Read {
+pub(super) fn highest(block: &Block, rule: Rule) -> BlockValue {
     let steps = steps(block);
     let usable: Vec<&WindowResult> =
         steps.iter().copied().filter(|step| step.inconclusive.is_none()).collect();
     let Some(best) = highest_of(&usable, rule) else {
         let reason = steps.iter().find_map(|step| step.inconclusive.clone());
         return match reason {
-            Some(reason) if usable.is_empty() => Read::Inconclusive(reason),
-            _ => Read::measured((!usable.is_empty()).then_some(0.0)),
+            Some(reason) if usable.is_empty() => BlockValue::Inconclusive(reason),
+            _ => BlockValue::measured((!usable.is_empty()).then_some(0.0)),
         };
     };
     let seen = seen_up_to(&usable, best);
     if seen < rule.needs() {
         let needs = count(rule.needs());
-        return Read::Inconclusive(format!(
+        return BlockValue::Inconclusive(format!(
             "a loss limit needs {needs} transactions to be confirmed, and there were {}",
             count(seen)
         ));
     }
     let exceeded = usable.iter().any(|step| step.offered_tps > best.offered_tps && gives_way(step, rule));
     let kind = if exceeded || falls_short(best) { Kind::Measured } else { Kind::AtLeast };
-    Read::of_kind(Some(rate(best)), kind)
+    BlockValue::of_kind(Some(rate(best)), kind)
 }
 
 /// The highest step that keeps the rule of 2011, else the lowest of all.
