@@ -57,7 +57,6 @@ impl From<&Histogram> for Summary {
 }
 
 /// To the nanosecond, which is all that a histogram knows.
-#[expect(clippy::cast_precision_loss, reason = "a histogram ends at an hour")]
 fn microseconds(duration: Duration) -> f64 {
     duration.as_nanos() as f64 / 1e3
 }

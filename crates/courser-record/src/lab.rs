@@ -75,18 +75,6 @@ impl Lab {
     pub fn case(&self, id: &str) -> Option<&Case> {
         self.cases.iter().find(|case| case.id == id)
     }
-
-    /// Whether it measured the same as another: suite, cases and seed are alike, whatever the machine and the targets.
-    pub fn is_like(&self, other: &Self) -> bool {
-        let key = |lab: &Self| {
-            (
-                lab.suite.name.clone(),
-                lab.quick,
-                lab.cases.iter().map(|case| case.id.clone()).collect::<Vec<_>>(),
-            )
-        };
-        key(self) == key(other)
-    }
 }
 
 /// A setting of the machine that published experiments change.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use courser_stats::number::float;
 use courser_stats::{Counts, Histogram};
 use serde::{Deserialize, Serialize};
 
@@ -62,9 +63,8 @@ impl Totals {
     }
 
     /// So many in the window, as a rate per second; `None` without a window.
-    #[expect(clippy::cast_precision_loss, reason = "counts and times beyond 2^53 are beyond any run")]
     pub fn per_second(&self, count: u64) -> Option<f64> {
-        (self.window_us > 0).then(|| count as f64 * 1e6 / self.window_us as f64)
+        (self.window_us > 0).then(|| float(count) * 1e6 / float(self.window_us))
     }
 }
 

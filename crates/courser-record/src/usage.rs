@@ -1,5 +1,6 @@
 //! What a run cost: the server, the generators, the wire. Sums, so that records of several generators add up exactly.
 
+use courser_stats::number::float;
 use serde::{Deserialize, Serialize};
 
 /// What the server spent over the steady window.
@@ -172,7 +173,6 @@ pub struct RequestBytes {
 }
 
 /// A sum over a count; `None` of nothing.
-#[expect(clippy::cast_precision_loss, reason = "sums beyond 2^53 are beyond any run")]
 pub fn ratio(sum: u64, count: u64) -> Option<f64> {
-    (count > 0).then(|| sum as f64 / count as f64)
+    (count > 0).then(|| float(sum) / float(count))
 }

@@ -1,5 +1,7 @@
 //! Numbers as people read them: three significant digits, a unit, a dash for what is not known.
 
+use courser_stats::number::{float, whole};
+
 /// What stands for a figure that is not known.
 pub const UNKNOWN: &str = "-";
 
@@ -19,12 +21,7 @@ pub fn count(count: u64) -> String {
 /// A number without a unit, its thousands apart: `0.0123`, `12.5`, `1,980`, `-`.
 pub fn number(value: Option<f64>) -> String {
     value.map_or(UNKNOWN.to_owned(), |value| match value {
-        #[allow(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "within what f64 counts exactly"
-        )]
-        value if (999.5..1e15).contains(&value) => count(value.round() as u64),
+        value if (999.5..1e15).contains(&value) => count(whole(value.round())),
         value => significant(value),
     })
 }
@@ -45,7 +42,7 @@ pub fn time(us: Option<f64>) -> String {
 
 /// Whole microseconds, as [`time`].
 pub fn duration(us: u64) -> String {
-    time(Some(exact(us)))
+    time(Some(float(us)))
 }
 
 /// Bytes in the unit that suits them: `64 B`, `1.17 KiB`.
@@ -65,13 +62,7 @@ pub fn percent(share: Option<f64>) -> String {
 
 /// A part of a whole; `None` of nothing.
 pub fn share(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| exact(part) / exact(whole))
-}
-
-/// A count to calculate with.
-#[expect(clippy::cast_precision_loss, reason = "three digits of it are shown")]
-pub fn exact(count: u64) -> f64 {
-    count as f64
+    (whole > 0).then(|| float(part) / float(whole))
 }
 
 /// Three significant digits, but all of a whole number's: `0.0123`, `1.25`, `20.0`, `1980`. What is whole to begin with

@@ -3,6 +3,7 @@
 //! Pure. Nothing is ranked by a rate that says nothing about the target: where rates are inconclusive, processor time per
 //! transaction takes their place, with a note.
 
+mod block_value;
 mod blocks;
 mod estimate;
 mod order;
@@ -11,15 +12,16 @@ mod staircase;
 use courser_record::Lab;
 use courser_record::lab::{Cell, CellState, Measure, Value};
 
-pub use estimate::{Estimate, Kind, Spread};
+pub use block_value::{Kind, Spread};
+pub use estimate::Estimate;
 pub(crate) use order::is_cost;
 pub use order::{Absent, Basis, Outcome, Pair, RankedTarget, Ranking, by_round, ranking, rankings};
 pub use staircase::Rule;
 
-pub(crate) use blocks::steps;
 pub(crate) use estimate::median;
+pub(crate) use staircase::steps;
 
-use blocks::Read;
+use block_value::BlockValue;
 
 /// A figure that is asked for: a value, of in-process results the name of one, of different clients the kind of one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -109,10 +111,11 @@ pub fn value_of(lab: &Lab, case: &str, target: &str, spec: &FigureSpec) -> CellV
 }
 
 fn measured(lab: &Lab, cell: &Cell, spec: &FigureSpec) -> CellValue {
-    let reads: Vec<Read> = cell.blocks.iter().map(|block| blocks::read(lab, cell, block, spec)).collect();
-    let known = reads.iter().filter(|read| matches!(read, Read::Value { .. })).count();
+    let reads: Vec<BlockValue> =
+        cell.blocks.iter().map(|block| blocks::read(lab, cell, block, spec)).collect();
+    let known = reads.iter().filter(|read| matches!(read, BlockValue::Value { .. })).count();
     let inconclusive = reads.iter().find_map(|read| match read {
-        Read::Inconclusive(reason) => Some(reason.clone()),
+        BlockValue::Inconclusive(reason) => Some(reason.clone()),
         _ => None,
     });
     match inconclusive {

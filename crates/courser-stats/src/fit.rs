@@ -15,8 +15,8 @@
 use fastrand::Rng;
 
 use crate::ConfidenceInterval;
-use crate::confidence::{LEVEL, length};
-use crate::resample::average;
+use crate::number::length;
+use crate::resample::{average, tails};
 
 /// Resamples per fit.
 const RESAMPLES: usize = 400;
@@ -54,14 +54,8 @@ impl Fit {
     /// What a mix costs; missing columns are zero.
     pub fn predict(&self, mix: &[f64]) -> Prediction {
         let mut drawn: Vec<f64> = self.drawn.iter().map(|coefficients| dot(coefficients, mix)).collect();
-        drawn.sort_by(f64::total_cmp);
-        let at = |share: f64| {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index")]
-            let index = (share * (length(drawn.len()) - 1.0)).round() as usize;
-            drawn[index]
-        };
         let value = dot(&self.coefficients, mix);
-        let (low, high) = (at((1.0 - LEVEL) / 2.0), at(0.5 + LEVEL / 2.0));
+        let (low, high) = tails(&mut drawn);
         Prediction { value, interval: ConfidenceInterval { low: low.min(value), high: high.max(value) } }
     }
 }

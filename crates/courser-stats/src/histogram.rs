@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 
+use crate::number::float;
+
 /// Longest duration that differs from longer ones, nanoseconds: one hour.
 const LONGEST: u64 = 3_600_000_000_000;
 
@@ -49,10 +51,8 @@ impl Histogram {
 
     /// Whether there are the 10/(1-p) samples that a quantile needs before anybody may quote it.
     pub fn supports(&self, fraction: f64) -> bool {
-        #[expect(clippy::cast_precision_loss, reason = "counts beyond 2^53 are beyond any run")]
-        let count = self.count() as f64;
         // Half a sample of tolerance: 1 - 0.999 is a little less than 0.001.
-        count + 0.5 >= 10.0 / (1.0 - fraction)
+        float(self.count()) + 0.5 >= 10.0 / (1.0 - fraction)
     }
 
     /// Mean; `None` of an empty histogram.

@@ -12,7 +12,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::Histogram;
-use crate::confidence::float;
+use crate::number::float;
 
 /// A timer that delays packets or connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -14,7 +14,7 @@
 //! drift looks like a difference. With three or four pairs only big differences are seen: `min_detectable` says how big.
 
 use crate::ConfidenceInterval;
-use crate::confidence::{LEVEL, length};
+use crate::number::length;
 use crate::resample::average;
 use crate::special::{beta_below, bisect, normal_above, student_quantile};
 
@@ -46,15 +46,10 @@ impl Paired {
     }
 }
 
-/// Compares `a[i]` and `b[i]`, both of round `i` and above zero, at 95 %. A pair in which a value is not (NaN for a block
-/// that could not be measured) or is missing is left out. `None` of fewer than [`FEWEST`] pairs.
-pub fn paired(a: &[f64], b: &[f64]) -> Option<Paired> {
-    paired_at(a, b, 1.0 - LEVEL)
-}
-
-/// The same at another error, for a reader who is shown several comparisons at a time: with `0.05 / k` for each of `k`
-/// of them (Bonferroni), all intervals hold together in 95 of 100 cases. `None` also of an error that is not between 0
-/// and 1.
+/// Compares `a[i]` and `b[i]`, both of round `i` and above zero, at this error: 0.05 for 95 %, and `0.05 / k` for each of
+/// `k` comparisons that a reader is shown at a time (Bonferroni: all intervals hold together in 95 of 100 cases). A pair in
+/// which a value is not (NaN for a block that could not be measured) or is missing is left out. `None` of fewer than
+/// [`FEWEST`] pairs, and of an error that is not between 0 and 1.
 pub fn paired_at(a: &[f64], b: &[f64], error: f64) -> Option<Paired> {
     let ratios = logarithms(a, b);
     let enough = ratios.len() >= FEWEST && error > 0.0 && error < 1.0;
@@ -162,7 +157,7 @@ mod tests {
         for (count, drift) in [3, 4, 6, 8, 12].into_iter().flat_map(|n| DRIFTS.map(|drift| (n, drift))) {
             let covered = coverage(1000, |seed| {
                 let (a, b) = rounds(count, seed, drift, 0.8);
-                // What `paired` gives the exponential of, without the rest, which takes longer.
+                // What `paired_at` gives the exponential of, without the rest, which takes longer.
                 student(&logarithms(&a, &b), 0.05).contains(0.8_f64.ln())
             });
             assert!((0.94..0.985).contains(&covered), "{covered} with {count} pairs and {drift:?}");
@@ -176,7 +171,7 @@ mod tests {
                 let mut rng = fastrand::Rng::with_seed(seed);
                 let b: Vec<f64> =
                     (0..count).map(|_| (NOISE * crate::simulate::normal(&mut rng)).exp() * ratio).collect();
-                paired(&vec![1.0; count], &b).unwrap()
+                paired_at(&vec![1.0; count], &b, 0.05).unwrap()
             };
             // Of the true noise; a single run estimates it, and so errs.
             let error = NOISE / length(count).sqrt();
@@ -206,7 +201,7 @@ mod tests {
     fn figures_agree_with_a_textbook() {
         // Logarithms of the ratios 1, 2, 3, 4 (in hundredths): mean 2.5, error 0.6455, t 3.873 with p 0.0305.
         let b: Vec<f64> = (1..=4).map(|value| (f64::from(value) / 100.0).exp()).collect();
-        let seen = paired(&[1.0; 4], &b).unwrap();
+        let seen = paired_at(&[1.0; 4], &b, 0.05).unwrap();
         assert!((seen.ratio.ln() - 0.025).abs() < 1e-12 && seen.pairs == 4);
         assert!((seen.interval.low.ln() - 0.025 + 3.182_446 * 0.006_455).abs() < 1e-6, "{seen:?}");
         assert!((seen.p - 0.030_466).abs() < 1e-5, "{seen:?}");
@@ -224,15 +219,15 @@ mod tests {
 
     #[test]
     fn equal_values_without_noise_do_not_differ() {
-        let seen = paired(&[2.0; 3], &[2.0; 3]).unwrap();
+        let seen = paired_at(&[2.0; 3], &[2.0; 3], 0.05).unwrap();
         assert_eq!((seen.ratio, seen.p, seen.min_detectable, seen.is_different()), (1.0, 1.0, 0.0, false));
     }
 
     #[test]
     fn what_was_not_measured_is_left_out() {
-        let seen = paired(&[1.0, f64::NAN, 1.0, 1.0, 0.0, 5.0], &[2.0, 2.0, 2.1, 1.9, 2.0]).unwrap();
+        let seen = paired_at(&[1.0, f64::NAN, 1.0, 1.0, 0.0, 5.0], &[2.0, 2.0, 2.1, 1.9, 2.0], 0.05).unwrap();
         assert_eq!(seen.pairs, 3);
-        assert_eq!(paired(&[1.0, f64::NAN, 1.0], &[2.0; 3]), None);
+        assert_eq!(paired_at(&[1.0, f64::NAN, 1.0], &[2.0; 3], 0.05), None);
         assert_eq!(paired_at(&[1.0; 3], &[2.0; 3], 0.0), None);
     }
 
@@ -242,7 +237,7 @@ mod tests {
             a in prop::collection::vec(prop::num::f64::ANY, 0..12),
             b in prop::collection::vec(prop::num::f64::ANY, 0..12),
         ) {
-            if let Some(seen) = paired(&a, &b) {
+            if let Some(seen) = paired_at(&a, &b, 0.05) {
                 prop_assert!(seen.interval.low <= seen.ratio && seen.ratio <= seen.interval.high, "{seen:?}");
                 prop_assert!((0.0..=1.0).contains(&seen.p) && seen.min_detectable >= 0.0, "{seen:?}");
             }

@@ -9,7 +9,6 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::Histogram;
-use crate::confidence::{float, share_above, share_below};
 
 mod limit;
 mod parse;
@@ -144,6 +143,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::number::float;
 
     fn rule(text: &str) -> Rule {
         text.parse().unwrap()

@@ -2,12 +2,12 @@
 
 use fastrand::Rng;
 
-use crate::confidence::length;
+use crate::number::length;
 
 /// The share of `times` seeded simulations that come out true.
 pub(crate) fn coverage(times: u64, mut simulation: impl FnMut(u64) -> bool) -> f64 {
     let hits = (0..times).filter(|seed| simulation(*seed)).count();
-    length(hits) / crate::confidence::float(times)
+    length(hits) / crate::number::float(times)
 }
 
 /// A series around 100 whose values resemble the one before by `correlation`, with a spread of 5.

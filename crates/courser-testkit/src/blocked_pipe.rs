@@ -28,10 +28,6 @@ pub struct BlockedPipe {
 
 impl BlockedPipe {
     /// The pipe, and the end that a program gets as an output.
-    ///
-    /// # Panics
-    /// When the system has no pipe left.
-    #[must_use]
     pub fn new() -> (Self, File) {
         let (reader, writer) = io::pipe().expect("there are descriptors left");
         let reader = File::from(OwnedFd::from(reader));
@@ -42,9 +38,6 @@ impl BlockedPipe {
     }
 
     /// Fills it with empty lines until it takes no byte more.
-    ///
-    /// # Panics
-    /// When the pipe cannot be written to.
     pub fn fill(&self) {
         // Opened anew: the flags of the program's end stay as they are.
         let path = format!("/proc/self/fd/{}", self.reader.as_raw_fd());
@@ -81,7 +74,6 @@ impl BlockedPipe {
     ///
     /// # Panics
     /// When the end does not come in time.
-    #[must_use]
     pub fn rest(mut self) -> Vec<String> {
         let mut lines = Vec::new();
         while let Some(line) = self.next_line(&lines) {

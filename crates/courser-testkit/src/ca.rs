@@ -42,7 +42,6 @@ pub struct Leaf {
 
 impl Leaf {
     /// A currently valid certificate for `localhost`, `127.0.0.1` and `::1`.
-    #[must_use]
     pub fn new(key: KeyType) -> Self {
         Self {
             key,
@@ -55,39 +54,33 @@ impl Leaf {
     }
 
     /// Replaces the names: DNS names (wildcards too) and IP addresses. The first is also the common name.
-    #[must_use]
     pub fn names<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.names = names.into_iter().map(Into::into).collect();
         self
     }
 
     /// Makes it one for a client of this name.
-    #[must_use]
     pub fn of_client(self, name: &str) -> Self {
         Self { purpose: ExtendedKeyUsagePurpose::ClientAuth, ..self.names([name]) }
     }
 
     /// Sets the common name, which is the first of the names otherwise.
-    #[must_use]
     pub fn with_common_name(self, name: &str) -> Self {
         Self { called: Some(name.to_owned()), ..self }
     }
 
     /// Makes it end at this time: for tests of what happens then.
-    #[must_use]
     pub fn with_expiry(self, end: SystemTime) -> Self {
         Self { end: Some(end), ..self }
     }
 
     /// Makes it valid in 2020 only.
-    #[must_use]
     pub fn expired(mut self) -> Self {
         self.years = (2020, 2021);
         self
     }
 
     /// Makes it valid from 2098 on.
-    #[must_use]
     pub fn not_yet_valid(mut self) -> Self {
         self.years = (2098, 2099);
         self
@@ -103,13 +96,11 @@ pub struct TestCa {
 
 impl TestCa {
     /// A root that signs leaves itself: chains of one certificate.
-    #[must_use]
     pub fn new() -> Self {
         Self::named("courser test root")
     }
 
     /// As [`TestCa::new`], by another name: clients and servers distinguish authorities by their names.
-    #[must_use]
     pub fn named(name: &str) -> Self {
         let root = CertifiedIssuer::self_signed(authority(name), key_pair(KeyType::EcdsaP256))
             .expect("fixed parameters of an authority are valid");
@@ -117,7 +108,6 @@ impl TestCa {
     }
 
     /// As [`TestCa::named`] `expired authority`, whose own certificate was valid in 2020 only.
-    #[must_use]
     pub fn expired() -> Self {
         let mut params = authority("expired authority");
         params.not_after = date_time_ymd(2021, 1, 1);
@@ -127,13 +117,11 @@ impl TestCa {
     }
 
     /// A root and one intermediate that signs the leaves: chains of two certificates, as public authorities issue.
-    #[must_use]
     pub fn with_intermediate() -> Self {
         Self::new().extended("courser test intermediate")
     }
 
     /// The same with one more intermediate, by this name, which signs the leaves from now on.
-    #[must_use]
     pub fn extended(mut self, name: &str) -> Self {
         let mut params = authority(name);
         params.use_authority_key_identifier_extension = true;
@@ -149,7 +137,6 @@ impl TestCa {
     ///
     /// # Panics
     /// As [`TestCa::issue`].
-    #[must_use]
     pub fn crossed(leaf: &Leaf, count: u64) -> Issued {
         let Self { root: crossed, .. } = Self::named("crossed");
         let key = key_pair(leaf.key);
@@ -169,7 +156,6 @@ impl TestCa {
     ///
     /// # Panics
     /// When a name is neither a DNS name nor an IP address.
-    #[must_use]
     pub fn issue(&self, leaf: &Leaf) -> Issued {
         let key = key_pair(leaf.key);
         let issuer = self.intermediates.first().unwrap_or(&self.root);
@@ -185,7 +171,6 @@ impl TestCa {
     }
 
     /// The root's certificate, for a client to trust.
-    #[must_use]
     pub fn root(&self) -> CertificateDer<'static> {
         self.root.der().clone()
     }
@@ -196,7 +181,6 @@ impl TestCa {
     }
 
     /// The root's certificate in PEM.
-    #[must_use]
     pub fn root_pem(&self) -> String {
         self.root.pem()
     }
@@ -244,7 +228,6 @@ pub struct Pair {
 
 impl Pair {
     /// As `courser serve --cert` wants two files: `chain.crt,key=chain.key`.
-    #[must_use]
     pub fn as_flag(&self) -> String {
         let text = |path: &Path| path.display().to_string();
         format!("{},key={}", text(&self.chain), text(&self.key))

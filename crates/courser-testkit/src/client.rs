@@ -7,7 +7,6 @@
 mod clock;
 pub mod hostile;
 mod session_thief;
-mod share;
 mod unverified;
 
 pub use hostile::HostileClient;
@@ -66,19 +65,14 @@ impl Client {
     ///
     /// In TLS 1.2 it offers P-256 after X25519, because the same list names the curves of certificates that
     /// a client understands (RFC 8422 section 5.1), and OpenSSL holds it to that.
-    #[must_use]
     pub fn new(address: SocketAddr, version: Version, key: KeyType, resume: Resume) -> Self {
-        let builder = builder(version, key).dangerous();
-        let verifier = Arc::new(Unverified::default());
-        let config = builder.with_custom_certificate_verifier(verifier).with_no_client_auth();
-        Self::with(address, config, resume)
+        Self::with(address, unverified(version, provider(version, key)), resume)
     }
 
     /// As [`Client::new`], but it checks the server's chain up to `root`, its name and its signature.
     ///
     /// # Panics
     /// When `root` is not a certificate.
-    #[must_use]
     pub fn verifying(
         address: SocketAddr,
         version: Version,
@@ -88,7 +82,8 @@ impl Client {
     ) -> Self {
         let mut roots = RootCertStore::empty();
         roots.add(root).expect("the test authority's root is a certificate");
-        let config = builder(version, key).with_root_certificates(roots).with_no_client_auth();
+        let config =
+            builder(version, provider(version, key)).with_root_certificates(roots).with_no_client_auth();
         Self::with(address, config, resume)
     }
 
@@ -97,16 +92,13 @@ impl Client {
     ///
     /// # Panics
     /// When the library has no group among `groups`.
-    #[must_use]
     pub fn with_share(address: SocketAddr, groups: &[NamedGroup], share: NamedGroup) -> Self {
         let known = |group: &NamedGroup| aws_lc_rs::ALL_KX_GROUPS.iter().find(|known| known.name() == *group);
         let mut provider = provider(Version::Tls13, KeyType::EcdsaP256);
         provider.kx_groups = groups.iter().filter_map(known).copied().collect();
-        let verifier = Arc::new(Unverified::default());
-        let config = builder_for(Version::Tls13, provider).dangerous();
-        let config = config.with_custom_certificate_verifier(verifier).with_no_client_auth();
-        let mut client = Self::with(address, config, Resume::Never);
-        Arc::make_mut(&mut client.config).resumption = Resumption::store(Arc::new(share::ShareFor(share)));
+        let mut client = Self::with(address, unverified(Version::Tls13, provider), Resume::Never);
+        let hint = session_thief::CapturedSessions::with_hint(share);
+        Arc::make_mut(&mut client.config).resumption = Resumption::store(Arc::new(hint));
         client
     }
 
@@ -114,16 +106,12 @@ impl Client {
     ///
     /// # Panics
     /// When the library has no such suite.
-    #[must_use]
     pub fn with_suite(address: SocketAddr, key: KeyType, suite: CipherSuite) -> Self {
         let known = aws_lc_rs::ALL_CIPHER_SUITES.iter().find(|known| known.suite() == suite);
         let suite = *known.expect("the library has the suite");
         let version = if suite.tls13().is_some() { Version::Tls13 } else { Version::Tls12 };
         let provider = CryptoProvider { cipher_suites: vec![suite], ..provider(version, key) };
-        let verifier = Arc::new(Unverified::default());
-        let config = builder_for(version, provider).dangerous();
-        let config = config.with_custom_certificate_verifier(verifier).with_no_client_auth();
-        Self::with(address, config, Resume::Never)
+        Self::with(address, unverified(version, provider), Resume::Never)
     }
 
     fn with(address: SocketAddr, mut config: ClientConfig, resume: Resume) -> Self {
@@ -140,21 +128,18 @@ impl Client {
     ///
     /// # Panics
     /// When `name` is neither a DNS name nor an IP address.
-    #[must_use]
     pub fn for_name(&self, name: &str) -> Self {
         let name = ServerName::try_from(name.to_owned()).expect("the caller gives a name");
         Self { name, ..self.clone() }
     }
 
     /// The same client with the same sessions, but it connects to another address.
-    #[must_use]
     pub fn at(&self, address: SocketAddr) -> Self {
         Self { address, ..self.clone() }
     }
 
     /// The same client, but it sends this certificate to any CertificateRequest, whichever authority it names. Its
     /// sessions are its own.
-    #[must_use]
     pub fn with_certificate(&self, certificate: &Issued) -> Self {
         let mut client = self.clone();
         let resolver = session_thief::CurrentCertificate(Some(session_thief::certified(certificate)).into());
@@ -172,10 +157,6 @@ impl Client {
 
     /// The library's end of a new connection, for callers that carry its first bytes themselves: cut, wrapped or late.
     /// [`Connection::complete`] goes on from there.
-    ///
-    /// # Panics
-    /// When the library refuses its own configuration.
-    #[must_use]
     pub fn session(&self) -> ClientConnection {
         ClientConnection::new(Arc::clone(&self.config), self.name.clone())
             .expect("the configuration is complete")
@@ -231,13 +212,11 @@ impl Connection {
     }
 
     /// The socket under it.
-    #[must_use]
     pub fn socket(&self) -> &TcpStream {
         &self.socket
     }
 
     /// What the handshake agreed on.
-    #[must_use]
     pub fn handshake_info(&self) -> HandshakeInfo {
         let leaf = self.tls.peer_certificates().and_then(|chain| chain.first());
         HandshakeInfo {
@@ -251,13 +230,11 @@ impl Connection {
     }
 
     /// Whether an earlier session was resumed.
-    #[must_use]
     pub fn is_resumed(&self) -> bool {
         self.tls.handshake_kind() == Some(HandshakeKind::Resumed)
     }
 
     /// How many TLS 1.3 tickets have come in so far; they come with the first bytes after the handshake.
-    #[must_use]
     pub fn tickets(&self) -> u32 {
         self.tls.tls13_tickets_received()
     }
@@ -350,11 +327,12 @@ fn sessions(tls12: Tls12Resumption) -> Resumption {
     Resumption::in_memory_sessions(8).tls12_resumption(tls12)
 }
 
-fn builder(version: Version, key: KeyType) -> rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier> {
-    builder_for(version, provider(version, key))
+fn unverified(version: Version, provider: CryptoProvider) -> ClientConfig {
+    let verifier = Arc::new(Unverified::default());
+    builder(version, provider).dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
 }
 
-fn builder_for(
+fn builder(
     version: Version,
     provider: CryptoProvider,
 ) -> rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier> {

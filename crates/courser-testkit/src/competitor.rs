@@ -50,7 +50,6 @@ pub const TLS13_SUITE: &str = "TLS_AES_128_GCM_SHA256";
 
 impl Setting {
     /// The TLS 1.2 suite by its OpenSSL name.
-    #[must_use]
     pub fn tls12_suite(&self) -> &'static str {
         match self.key {
             KeyType::Rsa2048 => "ECDHE-RSA-AES128-GCM-SHA256",
@@ -85,7 +84,6 @@ impl Competitor {
     pub const ALL: [Self; 4] = [Self::Nginx, Self::Haproxy, Self::Hitch, Self::Stunnel];
 
     /// Its name, as in reports and on the command line.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Nginx => "nginx",
@@ -96,13 +94,11 @@ impl Competitor {
     }
 
     /// Where its program is, if it is installed.
-    #[must_use]
     pub fn program(self) -> Option<PathBuf> {
         find(if self == Self::Stunnel { "stunnel4" } else { self.name() })
     }
 
     /// The version that it prints, in one line.
-    #[must_use]
     pub fn version(self, program: &Path) -> String {
         let flag = if matches!(self, Self::Hitch) { "--version" } else { "-v" };
         let flag = if self == Self::Stunnel { "-version" } else { flag };

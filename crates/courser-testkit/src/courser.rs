@@ -36,86 +36,73 @@ pub struct Setup {
 
 impl Setup {
     /// One argument to `serve`.
-    #[must_use]
     pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.arguments.push(argument.as_ref().to_owned());
         self
     }
 
     /// Arguments to `serve`, in order.
-    #[must_use]
     pub fn args<S: AsRef<OsStr>>(self, arguments: impl IntoIterator<Item = S>) -> Self {
         arguments.into_iter().fold(self, Self::arg)
     }
 
     /// `--cert FILE`.
-    #[must_use]
     pub fn cert(self, file: impl AsRef<OsStr>) -> Self {
         self.arg("--cert").arg(file)
     }
 
     /// `--backend ADDRESS`.
-    #[must_use]
     pub fn backend(self, address: impl AsRef<OsStr>) -> Self {
         self.arg("--backend").arg(address)
     }
 
     /// `--listen ADDRESS`.
-    #[must_use]
     pub fn listen(self, address: impl AsRef<OsStr>) -> Self {
         self.arg("--listen").arg(address)
     }
 
     /// `--config FILE`; [`Setup::sockets`] sets how many sockets the file has if it is not one.
-    #[must_use]
     pub fn config(self, file: &Path) -> Self {
         self.arg("--config").arg(file)
     }
 
     /// How many sockets it will print, to wait for all of them. Default: the number of `--listen`, at least one.
-    #[must_use]
     pub fn sockets(mut self, count: usize) -> Self {
         self.sockets = Some(count);
         self
     }
 
     /// Runs on this core only.
-    #[must_use]
     pub fn on_core(mut self, core: usize) -> Self {
         self.core = Some(core);
         self
     }
 
     /// Runs on this host.
-    #[must_use]
     pub fn on_host(mut self, host: &Host) -> Self {
         self.prefix = host.prefix();
         self
     }
 
     /// Runs it by this command, such as an instrument with its options. Not together with [`Setup::on_core`].
-    #[must_use]
     pub fn under(mut self, command: &[&str]) -> Self {
         self.prefix = command.iter().map(|&part| part.to_owned()).collect();
         self
     }
 
     /// Sets a variable of its environment.
-    #[must_use]
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
 
     /// Where its standard output goes, which is not collected then.
-    #[must_use]
     pub fn stdout(mut self, file: impl Into<File>) -> Self {
         self.stdout = Some(file.into());
         self
     }
 
     /// Where its standard error goes, which is not collected then; only [`Setup::launch`] can start it so.
-    #[must_use]
     pub fn stderr(mut self, file: impl Into<File>) -> Self {
         self.stderr = Some(file.into());
         self
@@ -145,9 +132,6 @@ impl Setup {
     }
 
     /// Starts it without waiting for anything: for set-ups that it has to refuse.
-    ///
-    /// # Panics
-    /// When it cannot be started.
     #[must_use]
     pub fn launch(&self) -> Process {
         let mut command = match (self.core, self.prefix.split_first()) {
@@ -202,7 +186,6 @@ impl Courser {
     }
 
     /// Every address as printed, in order, each once: `127.0.0.1:43121`, `unix:/run/x.sock`.
-    #[must_use]
     pub fn addresses(&self) -> &[String] {
         &self.addresses
     }
@@ -211,7 +194,6 @@ impl Courser {
     ///
     /// # Panics
     /// When none of its addresses is a TCP address.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.addresses
             .iter()
@@ -224,7 +206,6 @@ impl Courser {
     ///
     /// # Panics
     /// When fewer lines come in time.
-    #[must_use]
     pub fn connections(&self, count: usize) -> Vec<String> {
         self.process.wait_stdout("connection log", |lines| (lines.len() >= count).then(|| lines.to_vec()))
     }
@@ -233,7 +214,6 @@ impl Courser {
     ///
     /// # Panics
     /// When fewer lines come in time or one is not JSON.
-    #[must_use]
     pub fn connections_json(&self, count: usize) -> Vec<Value> {
         let parse = |line: &String| {
             serde_json::from_str(line).unwrap_or_else(|error| panic!("log line is not JSON: {error}: {line}"))

@@ -19,34 +19,24 @@ pub struct Engine {
 
 impl Engine {
     /// Those of Redis and Valkey that are installed, after printing which are not.
-    #[must_use]
     pub fn installed() -> Vec<Self> {
         let programs = ["redis-server", "valkey-server"].into_iter().filter_map(require);
         programs.map(|program| Self { program }).collect()
     }
 
     /// A server on a free port of 127.0.0.1 that stores nothing on disk, with further `arguments` as on its command line.
-    ///
-    /// # Panics
-    /// When it does not start.
     #[must_use]
     pub fn start(&self, arguments: &[&str]) -> EngineServer {
         self.start_at(Ipv4Addr::LOCALHOST.into(), arguments)
     }
 
     /// As [`Engine::start`], on another address of this machine.
-    ///
-    /// # Panics
-    /// When it does not start.
     #[must_use]
     pub fn start_at(&self, address: IpAddr, arguments: &[&str]) -> EngineServer {
         self.start_in(Folder::new(), address, arguments)
     }
 
     /// As [`Engine::start_at`], in a folder that has its files already.
-    ///
-    /// # Panics
-    /// When it does not start.
     #[must_use]
     pub fn start_in(&self, folder: Folder, address: IpAddr, arguments: &[&str]) -> EngineServer {
         let arguments: Vec<_> = arguments.iter().map(OsString::from).collect();
@@ -61,7 +51,6 @@ impl Engine {
     }
 
     /// Whether it was built with TLS; prints a skip if not.
-    #[must_use]
     pub fn has_tls(&self) -> bool {
         let mut command = Command::new(&self.program);
         let finished = Process::start(command.args(["--port", "0", "--tls-port", "1"])).finish();
@@ -82,9 +71,6 @@ impl Engine {
     }
 
     /// A sentinel that watches over `master` under the name `main`, and declares it dead after half a second.
-    ///
-    /// # Panics
-    /// When it does not start.
     #[must_use]
     pub fn sentinel(&self, master: &EngineServer, quorum: usize) -> EngineServer {
         let folder = Folder::new();
@@ -120,13 +106,11 @@ pub struct EngineServer {
 
 impl EngineServer {
     /// Where it listens.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Its unix socket.
-    #[must_use]
     pub fn socket(&self) -> PathBuf {
         self.folder.join("socket")
     }
@@ -145,9 +129,6 @@ impl EngineServer {
     }
 
     /// Starts it again where it was, after [`EngineServer::kill`]: empty.
-    ///
-    /// # Panics
-    /// When it does not start.
     pub fn restart(&mut self) {
         let process = self.engine.run(&self.folder, self.address, &self.arguments);
         assert!(is_ready(&process), "the server does not start again");
@@ -155,9 +136,6 @@ impl EngineServer {
     }
 
     /// What it answers to a command of an administrator, through its unix socket (a sentinel has none: its port).
-    ///
-    /// # Panics
-    /// When the command fails.
     pub fn command(&self, arguments: &[&str]) -> String {
         let mut command = cli();
         if self.socket().exists() {
@@ -171,9 +149,6 @@ impl EngineServer {
 
 /// Makes a cluster of `nodes` that were started with `--cluster-enabled yes`, each master with so many replicas, and waits
 /// until every node agrees.
-///
-/// # Panics
-/// When that fails.
 pub fn join_cluster(nodes: &[EngineServer], replicas: usize) {
     let addresses: Vec<_> = nodes.iter().map(|node| node.address.to_string()).collect();
     let replicas = replicas.to_string();

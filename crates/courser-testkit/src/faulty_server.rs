@@ -120,18 +120,12 @@ pub struct FaultyServer {
 
 impl FaultyServer {
     /// Starts one on a free port of 127.0.0.1, with an ECDSA certificate for `localhost`.
-    ///
-    /// # Panics
-    /// When no port can be bound.
     #[must_use]
     pub fn start(fault: Fault) -> Self {
         Self::with_key(fault, KeyType::EcdsaP256)
     }
 
     /// As [`FaultyServer::start`], with a certificate of this kind.
-    ///
-    /// # Panics
-    /// When no port can be bound.
     #[must_use]
     pub fn with_key(fault: Fault, key: KeyType) -> Self {
         let ca = TestCa::new();
@@ -155,19 +149,16 @@ impl FaultyServer {
     }
 
     /// Where it listens.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// The certificate to trust.
-    #[must_use]
     pub fn root(&self) -> CertificateDer<'static> {
         self.root.clone()
     }
 
     /// What it has done so far.
-    #[must_use]
     pub fn counts(&self) -> Counts {
         let read = |counter: &AtomicU64| counter.load(Ordering::SeqCst);
         Counts {

@@ -17,10 +17,6 @@ pub struct Folder {
 
 impl Folder {
     /// Makes an empty folder of its own.
-    ///
-    /// # Panics
-    /// When the temporary folder of the system cannot be written.
-    #[must_use]
     pub fn new() -> Self {
         loop {
             let path = std::env::temp_dir().join(unused_name());
@@ -33,21 +29,16 @@ impl Folder {
     }
 
     /// Where it is.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The path of `name` inside, whether it exists or not.
-    #[must_use]
     pub fn join(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
     /// Writes a file inside with mode 0600 and returns its path; an existing file is replaced.
-    ///
-    /// # Panics
-    /// When the file cannot be written.
     pub fn write(&self, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
         let path = self.join(name);
         let written = OpenOptions::new()

@@ -2,7 +2,8 @@
 //!
 //! A dev-dependency only: nothing that is shipped may name this crate. It never links the terminator; it starts the
 //! program and speaks to it over sockets. Since its callers are tests, its functions panic with the reason when
-//! something that has nothing to do with the test goes wrong, unless they return a `Result`.
+//! something that has nothing to do with the test goes wrong (no process, port, file or link can be had), unless they
+//! return a `Result`. A section on panics names what else they panic at.
 
 pub mod blocked_pipe;
 pub mod ca;

@@ -60,7 +60,6 @@ pub struct Outcome {
 
 impl Outcome {
     /// Connections per second.
-    #[must_use]
     pub fn rate(&self) -> f64 {
         let count = u32::try_from(self.connections).map_or(f64::MAX, f64::from);
         count / self.elapsed.as_secs_f64()
@@ -149,7 +148,6 @@ pub fn hold(client: &Client, count: usize, concurrency: usize, size: usize) -> i
 }
 
 /// Processor time of this process.
-#[must_use]
 pub fn own_cpu() -> Duration {
     ClockId::CLOCK_PROCESS_CPUTIME_ID.now().map(Into::into).unwrap_or_default()
 }

@@ -77,10 +77,6 @@ impl Segment {
     pub const OURS: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 83, 0, 254));
 
     /// A segment with so many hosts, at most 100.
-    ///
-    /// # Panics
-    /// When it cannot be made.
-    #[must_use]
     pub fn new(hosts: u8) -> Self {
         sh("ip link add br0 type bridge mcast_snooping 0
             ip addr add 10.83.0.254/24 dev br0
@@ -90,7 +86,6 @@ impl Segment {
     }
 
     /// The hosts.
-    #[must_use]
     pub fn hosts(&self) -> &[Host] {
         &self.hosts
     }
@@ -119,25 +114,21 @@ impl Host {
     }
 
     /// Its address in IPv4.
-    #[must_use]
     pub fn ip(&self) -> IpAddr {
         IpAddr::V4(Ipv4Addr::new(10, 83, 0, self.number))
     }
 
     /// Its address in IPv6.
-    #[must_use]
     pub fn ip6(&self) -> IpAddr {
         IpAddr::V6(Ipv6Addr::new(0xfd83, 0, 0, 0, 0, 0, 0, u16::from(self.number)))
     }
 
     /// The command that runs a program there, which its name follows.
-    #[must_use]
     pub fn prefix(&self) -> Vec<String> {
         ["nsenter", "--net", "--target", &self.holder.pid().to_string()].map(str::to_owned).to_vec()
     }
 
     /// Runs a program there.
-    #[must_use]
     pub fn command(&self, program: &str) -> Command {
         let prefix = self.prefix();
         let mut command = Command::new(&prefix[0]);
@@ -155,26 +146,17 @@ impl Host {
     }
 
     /// Drops this part of the UDP packets that come in, from 0 to 1.
-    ///
-    /// # Panics
-    /// When the packet filter cannot be changed.
     pub fn drop_packets(&self, part: f64) {
         let rule = format!("-A INPUT -p udp -m statistic --mode random --probability {part} -j DROP");
         self.sh(&format!("iptables -F INPUT; iptables {rule}; ip6tables -F INPUT; ip6tables {rule}"));
     }
 
     /// Takes the host off the segment.
-    ///
-    /// # Panics
-    /// When its link cannot be changed.
     pub fn unplug(&self) {
         sh(&format!("ip link set h{} down", self.number));
     }
 
     /// Puts the host back on the segment.
-    ///
-    /// # Panics
-    /// When its link cannot be changed.
     pub fn plug_in(&self) {
         sh(&format!("ip link set h{} up", self.number));
     }

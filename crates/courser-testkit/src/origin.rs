@@ -2,7 +2,7 @@
 //!
 //! One thread, one event loop: cheap enough to share a core with a load client.
 
-mod http;
+pub(crate) mod http;
 mod proxy;
 
 use std::{
@@ -58,21 +58,18 @@ enum Listen {
 
 impl Setup {
     /// Expects a PROXY header, version 1 or 2, at the start of each connection, and stores it.
-    #[must_use]
     pub fn proxy(mut self) -> Self {
         self.proxy = true;
         self
     }
 
     /// Listens on this address instead of a free port of 127.0.0.1.
-    #[must_use]
     pub fn listen(mut self, address: SocketAddr) -> Self {
         self.listen = Listen::Tcp(address);
         self
     }
 
     /// Listens on a unix socket.
-    #[must_use]
     pub fn unix(mut self, path: impl Into<PathBuf>) -> Self {
         self.listen = Listen::Unix(path.into());
         self
@@ -98,9 +95,6 @@ impl Setup {
     }
 
     /// As [`Setup::try_start`].
-    ///
-    /// # Panics
-    /// When the address cannot be bound.
     #[must_use]
     pub fn start(self) -> OriginServer {
         let address = format!("{:?}", self.listen);
@@ -118,32 +112,24 @@ pub struct OriginServer {
 
 impl OriginServer {
     /// Begins a set-up: a free port of 127.0.0.1, no PROXY header.
-    #[must_use]
     pub fn setup(behaviour: Behaviour) -> Setup {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         Setup { behaviour, listen: Listen::Tcp(address), proxy: false }
     }
 
     /// Starts an HTTP origin on a free port.
-    ///
-    /// # Panics
-    /// When no port can be bound.
     #[must_use]
     pub fn http() -> Self {
         Self::setup(Behaviour::Http).start()
     }
 
     /// Starts an echoing origin on a free port.
-    ///
-    /// # Panics
-    /// When no port can be bound.
     #[must_use]
     pub fn echo() -> Self {
         Self::setup(Behaviour::Echo).start()
     }
 
     /// As `--backend` takes it: `127.0.0.1:PORT` or `unix:PATH`.
-    #[must_use]
     pub fn backend(&self) -> &str {
         &self.backend
     }
@@ -152,19 +138,16 @@ impl OriginServer {
     ///
     /// # Panics
     /// When it listens on a unix socket.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.backend.parse().expect("the origin listens on TCP")
     }
 
     /// How many connections it has accepted.
-    #[must_use]
     pub fn accepted(&self) -> u64 {
         self.shared.accepted.load(Ordering::Relaxed)
     }
 
     /// The PROXY headers received so far, whole and as they were, in the order in which they were complete.
-    #[must_use]
     pub fn headers(&self) -> Vec<Vec<u8>> {
         self.shared.headers.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -31,18 +31,12 @@ pub struct Process {
 
 impl Process {
     /// Starts `command` with both outputs collected and no input.
-    ///
-    /// # Panics
-    /// When the program cannot be started.
     #[must_use]
     pub fn start(command: &mut Command) -> Self {
         Self::start_with_outputs(command, None, None)
     }
 
     /// As [`Process::start`], with outputs that go elsewhere and are not collected.
-    ///
-    /// # Panics
-    /// When the program cannot be started.
     #[must_use]
     pub fn start_with_outputs(command: &mut Command, stdout: Option<File>, stderr: Option<File>) -> Self {
         let piped = |file: Option<File>| file.map_or_else(Stdio::piped, Stdio::from);
@@ -50,9 +44,6 @@ impl Process {
     }
 
     /// As [`Process::start`], with `input` and then an end of file on its standard input.
-    ///
-    /// # Panics
-    /// When the program cannot be started.
     #[must_use]
     pub fn start_with_input(command: &mut Command, input: impl Into<Vec<u8>>) -> Self {
         let mut process =
@@ -64,9 +55,6 @@ impl Process {
     }
 
     /// As [`Process::start`], with a standard input that the caller writes to and ends.
-    ///
-    /// # Panics
-    /// When the program cannot be started.
     #[must_use]
     pub fn start_with_stdin(command: &mut Command) -> (Self, ChildStdin) {
         let mut process =
@@ -85,19 +73,16 @@ impl Process {
     }
 
     /// The process id; with [`pinned`] that of the program, not of `taskset`.
-    #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// Every line printed to standard output so far, the last one without its line end too once the output is closed.
-    #[must_use]
     pub fn stdout(&self) -> Vec<String> {
         self.stdout.lines()
     }
 
     /// Every line printed to standard error so far.
-    #[must_use]
     pub fn stderr(&self) -> Vec<String> {
         self.stderr.lines()
     }
@@ -191,7 +176,6 @@ impl Process {
     ///
     /// # Panics
     /// When the process has ended.
-    #[must_use]
     pub fn cpu_time(&self) -> Duration {
         // A descendant that ends between the listing and the reading counts nothing: workers of servers live on.
         let times = self.family().into_iter().map(|pid| usage::cpu_time(pid).unwrap_or_default());
@@ -202,7 +186,6 @@ impl Process {
     ///
     /// # Panics
     /// When the process has ended.
-    #[must_use]
     pub fn memory(&self) -> Memory {
         self.family().into_iter().map(|pid| usage::memory(pid).unwrap_or_default()).sum()
     }
@@ -211,7 +194,6 @@ impl Process {
     ///
     /// # Panics
     /// When the process has ended.
-    #[must_use]
     pub fn descriptors(&self) -> usize {
         usage::descriptors(self.pid())
             .unwrap_or_else(|error| self.fail("its descriptors", &error.to_string()))
@@ -279,7 +261,6 @@ pub struct Finished {
 }
 
 /// A command that runs `program` on one core only, through `taskset`, which the program replaces.
-#[must_use]
 pub fn pinned(program: &Path, core: usize) -> Command {
     let mut command = Command::new("taskset");
     command.arg("-c").arg(core.to_string()).arg(program);

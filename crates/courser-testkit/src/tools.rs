@@ -24,10 +24,6 @@ const PORTS: Range<u16> = 12_000..32_000;
 ///
 /// Only for programs that cannot be given port 0: between this call and the program's `bind` another program may take
 /// it. Processes begin at different ports, so that tests running side by side rarely meet.
-///
-/// # Panics
-/// When there is no free port.
-#[must_use]
 pub fn free_port() -> u16 {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let begin = std::process::id() as usize * 101;
@@ -54,7 +50,6 @@ pub fn require(program: &str) -> Option<PathBuf> {
 }
 
 /// As [`require`], without the message.
-#[must_use]
 pub fn find(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path)

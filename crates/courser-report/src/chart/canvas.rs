@@ -1,5 +1,6 @@
 //! What is drawn on: pixels, text, marks, and axes over values.
 
+use courser_stats::number::index;
 use plotters::chart::{ChartBuilder, ChartContext};
 use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
@@ -218,8 +219,7 @@ impl Scale {
         let text = move |log: f64| {
             if (log - log.round()).abs() < 1e-6 { label(10_f64.powf(log)) } else { String::new() }
         };
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few decades")]
-        let ticks = (high - low) as usize + 1;
+        let ticks = index(high - low) + 1;
         Self { low, high, ticks, label: Box::new(text) }
     }
 }

@@ -4,11 +4,11 @@ use std::cmp::Ordering;
 
 use courser_record::Lab;
 use courser_record::lab::{Case, Chart};
+use courser_stats::number::length;
 
 use super::Drawing;
 use super::canvas::{self, Scale, legend_height, width};
 use super::theme::series;
-use crate::figure::exact;
 use crate::labels;
 use crate::ranking::{FigureSpec, targets, value_of};
 
@@ -73,7 +73,7 @@ fn plot(chart: &Chart, dimension: &str, ticks: &[String], lines: &[Line]) -> Dra
     let inside = canvas::draw(height, |canvas| {
         let axes = canvas.axes(0, 256, &x, &y);
         for line in lines {
-            let points: Vec<_> = line.points.iter().map(|(x, y)| axes.at(exact(*x as u64), *y)).collect();
+            let points: Vec<_> = line.points.iter().map(|(x, y)| axes.at(length(*x), *y)).collect();
             canvas.line(points.clone(), series(line.number), 2);
             points.into_iter().for_each(|point| canvas.mark(line.number, point));
         }
@@ -93,10 +93,10 @@ fn across(ticks: &[String]) -> Scale {
     let widest = ticks.iter().map(|tick| width(tick) + 10).max().unwrap_or(1);
     let room = (340 / widest.max(1)).max(1);
     let every = ticks.len().div_ceil(usize::try_from(room).unwrap_or(1)).max(1);
-    let (names, last) = (ticks.to_vec(), exact(ticks.len() as u64) - 1.0);
+    let (names, last) = (ticks.to_vec(), length(ticks.len()) - 1.0);
     let label = move |at: f64| {
         let near = at.round();
-        let index = names.iter().enumerate().find(|(index, _)| (exact(*index as u64) - near).abs() < 0.1);
+        let index = names.iter().enumerate().find(|(index, _)| (length(*index) - near).abs() < 0.1);
         let is_tick = (at - near).abs() < 1e-6;
         index
             .filter(|(index, _)| is_tick && index % every == 0)

@@ -4,6 +4,7 @@
 use courser_record::Lab;
 use courser_record::lab::{Case, Cell, Chart, Measure, WindowResult};
 use courser_stats::Histogram;
+use courser_stats::number::index;
 
 use super::Drawing;
 use super::canvas::{self, Scale, legend_height};
@@ -44,7 +45,6 @@ fn line(lab: &Lab, cell: &Cell) -> Line {
     let point = |log: f64| {
         let fraction = 1.0 - 10_f64.powf(-log);
         let seen = all.quantile(fraction).filter(|_| all.supports(fraction))?;
-        #[expect(clippy::cast_precision_loss, reason = "a histogram ends at an hour")]
         Some((log, seen.as_nanos() as f64 / 1e3)).filter(|(_, us)| *us > 0.0)
     };
     let name = labels::target(lab, &cell.target).to_owned();
@@ -56,8 +56,7 @@ fn plot(title: &str, lines: &[Line], is_closed: bool) -> Drawing {
     let height = 264 + legend_height(&names);
     let points = || lines.iter().flat_map(|line| &line.points);
     let last = points().map(|(x, _)| *x).fold(1.0, f64::max).ceil();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "five decades at most")]
-    let x = Scale { low: 0.0, high: last, ticks: last as usize + 1, label: Box::new(percentile) };
+    let x = Scale { low: 0.0, high: last, ticks: index(last) + 1, label: Box::new(percentile) };
     let y = Scale::decades(points().map(|(_, y)| *y), |us| figure::time(Some(us)));
     let inside = canvas::draw(height, |canvas| {
         let axes = canvas.axes(0, 260, &x, &y);
@@ -85,7 +84,6 @@ fn percentile(log: f64) -> String {
     if (log - log.round()).abs() > 1e-6 {
         return String::new();
     }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "five decades at most")]
-    let digits = (log.round() - 2.0).max(0.0) as usize;
+    let digits = index(log.round() - 2.0);
     format!("{:.digits$} %", 100.0 - 100.0 * 10_f64.powf(-log))
 }

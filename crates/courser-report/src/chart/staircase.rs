@@ -2,12 +2,13 @@
 
 use courser_record::Lab;
 use courser_record::lab::{Block, Case, Cell, Chart, WindowSecond};
+use courser_stats::number::{float, length};
 use plotters::style::RGBColor;
 
 use super::Drawing;
 use super::canvas::{self, Axes, AxisSide, Canvas, Scale};
 use super::theme::{FAINT, INK, MARK, series};
-use crate::figure::{self, exact};
+use crate::figure;
 use crate::labels;
 use crate::ranking::{cells, steps};
 
@@ -98,10 +99,10 @@ fn points(block: &Block) -> Vec<Point> {
     seconds.sort_by_key(|second| second.at);
     let first = seconds.first().map_or(0, |second| second.at);
     let of_second = |second: &&WindowSecond| Point {
-        at: exact(second.at - first),
-        attempted: exact(second.attempted),
-        succeeded: exact(second.succeeded),
-        failed: exact(second.failed),
+        at: float(second.at - first),
+        attempted: float(second.attempted),
+        succeeded: float(second.succeeded),
+        failed: float(second.failed),
         mean_us: second.mean_us,
     };
     if seconds.len() > 1 { seconds.iter().map(of_second).collect() } else { step_points(block) }
@@ -111,8 +112,8 @@ fn step_points(block: &Block) -> Vec<Point> {
     let mut start = 0.0;
     let mut points = Vec::new();
     for step in steps(block) {
-        let length = exact(step.window_us.max(1)) / 1e6;
-        let rate = |count: u64| exact(count) / length;
+        let length = float(step.window_us.max(1)) / 1e6;
+        let rate = |count: u64| float(count) / length;
         let point = Point {
             at: start,
             attempted: rate(step.attempted),
@@ -136,7 +137,7 @@ fn thinned(points: Vec<Point>) -> Vec<Point> {
 }
 
 fn average(points: &[Point]) -> Point {
-    let count = exact(points.len() as u64);
+    let count = length(points.len());
     let mean = |of: fn(&Point) -> f64| points.iter().map(of).sum::<f64>() / count;
     let known: Vec<f64> = points.iter().filter_map(|point| point.mean_us).collect();
     Point {
@@ -144,6 +145,6 @@ fn average(points: &[Point]) -> Point {
         attempted: mean(|point| point.attempted),
         succeeded: mean(|point| point.succeeded),
         failed: mean(|point| point.failed),
-        mean_us: (!known.is_empty()).then(|| known.iter().sum::<f64>() / exact(known.len() as u64)),
+        mean_us: (!known.is_empty()).then(|| known.iter().sum::<f64>() / length(known.len())),
     }
 }

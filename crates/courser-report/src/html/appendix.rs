@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use courser_record::Lab;
 use courser_record::lab::{Tuning, Verified};
+use courser_stats::number::float;
 use maud::{Markup, html};
 
 use super::table::plain;
@@ -65,7 +66,7 @@ fn machine(lab: &Lab) -> Markup {
     let mut rows = vec![
         ("name", machine.name.clone()),
         ("processor", format!("{}, {} logical", machine.cpu_model, machine.cores)),
-        ("memory", figure::bytes(Some(figure::exact(machine.memory_bytes)))),
+        ("memory", figure::bytes(Some(float(machine.memory_bytes)))),
         ("kernel", machine.kernel.clone()),
         ("hypervisor or container", machine.virtualisation.clone().unwrap_or_else(|| "unknown".to_owned())),
         ("open files", figure::count(machine.open_files)),
@@ -212,9 +213,7 @@ fn verified(seen: &Verified) -> String {
     let mut parts = vec![seen.version.clone(), seen.suite.clone()];
     parts.extend([&seen.group, &seen.scheme, &seen.key].into_iter().flatten().cloned());
     parts.extend(seen.again.as_ref().map(|again| format!("second connection {again}")));
-    parts.extend(
-        seen.body_bytes.map(|bytes| format!("answer of {}", figure::bytes(Some(figure::exact(bytes))))),
-    );
+    parts.extend(seen.body_bytes.map(|bytes| format!("answer of {}", figure::bytes(Some(float(bytes))))));
     parts.retain(|part| !part.is_empty());
     parts.join(", ")
 }

@@ -6,6 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use courser_record::Lab;
 use courser_record::lab::WindowResult;
+use courser_stats::number::float;
 use flate2::{Compression, GzBuilder};
 use maud::{Markup, html};
 
@@ -41,7 +42,7 @@ fn link(lab: &Lab, room: usize) -> Markup {
         @match fitting {
             Some((text, note)) => {
                 a.button download=(name) href=(format!("data:application/gzip;base64,{text}")) { (name) }
-                (note) ", " (crate::figure::bytes(Some(crate::figure::exact(text.len() as u64 * 3 / 4))))
+                (note) ", " (crate::figure::bytes(Some(float(text.len() as u64 * 3 / 4))))
             }
             None => { (name) ": too large for this page; it is the record that the page was drawn from" }
         }

@@ -2,44 +2,14 @@
 
 use courser_record::Lab;
 use courser_record::lab::{Block, Case, Cell, Measure, Value, WindowResult};
+use courser_stats::number::{float, length};
 
-use super::estimate::{Kind, Spread};
+use super::block_value::{BlockValue, Kind, Spread};
 use super::{FigureSpec, staircase};
-use crate::figure::exact;
 
 /// What a block says about a figure.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Read {
-    /// This.
-    Value { value: f64, kind: Kind, spread: Option<Spread> },
-    /// There is one, but it says nothing about the target.
-    Inconclusive(String),
-    /// It is not known.
-    Absent,
-}
-
-impl Read {
-    /// A measured value, where it is known and a number.
-    pub(super) fn measured(value: Option<f64>) -> Self {
-        Self::of_kind(value, Kind::Measured)
-    }
-
-    pub(super) fn of_kind(value: Option<f64>, kind: Kind) -> Self {
-        let finite = value.filter(|value| value.is_finite());
-        finite.map_or(Self::Absent, |value| Self::Value { value, kind, spread: None })
-    }
-
-    pub(super) fn known(&self) -> Option<(f64, Kind)> {
-        match self {
-            Self::Value { value, kind, .. } => Some((*value, *kind)),
-            _ => None,
-        }
-    }
-}
-
-/// What a block says about a figure.
-pub(super) fn read(lab: &Lab, cell: &Cell, block: &Block, spec: &FigureSpec) -> Read {
-    let Some(case) = lab.case(&cell.case) else { return Read::Absent };
+pub(super) fn read(lab: &Lab, cell: &Cell, block: &Block, spec: &FigureSpec) -> BlockValue {
+    let Some(case) = lab.case(&cell.case) else { return BlockValue::Absent };
     if let Some(rule) = staircase::Rule::of(spec.value) {
         return staircase::highest(block, rule);
     }
@@ -49,13 +19,6 @@ pub(super) fn read(lab: &Lab, cell: &Cell, block: &Block, spec: &FigureSpec) -> 
         Value::Tps | Value::Handshakes | Value::Throughput => rate(case, cell, block, spec),
         value => spent(lab, case, &Sum::of(&chosen(case, block, spec)), value),
     }
-}
-
-/// The steps of a staircase, without the short saturation before them.
-pub(crate) fn steps(block: &Block) -> Vec<&WindowResult> {
-    let mut steps: Vec<_> = block.windows.iter().filter(|window| window.offered_tps.is_some()).collect();
-    steps.sort_by(|a, b| a.offered_tps.unwrap_or(0.0).total_cmp(&b.offered_tps.unwrap_or(0.0)));
-    steps
 }
 
 /// The windows that a figure is about: of clients those of one kind, of a staircase the saturation before it.
@@ -70,26 +33,26 @@ fn chosen<'a>(case: &Case, block: &'a Block, spec: &FigureSpec) -> Vec<&'a Windo
     if all_steps { block.windows.iter().collect() } else { chosen }
 }
 
-fn figure(block: &Block, name: Option<&str>) -> Read {
+fn figure(block: &Block, name: Option<&str>) -> BlockValue {
     let figures = block.windows.iter().flat_map(|window| &window.figures);
     let Some(figure) = figures.into_iter().find(|figure| Some(figure.name.as_str()) == name) else {
-        return Read::Absent;
+        return BlockValue::Absent;
     };
     let spread = figure.low.zip(figure.high).map(|(low, high)| Spread { low, high, is_interval: true });
-    Read::Value { value: figure.value, kind: Kind::Measured, spread }
+    BlockValue::Value { value: figure.value, kind: Kind::Measured, spread }
 }
 
 /// Response times: of a staircase those of the highest step that keeps the rule.
-fn response(case: &Case, block: &Block, spec: &FigureSpec) -> Read {
+fn response(case: &Case, block: &Block, spec: &FigureSpec) -> BlockValue {
     let chosen = match case.measure {
         Measure::Staircase => staircase::best(block).into_iter().collect(),
         _ => chosen(case, block, spec),
     };
     if let Some(reason) = inconclusive(&chosen) {
-        return Read::Inconclusive(reason);
+        return BlockValue::Inconclusive(reason);
     }
     let summary = match chosen.as_slice() {
-        [] => return Read::Absent,
+        [] => return BlockValue::Absent,
         [one] => *one.response.summary(),
         several => {
             let mut all = courser_stats::Histogram::default();
@@ -97,24 +60,24 @@ fn response(case: &Case, block: &Block, spec: &FigureSpec) -> Read {
             (&all).into()
         }
     };
-    Read::measured(match spec.value {
+    BlockValue::measured(match spec.value {
         Value::Mean => summary.mean_us,
         Value::P50 => summary.p50_us,
         _ => summary.p99_us,
     })
 }
 
-fn rate(case: &Case, cell: &Cell, block: &Block, spec: &FigureSpec) -> Read {
+fn rate(case: &Case, cell: &Cell, block: &Block, spec: &FigureSpec) -> BlockValue {
     let chosen = chosen(case, block, spec);
     if let Some(reason) = inconclusive(&chosen) {
-        return Read::Inconclusive(reason);
+        return BlockValue::Inconclusive(reason);
     }
     let sum = Sum::of(&chosen);
     let body = cell.verified.as_ref().and_then(|verified| verified.body_bytes);
-    Read::measured(match spec.value {
+    BlockValue::measured(match spec.value {
         Value::Tps => sum.per_second(sum.succeeded),
         Value::Handshakes => sum.per_second(sum.full),
-        _ => body.and_then(|body| Some(sum.per_second(sum.succeeded)? * exact(body))),
+        _ => body.and_then(|body| Some(sum.per_second(sum.succeeded)? * float(body))),
     })
 }
 
@@ -123,27 +86,27 @@ fn inconclusive(windows: &[&WindowResult]) -> Option<String> {
 }
 
 /// What holds whether or not the generator kept up.
-fn spent(lab: &Lab, case: &Case, sum: &Sum, value: Value) -> Read {
+fn spent(lab: &Lab, case: &Case, sum: &Sum, value: Value) -> BlockValue {
     let per_connection = sum.cpu_us.and_then(|cpu| quotient(cpu, sum.paid_for(case.measure)));
     match value {
-        Value::Cpu => Read::measured(per_connection),
+        Value::Cpu => BlockValue::measured(per_connection),
         Value::TpsOfCpu => {
-            let each = sum.cpu_us.and_then(|cpu| quotient(cpu, exact(sum.succeeded)));
-            Read::of_kind(each.and_then(|us| quotient(cores(lab, case) * 1e6, us)), Kind::Computed)
+            let each = sum.cpu_us.and_then(|cpu| quotient(cpu, float(sum.succeeded)));
+            BlockValue::of_kind(each.and_then(|us| quotient(cores(lab, case) * 1e6, us)), Kind::Computed)
         }
-        Value::KernelShare => {
-            Read::measured(sum.system_us.zip(sum.cpu_us).and_then(|(system, cpu)| quotient(system, cpu)))
-        }
+        Value::KernelShare => BlockValue::measured(
+            sum.system_us.zip(sum.cpu_us).and_then(|(system, cpu)| quotient(system, cpu)),
+        ),
         Value::LimitShare => {
             let least = case.limit.as_ref().map(|limit| limit.us_per_connection);
-            Read::measured(least.zip(per_connection).and_then(|(least, spent)| quotient(least, spent)))
+            BlockValue::measured(least.zip(per_connection).and_then(|(least, spent)| quotient(least, spent)))
         }
-        Value::Memory => Read::measured(sum.memory_bytes.map(exact)),
+        Value::Memory => BlockValue::measured(sum.memory_bytes.map(float)),
         Value::ResumedOfOffered => {
-            Read::measured(sum.offered.and_then(|offered| quotient(exact(sum.resumed), offered)))
+            BlockValue::measured(sum.offered.and_then(|offered| quotient(float(sum.resumed), offered)))
         }
-        Value::Resumed => Read::measured(quotient(exact(sum.resumed), exact(sum.full + sum.resumed))),
-        _ => Read::Absent,
+        Value::Resumed => BlockValue::measured(quotient(float(sum.resumed), float(sum.full + sum.resumed))),
+        _ => BlockValue::Absent,
     }
 }
 
@@ -153,7 +116,7 @@ fn cores(lab: &Lab, case: &Case) -> f64 {
     let asked: Option<u32> = case.dimensions.get("cores").and_then(digits);
     let is_target = |role: &String| role == "target";
     let mapped = lab.cores.iter().filter(|core| core.roles.iter().any(is_target)).count();
-    asked.filter(|cores| *cores > 0).map_or_else(|| exact(mapped.max(1) as u64), f64::from)
+    asked.filter(|cores| *cores > 0).map_or_else(|| length(mapped.max(1)), f64::from)
 }
 
 fn quotient(part: f64, whole: f64) -> Option<f64> {
@@ -183,7 +146,7 @@ impl Sum {
         };
         let known = |of: fn(&WindowResult) -> Option<u64>| {
             let all: Option<Vec<u64>> = windows.iter().map(|window| of(window)).collect();
-            all.filter(|all| !all.is_empty()).map(|all| all.into_iter().map(exact).sum::<f64>())
+            all.filter(|all| !all.is_empty()).map(|all| all.into_iter().map(float).sum::<f64>())
         };
         let (user, system) = (known(|window| window.user_us), known(|window| window.system_us));
         Self {
@@ -200,12 +163,12 @@ impl Sum {
     }
 
     fn per_second(&self, count: u64) -> Option<f64> {
-        quotient(exact(count) * 1e6, exact(self.window_us))
+        quotient(float(count) * 1e6, float(self.window_us))
     }
 
     /// What processor time is counted by: connections, or transactions where connections stay open.
     pub(crate) fn paid_for(&self, measure: Measure) -> f64 {
-        exact(if measure == Measure::KeepAlive || self.connections == 0 {
+        float(if measure == Measure::KeepAlive || self.connections == 0 {
             self.succeeded
         } else {
             self.connections

@@ -2,7 +2,7 @@
 
 use courser_stats::confidence;
 
-use super::blocks::Read;
+use super::block_value::{BlockValue, Kind, Spread};
 
 /// What blocks say together: their median.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,46 +19,13 @@ pub struct Estimate {
     pub kind: Kind,
 }
 
-/// How far a figure may be off.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spread {
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-    /// Whether it is a 95 % interval; of too few blocks for one it is what they range over.
-    pub is_interval: bool,
-}
-
-/// What kind of figure it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// It was measured.
-    Measured,
-    /// It was computed from processor time: shown with `≈`.
-    Computed,
-    /// The true one is at least as high: nothing was seen to fail above it. Shown with `≥`.
-    AtLeast,
-}
-
-impl Kind {
-    /// What stands in front of the figure.
-    pub fn mark(self) -> &'static str {
-        match self {
-            Self::Measured => "",
-            Self::Computed => "≈ ",
-            Self::AtLeast => "≥ ",
-        }
-    }
-}
-
 /// `None` where no block has a value.
-pub(super) fn of(reads: &[Read], seed: u64) -> Option<Estimate> {
-    let known: Vec<_> = reads.iter().filter_map(Read::known).collect();
+pub(super) fn of(reads: &[BlockValue], seed: u64) -> Option<Estimate> {
+    let known: Vec<_> = reads.iter().filter_map(BlockValue::known).collect();
     let values: Vec<f64> = known.iter().map(|(value, _)| *value).collect();
     let kind = known.iter().map(|(_, kind)| *kind).max()?;
     let own = match reads {
-        [Read::Value { spread, .. }] => *spread,
+        [BlockValue::Value { spread, .. }] => *spread,
         _ => None,
     };
     let spread = own.or_else(|| spread(&values, seed));

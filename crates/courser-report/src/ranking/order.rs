@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use courser_record::Lab;
 use courser_record::lab::{Case, Cell, CellState, Measure, Value};
+use courser_stats::number::length;
 use courser_stats::{holm, paired_at};
 
-use super::blocks::{self, Read};
+use super::block_value::BlockValue;
+use super::blocks;
 use super::estimate::Estimate;
 use super::{CellValue, FigureSpec, cell_value, cells, clients, distinct};
-use crate::figure::exact;
 
 /// The error that all comparisons of a ranking share.
 const ERROR: f64 = 0.05;
@@ -222,7 +223,7 @@ fn outcomes(rounds: &[(Vec<f64>, Vec<f64>)]) -> Vec<(Outcome, bool)> {
     let outcome = |index: usize| {
         let rank = order.iter().position(|other| *other == index).unwrap_or(0).min(found);
         // Holm's step: so many hypotheses were left when this one was looked at.
-        let error = ERROR / exact(usable.saturating_sub(rank).max(1) as u64);
+        let error = ERROR / length(usable.saturating_sub(rank).max(1));
         judged(&rounds[index], error, corrected[index] <= ERROR)
     };
     (0..rounds.len()).map(outcome).collect()
@@ -245,13 +246,13 @@ fn judged((a, b): &(Vec<f64>, Vec<f64>), error: f64, is_different: bool) -> (Out
 pub fn by_round(lab: &Lab, cell: &Cell, spec: &FigureSpec) -> BTreeMap<u32, f64> {
     let mut logs: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for block in &cell.blocks {
-        if let Read::Value { value, .. } = blocks::read(lab, cell, block, spec)
+        if let BlockValue::Value { value, .. } = blocks::read(lab, cell, block, spec)
             && value > 0.0
         {
             logs.entry(block.round).or_default().push(value.ln());
         }
     }
-    let mean = |logs: Vec<f64>| (logs.iter().sum::<f64>() / exact(logs.len() as u64)).exp();
+    let mean = |logs: Vec<f64>| (logs.iter().sum::<f64>() / length(logs.len())).exp();
     logs.into_iter().map(|(round, logs)| (round, mean(logs))).collect()
 }
 

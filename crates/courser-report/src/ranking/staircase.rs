@@ -1,10 +1,10 @@
 //! How high a staircase goes under a rule.
 
 use courser_record::lab::{Block, Value, WindowResult};
+use courser_stats::number::{float, whole};
 
-use super::blocks::{Read, steps};
-use super::estimate::Kind;
-use crate::figure::{count, exact};
+use super::block_value::{BlockValue, Kind};
+use crate::figure::count;
 
 /// What a step has to keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,40 +34,46 @@ impl Rule {
     fn holds(&self, step: &WindowResult) -> bool {
         let mean = step.response.summary().mean_us;
         let quick = self.mean_us.is_none_or(|limit| mean.is_some_and(|mean| mean < limit));
-        let loss = exact(step.failed) / exact(step.attempted.max(1));
+        let loss = float(step.failed) / float(step.attempted.max(1));
         quick && self.loss.is_none_or(|limit| loss < limit) && step.succeeded > 0
     }
 
     /// Transactions that a limit on losses needs before it can be confirmed: three over the limit.
     fn needs(&self) -> u64 {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "30,000 at most")]
-        self.loss.map_or(0, |limit| (3.0 / limit).ceil() as u64)
+        self.loss.map_or(0, |limit| whole((3.0 / limit).ceil()))
     }
 }
 
+/// The steps of a staircase, without the short saturation before them.
+pub(crate) fn steps(block: &Block) -> Vec<&WindowResult> {
+    let mut steps: Vec<_> = block.windows.iter().filter(|window| window.offered_tps.is_some()).collect();
+    steps.sort_by(|a, b| a.offered_tps.unwrap_or(0.0).total_cmp(&b.offered_tps.unwrap_or(0.0)));
+    steps
+}
+
 /// The highest rate of successes under a rule. At least that where nothing was seen to break it higher up.
-pub(super) fn highest(block: &Block, rule: Rule) -> Read {
+pub(super) fn highest(block: &Block, rule: Rule) -> BlockValue {
     let steps = steps(block);
     let usable: Vec<&WindowResult> =
         steps.iter().copied().filter(|step| step.inconclusive.is_none()).collect();
     let Some(best) = highest_of(&usable, rule) else {
         let reason = steps.iter().find_map(|step| step.inconclusive.clone());
         return match reason {
-            Some(reason) if usable.is_empty() => Read::Inconclusive(reason),
-            _ => Read::measured((!usable.is_empty()).then_some(0.0)),
+            Some(reason) if usable.is_empty() => BlockValue::Inconclusive(reason),
+            _ => BlockValue::measured((!usable.is_empty()).then_some(0.0)),
         };
     };
     let seen = seen_up_to(&usable, best);
     if seen < rule.needs() {
         let needs = count(rule.needs());
-        return Read::Inconclusive(format!(
+        return BlockValue::Inconclusive(format!(
             "a loss limit needs {needs} transactions to be confirmed, and there were {}",
             count(seen)
         ));
     }
     let exceeded = usable.iter().any(|step| step.offered_tps > best.offered_tps && gives_way(step, rule));
     let kind = if exceeded || falls_short(best) { Kind::Measured } else { Kind::AtLeast };
-    Read::of_kind(Some(rate(best)), kind)
+    BlockValue::of_kind(Some(rate(best)), kind)
 }
 
 /// The highest step that keeps the rule of 2011, else the lowest of all.
@@ -96,5 +102,5 @@ fn falls_short(step: &WindowResult) -> bool {
 }
 
 fn rate(step: &WindowResult) -> f64 {
-    exact(step.succeeded) * 1e6 / exact(step.window_us.max(1))
+    float(step.succeeded) * 1e6 / float(step.window_us.max(1))
 }

@@ -1,8 +1,9 @@
 //! What it cost: the server, the generator, the wire.
 
 use courser_record::{GeneratorUsage, HandshakeBytes, RequestBytes, Run, ServerUsage, WireCost};
+use courser_stats::number::float;
 
-use crate::figure::{self, exact};
+use crate::figure;
 use crate::layout::{Page, Tone};
 
 /// How many of the server's threads are shown.
@@ -57,7 +58,7 @@ fn processor(usage: &ServerUsage) -> String {
 }
 
 fn memory(usage: &ServerUsage) -> Option<String> {
-    let whole = |bytes: u64| figure::bytes(Some(exact(bytes)));
+    let whole = |bytes: u64| figure::bytes(Some(float(bytes)));
     let Some(idle) = usage.idle_memory else {
         return usage.memory_bytes.map(|bytes| format!("{} of memory", whole(bytes)));
     };
@@ -129,7 +130,7 @@ fn wire(page: &mut Page, cost: &WireCost) {
 
 fn handshake(bytes: &HandshakeBytes) -> String {
     let each = |sum: u64| figure::bytes(figure::share(sum, bytes.handshakes));
-    let segments = |sum: u64| exact(sum) / exact(bytes.handshakes);
+    let segments = |sum: u64| float(sum) / float(bytes.handshakes);
     format!(
         "{} out, {} back ({}); of the whole connection {:.1} segments out, {:.1} back",
         each(bytes.out_bytes),

@@ -1,9 +1,10 @@
 //! Many runs, a line for each: the steps of a staircase, the trials of a search.
 
 use courser_record::{GeneratorUsage, LoadKind, Record, Run, Summary, times};
+use courser_stats::number::float;
 
 use super::outcome::arrivals;
-use crate::figure::{self, exact};
+use crate::figure;
 use crate::layout::{Page, Tone};
 
 /// Columns of the longest bar.
@@ -88,7 +89,7 @@ fn chart(page: &mut Page, record: &Record, runs: &[Run]) {
 
 /// Shares of the longest bar.
 fn bar(achieved: f64, offered: f64) -> String {
-    let marks = |share: f64| (1..=BAR).filter(|mark| exact(*mark) <= share * exact(BAR) + 0.5).count();
+    let marks = |share: f64| (1..=BAR).filter(|mark| float(*mark) <= share * float(BAR) + 0.5).count();
     let (full, all) = (marks(achieved), marks(offered));
     format!("{}{}", "#".repeat(full), ".".repeat(all.saturating_sub(full)))
 }

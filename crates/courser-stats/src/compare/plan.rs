@@ -1,7 +1,7 @@
 //! When a comparison is looked at, and how much error each look may spend.
 
 use super::ranks;
-use crate::confidence::length;
+use crate::number::length;
 use crate::special::{bisect, normal_above};
 
 /// What a comparison may spend on finding a difference where there is none. It promises 5 %: the rest is a margin for
@@ -40,14 +40,6 @@ impl Plan {
         for ((k, _), level) in looks.iter().zip(levels(&looks)) {
             ranks[k - 1] = ranks::critical(*k, level);
         }
-        Self { ranks }
-    }
-
-    /// A plan with a single look, after `sequences` (6 to [`Self::MOST`]; others are moved there): nothing is known before.
-    pub fn fixed(sequences: usize) -> Self {
-        let sequences = sequences.clamp(ranks_needed(ERROR), Self::MOST);
-        let mut ranks = vec![None; sequences];
-        ranks[sequences - 1] = ranks::critical(sequences, ERROR);
         Self { ranks }
     }
 
@@ -161,6 +153,5 @@ mod tests {
             assert!(plan.first_look() <= plan.sequences() && plan.rank(plan.first_look()).is_some());
             assert_eq!(plan.rank(plan.first_look() - 1), None);
         }
-        assert_eq!(Plan::fixed(10).first_look(), 10);
     }
 }

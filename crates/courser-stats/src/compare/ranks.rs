@@ -1,6 +1,6 @@
 //! Wilcoxon's signed ranks: how few of the pairwise means may lie on one side of the truth.
 
-use crate::confidence::length;
+use crate::number::length;
 
 /// Means of all pairs of values, each with itself included, in order (Walsh averages).
 pub(super) fn pairwise_means(values: &[f64]) -> Vec<f64> {

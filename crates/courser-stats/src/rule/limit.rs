@@ -3,8 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::{Observation, float, share_above, share_below};
+use super::Observation;
 use crate::Histogram;
+use crate::confidence::{share_above, share_below};
+use crate::number::{float, whole};
 
 /// One condition of a rule.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -93,8 +95,7 @@ impl Limit {
     }
 
     pub(super) fn samples_to_confirm(&self) -> u64 {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "shares are above zero")]
-        let of = |samples: f64| (samples - 0.01).ceil() as u64;
+        let of = |samples: f64| whole((samples - 0.01).ceil());
         match *self {
             Self::Loss { percent } => of(300.0 / percent),
             Self::Percentile { percent, .. } => of(1000.0 / (100.0 - percent)),
@@ -143,17 +144,11 @@ fn confirmed(failed: u64, attempted: u64, limit: f64) -> bool {
 /// From how many attempts on the limit would be decided, if losses go on as so far; in steps of a tenth, up to a
 /// thousand times as many.
 fn decisive(failed: u64, attempted: u64, limit: f64) -> u64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "counts of a run, above zero"
-    )]
-    let whole = |value: f64| value.round() as u64;
     let least = float(attempted).max(3.0 / limit);
     let share = if attempted == 0 { 0.0 } else { float(failed) / float(attempted) };
     let mut attempts = least;
     while attempts < 1000.0 * least {
-        let (seen, of) = (whole(share * attempts), whole(attempts.ceil()));
+        let (seen, of) = (whole((share * attempts).round()), whole(attempts.ceil()));
         if confirmed(seen, of, limit) || share_above(seen, of, ERROR) > limit {
             break;
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::posterior::{Kind, Posterior};
 use super::{Confirmation, Finding, Scope, Trial};
-use crate::confidence::float;
+use crate::number::float;
 use crate::{ConfidenceInterval, Observation, Outcome, Rule};
 
 /// Lengths of trials, seconds: warm-up, and what counts.

@@ -1,6 +1,6 @@
 //! Where a rule's knee is, as a probability over rates and steepnesses.
 
-use crate::confidence::length;
+use crate::number::{index, length};
 
 /// How long a trial was, which decides how much it is believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,12 +60,7 @@ impl Posterior {
     pub(super) fn new(from: f64, to: f64, precision: f64, least_shift: f64) -> Self {
         let step = precision / 6.0;
         let first = from.ln() - BEYOND;
-        #[allow(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "at most some ten thousand"
-        )]
-        let rows = ((to.ln() + BEYOND - first) / step).ceil() as usize;
+        let rows = index(((to.ln() + BEYOND - first) / step).ceil());
         let weights = STEEPNESS.map(|steepness| steepness.powf(-0.5));
         let row = weights.map(|weight| weight / weights.iter().sum::<f64>() / length(rows));
         Self { first, step, cells: vec![row; rows], least_shift }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Histogram;
-use crate::confidence::float;
+use crate::number::{float, whole};
 use crate::simulate::{exponential, normal};
 
 /// A server with one worker and exponential service times, that differs by 0.5 % from trial to trial, and in one of
@@ -198,11 +198,9 @@ fn losses_too_rare_for_the_budget_are_not_called_confirmed() {
     let mut search = Search::new(rules(&["loss<0.001%"]), Scope::new(10.0, 1000.0)).unwrap();
     while let Step::Trial(trial) = search.step() {
         let attempts = trial.rate * trial.measure.as_secs_f64();
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some hundreds")]
-        let failed = if trial.rate > 100.0 { (attempts * 0.1) as u64 } else { 0 };
+        let failed = if trial.rate > 100.0 { whole(attempts * 0.1) } else { 0 };
         let mut response = Histogram::default();
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some hundreds")]
-        response.record_many(Duration::from_millis(1), attempts as u64);
+        response.record_many(Duration::from_millis(1), whole(attempts));
         report(&mut search, &trial, &response, failed);
     }
     let finding = &search.findings()[0].finding;

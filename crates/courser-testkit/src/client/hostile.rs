@@ -88,6 +88,7 @@ impl HostileClient<TcpStream> {
     }
 }
 
+/// Errors are those of the stream where a function names no others.
 impl<S: Read + Write> HostileClient<S> {
     /// One that has no keys: it speaks in the clear and makes no handshake of its own.
     pub fn unkeyed(stream: S) -> Self {
@@ -125,7 +126,6 @@ impl<S: Read + Write> HostileClient<S> {
     }
 
     /// What an honest client would send now.
-    #[must_use]
     pub fn flight(&self) -> &Flight {
         &self.flight
     }
@@ -158,9 +158,6 @@ impl<S: Read + Write> HostileClient<S> {
     }
 
     /// Sends ChangeCipherSpec as an honest client of TLS 1.2 does, and goes on under the new keys.
-    ///
-    /// # Errors
-    /// Of the stream.
     pub fn send_change_cipher_spec(&mut self) -> io::Result<()> {
         self.send_raw(&plain_record(CHANGE_CIPHER_SPEC, &[1]))?;
         self.change_keys();
@@ -181,17 +178,11 @@ impl<S: Read + Write> HostileClient<S> {
     }
 
     /// Sends bytes as they are.
-    ///
-    /// # Errors
-    /// Of the stream.
     pub fn send_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)
     }
 
     /// Sends `content` in one record.
-    ///
-    /// # Errors
-    /// Of the stream.
     pub fn send(&mut self, kind: u8, content: &[u8]) -> io::Result<()> {
         self.send_padded(kind, content, 0)
     }
@@ -202,43 +193,28 @@ impl<S: Read + Write> HostileClient<S> {
     }
 
     /// As [`HostileClient::send`], with so many zero bytes behind it.
-    ///
-    /// # Errors
-    /// Of the stream.
     pub fn send_padded(&mut self, kind: u8, content: &[u8], padding: usize) -> io::Result<()> {
         let record = self.record(kind, content, padding);
         self.send_raw(&record)
     }
 
     /// Sends application data in one record.
-    ///
-    /// # Errors
-    /// Of the stream.
     pub fn send_data(&mut self, data: &[u8]) -> io::Result<()> {
         self.send(APPLICATION_DATA, data)
     }
 
     /// Sends an alert.
-    ///
-    /// # Errors
-    /// Of the stream.
     pub fn send_alert(&mut self, level: u8, description: u8) -> io::Result<()> {
         self.send(ALERT, &[level, description])
     }
 
     /// Sends close_notify.
-    ///
-    /// # Errors
-    /// Of the stream.
     pub fn send_close_notify(&mut self) -> io::Result<()> {
         self.send_alert(WARNING, 0)
     }
 
     /// Sends a KeyUpdate in records with these numbers of its bytes, each padded with so many zeros, and goes on under
     /// the next keys. `requested`: the server shall send one too.
-    ///
-    /// # Errors
-    /// Of the stream.
     pub fn update_keys(&mut self, requested: bool, cut: usize, padding: usize) -> io::Result<()> {
         let message = key_update(requested.into());
         let (first, rest) = message.split_at(cut);
@@ -260,7 +236,6 @@ impl<S: Read + Write> HostileClient<S> {
 }
 
 /// A KeyUpdate with this request (RFC 8446, section 4.6.3).
-#[must_use]
 pub fn key_update(request: u8) -> [u8; 5] {
     [KEY_UPDATE, 0, 0, 1, request]
 }
@@ -269,7 +244,6 @@ pub fn key_update(request: u8) -> [u8; 5] {
 ///
 /// # Panics
 /// When its length does not fit into a header.
-#[must_use]
 pub fn plain_record(kind: u8, content: &[u8]) -> Vec<u8> {
     let length = u16::try_from(content.len()).expect("the length fits into a header").to_be_bytes();
     [&[kind, 3, 3, length[0], length[1]], content].concat()

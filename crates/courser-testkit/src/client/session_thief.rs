@@ -30,7 +30,6 @@ pub struct SessionThief {
 
 impl SessionThief {
     /// One that offers this version and way of resumption, and has neither certificate nor session.
-    #[must_use]
     pub fn new(version: Version, key: KeyType, resume: Resume) -> Self {
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
         let mut client = Client::new(nowhere, version, key, Resume::Never);
@@ -72,7 +71,6 @@ impl SessionThief {
     }
 
     /// How many connections can still be offered a session.
-    #[must_use]
     pub fn offers_left(&self) -> usize {
         let state = lock(&self.captured.0);
         if state.tls12.is_some() { usize::MAX } else { state.tls13.len() }
@@ -82,7 +80,6 @@ impl SessionThief {
     ///
     /// # Panics
     /// When `name` is neither a DNS name nor an IP address.
-    #[must_use]
     pub fn at(&self, address: SocketAddr, name: &str) -> Client {
         Client { address, ..self.client.for_name(name) }
     }
@@ -120,10 +117,19 @@ impl ResolvesClientCert for CurrentCertificate {
 
 /// Sessions, whichever server they are from.
 #[derive(Debug, Default)]
-struct CapturedSessions(Mutex<CaptureState>);
+pub(super) struct CapturedSessions(Mutex<CaptureState>);
+
+impl CapturedSessions {
+    /// Captures and offers nothing, but makes the client send its one key share for this group: the library sends one for
+    /// the group that a server chose last, and reads it from the store.
+    pub(super) fn with_hint(group: NamedGroup) -> Self {
+        Self(CaptureState { hint: Some(group), ..CaptureState::default() }.into())
+    }
+}
 
 #[derive(Debug, Default)]
 struct CaptureState {
+    hint: Option<NamedGroup>,
     capturing: bool,
     offering: bool,
     tls12: Option<Tls12ClientSessionValue>,
@@ -134,7 +140,7 @@ impl ClientSessionStore for CapturedSessions {
     fn set_kx_hint(&self, _: ServerName<'static>, _: NamedGroup) {}
 
     fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
-        None
+        lock(&self.0).hint
     }
 
     fn set_tls12_session(&self, _: ServerName<'static>, session: Tls12ClientSessionValue) {

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 use super::Fault;
-use crate::body;
+use crate::{body, origin::http::wanted_size};
 
 /// What a plain HTTP server makes of a ClientHello.
 pub(super) const PLAIN: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
@@ -22,7 +22,11 @@ pub(super) fn next_request(stream: &mut impl Read, received: &mut Vec<u8>) -> io
         if let Some(end) = received.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
             let head = String::from_utf8_lossy(&received[..end]).to_ascii_lowercase();
             received.drain(..end + 4);
-            return Ok(Some(Request { size: size(&head), close: head.contains("\r\nconnection: close") }));
+            let target = head.split([' ', '\r']).nth(1).unwrap_or_default();
+            return Ok(Some(Request {
+                size: wanted_size(target),
+                close: head.contains("\r\nconnection: close"),
+            }));
         }
         match stream.read(&mut buffer) {
             Ok(0) => return Ok(None),
@@ -53,17 +57,4 @@ pub(super) fn answer(fault: Fault, request: &Request) -> (Vec<u8>, bool) {
     }
     let wrong = matches!(fault, Fault::ShortBody | Fault::WrongByte | Fault::Truncate);
     ([head.as_bytes(), &object].concat(), wrong)
-}
-
-/// `s=20k` in the request line: 1 KiB without.
-fn size(head: &str) -> usize {
-    let target = head.split([' ', '\r']).nth(1).unwrap_or_default();
-    let query = target.split_once('?').map_or("", |(_, query)| query);
-    let Some(text) = query.split('&').find_map(|part| part.strip_prefix("s=")) else { return 1024 };
-    let (digits, unit) = match text.strip_suffix(['k', 'm']) {
-        Some(digits) if text.ends_with('k') => (digits, 1024),
-        Some(digits) => (digits, 1024 * 1024),
-        None => (text, 1),
-    };
-    digits.parse::<usize>().unwrap_or(0).saturating_mul(unit)
 }

@@ -126,7 +126,7 @@ async fn send(stream: &mut (impl AsyncWrite + Unpin), mut head: Vec<u8>, body: &
 }
 
 /// `/?s=20k`: number of bytes, `k` and `m` for KiB and MiB; without it, 1 KiB.
-fn wanted_size(target: &str) -> usize {
+pub(crate) fn wanted_size(target: &str) -> usize {
     let query = target.split_once('?').map_or("", |(_, query)| query);
     let Some(text) = query.split('&').find_map(|pair| pair.strip_prefix("s=")) else { return 1024 };
     let (digits, unit) = match text.as_bytes().last() {

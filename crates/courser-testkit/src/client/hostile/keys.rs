@@ -82,7 +82,6 @@ impl Keys {
     }
 
     /// Content type and content of a whole record; none when it is not authentic, or nothing but padding.
-    #[must_use]
     pub fn open(&mut self, record: &[u8]) -> Option<(u8, Vec<u8>)> {
         let (header, body) = record.split_at_checked(HEADER)?;
         let explicit = if matches!(self.form, Form::Tls12) && !self.suite.is_chacha() { 8 } else { 0 };
