@@ -78,7 +78,6 @@ impl Refusal {
     ];
 
     /// The reason's name in logs and metrics: snake case, and never changed once published.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::TooShort => "too_short",
@@ -107,7 +106,6 @@ impl Refusal {
 
     /// Whether it may be that two hosts do not fit together: by their keys, clocks, names, releases or lists. The others
     /// are part of an ordinary day, or somebody's noise.
-    #[must_use]
     pub const fn may_be_a_mistake(self) -> bool {
         matches!(
             self,

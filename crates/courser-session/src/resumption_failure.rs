@@ -62,7 +62,6 @@ impl ResumptionFailure {
     ];
 
     /// The reason's name in logs and metrics: snake case, and never changed once published.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::NotOffered => "not_offered",

@@ -30,7 +30,6 @@ impl StoreCounters {
     }
 
     /// The counts as they are now.
-    #[must_use]
     pub fn counts(&self) -> StoreCounts {
         StoreCounts(self.counts.each_ref().map(|count| count.load(Relaxed)))
     }
@@ -146,7 +145,6 @@ impl StoreCounts {
     }
 
     /// The count of this name; zero if there is none.
-    #[must_use]
     pub fn get(&self, name: &str) -> u64 {
         self.values().find(|&(found, _)| found == name).map_or(0, |(_, count)| count)
     }

@@ -75,13 +75,11 @@ impl StoreUrl {
     }
 
     /// Whether the connection is encrypted.
-    #[must_use]
     pub fn is_tls(&self) -> bool {
         self.scheme.tls
     }
 
     /// Whether a password is part of the URL. One in a file is safer: a command line can be read by every user.
-    #[must_use]
     pub fn has_password(&self) -> bool {
         self.password.is_some()
     }
