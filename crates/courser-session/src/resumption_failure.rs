@@ -42,7 +42,7 @@ pub enum ResumptionFailure {
 }
 
 impl ResumptionFailure {
-    /// Every reason, in the order of their declaration, which is the order of [`MissCounts`](crate::MissCounts).
+    /// Every reason, in the order of their declaration, which is the order of [`FailureCounts`](crate::FailureCounts).
     pub const ALL: [Self; 15] = [
         Self::NotOffered,
         Self::NotFound,

@@ -12,7 +12,6 @@ mod text;
 use std::fmt;
 use std::net::Ipv6Addr;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use zeroize::Zeroizing;
 
@@ -98,14 +97,6 @@ impl StoreUrl {
 
     pub(crate) fn db(&self) -> u16 {
         self.db
-    }
-}
-
-impl FromStr for StoreUrl {
-    type Err = BadStoreUrl;
-
-    fn from_str(url: &str) -> Result<Self, BadStoreUrl> {
-        Self::parse(url)
     }
 }
 
