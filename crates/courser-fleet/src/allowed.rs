@@ -25,13 +25,11 @@ pub struct AddressRange {
 
 impl AddressRange {
     /// The addresses that have the first `prefix` bits of `base`; `None` if it has not as many.
-    #[must_use]
     pub fn new(base: IpAddr, prefix: u8) -> Option<Self> {
         (u32::from(prefix) <= bits(base).1).then_some(Self { base, prefix })
     }
 
     /// Whether the address is one of them. IPv4 in IPv6 (`::ffff:192.0.2.1`) is IPv4.
-    #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         let ((base, len), (address, address_len)) = (bits(self.base), bits(address.to_canonical()));
         let differing = (base ^ address).checked_shr(len - u32::from(self.prefix)).unwrap_or(0);

@@ -22,7 +22,6 @@ pub struct Bucket {
 
 impl Bucket {
     /// A full bucket at `mono` (milliseconds, never going back).
-    #[must_use]
     pub fn full(rate: Rate, mono: u64) -> Self {
         Self { thousandths: u64::from(rate.burst) * 1000, filled_at: mono }
     }
@@ -74,7 +73,6 @@ pub struct Buckets<K> {
 
 impl<K: Copy + Eq + Hash> Buckets<K> {
     /// Buckets for up to `capacity` keys, all full at first.
-    #[must_use]
     pub fn new(rate: Rate, capacity: usize) -> Self {
         let (places, buckets) = (HashMap::new(), Vec::new());
         Self { rate, capacity, places, buckets, hand: 0, shared: Bucket::full(rate, 0) }
@@ -121,7 +119,6 @@ impl<K: Copy + Eq + Hash> Buckets<K> {
 }
 
 /// Under which key a client's address is limited: all of IPv4, the first 64 bits of IPv6, which is what one client gets.
-#[must_use]
 pub fn source_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => IpAddr::V4(address),

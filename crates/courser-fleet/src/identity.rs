@@ -27,13 +27,11 @@ impl MemberName {
     }
 
     /// The name.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// What stands for this name in messages.
-    #[must_use]
     pub fn id(&self) -> MemberId {
         let hash = digest(&SHA256, self.0.as_bytes());
         MemberId(hash.as_ref()[..8].try_into().expect("SHA-256 has 32 bytes"))
@@ -69,7 +67,6 @@ pub struct Incarnation(pub [u8; 16]);
 
 impl Incarnation {
     /// A start at `started`. With random bytes no two starts are alike, even of a host whose clock jumps back.
-    #[must_use]
     pub fn new(started: UnixMillis, random: [u8; 8]) -> Self {
         let mut incarnation = [0; 16];
         incarnation[..8].copy_from_slice(&started.0.to_be_bytes());
@@ -78,7 +75,6 @@ impl Incarnation {
     }
 
     /// When this was, by the member's own clock.
-    #[must_use]
     pub fn started(&self) -> UnixMillis {
         let [time, _] = self.halves();
         UnixMillis(time)

@@ -44,7 +44,6 @@ pub struct MemberSettings {
 
 impl MemberSettings {
     /// Settings for Ethernet and any source, with state transfer. `random` is fresh from a random number generator.
-    #[must_use]
     pub fn new(name: MemberName, incarnation: Incarnation, random: [u8; 32]) -> Self {
         Self {
             name,
@@ -84,7 +83,6 @@ pub struct Member {
 
 impl Member {
     /// A member that starts now, and will introduce itself with the first [`tick`](Self::tick).
-    #[must_use]
     pub fn new(settings: MemberSettings, keys: Arc<FleetKeys>, cache: Arc<Cache>, now: Now) -> Self {
         let life = (settings.name.id(), settings.incarnation);
         let [_, jitter] = settings.incarnation.halves();
@@ -157,7 +155,6 @@ impl Member {
     }
 
     /// When something is due: a [`Now::mono`].
-    #[must_use]
     pub fn next_tick(&self) -> u64 {
         let due = [self.outbox.due(), self.pulls.due(), self.state_transfer.due()];
         due.into_iter().flatten().fold(self.heartbeat_at, u64::min)
@@ -181,7 +178,6 @@ impl Member {
     }
 
     /// Status of this member and its peers.
-    #[must_use]
     pub fn status(&self, now: Now) -> Status {
         Status {
             name: self.name.to_string(),

@@ -8,7 +8,6 @@ pub struct UnixMillis(pub u64);
 
 impl UnixMillis {
     /// The whole seconds of this time.
-    #[must_use]
     pub const fn seconds(self) -> UnixSeconds {
         UnixSeconds(self.0 / 1000)
     }

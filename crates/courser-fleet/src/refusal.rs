@@ -53,61 +53,23 @@ pub enum Refusal {
 
 impl Refusal {
     /// Every reason, in the order of their declaration, which is the order of [`Refused`](crate::Refused).
-    pub const ALL: [Self; 21] = [
-        Self::TooShort,
-        Self::NotOurs,
-        Self::OtherVersion,
-        Self::OwnEcho,
-        Self::NotAllowed,
-        Self::TooManyForged,
-        Self::OtherFleet,
-        Self::UnknownEpoch,
-        Self::Forged,
-        Self::DuplicateName,
-        Self::StaleIncarnation,
-        Self::UnverifiedPeer,
-        Self::StaleChallenge,
-        Self::TooManyPeers,
-        Self::Replayed,
-        Self::RateLimited,
-        Self::ClockSkew,
-        Self::UnknownType,
-        Self::Malformed,
-        Self::Unsolicited,
-        Self::QuotaExceeded,
-    ];
+    pub const ALL: [Self; REASONS.len()] = {
+        let mut all = [Self::TooShort; REASONS.len()];
+        let mut place = 0;
+        while place < all.len() {
+            all[place] = REASONS[place].0;
+            place += 1;
+        }
+        all
+    };
 
     /// The reason's name in logs and metrics: snake case, and never changed once published.
-    #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::TooShort => "too_short",
-            Self::NotOurs => "not_ours",
-            Self::OtherVersion => "other_version",
-            Self::OwnEcho => "own_echo",
-            Self::NotAllowed => "not_allowed",
-            Self::TooManyForged => "too_many_forged",
-            Self::OtherFleet => "other_fleet",
-            Self::UnknownEpoch => "unknown_epoch",
-            Self::Forged => "forged",
-            Self::DuplicateName => "duplicate_name",
-            Self::StaleIncarnation => "stale_incarnation",
-            Self::UnverifiedPeer => "unverified_peer",
-            Self::StaleChallenge => "stale_challenge",
-            Self::TooManyPeers => "too_many_peers",
-            Self::Replayed => "replayed",
-            Self::RateLimited => "rate_limited",
-            Self::ClockSkew => "clock_skew",
-            Self::UnknownType => "unknown_type",
-            Self::Malformed => "malformed",
-            Self::Unsolicited => "unsolicited",
-            Self::QuotaExceeded => "quota_exceeded",
-        }
+        REASONS[self as usize].1
     }
 
     /// Whether it may be that two hosts do not fit together: by their keys, clocks, names, releases or lists. The others
     /// are part of an ordinary day, or somebody's noise.
-    #[must_use]
     pub const fn may_be_a_mistake(self) -> bool {
         matches!(
             self,
@@ -125,33 +87,35 @@ impl Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::TooShort => "shorter than the shortest message",
-            Self::NotOurs => "no message of courser",
-            Self::OtherVersion => "of a version that this release does not speak",
-            Self::OwnEcho => "our own, given back",
-            Self::NotAllowed => "from a source that is not in the list",
-            Self::TooManyForged => "not opened: too many were forged, or recordings, in this time",
-            Self::OtherFleet => "of another fleet, or under a fleet secret that this host has not got",
-            Self::UnknownEpoch => "of another epoch: a clock is wrong, or the message is old",
-            Self::Forged => "not sealed by the key that it names",
-            Self::DuplicateName => {
-                "under our own name, from another start: two hosts of one name, or an old message"
-            }
-            Self::StaleIncarnation => "from before its sender's last restart",
-            Self::UnverifiedPeer => "from a sender that has yet to prove that it lives",
-            Self::StaleChallenge => "a challenge or an answer that does not concern this start of this host",
-            Self::TooManyPeers => "from one peer more than there may be",
-            Self::Replayed => "seen before, or too old to tell",
-            Self::RateLimited => "from a peer that has sent more than it may",
-            Self::ClockSkew => "sent at a time too far from ours: a clock is wrong, or it was held back",
-            Self::UnknownType => "of a type that is new to this release",
-            Self::Malformed => "authentic, but not in form",
-            Self::Unsolicited => "an answer to what was not asked",
-            Self::QuotaExceeded => "asks for more than a peer may",
-        })
+        f.write_str(REASONS[*self as usize].2)
     }
 }
+
+/// Each reason with its name and its sentence, in the order of declaration.
+#[rustfmt::skip]
+const REASONS: [(Refusal, &str, &str); 21] = [
+    (Refusal::TooShort, "too_short", "shorter than the shortest message"),
+    (Refusal::NotOurs, "not_ours", "no message of courser"),
+    (Refusal::OtherVersion, "other_version", "of a version that this release does not speak"),
+    (Refusal::OwnEcho, "own_echo", "our own, given back"),
+    (Refusal::NotAllowed, "not_allowed", "from a source that is not in the list"),
+    (Refusal::TooManyForged, "too_many_forged", "not opened: too many were forged, or recordings, in this time"),
+    (Refusal::OtherFleet, "other_fleet", "of another fleet, or under a fleet secret that this host has not got"),
+    (Refusal::UnknownEpoch, "unknown_epoch", "of another epoch: a clock is wrong, or the message is old"),
+    (Refusal::Forged, "forged", "not sealed by the key that it names"),
+    (Refusal::DuplicateName, "duplicate_name", "under our own name, from another start: two hosts of one name, or an old message"),
+    (Refusal::StaleIncarnation, "stale_incarnation", "from before its sender's last restart"),
+    (Refusal::UnverifiedPeer, "unverified_peer", "from a sender that has yet to prove that it lives"),
+    (Refusal::StaleChallenge, "stale_challenge", "a challenge or an answer that does not concern this start of this host"),
+    (Refusal::TooManyPeers, "too_many_peers", "from one peer more than there may be"),
+    (Refusal::Replayed, "replayed", "seen before, or too old to tell"),
+    (Refusal::RateLimited, "rate_limited", "from a peer that has sent more than it may"),
+    (Refusal::ClockSkew, "clock_skew", "sent at a time too far from ours: a clock is wrong, or it was held back"),
+    (Refusal::UnknownType, "unknown_type", "of a type that is new to this release"),
+    (Refusal::Malformed, "malformed", "authentic, but not in form"),
+    (Refusal::Unsolicited, "unsolicited", "an answer to what was not asked"),
+    (Refusal::QuotaExceeded, "quota_exceeded", "asks for more than a peer may"),
+];
 
 #[cfg(test)]
 mod tests {

@@ -248,7 +248,6 @@ pub struct AnyMessage<'a> {
 impl AnyMessage<'_> {
     /// Seals it with what `keys` seal with at `now`.
     #[doc(hidden)]
-    #[must_use]
     pub fn seal(&self, keys: &FleetKeys, now: UnixSeconds) -> Vec<u8> {
         let secret = keys.sealing(now);
         let scope = Scope {

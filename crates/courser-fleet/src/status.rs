@@ -80,7 +80,6 @@ pub struct PeerStatus {
 
 impl PeerStatus {
     /// Its name, or what stands for it.
-    #[must_use]
     pub fn label(&self) -> String {
         label(self.name.as_deref(), self.id)
     }
@@ -139,19 +138,16 @@ impl Refused {
     }
 
     /// How many.
-    #[must_use]
     pub fn get(&self, refusal: Refusal) -> u64 {
         self.0[refusal as usize].0
     }
 
     /// From where the last of them came.
-    #[must_use]
     pub fn last_source(&self, refusal: Refusal) -> Option<SocketAddr> {
         self.0[refusal as usize].1
     }
 
     /// How many for all reasons.
-    #[must_use]
     pub fn total(&self) -> u64 {
         self.0.iter().map(|(count, _)| count).sum()
     }
@@ -191,7 +187,6 @@ pub enum StateTransferStatus {
 
 impl StateTransferStatus {
     /// Its name in a status: never changed once published.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Disabled => "disabled",

@@ -56,7 +56,6 @@ impl Cache {
     ///
     /// Shards are made a power of two, and fewer if each would otherwise have under 64 KiB. A capacity of zero
     /// stores nothing. Memory is taken as sessions come, but for the tables (under 2.5 % of the capacity).
-    #[must_use]
     pub fn new(capacity_bytes: usize, shards: usize) -> Self {
         let shards = shard_count(capacity_bytes, shards);
         let shard = || Padded(Mutex::new(Shard::new(capacity_bytes / shards)));
@@ -121,13 +120,11 @@ impl Cache {
     }
 
     /// Whether [`get`](Self::get) would find the session: see [`peek`](Self::peek).
-    #[must_use]
     pub fn contains(&self, id: &SessionId, policy: &PolicyHash, now: UnixSeconds) -> bool {
         self.peek(id, policy, now).is_ok()
     }
 
     /// Copies a session for another host, whatever its policy: as [`peek`](Self::peek), nothing is counted or used.
-    #[must_use]
     pub fn copy(&self, id: &SessionId, now: UnixSeconds) -> Option<SharedSession> {
         let (hash, shard) = self.shard(id);
         shard.copy(hash, id, now)
@@ -152,7 +149,6 @@ impl Cache {
     /// A call looks at 256 entries at most, so it can return few sessions or none and still not be at the end. What
     /// is put meanwhile may be missing, and what is copied may be copied again when others are removed; what stays is
     /// never missing, and the end is reached.
-    #[must_use]
     pub fn export(
         &self,
         cursor: Cursor,
@@ -187,7 +183,6 @@ impl Cache {
 
     /// Counts of everything since the start, and what is held now. Takes each shard's lock in turn, so sums over
     /// busy shards are not of one instant.
-    #[must_use]
     pub fn stats(&self) -> Stats {
         let mut sum = Stats::default();
         for shard in &self.shards {

@@ -25,7 +25,6 @@ impl EpochLength {
     }
 
     /// The length in seconds.
-    #[must_use]
     pub fn seconds(self) -> u64 {
         self.0
     }

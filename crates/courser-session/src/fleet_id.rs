@@ -8,13 +8,11 @@ pub struct FleetId([u8; 8]);
 
 impl FleetId {
     /// An ID that came from elsewhere.
-    #[must_use]
     pub fn from_bytes(bytes: [u8; 8]) -> Self {
         Self(bytes)
     }
 
     /// The ID's bytes.
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8; 8] {
         &self.0
     }

@@ -37,7 +37,6 @@ impl FleetKey {
     }
 
     /// The text of the key file. It must be readable for the service alone.
-    #[must_use]
     pub fn to_text(&self) -> Zeroizing<String> {
         let mut text = Writer::new(COMMENT, FORMAT, 256);
         text.field("fleet", &hex(self.fleet.as_bytes()));
@@ -47,7 +46,6 @@ impl FleetKey {
     }
 
     /// The fleet's name.
-    #[must_use]
     pub fn id(&self) -> FleetId {
         self.fleet
     }

@@ -53,19 +53,16 @@ impl FleetState {
     }
 
     /// The fleet's name.
-    #[must_use]
     pub fn id(&self) -> FleetId {
         self.fleet
     }
 
     /// When the fleet's first epoch began: of two fleets the one made later has the later origin.
-    #[must_use]
     pub fn origin(&self) -> UnixSeconds {
         self.epochs.origin
     }
 
     /// The epoch whose secret this holds.
-    #[must_use]
     pub fn epoch(&self) -> u64 {
         self.epoch
     }

@@ -95,25 +95,21 @@ impl FleetKeys {
     }
 
     /// How long after its original full handshake a session may be resumed.
-    #[must_use]
     pub fn lifetime(&self) -> Duration {
         self.lifetime
     }
 
     /// The name of the secret that seals.
-    #[must_use]
     pub fn fleet(&self) -> FleetId {
         self.rings.read()[0].fleet
     }
 
     /// The epoch that the sealing secret is in at `now`.
-    #[must_use]
     pub fn epoch(&self, now: UnixSeconds) -> u64 {
         self.with_rings(now, |rings| rings[0].epoch)
     }
 
     /// The secret to seal messages with.
-    #[must_use]
     pub fn sealing(&self, now: UnixSeconds) -> MessageSecret {
         let this = |rings: &[Ring]| rings[0].message(rings[0].epoch, now);
         self.with_rings(now, this).expect("a ring has the secret of its own epoch")
@@ -143,7 +139,6 @@ impl FleetKeys {
     }
 
     /// The state of every live secret as text: for a host that joins, or to write again what could not be written.
-    #[must_use]
     pub fn export(&self, now: UnixSeconds) -> Vec<(FleetId, Zeroizing<String>)> {
         let mut live = self.lock();
         self.roll(&mut live, now);
@@ -151,7 +146,6 @@ impl FleetKeys {
     }
 
     /// Where each live secret is, the sealing one first.
-    #[must_use]
     pub fn statuses(&self, now: UnixSeconds) -> Vec<KeyStatus> {
         let mut live = self.lock();
         self.roll(&mut live, now);

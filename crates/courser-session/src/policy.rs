@@ -26,7 +26,6 @@ impl PolicyHash {
     /// let open = PolicyHash::builder("public", "example.org").part("client-auth", b"none").finish();
     /// assert_ne!(strict, open);
     /// ```
-    #[must_use]
     pub fn builder(listener: &str, virtual_host: &str) -> PolicyBuilder {
         PolicyBuilder { context: Context::new(&SHA256) }
             .part("courser policy, state format", &STATE_FORMAT.to_be_bytes())
@@ -35,13 +34,11 @@ impl PolicyHash {
     }
 
     /// A hash that came from elsewhere: it is good for nothing but comparison.
-    #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
     /// The hash itself.
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -77,7 +74,6 @@ impl PolicyBuilder {
     }
 
     /// The hash of all parts.
-    #[must_use]
     pub fn finish(self) -> PolicyHash {
         let digest = self.context.finish();
         PolicyHash(digest.as_ref().try_into().expect("SHA-256 yields 32 bytes"))

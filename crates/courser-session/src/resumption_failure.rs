@@ -42,71 +42,50 @@ pub enum ResumptionFailure {
 }
 
 impl ResumptionFailure {
-    /// Every reason, in the order of their declaration, which is the order of [`MissCounts`](crate::MissCounts).
-    pub const ALL: [Self; 15] = [
-        Self::NotOffered,
-        Self::NotFound,
-        Self::Evicted,
-        Self::Deleted,
-        Self::NotFoundRemotely,
-        Self::PullTimeout,
-        Self::StoreTimeout,
-        Self::Expired,
-        Self::NotYetValid,
-        Self::OtherPolicy,
-        Self::OtherParameters,
-        Self::UnknownFormat,
-        Self::UnknownKey,
-        Self::Forged,
-        Self::Malformed,
-    ];
+    /// Every reason, in the order of their declaration, which is the order of [`FailureCounts`](crate::FailureCounts).
+    pub const ALL: [Self; REASONS.len()] = {
+        let mut all = [Self::NotOffered; REASONS.len()];
+        let mut place = 0;
+        while place < all.len() {
+            all[place] = REASONS[place].0;
+            place += 1;
+        }
+        all
+    };
 
     /// The reason's name in logs and metrics: snake case, and never changed once published.
-    #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::NotOffered => "not_offered",
-            Self::NotFound => "not_found",
-            Self::Evicted => "evicted",
-            Self::Deleted => "deleted",
-            Self::NotFoundRemotely => "not_found_remotely",
-            Self::PullTimeout => "pull_timeout",
-            Self::StoreTimeout => "store_timeout",
-            Self::Expired => "expired",
-            Self::NotYetValid => "not_yet_valid",
-            Self::OtherPolicy => "other_policy",
-            Self::OtherParameters => "other_parameters",
-            Self::UnknownFormat => "unknown_format",
-            Self::UnknownKey => "unknown_key",
-            Self::Forged => "forged",
-            Self::Malformed => "malformed",
-        }
+        REASONS[self as usize].1
     }
 }
 
 impl fmt::Display for ResumptionFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotOffered => "the client offered no session",
-            Self::NotFound => "no session with this ID",
-            Self::Evicted => "the session had to make room for others",
-            Self::Deleted => "the session was deleted",
-            Self::NotFoundRemotely => "no host and no store has a session with this ID",
-            Self::PullTimeout => "the other hosts did not answer in time",
-            Self::StoreTimeout => "the session store did not answer in time",
-            Self::Expired => "the session has expired",
-            Self::NotYetValid => "the session was created in the future",
-            Self::OtherPolicy => "the session was made under another policy",
-            Self::OtherParameters => "the session was made with another cipher suite or server name",
-            Self::UnknownFormat => "the ticket is of an unknown format",
-            Self::UnknownKey => "the ticket's key is unknown",
-            Self::Forged => "the ticket is not what its key sealed",
-            Self::Malformed => "the ticket's length is impossible",
-        })
+        f.write_str(REASONS[*self as usize].2)
     }
 }
 
 impl std::error::Error for ResumptionFailure {}
+
+/// Each reason with its name and its sentence, in the order of declaration.
+#[rustfmt::skip]
+const REASONS: [(ResumptionFailure, &str, &str); 15] = [
+    (ResumptionFailure::NotOffered, "not_offered", "the client offered no session"),
+    (ResumptionFailure::NotFound, "not_found", "no session with this ID"),
+    (ResumptionFailure::Evicted, "evicted", "the session had to make room for others"),
+    (ResumptionFailure::Deleted, "deleted", "the session was deleted"),
+    (ResumptionFailure::NotFoundRemotely, "not_found_remotely", "no host and no store has a session with this ID"),
+    (ResumptionFailure::PullTimeout, "pull_timeout", "the other hosts did not answer in time"),
+    (ResumptionFailure::StoreTimeout, "store_timeout", "the session store did not answer in time"),
+    (ResumptionFailure::Expired, "expired", "the session has expired"),
+    (ResumptionFailure::NotYetValid, "not_yet_valid", "the session was created in the future"),
+    (ResumptionFailure::OtherPolicy, "other_policy", "the session was made under another policy"),
+    (ResumptionFailure::OtherParameters, "other_parameters", "the session was made with another cipher suite or server name"),
+    (ResumptionFailure::UnknownFormat, "unknown_format", "the ticket is of an unknown format"),
+    (ResumptionFailure::UnknownKey, "unknown_key", "the ticket's key is unknown"),
+    (ResumptionFailure::Forged, "forged", "the ticket is not what its key sealed"),
+    (ResumptionFailure::Malformed, "malformed", "the ticket's length is impossible"),
+];
 
 #[cfg(test)]
 mod tests {

@@ -18,7 +18,6 @@ impl<const N: usize> SecretBytes<N> {
     }
 
     /// The bytes themselves: do not keep copies.
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8; N] {
         &self.0
     }

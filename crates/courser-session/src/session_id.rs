@@ -15,7 +15,6 @@ impl SessionId {
     pub const MAX_LEN: usize = 32;
 
     /// The ID's bytes.
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
     }

@@ -20,7 +20,6 @@ const FIXED_LEN: usize = 1 + 32 + 8 + 8 + 2;
 
 impl SharedSession {
     /// How many bytes [`encode`](Self::encode) appends.
-    #[must_use]
     pub fn encoded_len(&self) -> usize {
         FIXED_LEN + self.id.as_bytes().len() + self.state.len()
     }

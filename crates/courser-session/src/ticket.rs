@@ -39,7 +39,6 @@ pub struct Opened {
 
 impl Ticketer {
     /// A ticketer with these keys: hosts that have the same open each other's tickets.
-    #[must_use]
     pub fn new(keys: Arc<FleetKeys>) -> Self {
         Self { keys }
     }
@@ -49,7 +48,6 @@ impl Ticketer {
     /// `lifespan` is the original one, also when this ticket renews another. `nonce` is 12 random bytes. `None` if
     /// the session may not be resumed at `now`, or if the ticket would be longer than TLS can carry (65535 bytes):
     /// then send no ticket.
-    #[must_use]
     pub fn seal(
         &self,
         policy: &PolicyHash,

@@ -39,7 +39,6 @@ pub struct Lifespan {
 
 impl Lifespan {
     /// A lifespan that starts at `created` and lasts `lifetime`, but at most [`MAX_LIFETIME`].
-    #[must_use]
     pub fn new(created: UnixSeconds, lifetime: Duration) -> Self {
         Self { created, expires: created.plus(lifetime.min(MAX_LIFETIME)) }
     }
@@ -51,7 +50,6 @@ impl Lifespan {
     }
 
     /// Whole seconds that are left at `now`; zero if the session may not be resumed (any more).
-    #[must_use]
     pub fn remaining(&self, now: UnixSeconds) -> Duration {
         match self.check(now) {
             Ok(()) => Duration::from_secs(self.end().0.saturating_sub(now.0)),

@@ -27,7 +27,6 @@ pub struct Vault {
 
 impl Vault {
     /// A vault with these keys.
-    #[must_use]
     pub fn new(keys: Arc<FleetKeys>) -> Self {
         Self { keys }
     }
@@ -36,7 +35,6 @@ impl Vault {
     ///
     /// It is not the ID, which a client presents. It names no fleet and no epoch, so that a look-up stays one
     /// while keys roll or a fleet is re-keyed; IDs are random, and fleets that share a store do not meet.
-    #[must_use]
     pub fn name(id: &SessionId) -> [u8; 32] {
         let mut context = Context::new(&SHA256);
         context.update(b"courser session name 1");
@@ -46,7 +44,6 @@ impl Vault {
 
     /// Seals a session for a store. `nonce` is 12 random bytes. `None` if the session may not be resumed at `now`, or
     /// its state is longer than travels (65,535 bytes).
-    #[must_use]
     pub fn seal(&self, session: &SharedSession, nonce: [u8; NONCE_LEN], now: UnixSeconds) -> Option<Vec<u8>> {
         self.seal_as(&value_of(&session.id), session, nonce, now)
     }

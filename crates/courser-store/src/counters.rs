@@ -30,7 +30,6 @@ impl StoreCounters {
     }
 
     /// The counts as they are now.
-    #[must_use]
     pub fn counts(&self) -> StoreCounts {
         StoreCounts(self.counts.each_ref().map(|count| count.load(Relaxed)))
     }
@@ -149,7 +148,6 @@ impl StoreCounts {
     ///
     /// # Panics
     /// When nothing of this name is counted.
-    #[must_use]
     pub fn get(&self, name: &str) -> u64 {
         let found = self.values().find(|&(known, _)| known == name);
         found.unwrap_or_else(|| panic!("the store counts no `{name}`")).1

@@ -66,7 +66,6 @@ impl StoreEndpoint {
     }
 
     /// Where it is; its `Display` is fit for a log.
-    #[must_use]
     pub fn url(&self) -> &StoreUrl {
         &self.url
     }

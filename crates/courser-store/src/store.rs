@@ -59,7 +59,6 @@ impl Store {
     }
 
     /// Whether a question would be asked now: for callers that have something better to do otherwise.
-    #[must_use]
     pub fn is_available(&self) -> bool {
         self.shared.connection.borrow().is_some()
     }

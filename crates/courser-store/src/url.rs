@@ -12,7 +12,6 @@ mod text;
 use std::fmt;
 use std::net::Ipv6Addr;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use zeroize::Zeroizing;
 
@@ -75,13 +74,11 @@ impl StoreUrl {
     }
 
     /// Whether the connection is encrypted.
-    #[must_use]
     pub fn is_tls(&self) -> bool {
         self.scheme.tls
     }
 
     /// Whether a password is part of the URL. One in a file is safer: a command line can be read by every user.
-    #[must_use]
     pub fn has_password(&self) -> bool {
         self.password.is_some()
     }
@@ -100,14 +97,6 @@ impl StoreUrl {
 
     pub(crate) fn db(&self) -> u16 {
         self.db
-    }
-}
-
-impl FromStr for StoreUrl {
-    type Err = BadStoreUrl;
-
-    fn from_str(url: &str) -> Result<Self, BadStoreUrl> {
-        Self::parse(url)
     }
 }
 

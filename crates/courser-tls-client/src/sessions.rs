@@ -1,7 +1,7 @@
 //! One client's sessions between its connections, and the library's access to them.
 //!
 //! The library calls a session store that it shares among all connections, without any context, but always from within
-//! a call on one connection. The sessions of that connection is therefore put into a thread-local slot for the length of
+//! a call on one connection. The sessions of that connection are therefore put into a thread-local slot for the length of
 //! the call, as the plan of a server's handshake is.
 
 use std::cell::RefCell;

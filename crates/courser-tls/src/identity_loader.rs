@@ -33,42 +33,18 @@ impl Identity {
         let signing =
             any_supported_type(key).map_err(|error| IdentityError::UnsupportedKey(error.to_string()))?;
         let certified = CertifiedKey::new(chain, Arc::new(RecordingKey::new(signing)));
-        let leaf = certified.cert.first().ok_or(IdentityError::NoCertificate)?.clone();
-        let leaf = LeafInfo::read(&leaf)?;
-        certified.keys_match().map_err(|_| IdentityError::Mismatch)?;
-        Ok(Self {
-            certified: Arc::new(certified),
-            kind: leaf.kind,
-            names: leaf.names,
-            key_algorithm: leaf.key_algorithm,
-            signature_algorithm: leaf.signature_algorithm,
-            not_before: leaf.not_before,
-            not_after: leaf.not_after,
-        })
-    }
-}
-
-/// The fields of a leaf certificate that a server selects by.
-struct LeafInfo {
-    kind: KeyKind,
-    names: Vec<String>,
-    key_algorithm: String,
-    signature_algorithm: Option<&'static str>,
-    not_before: i64,
-    not_after: i64,
-}
-
-impl LeafInfo {
-    fn read(der: &[u8]) -> Result<Self, IdentityError> {
+        let der = certified.cert.first().ok_or(IdentityError::NoCertificate)?.clone();
         let bad = |text: String| IdentityError::BadCertificate(text);
-        let (_, leaf) = X509Certificate::from_der(der).map_err(|error| bad(error.to_string()))?;
+        let (_, leaf) = X509Certificate::from_der(&der).map_err(|error| bad(error.to_string()))?;
         let (kind, key_algorithm) = key_kind(&leaf)?;
         let names = match leaf.subject_alternative_name() {
             Ok(Some(extension)) => extension.value.general_names.iter().filter_map(dns_name).collect(),
             Ok(None) => Vec::new(),
             Err(error) => return Err(bad(error.to_string())),
         };
+        certified.keys_match().map_err(|_| IdentityError::Mismatch)?;
         Ok(Self {
+            certified: Arc::new(certified),
             kind,
             names,
             key_algorithm,

@@ -7,9 +7,7 @@ mod lists;
 mod malformed;
 mod server_name;
 
-pub use extension::{Extensions, ExtensionsIter};
-pub use lists::{KeyShares, KeySharesIter, List16, List16Iter, ProtocolNames, ProtocolNamesIter};
-pub use lists::{PskIdentities, PskIdentitiesIter, is_grease};
+pub use lists::{KeyShares, List16, ProtocolNames, PskIdentities, is_grease};
 pub use malformed::Malformed;
 
 use crate::bytes::Reader;
@@ -33,10 +31,6 @@ pub struct ClientHello<'a> {
     pub session_id: &'a [u8],
     /// Cipher suites, never empty.
     pub cipher_suites: List16<'a>,
-    /// Compression methods, never empty; 0 is none.
-    pub compression_methods: &'a [u8],
-    /// Every extension in the order sent.
-    pub extensions: Extensions<'a>,
     /// The name asked for (RFC 6066 section 3), in the case it was sent in, without the final dot that section 3
     /// forbids. An IP address is forbidden too, but sent by some clients, and stays as it came.
     pub server_name: Option<&'a str>,
@@ -48,8 +42,6 @@ pub struct ClientHello<'a> {
     pub key_shares: KeyShares<'a>,
     /// `signature_algorithms`; absent, TLS 1.2 means SHA-1 with each key type (RFC 5246 section 7.4.1.4.1).
     pub signature_schemes: Option<List16<'a>>,
-    /// `signature_algorithms_cert`; absent, `signature_schemes` holds for certificates as well.
-    pub certificate_signature_schemes: Option<List16<'a>>,
     /// `supported_versions`, absent before TLS 1.3.
     pub supported_versions: Option<List16<'a>>,
     /// The session ticket of TLS 1.2 (RFC 5077 section 3.2): empty if the client takes tickets and has none.
@@ -62,8 +54,6 @@ pub struct ClientHello<'a> {
     pub extended_master_secret: bool,
     /// Whether early data follows (RFC 8446 section 4.2.10).
     pub early_data: bool,
-    /// Whether it asks for a stapled OCSP response (RFC 6066 section 8).
-    pub status_request: bool,
 }
 
 impl<'a> ClientHello<'a> {
@@ -82,13 +72,11 @@ impl<'a> ClientHello<'a> {
             return Err(Malformed::BadLength("session_id"));
         }
         let cipher_suites = List16::filled(reader.vector16(), "cipher_suites")?;
-        let compression_methods = reader.vector8().ok_or(Truncated("compression_methods"))?;
-        if compression_methods.is_empty() {
+        if reader.vector8().ok_or(Truncated("compression_methods"))?.is_empty() {
             return Err(Malformed::BadLength("compression_methods"));
         }
         let mut hello = Self::without_extensions(legacy_version, random);
         (hello.session_id, hello.cipher_suites) = (session_id, cipher_suites);
-        hello.compression_methods = compression_methods;
         // A ClientHello of TLS 1.2 may end here (RFC 5246 section 7.4.1.2).
         if !reader.is_empty() {
             let block = reader.vector16().ok_or(Truncated("extensions"))?;
@@ -102,36 +90,23 @@ impl<'a> ClientHello<'a> {
         self.supported_versions.is_some_and(|versions| versions.contains(TLS13))
     }
 
-    /// The highest version offered among SSL 3 to TLS 1.3; `None` if every one is unknown.
-    /// Without `supported_versions`, `legacy_version` counts, up to TLS 1.2 (RFC 8446 section 4.2.1).
-    pub fn highest_version(&self) -> Option<u16> {
-        match self.supported_versions {
-            Some(versions) => versions.iter().filter(|version| (0x0300..=TLS13).contains(version)).max(),
-            None => Some(self.legacy_version.min(TLS12)),
-        }
-    }
-
     fn without_extensions(legacy_version: u16, random: &'a [u8; 32]) -> Self {
         Self {
             legacy_version,
             random,
             session_id: &[],
             cipher_suites: List16::default(),
-            compression_methods: &[],
-            extensions: Extensions::default(),
             server_name: None,
             alpn: ProtocolNames::default(),
             groups: List16::default(),
             key_shares: KeyShares::default(),
             signature_schemes: None,
-            certificate_signature_schemes: None,
             supported_versions: None,
             session_ticket: None,
             psk_identities: PskIdentities::default(),
             psk_key_exchange_modes: None,
             extended_master_secret: false,
             early_data: false,
-            status_request: false,
         }
     }
 
@@ -149,7 +124,6 @@ impl<'a> ClientHello<'a> {
                 return Err(Malformed::PreSharedKeyNotLast);
             }
         }
-        self.extensions = Extensions::checked(block);
         Ok(())
     }
 
@@ -157,11 +131,6 @@ impl<'a> ClientHello<'a> {
         let mut reader = Reader::new(content);
         match kind {
             extension::SERVER_NAME => self.server_name = server_name::read(&mut reader)?,
-            // What a client asks of the stapled response is not ours to judge.
-            extension::STATUS_REQUEST => {
-                self.status_request = true;
-                return Ok(());
-            }
             extension::SUPPORTED_GROUPS => {
                 self.groups = List16::filled(reader.vector16(), "supported_groups")?;
             }
@@ -187,8 +156,7 @@ impl<'a> ClientHello<'a> {
                     Some(modes.ok_or(Malformed::BadLength("psk_key_exchange_modes"))?);
             }
             extension::SIGNATURE_ALGORITHMS_CERT => {
-                let schemes = List16::filled(reader.vector16(), "signature_algorithms_cert")?;
-                self.certificate_signature_schemes = Some(schemes);
+                List16::filled(reader.vector16(), "signature_algorithms_cert")?;
             }
             extension::KEY_SHARE => self.key_shares = KeyShares::read(&mut reader)?,
             _ => return Ok(()),

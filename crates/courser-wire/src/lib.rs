@@ -13,6 +13,4 @@ pub mod alert;
 
 pub mod proxy;
 
-pub mod text;
-
 mod bytes;

@@ -195,6 +195,6 @@ mod tests {
         let record = question.hello(&ServerName::parse("127.0.0.1").unwrap());
         let Ok(Assembly::Complete(body)) = assemble(&record, 4096) else { panic!("it is whole") };
         let hello = ClientHello::parse(&body).unwrap();
-        assert_eq!((hello.highest_version(), hello.server_name), (Some(0x0301), None));
+        assert_eq!((hello.legacy_version, hello.offers_tls13(), hello.server_name), (0x0301, false, None));
     }
 }

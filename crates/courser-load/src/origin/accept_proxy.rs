@@ -31,7 +31,7 @@ impl AcceptProxy {
         let found = match v1::parse(received) {
             Ok(found) => found,
             Err(Malformed::Signature) => match v2::parse(received) {
-                Ok(found) => found.map(|(parsed, length)| (parsed.header.addresses, length)),
+                Ok(found) => found.map(|(parsed, length)| (parsed.addresses, length)),
                 Err(Malformed::Signature) => return Ok(Front::Other),
                 Err(malformed) => return Err(malformed),
             },
@@ -53,7 +53,7 @@ impl AcceptProxy {
             return json!({ "version": 1, "addresses": addresses_of(&addresses) });
         }
         match v2::parse(&self.header) {
-            Ok(Some((parsed, _))) => fields(&parsed.header),
+            Ok(Some((parsed, _))) => fields(&parsed),
             // It was read once already.
             _ => Value::Null,
         }

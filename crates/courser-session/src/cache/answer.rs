@@ -30,7 +30,6 @@ pub enum Put {
 
 impl Put {
     /// Whether the session is now remembered.
-    #[must_use]
     pub fn is_stored(self) -> bool {
         matches!(self, Self::Stored | Self::Replaced)
     }

@@ -13,13 +13,11 @@ impl Cursor {
     pub const START: Self = Self { shard: 0, below: u32::MAX };
 
     /// As a number, for messages.
-    #[must_use]
     pub const fn to_u64(self) -> u64 {
         (self.shard as u64) << 32 | self.below as u64
     }
 
     /// The cursor that [`to_u64`](Self::to_u64) gave. Any number is one.
-    #[must_use]
     pub const fn from_u64(number: u64) -> Self {
         let [a, b, c, d, e, f, g, h] = number.to_be_bytes();
         Self { shard: u32::from_be_bytes([a, b, c, d]), below: u32::from_be_bytes([e, f, g, h]) }

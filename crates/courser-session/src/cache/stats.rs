@@ -87,7 +87,6 @@ impl FailureCounts {
     }
 
     /// How often `failure` occurred.
-    #[must_use]
     pub fn of(&self, failure: ResumptionFailure) -> u64 {
         self.0[failure as usize]
     }
@@ -98,7 +97,6 @@ impl FailureCounts {
     }
 
     /// All failures.
-    #[must_use]
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }

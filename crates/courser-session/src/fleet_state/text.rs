@@ -21,7 +21,6 @@ impl FleetState {
     }
 
     /// The state as text. It must be readable for the service alone, and take the place of older ones.
-    #[must_use]
     pub fn to_text(&self) -> Zeroizing<String> {
         let mut text = Writer::new(COMMENT, FORMAT, 512 + self.past.len() * 256);
         text.field("fleet", &hex(self.fleet.as_bytes()));

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Which part of a URL is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "`given` is the part as it was written, the rest is said by Display")]
+#[expect(missing_docs, reason = "`given` is the part as it was written, the rest is said by Display")]
 pub enum BadStoreUrl {
     /// It does not begin with a scheme.
     NoScheme,

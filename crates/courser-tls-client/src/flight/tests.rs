@@ -1,4 +1,4 @@
-#![allow(clippy::cast_possible_truncation, reason = "the lengths in these tests are small")]
+#![expect(clippy::cast_possible_truncation, reason = "the lengths in these tests are small")]
 
 use super::*;
 

@@ -8,7 +8,6 @@ use std::sync::LazyLock;
 use aws_lc_rs::error::Unspecified;
 use aws_lc_rs::kem::{Ciphertext, DecapsulationKey, ML_KEM_768};
 use rustls::crypto::{ActiveKeyExchange, SharedSecret, SupportedKxGroup};
-use rustls::ffdhe_groups::FfdheGroup;
 use rustls::{Error, NamedGroup, PeerMisbehaved, ProtocolVersion};
 
 use super::unit_scalar::{X25519, X25519_ALONE};
@@ -39,10 +38,6 @@ impl SupportedKxGroup for Hybrid {
             Ok(pair) => Ok(Box::new(pair)),
             Err(Unspecified) => Err(Error::FailedToGetRandomBytes),
         }
-    }
-
-    fn ffdhe_group(&self) -> Option<FfdheGroup<'static>> {
-        None
     }
 
     fn name(&self) -> NamedGroup {
@@ -77,10 +72,6 @@ impl ActiveKeyExchange for &'static Pair {
 
     fn pub_key(&self) -> &[u8] {
         &self.share
-    }
-
-    fn ffdhe_group(&self) -> Option<FfdheGroup<'static>> {
-        None
     }
 
     fn group(&self) -> NamedGroup {

@@ -6,7 +6,6 @@
 //! how a share was computed: it multiplies the base point 9 that it is given by its own scalar and gets its own share again.
 
 use rustls::crypto::{ActiveKeyExchange, SharedSecret, SupportedKxGroup};
-use rustls::ffdhe_groups::FfdheGroup;
 use rustls::{Error, NamedGroup, PeerMisbehaved};
 
 /// First byte of an uncompressed point (RFC 8446, section 4.2.8.2).
@@ -48,10 +47,6 @@ impl SupportedKxGroup for UnitScalarGroup {
         Ok(Box::new(*self))
     }
 
-    fn ffdhe_group(&self) -> Option<FfdheGroup<'static>> {
-        None
-    }
-
     fn name(&self) -> NamedGroup {
         self.name
     }
@@ -64,10 +59,6 @@ impl ActiveKeyExchange for UnitScalarGroup {
 
     fn pub_key(&self) -> &[u8] {
         self.generator
-    }
-
-    fn ffdhe_group(&self) -> Option<FfdheGroup<'static>> {
-        None
     }
 
     fn group(&self) -> NamedGroup {

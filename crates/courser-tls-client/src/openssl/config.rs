@@ -15,7 +15,7 @@ use super::sessions;
 use crate::identity::ClientIdentity;
 use crate::spec::{ClientTlsSpec, Resume, Trust};
 
-/// An spec, compiled; clones share it.
+/// A spec, compiled; clones share it.
 #[derive(Clone)]
 pub(crate) struct OpensslClientConfig {
     pub(crate) context: SslContext,

@@ -175,17 +175,19 @@ impl Connection {
         let old = info.version < TLS13;
         for session in sessions {
             self.tickets += u32::from(!old);
-            let (stored, config, name) = (&mut self.sessions.openssl, &self.config, &self.name);
-            match config.resume {
+            let (stored, context, name) = (&mut self.sessions.openssl, &self.config.context, &self.name);
+            match self.config.resume {
                 Resume::Never => {}
                 Resume::SessionId if old && !session.id().is_empty() => {
-                    stored.replace(config, name, session, ResumptionMethod::SessionId);
+                    stored.replace(context, name, session, ResumptionMethod::SessionId);
                 }
                 // A server that sends none gives an ID, and the library would take the one for the other.
                 Resume::Ticket if old && self.flight.flight().tickets > 0 => {
-                    stored.replace(config, name, session, ResumptionMethod::Ticket);
+                    stored.replace(context, name, session, ResumptionMethod::Ticket);
                 }
-                Resume::Ticket if !old => stored.push_ticket(config, name, session),
+                Resume::Ticket if !old => {
+                    stored.push_ticket(context, name, session, self.config.max_tickets);
+                }
                 Resume::SessionId | Resume::Ticket => {}
             }
         }

@@ -6,7 +6,6 @@ use std::collections::VecDeque;
 use courser_tls::Failure;
 use openssl::ssl::{Ssl, SslContext, SslContextBuilder, SslSession, SslSessionCacheMode};
 
-use super::config::OpensslClientConfig;
 use super::failure;
 use crate::handshake_info::ResumptionMethod;
 use crate::server_name::ServerName;
@@ -59,31 +58,32 @@ impl OpensslSessions {
     /// Stores a session of TLS 1.2 or older in place of the one before.
     pub(crate) fn replace(
         &mut self,
-        config: &OpensslClientConfig,
+        context: &SslContext,
         name: &ServerName,
         session: SslSession,
         by: ResumptionMethod,
     ) {
-        self.session = Some((StoredSession::new(config, name, session), by));
+        self.session = Some((StoredSession::new(context, name, session), by));
     }
 
     /// Stores a TLS 1.3 ticket, and deletes the oldest ones above the limit.
     pub(crate) fn push_ticket(
         &mut self,
-        config: &OpensslClientConfig,
+        context: &SslContext,
         name: &ServerName,
         session: SslSession,
+        at_most: usize,
     ) {
-        self.tickets.push_back(StoredSession::new(config, name, session));
-        while self.tickets.len() > config.max_tickets {
+        self.tickets.push_back(StoredSession::new(context, name, session));
+        while self.tickets.len() > at_most {
             self.tickets.pop_front();
         }
     }
 }
 
 impl StoredSession {
-    fn new(config: &OpensslClientConfig, name: &ServerName, session: SslSession) -> Self {
-        Self { session, context: config.context.clone(), name: name.clone() }
+    fn new(context: &SslContext, name: &ServerName, session: SslSession) -> Self {
+        Self { session, context: context.clone(), name: name.clone() }
     }
 
     fn fits(&self, ssl: &Ssl, name: &ServerName) -> bool {

@@ -65,7 +65,6 @@ impl Primitive {
     ///
     /// # Panics
     /// When the library has no randomness or no memory.
-    #[must_use]
     pub fn prepare(self) -> Operation {
         Operation { run: (self.prepare)() }
     }
@@ -74,7 +73,6 @@ impl Primitive {
 impl Operation {
     /// Repeats it, and gives whether each repetition did what it should: a signature was good, a shared secret the
     /// other end's. A `false` is a broken library or machine.
-    #[must_use]
     pub fn run(&mut self, times: u64) -> bool {
         let mut good = true;
         for _ in 0..times {

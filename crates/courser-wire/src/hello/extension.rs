@@ -1,45 +1,6 @@
-//! Extension numbers, and extensions as such: the list, and whether one came twice.
+//! Extension numbers, and whether an extension came twice.
 
 use std::collections::BTreeSet;
-
-use crate::bytes::Reader;
-
-/// All extensions of a hello in the order sent, GREASE and unknown ones included.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Extensions<'a>(Reader<'a>);
-
-impl<'a> Extensions<'a> {
-    /// Over a block whose framing was walked to its end.
-    pub(super) const fn checked(block: &'a [u8]) -> Self {
-        Self(Reader::new(block))
-    }
-
-    /// Type and content of each.
-    pub const fn iter(&self) -> ExtensionsIter<'a> {
-        ExtensionsIter(self.0)
-    }
-}
-
-impl<'a> IntoIterator for Extensions<'a> {
-    type Item = (u16, &'a [u8]);
-    type IntoIter = ExtensionsIter<'a>;
-
-    fn into_iter(self) -> ExtensionsIter<'a> {
-        self.iter()
-    }
-}
-
-/// Iterates over [`Extensions`].
-#[derive(Clone, Debug)]
-pub struct ExtensionsIter<'a>(Reader<'a>);
-
-impl<'a> Iterator for ExtensionsIter<'a> {
-    type Item = (u16, &'a [u8]);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        Some((self.0.u16()?, self.0.vector16()?))
-    }
-}
 
 /// The extension types met so far. Real hellos carry none beyond 63 but a handful, so those sit in an array and
 /// nothing is allocated; a hello of thousands still costs n log n, and not n squared.
@@ -92,7 +53,6 @@ pub(super) const fn name(kind: u16) -> &'static str {
 
 // IANA, TLS ExtensionType values.
 pub(super) const SERVER_NAME: u16 = 0;
-pub(super) const STATUS_REQUEST: u16 = 5;
 pub(super) const SUPPORTED_GROUPS: u16 = 10;
 pub(super) const SIGNATURE_ALGORITHMS: u16 = 13;
 pub(super) const ALPN: u16 = 16;

@@ -1,5 +1,7 @@
 //! The lists of a hello, borrowed: checked once when they are read, walked without a fault afterwards.
 
+use std::iter;
+
 use super::malformed::Malformed;
 use crate::bytes::Reader;
 
@@ -32,8 +34,8 @@ impl<'a> List16<'a> {
     }
 
     /// The values in the order sent.
-    pub fn iter(&self) -> List16Iter<'a> {
-        List16Iter(self.0.iter())
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = u16> + use<'a> {
+        self.0.iter().map(|&bytes| u16::from_be_bytes(bytes))
     }
 
     /// The values in the order sent, but for those that mean nothing (RFC 8701).
@@ -41,33 +43,6 @@ impl<'a> List16<'a> {
         self.iter().filter(|&value| !is_grease(value))
     }
 }
-
-impl<'a> IntoIterator for List16<'a> {
-    type Item = u16;
-    type IntoIter = List16Iter<'a>;
-
-    fn into_iter(self) -> List16Iter<'a> {
-        self.iter()
-    }
-}
-
-/// Iterates over a [`List16`].
-#[derive(Clone, Debug)]
-pub struct List16Iter<'a>(std::slice::Iter<'a, [u8; 2]>);
-
-impl Iterator for List16Iter<'_> {
-    type Item = u16;
-
-    fn next(&mut self) -> Option<u16> {
-        self.0.next().map(|&bytes| u16::from_be_bytes(bytes))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.0.size_hint()
-    }
-}
-
-impl ExactSizeIterator for List16Iter<'_> {}
 
 /// Names of application protocols (RFC 7301 section 3.1), each of 1 to 255 bytes. They are bytes, not text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,29 +74,9 @@ impl<'a> ProtocolNames<'a> {
     }
 
     /// The names in the client's order of preference.
-    pub const fn iter(&self) -> ProtocolNamesIter<'a> {
-        ProtocolNamesIter(self.0)
-    }
-}
-
-impl<'a> IntoIterator for ProtocolNames<'a> {
-    type Item = &'a [u8];
-    type IntoIter = ProtocolNamesIter<'a>;
-
-    fn into_iter(self) -> ProtocolNamesIter<'a> {
-        self.iter()
-    }
-}
-
-/// Iterates over [`ProtocolNames`].
-#[derive(Clone, Debug)]
-pub struct ProtocolNamesIter<'a>(Reader<'a>);
-
-impl<'a> Iterator for ProtocolNamesIter<'a> {
-    type Item = &'a [u8];
-
-    fn next(&mut self) -> Option<&'a [u8]> {
-        self.0.vector8()
+    pub fn iter(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let mut names = self.0;
+        iter::from_fn(move || names.vector8())
     }
 }
 
@@ -154,29 +109,9 @@ impl<'a> KeyShares<'a> {
     }
 
     /// Each group with its share, in the order sent.
-    pub const fn iter(&self) -> KeySharesIter<'a> {
-        KeySharesIter(self.0)
-    }
-}
-
-impl<'a> IntoIterator for KeyShares<'a> {
-    type Item = (u16, &'a [u8]);
-    type IntoIter = KeySharesIter<'a>;
-
-    fn into_iter(self) -> KeySharesIter<'a> {
-        self.iter()
-    }
-}
-
-/// Iterates over [`KeyShares`].
-#[derive(Clone, Debug)]
-pub struct KeySharesIter<'a>(Reader<'a>);
-
-impl<'a> Iterator for KeySharesIter<'a> {
-    type Item = (u16, &'a [u8]);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        Some((self.0.u16()?, self.0.vector16()?))
+    pub fn iter(&self) -> impl Iterator<Item = (u16, &'a [u8])> + use<'a> {
+        let mut shares = self.0;
+        iter::from_fn(move || Some((shares.u16()?, shares.vector16()?)))
     }
 }
 
@@ -212,37 +147,14 @@ impl<'a> PskIdentities<'a> {
         self.0.is_empty()
     }
 
-    /// The identity the client would like most.
-    pub fn first(&self) -> Option<&'a [u8]> {
-        self.iter().next()
-    }
-
     /// The identities in the order sent.
-    pub const fn iter(&self) -> PskIdentitiesIter<'a> {
-        PskIdentitiesIter(self.0)
-    }
-}
-
-impl<'a> IntoIterator for PskIdentities<'a> {
-    type Item = &'a [u8];
-    type IntoIter = PskIdentitiesIter<'a>;
-
-    fn into_iter(self) -> PskIdentitiesIter<'a> {
-        self.iter()
-    }
-}
-
-/// Iterates over [`PskIdentities`].
-#[derive(Clone, Debug)]
-pub struct PskIdentitiesIter<'a>(Reader<'a>);
-
-impl<'a> Iterator for PskIdentitiesIter<'a> {
-    type Item = &'a [u8];
-
-    fn next(&mut self) -> Option<&'a [u8]> {
-        let identity = self.0.vector16()?;
-        self.0.u32()?;
-        Some(identity)
+    pub fn iter(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let mut identities = self.0;
+        iter::from_fn(move || {
+            let identity = identities.vector16()?;
+            identities.u32()?;
+            Some(identity)
+        })
     }
 }
 

@@ -8,7 +8,7 @@ mod write;
 
 use header::HEADER;
 pub use header::{Command, ProxyHeader};
-pub use parse::{Fields, FieldsIter, ParsedHeader, Transport, parse};
+pub use parse::parse;
 pub use ssl::Ssl;
 pub use write::{Unwritable, write};
 

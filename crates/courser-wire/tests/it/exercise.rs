@@ -48,16 +48,15 @@ pub(crate) fn proxy_v2(received: &[u8]) {
     for end in 0..consumed {
         assert_eq!(v2::parse(&received[..end]), Ok(None));
     }
-    assert!(parsed.fields.iter().map(|(_, value)| value.len()).sum::<usize>() <= consumed);
     let mut bytes = Vec::new();
-    if v2::write(&parsed.header, &mut bytes).is_err() {
+    if v2::write(&parsed, &mut bytes).is_err() {
         return;
     }
     let (read, length) = v2::parse(&bytes).expect("our own header").expect("a whole header");
     let mut again = Vec::new();
-    v2::write(&read.header, &mut again).expect("it was written before");
+    v2::write(&read, &mut again).expect("it was written before");
     assert_eq!((&again, length), (&bytes, bytes.len()));
-    assert_eq!(read.header.ssl, parsed.header.ssl);
+    assert_eq!(read.ssl, parsed.ssl);
 }
 
 /// A ClientHello of this body, cut into records whose sizes go round in `sizes`.
@@ -83,11 +82,6 @@ fn walk(hello: &ClientHello<'_>) {
     assert!(hello.groups.without_grease().count() <= hello.groups.len());
     assert!(hello.alpn.iter().all(|name| !name.is_empty()));
     assert!(hello.key_shares.iter().all(|(_, share)| !share.is_empty()));
-    assert_eq!(hello.psk_identities.is_empty(), hello.psk_identities.first().is_none());
+    assert_eq!(hello.psk_identities.is_empty(), hello.psk_identities.iter().next().is_none());
     assert!(hello.server_name.is_none_or(|name| !name.is_empty() && !name.ends_with('.')));
-    let mut kinds: Vec<u16> = hello.extensions.iter().map(|(kind, _)| kind).collect();
-    let sent = kinds.len();
-    kinds.sort_unstable();
-    kinds.dedup();
-    assert_eq!(kinds.len(), sent, "no extension twice");
 }

@@ -95,7 +95,7 @@ proptest! {
         bytes.extend(rest);
         let (parsed, consumed) = v2::parse(&bytes).unwrap().unwrap();
         prop_assert_eq!(consumed, length);
-        let read = ProxyHeader { addresses: plain(parsed.header.addresses), ..parsed.header };
+        let read = ProxyHeader { addresses: plain(parsed.addresses), ..parsed };
         let expected = ProxyHeader { addresses: plain(header.addresses), ..header };
         prop_assert_eq!(read, expected);
     }

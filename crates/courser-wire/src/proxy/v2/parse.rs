@@ -9,88 +9,30 @@ use crate::bytes::Reader;
 use crate::proxy::{Addresses, Malformed, crc32c};
 
 /// Reads the header at the front of `received`: its content and how many bytes it has, at most
-/// [`MAX_LENGTH`](super::MAX_LENGTH). `None` until it is whole. Fields of unknown types are skipped, and to be
-/// found in [`ParsedHeader::fields`]; a known one that comes twice is an error, so that no two readers can take it
-/// differently.
+/// [`MAX_LENGTH`](super::MAX_LENGTH). `None` until it is whole. Fields of unknown types are skipped; a known one that
+/// comes twice is an error, so that no two readers can take it differently.
 ///
 /// # Errors
 /// [`Malformed`]; faults in the first 14 bytes as soon as they are there, all others when the header is whole.
-pub fn parse(received: &[u8]) -> Result<Option<(ParsedHeader<'_>, usize)>, Malformed> {
+pub fn parse(received: &[u8]) -> Result<Option<(ProxyHeader<'_>, usize)>, Malformed> {
     if !received.starts_with(&SIGNATURE[..received.len().min(SIGNATURE.len())]) {
         return Err(Malformed::Signature);
     }
     let command = received.get(12).map(|&byte| read_command(byte)).transpose()?;
     let family = received.get(13).map(|&byte| read_family(byte)).transpose()?;
     let length = received.get(14..HEADER).and_then(|bytes| Reader::new(bytes).u16());
-    let (Some(command), Some((family, transport)), Some(length)) = (command, family, length) else {
+    let (Some(command), Some(family), Some(length)) = (command, family, length) else {
         return Ok(None);
     };
     let Some(whole) = received.get(..HEADER + usize::from(length)) else { return Ok(None) };
-    let mut parsed = ParsedHeader::default();
-    parsed.header.command = command;
+    let mut header = ProxyHeader { command, ..ProxyHeader::default() };
     if command == Command::Proxy {
-        parsed.transport = transport;
-        parsed.read(whole, family)?;
+        header.read(whole, family)?;
     }
-    Ok(Some((parsed, whole.len())))
+    Ok(Some((header, whole.len())))
 }
 
-/// A header that was read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ParsedHeader<'a> {
-    /// Its content.
-    pub header: ProxyHeader<'a>,
-    /// The kind of socket that the addresses are of.
-    pub transport: Transport,
-    /// Every field as it came, for the types that [`ProxyHeader`] has no place for.
-    pub fields: Fields<'a>,
-}
-
-/// The kind of socket that addresses are of (section 2.2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Transport {
-    /// Unknown; addresses are [`Addresses::Unspecified`].
-    #[default]
-    Unspecified,
-    /// TCP, or a unix stream.
-    Stream,
-    /// UDP, or unix datagrams.
-    Datagram,
-}
-
-/// Every type and value of a header in the order sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fields<'a>(Reader<'a>);
-
-impl<'a> Fields<'a> {
-    /// Type and value of each.
-    pub const fn iter(&self) -> FieldsIter<'a> {
-        FieldsIter(self.0)
-    }
-}
-
-impl<'a> IntoIterator for Fields<'a> {
-    type Item = (u8, &'a [u8]);
-    type IntoIter = FieldsIter<'a>;
-
-    fn into_iter(self) -> FieldsIter<'a> {
-        self.iter()
-    }
-}
-
-/// Iterates over [`Fields`].
-#[derive(Clone, Debug)]
-pub struct FieldsIter<'a>(Reader<'a>);
-
-impl<'a> Iterator for FieldsIter<'a> {
-    type Item = (u8, &'a [u8]);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        Some((self.0.u8()?, self.0.vector16()?))
-    }
-}
-
+/// The form of the addresses (section 2.2).
 #[derive(Clone, Copy)]
 enum Family {
     Unspecified,
@@ -108,7 +50,8 @@ fn read_command(byte: u8) -> Result<Command, Malformed> {
     }
 }
 
-fn read_family(byte: u8) -> Result<(Family, Transport), Malformed> {
+/// The family, and whether a transport is named: without one the addresses mean nothing.
+fn read_family(byte: u8) -> Result<(Family, bool), Malformed> {
     let family = match byte >> 4 {
         0 => Family::Unspecified,
         1 => Family::Inet,
@@ -116,41 +59,46 @@ fn read_family(byte: u8) -> Result<(Family, Transport), Malformed> {
         3 => Family::Unix,
         _ => return Err(Malformed::Family(byte)),
     };
-    let transport = match byte & 0x0f {
-        0 => Transport::Unspecified,
-        1 => Transport::Stream,
-        2 => Transport::Datagram,
-        _ => return Err(Malformed::Family(byte)),
-    };
-    Ok((family, transport))
+    if byte & 0x0f > 2 { Err(Malformed::Family(byte)) } else { Ok((family, byte & 0x0f != 0)) }
 }
 
-impl<'a> ParsedHeader<'a> {
-    fn read(&mut self, whole: &'a [u8], family: Family) -> Result<(), Malformed> {
+impl<'a> ProxyHeader<'a> {
+    fn read(&mut self, whole: &'a [u8], (family, has_transport): (Family, bool)) -> Result<(), Malformed> {
         let mut reader = Reader::new(&whole[HEADER..]);
         let addresses = read_addresses(&mut reader, family).ok_or(Malformed::ShortAddresses)?;
-        if self.transport != Transport::Unspecified {
-            self.header.addresses = addresses;
+        if has_transport {
+            self.addresses = addresses;
         }
-        self.fields = Fields(reader);
         while let Some((kind, value)) = next_field(&mut reader)? {
             if kind == CRC32C {
                 self.verify(value, whole, whole.len() - reader.rest().len())?;
             }
-            self.header.read(kind, value)?;
+            self.read_field(kind, value)?;
         }
         Ok(())
     }
 
     /// Holds the checksum in `value`, which ends at `end`, against that of the header with zeros in its place.
     fn verify(&mut self, value: &[u8], whole: &[u8], end: usize) -> Result<(), Malformed> {
-        if self.header.crc32c {
+        if self.crc32c {
             return Err(Malformed::Repeated(CRC32C));
         }
         let sum: [u8; 4] = value.try_into().map_err(|_| Malformed::ShortField(CRC32C))?;
         let zeroed = crc32c::checksum(&[&whole[..end - sum.len()], &[0; 4], &whole[end..]]);
-        self.header.crc32c = true;
+        self.crc32c = true;
         if sum == zeroed.to_be_bytes() { Ok(()) } else { Err(Malformed::Checksum) }
+    }
+
+    /// Takes a field. The checksum was dealt with; padding and types that are not for us are
+    /// passed over, however often they come.
+    fn read_field(&mut self, kind: u8, value: &'a [u8]) -> Result<(), Malformed> {
+        match kind {
+            ALPN => once(kind, &mut self.alpn, value),
+            AUTHORITY => once(kind, &mut self.authority, text(kind, value)?),
+            UNIQUE_ID => once(kind, &mut self.unique_id, value),
+            SSL => once(kind, &mut self.ssl, Ssl::parse(value)?),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -178,18 +126,4 @@ where
 
 fn trim(path: &[u8]) -> &[u8] {
     &path[..path.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)]
-}
-
-impl<'a> ProxyHeader<'a> {
-    /// Takes a field. The checksum was dealt with; padding and types that are not for us are
-    /// passed over, however often they come.
-    fn read(&mut self, kind: u8, value: &'a [u8]) -> Result<(), Malformed> {
-        match kind {
-            ALPN => once(kind, &mut self.alpn, value),
-            AUTHORITY => once(kind, &mut self.authority, text(kind, value)?),
-            UNIQUE_ID => once(kind, &mut self.unique_id, value),
-            SSL => once(kind, &mut self.ssl, Ssl::parse(value)?),
-            _ => Ok(()),
-        }
-    }
 }
