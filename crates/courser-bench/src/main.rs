@@ -23,21 +23,26 @@ mod deliver;
 mod experiment;
 mod files;
 mod findings;
-mod in_process;
 mod lab;
-mod limit;
 mod measure;
 mod planner;
-mod profile;
 mod reading;
 mod record_file;
 mod session;
-mod suite;
-mod target;
 mod to_record;
 mod tuning;
-mod verify;
 mod watch;
+
+#[path = "../../courser-lab/src"]
+mod moving {
+    pub(crate) mod in_process;
+    pub(crate) mod limit;
+    pub(crate) mod profile;
+    pub(crate) mod suite;
+    pub(crate) mod target;
+    pub(crate) mod verify;
+}
+use moving::{in_process, limit, profile, suite, target, verify};
 
 use std::process::ExitCode;
 

@@ -4,7 +4,6 @@
 pub mod delay;
 pub mod http;
 pub mod origin;
-pub mod responder;
 
 pub mod inspect;
 
@@ -29,7 +28,12 @@ pub mod names;
 pub mod offered;
 pub mod tally;
 
-pub mod overheads;
-pub mod primitives;
-
-mod clock;
+#[path = "../../courser-lab/src"]
+mod moving {
+    pub(crate) mod clock;
+    pub mod overheads;
+    pub mod primitives;
+    pub mod responder;
+}
+use moving::clock;
+pub use moving::{overheads, primitives, responder};
