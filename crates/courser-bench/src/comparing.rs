@@ -14,7 +14,7 @@ use crate::lab::start::{Bench, PreparedTarget};
 use crate::lab::state::{About, State};
 use crate::lab::{self, Progress};
 use crate::measure::Interrupt;
-use crate::suite::{CaseSpec, Suite};
+use courser_lab::suite::{CaseSpec, Suite};
 
 /// What a block takes beside its own length: warm-up, drain, reading.
 const AROUND: Duration = Duration::from_millis(600);

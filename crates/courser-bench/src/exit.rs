@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
+use courser_lab::error::Error;
 use courser_load::spec::SpecError;
 
 /// Ends with something to tell the caller beyond success.
@@ -45,6 +46,17 @@ impl From<SpecError> for Failure {
         match why {
             SpecError::Unreachable(why) => Self::Unreachable(why),
             SpecError::Invalid(why) => Self::Usage(why),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(why: Error) -> Self {
+        match why {
+            Error::System(why) => Self::System(why),
+            Error::Input(why) => Self::Usage(why),
+            Error::Unreachable(why) => Self::Unreachable(why),
+            Error::NoTls(why) => Self::NoTls(why),
         }
     }
 }

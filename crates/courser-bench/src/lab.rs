@@ -11,7 +11,6 @@ mod prepare;
 mod progress;
 mod request;
 pub(crate) mod scratch;
-pub(crate) mod selector;
 pub(crate) mod start;
 pub(crate) mod state;
 mod window;
@@ -22,9 +21,9 @@ use courser_record::lab::{Cell, CellState, Figure, Measure};
 use crate::cli::RunSuiteArgs;
 use crate::exit::{Ended, Failure};
 use crate::measure::Interrupt;
-use crate::suite::{CaseSpec, Suite};
 use block::BlockRun;
 use cores::CoreMap;
+use courser_lab::suite::{CaseSpec, Suite};
 use progress::SuiteProgress;
 use start::{Bench, PreparedTarget};
 use state::{About, State};
@@ -35,7 +34,7 @@ pub(crate) use progress::Progress;
 pub(crate) fn run(args: &RunSuiteArgs) -> Result<(State, Ended), Failure> {
     let suite = chosen(args)?;
     if args.profile {
-        crate::profile::available().map_err(Failure::System)?;
+        courser_lab::profile::available().map_err(Failure::System)?;
     }
     let interrupt = Interrupt::install()?;
     let names: Vec<String> = args.targets.iter().chain(&args.target).cloned().collect();

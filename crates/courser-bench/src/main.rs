@@ -33,17 +33,6 @@ mod to_record;
 mod tuning;
 mod watch;
 
-#[path = "../../courser-lab/src"]
-mod moving {
-    pub(crate) mod in_process;
-    pub(crate) mod limit;
-    pub(crate) mod profile;
-    pub(crate) mod suite;
-    pub(crate) mod target;
-    pub(crate) mod verify;
-}
-use moving::{in_process, limit, profile, suite, target, verify};
-
 use std::process::ExitCode;
 
 use clap::Parser;

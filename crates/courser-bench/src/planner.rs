@@ -11,7 +11,7 @@ mod trial;
 
 use crate::cli::PlanArgs;
 use crate::exit::Failure;
-use crate::target::{self, Definition, KeyKind};
+use courser_lab::target::{self, Definition, KeyKind};
 
 pub(crate) use answer::{Cores, words};
 pub(crate) use model::{Check, Fitted, Model};

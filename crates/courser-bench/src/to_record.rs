@@ -29,7 +29,7 @@ pub(crate) fn tool() -> Tool {
 
 /// This machine.
 pub(crate) fn machine() -> Machine {
-    let crypto = BTreeMap::from([("aws-lc-rs".to_owned(), courser_load::primitives::library_version())]);
+    let crypto = BTreeMap::from([("aws-lc-rs".to_owned(), courser_lab::primitives::library_version())]);
     Machine { crypto, ..machine::read() }
 }
 

@@ -18,7 +18,7 @@ use algorithms::{EXCHANGES, KeyExchangeCost, SIGNATURES, Signature, THROUGHPUT, 
 use ours::Ours;
 use speed::Speed;
 
-pub(crate) use handshakes::overheads;
+pub use handshakes::overheads;
 
 /// The library that courser uses.
 const OURS: &str = "aws-lc-rs";
@@ -28,26 +28,26 @@ const THEIRS: &str = "openssl";
 
 /// What one library does with one case.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Row {
+pub struct Row {
     /// Its name within the suite: `aes-128-gcm`.
-    pub(crate) case: String,
+    pub case: String,
     /// As tables call it: published ones where they have it.
-    pub(crate) title: String,
+    pub title: String,
     /// Modern or historic.
-    pub(crate) era: Era,
+    pub era: Era,
     /// `kind` says which table it belongs to: `throughput`, `signature` (seconds), `rate` (signatures a
     /// second), `exchange`, `connection`.
-    pub(crate) dimensions: BTreeMap<String, String>,
+    pub dimensions: BTreeMap<String, String>,
     /// The library: `aws-lc-rs` or `openssl`.
-    pub(crate) target: String,
+    pub target: String,
     /// A figure for each column; or why there are none.
-    pub(crate) result: Result<Vec<Figure>, String>,
+    pub result: Result<Vec<Figure>, String>,
 }
 
 /// A library's version, as it says, and how it is measured.
-pub(crate) fn library(name: &str) -> (String, String) {
+pub fn library(name: &str) -> (String, String) {
     match name {
-        OURS => (courser_load::primitives::library_version(), "linked into this program".to_owned()),
+        OURS => (crate::primitives::library_version(), "linked into this program".to_owned()),
         _ => (
             speed::version(),
             "operations: its own program, `openssl speed`; connections: both ends in this process".to_owned(),
@@ -56,7 +56,7 @@ pub(crate) fn library(name: &str) -> (String, String) {
 }
 
 /// Called with how many measurements are done, of how many, and what comes next.
-pub(crate) type Progress<'a> = &'a mut dyn FnMut(usize, usize, &str);
+pub type Progress<'a> = &'a mut dyn FnMut(usize, usize, &str);
 
 /// Where a row stands.
 struct RowLabel {
@@ -81,7 +81,7 @@ impl RowLabel {
 
 /// The bare operations: throughput by block size, signatures, key exchanges. About two minutes, six when not
 /// `quick`.
-pub(crate) fn primitives(quick: bool, progress: Progress<'_>) -> Vec<Row> {
+pub fn primitives(quick: bool, progress: Progress<'_>) -> Vec<Row> {
     let ours = Ours { time: Duration::from_millis(if quick { 100 } else { 500 }) };
     let mut speed = Speed::new(if quick { 1 } else { 3 });
     let total = 2 * (THROUGHPUT.len() + SIGNATURES.len() + EXCHANGES.len());

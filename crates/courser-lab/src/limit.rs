@@ -10,7 +10,7 @@ mod operations;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use courser_load::primitives::{self, Family};
+use crate::primitives::{self, Family};
 use courser_record::lab::{Limit, LimitPart};
 use operations::{Operation, Step};
 
@@ -22,30 +22,30 @@ const ENDS: [usize; 2] = [8, 16_384];
 
 /// What a case asks of a server, for each connection.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Needs {
+pub struct Needs {
     /// `1.2` or `1.3`.
-    pub(crate) version: String,
+    pub version: String,
     /// The certificate's key: `RSA-2048`, `P-256`.
-    pub(crate) key: String,
+    pub key: String,
     /// Key exchange group: `X25519`, `P-256`; `None` when the client encrypts to the server's RSA key.
-    pub(crate) group: Option<String>,
+    pub group: Option<String>,
     /// Cipher suite, IANA name.
-    pub(crate) suite: String,
+    pub suite: String,
     /// Share of full handshakes, 0 to 1; the others resume.
-    pub(crate) full: f64,
+    pub full: f64,
     /// Whether sessions come back as tickets that the server opens, and not as an ID.
-    pub(crate) tickets: bool,
+    pub tickets: bool,
     /// Bytes from the client, of one connection.
-    pub(crate) bytes_in: u64,
+    pub bytes_in: u64,
     /// Bytes to the client.
-    pub(crate) bytes_out: u64,
+    pub bytes_out: u64,
     /// Whether the way to the backend is encrypted too.
-    pub(crate) reencrypted: bool,
+    pub reencrypted: bool,
 }
 
 /// What operations take here. Each is timed when it is first needed, once.
 #[derive(Debug, Default)]
-pub(crate) struct Limits {
+pub struct Limits {
     known: HashMap<(String, Family, Option<usize>), f64>,
 }
 
@@ -54,7 +54,7 @@ impl Limits {
     ///
     /// # Errors
     /// Which of the operations cannot be timed, and why.
-    pub(crate) fn of(&mut self, needs: &Needs) -> Result<Limit, String> {
+    pub fn of(&mut self, needs: &Needs) -> Result<Limit, String> {
         self.with(needs, time)
     }
 

@@ -132,7 +132,7 @@ impl Batches {
 }
 
 /// The middle of some values; the caller has at least one.
-pub(crate) fn median(values: &[f64]) -> f64 {
+pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let half = sorted.len() / 2;

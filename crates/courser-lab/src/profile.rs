@@ -46,7 +46,7 @@ const READ: [&str; 6] =
 ///
 /// # Errors
 /// Why not, and what to do about it.
-pub(crate) fn available() -> Result<(), String> {
+pub fn available() -> Result<(), String> {
     let tried = perf(&LOOK).args(["--freq", "99", "--all-cpus", "--output", "-", "--", "true"]).output();
     match tried {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -62,7 +62,7 @@ pub(crate) fn available() -> Result<(), String> {
 }
 
 /// Sampling that is under way. Dropped, or its owner killed, it ends by itself and leaves no process.
-pub(crate) struct Sampling {
+pub struct Sampling {
     perf: Child,
     root: u32,
     hertz: u32,
@@ -76,7 +76,7 @@ impl Sampling {
     ///
     /// # Errors
     /// Perf cannot be started, or a file not be made.
-    pub(crate) fn start(root: u32, hertz: u32, folder: &Path) -> Result<Self, String> {
+    pub fn start(root: u32, hertz: u32, folder: &Path) -> Result<Self, String> {
         let (data, said) = (folder.join("perf.data"), folder.join("perf.log"));
         let log = File::create(&said).map_err(|error| format!("cannot write {}: {error}", said.display()))?;
         let mut command = perf(&LOOK);
@@ -96,7 +96,7 @@ impl Sampling {
     ///
     /// # Errors
     /// Perf failed, or saw nothing of the family.
-    pub(crate) fn finish(mut self) -> Result<lab::Profile, String> {
+    pub fn finish(mut self) -> Result<lab::Profile, String> {
         let ended = self.end();
         if !ended.is_ok_and(|status| status.success()) {
             let said = fs::read_to_string(&self.said).unwrap_or_default();

@@ -12,9 +12,9 @@ use std::path::Path;
 use courser_record::lab::{LeftOut, Published, SuiteNotes, Table};
 use serde::Deserialize;
 
-pub(crate) use case::{Backend, CaseSpec, ClientKind, Requests, Resume, Transport, clients};
+pub use case::{Backend, CaseSpec, ClientKind, Requests, Resume, Transport, clients};
 
-use crate::exit::Failure;
+use crate::error::Error;
 use file::{File, TableFile};
 
 /// The suites of the program, in the order of `--help`.
@@ -47,17 +47,17 @@ const PUBLISHED: [(&str, &str); 9] = [
 
 /// A suite, as it was read.
 #[derive(Clone, Debug)]
-pub(crate) struct Suite {
+pub struct Suite {
     /// What the record says of it.
-    pub(crate) notes: SuiteNotes,
+    pub notes: SuiteNotes,
     /// Targets when nobody names others.
-    pub(crate) targets: Vec<String>,
+    pub targets: Vec<String>,
     /// Every case, in order.
-    pub(crate) cases: Vec<CaseSpec>,
+    pub cases: Vec<CaseSpec>,
 }
 
 /// Names of the built-in suites.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+pub fn names() -> impl Iterator<Item = &'static str> {
     BUILT_IN.iter().map(|(name, _)| *name)
 }
 
@@ -66,9 +66,9 @@ impl Suite {
     ///
     /// # Errors
     /// When there is none, or the file is wrong: with its line and column.
-    pub(crate) fn find(name: &str, quick: bool) -> Result<Self, Failure> {
+    pub fn find(name: &str, quick: bool) -> Result<Self, Error> {
         if let Some((_, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
-            return Self::read(text, quick).map_err(|why| Failure::usage(format!("{name}: {why}")));
+            return Self::read(text, quick).map_err(|why| Error::input(format!("{name}: {why}")));
         }
         if !Path::new(name).exists() && !name.ends_with(".toml") {
             let nearest = names().min_by_key(|known| strsim::damerau_levenshtein(known, name));
@@ -78,15 +78,15 @@ impl Suite {
                 "no suite is called {name:?}: did you mean {nearest}? There are {}",
                 known.join(", ")
             );
-            return Err(Failure::usage(why));
+            return Err(Error::input(why));
         }
-        let text = fs::read_to_string(name).map_err(|why| Failure::usage(format!("{name}: {why}")))?;
-        Self::read(&text, quick).map_err(|why| Failure::usage(format!("{name}: {why}")))
+        let text = fs::read_to_string(name).map_err(|why| Error::input(format!("{name}: {why}")))?;
+        Self::read(&text, quick).map_err(|why| Error::input(format!("{name}: {why}")))
     }
 
     /// # Errors
     /// What is wrong, with line and column where it has one.
-    pub(crate) fn read(text: &str, quick: bool) -> Result<Self, String> {
+    pub fn read(text: &str, quick: bool) -> Result<Self, String> {
         let file: File = toml::from_str(text).map_err(|why| why.to_string())?;
         let published = published(&file.name)?;
         let mut cases = Vec::new();

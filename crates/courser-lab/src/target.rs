@@ -26,13 +26,13 @@ use std::time::{Duration, Instant};
 
 use courser_record::lab::File;
 
-pub(crate) use certificate::{Certificate, KeyKind, certificate};
-pub(crate) use definition::{Definition, Role, catalogue};
-pub(crate) use family::{end_all as end_family, reap};
-pub(crate) use fleet::Fleet;
-pub(crate) use installed::Installed;
-pub(crate) use keeper::{ENDED, KeptCommand, PIDS, Spec};
-pub(crate) use messages::Sent;
+pub use certificate::{Certificate, KeyKind, certificate};
+pub use definition::{Definition, Role, catalogue};
+pub use family::{end_all as end_family, reap};
+pub use fleet::Fleet;
+pub use installed::Installed;
+pub use keeper::{ENDED, KeptCommand, PIDS, Spec};
+pub use messages::Sent;
 
 use keeper::Keeper;
 use plan::{Plan, plan};
@@ -44,49 +44,49 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 /// The neutral specification: what is asked of every target alike.
 #[derive(Clone, Debug)]
-pub(crate) struct TargetSpec {
+pub struct TargetSpec {
     /// TLS towards clients; none for clear text.
-    pub(crate) tls: Option<Tls>,
+    pub tls: Option<Tls>,
     /// What holds where nothing is asked.
-    pub(crate) preset: Preset,
+    pub preset: Preset,
     /// Workers: threads or processes, as the target has them.
-    pub(crate) workers: usize,
+    pub workers: usize,
     /// The processors that it may use; empty for all.
-    pub(crate) cpus: Vec<usize>,
+    pub cpus: Vec<usize>,
     /// Where what it took from clients goes.
-    pub(crate) backends: Vec<SocketAddr>,
+    pub backends: Vec<SocketAddr>,
     /// Whether backends speak TLS. Their certificate is not verified.
-    pub(crate) backend_tls: bool,
+    pub backend_tls: bool,
     /// Whether what clients send is HTTP/1.1: there are targets that understand nothing else.
-    pub(crate) http: bool,
+    pub http: bool,
     /// Length of the queue of connections that wait to be accepted.
-    pub(crate) backlog: u32,
+    pub backlog: u32,
     /// Several copies that share what it takes to resume each other's sessions; none for one by itself.
-    pub(crate) fleet: Option<Fleet>,
+    pub fleet: Option<Fleet>,
     /// A folder of its own: it is made, and everything that the target writes is in it.
-    pub(crate) folder: PathBuf,
+    pub folder: PathBuf,
 }
 
 /// TLS towards clients.
 #[derive(Clone, Debug)]
-pub(crate) struct Tls {
+pub struct Tls {
     /// Versions: `1.0` to `1.3`.
-    pub(crate) versions: Vec<String>,
+    pub versions: Vec<String>,
     /// Cipher suites by their IANA names, the best first; empty for the program's own.
-    pub(crate) suites: Vec<String>,
+    pub suites: Vec<String>,
     /// Groups (`X25519`, `P-256`, `P-384`, `X25519MLKEM768`), the best first; empty for the program's own.
-    pub(crate) groups: Vec<String>,
+    pub groups: Vec<String>,
     /// At least one.
-    pub(crate) certificates: Vec<Certificate>,
+    pub certificates: Vec<Certificate>,
     /// Whether session tickets are given and taken.
-    pub(crate) tickets: bool,
+    pub tickets: bool,
     /// Sessions that the cache holds; none for no cache.
-    pub(crate) session_cache: Option<u32>,
+    pub session_cache: Option<u32>,
 }
 
 /// What holds for everything that the specification does not name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Preset {
+pub enum Preset {
     /// The defaults of the package.
     Stock,
     /// What the program's documentation recommends for load.
@@ -95,26 +95,26 @@ pub(crate) enum Preset {
 
 /// A target that accepts connections. Dropping it ends it, with all that it started.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub struct Running {
     /// Where it accepts connections.
-    pub(crate) address: SocketAddr,
+    pub address: SocketAddr,
     /// Where the other hosts of its fleet do.
-    pub(crate) others: Vec<SocketAddr>,
+    pub others: Vec<SocketAddr>,
     /// The root of the family of processes whose processor time is the target's; 0 when nothing was started (`direct`).
     /// Of a chain or a fleet it is the keeper, which has all and sleeps meanwhile.
-    pub(crate) pid: u32,
+    pub pid: u32,
     /// The program; empty when nothing was started.
-    pub(crate) program: PathBuf,
+    pub program: PathBuf,
     /// Its version, as it says.
-    pub(crate) version: String,
+    pub version: String,
     /// Its TLS library, as it says.
-    pub(crate) library: Option<String>,
+    pub library: Option<String>,
     /// The command that started it; of a chain or a fleet the next after `;`.
-    pub(crate) command: Vec<String>,
+    pub command: Vec<String>,
     /// The configuration files that were written for it.
-    pub(crate) files: Vec<File>,
+    pub files: Vec<File>,
     /// What a reader has to know: where the target could not be set up quite as it was wanted.
-    pub(crate) remarks: Vec<String>,
+    pub remarks: Vec<String>,
     /// How its hosts are asked what they told each other; empty where they do not.
     asks: Vec<messages::Ask>,
     /// Ends it; none when nothing was started.
@@ -123,7 +123,7 @@ pub(crate) struct Running {
 
 /// Why a target does not run. Each is a whole sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NotStarted {
+pub enum NotStarted {
     /// It is not installed.
     Missing(String),
     /// It cannot do what is wanted.
@@ -145,7 +145,7 @@ impl std::error::Error for NotStarted {}
 ///
 /// # Errors
 /// When it is not installed, cannot do what is wanted, or does not come up.
-pub(crate) fn start(definition: &Definition, spec: &TargetSpec) -> Result<Running, NotStarted> {
+pub fn start(definition: &Definition, spec: &TargetSpec) -> Result<Running, NotStarted> {
     if definition.role == Role::Direct {
         return direct(definition, spec);
     }
@@ -184,11 +184,7 @@ fn direct(definition: &Definition, spec: &TargetSpec) -> Result<Running, NotStar
 ///
 /// # Errors
 /// When it does not come up, in a sentence.
-pub(crate) fn origin(
-    count: usize,
-    cpus: &[usize],
-    folder: &Path,
-) -> Result<(Vec<SocketAddr>, Running), String> {
+pub fn origin(count: usize, cpus: &[usize], folder: &Path) -> Result<(Vec<SocketAddr>, Running), String> {
     let addresses =
         plan::free_addresses(count).map_err(|why| format!("no free port for the origin: {why}"))?;
     let list: Vec<String> = cpus.iter().map(ToString::to_string).collect();
@@ -203,7 +199,7 @@ pub(crate) fn origin(
 ///
 /// # Errors
 /// When it does not come up, in a sentence.
-pub(crate) fn delay(to: SocketAddr, rtt: Duration, cpus: &[usize], folder: &Path) -> Result<Running, String> {
+pub fn delay(to: SocketAddr, rtt: Duration, cpus: &[usize], folder: &Path) -> Result<Running, String> {
     let addresses =
         plan::free_addresses(1).map_err(|why| format!("no free port for the added delay: {why}"))?;
     let words = ["delay", "--listen", &addresses[0].to_string(), "--to", &to.to_string(), "--rtt"];
@@ -265,17 +261,17 @@ fn absolute(path: &Path) -> Result<PathBuf, String> {
 
 impl Running {
     /// Why it has ended, with the last lines of what it printed; none while it runs.
-    pub(crate) fn ended(&mut self) -> Option<String> {
+    pub fn ended(&mut self) -> Option<String> {
         self.keeper.as_ref()?.ended()
     }
 
     /// What its hosts have told each other since they were started; none when they do not, or do not say.
-    pub(crate) fn sent(&self) -> Option<Sent> {
+    pub fn sent(&self) -> Option<Sent> {
         messages::sent(&self.asks)
     }
 
     /// The process that ends it when we end; none when nothing was started.
-    pub(crate) fn keeper(&self) -> Option<u32> {
+    pub fn keeper(&self) -> Option<u32> {
         self.keeper.as_ref().map(|keeper| keeper.pid)
     }
 }

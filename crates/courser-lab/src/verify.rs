@@ -17,7 +17,7 @@ use crate::suite::{CaseSpec, Transport};
 ///
 /// # Errors
 /// What is not as it was asked, in a sentence.
-pub(crate) fn verify(plan: &Plan, spec: &CaseSpec) -> Result<(Verified, Vec<Finding>), String> {
+pub fn verify(plan: &Plan, spec: &CaseSpec) -> Result<(Verified, Vec<Finding>), String> {
     let (verified, findings) = within(MOMENT, plan, spec)?;
     if findings.is_empty() {
         return Ok((verified, findings));

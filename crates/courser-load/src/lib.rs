@@ -27,13 +27,3 @@ pub mod failure;
 pub mod names;
 pub mod offered;
 pub mod tally;
-
-#[path = "../../courser-lab/src"]
-mod moving {
-    pub(crate) mod clock;
-    pub mod overheads;
-    pub mod primitives;
-    pub mod responder;
-}
-use moving::clock;
-pub use moving::{overheads, primitives, responder};

@@ -1,6 +1,6 @@
 //! `overheads`: both ends of TLS in this process, full handshakes against resumed ones.
 
-use courser_load::overheads::{self, Cost, Error, Library, Options, Row};
+use courser_lab::overheads::{self, Cost, Error, Library, Options, Row};
 use courser_record::Machine;
 use courser_report::figure::{UNKNOWN, count, percent};
 use courser_report::layout::{Page, Style, Tone};
@@ -132,7 +132,7 @@ fn cost(cost: &Cost) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use courser_load::overheads::Key;
+    use courser_lab::overheads::Key;
     use courser_stats::ConfidenceInterval;
 
     use super::super::primitives::tests::machine;

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use courser_load::primitives::{self, Family, Figure};
+use courser_lab::primitives::{self, Family, Figure};
 use courser_record::Machine;
 use courser_report::figure::{UNKNOWN, bytes, count, percent, time};
 use courser_report::layout::{Page, Style, Tone};

@@ -13,7 +13,7 @@ use signal_hook::iterator::Signals;
 
 use crate::cli::SuperviseArgs;
 use crate::exit::{Ended, Failure};
-use crate::target::{ENDED, KeptCommand, PIDS, Spec, end_family, reap};
+use courser_lab::target::{ENDED, KeptCommand, PIDS, Spec, end_family, reap};
 
 /// Lines of a log that a reason has.
 const LAST_LINES: usize = 5;

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use crate::cli::TargetsArgs;
 use crate::deliver::{print, style};
 use crate::exit::{Ended, Failure};
-use crate::target::{Definition, Installed, Role, catalogue};
 use crate::to_record;
+use courser_lab::target::{Definition, Installed, Role, catalogue};
 
 /// A target, and what is installed of it or how to install it.
 type Found = (&'static Definition, Result<Installed, String>);

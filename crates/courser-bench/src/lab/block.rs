@@ -13,9 +13,9 @@ use super::window::window_result;
 use crate::exit::Failure;
 use crate::files;
 use crate::measure::{Interrupt, Runner};
-use crate::suite::{self, CaseSpec, ClientKind, Requests};
 use crate::to_record;
 use crate::watch::Watch;
+use courser_lab::suite::{self, CaseSpec, ClientKind, Requests};
 
 /// A staircase begins at this part of what a closed loop reached, and ends beyond it: a limit has to be exceeded to be
 /// seen.

@@ -8,7 +8,7 @@ use courser_load::tls_options::ResumeChoice;
 
 use super::cores::CoreMap;
 use crate::exit::Failure;
-use crate::suite::{CaseSpec, Requests, Resume, Transport};
+use courser_lab::suite::{CaseSpec, Requests, Resume, Transport};
 
 /// The name that clients ask for, and that certificates are for.
 pub(crate) const SERVER_NAME: &str = "localhost";
@@ -124,14 +124,14 @@ mod tests {
 
     use super::*;
     use crate::cli::{Cli, Command};
-    use crate::suite::{self, Suite};
+    use courser_lab::suite::{self, Suite};
 
     /// Each case of each suite, with its load on a target at a fixed address.
     fn loads() -> Vec<(String, LoadSpec)> {
         let cores = CoreMap { target: vec![1], generator: vec![0], origin: vec![0] };
         let mut loads = Vec::new();
         for (name, quick) in suite::names().flat_map(|name| [(name, false), (name, true)]) {
-            let suite = Suite::find(name, quick).map_err(|why| why.told().to_owned()).unwrap();
+            let suite = Suite::find(name, quick).unwrap();
             for case in suite.cases.iter().filter(|case| case.measure != Measure::InProcess) {
                 let target = TargetAddress {
                     address: Some(([127, 0, 0, 1], 4433).into()),

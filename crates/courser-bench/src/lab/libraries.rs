@@ -4,7 +4,7 @@ use courser_record::lab::{Block, Case, CellState, Measure, TargetNotes, WindowRe
 
 use super::progress::SuiteProgress;
 use super::state::State;
-use crate::in_process::{self, Row};
+use courser_lab::in_process::{self, Row};
 
 /// The suite whose cases are both ends of TLS; the other one has bare operations.
 const OVERHEADS: &str = "overheads";

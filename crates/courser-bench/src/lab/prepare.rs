@@ -6,14 +6,14 @@ use courser_record::{Finding, Severity};
 
 use super::command;
 use super::cores::CoreMap;
-use super::selector::{TargetSelector, as_asked_of};
 use super::start::{Bench, PreparedTarget};
 use super::state::State;
 use crate::exit::Failure;
 use crate::files;
-use crate::suite::{CaseSpec, ClientKind, clients};
-use crate::target::{NotStarted, TargetSpec};
-use crate::verify::verify;
+use courser_lab::selector::{TargetSelector, as_asked_of};
+use courser_lab::suite::{CaseSpec, ClientKind, clients};
+use courser_lab::target::{NotStarted, TargetSpec};
+use courser_lab::verify::verify;
 
 /// Descriptors that a connection takes in the program that needs the most, a terminator: one to each side.
 const DESCRIPTORS: u64 = 2;

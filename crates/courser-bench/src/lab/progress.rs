@@ -6,7 +6,7 @@ use std::time::Duration;
 use courser_record::lab::{Cell, CellState, Lab, Measure};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::suite::CaseSpec;
+use courser_lab::suite::CaseSpec;
 
 /// Starting and verifying a target, and what a block takes beside its own length.
 const AROUND: Duration = Duration::from_millis(900);

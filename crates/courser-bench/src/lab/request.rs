@@ -13,9 +13,9 @@ use super::command;
 use super::cores::CoreMap;
 use super::start::{BACKLOG, Bench, PreparedTarget, SESSION_CACHE};
 use super::state::State;
-use crate::limit::Needs;
-use crate::profile::Sampling;
-use crate::suite::{Backend, CaseSpec, Requests, Resume, Transport};
+use courser_lab::limit::Needs;
+use courser_lab::profile::Sampling;
+use courser_lab::suite::{Backend, CaseSpec, Requests, Resume, Transport};
 
 /// Samples a second of a profile: a prime, so that nothing periodic hides.
 const SAMPLES: u32 = 997;

@@ -8,14 +8,16 @@ use courser_record::lab::TargetNotes;
 use super::command::TargetAddress;
 use super::cores::{ByHand, CoreMap};
 use super::scratch::Scratch;
-use super::selector::{TargetSelector, definition_of, find};
 use super::state::State;
 use crate::cli::BenchArgs;
 use crate::exit::Failure;
-use crate::limit::Limits;
 use crate::measure::Interrupt;
-use crate::suite::{Backend, CaseSpec, Resume, Transport};
-use crate::target::{self, Certificate, Fleet, KeyKind, NotStarted, Preset, Running, Sent, TargetSpec, Tls};
+use courser_lab::limit::Limits;
+use courser_lab::selector::{TargetSelector, definition_of, find};
+use courser_lab::suite::{Backend, CaseSpec, Resume, Transport};
+use courser_lab::target::{
+    self, Certificate, Fleet, KeyKind, NotStarted, Preset, Running, Sent, TargetSpec, Tls,
+};
 
 /// Sessions that a cache holds, where it is on.
 pub(super) const SESSION_CACHE: u32 = 20_000;

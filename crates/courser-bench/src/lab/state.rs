@@ -8,8 +8,8 @@ use courser_record::lab::{Case, Cell, CellState, LAB_FORMAT, LAB_VERSION, Lab};
 
 use crate::exit::Failure;
 use crate::record_file;
-use crate::suite::{CaseSpec, Suite};
 use crate::to_record;
+use courser_lab::suite::{CaseSpec, Suite};
 
 /// A record, and where it is kept.
 pub(crate) struct State {

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::model::{Fitted, Mix, Model};
 use super::sentence::Question;
-use crate::target::KeyKind;
+use courser_lab::target::KeyKind;
 
 /// Connections of a session that is called longer: so many times those that were asked for.
 const LONGER: f64 = 5.0;

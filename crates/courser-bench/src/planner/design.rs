@@ -6,7 +6,7 @@ use std::fmt;
 use fastrand::Rng;
 
 use super::model::Version;
-use crate::target::KeyKind;
+use courser_lab::target::KeyKind;
 
 /// A run to be made.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -13,7 +13,7 @@ use courser_record::{Handshake, Machine, Tool};
 use courser_stats::{Fit, Prediction, fit};
 use serde::{Deserialize, Serialize};
 
-use crate::target::KeyKind;
+use courser_lab::target::KeyKind;
 
 /// What [`Model::format`] says.
 pub(crate) const FORMAT: &str = "courser-plan";

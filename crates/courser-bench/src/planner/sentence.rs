@@ -6,7 +6,7 @@
 use std::fmt;
 
 use super::model::Version;
-use crate::target::KeyKind;
+use courser_lab::target::KeyKind;
 
 /// What is to be served.
 #[derive(Clone, Debug, PartialEq)]

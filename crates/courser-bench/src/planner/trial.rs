@@ -17,8 +17,8 @@ use crate::lab::cores::{ByHand, CoreMap};
 use crate::lab::scratch::Scratch;
 use crate::lab::{block, command};
 use crate::measure::Interrupt;
-use crate::target::{self, Definition, KeyKind, Preset, Running, TargetSpec, Tls};
 use crate::to_record;
+use courser_lab::target::{self, Definition, KeyKind, Preset, Running, TargetSpec, Tls};
 
 /// Connections at a time while a point's full load is looked for.
 const CLIENTS: u64 = 16;

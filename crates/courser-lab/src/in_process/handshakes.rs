@@ -1,6 +1,6 @@
 //! Both ends of TLS in one process: the experiment of SSLeay's `ssltest` (1997), as its table had it.
 
-use courser_load::overheads::{self, Cost, Key, Library, Options};
+use crate::overheads::{self, Cost, Key, Library, Options};
 use courser_record::lab::{Era, Figure};
 
 use super::{OURS, Progress, Row, RowLabel, THEIRS, slug};
@@ -29,7 +29,7 @@ const NO_SSLV3: &str =
 
 /// User seconds for 1000 connections, each with so many bytes there and back: with full handshakes, and with one full
 /// handshake and 999 resumed ones. Some two minutes, ten when not `quick`.
-pub(crate) fn overheads(quick: bool, progress: Progress<'_>) -> Vec<Row> {
+pub fn overheads(quick: bool, progress: Progress<'_>) -> Vec<Row> {
     let kinds = kinds();
     let total = 2 * kinds.len();
     let mut rows = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use courser_load::primitives::{self, Family};
+use crate::primitives::{self, Family};
 use courser_record::lab::Figure;
 
 use super::Timed;

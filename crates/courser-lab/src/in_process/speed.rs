@@ -169,7 +169,7 @@ mod tests {
             Ok(timed) => assert!(timed[0].us > timed[1].us && timed[1].us > 0.0, "{timed:?}"),
             Err(why) => {
                 assert_eq!(why, "openssl is not installed");
-                notice!("skipped: {why}");
+                eprintln!("skipped: {why}");
             }
         }
     }

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use courser_load::primitives::Family;
+use crate::primitives::Family;
 
 use super::Needs;
 

@@ -11,49 +11,63 @@ use super::values::{self, Swept};
 
 /// Everything that is asked in a case.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct CaseSpec {
-    pub(crate) id: String,
-    pub(crate) title: String,
-    pub(crate) era: Era,
-    pub(crate) measure: Measure,
-    pub(crate) dimensions: BTreeMap<String, String>,
-    pub(crate) transport: Transport,
+pub struct CaseSpec {
+    /// Unique in its suite: the group's id, then the values that vary.
+    pub id: String,
+    /// The same in words.
+    pub title: String,
+    /// Whether the protocol is of today or of the time of the published figures.
+    pub era: Era,
+    /// What a block measures, and with which load.
+    pub measure: Measure,
+    /// Values by the names that tables and charts select rows and columns with.
+    pub dimensions: BTreeMap<String, String>,
+    /// Protocol towards clients.
+    pub transport: Transport,
     /// Names of keys: one, or two on one address.
-    pub(crate) keys: Vec<String>,
+    pub keys: Vec<String>,
     /// Cipher suite; the program's own without.
-    pub(crate) suite: Option<String>,
-    pub(crate) exchange: Option<String>,
-    pub(crate) resume: Resume,
+    pub suite: Option<String>,
+    /// Key exchange group; the program's own without.
+    pub exchange: Option<String>,
+    /// How clients resume.
+    pub resume: Resume,
     /// Whether the server remembers sessions.
-    pub(crate) cache: bool,
+    pub cache: bool,
     /// Connections per TLS session; 0 for ever.
-    pub(crate) reuse: u32,
+    pub reuse: u32,
     /// Bytes of an answer; `None` asks nothing.
-    pub(crate) object: Option<usize>,
-    pub(crate) requests: Requests,
+    pub object: Option<usize>,
+    /// Requests per connection.
+    pub requests: Requests,
     /// Connections at a time, of closed loops.
-    pub(crate) clients: u64,
+    pub clients: u64,
     /// Cores of the target.
-    pub(crate) cores: usize,
+    pub cores: usize,
     /// Copies of the target that share sessions, all on its cores.
-    pub(crate) hosts: usize,
-    pub(crate) backend: Backend,
+    pub hosts: usize,
+    /// Backends behind the target.
+    pub backend: Backend,
     /// Connections a second, of constant rates.
-    pub(crate) rate: Option<f64>,
-    pub(crate) engine: String,
-    pub(crate) rounds: u32,
+    pub rate: Option<f64>,
+    /// The client's engine, as `--engine` names it.
+    pub engine: String,
+    /// Blocks per target.
+    pub rounds: u32,
     /// Length of a block, or of a step.
-    pub(crate) length: Duration,
-    pub(crate) steps: u32,
+    pub length: Duration,
+    /// Steps of a staircase.
+    pub steps: u32,
     /// Other targets than the suite's.
-    pub(crate) targets: Option<Vec<String>>,
+    pub targets: Option<Vec<String>>,
     /// Why nobody can do it here.
-    pub(crate) cannot: Option<String>,
+    pub cannot: Option<String>,
 }
 
 /// What is spoken towards clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Transport {
+pub enum Transport {
+    /// No TLS.
     Clear,
     /// TLS of this version: `1.3`.
     Tls(String),
@@ -61,21 +75,26 @@ pub(crate) enum Transport {
 
 /// By what sessions come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Resume {
+pub enum Resume {
+    /// Session tickets; in TLS 1.3, PSKs.
     Ticket,
+    /// Session IDs of TLS 1.2 and before.
     Id,
 }
 
 /// Requests of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Requests {
+pub enum Requests {
+    /// This many, then it closes.
     Exactly(u32),
+    /// One after another until the block ends.
     AsManyAsFit,
 }
 
 /// What is behind the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Backend {
+pub enum Backend {
+    /// One origin, without TLS.
     Plain,
     /// TLS to the backend too.
     Tls,
@@ -218,9 +237,9 @@ fn lengths(group: &Group, quick: bool) -> (u32, f64, u32) {
 
 /// Clients of a case that tells them apart by what they can verify.
 #[derive(Clone, Default)]
-pub(crate) struct ClientKind {
+pub struct ClientKind {
     /// What it can do; empty where a case has one kind.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// Signature schemes that it offers.
     schemes: &'static [&'static str],
     /// Cipher suites that it offers beside those of the case.
@@ -229,14 +248,14 @@ pub(crate) struct ClientKind {
 
 impl ClientKind {
     /// Makes the clients of a load of this kind.
-    pub(crate) fn apply(&self, spec: &mut LoadSpec) {
+    pub fn apply(&self, spec: &mut LoadSpec) {
         spec.tls.schemes.extend(self.schemes.iter().map(ToString::to_string));
         spec.tls.suites.extend(self.suites.iter().map(ToString::to_string));
     }
 }
 
 /// Kinds of clients of a case that tells them apart.
-pub(crate) fn clients(spec: &CaseSpec) -> [ClientKind; 2] {
+pub fn clients(spec: &CaseSpec) -> [ClientKind; 2] {
     let mut ecdsa = ClientKind {
         name: "can verify ECDSA",
         schemes: &["ecdsa_secp256r1_sha256", "rsa_pss_rsae_sha256", "rsa_pkcs1_sha256"],

@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error};
 
 use super::file::OneOrMany;
 use super::values;
-use crate::lab::selector;
+use crate::selector;
 use crate::target::KeyKind;
 
 const VERSIONS: [&str; 5] = ["1.0", "1.1", "1.2", "1.3", "clear"];

@@ -30,20 +30,20 @@ basicConstraints = critical, CA:FALSE
 
 /// A key and its certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Certificate {
+pub struct Certificate {
     /// What kind of key it has.
-    pub(crate) kind: KeyKind,
+    pub kind: KeyKind,
     /// The certificate, PEM.
-    pub(crate) chain: PathBuf,
+    pub chain: PathBuf,
     /// The key, PEM.
-    pub(crate) key: PathBuf,
+    pub key: PathBuf,
     /// Both in one file, the certificate first, PEM.
-    pub(crate) combined: PathBuf,
+    pub combined: PathBuf,
 }
 
 /// A kind of key. Written as in reports: `RSA-2048`, `P-256`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum KeyKind {
+pub enum KeyKind {
     /// RSA, with its bits.
     Rsa(u32),
     /// ECDSA on P-256.
@@ -88,7 +88,7 @@ impl FromStr for KeyKind {
 ///
 /// # Errors
 /// When `openssl` is missing or refuses, in a sentence.
-pub(crate) fn certificate(kind: KeyKind, folder: &Path) -> Result<Certificate, String> {
+pub fn certificate(kind: KeyKind, folder: &Path) -> Result<Certificate, String> {
     let file = |end: &str| folder.join(format!("{}{end}", kind.to_string().to_lowercase()));
     let kind = Certificate { kind, chain: file(".crt"), key: file(".key"), combined: file(".pem") };
     // It is made last, and has its name only once it is whole.

@@ -31,16 +31,16 @@ const BUILT_IN: [&str; 11] = [
 /// [`template::Context`] names it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Definition {
+pub struct Definition {
     /// What the command line calls it.
-    pub(crate) name: String,
+    pub name: String,
     /// What a report calls it.
-    pub(crate) title: String,
+    pub title: String,
     /// How it works, in a sentence: threads, processes, what they share.
-    pub(crate) note: String,
+    pub note: String,
     /// What it does with a connection.
     #[serde(default)]
-    pub(crate) role: Role,
+    pub role: Role,
     /// What has to be installed; none when nothing is started.
     pub(super) program: Option<Program>,
     /// Arguments of the program, templates.
@@ -75,7 +75,7 @@ pub(crate) struct Definition {
 /// What a target does with a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Role {
+pub enum Role {
     /// It ends TLS.
     #[default]
     Terminator,
@@ -160,7 +160,7 @@ pub(super) struct Remark {
 }
 
 /// All targets that are built in, in the order of reports.
-pub(crate) fn catalogue() -> &'static [Definition] {
+pub fn catalogue() -> &'static [Definition] {
     static ALL: OnceLock<Vec<Definition>> = OnceLock::new();
     ALL.get_or_init(|| {
         let parsed = BUILT_IN.iter().map(|text| Definition::parse(text).expect("a test reads all of them"));
@@ -188,7 +188,7 @@ impl Definition {
     ///
     /// # Errors
     /// When the file cannot be read or is wrong: with line and column.
-    pub(crate) fn read(path: &Path) -> Result<Self, String> {
+    pub fn read(path: &Path) -> Result<Self, String> {
         let named = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
         let text = std::fs::read_to_string(path).map_err(|why| named(&why))?;
         Self::parse(&text).map_err(|why| named(&why))
@@ -211,7 +211,7 @@ impl Definition {
     }
 
     /// Whether there is a balancer behind it.
-    pub(crate) fn is_chain(&self) -> bool {
+    pub fn is_chain(&self) -> bool {
         self.behind.is_some()
     }
 

@@ -27,7 +27,7 @@ struct Process {
 /// Ends every descendant of this process: first it asks, then it kills, until none is left.
 ///
 /// This process has to be a subreaper, or those whose parents end first are lost.
-pub(crate) fn end_all() {
+pub fn end_all() {
     let own = std::process::id();
     end(|all| descendants(all, own), reap_all);
 }
@@ -66,7 +66,7 @@ fn threads(pid: u32) -> Vec<Pid> {
 }
 
 /// Takes the exit statuses of children that have ended: gives them to `told`.
-pub(crate) fn reap(mut told: impl FnMut(u32, &str)) {
+pub fn reap(mut told: impl FnMut(u32, &str)) {
     while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
         let how = match (status.exit_status(), status.terminating_signal()) {
             (Some(code), _) => format!("exit code {code}"),

@@ -11,9 +11,9 @@ const SECRET_BYTES: usize = 80;
 
 /// What all copies share.
 #[derive(Clone)]
-pub(crate) struct Fleet {
+pub struct Fleet {
     /// How many there are.
-    pub(crate) hosts: usize,
+    pub hosts: usize,
     /// Hexadecimal digits, of which each target takes as many as it needs.
     pub(super) secret: String,
     /// When it was made, seconds since 1970.
@@ -25,7 +25,7 @@ impl Fleet {
     ///
     /// # Errors
     /// When the system gives no randomness, in a sentence.
-    pub(crate) fn new(hosts: usize) -> Result<Self, String> {
+    pub fn new(hosts: usize) -> Result<Self, String> {
         let mut bytes = [0; SECRET_BYTES];
         let read = File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut bytes));
         read.map_err(|why| format!("no secret for the hosts: /dev/urandom: {why}"))?;

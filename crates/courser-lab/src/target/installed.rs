@@ -23,15 +23,15 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is installed of a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Installed {
+pub struct Installed {
     /// The program; empty for a target that is none.
-    pub(crate) program: PathBuf,
+    pub program: PathBuf,
     /// Its version, as it says.
-    pub(crate) version: String,
+    pub version: String,
     /// Its TLS library, as it says; none when it does not.
-    pub(crate) library: Option<String>,
+    pub library: Option<String>,
     /// Which of the files that it needs is there; empty when it needs none.
-    pub(crate) needed: String,
+    pub needed: String,
 }
 
 impl Definition {
@@ -39,7 +39,7 @@ impl Definition {
     ///
     /// # Errors
     /// How to install it, when it is not there.
-    pub(crate) fn installed(&self) -> Result<Installed, String> {
+    pub fn installed(&self) -> Result<Installed, String> {
         let mut found =
             self.parts().map(|part| part.program.as_ref().map_or_else(|| Ok(Installed::default()), ask_all));
         let first = found.next().unwrap_or_else(|| Ok(Installed::default()))?;

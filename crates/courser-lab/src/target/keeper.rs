@@ -22,34 +22,34 @@ const OURSELVES: &str = "/proc/self/exe";
 /// How long a keeper may take to end everything: a second for the polite way, and then some. After that it is killed.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// What stands before the process numbers, in the first line that a keeper prints.
-pub(crate) const PIDS: &str = "pids ";
+pub const PIDS: &str = "pids ";
 /// What stands before the reason, in the line that a keeper prints when a target has ended by itself.
-pub(crate) const ENDED: &str = "ended ";
+pub const ENDED: &str = "ended ";
 
 /// What a keeper is to keep. It is handed over as a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Spec {
+pub struct Spec {
     /// Processors to stay on; empty for all.
-    pub(crate) cpus: Vec<usize>,
+    pub cpus: Vec<usize>,
     /// Commands, in the order in which they are started.
-    pub(crate) commands: Vec<KeptCommand>,
+    pub commands: Vec<KeptCommand>,
 }
 
 /// A program that is to run for as long as the keeper.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct KeptCommand {
+pub struct KeptCommand {
     /// What messages call it.
-    pub(crate) name: String,
+    pub name: String,
     /// The program, then its arguments.
-    pub(crate) command: Vec<String>,
+    pub command: Vec<String>,
     /// Variables on top of our own environment.
-    pub(crate) environment: Vec<(String, String)>,
+    pub environment: Vec<(String, String)>,
     /// Where it runs.
-    pub(crate) folder: PathBuf,
+    pub folder: PathBuf,
     /// The file that has what it prints.
-    pub(crate) log: PathBuf,
+    pub log: PathBuf,
 }
 
 /// A keeper that runs, or has ended. Dropping it ends it, with all that it keeps.

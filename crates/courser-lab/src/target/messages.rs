@@ -31,7 +31,7 @@ pub(super) struct Ask {
 
 /// Counts since the start, of all hosts together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sent {
+pub struct Sent {
     bytes: u64,
     sessions: u64,
 }
@@ -39,7 +39,7 @@ pub(crate) struct Sent {
 impl Sent {
     /// Bytes for each session that was told since an earlier count; none when there was no session.
     #[allow(clippy::cast_precision_loss, reason = "counts of a few seconds")]
-    pub(crate) fn per_session_since(self, earlier: Self) -> Option<f64> {
+    pub fn per_session_since(self, earlier: Self) -> Option<f64> {
         let sessions = self.sessions.checked_sub(earlier.sessions).filter(|sessions| *sessions > 0)?;
         Some(self.bytes.checked_sub(earlier.bytes)? as f64 / sessions as f64)
     }

@@ -2,24 +2,26 @@
 
 use courser_load::url::Url;
 
-use crate::exit::Failure;
+use crate::error::Error;
 use crate::suite::{CaseSpec, Transport};
 use crate::target::{self, Definition, Preset};
 
 /// A target that was asked for.
 #[derive(Clone)]
-pub(super) struct TargetSelector {
-    pub(super) name: String,
-    pub(super) preset: Preset,
+pub struct TargetSelector {
+    /// As it was written, with preset and label: the target's name in the record.
+    pub name: String,
+    /// Which of its configurations.
+    pub preset: Preset,
     /// One that is not ours to start.
-    pub(super) url: Option<String>,
+    pub url: Option<String>,
 }
 
 impl TargetSelector {
     /// `haproxy`, `haproxy:stock`, `haproxy@again`, `external=https://…`.
-    pub(super) fn parse(text: &str) -> Result<Self, Failure> {
+    pub fn parse(text: &str) -> Result<Self, Error> {
         if let Some((name, url)) = text.split_once('=') {
-            let _: Url = url.parse().map_err(|why| Failure::usage(format!("{text}: {why}")))?;
+            let _: Url = url.parse().map_err(|why| Error::input(format!("{text}: {why}")))?;
             return Ok(Self { name: name.to_owned(), preset: Preset::Tuned, url: Some(url.to_owned()) });
         }
         let words = text.split('@').next().unwrap_or(text);
@@ -27,16 +29,16 @@ impl TargetSelector {
             "tuned" => Preset::Tuned,
             "stock" => Preset::Stock,
             other => {
-                return Err(Failure::usage(format!("{text}: a preset is `stock` or `tuned`, not {other:?}")));
+                return Err(Error::input(format!("{text}: a preset is `stock` or `tuned`, not {other:?}")));
             }
         };
-        find(definition_of(text)).map_err(Failure::usage)?;
+        find(definition_of(text)).map_err(Error::input)?;
         Ok(Self { name: text.to_owned(), preset, url: None })
     }
 }
 
 /// The name of a target's definition, without preset and label.
-pub(super) fn definition_of(name: &str) -> &str {
+pub fn definition_of(name: &str) -> &str {
     name.split([':', '@']).next().unwrap_or(name)
 }
 
@@ -44,7 +46,7 @@ pub(super) fn definition_of(name: &str) -> &str {
 const DIRECT: &str = "direct";
 
 /// A case as it is asked of a target: no TLS where nobody terminates it.
-pub(super) fn as_asked_of(spec: &CaseSpec, target: &TargetSelector) -> CaseSpec {
+pub fn as_asked_of(spec: &CaseSpec, target: &TargetSelector) -> CaseSpec {
     let transport = if target.name == DIRECT { Transport::Clear } else { spec.transport.clone() };
     CaseSpec { transport, ..spec.clone() }
 }
@@ -53,12 +55,12 @@ pub(super) fn as_asked_of(spec: &CaseSpec, target: &TargetSelector) -> CaseSpec 
 ///
 /// # Errors
 /// What is wrong with the name, and which is the nearest.
-pub(crate) fn check(name: &str) -> Result<(), String> {
-    TargetSelector::parse(name).map(drop).map_err(|why| why.told().to_owned())
+pub fn check(name: &str) -> Result<(), String> {
+    TargetSelector::parse(name).map(drop).map_err(|why| why.to_string())
 }
 
 /// The definition of a target.
-pub(crate) fn find(name: &str) -> Result<&'static Definition, String> {
+pub fn find(name: &str) -> Result<&'static Definition, String> {
     let known = || target::catalogue().iter();
     known().find(|definition| definition.name == name).ok_or_else(|| {
         let nearest = known().min_by_key(|definition| strsim::damerau_levenshtein(&definition.name, name));
