@@ -3,17 +3,25 @@
 //! What is measured in a block is in `lab/block.rs`; what is on disk meanwhile in `lab/state.rs`. Nothing here says who
 //! is better: a report does, from the record.
 
-pub(crate) mod block;
-pub(crate) mod command;
-pub(crate) mod cores;
-mod libraries;
-mod prepare;
 mod progress;
-mod request;
-pub(crate) mod scratch;
-pub(crate) mod start;
-pub(crate) mod state;
-mod window;
+
+#[path = "../../courser-lab/src"]
+mod moving {
+    use super::progress;
+
+    pub(crate) mod block;
+    pub(crate) mod command;
+    pub(crate) mod cores;
+    pub(crate) mod libraries;
+    pub(crate) mod prepare;
+    pub(crate) mod request;
+    pub(crate) mod scratch;
+    pub(crate) mod start;
+    pub(crate) mod state;
+    pub(crate) mod window;
+}
+pub(crate) use moving::{block, command, cores, scratch, start, state};
+use moving::libraries;
 
 use courser_machine::allowed_cpus;
 use courser_record::lab::{Cell, CellState, Figure, Measure};

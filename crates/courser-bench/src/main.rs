@@ -18,20 +18,25 @@ mod units;
 
 mod cmd;
 
-mod comparing;
 mod deliver;
 mod experiment;
-mod files;
-mod findings;
 mod lab;
-mod measure;
 mod planner;
-mod reading;
-mod record_file;
 mod session;
-mod to_record;
-mod tuning;
 mod watch;
+
+#[path = "../../courser-lab/src"]
+mod moving {
+    pub(crate) mod comparing;
+    pub(crate) mod files;
+    pub(crate) mod findings;
+    pub(crate) mod measure;
+    pub(crate) mod reading;
+    pub(crate) mod record_file;
+    pub(crate) mod to_record;
+    pub(crate) mod tuning;
+}
+use moving::{comparing, files, findings, measure, reading, record_file, to_record, tuning};
 
 use std::process::ExitCode;
 
