@@ -1,8 +1,8 @@
-//! `courser-bench`, the instrument: command line, what to run, what to keep, exit codes.
+//! `courser-bench`, the instrument: command line, what is shown and printed, exit codes.
 //!
-//! It measures a server from outside, as a process, and never links the terminator. A run reads as: `cli.rs` (flags), `cli/spec.rs` (the load),
-//! `measure.rs` (the run), `reading.rs` (usage read meanwhile), `to_record.rs` (the record),
-//! `findings.rs` (what it supports).
+//! It measures a server from outside, as a process, and never links the terminator. A run reads as: `cli.rs` (flags),
+//! `cli/spec.rs` (the load), then in courser-lab `measure.rs` (the run), `reading.rs` (usage read meanwhile),
+//! `to_record.rs` (the record), `findings.rs` (what it supports).
 
 /// Prints a line to standard error; a closed one is no error.
 macro_rules! notice {
@@ -20,23 +20,10 @@ mod cmd;
 
 mod deliver;
 mod experiment;
-mod lab;
 mod planner;
+mod progress;
 mod session;
 mod watch;
-
-#[path = "../../courser-lab/src"]
-mod moving {
-    pub(crate) mod comparing;
-    pub(crate) mod files;
-    pub(crate) mod findings;
-    pub(crate) mod measure;
-    pub(crate) mod reading;
-    pub(crate) mod record_file;
-    pub(crate) mod to_record;
-    pub(crate) mod tuning;
-}
-use moving::{comparing, files, findings, measure, reading, record_file, to_record, tuning};
 
 use std::process::ExitCode;
 

@@ -10,12 +10,11 @@ use courser_record::lab::{Block, HostNoise, Measure, WindowResult};
 use super::command::{self, TargetAddress};
 use super::cores::CoreMap;
 use super::window::window_result;
-use crate::exit::Failure;
+use crate::error::Error;
 use crate::files;
 use crate::measure::{Interrupt, Runner};
+use crate::suite::{self, CaseSpec, ClientKind, Requests};
 use crate::to_record;
-use crate::watch::Watch;
-use courser_lab::suite::{self, CaseSpec, ClientKind, Requests};
 
 /// A staircase begins at this part of what a closed loop reached, and ends beyond it: a limit has to be exceeded to be
 /// seen.
@@ -50,7 +49,7 @@ impl BlockRun<'_> {
     ///
     /// # Errors
     /// When the load cannot be made at all.
-    pub(crate) fn take(&self) -> Result<BlockResult, Failure> {
+    pub(crate) fn take(&self) -> Result<BlockResult, Error> {
         let speed = speed(self.cores.target.first().copied());
         let start_unix_us = to_record::unix_us(SystemTime::now());
         let (seen, reached) = match self.spec.measure {
@@ -67,7 +66,7 @@ impl BlockRun<'_> {
     }
 
     /// A closed loop says how high it goes, unless an earlier block has; then the steps.
-    fn staircase(&self) -> Result<(Seen, Option<f64>), Failure> {
+    fn staircase(&self) -> Result<(Seen, Option<f64>), Error> {
         let reached = match self.reached {
             Some(reached) => reached,
             None => {
@@ -88,7 +87,7 @@ impl BlockRun<'_> {
     }
 
     /// A window for each kind of client.
-    fn clients(&self) -> Result<Seen, Failure> {
+    fn clients(&self) -> Result<Seen, Error> {
         let mut all = Seen::default();
         for kind in suite::clients(self.spec) {
             let seen = self.load(Load::Closed(self.spec.clients), &kind)?;
@@ -99,11 +98,11 @@ impl BlockRun<'_> {
         Ok(all)
     }
 
-    fn load(&self, load: Load, clients: &ClientKind) -> Result<Seen, Failure> {
+    fn load(&self, load: Load, clients: &ClientKind) -> Result<Seen, Error> {
         self.run(load, self.spec.length, clients)
     }
 
-    fn run(&self, load: Load, length: Duration, clients: &ClientKind) -> Result<Seen, Failure> {
+    fn run(&self, load: Load, length: Duration, clients: &ClientKind) -> Result<Seen, Error> {
         let mut spec = command::spec(self.spec, self.address, load, length, self.cores, self.seed)?;
         clients.apply(&mut spec);
         let plan = spec.plan(files::READ)?;
@@ -137,13 +136,13 @@ fn per_arrival(plan: &Plan, spec: &CaseSpec) -> f64 {
 }
 
 /// Runs a plan, and judges each of its windows. Whether Ctrl-C cut it short.
-pub(crate) fn measure_runs(
+pub fn measure_runs(
     spec: &LoadSpec,
     plan: &Plan,
     label: &str,
     interrupt: &Interrupt,
-) -> Result<(Vec<Run>, bool), Failure> {
-    let mut runner = Runner::new(spec, interrupt.clone(), Watch::silent())?;
+) -> Result<(Vec<Run>, bool), Error> {
+    let mut runner = Runner::new(spec, interrupt.clone(), ())?;
     let (outcome, runs) = runner.run(label, plan)?;
     Ok((runs, outcome.cut))
 }

@@ -7,11 +7,11 @@ use courser_load::spec::{Load, LoadSpec, RequestSpec, ServerSpec, Work};
 use courser_load::tls_options::ResumeChoice;
 
 use super::cores::CoreMap;
-use crate::exit::Failure;
-use courser_lab::suite::{CaseSpec, Requests, Resume, Transport};
+use crate::error::Error;
+use crate::suite::{CaseSpec, Requests, Resume, Transport};
 
 /// The name that clients ask for, and that certificates are for.
-pub(crate) const SERVER_NAME: &str = "localhost";
+pub const SERVER_NAME: &str = "localhost";
 
 /// Warm-up of a closed loop: it has stopped climbing, caches are warm and clients have their sessions.
 const WARM_UP: Duration = Duration::from_millis(300);
@@ -21,31 +21,31 @@ const RAMP: Duration = Duration::from_millis(500);
 
 /// How a target is reached, and which processes are its own.
 #[derive(Clone, Debug)]
-pub(crate) struct TargetAddress {
+pub struct TargetAddress {
     /// Where clients connect.
-    pub(crate) address: Option<SocketAddr>,
+    pub address: Option<SocketAddr>,
     /// The other hosts of its fleet.
-    pub(crate) others: Vec<SocketAddr>,
+    pub others: Vec<SocketAddr>,
     /// The URL of an external target.
-    pub(crate) url: Option<String>,
+    pub url: Option<String>,
     /// The root of its processes.
-    pub(crate) pid: Option<u32>,
+    pub pid: Option<u32>,
     /// The origin server's.
-    pub(crate) origin_pid: Option<u32>,
+    pub origin_pid: Option<u32>,
 }
 
 /// The load of a case on a target.
 ///
 /// # Errors
 /// When the target's URL is wrong, or the engine has no such name.
-pub(crate) fn spec(
+pub fn spec(
     case: &CaseSpec,
     target: &TargetAddress,
     load: Load,
     length: Duration,
     cores: &CoreMap,
     seed: u64,
-) -> Result<LoadSpec, Failure> {
+) -> Result<LoadSpec, Error> {
     let work = match case.object {
         None => Work::Handshake,
         Some(object) => Work::Requests(RequestSpec {
@@ -55,7 +55,7 @@ pub(crate) fn spec(
             ..RequestSpec::default()
         }),
     };
-    let mut spec = LoadSpec::new(url(case, target).parse().map_err(Failure::usage)?, load, work);
+    let mut spec = LoadSpec::new(url(case, target).parse().map_err(Error::input)?, load, work);
     spec.also.clone_from(&target.others);
     spec.reuse = case.reuse;
     let closed = matches!(load, Load::Closed(_));
@@ -76,7 +76,7 @@ pub(crate) fn spec(
         spec.tls.server_names = vec![SERVER_NAME.into()];
         spec.tls.suites = case.suite.iter().cloned().collect();
         spec.tls.groups = case.exchange.as_ref().map(|group| groups(group, &case.keys)).unwrap_or_default();
-        spec.tls.engine = case.engine.parse().map_err(Failure::System)?;
+        spec.tls.engine = case.engine.parse().map_err(Error::System)?;
         if case.resume == Resume::Id {
             spec.tls.resume = ResumeChoice::SessionId;
         }
@@ -85,7 +85,7 @@ pub(crate) fn spec(
 }
 
 /// The time limits of all loads of the lab.
-pub(crate) fn limit(spec: &mut LoadSpec) {
+pub fn limit(spec: &mut LoadSpec) {
     spec.phases.drain = Duration::from_secs(2);
     spec.phases.timeout = Duration::from_secs(4);
     spec.phases.in_flight = 6000;
@@ -109,77 +109,8 @@ fn url(case: &CaseSpec, target: &TargetAddress) -> String {
 }
 
 /// The command of a load, quoted for a shell.
-pub(crate) fn line(spec: &LoadSpec) -> String {
+pub fn line(spec: &LoadSpec) -> String {
     let args = spec.to_args().into_iter();
     let quoted = args.map(|word| if word.contains(['?', '&', ' ']) { format!("'{word}'") } else { word });
     format!("courser-bench {}", quoted.collect::<Vec<_>>().join(" "))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fmt::Write as _;
-
-    use clap::Parser;
-    use courser_record::lab::Measure;
-
-    use super::*;
-    use crate::cli::{Cli, Command};
-    use courser_lab::suite::{self, Suite};
-
-    /// Each case of each suite, with its load on a target at a fixed address.
-    fn loads() -> Vec<(String, LoadSpec)> {
-        let cores = CoreMap { target: vec![1], generator: vec![0], origin: vec![0] };
-        let mut loads = Vec::new();
-        for (name, quick) in suite::names().flat_map(|name| [(name, false), (name, true)]) {
-            let suite = Suite::find(name, quick).unwrap();
-            for case in suite.cases.iter().filter(|case| case.measure != Measure::InProcess) {
-                let target = TargetAddress {
-                    address: Some(([127, 0, 0, 1], 4433).into()),
-                    others: (4434..).take(case.hosts - 1).map(|port| ([127, 0, 0, 1], port).into()).collect(),
-                    url: None,
-                    pid: Some(100),
-                    origin_pid: Some(200),
-                };
-                let (load, length) = match case.measure {
-                    Measure::Staircase => {
-                        let load = Load::Staircase { from: 30.0, to: 140.0, steps: case.steps };
-                        (load, case.length * case.steps)
-                    }
-                    Measure::Rate => (Load::Sessions(case.rate.unwrap_or(100.0)), case.length),
-                    _ => (Load::Closed(case.clients), case.length),
-                };
-                let spec = spec(case, &target, load, length, &cores, 7);
-                let variant = if quick { "quick" } else { "full" };
-                let spec = spec.map_err(|why| why.told().to_owned()).unwrap();
-                loads.push((format!("{name} {variant} {}", case.id), spec));
-            }
-        }
-        loads
-    }
-
-    #[test]
-    fn the_commands_of_all_suites_are_as_stored() {
-        let commands = loads().iter().fold(String::new(), |mut text, (name, spec)| {
-            let _ = writeln!(text, "{name}: {}", line(spec));
-            text
-        });
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshots/commands.txt");
-        let stored = std::fs::read_to_string(path).unwrap();
-        let differing = commands.lines().zip(stored.lines()).find(|(now, then)| now != then);
-        assert_eq!((differing, commands.lines().count()), (None, stored.lines().count()));
-    }
-
-    #[test]
-    fn a_command_means_the_load_that_it_stands_for() {
-        for (name, spec) in loads() {
-            let words = std::iter::once("courser-bench".to_owned()).chain(spec.to_args());
-            let read = match Cli::try_parse_from(words).unwrap().command {
-                Command::Load(args) => args.spec(),
-                Command::Handshake(args) => args.spec(),
-                Command::Ramp(args) => args.spec(),
-                other => panic!("{name}: {other:?}"),
-            };
-            assert_eq!(read, spec, "{name}");
-        }
-    }
 }

@@ -1,5 +1,6 @@
 //! Two targets in one case: blocks that take turns until a difference is known or the time is up.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use courser_machine::allowed_cpus;
@@ -7,14 +8,14 @@ use courser_record::lab::{CellState, WindowResult};
 use courser_record::{Finding, Severity};
 use courser_stats::compare::{Arm, Comparison, Plan, Verdict, order};
 
-use crate::cli::CompareArgs;
-use crate::exit::{Ended, Failure};
-use crate::lab::cores::CoreMap;
-use crate::lab::start::{Bench, PreparedTarget};
-use crate::lab::state::{About, State};
-use crate::lab::{self, Progress};
+use crate::cores::CoreMap;
+use crate::error::Error;
 use crate::measure::Interrupt;
-use courser_lab::suite::{CaseSpec, Suite};
+use crate::progress::{ComparisonProgress, Ended};
+use crate::run;
+use crate::start::{Bench, BenchOptions, PreparedTarget};
+use crate::state::{About, State};
+use crate::suite::{CaseSpec, Suite};
 
 /// What a block takes beside its own length: warm-up, drain, reading.
 const AROUND: Duration = Duration::from_millis(600);
@@ -25,18 +26,45 @@ const FEWEST_SEQUENCES: u32 = 6;
 /// The suite whose cases `compare` knows by their names alone.
 const CASES: &str = "compare";
 
-/// Compares two targets, as often as asked, and keeps the record.
-pub(crate) fn compare(args: &CompareArgs, names: [&str; 2]) -> Result<(State, Ended), Failure> {
+/// What is compared, and where the record goes.
+pub struct ComparisonOptions {
+    /// A case of the suite `compare`, or SUITE/CASE.
+    pub case: String,
+    /// Maximum time of a comparison.
+    pub time: Duration,
+    /// Number of comparisons.
+    pub times: u32,
+    /// File of the record.
+    pub record: PathBuf,
+    /// How the case is run.
+    pub bench: BenchOptions,
+}
+
+/// Compares two targets as often as requested, and writes the record after every block.
+///
+/// # Errors
+/// When what was asked for cannot be had, or the record cannot be written.
+pub fn compare(
+    args: &ComparisonOptions,
+    names: [&str; 2],
+    interrupt: &Interrupt,
+    progress: &mut impl ComparisonProgress,
+) -> Result<(State, Ended), Error> {
     let suite = suite(args)?;
     let [a, b] = names.map(str::to_owned);
     let b = if a == b { format!("{b}@again") } else { b };
-    let interrupt = Interrupt::install()?;
     let mut bench = Bench::new(&args.bench, &[a.clone(), b.clone()], &suite.targets, interrupt.clone())?;
-    let about = About { suite: &suite, seed: args.bench.seed, quick: false, rtt: args.bench.rtt };
-    let mut state = State::new(args.record_path(), &about)?;
+    let about = About {
+        suite: &suite,
+        seed: args.bench.seed,
+        quick: false,
+        rtt: args.bench.rtt,
+        notice: args.bench.notice,
+    };
+    let mut state = State::new(args.record.clone(), &about)?;
     bench.describe(&mut state);
     let spec = &suite.cases[0];
-    let map = CoreMap::new(&allowed_cpus(), spec.cores, bench.by_hand()).map_err(Failure::usage)?;
+    let map = CoreMap::new(&allowed_cpus(), spec.cores, bench.by_hand()).map_err(Error::input)?;
     let mut targets = bench.prepare(spec, &map, &mut state);
     let Ok([first, second]) = <&mut [PreparedTarget; 2]>::try_from(targets.as_mut_slice()) else {
         let why = state
@@ -45,17 +73,17 @@ pub(crate) fn compare(args: &CompareArgs, names: [&str; 2]) -> Result<(State, En
             .iter()
             .find_map(|cell| cell.reason.as_ref().map(|why| format!("{}: {why}", cell.target)));
         state.finish(interrupt.came());
-        return Err(Failure::usage(why.unwrap_or_else(|| "two targets are needed".into())));
+        return Err(Error::input(why.unwrap_or_else(|| "two targets are needed".into())));
     };
     let mut pair = PairRun { spec, bench: &bench, targets: [first, second], round: 0 };
     let mut different = 0;
     for number in 0..args.times {
         let seed = args.bench.seed.wrapping_add(u64::from(number));
-        let verdict = pair.once(args, seed, &mut state);
+        let verdict = pair.once(args.time, seed, &mut state, progress);
         let text = text(&verdict, [&a, &b]);
         // A single verdict is printed in the end.
         if args.times > 1 {
-            notice!("{} of {}: {text}", number + 1, args.times);
+            (args.bench.notice)(&format!("{} of {}: {text}", number + 1, args.times));
         }
         different += u32::from(matches!(verdict, Verdict::Different { .. }));
         state.lab.findings.push(Finding::new("comparison", Severity::Note, text, ""));
@@ -65,7 +93,7 @@ pub(crate) fn compare(args: &CompareArgs, names: [&str; 2]) -> Result<(State, En
     }
     if args.times > 1 {
         let text = format!("of {} comparisons, {different} called {a} and {b} different", args.times);
-        notice!("{text}");
+        (args.bench.notice)(&text);
         state.lab.findings.push(Finding::new("comparisons", Severity::Note, text, ""));
     }
     let failed = pair.has_failed(&state);
@@ -74,15 +102,15 @@ pub(crate) fn compare(args: &CompareArgs, names: [&str; 2]) -> Result<(State, En
     let ended = if interrupt.came() {
         Ended::Cut
     } else if failed {
-        Ended::Inconclusive
+        Ended::Failed
     } else {
-        Ended::Well
+        Ended::Complete
     };
     Ok((state, ended))
 }
 
 /// The suite with the one case that is compared.
-fn suite(args: &CompareArgs) -> Result<Suite, Failure> {
+fn suite(args: &ComparisonOptions) -> Result<Suite, Error> {
     let (name, case) = args.case.split_once('/').unwrap_or((CASES, &args.case));
     let mut suite = Suite::find(name, false)?;
     let known: Vec<String> = suite.cases.iter().map(|case| case.id.clone()).collect();
@@ -92,9 +120,9 @@ fn suite(args: &CompareArgs) -> Result<Suite, Failure> {
             "{name} has no case {case:?}; it has {}; one of another suite is SUITE/CASE",
             known.join(", ")
         );
-        return Err(Failure::usage(why));
+        return Err(Error::input(why));
     }
-    if let Some(length) = args.bench.seconds {
+    if let Some(length) = args.bench.length {
         suite.cases[0].length = length;
     }
     Ok(suite)
@@ -111,12 +139,18 @@ struct PairRun<'a, 'b> {
 
 impl PairRun<'_, '_> {
     /// One comparison.
-    fn once(&mut self, args: &CompareArgs, seed: u64, state: &mut State) -> Verdict {
+    fn once(
+        &mut self,
+        time: Duration,
+        seed: u64,
+        state: &mut State,
+        progress: &mut impl ComparisonProgress,
+    ) -> Verdict {
         let began = Instant::now();
-        let mut comparison = Comparison::new(Plan::new(sequences(args.time, self.spec.length)));
-        let mut progress = Progress::new(args.time, args.quiet);
+        let mut comparison = Comparison::new(Plan::new(sequences(time, self.spec.length)));
+        progress.begin(time);
         for (block, target) in order(seed).enumerate() {
-            let over = began.elapsed() >= args.time && block % 4 == 0;
+            let over = began.elapsed() >= time && block % 4 == 0;
             if comparison.is_finished() || over || self.bench.interrupt().came() || self.has_failed(state) {
                 break;
             }
@@ -135,7 +169,7 @@ impl PairRun<'_, '_> {
         let targets = &mut *self.targets[index];
         let name = targets.name.clone();
         let before = state.cell(&self.spec.id, &name).blocks.len();
-        lab::block(self.spec, targets, self.bench, state, self.round);
+        run::block(self.spec, targets, self.bench, state, self.round);
         let cell = state.cell(&self.spec.id, &name);
         let window = cell.blocks.get(before).and_then(|block| block.windows.first());
         window.and_then(value).unwrap_or(f64::NAN)

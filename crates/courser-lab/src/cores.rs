@@ -2,22 +2,26 @@
 
 use courser_record::lab::CoreRole;
 
-use crate::units::Cpus;
-
 /// The processors of one case.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CoreMap {
-    pub(crate) target: Vec<usize>,
-    pub(crate) generator: Vec<usize>,
-    pub(crate) origin: Vec<usize>,
+pub struct CoreMap {
+    /// CPUs of the target.
+    pub target: Vec<usize>,
+    /// CPUs of the generator.
+    pub generator: Vec<usize>,
+    /// CPUs of the origin.
+    pub origin: Vec<usize>,
 }
 
-/// What was asked for by hand.
+/// CPUs that were named by hand; without, the map assigns them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ByHand {
-    pub(crate) target: Option<Cpus>,
-    pub(crate) generator: Option<Cpus>,
-    pub(crate) origin: Option<Cpus>,
+pub struct ByHand {
+    /// Those of the target.
+    pub target: Option<Vec<usize>>,
+    /// Those of the generator.
+    pub generator: Option<Vec<usize>>,
+    /// Those of the origin.
+    pub origin: Option<Vec<usize>>,
 }
 
 impl CoreMap {
@@ -25,9 +29,8 @@ impl CoreMap {
     ///
     /// # Errors
     /// When nothing is left for the generator.
-    pub(crate) fn new(allowed: &[usize], count: usize, by_hand: &ByHand) -> Result<Self, String> {
-        let named = |cpus: &Option<Cpus>| cpus.as_ref().map(|cpus| cpus.0.clone());
-        let target = match named(&by_hand.target) {
+    pub fn new(allowed: &[usize], count: usize, by_hand: &ByHand) -> Result<Self, String> {
+        let target = match by_hand.target.clone() {
             Some(cpus) if cpus.len() < count => {
                 return Err(format!("needs {count} cores for the target; it was given {}", cpus.len()));
             }
@@ -48,13 +51,13 @@ impl CoreMap {
         };
         Ok(Self {
             target,
-            generator: named(&by_hand.generator).unwrap_or(generator),
-            origin: named(&by_hand.origin).unwrap_or(origin),
+            generator: by_hand.generator.clone().unwrap_or(generator),
+            origin: by_hand.origin.clone().unwrap_or(origin),
         })
     }
 
     /// The map as a record has it.
-    pub(crate) fn roles(&self, allowed: &[usize]) -> Vec<CoreRole> {
+    pub fn roles(&self, allowed: &[usize]) -> Vec<CoreRole> {
         let of = |cpu: &usize| {
             let roles = [("target", &self.target), ("generator", &self.generator), ("origin", &self.origin)];
             let here = roles.into_iter().filter(|(_, cpus)| cpus.contains(cpu));
@@ -66,7 +69,7 @@ impl CoreMap {
     }
 
     /// What the map means for the figures.
-    pub(crate) fn note(&self) -> String {
+    pub fn note(&self) -> String {
         let shared = self.generator.iter().any(|cpu| self.origin.contains(cpu));
         let beside = if shared {
             "Generator and origin share a core: together they can make less than a fast target can take, and then its \
@@ -101,7 +104,7 @@ mod tests {
 
     #[test]
     fn what_is_named_by_hand_holds() {
-        let by_hand = ByHand { target: Some(Cpus(vec![0])), ..ByHand::default() };
+        let by_hand = ByHand { target: Some(vec![0]), ..ByHand::default() };
         let map = CoreMap::new(&[0, 1, 2], 1, &by_hand).unwrap();
         assert_eq!((map.target, map.origin, map.generator), (vec![0], vec![1], vec![2]));
         assert!(CoreMap::new(&[0, 1, 2], 2, &by_hand).is_err());

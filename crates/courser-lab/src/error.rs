@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use courser_load::spec::SpecError;
+
 /// What is wrong, by whose part it is to put right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
@@ -16,6 +18,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// A refusal of the system, with what was being done.
+    pub fn system(doing: impl fmt::Display, error: impl fmt::Display) -> Self {
+        Self::System(format!("{doing}: {error}"))
+    }
+
     /// An error of what was asked for.
     pub fn input(why: impl fmt::Display) -> Self {
         Self::Input(why.to_string())
@@ -33,3 +40,12 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<SpecError> for Error {
+    fn from(why: SpecError) -> Self {
+        match why {
+            SpecError::Unreachable(why) => Self::Unreachable(why),
+            SpecError::Invalid(why) => Self::Input(why),
+        }
+    }
+}

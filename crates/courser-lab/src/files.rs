@@ -3,4 +3,4 @@
 use courser_load::tls_options::ReadFile;
 
 /// Reads a file for a load: the engine has no access to any.
-pub(crate) const READ: ReadFile<'static> = &|path| std::fs::read(path);
+pub const READ: ReadFile<'static> = &|path| std::fs::read(path);

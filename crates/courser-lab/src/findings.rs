@@ -37,7 +37,7 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> (Vec<Finding>, Verdict) {
 }
 
 /// A share as people read it.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent >= 10.0 || percent == 0.0 {
         format!("{percent:.0} %")
@@ -50,6 +50,6 @@ pub(crate) fn percent(share: f64) -> String {
 
 /// A part of a whole; 0 of nothing.
 #[allow(clippy::cast_precision_loss, reason = "counts beyond 2^53 are beyond any run")]
-pub(crate) fn share(part: u64, whole: u64) -> f64 {
+pub fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }

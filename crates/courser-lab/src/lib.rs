@@ -1,6 +1,6 @@
-//! Suites on several terminators: the cases of a suite, how a target is started and verified, where its time goes and
-//! what it takes at least, and what TLS costs inside one process. It cannot reach the command line, a report or the
-//! proxy: targets are processes, and whoever calls prints.
+//! Suites on several terminators: a suite's cases, its targets, one run measured and judged, and the record that is
+//! on disk after every block. It cannot reach the command line, a terminal, a report or the proxy: targets are
+//! processes, and the caller shows what `progress.rs` and `measure::Watch` pass to it.
 
 pub mod error;
 
@@ -16,5 +16,29 @@ pub mod in_process;
 pub mod overheads;
 pub mod primitives;
 pub mod responder;
+
+pub mod comparing;
+pub mod progress;
+pub mod run;
+
+mod libraries;
+mod prepare;
+mod request;
+pub mod start;
+pub mod state;
+
+pub mod block;
+pub mod command;
+pub mod cores;
+pub mod scratch;
+mod window;
+
+pub mod files;
+pub mod findings;
+pub mod measure;
+pub mod reading;
+pub mod record_file;
+pub mod to_record;
+pub mod tuning;
 
 mod clock;

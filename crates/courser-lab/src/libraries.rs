@@ -2,15 +2,15 @@
 
 use courser_record::lab::{Block, Case, CellState, Measure, TargetNotes, WindowResult};
 
-use super::progress::SuiteProgress;
 use super::state::State;
-use courser_lab::in_process::{self, Row};
+use crate::in_process::{self, Row};
+use crate::progress::Progress;
 
 /// The suite whose cases are both ends of TLS; the other one has bare operations.
 const OVERHEADS: &str = "overheads";
 
 /// Measures all rows of the suite, and notes them; of a record that has them nothing is left to do.
-pub(crate) fn run(quick: bool, state: &mut State, progress: &mut SuiteProgress) {
+pub(crate) fn run(quick: bool, state: &mut State, progress: &mut impl Progress) {
     if !state.lab.cells.is_empty() {
         return;
     }

@@ -8,38 +8,31 @@ use std::time::{Duration, SystemTime};
 use courser_load::failure::Class;
 use courser_load::plan::{LoadTarget, Plan};
 use courser_load::run::{self, Run, Stop};
-use courser_load::tally::{Negotiated, Tally};
+use courser_load::tally::{Negotiated, SecondTally, Tally};
 
 use courser_load::spec::LoadSpec;
 use courser_record as record;
 
-use crate::exit::Failure;
+use crate::error::Error;
 use crate::findings::{self, Evidence};
 use crate::reading::{Reader, Reading, Watched};
 use crate::to_record;
-use crate::watch::Watch;
 
 /// What a run of ours comes to.
-pub(crate) type Outcome = run::Outcome<Reading>;
+pub type Outcome = run::Outcome<Reading>;
 
 /// Ctrl-C, seen by all runs of this process.
 #[derive(Clone)]
-pub(crate) struct Interrupt(Arc<AtomicBool>);
+pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Takes SIGINT and SIGTERM over. A second one ends the process at once.
-    pub(crate) fn install() -> Result<Self, Failure> {
-        let flag = Arc::new(AtomicBool::new(false));
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            let again = signal_hook::flag::register_conditional_shutdown(signal, 6, Arc::clone(&flag));
-            let first = signal_hook::flag::register(signal, Arc::clone(&flag));
-            again.and(first).map_err(|why| Failure::system("taking over Ctrl-C", why))?;
-        }
-        Ok(Self(flag))
+    /// An interrupt that comes when the flag is set.
+    pub fn new(flag: Arc<AtomicBool>) -> Self {
+        Self(flag)
     }
 
     /// Whether it came.
-    pub(crate) fn came(&self) -> bool {
+    pub fn came(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
@@ -59,10 +52,9 @@ impl Interrupt {
 }
 
 /// Makes one connection as the plan says, and explains what is wrong if it fails.
-pub(crate) fn probe(plan: &Plan) -> Result<Option<Negotiated>, Failure> {
-    let run =
-        Run::start(plan.probe(), None, || ()).map_err(|why| Failure::system("starting a thread", why))?;
-    let outcome = run.finish().map_err(|why| Failure::system("a first connection", why))?;
+pub fn probe(plan: &Plan) -> Result<Option<Negotiated>, Error> {
+    let run = Run::start(plan.probe(), None, || ()).map_err(|why| Error::system("starting a thread", why))?;
+    let outcome = run.finish().map_err(|why| Error::system("a first connection", why))?;
     let tally = &outcome.windows[0].tally;
     match tally.failures.iter().next() {
         Some((class, _)) => explain(class, tally, &plan.target),
@@ -72,44 +64,66 @@ pub(crate) fn probe(plan: &Plan) -> Result<Option<Negotiated>, Failure> {
 
 /// A target that cannot be loaded at all is said so before the load; one that only answers wrongly is loaded: how often
 /// it does is a result.
-fn explain(class: &Class, tally: &Tally, target: &LoadTarget) -> Result<Option<Negotiated>, Failure> {
+fn explain(class: &Class, tally: &Tally, target: &LoadTarget) -> Result<Option<Negotiated>, Error> {
     let address = target.addresses.first().map(ToString::to_string).unwrap_or_default();
     let detail = tally.failure_samples.first().cloned().unwrap_or_default();
     let told = |advice: &str| format!("{address}: {detail}; {advice}");
     match class {
-        Class::Refused => Err(Failure::Unreachable(told("is it running, and is the port right?"))),
-        Class::Unreachable => Err(Failure::Unreachable(told("look at address, route and firewall"))),
-        Class::Timeout(courser_load::failure::Step::Connect) => Err(Failure::Unreachable(told(
+        Class::Refused => Err(Error::Unreachable(told("is it running, and is the port right?"))),
+        Class::Unreachable => Err(Error::Unreachable(told("look at address, route and firewall"))),
+        Class::Timeout(courser_load::failure::Step::Connect) => Err(Error::Unreachable(told(
             "a firewall may drop what we send; --connect-timeout gives more time",
         ))),
-        Class::NotTls => Err(Failure::NoTls(told("for HTTP in clear write http://"))),
-        Class::Certificate => Err(Failure::NoTls(told("give the right --ca and --sni, or leave --ca out"))),
+        Class::NotTls => Err(Error::NoTls(told("for HTTP in clear write http://"))),
+        Class::Certificate => Err(Error::NoTls(told("give the right --ca and --sni, or leave --ca out"))),
         Class::Alert(_) | Class::Incompatible => {
             let advice = "see with `courser-bench inspect` what it accepts, and offer that (--tls, --suites, --groups, \
                           --schemes, --sni, --cert)";
-            Err(Failure::NoTls(told(advice)))
+            Err(Error::NoTls(told(advice)))
         }
-        Class::BadSource => Err(Failure::Usage(told("--source takes addresses of this machine"))),
-        Class::WrongOffer => Err(Failure::Usage(told("the engine cannot offer that"))),
-        Class::Internal => Err(Failure::System(told("this is a fault of the generator"))),
+        Class::BadSource => Err(Error::Input(told("--source takes addresses of this machine"))),
+        Class::WrongOffer => Err(Error::Input(told("the engine cannot offer that"))),
+        Class::Internal => Err(Error::System(told("this is a fault of the generator"))),
         _ => Ok(None),
     }
 }
 
+/// Shows a run while it lasts.
+pub trait Watch {
+    /// Names the next run.
+    fn label(&mut self, label: &str);
+    /// A run of this plan begins.
+    fn begin(&mut self, plan: &Plan);
+    /// The second of this number, counted from 0, is over.
+    fn second(&mut self, number: usize, counted: &SecondTally);
+    /// The run is over.
+    fn end(&mut self);
+}
+
+/// Shows nothing.
+impl Watch for () {
+    fn label(&mut self, _: &str) {}
+    fn begin(&mut self, _: &Plan) {}
+    fn second(&mut self, _: usize, _: &SecondTally) {}
+    fn end(&mut self) {}
+}
+
 /// Runs plans of a load, and judges what they show.
-pub(crate) struct Runner {
-    pub(crate) interrupt: Interrupt,
-    pub(crate) watch: Watch,
+pub struct Runner<W> {
+    /// Ends its runs.
+    pub interrupt: Interrupt,
+    /// Shows its runs.
+    pub watch: W,
     reader: Option<Reader>,
     watched: Watched,
     reuse: u32,
     start_at: Option<SystemTime>,
 }
 
-impl Runner {
+impl<W: Watch> Runner<W> {
     /// # Errors
     /// When the server's processes cannot be read.
-    pub(crate) fn new(spec: &LoadSpec, interrupt: Interrupt, watch: Watch) -> Result<Self, Failure> {
+    pub fn new(spec: &LoadSpec, interrupt: Interrupt, watch: W) -> Result<Self, Error> {
         let (reader, watched) = Reader::new(&spec.server)?;
         let (reuse, start_at) = (spec.reuse, spec.start_at);
         Ok(Self { interrupt, watch, reader: Some(reader), watched, reuse, start_at })
@@ -119,9 +133,9 @@ impl Runner {
     ///
     /// # Errors
     /// When the run cannot be made.
-    pub(crate) fn run(&mut self, label: &str, plan: &Plan) -> Result<(Outcome, Vec<record::Run>), Failure> {
+    pub fn run(&mut self, label: &str, plan: &Plan) -> Result<(Outcome, Vec<record::Run>), Error> {
         self.watch.label(label);
-        let reader = self.reader.take().ok_or_else(|| Failure::System("the sampler is gone".into()))?;
+        let reader = self.reader.take().ok_or_else(|| Error::System("the sampler is gone".into()))?;
         let (outcome, reader) = run(plan, self.start_at, reader, &self.interrupt, &mut self.watch)?;
         self.reader = Some(reader);
         let mut runs = to_record::runs(label, plan, &outcome, &self.watched);
@@ -140,12 +154,12 @@ fn run(
     at: Option<SystemTime>,
     reader: Reader,
     interrupt: &Interrupt,
-    watch: &mut Watch,
-) -> Result<(Outcome, Reader), Failure> {
+    watch: &mut impl Watch,
+) -> Result<(Outcome, Reader), Error> {
     let (give_back, taken) = std::sync::mpsc::channel();
     let mut lent = Lent { reader: Some(reader), give_back };
     let run = Run::start(plan.clone(), at, move || lent.read());
-    let mut run = run.map_err(|why| Failure::system("starting a thread", why))?;
+    let mut run = run.map_err(|why| Error::system("starting a thread", why))?;
     let over = Arc::new(AtomicBool::new(false));
     interrupt.ends(run.stopper(), Arc::clone(&over));
     watch.begin(plan);
@@ -154,8 +168,8 @@ fn run(
     }
     over.store(true, Ordering::Relaxed);
     watch.end();
-    let outcome = run.finish().map_err(|why| Failure::system("the load", why))?;
-    let reader = taken.recv().map_err(|_| Failure::System("the sampler ended early".into()))?;
+    let outcome = run.finish().map_err(|why| Error::system("the load", why))?;
+    let reader = taken.recv().map_err(|_| Error::System("the sampler ended early".into()))?;
     Ok((outcome, reader))
 }
 

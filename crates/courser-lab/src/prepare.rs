@@ -8,12 +8,12 @@ use super::command;
 use super::cores::CoreMap;
 use super::start::{Bench, PreparedTarget};
 use super::state::State;
-use crate::exit::Failure;
+use crate::error::Error;
 use crate::files;
-use courser_lab::selector::{TargetSelector, as_asked_of};
-use courser_lab::suite::{CaseSpec, ClientKind, clients};
-use courser_lab::target::{NotStarted, TargetSpec};
-use courser_lab::verify::verify;
+use crate::selector::{TargetSelector, as_asked_of};
+use crate::suite::{CaseSpec, ClientKind, clients};
+use crate::target::{NotStarted, TargetSpec};
+use crate::verify::verify;
 
 /// Descriptors that a connection takes in the program that needs the most, a terminator: one to each side.
 const DESCRIPTORS: u64 = 2;
@@ -80,10 +80,10 @@ impl Bench<'_> {
             Some(url) => self.external(spec, target, url, map, state),
             None => self.start(spec, map, target_spec, target, state)?,
         };
-        let failed = |why: Failure| NotStarted::Failed(why.told().to_owned());
+        let failed = |why: Error| NotStarted::Failed(why.to_string());
         let load = Load::Closed(spec.clients);
         let load =
-            command::spec(spec, &ready.address, load, spec.length, map, self.args.seed).map_err(failed)?;
+            command::spec(spec, &ready.address, load, spec.length, map, self.options.seed).map_err(failed)?;
         self.record_request(spec, &load, state);
         let kinds = if spec.keys.len() == 1 { vec![ClientKind::default()] } else { clients(spec).to_vec() };
         for kind in kinds {

@@ -2,44 +2,47 @@
 
 use courser_machine::usage::{Cores, Server, UsageSample};
 
-use crate::exit::Failure;
+use crate::error::Error;
 use courser_load::spec::ServerSpec;
 
 /// Whoever is read.
-pub(crate) struct Reader {
+pub struct Reader {
     server: Option<Server>,
     own: Option<Server>,
 }
 
 /// One reading. What could not be read is missing.
-pub(crate) struct Reading {
-    pub(crate) server: Option<UsageSample>,
-    pub(crate) own: Option<UsageSample>,
-    pub(crate) cores: Option<Cores>,
+pub struct Reading {
+    /// The server's processes.
+    pub server: Option<UsageSample>,
+    /// This process.
+    pub own: Option<UsageSample>,
+    /// All cores of the machine.
+    pub cores: Option<Cores>,
     /// Why the server could not be read, if it was to be.
-    pub(crate) trouble: Option<String>,
+    pub trouble: Option<String>,
 }
 
 /// What is known of the server before the run.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Watched {
+pub struct Watched {
     /// Its control group.
-    pub(crate) cgroup: Option<String>,
+    pub cgroup: Option<String>,
     /// CPUs that it may use.
-    pub(crate) cpus: Vec<usize>,
+    pub cpus: Vec<usize>,
     /// CPUs that the origin may use.
-    pub(crate) origin_cpus: Vec<usize>,
+    pub origin_cpus: Vec<usize>,
 }
 
 impl Reader {
     /// Finds the processes.
-    pub(crate) fn new(spec: &ServerSpec) -> Result<(Self, Watched), Failure> {
+    pub fn new(spec: &ServerSpec) -> Result<(Self, Watched), Error> {
         let server = match (spec.pid, &spec.cgroup) {
-            (Some(pid), _) => Some(Server::from_pid(pid).map_err(Failure::usage)?),
-            (None, Some(path)) => Some(Server::from_cgroup(path).map_err(Failure::usage)?),
+            (Some(pid), _) => Some(Server::from_pid(pid).map_err(Error::input)?),
+            (None, Some(path)) => Some(Server::from_cgroup(path).map_err(Error::input)?),
             (None, None) => None,
         };
-        let origin = spec.origin_pid.map(Server::from_pid).transpose().map_err(Failure::usage)?;
+        let origin = spec.origin_pid.map(Server::from_pid).transpose().map_err(Error::input)?;
         let own = Server::from_pid(std::process::id()).ok();
         let cpus = |server: &Option<Server>| server.as_ref().and_then(Server::cpus).unwrap_or_default();
         let watched = Watched {
@@ -51,7 +54,7 @@ impl Reader {
     }
 
     /// Reads all of them.
-    pub(crate) fn read(&mut self) -> Reading {
+    pub fn read(&mut self) -> Reading {
         let server = self.server.as_mut().map(Server::sample);
         let trouble = server.as_ref().and_then(|sample| sample.as_ref().err()).map(ToString::to_string);
         let sample = |server: &mut Option<Server>| server.as_mut().and_then(|server| server.sample().ok());

@@ -7,32 +7,32 @@ use std::path::{Path, PathBuf};
 
 use courser_record::{Lab, ReadError, Record};
 
-use crate::exit::Failure;
+use crate::error::Error;
 
 /// Reads the record of a run.
 ///
 /// # Errors
 /// When there is no such file, or no such record in it; the error names the file.
-pub(crate) fn read_run(path: &Path) -> Result<Record, Failure> {
-    Record::from_json(read(path)?).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+pub fn read_run(path: &Path) -> Result<Record, Error> {
+    Record::from_json(read(path)?).map_err(|error| Error::input(format!("{}: {error}", path.display())))
 }
 
 /// Reads the record of a suite.
 ///
 /// # Errors
 /// As [`read_run`]; for a record of the other kind it names the verb that prints it.
-pub(crate) fn read_lab(path: &Path) -> Result<Lab, Failure> {
+pub fn read_lab(path: &Path) -> Result<Lab, Error> {
     let shown = path.display();
     Lab::from_json(read(path)?).map_err(|error| match error {
         ReadError::OtherKind { .. } => {
-            Failure::usage(format!("{shown}: {error}; `courser-bench show {shown}` prints it"))
+            Error::input(format!("{shown}: {error}; `courser-bench show {shown}` prints it"))
         }
-        _ => Failure::usage(format!("{shown}: {error}")),
+        _ => Error::input(format!("{shown}: {error}")),
     })
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    fs::read(path).map_err(|error| Failure::usage(format!("{}: cannot be read: {error}", path.display())))
+fn read(path: &Path) -> Result<Vec<u8>, Error> {
+    fs::read(path).map_err(|error| Error::input(format!("{}: cannot be read: {error}", path.display())))
 }
 
 /// Writes a file. Whoever reads meanwhile sees the previous file or this one, and after a failure the previous one is
@@ -41,7 +41,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 ///
 /// # Errors
 /// When it cannot be written; the error names the file and what to do.
-pub(crate) fn write(path: &Path, text: &str) -> Result<(), WriteError> {
+pub fn write(path: &Path, text: &str) -> Result<(), WriteError> {
     let failed = |error| WriteError { path: path.to_owned(), error };
     // A link keeps pointing where it did.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -92,11 +92,11 @@ fn folder(path: &Path) -> &Path {
 
 /// Why a file is not on the disk.
 #[derive(Debug)]
-pub(crate) struct WriteError {
+pub struct WriteError {
     /// Where it should be.
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     /// What the system says.
-    pub(crate) error: io::Error,
+    pub error: io::Error,
 }
 
 impl fmt::Display for WriteError {
@@ -121,7 +121,7 @@ impl WriteError {
     }
 }
 
-impl From<WriteError> for Failure {
+impl From<WriteError> for Error {
     fn from(error: WriteError) -> Self {
         Self::System(error.to_string())
     }

@@ -13,9 +13,9 @@ use super::command;
 use super::cores::CoreMap;
 use super::start::{BACKLOG, Bench, PreparedTarget, SESSION_CACHE};
 use super::state::State;
-use courser_lab::limit::Needs;
-use courser_lab::profile::Sampling;
-use courser_lab::suite::{Backend, CaseSpec, Requests, Resume, Transport};
+use crate::limit::Needs;
+use crate::profile::Sampling;
+use crate::suite::{Backend, CaseSpec, Requests, Resume, Transport};
 
 /// Samples a second of a profile: a prime, so that nothing periodic hides.
 const SAMPLES: u32 = 997;
@@ -29,7 +29,7 @@ impl Bench<'_> {
     pub(crate) fn describe(&self, state: &mut State) {
         state.lab.tuning = crate::tuning::tuning();
         let allowed = allowed_cpus();
-        if let Ok(map) = CoreMap::new(&allowed, 1, &self.by_hand) {
+        if let Ok(map) = CoreMap::new(&allowed, 1, &self.options.by_hand) {
             state.lab.cores = map.roles(&allowed);
             state.lab.cores_note = map.note();
         }
@@ -45,7 +45,7 @@ impl Bench<'_> {
     }
 
     /// What was asked of all targets, from the first of them.
-    pub(super) fn record_request(&self, spec: &CaseSpec, load: &LoadSpec, state: &mut State) {
+    pub(crate) fn record_request(&self, spec: &CaseSpec, load: &LoadSpec, state: &mut State) {
         if let Some(case) =
             state.lab.cases.iter_mut().find(|case| case.id == spec.id && case.asked.is_empty())
         {
@@ -68,7 +68,7 @@ impl Bench<'_> {
         }
     }
 
-    pub(super) fn sampled(
+    pub(crate) fn sampled(
         &self,
         target: &PreparedTarget,
         pid: u32,
@@ -80,17 +80,17 @@ impl Bench<'_> {
             spec: &target.spec,
             address: &target.address,
             cores: &target.cores,
-            seed: self.args.seed,
+            seed: self.options.seed,
             round: 0,
             interrupt: &self.interrupt,
             reached: target.reached,
         };
-        run.take().map_err(|why| why.told().to_owned())?;
+        run.take().map_err(|why| why.to_string())?;
         sampling.finish()
     }
 
     /// The least that a connection of the case can take, from what was negotiated.
-    pub(super) fn limit(&mut self, spec: &CaseSpec, verified: &Verified, state: &mut State) {
+    pub(crate) fn limit(&mut self, spec: &CaseSpec, verified: &Verified, state: &mut State) {
         let (Transport::Tls(version), [key]) = (&spec.transport, spec.keys.as_slice()) else { return };
         let per_connection = matches!(spec.requests, Requests::Exactly(_));
         let Some(case) = state.lab.cases.iter_mut().find(|case| case.id == spec.id) else { return };

@@ -4,30 +4,28 @@ use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use crate::exit::Failure;
+use crate::error::Error;
 
 /// The folder; dropping it removes it.
-pub(crate) struct Scratch(PathBuf);
+pub struct Scratch(PathBuf);
 
 impl Scratch {
     /// A new folder that nobody else can read.
-    pub(crate) fn new() -> Result<Self, Failure> {
+    pub fn new() -> Result<Self, Error> {
         let parent = std::env::temp_dir();
         for number in 0..100 {
             let path = parent.join(format!("courser-bench-{}-{number}", std::process::id()));
             match DirBuilder::new().mode(0o711).create(&path) {
                 Ok(()) => return Ok(Self(path)),
                 Err(why) if why.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(why) => return Err(Failure::system(format_args!("making {}", path.display()), why)),
+                Err(why) => return Err(Error::system(format_args!("making {}", path.display()), why)),
             }
         }
-        Err(Failure::System(format!(
-            "{} is full of folders of ours: remove courser-bench-*",
-            parent.display()
-        )))
+        Err(Error::System(format!("{} is full of folders of ours: remove courser-bench-*", parent.display())))
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Its path.
+    pub fn path(&self) -> &Path {
         &self.0
     }
 }

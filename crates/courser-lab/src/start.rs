@@ -2,47 +2,58 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use courser_record::lab::TargetNotes;
 
 use super::command::TargetAddress;
 use super::cores::{ByHand, CoreMap};
 use super::scratch::Scratch;
-use super::state::State;
-use crate::cli::BenchArgs;
-use crate::exit::Failure;
+use super::state::{Notice, State};
+use crate::error::Error;
+use crate::limit::Limits;
 use crate::measure::Interrupt;
-use courser_lab::limit::Limits;
-use courser_lab::selector::{TargetSelector, definition_of, find};
-use courser_lab::suite::{Backend, CaseSpec, Resume, Transport};
-use courser_lab::target::{
-    self, Certificate, Fleet, KeyKind, NotStarted, Preset, Running, Sent, TargetSpec, Tls,
-};
+use crate::selector::{TargetSelector, definition_of, find};
+use crate::suite::{Backend, CaseSpec, Resume, Transport};
+use crate::target::{self, Certificate, Fleet, KeyKind, NotStarted, Preset, Running, Sent, TargetSpec, Tls};
 
 /// Sessions that a cache holds, where it is on.
-pub(super) const SESSION_CACHE: u32 = 20_000;
+pub(crate) const SESSION_CACHE: u32 = 20_000;
 
 /// Connections that may wait to be accepted.
-pub(super) const BACKLOG: u32 = 4096;
+pub(crate) const BACKLOG: u32 = 4096;
 
 /// Servers behind a balancer.
 const SERVERS: usize = 3;
 
+/// How the cases of a suite are run.
+pub struct BenchOptions {
+    /// Seed of all random choices.
+    pub seed: u64,
+    /// Length of a block, or of a step of a staircase; the suite's without.
+    pub length: Option<Duration>,
+    /// Round-trip time that is added between generator and targets.
+    pub rtt: Option<Duration>,
+    /// CPUs that were named; the others are assigned.
+    pub by_hand: ByHand,
+    /// Prints what the record does not say.
+    pub notice: Notice,
+}
+
 /// What all cases of a suite share.
 pub(crate) struct Bench<'a> {
-    pub(super) args: &'a BenchArgs,
+    pub(crate) options: &'a BenchOptions,
     /// The suite's targets.
-    pub(super) usual: &'a [String],
-    pub(super) interrupt: Interrupt,
-    pub(super) limits: Limits,
-    pub(super) by_hand: ByHand,
-    pub(super) chosen: Vec<TargetSelector>,
+    pub(crate) usual: &'a [String],
+    pub(crate) interrupt: Interrupt,
+    pub(crate) limits: Limits,
+    pub(crate) chosen: Vec<TargetSelector>,
     /// Ended before the folder that they write to goes.
-    pub(super) origin: Option<(Vec<SocketAddr>, Running)>,
-    pub(super) secure_origin: Option<Running>,
-    pub(super) scratch: Scratch,
+    pub(crate) origin: Option<(Vec<SocketAddr>, Running)>,
+    pub(crate) secure_origin: Option<Running>,
+    pub(crate) scratch: Scratch,
     /// Folders made so far.
-    pub(super) folders: u32,
+    pub(crate) folders: u32,
 }
 
 /// A target that runs, and negotiates what the case asks.
@@ -53,8 +64,8 @@ pub(crate) struct PreparedTarget {
     pub(crate) address: TargetAddress,
     pub(crate) cores: CoreMap,
     pub(crate) reached: Option<f64>,
-    pub(super) running: Option<Running>,
-    pub(super) delays: Vec<Running>,
+    pub(crate) running: Option<Running>,
+    pub(crate) delays: Vec<Running>,
 }
 
 impl PreparedTarget {
@@ -71,25 +82,19 @@ impl PreparedTarget {
 
 impl<'a> Bench<'a> {
     pub(crate) fn new(
-        args: &'a BenchArgs,
+        options: &'a BenchOptions,
         names: &[String],
         usual: &'a [String],
         interrupt: Interrupt,
-    ) -> Result<Self, Failure> {
-        let by_hand = ByHand {
-            target: args.target_cpus.clone(),
-            generator: args.cpus.clone(),
-            origin: args.origin_cpus.clone(),
-        };
+    ) -> Result<Self, Error> {
         let chosen = names.iter().map(|name| TargetSelector::parse(name)).collect::<Result<_, _>>()?;
         let scratch = Scratch::new()?;
         let (origin, secure_origin) = (None, None);
         Ok(Self {
-            args,
+            options,
             usual,
             interrupt,
             limits: Limits::default(),
-            by_hand,
             chosen,
             origin,
             secure_origin,
@@ -103,11 +108,11 @@ impl<'a> Bench<'a> {
     }
 
     pub(crate) fn by_hand(&self) -> &ByHand {
-        &self.by_hand
+        &self.options.by_hand
     }
 
     pub(crate) fn seed(&self) -> u64 {
-        self.args.seed
+        self.options.seed
     }
 
     /// How many targets a case has that names none of its own.
@@ -116,7 +121,7 @@ impl<'a> Bench<'a> {
     }
 
     /// The targets of a case: those of the command line, or the group's, or the suite's.
-    pub(super) fn targets(&self, spec: &CaseSpec) -> Vec<TargetSelector> {
+    pub(crate) fn targets(&self, spec: &CaseSpec) -> Vec<TargetSelector> {
         if !self.chosen.is_empty() {
             return self.chosen.clone();
         }
@@ -124,7 +129,7 @@ impl<'a> Bench<'a> {
         names.iter().filter_map(|name| TargetSelector::parse(name).ok()).collect()
     }
 
-    pub(super) fn external(
+    pub(crate) fn external(
         &self,
         spec: &CaseSpec,
         target: &TargetSelector,
@@ -159,7 +164,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    pub(super) fn start(
+    pub(crate) fn start(
         &mut self,
         spec: &CaseSpec,
         map: &CoreMap,
@@ -212,13 +217,13 @@ impl<'a> Bench<'a> {
     }
 
     /// Proxies that add a round-trip time between generator and target, one to each address; none without --rtt.
-    pub(super) fn delays(&mut self, to: &[SocketAddr], map: &CoreMap) -> Result<Vec<Running>, String> {
-        let Some(rtt) = self.args.rtt else { return Ok(Vec::new()) };
+    pub(crate) fn delays(&mut self, to: &[SocketAddr], map: &CoreMap) -> Result<Vec<Running>, String> {
+        let Some(rtt) = self.options.rtt else { return Ok(Vec::new()) };
         to.iter().map(|to| target::delay(*to, rtt, &map.origin, &self.folder("delay"))).collect()
     }
 
     /// What a case asks of every target.
-    pub(super) fn target_spec(
+    pub(crate) fn target_spec(
         &mut self,
         spec: &CaseSpec,
         map: &CoreMap,
@@ -249,7 +254,7 @@ impl<'a> Bench<'a> {
         })
     }
 
-    pub(super) fn certificates(&self, keys: &[String]) -> Result<Vec<Certificate>, String> {
+    pub(crate) fn certificates(&self, keys: &[String]) -> Result<Vec<Certificate>, String> {
         let folder = self.scratch.path().join("keys");
         let one = |key: &String| {
             let kind: KeyKind = key.parse().map_err(|why| format!("{key}: {why}"))?;
@@ -259,7 +264,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Where targets send what they have decrypted.
-    pub(super) fn backends(&mut self, spec: &CaseSpec, map: &CoreMap) -> Result<Vec<SocketAddr>, String> {
+    pub(crate) fn backends(&mut self, spec: &CaseSpec, map: &CoreMap) -> Result<Vec<SocketAddr>, String> {
         if self.origin.is_none() {
             let folder = self.folder("origin");
             self.origin = Some(target::origin(SERVERS, &map.origin, &folder)?);
@@ -273,7 +278,7 @@ impl<'a> Bench<'a> {
     }
 
     /// A backend that speaks TLS: courser before the origin, on the origin's cores.
-    pub(super) fn secure(&mut self, origin: &[SocketAddr], map: &CoreMap) -> Result<SocketAddr, String> {
+    pub(crate) fn secure(&mut self, origin: &[SocketAddr], map: &CoreMap) -> Result<SocketAddr, String> {
         if let Some(running) = &self.secure_origin {
             return Ok(running.address);
         }
@@ -304,7 +309,7 @@ impl<'a> Bench<'a> {
         Ok(address)
     }
 
-    pub(super) fn folder(&mut self, name: &str) -> PathBuf {
+    pub(crate) fn folder(&mut self, name: &str) -> PathBuf {
         self.folders += 1;
         self.scratch.path().join(format!("{}-{name}", self.folders))
     }

@@ -6,20 +6,25 @@ use std::time::{Duration, Instant, SystemTime};
 
 use courser_record::lab::{Case, Cell, CellState, LAB_FORMAT, LAB_VERSION, Lab};
 
-use crate::exit::Failure;
+use crate::error::Error;
 use crate::record_file;
+use crate::suite::{CaseSpec, Suite};
 use crate::to_record;
-use courser_lab::suite::{CaseSpec, Suite};
+
+/// Prints a line to whoever runs the suite.
+pub type Notice = fn(&str);
 
 /// A record, and where it is kept.
-pub(crate) struct State {
-    pub(crate) lab: Lab,
+pub struct State {
+    /// The record so far.
+    pub lab: Lab,
     path: PathBuf,
     began: Instant,
     /// What earlier parts took.
     before: Duration,
     /// The last thing that could not be kept, told once.
     trouble: Option<String>,
+    notice: Notice,
 }
 
 /// What a new record is about.
@@ -28,50 +33,51 @@ pub(crate) struct About<'a> {
     pub(crate) seed: u64,
     pub(crate) quick: bool,
     pub(crate) rtt: Option<Duration>,
+    pub(crate) notice: Notice,
 }
 
 impl State {
     /// A new record in a file that is not there yet.
-    pub(crate) fn new(path: PathBuf, about: &About<'_>) -> Result<Self, Failure> {
+    pub(crate) fn new(path: PathBuf, about: &About<'_>) -> Result<Self, Error> {
         if path.is_file() {
             let why = format!(
                 "{} is there already: --resume goes on with it, or name another file",
                 path.display()
             );
-            return Err(Failure::usage(why));
+            return Err(Error::input(why));
         }
-        let state = Self::of(lab(about), path, Duration::ZERO);
+        let state = Self::of(lab(about), path, Duration::ZERO, about.notice);
         // A folder that cannot be written to is told before an hour of measuring.
         record_file::write(&state.path, &state.lab.to_json())?;
         Ok(state)
     }
 
     /// Goes on with the record of a suite that was cut.
-    pub(crate) fn resume(path: PathBuf, about: &About<'_>) -> Result<Self, Failure> {
+    pub(crate) fn resume(path: PathBuf, about: &About<'_>) -> Result<Self, Error> {
         let mut lab = record_file::read_lab(&path)?;
         let suite = &about.suite.notes.name;
         if lab.suite.name != *suite || lab.quick != about.quick {
             let variant = if lab.quick { "quick" } else { "full" };
-            return Err(Failure::usage(format!(
+            return Err(Error::input(format!(
                 "{}: of the suite {} in its {variant} variant, not of this one",
                 path.display(),
                 lab.suite.name
             )));
         }
         if let Some(why) = otherwise(&lab, about) {
-            return Err(Failure::usage(format!("{}: {why}; name another file", path.display())));
+            return Err(Error::input(format!("{}: {why}; name another file", path.display())));
         }
         lab.cut = None;
         let before = Duration::from_micros(lab.elapsed_us);
-        Ok(Self::of(lab, path, before))
+        Ok(Self::of(lab, path, before, about.notice))
     }
 
-    fn of(lab: Lab, path: PathBuf, before: Duration) -> Self {
-        Self { lab, path, began: Instant::now(), before, trouble: None }
+    fn of(lab: Lab, path: PathBuf, before: Duration, notice: Notice) -> Self {
+        Self { lab, path, began: Instant::now(), before, trouble: None, notice }
     }
 
-    /// Where it is kept.
-    pub(crate) fn path(&self) -> &Path {
+    /// File of the record.
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
@@ -111,7 +117,9 @@ impl State {
         self.lab.elapsed_us = to_record::micros(self.before + self.began.elapsed());
         let trouble = record_file::write(&self.path, &self.lab.to_json()).err().map(|why| why.to_string());
         if let Some(why) = trouble.as_ref().filter(|why| self.trouble.as_ref() != Some(*why)) {
-            notice!("warning: {why}; measuring goes on, and it is tried again after the next block");
+            (self.notice)(&format!(
+                "warning: {why}; measuring goes on, and it is tried again after the next block"
+            ));
         }
         self.trouble = trouble;
     }
@@ -126,8 +134,8 @@ impl State {
     ///
     /// # Errors
     /// Why it is not.
-    pub(crate) fn kept(&self) -> Result<(), Failure> {
-        self.trouble.clone().map_or(Ok(()), |why| Err(Failure::System(why)))
+    pub fn kept(&self) -> Result<(), Error> {
+        self.trouble.clone().map_or(Ok(()), |why| Err(Error::System(why)))
     }
 }
 

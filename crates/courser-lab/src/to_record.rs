@@ -19,22 +19,22 @@ use courser_record::{
 use crate::reading::{Reading, Watched};
 
 /// This program.
-pub(crate) fn tool() -> Tool {
+pub fn tool() -> Tool {
     Tool {
-        name: env!("CARGO_PKG_NAME").into(),
+        name: "courser-bench".into(),
         version: env!("CARGO_PKG_VERSION").into(),
         commit: option_env!("COURSER_COMMIT").map(Into::into),
     }
 }
 
 /// This machine.
-pub(crate) fn machine() -> Machine {
-    let crypto = BTreeMap::from([("aws-lc-rs".to_owned(), courser_lab::primitives::library_version())]);
+pub fn machine() -> Machine {
+    let crypto = BTreeMap::from([("aws-lc-rs".to_owned(), crate::primitives::library_version())]);
     Machine { crypto, ..machine::read() }
 }
 
 /// A second of a run.
-pub(crate) fn second(number: usize, second: &SecondTally, plan: &Plan, started: SystemTime) -> Second {
+pub fn second(number: usize, second: &SecondTally, plan: &Plan, started: SystemTime) -> Second {
     let number = number as u64;
     let at = Duration::from_secs(number);
     Second {
@@ -69,7 +69,7 @@ fn phase(at: Duration, plan: &Plan) -> Phase {
 
 /// One run for each window of the steady phase; each has all seconds of its own, the first also those before it and
 /// the last those after it.
-pub(crate) fn runs(label: &str, plan: &Plan, outcome: &Outcome<Reading>, watched: &Watched) -> Vec<Run> {
+pub fn runs(label: &str, plan: &Plan, outcome: &Outcome<Reading>, watched: &Watched) -> Vec<Run> {
     let several = outcome.windows.len() > 1;
     let last = outcome.windows.len() - 1;
     let mut runs = Vec::new();
@@ -162,7 +162,7 @@ fn alpn(negotiated: &Negotiated) -> String {
 }
 
 /// Handshakes of a kind.
-pub(crate) fn counts(tally: &Tally, of: impl Fn(&Negotiated) -> bool) -> u64 {
+pub fn counts(tally: &Tally, of: impl Fn(&Negotiated) -> bool) -> u64 {
     tally.negotiated.iter().filter(|(negotiated, _)| of(negotiated)).map(|(_, count)| count).sum()
 }
 
@@ -308,7 +308,7 @@ fn threads(
 }
 
 /// Shares of these cores, or of all if none is named.
-pub(crate) fn cores(before: &Reading, after: &Reading, which: &[usize]) -> Vec<(usize, CoreShare)> {
+pub fn cores(before: &Reading, after: &Reading, which: &[usize]) -> Vec<(usize, CoreShare)> {
     let (Some(before), Some(after)) = (&before.cores, &after.cores) else { return Vec::new() };
     let shares = after.since(before).into_iter();
     shares.filter(|(cpu, _)| which.is_empty() || which.contains(cpu)).collect()
@@ -354,10 +354,12 @@ fn handshake_bytes(wire: &Wire) -> HandshakeBytes {
     }
 }
 
-pub(crate) fn micros(duration: Duration) -> u64 {
+/// Microseconds, at most `u64::MAX`.
+pub fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
-pub(crate) fn unix_us(time: SystemTime) -> u64 {
+/// Microseconds since 1970; 0 for a time before.
+pub fn unix_us(time: SystemTime) -> u64 {
     micros(time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
 }

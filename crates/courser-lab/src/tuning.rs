@@ -11,12 +11,12 @@ use crate::to_record;
 const SETTINGS: &str = include_str!("../../../record/published/tuning.toml");
 
 /// The settings of this machine, in the order of a report.
-pub(crate) fn tuning() -> Vec<Tuning> {
+pub fn tuning() -> Vec<Tuning> {
     of(&to_record::machine())
 }
 
 /// The settings of a machine.
-pub(crate) fn of(machine: &Machine) -> Vec<Tuning> {
+pub fn of(machine: &Machine) -> Vec<Tuning> {
     let file: File = toml::from_str(SETTINGS).expect("a test reads the same file");
     file.setting.into_iter().map(|setting| setting.on(machine)).collect()
 }

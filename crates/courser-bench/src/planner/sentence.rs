@@ -5,8 +5,9 @@
 
 use std::fmt;
 
-use super::model::Version;
 use courser_lab::target::KeyKind;
+
+use super::model::Version;
 
 /// What is to be served.
 #[derive(Clone, Debug, PartialEq)]

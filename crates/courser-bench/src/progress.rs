@@ -1,4 +1,4 @@
-//! What a suite tells while it runs: a bar with the time left on a terminal, a line for each case everywhere.
+//! What a suite shows while it runs: a bar with the time left on a terminal, a line for each case everywhere.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -6,6 +6,7 @@ use std::time::Duration;
 use courser_record::lab::{Cell, CellState, Lab, Measure};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use courser_lab::progress;
 use courser_lab::suite::CaseSpec;
 
 /// Starting and verifying a target, and what a block takes beside its own length.
@@ -20,48 +21,8 @@ pub(crate) struct SuiteProgress {
 }
 
 impl SuiteProgress {
-    pub(crate) fn new(cases: &[CaseSpec], targets: usize, quiet: bool) -> Self {
-        let whole: Duration = cases.iter().map(|spec| length(spec, targets)).sum();
-        let target = if quiet || !std::io::stderr().is_terminal() {
-            ProgressDrawTarget::hidden()
-        } else {
-            ProgressDrawTarget::stderr()
-        };
-        let bar = ProgressBar::with_draw_target(Some(whole.as_secs().max(1)), target);
-        let style = ProgressStyle::with_template("{bar:30} {elapsed} of about {len} s, {eta} left  {msg}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        if !quiet {
-            notice!("{} cases, about {} in all", cases.len(), told(whole));
-        }
-        Self { quiet, bar, cases: cases.len(), number: 0 }
-    }
-
-    pub(crate) fn case(&mut self, spec: &CaseSpec) {
-        self.number += 1;
-        self.line(&format!("{} of {}: {} ({})", self.number, self.cases, spec.title, spec.id));
-    }
-
-    pub(crate) fn block(&mut self, spec: &CaseSpec, target: &str, round: u32) {
-        self.bar.set_message(format!("{target}, round {} of {}", round + 1, spec.rounds));
-        self.bar.inc(block(spec).as_secs());
-    }
-
-    /// A part of a suite without a network.
-    pub(crate) fn part(&mut self, done: usize, of: usize, what: &str) {
-        self.bar.set_length(of as u64);
-        self.bar.set_position(done as u64);
-        self.bar.set_message(what.to_owned());
-    }
-
-    /// A line for each cell of a case.
-    pub(crate) fn done(&mut self, spec: &CaseSpec, lab: &Lab) {
-        for cell in lab.cells.iter().filter(|cell| cell.case == spec.id) {
-            self.line(&format!("    {:<22} {}", cell.target, outcome(cell)));
-        }
-    }
-
-    pub(crate) fn end(&mut self) {
-        self.bar.finish_and_clear();
+    pub(crate) fn new(quiet: bool) -> Self {
+        Self { quiet, bar: ProgressBar::hidden(), cases: 0, number: 0 }
     }
 
     fn line(&self, line: &str) {
@@ -71,26 +32,78 @@ impl SuiteProgress {
     }
 }
 
+impl progress::Progress for SuiteProgress {
+    fn begin(&mut self, cases: &[CaseSpec], targets: usize) {
+        let whole: Duration = cases.iter().map(|spec| length(spec, targets)).sum();
+        let target = if self.quiet || !std::io::stderr().is_terminal() {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr()
+        };
+        self.bar = ProgressBar::with_draw_target(Some(whole.as_secs().max(1)), target);
+        let style = ProgressStyle::with_template("{bar:30} {elapsed} of about {len} s, {eta} left  {msg}");
+        self.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        if !self.quiet {
+            notice!("{} cases, about {} in all", cases.len(), told(whole));
+        }
+        self.cases = cases.len();
+    }
+
+    fn case(&mut self, spec: &CaseSpec) {
+        self.number += 1;
+        self.line(&format!("{} of {}: {} ({})", self.number, self.cases, spec.title, spec.id));
+    }
+
+    fn block(&mut self, spec: &CaseSpec, target: &str, round: u32) {
+        self.bar.set_message(format!("{target}, round {} of {}", round + 1, spec.rounds));
+        self.bar.inc(block(spec).as_secs());
+    }
+
+    fn part(&mut self, done: usize, of: usize, what: &str) {
+        self.bar.set_length(of as u64);
+        self.bar.set_position(done as u64);
+        self.bar.set_message(what.to_owned());
+    }
+
+    fn done(&mut self, spec: &CaseSpec, lab: &Lab) {
+        for cell in lab.cells.iter().filter(|cell| cell.case == spec.id) {
+            self.line(&format!("    {:<22} {}", cell.target, outcome(cell)));
+        }
+    }
+
+    fn end(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 /// How far a comparison is within its time.
-pub(crate) struct Progress(ProgressBar);
+pub(crate) struct ComparisonProgress {
+    quiet: bool,
+    bar: ProgressBar,
+}
 
-impl Progress {
-    pub(crate) fn new(time: Duration, quiet: bool) -> Self {
-        let shown = !quiet && std::io::stderr().is_terminal();
+impl ComparisonProgress {
+    pub(crate) fn new(quiet: bool) -> Self {
+        Self { quiet, bar: ProgressBar::hidden() }
+    }
+}
+
+impl progress::ComparisonProgress for ComparisonProgress {
+    fn begin(&mut self, time: Duration) {
+        let shown = !self.quiet && std::io::stderr().is_terminal();
         let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(Some(time.as_secs().max(1)), target);
+        self.bar = ProgressBar::with_draw_target(Some(time.as_secs().max(1)), target);
         let style = ProgressStyle::with_template("{bar:30} {pos} of at most {len} s  {msg}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Self(bar)
+        self.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     }
 
-    pub(crate) fn at(&mut self, time: Duration, target: &str) {
-        self.0.set_position(time.as_secs());
-        self.0.set_message(target.to_owned());
+    fn at(&mut self, time: Duration, target: &str) {
+        self.bar.set_position(time.as_secs());
+        self.bar.set_message(target.to_owned());
     }
 
-    pub(crate) fn end(&mut self) {
-        self.0.finish_and_clear();
+    fn end(&mut self) {
+        self.bar.finish_and_clear();
     }
 }
 

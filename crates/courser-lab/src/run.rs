@@ -1,68 +1,81 @@
 //! A suite on several targets: each case is prepared on all of them, verified, then measured in blocks that take turns.
 //!
-//! What is measured in a block is in `lab/block.rs`; what is on disk meanwhile in `lab/state.rs`. Nothing here says who
+//! What is measured in a block is in `block.rs`; what is on disk meanwhile in `state.rs`. Nothing here says who
 //! is better: a report does, from the record.
 
-mod progress;
-
-#[path = "../../courser-lab/src"]
-mod moving {
-    use super::progress;
-
-    pub(crate) mod block;
-    pub(crate) mod command;
-    pub(crate) mod cores;
-    pub(crate) mod libraries;
-    pub(crate) mod prepare;
-    pub(crate) mod request;
-    pub(crate) mod scratch;
-    pub(crate) mod start;
-    pub(crate) mod state;
-    pub(crate) mod window;
-}
-pub(crate) use moving::{block, command, cores, scratch, start, state};
-use moving::libraries;
+use std::path::PathBuf;
 
 use courser_machine::allowed_cpus;
 use courser_record::lab::{Cell, CellState, Figure, Measure};
 
-use crate::cli::RunSuiteArgs;
-use crate::exit::{Ended, Failure};
+use crate::block::BlockRun;
+use crate::cores::CoreMap;
+use crate::error::Error;
+use crate::libraries;
 use crate::measure::Interrupt;
-use block::BlockRun;
-use cores::CoreMap;
-use courser_lab::suite::{CaseSpec, Suite};
-use progress::SuiteProgress;
-use start::{Bench, PreparedTarget};
-use state::{About, State};
+use crate::progress::{Ended, Progress};
+use crate::start::{Bench, BenchOptions, PreparedTarget};
+use crate::state::{About, State};
+use crate::suite::{CaseSpec, Suite};
 
-pub(crate) use progress::Progress;
+/// What is run of a suite, and where the record goes.
+pub struct SuiteOptions {
+    /// A built-in suite, or the path of a file.
+    pub suite: String,
+    /// Targets; the suite's own if there are none.
+    pub targets: Vec<String>,
+    /// Whether the quick variant is run.
+    pub quick: bool,
+    /// Parts of the names of the cases to run; all if there are none.
+    pub cases: Vec<String>,
+    /// File of the record.
+    pub record: PathBuf,
+    /// Whether the record there is continued.
+    pub resume: bool,
+    /// Blocks of each cell; the suite's number without.
+    pub rounds: Option<u32>,
+    /// Whether targets are profiled in an additional block.
+    pub profile: bool,
+    /// How each case is run.
+    pub bench: BenchOptions,
+}
 
-/// Runs a suite to its end, and keeps its record.
-pub(crate) fn run(args: &RunSuiteArgs) -> Result<(State, Ended), Failure> {
+/// Runs a suite to its end, and writes its record after every block.
+///
+/// # Errors
+/// When what was asked for cannot be had, or the record cannot be written.
+pub fn run(
+    args: &SuiteOptions,
+    interrupt: &Interrupt,
+    progress: &mut impl Progress,
+) -> Result<(State, Ended), Error> {
     let suite = chosen(args)?;
     if args.profile {
-        courser_lab::profile::available().map_err(Failure::System)?;
+        crate::profile::available().map_err(Error::System)?;
     }
-    let interrupt = Interrupt::install()?;
-    let names: Vec<String> = args.targets.iter().chain(&args.target).cloned().collect();
-    let mut bench = Bench::new(&args.bench, &names, &suite.targets, interrupt.clone())?;
+    let mut bench = Bench::new(&args.bench, &args.targets, &suite.targets, interrupt.clone())?;
     // The record comes after everything that can be wrong: the next try may have its name.
-    let about = About { suite: &suite, seed: args.bench.seed, quick: args.quick, rtt: args.bench.rtt };
-    let path = args.record_path();
+    let about = About {
+        suite: &suite,
+        seed: args.bench.seed,
+        quick: args.quick,
+        rtt: args.bench.rtt,
+        notice: args.bench.notice,
+    };
+    let path = args.record.clone();
     let mut state = if args.resume { State::resume(path, &about)? } else { State::new(path, &about)? };
     bench.describe(&mut state);
-    let mut progress = SuiteProgress::new(&suite.cases, bench.count(), args.quiet);
+    progress.begin(&suite.cases, bench.count());
     for spec in &suite.cases {
         if interrupt.came() {
             break;
         }
         progress.case(spec);
         if spec.measure == Measure::InProcess {
-            libraries::run(args.quick, &mut state, &mut progress);
+            libraries::run(args.quick, &mut state, progress);
             continue;
         }
-        case(spec, args.profile, &mut bench, &mut state, &mut progress);
+        case(spec, args.profile, &mut bench, &mut state, progress);
         state.keep();
         progress.done(spec, &state.lab);
     }
@@ -73,7 +86,7 @@ pub(crate) fn run(args: &RunSuiteArgs) -> Result<(State, Ended), Failure> {
 }
 
 /// The suite's cases, of those the ones that were asked for, and as long as was asked for.
-fn chosen(args: &RunSuiteArgs) -> Result<Suite, Failure> {
+fn chosen(args: &SuiteOptions) -> Result<Suite, Error> {
     let mut suite = Suite::find(&args.suite, args.quick)?;
     if !args.cases.is_empty() {
         for target_spec in &args.cases {
@@ -81,7 +94,7 @@ fn chosen(args: &RunSuiteArgs) -> Result<Suite, Failure> {
                 let known: Vec<&str> = suite.cases.iter().map(|case| case.id.as_str()).collect();
                 let why =
                     format!("{} has no case like {target_spec:?}; it has {}", args.suite, known.join(", "));
-                return Err(Failure::usage(why));
+                return Err(Error::input(why));
             }
         }
         suite
@@ -90,7 +103,7 @@ fn chosen(args: &RunSuiteArgs) -> Result<Suite, Failure> {
     }
     for case in &mut suite.cases {
         case.rounds = args.rounds.unwrap_or(case.rounds);
-        case.length = args.bench.seconds.unwrap_or(case.length);
+        case.length = args.bench.length.unwrap_or(case.length);
     }
     Ok(suite)
 }
@@ -101,7 +114,7 @@ fn case(
     profile: bool,
     bench: &mut Bench<'_>,
     state: &mut State,
-    progress: &mut SuiteProgress,
+    progress: &mut impl Progress,
 ) {
     let map = CoreMap::new(&allowed_cpus(), spec.cores, bench.by_hand());
     let mut ready = match map {
@@ -177,7 +190,7 @@ pub(crate) fn block(
             }
         }
         Err(why) if cell.state == CellState::Pending => {
-            (cell.state, cell.reason) = (CellState::Failed, Some(why.told().to_owned()));
+            (cell.state, cell.reason) = (CellState::Failed, Some(why.to_string()));
         }
         Err(_) => {}
     }
@@ -202,7 +215,7 @@ fn order(targets: usize, round: u32, seed: u64) -> Vec<usize> {
 /// A suite in which a cell failed is told by the exit code; what cannot be done by nature is not.
 fn ended(state: &State) -> Ended {
     let failed = state.lab.cells.iter().any(|cell| cell.state == CellState::Failed);
-    if failed { Ended::Inconclusive } else { Ended::Well }
+    if failed { Ended::Failed } else { Ended::Complete }
 }
 
 #[cfg(test)]
