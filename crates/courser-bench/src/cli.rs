@@ -14,7 +14,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use around::{DelayArgs, SystemCheckArgs};
-pub(crate) use lab::{BenchArgs, CompareArgs, RunSuiteArgs};
+pub(crate) use lab::{CompareArgs, RunSuiteArgs};
 pub(crate) use plan::PlanArgs;
 pub(crate) use report::ReportArgs;
 pub(crate) use target::{StartArgs, SuperviseArgs, TargetsArgs};

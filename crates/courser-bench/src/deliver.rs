@@ -4,13 +4,13 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::time::SystemTime;
 
+use courser_lab::record_file;
+use courser_lab::to_record;
 use courser_record::{Experiment, Record, Run};
 use courser_report::text::{self, Style};
 
 use crate::cli::OutputArgs;
 use crate::exit::{Ended, Failure, colour};
-use crate::record_file;
-use crate::to_record;
 
 /// Columns of a table when nobody says how wide the terminal is.
 const WIDTH: usize = 110;

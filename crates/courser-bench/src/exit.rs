@@ -3,7 +3,13 @@
 use std::fmt;
 use std::io::IsTerminal;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
+use courser_lab::error::Error;
+use courser_lab::measure::Interrupt;
+use courser_lab::progress;
+use courser_lab::record_file::WriteError;
 use courser_load::spec::SpecError;
 
 /// Ends with something to tell the caller beyond success.
@@ -42,9 +48,33 @@ pub(crate) enum Failure {
 
 impl From<SpecError> for Failure {
     fn from(why: SpecError) -> Self {
+        Error::from(why).into()
+    }
+}
+
+impl From<progress::Ended> for Ended {
+    fn from(ended: progress::Ended) -> Self {
+        match ended {
+            progress::Ended::Complete => Self::Well,
+            progress::Ended::Failed => Self::Inconclusive,
+            progress::Ended::Cut => Self::Cut,
+        }
+    }
+}
+
+impl From<WriteError> for Failure {
+    fn from(error: WriteError) -> Self {
+        Self::System(error.to_string())
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(why: Error) -> Self {
         match why {
-            SpecError::Unreachable(why) => Self::Unreachable(why),
-            SpecError::Invalid(why) => Self::Usage(why),
+            Error::System(why) => Self::System(why),
+            Error::Input(why) => Self::Usage(why),
+            Error::Unreachable(why) => Self::Unreachable(why),
+            Error::NoTls(why) => Self::NoTls(why),
         }
     }
 }
@@ -59,12 +89,6 @@ impl Failure {
         Self::Usage(why.to_string())
     }
 
-    /// What is wrong.
-    pub(crate) fn told(&self) -> &str {
-        let (Self::System(told) | Self::Usage(told) | Self::Unreachable(told) | Self::NoTls(told)) = self;
-        told
-    }
-
     /// Prints the failure on standard error and gives its exit code.
     pub(crate) fn report(self) -> ExitCode {
         let (code, message) = match self {
@@ -76,6 +100,22 @@ impl Failure {
         notice!("error: {message}");
         ExitCode::from(code)
     }
+}
+
+/// Takes SIGINT and SIGTERM over. A second one ends the process at once.
+pub(crate) fn interrupt() -> Result<Interrupt, Failure> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        let again = signal_hook::flag::register_conditional_shutdown(signal, 6, Arc::clone(&flag));
+        let first = signal_hook::flag::register(signal, Arc::clone(&flag));
+        again.and(first).map_err(|why| Failure::system("taking over Ctrl-C", why))?;
+    }
+    Ok(Interrupt::new(flag))
+}
+
+/// Prints a line to standard error.
+pub(crate) fn notice(line: &str) {
+    notice!("{line}");
 }
 
 /// Colour only on terminals, and not where NO_COLOR is set (no-color.org).

@@ -12,7 +12,7 @@ use courser_record::{
     TlsOffer, Verification,
 };
 
-use crate::to_record::{micros, unix_us};
+use courser_lab::to_record::{micros, unix_us};
 
 /// What tells one verb's experiment from another's.
 pub(crate) struct Asked<'a> {

@@ -1,8 +1,8 @@
-//! `courser-bench`, the instrument: command line, what to run, what to keep, exit codes.
+//! `courser-bench`, the instrument: command line, what is shown and printed, exit codes.
 //!
-//! It measures a server from outside, as a process, and never links the terminator. A run reads as: `cli.rs` (flags), `cli/spec.rs` (the load),
-//! `measure.rs` (the run), `reading.rs` (usage read meanwhile), `to_record.rs` (the record),
-//! `findings.rs` (what it supports).
+//! It measures a server from outside, as a process, and never links the terminator. A run reads as: `cli.rs` (flags),
+//! `cli/spec.rs` (the load), then in courser-lab `measure.rs` (the run), `reading.rs` (usage read meanwhile),
+//! `to_record.rs` (the record), `findings.rs` (what it supports).
 
 /// Prints a line to standard error; a closed one is no error.
 macro_rules! notice {
@@ -18,25 +18,11 @@ mod units;
 
 mod cmd;
 
-mod comparing;
 mod deliver;
 mod experiment;
-mod files;
-mod findings;
-mod in_process;
-mod lab;
-mod limit;
-mod measure;
 mod planner;
-mod profile;
-mod reading;
-mod record_file;
+mod progress;
 mod session;
-mod suite;
-mod target;
-mod to_record;
-mod tuning;
-mod verify;
 mod watch;
 
 use std::process::ExitCode;

@@ -9,9 +9,10 @@ mod model;
 mod sentence;
 mod trial;
 
+use courser_lab::target::{self, Definition, KeyKind};
+
 use crate::cli::PlanArgs;
 use crate::exit::Failure;
-use crate::target::{self, Definition, KeyKind};
 
 pub(crate) use answer::{Cores, words};
 pub(crate) use model::{Check, Fitted, Model};

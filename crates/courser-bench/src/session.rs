@@ -1,5 +1,6 @@
 //! What every verb that loads does in the same order: probe, run, keep, judge.
 
+use courser_lab::measure::{self, Runner};
 use courser_load::plan::Plan;
 use courser_load::spec::LoadSpec;
 use courser_record::{Record, Run};
@@ -8,20 +9,19 @@ use crate::cli::OutputArgs;
 use crate::deliver;
 use crate::exit::{Ended, Failure};
 use crate::experiment::{Asked, experiment};
-use crate::measure::{self, Interrupt, Runner};
 use crate::watch::Watch;
 
 /// A target that has been reached, and everything that runs on it need.
 pub(crate) struct Session<'a> {
     pub(crate) spec: &'a LoadSpec,
     output: &'a OutputArgs,
-    pub(crate) runner: Runner,
+    pub(crate) runner: Runner<Watch>,
 }
 
 impl<'a> Session<'a> {
     /// Reaches the target with one connection of the plan.
     pub(crate) fn open(spec: &'a LoadSpec, output: &'a OutputArgs, plan: &Plan) -> Result<Self, Failure> {
-        let runner = Runner::new(spec, Interrupt::install()?, Watch::new(output))?;
+        let runner = Runner::new(spec, crate::exit::interrupt()?, Watch::new(output))?;
         if let Some(negotiated) = measure::probe(plan)?
             && !output.quiet
         {

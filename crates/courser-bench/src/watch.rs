@@ -3,13 +3,14 @@
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, SystemTime};
 
+use courser_lab::measure;
+use courser_lab::to_record;
 use courser_load::plan::Plan;
 use courser_load::tally::SecondTally;
 use courser_report::text;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::cli::OutputArgs;
-use crate::to_record;
 
 /// Shows seconds as they pass.
 pub(crate) struct Watch {
@@ -26,14 +27,9 @@ pub(crate) struct Watch {
 impl Watch {
     /// As the flags say. The bar and the lines go to standard error; lines of JSON to standard output.
     pub(crate) fn new(output: &OutputArgs) -> Self {
-        Self { quiet: output.quiet || output.ndjson, ndjson: output.ndjson, ..Self::silent() }
-    }
-
-    /// Shows nothing.
-    pub(crate) fn silent() -> Self {
         Self {
-            quiet: true,
-            ndjson: false,
+            quiet: output.quiet || output.ndjson,
+            ndjson: output.ndjson,
             label: String::new(),
             left: None,
             bar: ProgressBar::hidden(),
@@ -42,17 +38,26 @@ impl Watch {
         }
     }
 
-    /// Names the next run.
-    pub(crate) fn label(&mut self, label: impl Into<String>) {
-        self.label = label.into();
-    }
-
     /// Says how much is to come after the next run.
     pub(crate) fn time_left(&mut self, left: Duration) {
         self.left = Some(left);
     }
 
-    pub(crate) fn begin(&mut self, plan: &Plan) {
+    fn print(&self, line: &str) {
+        if self.bar.is_hidden() {
+            notice!("{line}");
+        } else {
+            self.bar.println(line);
+        }
+    }
+}
+
+impl measure::Watch for Watch {
+    fn label(&mut self, label: &str) {
+        self.label = label.into();
+    }
+
+    fn begin(&mut self, plan: &Plan) {
         self.started = SystemTime::now();
         let whole = plan.steady_end();
         let show = !self.quiet && std::io::stderr().is_terminal();
@@ -65,7 +70,7 @@ impl Watch {
         self.plan = Some(plan.clone());
     }
 
-    pub(crate) fn second(&mut self, number: usize, counted: &SecondTally) {
+    fn second(&mut self, number: usize, counted: &SecondTally) {
         let Some(plan) = &self.plan else { return };
         let interval = to_record::second(number, counted, plan, self.started);
         self.bar.set_position(number as u64 + 1);
@@ -77,15 +82,7 @@ impl Watch {
         }
     }
 
-    fn print(&self, line: &str) {
-        if self.bar.is_hidden() {
-            notice!("{line}");
-        } else {
-            self.bar.println(line);
-        }
-    }
-
-    pub(crate) fn end(&mut self) {
+    fn end(&mut self) {
         self.bar.finish_and_clear();
     }
 }

@@ -4,7 +4,6 @@
 pub mod delay;
 pub mod http;
 pub mod origin;
-pub mod responder;
 
 pub mod inspect;
 
@@ -28,8 +27,3 @@ pub mod failure;
 pub mod names;
 pub mod offered;
 pub mod tally;
-
-pub mod overheads;
-pub mod primitives;
-
-mod clock;

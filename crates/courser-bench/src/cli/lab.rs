@@ -4,6 +4,10 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
+use courser_lab::comparing::ComparisonOptions;
+use courser_lab::cores::ByHand;
+use courser_lab::run::SuiteOptions;
+use courser_lab::start::BenchOptions;
 
 use crate::units::{Cpus, cpu_list, duration};
 
@@ -116,6 +120,34 @@ impl CompareArgs {
     pub(crate) fn record_path(&self) -> PathBuf {
         self.record.clone().unwrap_or_else(|| dated("compare"))
     }
+
+    /// What the lab takes of these flags.
+    pub(crate) fn options(&self) -> ComparisonOptions {
+        ComparisonOptions {
+            case: self.case.clone(),
+            time: self.time,
+            times: self.times,
+            record: self.record_path(),
+            bench: self.bench.options(),
+        }
+    }
+}
+
+impl BenchArgs {
+    fn options(&self) -> BenchOptions {
+        let cpus = |cpus: &Option<Cpus>| cpus.as_ref().map(|cpus| cpus.0.clone());
+        BenchOptions {
+            seed: self.seed,
+            length: self.seconds,
+            rtt: self.rtt,
+            by_hand: ByHand {
+                target: cpus(&self.target_cpus),
+                generator: cpus(&self.cpus),
+                origin: cpus(&self.origin_cpus),
+            },
+            notice: crate::exit::notice,
+        }
+    }
 }
 
 /// A file name with date and time.
@@ -131,8 +163,94 @@ impl RunSuiteArgs {
         self.record.clone().unwrap_or_else(|| dated(&name))
     }
 
+    /// What the lab takes of these flags.
+    pub(crate) fn options(&self) -> SuiteOptions {
+        SuiteOptions {
+            suite: self.suite.clone(),
+            targets: self.targets.iter().chain(&self.target).cloned().collect(),
+            quick: self.quick,
+            cases: self.cases.clone(),
+            record: self.record_path(),
+            resume: self.resume,
+            rounds: self.rounds,
+            profile: self.profile,
+            bench: self.bench.options(),
+        }
+    }
+
     /// Path of the page.
     pub(crate) fn page_path(&self, record: &std::path::Path) -> PathBuf {
         self.output.clone().unwrap_or_else(|| record.with_extension("html"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use clap::Parser;
+    use courser_lab::command::{TargetAddress, line, spec};
+    use courser_lab::cores::CoreMap;
+    use courser_lab::suite::{self, Suite};
+    use courser_load::spec::{Load, LoadSpec};
+    use courser_record::lab::Measure;
+
+    use crate::cli::{Cli, Command};
+
+    /// Each case of each suite, with its load on a target at a fixed address.
+    fn loads() -> Vec<(String, LoadSpec)> {
+        let cores = CoreMap { target: vec![1], generator: vec![0], origin: vec![0] };
+        let mut loads = Vec::new();
+        for (name, quick) in suite::names().flat_map(|name| [(name, false), (name, true)]) {
+            let suite = Suite::find(name, quick).unwrap();
+            for case in suite.cases.iter().filter(|case| case.measure != Measure::InProcess) {
+                let target = TargetAddress {
+                    address: Some(([127, 0, 0, 1], 4433).into()),
+                    others: (4434..).take(case.hosts - 1).map(|port| ([127, 0, 0, 1], port).into()).collect(),
+                    url: None,
+                    pid: Some(100),
+                    origin_pid: Some(200),
+                };
+                let (load, length) = match case.measure {
+                    Measure::Staircase => {
+                        let load = Load::Staircase { from: 30.0, to: 140.0, steps: case.steps };
+                        (load, case.length * case.steps)
+                    }
+                    Measure::Rate => (Load::Sessions(case.rate.unwrap_or(100.0)), case.length),
+                    _ => (Load::Closed(case.clients), case.length),
+                };
+                let spec = spec(case, &target, load, length, &cores, 7);
+                let variant = if quick { "quick" } else { "full" };
+                let spec = spec.map_err(|why| why.to_string()).unwrap();
+                loads.push((format!("{name} {variant} {}", case.id), spec));
+            }
+        }
+        loads
+    }
+
+    #[test]
+    fn the_commands_of_all_suites_are_as_stored() {
+        let commands = loads().iter().fold(String::new(), |mut text, (name, spec)| {
+            let _ = writeln!(text, "{name}: {}", line(spec));
+            text
+        });
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshots/commands.txt");
+        let stored = std::fs::read_to_string(path).unwrap();
+        let differing = commands.lines().zip(stored.lines()).find(|(now, then)| now != then);
+        assert_eq!((differing, commands.lines().count()), (None, stored.lines().count()));
+    }
+
+    #[test]
+    fn a_command_means_the_load_that_it_stands_for() {
+        for (name, spec) in loads() {
+            let words = std::iter::once("courser-bench".to_owned()).chain(spec.to_args());
+            let read = match Cli::try_parse_from(words).unwrap().command {
+                Command::Load(args) => args.spec(),
+                Command::Handshake(args) => args.spec(),
+                Command::Ramp(args) => args.spec(),
+                other => panic!("{name}: {other:?}"),
+            };
+            assert_eq!(read, spec, "{name}");
+        }
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct StartArgs {
     pub(crate) backend: Vec<std::net::SocketAddr>,
     /// Key types of its certificates: RSA-2048, P-256, P-384, Ed25519
     #[arg(long, value_name = "KINDS", value_delimiter = ',', default_value = "P-256")]
-    pub(crate) key: Vec<crate::target::KeyKind>,
+    pub(crate) key: Vec<courser_lab::target::KeyKind>,
     /// TLS versions; `clear` for plain TCP
     #[arg(long, value_name = "VERSIONS", value_delimiter = ',', default_value = "1.2,1.3", value_parser = ["1.0", "1.1", "1.2", "1.3", "clear"])]
     pub(crate) versions: Vec<String>,

@@ -4,6 +4,9 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use courser_lab::files;
+use courser_lab::findings::share;
+use courser_lab::measure::{self, Interrupt, Runner};
 use courser_load::spec::{Load, LoadSpec, Work};
 use courser_load::tls_options::EngineChoice;
 use courser_load::url::Url;
@@ -14,10 +17,6 @@ use serde_json::{Value, json};
 use crate::cli::CalibrateArgs;
 use crate::deliver::print;
 use crate::exit::{Ended, Failure};
-use crate::files;
-use crate::findings::share;
-use crate::measure::{self, Interrupt, Runner};
-use crate::watch::Watch;
 
 /// Connections at a time in a closed loop: enough that the server always has one to work on.
 const CLIENTS: u64 = 8;
@@ -129,7 +128,7 @@ impl Bench {
         let output = child.stdout.take().ok_or_else(|| Failure::System("the server has no output".into()))?;
         BufReader::new(output).read_line(&mut address).map_err(|why| Failure::system("the server", why))?;
         let url = address.trim().parse().map_err(Failure::System)?;
-        Ok(Self { child, url, time: args.time, cpus, interrupt: Interrupt::install()? })
+        Ok(Self { child, url, time: args.time, cpus, interrupt: crate::exit::interrupt()? })
     }
 
     /// A load on the server for the time of a figure.
@@ -143,7 +142,7 @@ impl Bench {
 
     fn run(&self, name: &str, spec: &LoadSpec) -> Result<(measure::Outcome, Vec<Run>), Failure> {
         let plan = spec.plan(files::READ)?;
-        let mut runner = Runner::new(spec, self.interrupt.clone(), Watch::silent())?;
+        let mut runner = Runner::new(spec, self.interrupt.clone(), ())?;
         let (outcome, runs) = runner.run(name, &plan)?;
         Ok((outcome, runs))
     }

@@ -2,14 +2,16 @@
 
 use std::path::Path;
 
+use courser_lab::comparing;
+use courser_lab::record_file::read_lab;
 use courser_record::Lab;
 use courser_report::diff;
 
 use crate::cli::CompareArgs;
 use crate::deliver;
-use crate::exit::{Ended, Failure};
-use crate::record_file::read_lab;
-use crate::{comparing, units};
+use crate::exit::{self, Ended, Failure};
+use crate::progress::ComparisonProgress;
+use crate::units;
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<Ended, Failure> {
     if let Some(baseline) = &args.baseline {
@@ -32,7 +34,8 @@ fn is_record(text: &str) -> bool {
 }
 
 fn targets(a: &str, b: &str, args: &CompareArgs) -> Result<Ended, Failure> {
-    let (state, ended) = comparing::compare(args, [a, b])?;
+    let mut progress = ComparisonProgress::new(args.quiet);
+    let (state, ended) = comparing::compare(&args.options(), [a, b], &exit::interrupt()?, &mut progress)?;
     if args.json {
         deliver::print(&state.lab.to_json());
     } else {
@@ -43,7 +46,7 @@ fn targets(a: &str, b: &str, args: &CompareArgs) -> Result<Ended, Failure> {
     }
     state.kept()?;
     notice!("record: {}", state.path().display());
-    Ok(ended)
+    Ok(ended.into())
 }
 
 /// Before and after, as a Markdown table; the exit code says whether anything is worse than allowed.

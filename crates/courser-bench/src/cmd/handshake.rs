@@ -1,12 +1,12 @@
 //! `handshake`: connect, handshake, close; or abandon the handshake.
 
+use courser_lab::files;
 use courser_load::spec::Work;
 use courser_record::LoadKind;
 
 use crate::cli::HandshakeArgs;
 use crate::exit::{Ended, Failure};
 use crate::experiment::Asked;
-use crate::files;
 use crate::session::Session;
 
 pub(crate) fn handshake(args: &HandshakeArgs) -> Result<Ended, Failure> {

@@ -1,5 +1,7 @@
 //! `idle`: connections that stay open and silent, and what the server holds for each.
 
+use courser_lab::files;
+use courser_lab::reading::{Reader, Reading};
 use courser_load::run::Outcome;
 use courser_machine::usage::{Held, UsageSample};
 use courser_record::{Finding, IdleMemory, LoadKind, Run, Severity};
@@ -7,8 +9,6 @@ use courser_record::{Finding, IdleMemory, LoadKind, Run, Severity};
 use crate::cli::IdleArgs;
 use crate::exit::{Ended, Failure};
 use crate::experiment::Asked;
-use crate::files;
-use crate::reading::{Reader, Reading};
 use crate::session::Session;
 
 pub(crate) fn idle(args: &IdleArgs) -> Result<Ended, Failure> {

@@ -1,5 +1,6 @@
 //! `inspect`: what endpoints negotiate.
 
+use courser_lab::to_record;
 use courser_load::inspect::{
     self, ClientKind, EarlyData, InspectError, InspectedEndpoint, Inspection, Negotiated, Options, Order,
     Resumption, Retry, Served,
@@ -11,7 +12,6 @@ use serde_json::{Value, json};
 use crate::cli::InspectArgs;
 use crate::deliver::{print, style};
 use crate::exit::{Ended, Failure};
-use crate::to_record;
 
 /// What came of an endpoint.
 type Answer = Result<Inspection, InspectError>;

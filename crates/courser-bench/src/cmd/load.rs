@@ -1,12 +1,12 @@
 //! `load`: sessions or connections at a rate, or a closed loop.
 
+use courser_lab::files;
 use courser_load::spec::Load;
 use courser_record::LoadKind;
 
 use crate::cli::LoadArgs;
 use crate::exit::{Ended, Failure};
 use crate::experiment::Asked;
-use crate::files;
 use crate::session::Session;
 
 pub(crate) fn load(args: &LoadArgs) -> Result<Ended, Failure> {

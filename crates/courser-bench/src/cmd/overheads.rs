@@ -1,6 +1,7 @@
 //! `overheads`: both ends of TLS in this process, full handshakes against resumed ones.
 
-use courser_load::overheads::{self, Cost, Error, Library, Options, Row};
+use courser_lab::overheads::{self, Cost, Error, Library, Options, Row};
+use courser_lab::to_record;
 use courser_record::Machine;
 use courser_report::figure::{UNKNOWN, count, percent};
 use courser_report::layout::{Page, Style, Tone};
@@ -10,7 +11,6 @@ use super::primitives::{above, bar, size, step};
 use crate::cli::OverheadsArgs;
 use crate::deliver::{print, style};
 use crate::exit::{Ended, Failure};
-use crate::to_record;
 
 /// Measures, and prints tables or JSON.
 pub(crate) fn overheads(args: &OverheadsArgs) -> Result<Ended, Failure> {
@@ -132,7 +132,7 @@ fn cost(cost: &Cost) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use courser_load::overheads::Key;
+    use courser_lab::overheads::Key;
     use courser_stats::ConfidenceInterval;
 
     use super::super::primitives::tests::machine;

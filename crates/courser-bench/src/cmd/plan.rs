@@ -1,5 +1,6 @@
 //! `plan`: how many cores a load needs.
 
+use courser_lab::to_record;
 use courser_report::figure::{percent, time};
 use courser_report::layout::{Page, Style, Tone};
 use serde_json::{Value, json};
@@ -8,7 +9,6 @@ use crate::cli::PlanArgs;
 use crate::deliver::{print, style};
 use crate::exit::{Ended, Failure};
 use crate::planner::{self, Check, CorePlan, Cores, words};
-use crate::to_record;
 
 /// Beyond this error of a prediction the model is not to be relied on.
 const RELIABLE: f64 = 0.1;

@@ -2,7 +2,8 @@
 
 use std::io::IsTerminal;
 
-use courser_load::primitives::{self, Family, Figure};
+use courser_lab::primitives::{self, Family, Figure};
+use courser_lab::to_record;
 use courser_record::Machine;
 use courser_report::figure::{UNKNOWN, bytes, count, percent, time};
 use courser_report::layout::{Page, Style, Tone};
@@ -12,7 +13,6 @@ use serde_json::{Value, json};
 use crate::cli::PrimitivesArgs;
 use crate::deliver::{print, style};
 use crate::exit::{Ended, Failure};
-use crate::to_record;
 
 /// Measures, and prints a table or JSON.
 pub(crate) fn primitives(args: &PrimitivesArgs) -> Result<Ended, Failure> {

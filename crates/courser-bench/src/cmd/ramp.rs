@@ -1,11 +1,11 @@
 //! `ramp`: a staircase of rates, each step counted apart.
 
+use courser_lab::files;
 use courser_record::LoadKind;
 
 use crate::cli::RampArgs;
 use crate::exit::{Ended, Failure};
 use crate::experiment::Asked;
-use crate::files;
 use crate::session::Session;
 
 pub(crate) fn ramp(args: &RampArgs) -> Result<Ended, Failure> {

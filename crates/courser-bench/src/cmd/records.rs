@@ -1,11 +1,11 @@
 //! `merge` and `show`: records that are already there.
 
+use courser_lab::record_file::read_run;
 use courser_report::text;
 
 use crate::cli::{MergeArgs, OutputArgs, ShowArgs};
 use crate::deliver;
 use crate::exit::{Ended, Failure};
-use crate::record_file::read_run;
 
 /// Merges the records of generators that ran together.
 pub(crate) fn merge(args: &MergeArgs) -> Result<Ended, Failure> {

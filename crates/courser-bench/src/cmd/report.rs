@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use courser_lab::record_file::{self, read_lab};
 use courser_record::Lab;
 use courser_report::{chart, csv, html, lab_text, markdown};
 
 use crate::cli::ReportArgs;
 use crate::deliver;
 use crate::exit::{Ended, Failure};
-use crate::record_file::{self, read_lab};
 
 /// Writes what was asked for, and names it; text to standard output where nothing was.
 pub(crate) fn report(args: &ReportArgs) -> Result<Ended, Failure> {

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::thread;
 
-use courser_load::responder::Responder;
+use courser_lab::responder::Responder;
 
 use crate::cli::RespondArgs;
 use crate::exit::{Ended, Failure};

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use courser_lab::files;
 use courser_load::plan::{Model, Phases, Plan};
 use courser_load::spec::LoadSpec;
 use courser_load::tally::Tally;
@@ -13,7 +14,6 @@ use crate::cli::SearchArgs;
 use crate::deliver;
 use crate::exit::{Ended, Failure};
 use crate::experiment::Asked;
-use crate::files;
 use crate::session::Session;
 
 pub(crate) fn search(args: &SearchArgs) -> Result<Ended, Failure> {

@@ -8,13 +8,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
+use courser_lab::target::{self, Definition, Fleet, NotStarted, Preset, Running, TargetSpec, Tls, catalogue};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::cli::StartArgs;
 use crate::deliver::print;
 use crate::exit::{Ended, Failure};
-use crate::target::{self, Definition, Fleet, NotStarted, Preset, Running, TargetSpec, Tls, catalogue};
 
 /// How often it is looked whether the target still runs.
 const LOOK: Duration = Duration::from_millis(100);

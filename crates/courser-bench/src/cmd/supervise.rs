@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
+use courser_lab::target::{ENDED, KeptCommand, PIDS, Spec, end_family, reap};
 use rustix::process::{Resource, getpid, getrlimit, set_child_subreaper, setrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
@@ -13,7 +14,6 @@ use signal_hook::iterator::Signals;
 
 use crate::cli::SuperviseArgs;
 use crate::exit::{Ended, Failure};
-use crate::target::{ENDED, KeptCommand, PIDS, Spec, end_family, reap};
 
 /// Lines of a log that a reason has.
 const LAST_LINES: usize = 5;

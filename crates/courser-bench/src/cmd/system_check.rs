@@ -1,5 +1,6 @@
 //! `system-check`: system settings of this machine beside those of published experiments.
 
+use courser_lab::{to_record, tuning};
 use courser_record::lab::Tuning;
 use courser_report::figure::UNKNOWN;
 use courser_report::layout::{Page, Style, Tone};
@@ -8,7 +9,6 @@ use serde_json::json;
 use crate::cli::SystemCheckArgs;
 use crate::deliver::{print, style};
 use crate::exit::{Ended, Failure};
-use crate::{to_record, tuning};
 
 /// Prints a table or JSON.
 pub(crate) fn system_check(args: &SystemCheckArgs) -> Result<Ended, Failure> {

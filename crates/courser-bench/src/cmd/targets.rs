@@ -1,13 +1,13 @@
 //! `targets`: which terminators are installed here, and how to install the others.
 
+use courser_lab::target::{Definition, Installed, Role, catalogue};
+use courser_lab::to_record;
 use courser_report::layout::{Page, Style, Tone};
 use serde_json::{Value, json};
 
 use crate::cli::TargetsArgs;
 use crate::deliver::{print, style};
 use crate::exit::{Ended, Failure};
-use crate::target::{Definition, Installed, Role, catalogue};
-use crate::to_record;
 
 /// A target, and what is installed of it or how to install it.
 type Found = (&'static Definition, Result<Installed, String>);

@@ -1,11 +1,11 @@
 //! From a model to an answer: how many cores, and what other choices would change.
 
+use courser_lab::target::KeyKind;
 use courser_stats::Prediction;
 use serde::Serialize;
 
 use super::model::{Fitted, Mix, Model};
 use super::sentence::Question;
-use crate::target::KeyKind;
 
 /// Connections of a session that is called longer: so many times those that were asked for.
 const LONGER: f64 = 5.0;

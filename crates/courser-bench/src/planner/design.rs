@@ -3,10 +3,10 @@
 
 use std::fmt;
 
+use courser_lab::target::KeyKind;
 use fastrand::Rng;
 
 use super::model::Version;
-use crate::target::KeyKind;
 
 /// A run to be made.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -13,7 +13,7 @@ use courser_record::{Handshake, Machine, Tool};
 use courser_stats::{Fit, Prediction, fit};
 use serde::{Deserialize, Serialize};
 
-use crate::target::KeyKind;
+use courser_lab::target::KeyKind;
 
 /// What [`Model::format`] says.
 pub(crate) const FORMAT: &str = "courser-plan";
@@ -323,7 +323,7 @@ pub(super) mod tests {
         Model {
             format: FORMAT.into(),
             version: VERSION,
-            tool: crate::to_record::tool(),
+            tool: courser_lab::to_record::tool(),
             created: "2026-01-31T12:00:00Z".into(),
             machine: Machine { cpu_model: "Example CPU 3000".into(), cores: 2, ..Machine::default() },
             target: "courser 0.1.0".into(),

@@ -5,8 +5,9 @@
 
 use std::fmt;
 
+use courser_lab::target::KeyKind;
+
 use super::model::Version;
-use crate::target::KeyKind;
 
 /// What is to be served.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,6 +4,13 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use courser_lab::cores::{ByHand, CoreMap};
+use courser_lab::files;
+use courser_lab::measure::Interrupt;
+use courser_lab::scratch::Scratch;
+use courser_lab::target::{self, Definition, KeyKind, Preset, Running, TargetSpec, Tls};
+use courser_lab::to_record;
+use courser_lab::{block, command};
 use courser_load::spec::{Load, LoadSpec, RequestSpec, ServerSpec, Work};
 use courser_machine::allowed_cpus;
 use courser_record::Run;
@@ -12,13 +19,6 @@ use fastrand::Rng;
 use super::design::{Point, points};
 use super::model::{FORMAT, Mix, Mixed, Model, VERSION, float};
 use crate::exit::Failure;
-use crate::files;
-use crate::lab::cores::{ByHand, CoreMap};
-use crate::lab::scratch::Scratch;
-use crate::lab::{block, command};
-use crate::measure::Interrupt;
-use crate::target::{self, Definition, KeyKind, Preset, Running, TargetSpec, Tls};
-use crate::to_record;
 
 /// Connections at a time while a point's full load is looked for.
 const CLIENTS: u64 = 16;
@@ -60,7 +60,7 @@ impl Trial<'_> {
     /// # Errors
     /// When a target does not start or cannot be measured.
     pub(crate) fn measure(&self) -> Result<Option<Model>, Failure> {
-        let interrupt = Interrupt::install()?;
+        let interrupt = crate::exit::interrupt()?;
         let cores = CoreMap::new(&allowed_cpus(), 1, &ByHand::default()).map_err(Failure::System)?;
         // Dropped last: what runs writes there.
         let scratch = Scratch::new()?;

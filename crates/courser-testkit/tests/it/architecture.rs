@@ -60,9 +60,20 @@ fn the_terminator_reaches_no_part_of_the_instrument() {
         reached.insert(&edge.to);
     }
     assert!(reached.contains("courser-tls"), "the edges are followed: {reached:?}");
-    for part in ["courser-tls-client", "courser-load", "courser-record", "courser-bench", "openssl"] {
+    for part in
+        ["courser-tls-client", "courser-load", "courser-lab", "courser-record", "courser-bench", "openssl"]
+    {
         assert!(!reached.contains(part), "courser reaches {part}");
     }
+}
+
+#[test]
+fn suites_reach_no_command_line_and_no_terminal() {
+    let programs_own = ["clap", "indicatif", "signal-hook"];
+    let users = |from: &str| {
+        dependencies().iter().any(|edge| edge.from == from && programs_own.contains(&edge.to.as_str()))
+    };
+    assert!(!users("courser-lab") && users("courser-bench"));
 }
 
 #[test]

@@ -1,0 +1,173 @@
+//! One turn of a cell: the load, under the eyes of whoever reads processor times beside it.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use courser_load::plan::{Plan, Workload};
+use courser_load::spec::{Load, LoadSpec};
+use courser_record::Run;
+use courser_record::lab::{Block, HostNoise, Measure, WindowResult};
+
+use super::command::{self, TargetAddress};
+use super::cores::CoreMap;
+use super::window::window_result;
+use crate::error::Error;
+use crate::files;
+use crate::measure::{Interrupt, Runner};
+use crate::suite::{self, CaseSpec, ClientKind, Requests};
+use crate::to_record;
+
+/// A staircase begins at this part of what a closed loop reached, and ends beyond it: a limit has to be exceeded to be
+/// seen.
+const STAIRCASE: [f64; 2] = [0.3, 1.4];
+
+/// How long the closed loop before a staircase lasts.
+const FEELER: Duration = Duration::from_millis(1200);
+
+/// What a block needs to know.
+pub(crate) struct BlockRun<'a> {
+    pub(crate) spec: &'a CaseSpec,
+    pub(crate) address: &'a TargetAddress,
+    pub(crate) cores: &'a CoreMap,
+    pub(crate) seed: u64,
+    pub(crate) round: u32,
+    pub(crate) interrupt: &'a Interrupt,
+    /// Sessions a second that a closed loop reached, of an earlier block of this cell.
+    pub(crate) reached: Option<f64>,
+}
+
+/// What came of a turn.
+pub(crate) struct BlockResult {
+    pub(crate) block: Block,
+    /// Sessions a second that a closed loop reached.
+    pub(crate) reached: Option<f64>,
+    /// Whether Ctrl-C cut it short: then it does not count.
+    pub(crate) cut: bool,
+}
+
+impl BlockRun<'_> {
+    /// Measures a block.
+    ///
+    /// # Errors
+    /// When the load cannot be made at all.
+    pub(crate) fn take(&self) -> Result<BlockResult, Error> {
+        let speed = speed(self.cores.target.first().copied());
+        let start_unix_us = to_record::unix_us(SystemTime::now());
+        let (seen, reached) = match self.spec.measure {
+            Measure::Clients => (self.clients()?, None),
+            Measure::Staircase => self.staircase()?,
+            Measure::Rate => {
+                (self.load(Load::Sessions(self.spec.rate.unwrap_or(100.0)), &ClientKind::default())?, None)
+            }
+            _ => (self.load(Load::Closed(self.spec.clients), &ClientKind::default())?, None),
+        };
+        let host_noise = HostNoise { steal: seen.steal, switches: None, speed };
+        let block = Block { round: self.round, start_unix_us, windows: seen.windows, host_noise };
+        Ok(BlockResult { block, reached, cut: seen.cut })
+    }
+
+    /// A closed loop says how high it goes, unless an earlier block has; then the steps.
+    fn staircase(&self) -> Result<(Seen, Option<f64>), Error> {
+        let reached = match self.reached {
+            Some(reached) => reached,
+            None => {
+                let feeler = self.run(Load::Closed(self.spec.clients), FEELER, &ClientKind::default())?;
+                let succeeded: u64 = feeler.windows.iter().map(|window| window.connections).sum();
+                #[allow(clippy::cast_precision_loss, reason = "counts of a second")]
+                let rate = succeeded as f64 / FEELER.as_secs_f64();
+                (rate / f64::from(self.spec.reuse.max(1))).max(5.0)
+            }
+        };
+        let load = Load::Staircase {
+            from: reached * STAIRCASE[0],
+            to: reached * STAIRCASE[1],
+            steps: self.spec.steps,
+        };
+        let seen = self.run(load, self.spec.length * self.spec.steps, &ClientKind::default())?;
+        Ok((seen, Some(reached)))
+    }
+
+    /// A window for each kind of client.
+    fn clients(&self) -> Result<Seen, Error> {
+        let mut all = Seen::default();
+        for kind in suite::clients(self.spec) {
+            let seen = self.load(Load::Closed(self.spec.clients), &kind)?;
+            all.windows.extend(seen.windows);
+            all.cut |= seen.cut;
+            all.steal = [all.steal, seen.steal].into_iter().flatten().reduce(f64::max);
+        }
+        Ok(all)
+    }
+
+    fn load(&self, load: Load, clients: &ClientKind) -> Result<Seen, Error> {
+        self.run(load, self.spec.length, clients)
+    }
+
+    fn run(&self, load: Load, length: Duration, clients: &ClientKind) -> Result<Seen, Error> {
+        let mut spec = command::spec(self.spec, self.address, load, length, self.cores, self.seed)?;
+        clients.apply(&mut spec);
+        let plan = spec.plan(files::READ)?;
+        let (runs, cut) = measure_runs(&spec, &plan, clients.name, self.interrupt)?;
+        let per_arrival = per_arrival(&plan, self.spec);
+        let steal = runs.iter().flat_map(|run| run.generators.iter().flat_map(|generator| &generator.cores));
+        let steal = steal.filter_map(|core| core.steal).reduce(f64::max);
+        let several = runs.len() > 1;
+        let name = |run: &Run| if several { run.label.clone() } else { clients.name.to_owned() };
+        let windows: Vec<WindowResult> =
+            runs.iter().map(|run| window_result(&name(run), run, per_arrival)).collect();
+        Ok(Seen { windows, cut, steal })
+    }
+}
+
+/// What loads showed.
+#[derive(Default)]
+struct Seen {
+    windows: Vec<WindowResult>,
+    cut: bool,
+    steal: Option<f64>,
+}
+
+/// Transactions that a session of the schedule makes.
+fn per_arrival(plan: &Plan, spec: &CaseSpec) -> f64 {
+    let requests = match (&plan.exchange, spec.requests) {
+        (Workload::Http { .. }, Requests::Exactly(count)) => count,
+        _ => 1,
+    };
+    f64::from(spec.reuse.max(1)) * f64::from(requests)
+}
+
+/// Runs a plan, and judges each of its windows. Whether Ctrl-C cut it short.
+pub fn measure_runs(
+    spec: &LoadSpec,
+    plan: &Plan,
+    label: &str,
+    interrupt: &Interrupt,
+) -> Result<(Vec<Run>, bool), Error> {
+    let mut runner = Runner::new(spec, interrupt.clone(), ())?;
+    let (outcome, runs) = runner.run(label, plan)?;
+    Ok((runs, outcome.cut))
+}
+
+/// How fast a processor is just now: rounds of a fixed computation per microsecond, the best of a few.
+fn speed(cpu: Option<usize>) -> Option<f64> {
+    const ROUNDS: u32 = 200_000;
+
+    let cpu = cpu?;
+    let once = move || {
+        courser_machine::pin(cpu).ok()?;
+        let fastest = (0..5).map(|_| {
+            let started = Instant::now();
+            let mut state = 1_u64;
+            for _ in 0..ROUNDS {
+                // Xorshift (Marsaglia, 2003): dependent steps that nothing can skip.
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+            }
+            std::hint::black_box(state);
+            started.elapsed()
+        });
+        fastest.min()
+    };
+    let fastest = std::thread::spawn(once).join().ok()??;
+    Some(f64::from(ROUNDS) / (fastest.as_secs_f64() * 1e6))
+}

@@ -1,0 +1,116 @@
+//! The load of a case, and the command by which anyone can repeat it.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use courser_load::spec::{Load, LoadSpec, RequestSpec, ServerSpec, Work};
+use courser_load::tls_options::ResumeChoice;
+
+use super::cores::CoreMap;
+use crate::error::Error;
+use crate::suite::{CaseSpec, Requests, Resume, Transport};
+
+/// The name that clients ask for, and that certificates are for.
+pub const SERVER_NAME: &str = "localhost";
+
+/// Warm-up of a closed loop: it has stopped climbing, caches are warm and clients have their sessions.
+const WARM_UP: Duration = Duration::from_millis(300);
+
+/// Warm-up of a schedule, and the length of its ramp.
+const RAMP: Duration = Duration::from_millis(500);
+
+/// How a target is reached, and which processes are its own.
+#[derive(Clone, Debug)]
+pub struct TargetAddress {
+    /// Where clients connect.
+    pub address: Option<SocketAddr>,
+    /// The other hosts of its fleet.
+    pub others: Vec<SocketAddr>,
+    /// The URL of an external target.
+    pub url: Option<String>,
+    /// The root of its processes.
+    pub pid: Option<u32>,
+    /// The origin server's.
+    pub origin_pid: Option<u32>,
+}
+
+/// The load of a case on a target.
+///
+/// # Errors
+/// When the target's URL is wrong, or the engine has no such name.
+pub fn spec(
+    case: &CaseSpec,
+    target: &TargetAddress,
+    load: Load,
+    length: Duration,
+    cores: &CoreMap,
+    seed: u64,
+) -> Result<LoadSpec, Error> {
+    let work = match case.object {
+        None => Work::Handshake,
+        Some(object) => Work::Requests(RequestSpec {
+            keepalive: case.requests == Requests::AsManyAsFit,
+            count: if let Requests::Exactly(count) = case.requests { count } else { 1 },
+            expect_length: Some(object),
+            ..RequestSpec::default()
+        }),
+    };
+    let mut spec = LoadSpec::new(url(case, target).parse().map_err(Error::input)?, load, work);
+    spec.also.clone_from(&target.others);
+    spec.reuse = case.reuse;
+    let closed = matches!(load, Load::Closed(_));
+    let phases = &mut spec.phases;
+    (phases.warm_up, phases.ramp) = if closed { (WARM_UP, Duration::ZERO) } else { (RAMP, RAMP) };
+    phases.steady = length;
+    limit(&mut spec);
+    spec.cpus.clone_from(&cores.generator);
+    spec.seed = seed;
+    spec.server = ServerSpec {
+        pid: target.pid,
+        cgroup: None,
+        cpus: target.pid.map(|_| cores.target.clone()),
+        origin_pid: target.origin_pid,
+    };
+    if let Transport::Tls(version) = &case.transport {
+        spec.tls.versions = vec![version.clone()];
+        spec.tls.server_names = vec![SERVER_NAME.into()];
+        spec.tls.suites = case.suite.iter().cloned().collect();
+        spec.tls.groups = case.exchange.as_ref().map(|group| groups(group, &case.keys)).unwrap_or_default();
+        spec.tls.engine = case.engine.parse().map_err(Error::System)?;
+        if case.resume == Resume::Id {
+            spec.tls.resume = ResumeChoice::SessionId;
+        }
+    }
+    Ok(spec)
+}
+
+/// The time limits of all loads of the lab.
+pub fn limit(spec: &mut LoadSpec) {
+    spec.phases.drain = Duration::from_secs(2);
+    spec.phases.timeout = Duration::from_secs(4);
+    spec.phases.in_flight = 6000;
+}
+
+/// The group of the case, with the key share; after it those of the certificates' curves, without which an ECDSA
+/// certificate cannot be chosen in TLS 1.2 (RFC 8422, section 5.1). The targets take the first alone.
+fn groups(group: &str, keys: &[String]) -> Vec<String> {
+    let curves = keys.iter().map(String::as_str).filter(|key| key.starts_with("P-") && *key != group);
+    std::iter::once(group).chain(curves).map(str::to_owned).collect()
+}
+
+fn url(case: &CaseSpec, target: &TargetAddress) -> String {
+    let path = case.object.map_or(String::new(), |size| format!("/?s={size}"));
+    if let Some(url) = &target.url {
+        return format!("{}{path}", url.trim_end_matches('/'));
+    }
+    let scheme = if case.transport == Transport::Clear { "http" } else { "https" };
+    let address = target.address.map(|address| address.to_string()).unwrap_or_default();
+    format!("{scheme}://{address}{path}")
+}
+
+/// The command of a load, quoted for a shell.
+pub fn line(spec: &LoadSpec) -> String {
+    let args = spec.to_args().into_iter();
+    let quoted = args.map(|word| if word.contains(['?', '&', ' ']) { format!("'{word}'") } else { word });
+    format!("courser-bench {}", quoted.collect::<Vec<_>>().join(" "))
+}

@@ -1,0 +1,235 @@
+//! A suite on several targets: each case is prepared on all of them, verified, then measured in blocks that take turns.
+//!
+//! What is measured in a block is in `block.rs`; what is on disk meanwhile in `state.rs`. Nothing here says who
+//! is better: a report does, from the record.
+
+use std::path::PathBuf;
+
+use courser_machine::allowed_cpus;
+use courser_record::lab::{Cell, CellState, Figure, Measure};
+
+use crate::block::BlockRun;
+use crate::cores::CoreMap;
+use crate::error::Error;
+use crate::libraries;
+use crate::measure::Interrupt;
+use crate::progress::{Ended, Progress};
+use crate::start::{Bench, BenchOptions, PreparedTarget};
+use crate::state::{About, State};
+use crate::suite::{CaseSpec, Suite};
+
+/// What is run of a suite, and where the record goes.
+pub struct SuiteOptions {
+    /// A built-in suite, or the path of a file.
+    pub suite: String,
+    /// Targets; the suite's own if there are none.
+    pub targets: Vec<String>,
+    /// Whether the quick variant is run.
+    pub quick: bool,
+    /// Parts of the names of the cases to run; all if there are none.
+    pub cases: Vec<String>,
+    /// File of the record.
+    pub record: PathBuf,
+    /// Whether the record there is continued.
+    pub resume: bool,
+    /// Blocks of each cell; the suite's number without.
+    pub rounds: Option<u32>,
+    /// Whether targets are profiled in an additional block.
+    pub profile: bool,
+    /// How each case is run.
+    pub bench: BenchOptions,
+}
+
+/// Runs a suite to its end, and writes its record after every block.
+///
+/// # Errors
+/// When what was asked for cannot be had, or the record cannot be written.
+pub fn run(
+    args: &SuiteOptions,
+    interrupt: &Interrupt,
+    progress: &mut impl Progress,
+) -> Result<(State, Ended), Error> {
+    let suite = chosen(args)?;
+    if args.profile {
+        crate::profile::available().map_err(Error::System)?;
+    }
+    let mut bench = Bench::new(&args.bench, &args.targets, &suite.targets, interrupt.clone())?;
+    // The record comes after everything that can be wrong: the next try may have its name.
+    let about = About {
+        suite: &suite,
+        seed: args.bench.seed,
+        quick: args.quick,
+        rtt: args.bench.rtt,
+        notice: args.bench.notice,
+    };
+    let path = args.record.clone();
+    let mut state = if args.resume { State::resume(path, &about)? } else { State::new(path, &about)? };
+    bench.describe(&mut state);
+    progress.begin(&suite.cases, bench.count());
+    for spec in &suite.cases {
+        if interrupt.came() {
+            break;
+        }
+        progress.case(spec);
+        if spec.measure == Measure::InProcess {
+            libraries::run(args.quick, &mut state, progress);
+            continue;
+        }
+        case(spec, args.profile, &mut bench, &mut state, progress);
+        state.keep();
+        progress.done(spec, &state.lab);
+    }
+    progress.end();
+    state.finish(interrupt.came());
+    let ended = if interrupt.came() { Ended::Cut } else { ended(&state) };
+    Ok((state, ended))
+}
+
+/// The suite's cases, of those the ones that were asked for, and as long as was asked for.
+fn chosen(args: &SuiteOptions) -> Result<Suite, Error> {
+    let mut suite = Suite::find(&args.suite, args.quick)?;
+    if !args.cases.is_empty() {
+        for target_spec in &args.cases {
+            if !suite.cases.iter().any(|case| case.id.contains(target_spec.as_str())) {
+                let known: Vec<&str> = suite.cases.iter().map(|case| case.id.as_str()).collect();
+                let why =
+                    format!("{} has no case like {target_spec:?}; it has {}", args.suite, known.join(", "));
+                return Err(Error::input(why));
+            }
+        }
+        suite
+            .cases
+            .retain(|case| args.cases.iter().any(|target_spec| case.id.contains(target_spec.as_str())));
+    }
+    for case in &mut suite.cases {
+        case.rounds = args.rounds.unwrap_or(case.rounds);
+        case.length = args.bench.length.unwrap_or(case.length);
+    }
+    Ok(suite)
+}
+
+/// One case on all targets.
+fn case(
+    spec: &CaseSpec,
+    profile: bool,
+    bench: &mut Bench<'_>,
+    state: &mut State,
+    progress: &mut impl Progress,
+) {
+    let map = CoreMap::new(&allowed_cpus(), spec.cores, bench.by_hand());
+    let mut ready = match map {
+        Ok(map) => bench.prepare(spec, &map, state),
+        Err(why) => {
+            bench.cannot(spec, &why, state);
+            return;
+        }
+    };
+    if ready.is_empty() {
+        return;
+    }
+    for round in 0..spec.rounds {
+        for index in order(ready.len(), round, bench.seed()) {
+            if bench.interrupt().came() {
+                return;
+            }
+            progress.block(spec, &ready[index].name, round);
+            block(spec, &mut ready[index], bench, state, round);
+        }
+    }
+    for target in &mut ready {
+        if profile && !bench.interrupt().came() {
+            bench.profile(target, state);
+        }
+        let cell = state.cell(&spec.id, &target.name);
+        if cell.state == CellState::Pending && whole(cell, spec) {
+            cell.state = CellState::Done;
+        }
+    }
+}
+
+fn whole(cell: &Cell, spec: &CaseSpec) -> bool {
+    cell.blocks.len() >= usize::try_from(spec.rounds).unwrap_or(usize::MAX)
+}
+
+/// One block of one target. A target that is not there any more is told as that; the others go on.
+pub(crate) fn block(
+    spec: &CaseSpec,
+    target: &mut PreparedTarget,
+    bench: &Bench<'_>,
+    state: &mut State,
+    round: u32,
+) {
+    let cell = state.cell(&spec.id, &target.name);
+    if cell.state != CellState::Pending || cell.blocks.iter().any(|block| block.round == round) {
+        return;
+    }
+    let run = BlockRun {
+        spec: &target.spec,
+        address: &target.address,
+        cores: &target.cores,
+        seed: bench.seed().wrapping_add(u64::from(round)),
+        round,
+        interrupt: bench.interrupt(),
+        reached: target.reached,
+    };
+    let before = target.sent();
+    let result = run.take();
+    let wire = before.zip(target.sent()).and_then(|(before, after)| after.per_session_since(before));
+    if let Some(why) = target.ended() {
+        (cell.state, cell.reason) = (CellState::Failed, Some(format!("it ended before its load did: {why}")));
+    }
+    match result {
+        Ok(result) if result.cut => {}
+        Ok(mut result) => {
+            if let Some(window) = result.block.windows.first_mut() {
+                window.figures.extend(wire.map(on_the_wire));
+            }
+            target.reached = result.reached.or(target.reached);
+            if cell.state == CellState::Pending {
+                cell.blocks.push(result.block);
+            }
+        }
+        Err(why) if cell.state == CellState::Pending => {
+            (cell.state, cell.reason) = (CellState::Failed, Some(why.to_string()));
+        }
+        Err(_) => {}
+    }
+    state.keep();
+}
+
+fn on_the_wire(bytes: f64) -> Figure {
+    Figure { name: "messages per session".into(), unit: "bytes".into(), value: bytes, low: None, high: None }
+}
+
+/// The order of targets in a round: drawn by the seed in even rounds, and the same backwards in odd ones, so that a
+/// drift over two rounds hits all alike (A B B A).
+fn order(targets: usize, round: u32, seed: u64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..targets).collect();
+    fastrand::Rng::with_seed(seed ^ u64::from(round / 2)).shuffle(&mut order);
+    if round % 2 == 1 {
+        order.reverse();
+    }
+    order
+}
+
+/// A suite in which a cell failed is told by the exit code; what cannot be done by nature is not.
+fn ended(state: &State) -> Ended {
+    let failed = state.lab.cells.iter().any(|cell| cell.state == CellState::Failed);
+    if failed { Ended::Failed } else { Ended::Complete }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_come_in_pairs_that_mirror_each_other() {
+        let (there, mut back) = (order(5, 0, 7), order(5, 1, 7));
+        back.reverse();
+        assert_eq!(there, back);
+        assert!(
+            (0..20).any(|round| order(5, 2 * round, 7) != there),
+            "the seed draws the same order each time"
+        );
+    }
+}

@@ -1,0 +1,322 @@
+//! Starts what a case needs: keys, an origin server, targets.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use courser_record::lab::TargetNotes;
+
+use super::command::TargetAddress;
+use super::cores::{ByHand, CoreMap};
+use super::scratch::Scratch;
+use super::state::{Notice, State};
+use crate::error::Error;
+use crate::limit::Limits;
+use crate::measure::Interrupt;
+use crate::selector::{TargetSelector, definition_of, find};
+use crate::suite::{Backend, CaseSpec, Resume, Transport};
+use crate::target::{self, Certificate, Fleet, KeyKind, NotStarted, Preset, Running, Sent, TargetSpec, Tls};
+
+/// Sessions that a cache holds, where it is on.
+pub(crate) const SESSION_CACHE: u32 = 20_000;
+
+/// Connections that may wait to be accepted.
+pub(crate) const BACKLOG: u32 = 4096;
+
+/// Servers behind a balancer.
+const SERVERS: usize = 3;
+
+/// How the cases of a suite are run.
+pub struct BenchOptions {
+    /// Seed of all random choices.
+    pub seed: u64,
+    /// Length of a block, or of a step of a staircase; the suite's without.
+    pub length: Option<Duration>,
+    /// Round-trip time that is added between generator and targets.
+    pub rtt: Option<Duration>,
+    /// CPUs that were named; the others are assigned.
+    pub by_hand: ByHand,
+    /// Prints what the record does not say.
+    pub notice: Notice,
+}
+
+/// What all cases of a suite share.
+pub(crate) struct Bench<'a> {
+    pub(crate) options: &'a BenchOptions,
+    /// The suite's targets.
+    pub(crate) usual: &'a [String],
+    pub(crate) interrupt: Interrupt,
+    pub(crate) limits: Limits,
+    pub(crate) chosen: Vec<TargetSelector>,
+    /// Ended before the folder that they write to goes.
+    pub(crate) origin: Option<(Vec<SocketAddr>, Running)>,
+    pub(crate) secure_origin: Option<Running>,
+    pub(crate) scratch: Scratch,
+    /// Folders made so far.
+    pub(crate) folders: u32,
+}
+
+/// A target that runs, and negotiates what the case asks.
+pub(crate) struct PreparedTarget {
+    pub(crate) name: String,
+    /// The case as it is asked of this target: the way without a terminator is in clear.
+    pub(crate) spec: CaseSpec,
+    pub(crate) address: TargetAddress,
+    pub(crate) cores: CoreMap,
+    pub(crate) reached: Option<f64>,
+    pub(crate) running: Option<Running>,
+    pub(crate) delays: Vec<Running>,
+}
+
+impl PreparedTarget {
+    /// What its hosts have told each other so far; none when they do not.
+    pub(crate) fn sent(&self) -> Option<Sent> {
+        self.running.as_ref()?.sent()
+    }
+
+    /// Why it has ended; none while it runs.
+    pub(crate) fn ended(&mut self) -> Option<String> {
+        self.running.iter_mut().chain(&mut self.delays).find_map(Running::ended)
+    }
+}
+
+impl<'a> Bench<'a> {
+    pub(crate) fn new(
+        options: &'a BenchOptions,
+        names: &[String],
+        usual: &'a [String],
+        interrupt: Interrupt,
+    ) -> Result<Self, Error> {
+        let chosen = names.iter().map(|name| TargetSelector::parse(name)).collect::<Result<_, _>>()?;
+        let scratch = Scratch::new()?;
+        let (origin, secure_origin) = (None, None);
+        Ok(Self {
+            options,
+            usual,
+            interrupt,
+            limits: Limits::default(),
+            chosen,
+            origin,
+            secure_origin,
+            scratch,
+            folders: 0,
+        })
+    }
+
+    pub(crate) fn interrupt(&self) -> &Interrupt {
+        &self.interrupt
+    }
+
+    pub(crate) fn by_hand(&self) -> &ByHand {
+        &self.options.by_hand
+    }
+
+    pub(crate) fn seed(&self) -> u64 {
+        self.options.seed
+    }
+
+    /// How many targets a case has that names none of its own.
+    pub(crate) fn count(&self) -> usize {
+        if self.chosen.is_empty() { self.usual.len() } else { self.chosen.len() }
+    }
+
+    /// The targets of a case: those of the command line, or the group's, or the suite's.
+    pub(crate) fn targets(&self, spec: &CaseSpec) -> Vec<TargetSelector> {
+        if !self.chosen.is_empty() {
+            return self.chosen.clone();
+        }
+        let names = spec.targets.as_ref().map_or(self.usual, Vec::as_slice);
+        names.iter().filter_map(|name| TargetSelector::parse(name).ok()).collect()
+    }
+
+    pub(crate) fn external(
+        &self,
+        spec: &CaseSpec,
+        target: &TargetSelector,
+        url: &str,
+        map: &CoreMap,
+        state: &mut State,
+    ) -> PreparedTarget {
+        note(
+            state,
+            TargetNotes {
+                name: target.name.clone(),
+                title: target.name.clone(),
+                note: format!("not ours to start: {url}"),
+                ..TargetNotes::default()
+            },
+        );
+        let address = TargetAddress {
+            address: None,
+            others: Vec::new(),
+            url: Some(url.to_owned()),
+            pid: None,
+            origin_pid: None,
+        };
+        PreparedTarget {
+            name: target.name.clone(),
+            spec: spec.clone(),
+            address,
+            cores: map.clone(),
+            reached: None,
+            running: None,
+            delays: Vec::new(),
+        }
+    }
+
+    pub(crate) fn start(
+        &mut self,
+        spec: &CaseSpec,
+        map: &CoreMap,
+        target_spec: &TargetSpec,
+        target: &TargetSelector,
+        state: &mut State,
+    ) -> Result<PreparedTarget, NotStarted> {
+        let name = definition_of(&target.name);
+        let definition = find(name).map_err(NotStarted::Missing)?;
+        let tls = target_spec.tls.clone().filter(|_| spec.transport != Transport::Clear);
+        let target_spec =
+            TargetSpec { tls, preset: target.preset, folder: self.folder(name), ..target_spec.clone() };
+        let running = target::start(definition, &target_spec)?;
+        note(
+            state,
+            TargetNotes {
+                name: target.name.clone(),
+                title: definition.title.clone(),
+                program: running.program.display().to_string(),
+                version: running.version.clone(),
+                tls_library: running.library.clone(),
+                preset: if target.preset == Preset::Stock { "stock" } else { "tuned" }.into(),
+                note: definition.note.clone(),
+            },
+        );
+        let cell = state.cell(&spec.id, &target.name);
+        (cell.command, cell.files) = (running.command.clone(), running.files.clone());
+        let mut addresses = [&[running.address], running.others.as_slice()].concat();
+        let delays = self.delays(&addresses, map).map_err(NotStarted::Failed)?;
+        if !delays.is_empty() {
+            addresses = delays.iter().map(|delay| delay.address).collect();
+        }
+        let address = TargetAddress {
+            address: addresses.first().copied(),
+            others: addresses.split_off(1),
+            url: None,
+            pid: (running.pid != 0).then_some(running.pid),
+            origin_pid: self.origin.as_ref().map(|(_, origin)| origin.pid),
+        };
+        let name = target.name.clone();
+        Ok(PreparedTarget {
+            name,
+            spec: spec.clone(),
+            address,
+            cores: map.clone(),
+            reached: None,
+            running: Some(running),
+            delays,
+        })
+    }
+
+    /// Proxies that add a round-trip time between generator and target, one to each address; none without --rtt.
+    pub(crate) fn delays(&mut self, to: &[SocketAddr], map: &CoreMap) -> Result<Vec<Running>, String> {
+        let Some(rtt) = self.options.rtt else { return Ok(Vec::new()) };
+        to.iter().map(|to| target::delay(*to, rtt, &map.origin, &self.folder("delay"))).collect()
+    }
+
+    /// What a case asks of every target.
+    pub(crate) fn target_spec(
+        &mut self,
+        spec: &CaseSpec,
+        map: &CoreMap,
+        backends: Vec<SocketAddr>,
+    ) -> Result<TargetSpec, String> {
+        let tls = match &spec.transport {
+            Transport::Clear => None,
+            Transport::Tls(version) => Some(Tls {
+                versions: vec![version.clone()],
+                suites: spec.suite.iter().cloned().collect(),
+                groups: spec.exchange.iter().cloned().collect(),
+                certificates: self.certificates(&spec.keys)?,
+                tickets: spec.cache && spec.resume == Resume::Ticket,
+                session_cache: (spec.cache && spec.resume == Resume::Id).then_some(SESSION_CACHE),
+            }),
+        };
+        Ok(TargetSpec {
+            tls,
+            preset: Preset::Tuned,
+            workers: spec.cores,
+            cpus: map.target.clone(),
+            backends,
+            backend_tls: spec.backend == Backend::Tls,
+            http: spec.object.is_some(),
+            backlog: BACKLOG,
+            fleet: (spec.hosts > 1).then(|| Fleet::new(spec.hosts)).transpose()?,
+            folder: PathBuf::new(),
+        })
+    }
+
+    pub(crate) fn certificates(&self, keys: &[String]) -> Result<Vec<Certificate>, String> {
+        let folder = self.scratch.path().join("keys");
+        let one = |key: &String| {
+            let kind: KeyKind = key.parse().map_err(|why| format!("{key}: {why}"))?;
+            target::certificate(kind, &folder)
+        };
+        keys.iter().map(one).collect()
+    }
+
+    /// Where targets send what they have decrypted.
+    pub(crate) fn backends(&mut self, spec: &CaseSpec, map: &CoreMap) -> Result<Vec<SocketAddr>, String> {
+        if self.origin.is_none() {
+            let folder = self.folder("origin");
+            self.origin = Some(target::origin(SERVERS, &map.origin, &folder)?);
+        }
+        let addresses = self.origin.as_ref().map(|(addresses, _)| addresses.clone()).unwrap_or_default();
+        match spec.backend {
+            Backend::Plain => Ok(addresses.into_iter().take(1).collect()),
+            Backend::Several => Ok(addresses),
+            Backend::Tls => self.secure(&addresses, map).map(|address| vec![address]),
+        }
+    }
+
+    /// A backend that speaks TLS: courser before the origin, on the origin's cores.
+    pub(crate) fn secure(&mut self, origin: &[SocketAddr], map: &CoreMap) -> Result<SocketAddr, String> {
+        if let Some(running) = &self.secure_origin {
+            return Ok(running.address);
+        }
+        let target_spec = TargetSpec {
+            tls: Some(Tls {
+                // nginx before 1.23.4 offers backends no TLS 1.3.
+                versions: vec!["1.2".into(), "1.3".into()],
+                suites: Vec::new(),
+                groups: Vec::new(),
+                certificates: self.certificates(&["P-256".to_owned()])?,
+                tickets: true,
+                session_cache: None,
+            }),
+            preset: Preset::Tuned,
+            workers: 1,
+            cpus: map.origin.clone(),
+            backends: origin.iter().copied().take(1).collect(),
+            backend_tls: false,
+            http: true,
+            backlog: BACKLOG,
+            fleet: None,
+            folder: self.folder("secure-origin"),
+        };
+        let running = target::start(find("courser")?, &target_spec)
+            .map_err(|why| format!("the backend with TLS: {why}"))?;
+        let address = running.address;
+        self.secure_origin = Some(running);
+        Ok(address)
+    }
+
+    pub(crate) fn folder(&mut self, name: &str) -> PathBuf {
+        self.folders += 1;
+        self.scratch.path().join(format!("{}-{name}", self.folders))
+    }
+}
+
+fn note(state: &mut State, notes: TargetNotes) {
+    if !state.lab.targets.iter().any(|known| known.name == notes.name) {
+        state.lab.targets.push(notes);
+    }
+}

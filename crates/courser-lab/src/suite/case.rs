@@ -1,0 +1,272 @@
+//! A group of a suite spelled out: one case for each combination of its values.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use courser_load::spec::LoadSpec;
+use courser_record::lab::{Era, Measure};
+
+use super::file::{Dimensions, Group, OneOrMany};
+use super::values::{self, Swept};
+
+/// Everything that is asked in a case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CaseSpec {
+    /// Unique in its suite: the group's id, then the values that vary.
+    pub id: String,
+    /// The same in words.
+    pub title: String,
+    /// Whether the protocol is of today or of the time of the published figures.
+    pub era: Era,
+    /// What a block measures, and with which load.
+    pub measure: Measure,
+    /// Values by the names that tables and charts select rows and columns with.
+    pub dimensions: BTreeMap<String, String>,
+    /// Protocol towards clients.
+    pub transport: Transport,
+    /// Names of keys: one, or two on one address.
+    pub keys: Vec<String>,
+    /// Cipher suite; the program's own without.
+    pub suite: Option<String>,
+    /// Key exchange group; the program's own without.
+    pub exchange: Option<String>,
+    /// How clients resume.
+    pub resume: Resume,
+    /// Whether the server remembers sessions.
+    pub cache: bool,
+    /// Connections per TLS session; 0 for ever.
+    pub reuse: u32,
+    /// Bytes of an answer; `None` asks nothing.
+    pub object: Option<usize>,
+    /// Requests per connection.
+    pub requests: Requests,
+    /// Connections at a time, of closed loops.
+    pub clients: u64,
+    /// Cores of the target.
+    pub cores: usize,
+    /// Copies of the target that share sessions, all on its cores.
+    pub hosts: usize,
+    /// Backends behind the target.
+    pub backend: Backend,
+    /// Connections a second, of constant rates.
+    pub rate: Option<f64>,
+    /// The client's engine, as `--engine` names it.
+    pub engine: String,
+    /// Blocks per target.
+    pub rounds: u32,
+    /// Length of a block, or of a step.
+    pub length: Duration,
+    /// Steps of a staircase.
+    pub steps: u32,
+    /// Other targets than the suite's.
+    pub targets: Option<Vec<String>>,
+    /// Why nobody can do it here.
+    pub cannot: Option<String>,
+}
+
+/// What is spoken towards clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// No TLS.
+    Clear,
+    /// TLS of this version: `1.3`.
+    Tls(String),
+}
+
+/// By what sessions come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resume {
+    /// Session tickets; in TLS 1.3, PSKs.
+    Ticket,
+    /// Session IDs of TLS 1.2 and before.
+    Id,
+}
+
+/// Requests of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Requests {
+    /// This many, then it closes.
+    Exactly(u32),
+    /// One after another until the block ends.
+    AsManyAsFit,
+}
+
+/// What is behind the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// One origin, without TLS.
+    Plain,
+    /// TLS to the backend too.
+    Tls,
+    /// Several origins.
+    Several,
+}
+
+/// Every case of a group, in the order of its values.
+pub(super) fn expand(group: &Group, quick: bool) -> Result<Vec<CaseSpec>, String> {
+    if quick && !group.quick {
+        return Ok(Vec::new());
+    }
+    let swept = values::swept(&group.case);
+    let chosen = if quick { less(&group.case, &group.quick_case) } else { group.case.clone() };
+    combinations(&chosen).iter().map(|one| case(group, one, &swept, quick)).collect()
+}
+
+/// The fields of `all`, those that `fewer` has from there.
+fn less(all: &Dimensions, fewer: &Dimensions) -> Dimensions {
+    fn pick<T: Clone>(all: &Option<OneOrMany<T>>, fewer: &Option<OneOrMany<T>>) -> Option<OneOrMany<T>> {
+        fewer.clone().or_else(|| all.clone())
+    }
+    Dimensions {
+        version: pick(&all.version, &fewer.version),
+        key: pick(&all.key, &fewer.key),
+        suite: pick(&all.suite, &fewer.suite),
+        exchange: pick(&all.exchange, &fewer.exchange),
+        resumption: pick(&all.resumption, &fewer.resumption),
+        cache: pick(&all.cache, &fewer.cache),
+        reuse: pick(&all.reuse, &fewer.reuse),
+        object: pick(&all.object, &fewer.object),
+        requests: pick(&all.requests, &fewer.requests),
+        clients: pick(&all.clients, &fewer.clients),
+        cores: pick(&all.cores, &fewer.cores),
+        hosts: pick(&all.hosts, &fewer.hosts),
+        backend: pick(&all.backend, &fewer.backend),
+        rate: pick(&all.rate, &fewer.rate),
+        engine: pick(&all.engine, &fewer.engine),
+    }
+}
+
+/// Every combination, each with one value in each field that has any.
+fn combinations(of: &Dimensions) -> Vec<Dimensions> {
+    let mut all = vec![Dimensions::default()];
+    macro_rules! sweep {
+        ($($field:ident),*) => {$(
+            if let Some(values) = &of.$field {
+                let each = |one: &Dimensions| {
+                    let one = one.clone();
+                    values.values().into_iter().map(move |value| {
+                        Dimensions { $field: Some(OneOrMany::One(value)), ..one.clone() }
+                    })
+                };
+                all = all.iter().flat_map(each).collect();
+            }
+        )*};
+    }
+    sweep!(
+        version, key, suite, exchange, resumption, cache, cores, hosts, backend, object, requests, clients,
+        rate, engine, reuse
+    );
+    all
+}
+
+fn case(group: &Group, one: &Dimensions, swept: &Swept, quick: bool) -> Result<CaseSpec, String> {
+    fn the<T: Clone>(field: &Option<OneOrMany<T>>) -> Option<T> {
+        field.as_ref().and_then(|values| values.values().into_iter().next())
+    }
+    let mut dimensions = values::labels(one)?;
+    let (id, title) = (values::id(&group.id, &dimensions, swept), values::title(&dimensions));
+    let title = match group.measure {
+        Measure::Staircase => format!("staircase, {title}"),
+        _ => title,
+    };
+    dimensions.extend(group.context.clone().map(|context| ("context".to_owned(), context)));
+    let (rounds, seconds, steps) = lengths(group, quick);
+    let version = the(&one.version).unwrap_or_else(|| "1.3".into());
+    let keys = the(&one.key).unwrap_or_else(|| "P-256".into());
+    Ok(CaseSpec {
+        id,
+        title,
+        era: group.era,
+        measure: group.measure,
+        transport: if version == "clear" { Transport::Clear } else { Transport::Tls(version) },
+        keys: keys.split('+').map(|key| key.trim().to_owned()).collect(),
+        suite: the(&one.suite),
+        exchange: the(&one.exchange),
+        resume: match the(&one.resumption).as_deref() {
+            None | Some("ticket") => Resume::Ticket,
+            Some("id") => Resume::Id,
+            Some(other) => {
+                return Err(format!("{}: resumption is `ticket` or `id`, not {other:?}", group.id));
+            }
+        },
+        cache: the(&one.cache).unwrap_or(true),
+        reuse: the(&one.reuse).unwrap_or(1),
+        object: the(&one.object).map(|size| values::size(&size)).transpose()?,
+        requests: match the(&one.requests) {
+            Some(0) => Requests::AsManyAsFit,
+            count => Requests::Exactly(count.unwrap_or(1)),
+        },
+        clients: the(&one.clients).unwrap_or(64),
+        cores: the(&one.cores).unwrap_or(1),
+        hosts: the(&one.hosts).unwrap_or(1),
+        backend: match the(&one.backend).as_deref() {
+            None | Some("plain") => Backend::Plain,
+            Some("tls") => Backend::Tls,
+            Some("balanced") => Backend::Several,
+            Some(other) => {
+                return Err(format!(
+                    "{}: a backend is `plain`, `tls` or `balanced`, not {other:?}",
+                    group.id
+                ));
+            }
+        },
+        rate: the(&one.rate),
+        engine: the(&one.engine).unwrap_or_else(|| "lean".into()),
+        rounds: rounds.max(1),
+        length: Duration::try_from_secs_f64(seconds)
+            .map_err(|why| format!("{}: seconds: {why}", group.id))?,
+        steps: steps.max(1),
+        targets: group.targets.clone(),
+        cannot: group.cannot.clone(),
+        dimensions,
+    })
+}
+
+/// Rounds, seconds of a block or step, steps.
+fn lengths(group: &Group, quick: bool) -> (u32, f64, u32) {
+    let full = (group.rounds, group.seconds, group.steps);
+    if !quick {
+        return full;
+    }
+    (
+        group.quick_rounds.unwrap_or(full.0),
+        group.quick_seconds.unwrap_or(full.1),
+        group.quick_steps.unwrap_or(full.2),
+    )
+}
+
+/// Clients of a case that tells them apart by what they can verify.
+#[derive(Clone, Default)]
+pub struct ClientKind {
+    /// What it can do; empty where a case has one kind.
+    pub name: &'static str,
+    /// Signature schemes that it offers.
+    schemes: &'static [&'static str],
+    /// Cipher suites that it offers beside those of the case.
+    suites: &'static [&'static str],
+}
+
+impl ClientKind {
+    /// Makes the clients of a load of this kind.
+    pub fn apply(&self, spec: &mut LoadSpec) {
+        spec.tls.schemes.extend(self.schemes.iter().map(ToString::to_string));
+        spec.tls.suites.extend(self.suites.iter().map(ToString::to_string));
+    }
+}
+
+/// Kinds of clients of a case that tells them apart.
+pub fn clients(spec: &CaseSpec) -> [ClientKind; 2] {
+    let mut ecdsa = ClientKind {
+        name: "can verify ECDSA",
+        schemes: &["ecdsa_secp256r1_sha256", "rsa_pss_rsae_sha256", "rsa_pkcs1_sha256"],
+        suites: &[],
+    };
+    // As real clients do, with PKCS #1 beside PSS: HAProxy 2.6 tells RSA by the former alone.
+    let schemes = &["rsa_pss_rsae_sha256", "rsa_pkcs1_sha256"];
+    let mut rsa = ClientKind { name: "can verify RSA alone", schemes, suites: &[] };
+    if spec.transport != Transport::Tls("1.3".into()) {
+        ecdsa.suites = &["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"];
+        rsa.suites = &["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"];
+    }
+    [ecdsa, rsa]
+}

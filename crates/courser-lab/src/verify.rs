@@ -1,0 +1,144 @@
+//! One real exchange before a case is measured: version, suite, group, certificate, answer and resumption are what was
+//! asked, else the case is not measured on that target.
+
+use std::time::Duration;
+
+use courser_load::offered::Session;
+use courser_load::plan::{Model, Offered, Phases, Plan, Reuse, Workload};
+use courser_load::run::Run;
+use courser_load::schedule::{Arrivals, Piece, Share};
+use courser_load::tally::{Negotiated, Tally};
+use courser_record::lab::Verified;
+use courser_record::{Finding, Severity};
+
+use crate::suite::{CaseSpec, Transport};
+
+/// Makes one session of two connections (one, where sessions are not to come back).
+///
+/// # Errors
+/// What is not as it was asked, in a sentence.
+pub fn verify(plan: &Plan, spec: &CaseSpec) -> Result<(Verified, Vec<Finding>), String> {
+    let (verified, findings) = within(MOMENT, plan, spec)?;
+    if findings.is_empty() {
+        return Ok((verified, findings));
+    }
+    // On a busy machine the second connection may have begun too late to count.
+    within(LONG_MOMENT, plan, spec)
+}
+
+/// How long a session has for its second connection to begin.
+const MOMENT: Duration = Duration::from_millis(249);
+const LONG_MOMENT: Duration = Duration::from_millis(1999);
+
+fn within(moment: Duration, plan: &Plan, spec: &CaseSpec) -> Result<(Verified, Vec<Finding>), String> {
+    let run = Run::start(exchange(plan, moment), None, || ()).map_err(|why| format!("a thread: {why}"))?;
+    let outcome = run.finish().map_err(|why| format!("the exchange: {why}"))?;
+    let tally =
+        outcome.windows.first().map(|counted| &counted.tally).ok_or("the exchange did not take place")?;
+    if let Some((class, count)) = tally.failures.iter().next() {
+        let detail = tally.failure_samples.first().cloned().unwrap_or_else(|| class.to_string());
+        return Err(format!("{count} of {} connections failed: {detail}", tally.connections));
+    }
+    let body_bytes = spec.object.map(|bytes| bytes as u64);
+    let Transport::Tls(version) = &spec.transport else {
+        return Ok((Verified { version: "clear".into(), body_bytes, ..Verified::default() }, Vec::new()));
+    };
+    let full = first(tally, |kind| kind.resumed == Session::None).ok_or("there was no full handshake")?;
+    let again = first(tally, |kind| kind.resumed != Session::None);
+    let version_name = full.version_name();
+    equal("version", version, version_name.trim_start_matches("TLSv"))?;
+    if let Some(suite) = &spec.suite {
+        equal("cipher suite", suite, &full.suite_name())?;
+    }
+    if let (Some(expected), Some(group)) = (&spec.exchange, full.group_name()) {
+        equal("group", &plain(expected), &plain(&group))?;
+    }
+    certificate(spec, full)?;
+    let verified = Verified {
+        version: format!("TLS {version}"),
+        suite: full.suite_name(),
+        group: full.group_name(),
+        scheme: full.scheme_name(),
+        key: (spec.keys.len() == 1).then(|| spec.keys[0].clone()),
+        again: (spec.reuse != 1).then(|| resumption_name(again)),
+        body_bytes,
+    };
+    let refused = spec.reuse != 1 && again.is_none();
+    Ok((verified, if refused { vec![not_resumed(spec)] } else { Vec::new() }))
+}
+
+/// One session, as many connections as it takes to see it come back.
+fn exchange(plan: &Plan, moment: Duration) -> Plan {
+    let rate = 0.99 / moment.as_secs_f64();
+    let once = Offered { steps: vec![Piece::even(rate, moment)], arrivals: Arrivals::Even };
+    let count = |exchange: &Workload| match exchange {
+        Workload::Http { request, expect, .. } => {
+            Workload::Http { request: request.clone(), expect: expect.clone(), count: Some(1) }
+        }
+        other => other.clone(),
+    };
+    let (warm_up, ramp) = (Duration::ZERO, Duration::ZERO);
+    let drain = plan.phases.timeout + plan.phases.connect_timeout;
+    Plan {
+        model: Model::Sessions(once),
+        reuse: Reuse::Times(if plan.reuse == Reuse::Times(1) { 1 } else { 2 }),
+        exchange: count(&plan.exchange),
+        phases: Phases { warm_up, ramp, drain, ..plan.phases },
+        threads: vec![None],
+        share: Share::WHOLE,
+        ..plan.clone()
+    }
+}
+
+fn first(tally: &Tally, is: impl Fn(&Negotiated) -> bool) -> Option<&Negotiated> {
+    tally.negotiated.iter().map(|(kind, _)| kind).find(|kind| is(kind))
+}
+
+fn equal(what: &str, expected: &str, got: &str) -> Result<(), String> {
+    if expected == got { Ok(()) } else { Err(format!("{what}: {expected} was asked for, and {got} came")) }
+}
+
+/// Groups have several names: `P-256`, `secp256r1`.
+fn plain(group: &str) -> String {
+    match group {
+        "P-256" => "secp256r1".into(),
+        "P-384" => "secp384r1".into(),
+        other => other.to_lowercase(),
+    }
+}
+
+/// The signature says which certificate it was; a key exchange by RSA has none.
+fn certificate(spec: &CaseSpec, full: &Negotiated) -> Result<(), String> {
+    let (Some(scheme), [key]) = (full.scheme_name(), spec.keys.as_slice()) else { return Ok(()) };
+    let expected = if key.starts_with("RSA") { "rsa" } else { "ecdsa" };
+    if scheme.starts_with(expected) {
+        Ok(())
+    } else {
+        Err(format!("a certificate with {key} was asked for, and {scheme} signed"))
+    }
+}
+
+fn resumption_name(again: Option<&Negotiated>) -> String {
+    match again.map(|kind| kind.resumed) {
+        None | Some(Session::None) => "full",
+        Some(Session::Id) => "resumed by session ID",
+        Some(Session::Ticket) => "resumed by ticket",
+        Some(Session::Psk) => "resumed by PSK",
+    }
+    .to_owned()
+}
+
+fn not_resumed(spec: &CaseSpec) -> Finding {
+    let text = match spec.hosts {
+        1 => "the server did not resume the session that it was offered: each connection is a full handshake",
+        _ => {
+            "the other host did not resume the session that it was offered: each connection is a full handshake"
+        }
+    };
+    if spec.cache {
+        let advice = "it is a result, not a fault of the run: the configuration is in the record";
+        Finding::new("not-resumed", Severity::Warning, text, advice)
+    } else {
+        Finding::new("not-resumed", Severity::Note, text, "as asked: cache and tickets are off")
+    }
+}
