@@ -19,6 +19,7 @@ mod pipe;
 mod proxy_header;
 mod request;
 mod resume;
+mod side;
 
 pub mod settings;
 pub mod worker;
