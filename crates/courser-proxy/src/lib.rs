@@ -19,6 +19,7 @@ mod pipe;
 mod proxy_header;
 mod request;
 mod resume;
+mod route;
 mod side;
 
 pub mod settings;
