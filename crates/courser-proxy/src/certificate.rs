@@ -1,4 +1,4 @@
-//! Which host, version, group and certificate: everything that is ours to choose by the ClientHello.
+//! Which version, group and certificate: everything that is the host's to choose by the ClientHello.
 //!
 //! The library would choose a certificate by the signature schemes and by any suite in common. But in TLS 1.2 the
 //! suite fixes the kind of key and the client's groups fix the curves it can verify, so the choice is made here, for
@@ -34,12 +34,8 @@ pub(crate) struct Selection {
 /// X25519MLKEM768, which TLS 1.2 has not.
 const HYBRID: u16 = 0x11ec;
 
-pub(crate) fn select(classified: Classified) -> Result<Selected, Box<EarlyClose>> {
+pub(crate) fn select(classified: Classified, host: Arc<VirtualHost>) -> Result<Selected, Box<EarlyClose>> {
     let Classified { mut client, received, offer } = classified;
-    let Some(host) = client.listener.host(offer.name.as_deref()).cloned() else {
-        received.discard(&client.worker.buffers);
-        return Err(client.close_with(CloseReason::UnknownName, alert(Description::UnrecognizedName)));
-    };
     client.account.host = Some(Arc::clone(&host));
     match Selection::make(&offer, &host.tls, &host.certificates) {
         Ok(selection) => {

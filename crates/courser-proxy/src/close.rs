@@ -45,7 +45,7 @@ pub(crate) async fn close_early(early: EarlyClose) {
 
 /// Ends a connection whose pipe is over.
 pub(crate) async fn close(finished: Finished) {
-    let Finished { mut client, mut tls, mut received, mut backend, mut to_client, close } = finished;
+    let Finished { mut client, mut client_side, mut backend, close } = finished;
     let reason = close.reason;
     client.account.set_close(close);
     if reason.cuts_request_short() {
@@ -55,24 +55,24 @@ pub(crate) async fn close(finished: Finished) {
     drop(backend);
     match reason {
         CloseReason::IdleTimeout => {
-            let _ = tls.send_close_notify(received.bytes(), &mut to_client.bytes);
-            send_and_linger(&client, &mut to_client, NONE).await;
+            let _ = client_side.end();
+            send_and_linger(&client, &mut client_side.outbox, NONE).await;
         }
         // The backend may have more to say: without a close_notify the client can tell.
         CloseReason::ClientFinTimeout | CloseReason::BackendFinTimeout | CloseReason::MaxConnectionAge => {
-            send_and_linger(&client, &mut to_client, NONE).await;
+            send_and_linger(&client, &mut client_side.outbox, NONE).await;
         }
         // The answer has left; a client that still sends would have it thrown away by a reset.
         CloseReason::BackendReset | CloseReason::BackendClosedEarly => {
-            send_and_linger(&client, &mut to_client, ANSWER).await;
+            send_and_linger(&client, &mut client_side.outbox, ANSWER).await;
         }
         CloseReason::ClientAlert => {
             client.delete_session(client.account.handshake.as_deref());
-            send_and_linger(&client, &mut to_client, ALERT).await;
+            send_and_linger(&client, &mut client_side.outbox, ALERT).await;
         }
-        // The alert is in `to_client`.
+        // The alert is in `client_side`.
         CloseReason::BadRecord | CloseReason::Internal => {
-            send_and_linger(&client, &mut to_client, ALERT).await;
+            send_and_linger(&client, &mut client_side.outbox, ALERT).await;
         }
         _ => {}
     }

@@ -2,6 +2,7 @@
 //! repeated or done out of order; a step that ends the connection gives an [`EarlyClose`] instead.
 
 use crate::client::{Accepted, EarlyClose};
+use crate::route::{self, Route};
 use crate::{backend, certificate, classify, close, handshake, pipe, proxy_header, resume};
 
 /// Serves one connection from its first byte to its line in the log.
@@ -13,7 +14,11 @@ pub(crate) async fn serve(accepted: Accepted) {
 
 async fn path(accepted: Accepted) -> Result<(), Box<EarlyClose>> {
     let classified = classify::classify(accepted).await?;
-    let selected = certificate::select(classified)?;
+    let host = match route::route(&classified) {
+        Route::Terminate(host) => host,
+        Route::Refuse => return Err(route::refuse(classified)),
+    };
+    let selected = certificate::select(classified, host)?;
     let planned = resume::plan_resumption(selected).await;
     let secured = handshake::handshake(planned).await?;
     let connected = backend::connect(secured).await?;

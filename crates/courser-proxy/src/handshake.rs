@@ -15,26 +15,25 @@ use crate::buffers::{Inbox, Outbox};
 use crate::client::{Client, EarlyClose};
 use crate::resume::Planned;
 use crate::settings::VirtualHost;
+use crate::side::Side;
 
 pub(crate) struct Secured {
     pub(crate) client: Client,
     pub(crate) host: Arc<VirtualHost>,
-    pub(crate) tls: Box<ServerConnection>,
-    /// Records that are not complete yet.
-    pub(crate) received: Inbox,
+    /// With TLS 1.3 tickets, which no client waits for: they leave with the first answer, or before the first wait.
+    pub(crate) side: Side,
+    /// Plaintext that came with the handshake.
     pub(crate) plaintext: Vec<u8>,
-    /// TLS 1.3 tickets, which no client waits for: they leave with the first answer, or before the first wait.
-    pub(crate) tickets: Outbox,
+    /// Whether the client has sent close_notify.
     pub(crate) client_closed: bool,
 }
 
 impl Secured {
     /// Ends the connection; the client gets a clean close.
     pub(crate) fn close_with_notify(mut self, close: impl Into<Close>) -> Box<EarlyClose> {
-        let mut bytes = self.tickets.bytes;
         // A connection that can no longer write has nothing to say.
-        let _ = self.tls.send_close_notify(self.received.bytes(), &mut bytes);
-        self.client.close_with(close, bytes)
+        let _ = self.side.end();
+        self.client.close_with(close, std::mem::take(&mut self.side.outbox.bytes))
     }
 }
 
@@ -52,7 +51,7 @@ pub(crate) async fn handshake(planned: Planned) -> Result<Secured, Box<EarlyClos
             record_handshake(&mut client, &mut io.tls, offered);
             let HandshakeIo { tls, received, plaintext, out } = io;
             let client_closed = state == State::PeerClosed;
-            Ok(Secured { client, host, tls, received, plaintext, tickets: out, client_closed })
+            Ok(Secured { client, host, side: Side::tls(tls, received, out), plaintext, client_closed })
         }
         Err(end) => {
             delete_session_on_alert(&client, &mut io.tls, &end);

@@ -19,6 +19,8 @@ mod pipe;
 mod proxy_header;
 mod request;
 mod resume;
+mod route;
+mod side;
 
 pub mod settings;
 pub mod worker;

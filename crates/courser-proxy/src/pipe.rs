@@ -1,7 +1,6 @@
-//! Both directions until both have ended: ciphertext from the client becomes plaintext for the backend and the other
-//! way round. A side that does not read stops the other side from being read (back-pressure); a side that ends ends
-//! one direction only (half-close); a backend that takes no more may still answer; while nothing moves, no buffer is
-//! held.
+//! Both directions until both have ended: plaintext goes from one [`Side`] to the other. A side that does not read stops
+//! the other side from being read (back-pressure); a side that ends ends one direction only (half-close); a backend that
+//! takes no more may still answer; while nothing moves, no buffer is held.
 
 mod limits;
 
@@ -14,15 +13,16 @@ use std::time::{Duration, Instant};
 
 use courser_net::Then;
 use courser_telemetry::{Close, CloseReason};
-use courser_tls::{Failure, FailureKind, ServerConnection, State};
+use courser_tls::{Failure, FailureKind};
 
 use crate::backend::Connected;
-use crate::buffers::{BUFFER_BYTES, Inbox, Outbox};
+use crate::buffers::BUFFER_BYTES;
 use crate::client::Client;
 use crate::handshake::Secured;
 use crate::proxy_header::HeaderSent;
 use crate::request::Request;
 use crate::settings::VirtualHost;
+use crate::side::{After, Side};
 use limits::{Limits, Wait};
 
 /// Reads in one direction before the other connections of the worker go on.
@@ -32,26 +32,18 @@ const ROUNDS: u32 = 16;
 /// byte costs thirty times one of full records.
 const BUDGET: Duration = Duration::from_millis(1);
 
-/// Tickets that wait for the answer to what the client has asked, at most: with a client's certificates in them several
-/// come to more than the client may have us hold before it is read.
-const MOST_TICKETS: usize = BUFFER_BYTES / 2;
-
 pub(crate) struct Finished {
     pub(crate) client: Client,
-    pub(crate) tls: Box<ServerConnection>,
-    /// Ciphertext from the client that is no whole record yet.
-    pub(crate) received: Inbox,
+    pub(crate) client_side: Side,
     pub(crate) backend: Request,
-    /// Records that the client has not taken yet.
-    pub(crate) to_client: Outbox,
     pub(crate) close: Close,
 }
 
 pub(crate) async fn pipe(header_sent: HeaderSent) -> Finished {
     let mut pipe = Pipe::new(header_sent);
     let close = poll_fn(|cx| pipe.poll(cx)).await;
-    let Pipe { client, tls, received, backend, to_client, .. } = pipe;
-    Finished { client, tls, received, backend, to_client, close }
+    let Pipe { client, client_side, backend, .. } = pipe;
+    Finished { client, client_side, backend, close }
 }
 
 /// One direction.
@@ -68,20 +60,15 @@ enum Flow {
 struct Pipe {
     client: Client,
     host: Arc<VirtualHost>,
-    tls: Box<ServerConnection>,
+    client_side: Side,
     backend: Request,
-    /// Ciphertext from the client that is no whole record yet.
-    received: Inbox,
-    to_backend: Outbox,
-    to_client: Outbox,
+    backend_side: Side,
     upward: Flow,
     downward: Flow,
     /// The backend takes no more: why it could not be written to. What the client still sends is thrown away.
     backend_write_error: Option<io::ErrorKind>,
     /// The backend's stream was cut off, and so its answer may be.
     backend_reset: bool,
-    /// `to_client` holds nothing but session tickets, which may wait for the answer to what the client has asked.
-    only_tickets: bool,
     /// The client's stream ended without close_notify.
     truncated: bool,
     limits: Limits,
@@ -93,28 +80,29 @@ impl Pipe {
     fn new(header_sent: HeaderSent) -> Self {
         let HeaderSent { connected, to_backend, plaintext_bytes } = header_sent;
         let Connected { secured, backend } = connected;
-        let Secured { mut client, host, tls, received, tickets, client_closed, .. } = secured;
+        let Secured { mut client, host, side: client_side, client_closed, .. } = secured;
         client.account.bytes_in += plaintext_bytes; // came with the Finished
         let mut backend = Request::new(backend);
         if plaintext_bytes > 0 {
             backend.begun();
+        }
+        let mut backend_side = Side::plain(to_backend);
+        if client_closed {
+            let _ = backend_side.end(); // one that cannot end cannot be written to either
         }
         Self {
             upward: if client_closed { Flow::Closing } else { Flow::Open },
             downward: Flow::Open,
             backend_write_error: None,
             backend_reset: false,
-            only_tickets: !tickets.is_empty(),
-            to_client: tickets,
             truncated: false,
             limits: Limits::new(&host, &client),
             reads_since: None,
             client,
             host,
-            tls,
+            client_side,
             backend,
-            received,
-            to_backend,
+            backend_side,
         }
     }
 
@@ -171,7 +159,7 @@ impl Pipe {
     /// Whether the client is not read because it does not read: one that demands answers (key updates) could otherwise
     /// make us hold any number of them.
     fn client_is_paused(&self) -> bool {
-        self.to_client.pending().len() > BUFFER_BYTES
+        self.client_side.outbox.pending().len() > BUFFER_BYTES
     }
 
     fn poll_upward(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Close>> {
@@ -202,7 +190,7 @@ impl Pipe {
                 break;
             }
             let more = self.poll_read_backend(cx)?;
-            if self.tickets_wait() {
+            if self.can_wait_for_answer() {
                 return Poll::Pending;
             }
             ready!(self.poll_write_client(cx))?;
@@ -224,43 +212,36 @@ impl Pipe {
         self.reads_since.get_or_insert_with(Instant::now).elapsed() > BUDGET
     }
 
-    /// Whether the answer, which takes the tickets along, is worth waiting for.
-    fn tickets_wait(&self) -> bool {
-        self.only_tickets
-            && self.client.account.bytes_in > 0
-            && self.to_client.pending().len() <= MOST_TICKETS
+    /// Whether what waits for the client may leave with the answer to what it has asked.
+    fn can_wait_for_answer(&self) -> bool {
+        self.downward == Flow::Open && self.client.account.bytes_in > 0 && self.client_side.can_wait()
     }
 
     fn poll_read_client(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Close>> {
         if self.client_is_paused() {
             return Poll::Pending;
         }
-        let Client { stream, worker, .. } = &self.client;
-        match ready!(self.received.poll_read(stream, &worker.buffers, cx)) {
-            Ok(0) => Poll::Ready(self.client_truncated()),
-            Ok(_) => Poll::Ready(self.open_records()),
-            Err(_) => Poll::Ready(Err(CloseReason::ClientReset.into())),
-        }
-    }
-
-    fn open_records(&mut self) -> Result<(), Close> {
-        self.client.worker.buffers.make_room(&mut self.to_backend.bytes);
-        let before = (self.to_backend.bytes.len(), self.to_client.bytes.len());
-        let progress =
-            self.tls.process(self.received.bytes(), &mut self.to_backend.bytes, &mut self.to_client.bytes);
-        let added = self.to_backend.bytes.len() - before.0;
-        if added > 0 {
-            self.client.account.bytes_in += added as u64;
-            self.backend.begun();
-        }
-        self.only_tickets &= self.to_client.bytes.len() == before.1;
+        let Client { stream, worker, account, .. } = &mut self.client;
+        let mut plaintext = Vec::new();
+        let read = ready!(self.client_side.poll_read(stream, &worker.buffers, &mut plaintext, cx));
         self.limits.moved = true;
-        let progress = progress.map_err(bad_record)?;
-        self.received.consume(progress.consumed);
-        if progress.state == State::PeerClosed {
-            self.upward = Flow::Closing;
+        if plaintext.is_empty() {
+            worker.buffers.release(plaintext);
+        } else {
+            account.bytes_in += plaintext.len() as u64;
+            self.backend.begun();
+            self.backend_side.write(plaintext, &worker.buffers).map_err(bad_record)?;
         }
-        Ok(())
+        match read.map_err(bad_record)? {
+            After::Open => {}
+            After::End => {
+                self.upward = Flow::Closing;
+                self.backend_side.end().map_err(bad_record)?;
+            }
+            After::Truncation => self.client_truncated()?,
+            After::Reset => return Poll::Ready(Err(CloseReason::ClientReset.into())),
+        }
+        Poll::Ready(Ok(()))
     }
 
     /// The client's stream has ended without close_notify. One that never carried a byte has nothing to be cut short.
@@ -299,11 +280,12 @@ impl Pipe {
     /// A backend that takes no more may have sent the reason, and closed: what it has sent is still read and delivered. Until
     /// then the client is read too, as many send all before they listen.
     fn poll_write_backend(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        while !self.to_backend.is_empty() {
+        let outbox = &mut self.backend_side.outbox;
+        while !outbox.is_empty() {
             if self.backend_write_error.is_none() {
-                match ready!(self.backend.poll_write(cx, self.to_backend.pending(), Then::Wait)) {
+                match ready!(self.backend.poll_write(cx, outbox.pending(), Then::Wait)) {
                     Ok(written) => {
-                        self.to_backend.advance(written);
+                        outbox.advance(written);
                         self.limits.delivered = true;
                         continue;
                     }
@@ -313,81 +295,79 @@ impl Pipe {
                     }
                 }
             }
-            self.to_backend.clear();
+            outbox.clear();
         }
         Poll::Ready(())
     }
 
-    /// Reads and encrypts until the client's share of a write is full or nothing more is there, so that an answer and
-    /// the end behind it leave together.
+    /// Reads until the client's share of a write is full or nothing more is there, so that an answer and the end behind
+    /// it leave together.
     fn poll_read_backend(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Close>> {
         let mut read_some = false;
-        while self.downward == Flow::Open && self.to_client.pending().len() < BUFFER_BYTES / 2 {
+        while self.downward == Flow::Open && self.client_side.outbox.pending().len() < BUFFER_BYTES / 2 {
             let mut plaintext = Vec::new();
             let buffers = &self.client.worker.buffers;
-            match self.backend.poll_read(cx, &mut plaintext, |bytes| buffers.make_room(bytes)) {
-                // The kernel reports the reset that a write has met once: the end of the stream that follows is none.
-                Poll::Ready(Ok(0))
-                    if self.backend_write_error.is_none_or(|why| why == io::ErrorKind::BrokenPipe) =>
-                {
-                    self.end_downward()?;
-                }
-                Poll::Ready(Ok(0) | Err(_)) => self.cut_downward(),
-                Poll::Ready(Ok(_)) => self.seal(&plaintext)?,
+            let read = match self.backend_side.poll_read(&self.backend, buffers, &mut plaintext, cx) {
+                Poll::Ready(read) => read,
                 Poll::Pending if read_some => return Poll::Ready(Ok(())),
                 Poll::Pending => return Poll::Pending,
+            };
+            if plaintext.is_empty() {
+                buffers.release(plaintext);
+            } else {
+                self.answer(plaintext)?;
             }
-            self.client.worker.buffers.release(plaintext);
+            match read {
+                Ok(After::Open) => {}
+                // The kernel reports the reset that a write has met once: the end of the stream that follows is none.
+                Ok(After::End)
+                    if self.backend_write_error.is_none_or(|why| why == io::ErrorKind::BrokenPipe) =>
+                {
+                    self.downward = Flow::Closing;
+                    self.client_side.end().map_err(bad_record)?;
+                }
+                Ok(_) | Err(_) => self.cut_downward(),
+            }
             read_some = true;
         }
         Poll::Ready(Ok(()))
     }
 
-    fn seal(&mut self, plaintext: &[u8]) -> Result<(), Close> {
-        self.client.worker.buffers.make_room(&mut self.to_client.bytes);
+    fn answer(&mut self, plaintext: Vec<u8>) -> Result<(), Close> {
         self.client.account.bytes_out += plaintext.len() as u64;
         // An answer to what the backend has not got yet is not the last word.
-        if self.to_backend.is_empty() {
+        if self.backend_side.outbox.is_empty() {
             self.backend.answered();
         }
-        self.only_tickets = false;
         self.limits.moved = true;
-        self.tls.send(plaintext, self.received.bytes(), &mut self.to_client.bytes).map_err(bad_record)
+        self.client_side.write(plaintext, &self.client.worker.buffers).map_err(bad_record)
     }
 
-    fn end_downward(&mut self) -> Result<(), Close> {
-        self.downward = Flow::Closing;
-        self.only_tickets = false;
-        self.tls.send_close_notify(self.received.bytes(), &mut self.to_client.bytes).map_err(bad_record)
-    }
-
-    /// What the backend has sent is delivered, but no close_notify: the client can tell that it may not be the whole.
+    /// What the backend has sent is delivered, but not its end: the client can tell that it may not be the whole.
     fn cut_downward(&mut self) {
         self.downward = Flow::Closing;
-        self.only_tickets = false;
         self.backend_reset = true;
         self.backend_write_error.get_or_insert(io::ErrorKind::ConnectionReset);
     }
 
     fn poll_write_client(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Close>> {
         let then = if self.downward == Flow::Closing { Then::Shutdown } else { Then::Wait };
-        while !self.to_client.is_empty() {
-            match ready!(self.client.stream.poll_write(cx, self.to_client.pending(), then)) {
-                Ok(written) => self.to_client.advance(written),
+        let outbox = &mut self.client_side.outbox;
+        while !outbox.is_empty() {
+            match ready!(self.client.stream.poll_write(cx, outbox.pending(), then)) {
+                Ok(written) => outbox.advance(written),
                 Err(_) => return Poll::Ready(Err(CloseReason::ClientReset.into())),
             }
             self.limits.delivered = true;
         }
-        self.only_tickets = false;
         Poll::Ready(Ok(()))
     }
 
     /// Gives back the buffers that are empty.
     fn settle(&mut self) {
         let buffers = &self.client.worker.buffers;
-        self.received.settle(buffers);
-        self.to_backend.settle(buffers);
-        self.to_client.settle(buffers);
+        self.client_side.settle(buffers);
+        self.backend_side.settle(buffers);
     }
 }
 

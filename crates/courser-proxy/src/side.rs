@@ -1,0 +1,118 @@
+//! One side of a pipe: plaintext comes out and goes in, whatever its socket carries. What TLS adds is known only here: records,
+//! close_notify, answers to key updates, and tickets that may wait for the first answer.
+
+use std::task::{Context, Poll, ready};
+
+use courser_net::Stream;
+use courser_tls::{Failure, ServerConnection, State};
+
+use crate::buffers::{BUFFER_BYTES, Buffers, Inbox, Outbox};
+
+/// Tickets that wait for the answer to what the client has asked, at most: with a client's certificates in them several
+/// come to more than the client may have us hold before it is read.
+const MOST_TICKETS: usize = BUFFER_BYTES / 2;
+
+/// A peer's bytes between its socket, which is its owner's, and plaintext.
+pub(crate) struct Side {
+    /// What the peer has not taken yet, as it goes to the socket.
+    pub(crate) outbox: Outbox,
+    wire: Wire,
+}
+
+enum Wire {
+    Plain,
+    Tls {
+        tls: Box<ServerConnection>,
+        /// Ciphertext from the peer that is no whole record yet.
+        received: Inbox,
+        /// The outbox holds nothing but session tickets.
+        only_tickets: bool,
+    },
+}
+
+/// What follows the plaintext of a read.
+pub(crate) enum After {
+    /// More may come.
+    Open,
+    /// The peer has ended.
+    End,
+    /// The stream has ended without the end that TLS asks for.
+    Truncation,
+    /// The stream has failed.
+    Reset,
+}
+
+impl Side {
+    pub(crate) fn plain(outbox: Outbox) -> Self {
+        Self { outbox, wire: Wire::Plain }
+    }
+
+    /// A side after its handshake, with what it has received and `tickets` that have not left.
+    pub(crate) fn tls(tls: Box<ServerConnection>, received: Inbox, tickets: Outbox) -> Self {
+        Self { outbox: tickets, wire: Wire::Tls { tls, received, only_tickets: true } }
+    }
+
+    /// Waits until there is something to read, and appends its plaintext, which may be none.
+    pub(crate) fn poll_read(
+        &mut self,
+        stream: &Stream,
+        buffers: &Buffers,
+        plaintext: &mut Vec<u8>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<After, Failure>> {
+        let Wire::Tls { tls, received, only_tickets } = &mut self.wire else {
+            let read = ready!(stream.poll_read(cx, plaintext, |bytes| buffers.make_room(bytes)));
+            return Poll::Ready(Ok(
+                read.map_or(After::Reset, |n| if n == 0 { After::End } else { After::Open })
+            ));
+        };
+        match ready!(received.poll_read(stream, buffers, cx)) {
+            Ok(0) => return Poll::Ready(Ok(After::Truncation)),
+            Ok(_) => buffers.make_room(plaintext),
+            Err(_) => return Poll::Ready(Ok(After::Reset)),
+        }
+        let before = self.outbox.bytes.len();
+        let progress = tls.process(received.bytes(), plaintext, &mut self.outbox.bytes);
+        *only_tickets &= self.outbox.bytes.len() == before;
+        let progress = progress?;
+        received.consume(progress.consumed);
+        Poll::Ready(Ok(if progress.state == State::PeerClosed { After::End } else { After::Open }))
+    }
+
+    /// Adds plaintext to what waits for the peer, and gives its buffer back.
+    pub(crate) fn write(&mut self, mut plaintext: Vec<u8>, buffers: &Buffers) -> Result<(), Failure> {
+        let bytes = &mut self.outbox.bytes;
+        match &mut self.wire {
+            Wire::Plain if bytes.is_empty() => std::mem::swap(bytes, &mut plaintext),
+            Wire::Plain => bytes.extend_from_slice(&plaintext),
+            Wire::Tls { tls, received, only_tickets } => {
+                buffers.make_room(bytes);
+                *only_tickets = false;
+                tls.send(&plaintext, received.bytes(), bytes)?;
+            }
+        }
+        buffers.release(plaintext);
+        Ok(())
+    }
+
+    /// Adds the end that goes before the FIN: close_notify, or nothing.
+    pub(crate) fn end(&mut self) -> Result<(), Failure> {
+        let Wire::Tls { tls, received, .. } = &mut self.wire else { return Ok(()) };
+        tls.send_close_notify(received.bytes(), &mut self.outbox.bytes)
+    }
+
+    /// Whether what waits may leave with the next answer instead.
+    pub(crate) fn can_wait(&self) -> bool {
+        let waits = 1..=MOST_TICKETS;
+        matches!(self.wire, Wire::Tls { only_tickets: true, .. })
+            && waits.contains(&self.outbox.pending().len())
+    }
+
+    /// Gives back the buffers that are empty.
+    pub(crate) fn settle(&mut self, buffers: &Buffers) {
+        self.outbox.settle(buffers);
+        if let Wire::Tls { received, .. } = &mut self.wire {
+            received.settle(buffers);
+        }
+    }
+}
