@@ -14,7 +14,8 @@ use courser_record::Lab;
 use courser_record::lab::{Case, Chart, ChartKind};
 
 use crate::labels;
-use canvas::{WIDTH, harmless};
+use crate::layout::harmless;
+use canvas::WIDTH;
 
 pub use flame::{flame, flames};
 pub(crate) use theme::{rules, values};

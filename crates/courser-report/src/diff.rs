@@ -126,17 +126,10 @@ fn line(before: &Lab, after: &Lab, case: &str, target: &str, value: Value) -> Op
         case: case.to_owned(),
         target: target.to_owned(),
         value,
-        before: median(&a),
-        after: median(&b),
+        before: ranking::median(&a),
+        after: ranking::median(&b),
         compared: unpaired(&a, &b),
     })
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    if sorted.len() % 2 == 1 { sorted[middle] } else { f64::midpoint(sorted[middle - 1], sorted[middle]) }
 }
 
 /// What makes two records hard to compare.

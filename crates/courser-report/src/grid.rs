@@ -41,7 +41,7 @@ pub struct Grid {
 pub struct Row {
     /// What it is about.
     pub label: String,
-    /// For each column what stands in it, one for each value of the table; nothing where nothing was specs.
+    /// For each column what stands in it, one for each value of the table; nothing where nothing was asked for.
     pub cells: Vec<Vec<Slot>>,
 }
 
@@ -146,7 +146,7 @@ fn requested_figures(lab: &Lab, table: &Table, case: &Case, figures: &[String]) 
     table.values.iter().flat_map(of_value).collect()
 }
 
-/// The cases that a filter lets through. Which targets are shown of them is not specs here.
+/// The cases that a filter lets through. Which targets are shown of them is decided elsewhere.
 pub(crate) fn selected<'a>(lab: &'a Lab, filter: &BTreeMap<String, Vec<String>>) -> Vec<&'a Case> {
     let passes = |case: &&Case| {
         filter.iter().all(|(name, allowed)| {

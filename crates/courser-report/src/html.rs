@@ -98,17 +98,11 @@ fn title(labs: &[Lab]) -> String {
 }
 
 fn byline(labs: &[Lab]) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for lab in labs {
-        let line = labels::byline(lab);
-        if !lines.contains(&line) {
-            lines.push(line);
-        }
-    }
-    lines.join(" · ")
+    let lines: Vec<String> = labs.iter().map(labels::byline).collect();
+    crate::ranking::distinct(lines.iter()).join(" · ")
 }
 
-/// In plain words first: who, by how much, how sure, and what could not be lines.
+/// In plain words first: who, by how much, how sure, and what could not be measured.
 fn headline(labs: &[Lab], suites: &[Suite]) -> Markup {
     html! {
         section.headline #verdict {

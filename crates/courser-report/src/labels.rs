@@ -5,7 +5,7 @@ mod order;
 mod verdict;
 
 use courser_record::Lab;
-use courser_record::lab::{Case, Era, Value, WindowResult};
+use courser_record::lab::{Case, Cell, Era, Value};
 
 use crate::figure;
 use crate::ranking::{CellValue, Estimate, FigureSpec, Kind};
@@ -64,9 +64,8 @@ pub fn unit(lab: &Lab, spec: &FigureSpec) -> String {
 }
 
 fn figure_unit(lab: &Lab, name: Option<&str>) -> Option<String> {
-    let blocks = lab.cells.iter().flat_map(|cell| &cell.blocks);
-    let windows: Vec<&WindowResult> = blocks.flat_map(|block| &block.windows).collect();
-    let mut figures = windows.into_iter().flat_map(|window| &window.figures);
+    let windows = lab.cells.iter().flat_map(|cell| &cell.blocks).flat_map(|block| &block.windows);
+    let mut figures = windows.flat_map(|window| &window.figures);
     figures.find(|figure| Some(figure.name.as_str()) == name).map(|figure| figure.unit.clone())
 }
 
@@ -116,6 +115,11 @@ pub fn target<'a>(lab: &'a Lab, name: &'a str) -> &'a str {
 pub fn case(lab: &Lab, id: &str) -> String {
     let cases: Vec<&Case> = lab.cases.iter().collect();
     lab.case(id).map_or_else(|| id.to_owned(), |case| short(&cases, case))
+}
+
+/// What a cell is called: its target and its case.
+pub(crate) fn cell(lab: &Lab, cell: &Cell) -> String {
+    format!("{}, {}", target(lab, &cell.target), case(lab, &cell.case))
 }
 
 /// What a case is called among these: its title without the parts that all of them have.

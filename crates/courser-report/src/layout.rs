@@ -126,7 +126,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Without what a terminal would obey.
+/// Without what a terminal would obey, or XML 1.0 forbids (section 2.2).
 pub(crate) fn harmless(text: &str) -> String {
     text.chars().map(|char| if char.is_control() { char::REPLACEMENT_CHARACTER } else { char }).collect()
 }

@@ -15,7 +15,7 @@ use courser_record::lab::{Cell, CellState, Measure, Value};
 pub use block_value::{Kind, Spread};
 pub use estimate::Estimate;
 pub(crate) use order::is_cost;
-pub use order::{Absent, Basis, Outcome, Pair, RankedTarget, Ranking, by_round, ranking, rankings};
+pub use order::{Basis, Outcome, Pair, RankedTarget, Ranking, by_round, ranking, rankings};
 pub use staircase::Rule;
 
 pub(crate) use estimate::median;
@@ -178,9 +178,9 @@ pub fn values(measure: Measure) -> &'static [Value] {
 
 /// Everything that may be asked of a cell: [`values`], one for each figure and kind of client that its case has.
 pub fn figure_specs(lab: &Lab, case: &str) -> Vec<FigureSpec> {
-    let Some(measure) = lab.case(case).map(|case| case.measure) else { return Vec::new() };
-    let all = values(measure).iter().copied().map(FigureSpec::from);
-    match measure {
+    let Some(asked) = lab.case(case) else { return Vec::new() };
+    let all = values(asked.measure).iter().copied().map(FigureSpec::from);
+    match asked.measure {
         Measure::InProcess => {
             let named = |figure| FigureSpec { figure: Some(figure), ..Value::Figure.into() };
             figures(lab, case).into_iter().map(named).collect()
@@ -193,13 +193,9 @@ pub fn figure_specs(lab: &Lab, case: &str) -> Vec<FigureSpec> {
             };
             all.flat_map(each).collect()
         }
-        _ if has_hosts(lab, case) => all.chain([Value::ResumedOfOffered.into()]).collect(),
+        _ if asked.dimensions.contains_key("hosts") => all.chain([Value::ResumedOfOffered.into()]).collect(),
         _ => all.collect(),
     }
-}
-
-fn has_hosts(lab: &Lab, case: &str) -> bool {
-    lab.case(case).is_some_and(|case| case.dimensions.contains_key("hosts"))
 }
 
 /// All targets by name, in the order of a report: also those that could not even be started.

@@ -23,7 +23,11 @@ pub fn render(record: &Record, style: Style) -> String {
     found::show(&mut page, record);
     experiment::show(&mut page, record);
     match record.runs.as_slice() {
-        [run] => one(&mut page, record, run),
+        [run] => {
+            outcome::show(&mut page, record, run);
+            times::show(&mut page, record, &run.totals);
+            cost::show(&mut page, run);
+        }
         runs => runs::show(&mut page, record, runs),
     }
     findings::show(&mut page, &record.runs);
@@ -65,12 +69,6 @@ fn headline(page: &mut Page, record: &Record) {
             &format!("{cut}: the figures are of what there was until then"),
         );
     }
-}
-
-fn one(page: &mut Page, record: &Record, run: &Run) {
-    outcome::show(page, record, run);
-    times::show(page, record, &run.totals);
-    cost::show(page, run);
 }
 
 /// Why, of a single run; of several how many, and the first one's reason.

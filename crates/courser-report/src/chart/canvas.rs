@@ -11,6 +11,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, IntoTextStyle, RGBColor, ShapeStyle, TextStyle};
 
 use super::theme::{FAINT, INK, LINE};
+use crate::layout::harmless;
 
 /// Width of a plot. Text of [`TEXT`] in it is over 11 pixels high on a phone of 360.
 pub(super) const WIDTH: u32 = 420;
@@ -180,11 +181,6 @@ pub(super) fn legend_height(names: &[(usize, String)]) -> u32 {
 fn font(colour: RGBColor) -> TextStyle<'static> {
     let style = ("sans-serif", TEXT).into_text_style(&(WIDTH, WIDTH));
     TextStyle { color: colour.to_backend_color(), ..style }
-}
-
-/// Without what XML 1.0 forbids (section 2.2).
-pub(super) fn harmless(text: &str) -> String {
-    text.chars().map(|char| if char.is_control() { char::REPLACEMENT_CHARACTER } else { char }).collect()
 }
 
 /// What an axis shows.

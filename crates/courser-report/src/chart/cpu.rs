@@ -9,7 +9,7 @@ use super::canvas::{self, AxisSide, Canvas, fitted, rounded, sheet_width};
 use super::theme::{FAINT, INK, series};
 use crate::figure;
 use crate::labels;
-use crate::ranking::{FigureSpec, cell_value, cells};
+use crate::ranking::{FigureSpec, cell_value, cells, distinct};
 
 /// Height of a bar with the text above it.
 const ROW: i32 = 42;
@@ -68,12 +68,7 @@ fn row(lab: &Lab, cell: &Cell, is_sampled: bool) -> Option<Row> {
 }
 
 fn plot(title: &str, case: &Case, rows: &[Row], most: f64) -> Drawing {
-    let mut names: Vec<String> = Vec::new();
-    for (name, _) in rows.iter().flat_map(|row| &row.parts) {
-        if !names.contains(name) {
-            names.push(name.clone());
-        }
-    }
+    let names = distinct(rows.iter().flat_map(|row| &row.parts).map(|(name, _)| name));
     let legend = i32::try_from(names.len().div_ceil(3)).unwrap_or(1) * 20 + 6;
     let height = rows.len() * ROW.unsigned_abs() as usize + legend.unsigned_abs() as usize + 8;
     let height = u32::try_from(height).unwrap_or(u32::MAX);

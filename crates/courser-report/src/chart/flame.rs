@@ -6,8 +6,8 @@ use courser_record::Lab;
 use courser_record::lab::Cell;
 use inferno::flamegraph::{self, Options};
 
-use super::canvas::harmless;
 use crate::labels;
+use crate::layout::harmless;
 
 /// Frames narrower than this share of all samples, in percent, are not drawn.
 const NARROWEST: f64 = 0.4;
@@ -19,7 +19,7 @@ pub fn flame(lab: &Lab, cell: &Cell) -> Option<String> {
         return None;
     }
     let mut options = Options::default();
-    options.title = harmless(&title(lab, cell));
+    options.title = harmless(&labels::cell(lab, cell));
     (options.no_javascript, options.deterministic, options.min_width) = (true, true, NARROWEST);
     options.image_width = Some(1000);
     options.font_type = "sans-serif".to_owned();
@@ -42,11 +42,7 @@ fn without_script(svg: &str) -> String {
 
 /// Every cell that has one: the heading and the file.
 pub fn flames(lab: &Lab) -> Vec<(String, String)> {
-    lab.cells.iter().filter_map(|cell| Some((title(lab, cell), flame(lab, cell)?))).collect()
-}
-
-fn title(lab: &Lab, cell: &Cell) -> String {
-    format!("{}, {}", labels::target(lab, &cell.target), labels::case(lab, &cell.case))
+    lab.cells.iter().filter_map(|cell| Some((labels::cell(lab, cell), flame(lab, cell)?))).collect()
 }
 
 /// Stacks that are stacks: frames, a space, a count.

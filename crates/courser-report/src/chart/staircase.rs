@@ -93,7 +93,7 @@ fn unbroken(points: &[Point], axes: &Axes<'_>) -> Vec<Vec<canvas::Point>> {
     runs.filter(|run| run.len() > 1).map(|run| run.iter().map(place).collect()).collect()
 }
 
-/// WindowSecond by second; of steps without seconds each as a whole.
+/// Second by second; of steps without seconds each as a whole.
 fn points(block: &Block) -> Vec<Point> {
     let mut seconds: Vec<&WindowSecond> = steps(block).into_iter().flat_map(|step| &step.seconds).collect();
     seconds.sort_by_key(|second| second.at);

@@ -33,7 +33,7 @@ pub fn findings(lab: &Lab) -> Vec<Concern> {
         add(&mut all, finding, "the suite".to_owned());
     }
     for cell in &lab.cells {
-        let name = name(lab, cell);
+        let name = labels::cell(lab, cell);
         let windows = cell.blocks.iter().flat_map(|block| &block.windows);
         let of_cell = cell.findings.iter().chain(windows.flat_map(|window| &window.findings));
         of_cell.for_each(|finding| add(&mut all, finding, name.clone()));
@@ -90,8 +90,4 @@ pub fn grouped<'a>(lab: &Lab, cells: impl Iterator<Item = &'a Cell>) -> Vec<(Str
         (format!("{}: {cases}", labels::target(lab, target)), reason.to_owned())
     };
     groups.into_iter().map(row).collect()
-}
-
-fn name(lab: &Lab, cell: &Cell) -> String {
-    format!("{}, {}", labels::target(lab, &cell.target), labels::case(lab, &cell.case))
 }

@@ -30,8 +30,6 @@ pub struct Ranking {
     pub places: Vec<RankedTarget>,
     /// Every two of them, the better ones first.
     pub pairs: Vec<Pair>,
-    /// Those that have none.
-    pub absent: Vec<Absent>,
 }
 
 impl Ranking {
@@ -60,15 +58,6 @@ pub struct RankedTarget {
     pub target: String,
     /// The figure.
     pub estimate: Estimate,
-}
-
-/// A target without a figure.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Absent {
-    /// Its name.
-    pub target: String,
-    /// What there is instead.
-    pub value: CellValue,
 }
 
 /// Two targets.
@@ -126,24 +115,23 @@ pub fn rankings(lab: &Lab) -> Vec<Ranking> {
 /// The ranking of a case in a preset, for a kind of client; `None` where there are not two to compare.
 pub fn ranking(lab: &Lab, case: &Case, client: Option<String>, preset: &str) -> Option<Ranking> {
     let cells = comparable(lab, case, preset);
+    if cells.len() < 2 {
+        return None;
+    }
     let basis = basis(lab, case, client.as_deref(), &cells);
     let spec = FigureSpec { client: client.clone(), ..basis.value.into() };
-    let (mut places, mut absent) = (Vec::new(), Vec::new());
+    let mut places = Vec::new();
     for cell in cells {
-        match cell_value(lab, cell, &spec) {
-            CellValue::Value(estimate) => places.push((cell, estimate)),
-            value => absent.push(Absent { target: cell.target.clone(), value }),
+        if let CellValue::Value(estimate) = cell_value(lab, cell, &spec) {
+            places.push((cell, estimate));
         }
-    }
-    if places.len() + absent.len() < 2 {
-        return None;
     }
     let better = |a: f64, b: f64| if is_cost(basis.value) { a.total_cmp(&b) } else { b.total_cmp(&a) };
     places.sort_by(|a, b| better(a.1.value, b.1.value));
     let pairs = pairs(lab, &places.iter().map(|(cell, _)| *cell).collect::<Vec<_>>(), &spec);
     let place = |(cell, estimate): (&Cell, Estimate)| RankedTarget { target: cell.target.clone(), estimate };
     let places = places.into_iter().map(place).collect();
-    Some(Ranking { case: case.id.clone(), client, preset: preset.to_owned(), basis, places, pairs, absent })
+    Some(Ranking { case: case.id.clone(), client, preset: preset.to_owned(), basis, places, pairs })
 }
 
 /// Whether less of it is better.
