@@ -44,7 +44,7 @@ impl progress::Progress for SuiteProgress {
         let style = ProgressStyle::with_template("{bar:30} {elapsed} of about {len} s, {eta} left  {msg}");
         self.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         if !self.quiet {
-            notice!("{} cases, about {} in all", cases.len(), told(whole));
+            notice!("{} cases, about {} in all", cases.len(), format_duration(whole));
         }
         self.cases = cases.len();
     }
@@ -123,7 +123,7 @@ fn block(spec: &CaseSpec) -> Duration {
     AROUND + spec.length * steps
 }
 
-fn told(time: Duration) -> String {
+fn format_duration(time: Duration) -> String {
     humantime::format_duration(Duration::from_secs(time.as_secs())).to_string()
 }
 

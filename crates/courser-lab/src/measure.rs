@@ -67,23 +67,25 @@ pub fn probe(plan: &Plan) -> Result<Option<Negotiated>, Error> {
 fn explain(class: &Class, tally: &Tally, target: &LoadTarget) -> Result<Option<Negotiated>, Error> {
     let address = target.addresses.first().map(ToString::to_string).unwrap_or_default();
     let detail = tally.failure_samples.first().cloned().unwrap_or_default();
-    let told = |advice: &str| format!("{address}: {detail}; {advice}");
+    let explained = |advice: &str| format!("{address}: {detail}; {advice}");
     match class {
-        Class::Refused => Err(Error::Unreachable(told("is it running, and is the port right?"))),
-        Class::Unreachable => Err(Error::Unreachable(told("look at address, route and firewall"))),
-        Class::Timeout(courser_load::failure::Step::Connect) => Err(Error::Unreachable(told(
+        Class::Refused => Err(Error::Unreachable(explained("is it running, and is the port right?"))),
+        Class::Unreachable => Err(Error::Unreachable(explained("look at address, route and firewall"))),
+        Class::Timeout(courser_load::failure::Step::Connect) => Err(Error::Unreachable(explained(
             "a firewall may drop what we send; --connect-timeout gives more time",
         ))),
-        Class::NotTls => Err(Error::NoTls(told("for HTTP in clear write http://"))),
-        Class::Certificate => Err(Error::NoTls(told("give the right --ca and --sni, or leave --ca out"))),
+        Class::NotTls => Err(Error::NoTls(explained("for HTTP in clear write http://"))),
+        Class::Certificate => {
+            Err(Error::NoTls(explained("give the right --ca and --sni, or leave --ca out")))
+        }
         Class::Alert(_) | Class::Incompatible => {
             let advice = "see with `courser-bench inspect` what it accepts, and offer that (--tls, --suites, --groups, \
                           --schemes, --sni, --cert)";
-            Err(Error::NoTls(told(advice)))
+            Err(Error::NoTls(explained(advice)))
         }
-        Class::BadSource => Err(Error::Input(told("--source takes addresses of this machine"))),
-        Class::WrongOffer => Err(Error::Input(told("the engine cannot offer that"))),
-        Class::Internal => Err(Error::System(told("this is a fault of the generator"))),
+        Class::BadSource => Err(Error::Input(explained("--source takes addresses of this machine"))),
+        Class::WrongOffer => Err(Error::Input(explained("the engine cannot offer that"))),
+        Class::Internal => Err(Error::System(explained("this is a fault of the generator"))),
         _ => Ok(None),
     }
 }

@@ -162,10 +162,10 @@ pub fn measure(options: &Options, mut progress: impl FnMut(usize, usize)) -> Res
     progress(done, total);
     let mut rows = Vec::new();
     for (&Suite { code: suite, version, .. }, key) in kinds {
-        let lane = InProcessPair::new(options.library, version, suite, key)?;
+        let pair = InProcessPair::new(options.library, version, suite, key)?;
         for &bytes in &options.bytes {
             let mut cost = |resume| {
-                let batches = lane.run(resume, bytes, options.number);
+                let batches = pair.run(resume, bytes, options.number);
                 done += 1;
                 progress(done, total);
                 batches.map(|batches| Cost::of(&batches)).map_err(|trouble| trouble.of(suite, key))

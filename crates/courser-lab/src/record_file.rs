@@ -133,12 +133,12 @@ mod tests {
 
     #[test]
     fn an_error_says_what_to_do() {
-        let told =
+        let message =
             |kind: io::ErrorKind| WriteError { path: "out/a.json".into(), error: kind.into() }.to_string();
-        assert!(told(io::ErrorKind::StorageFull).starts_with("cannot write out/a.json: no storage space"));
-        assert!(told(io::ErrorKind::StorageFull).ends_with("is as it was"));
-        assert!(told(io::ErrorKind::PermissionDenied).ends_with("name a folder that you may write to"));
-        assert!(told(io::ErrorKind::NotFound).ends_with("make its folder first"));
+        assert!(message(io::ErrorKind::StorageFull).starts_with("cannot write out/a.json: no storage space"));
+        assert!(message(io::ErrorKind::StorageFull).ends_with("is as it was"));
+        assert!(message(io::ErrorKind::PermissionDenied).ends_with("name a folder that you may write to"));
+        assert!(message(io::ErrorKind::NotFound).ends_with("make its folder first"));
     }
 
     #[test]

@@ -116,9 +116,9 @@ impl Bench<'_> {
             Ok(limit) => case.limit = Some(limit),
             // It is no fault of the case; said once, where what was asked stands.
             Err(why) => {
-                let told = format!("no limit of the cryptography: {why}");
-                if !case.asked.contains(&told) {
-                    case.asked.push(told);
+                let reason = format!("no limit of the cryptography: {why}");
+                if !case.asked.contains(&reason) {
+                    case.asked.push(reason);
                 }
             }
         }

@@ -146,8 +146,8 @@ fn otherwise(lab: &Lab, about: &About<'_>) -> Option<String> {
         return Some(format!("it was measured on {} ({})", lab.machine.name, lab.machine.cpu_model));
     }
     if lab.rtt_us != about.rtt.map(to_record::micros) {
-        let told = lab.rtt_us.map_or("none".into(), |us| format!("{us} us"));
-        return Some(format!("it was measured with another --rtt: {told}"));
+        let rtt = lab.rtt_us.map_or("none".into(), |us| format!("{us} us"));
+        return Some(format!("it was measured with another --rtt: {rtt}"));
     }
     about.suite.cases.iter().find_map(|spec| {
         let case =

@@ -199,8 +199,8 @@ mod tests {
     #[test]
     fn a_typo_is_told_with_its_place() {
         let text = BUILT_IN[0].1.replacen("measure =", "mesure =", 1);
-        let told = Suite::read(&text, true).unwrap_err();
-        assert!(told.contains("line ") && told.contains("column ") && told.contains("mesure"), "{told}");
+        let error = Suite::read(&text, true).unwrap_err();
+        assert!(error.contains("line ") && error.contains("column ") && error.contains("mesure"), "{error}");
     }
 
     #[test]

@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn processors_that_share_a_core_are_told_once() {
-        let told = |lists: &[&str]| {
+        let lists_of = |lists: &[&str]| {
             let root = courser_testkit::Folder::new();
             for (cpu, list) in lists.iter().enumerate() {
                 let folder = root.path().join(format!("sys/devices/system/cpu/cpu{cpu}/topology"));
@@ -201,9 +201,9 @@ mod tests {
             }
             siblings(&Files::new(root.path()))
         };
-        assert_eq!(told(&["0,2\n", "1,3\n", "0,2\n", "1,3\n"]).unwrap(), "0,2 1,3");
-        assert_eq!(told(&["0\n", "1\n"]).unwrap(), "none");
-        assert_eq!(told(&[]), None);
+        assert_eq!(lists_of(&["0,2\n", "1,3\n", "0,2\n", "1,3\n"]).unwrap(), "0,2 1,3");
+        assert_eq!(lists_of(&["0\n", "1\n"]).unwrap(), "none");
+        assert_eq!(lists_of(&[]), None);
     }
 
     #[test]

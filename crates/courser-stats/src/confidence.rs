@@ -4,7 +4,7 @@
 //! every number has the same level cannot mislead by choosing one. (Several comparisons at once need another: see
 //! [`crate::paired_at`].)
 
-use crate::interval::{ConfidenceInterval, LEVEL};
+use crate::confidence_interval::{ConfidenceInterval, LEVEL};
 use crate::number::float;
 use crate::special::beta_quantile;
 use crate::{paired, resample};

@@ -5,10 +5,10 @@
 
 pub mod compare;
 pub mod confidence;
+pub mod confidence_interval;
 pub mod counts;
 pub mod fit;
 pub mod histogram;
-pub mod interval;
 pub mod modes;
 pub mod number;
 pub mod paired;
@@ -21,10 +21,10 @@ mod special;
 pub mod unpaired;
 
 pub use compare::{Arm, Comparison, Plan, Verdict};
+pub use confidence_interval::ConfidenceInterval;
 pub use counts::Counts;
 pub use fit::{Fit, Prediction, fit};
 pub use histogram::Histogram;
-pub use interval::ConfidenceInterval;
 pub use modes::{Mode, Shift, Timer};
 pub use paired::{Paired, holm, paired_at};
 pub use rule::{Limit, Observation, Outcome, Rule, RuleError};

@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use crate::interval::{ConfidenceInterval, LEVEL};
+use crate::confidence_interval::{ConfidenceInterval, LEVEL};
 use crate::number::{index, length};
 use crate::special::{normal_quantile, student_quantile};
 

@@ -5,7 +5,7 @@
 //! 1947) of the logarithms: for few blocks, of unequal noise.
 
 use crate::ConfidenceInterval;
-use crate::interval::LEVEL;
+use crate::confidence_interval::LEVEL;
 use crate::number::length;
 use crate::resample::average;
 use crate::special::student_quantile;

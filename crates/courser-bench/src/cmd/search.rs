@@ -97,31 +97,33 @@ fn observation<'c>(run: &Run, tally: &'c Tally) -> Observation<'c> {
 }
 
 fn found(found: &courser_stats::search::Found) -> Found {
-    let mut told =
+    let mut found_rate =
         Found { rule: found.rule.to_string(), rate: None, rate_low: None, rate_high: None, note: None };
     match &found.finding {
         Finding::Maximum { rate, interval, precise, confirmation } => {
-            told.rate = Some(*rate);
-            (told.rate_low, told.rate_high) = (Some(interval.low), Some(interval.high));
+            found_rate.rate = Some(*rate);
+            (found_rate.rate_low, found_rate.rate_high) = (Some(interval.low), Some(interval.high));
             let width =
                 if *precise { "" } else { "the time was up before the interval was as narrow as asked; " };
-            told.note = Some(format!("{width}{}", confirmed(confirmation)));
+            found_rate.note = Some(format!("{width}{}", confirmed(confirmation)));
         }
         Finding::NeverExceeded { at } => {
-            told.note = Some(format!(
+            found_rate.note = Some(format!(
                 "never exceeded: it holds at {at:.0}/s; a search has to see failure above (more --budget, or a higher --to)"
             ));
         }
-        Finding::BelowRange { from } => told.note = Some(format!("broken at {from:.0}/s already (--from)")),
+        Finding::BelowRange { from } => {
+            found_rate.note = Some(format!("broken at {from:.0}/s already (--from)"))
+        }
         Finding::GeneratorBound { above, reason } => {
-            told.note = Some(format!("the generator was the limit above {above:.0}/s: {reason}"));
+            found_rate.note = Some(format!("the generator was the limit above {above:.0}/s: {reason}"));
         }
         Finding::Unknown { interval } => {
-            (told.rate_low, told.rate_high) = (Some(interval.low), Some(interval.high));
-            told.note = Some("the time was up before more was known (--budget)".into());
+            (found_rate.rate_low, found_rate.rate_high) = (Some(interval.low), Some(interval.high));
+            found_rate.note = Some("the time was up before more was known (--budget)".into());
         }
     }
-    told
+    found_rate
 }
 
 fn confirmed(confirmation: &Confirmation) -> String {

@@ -170,8 +170,8 @@ impl Question {
             _ if FILLERS.contains(&word) => {}
             _ if word.starts_with("rsa") => self.key = key(&spelled("RSA-", &word[3..]), token)?,
             _ if word.starts_with("tls") => {
-                let told = word[3..].trim_start_matches(['v', '-']).parse().ok().and_then(version);
-                self.version = told.ok_or_else(|| token.wrong(VERSIONS.into()))?;
+                let parsed = word[3..].trim_start_matches(['v', '-']).parse().ok().and_then(version);
+                self.version = parsed.ok_or_else(|| token.wrong(VERSIONS.into()))?;
             }
             _ => return Err(token.wrong(format!("{word:?} is not understood; {}", nearest(word)))),
         }

@@ -106,9 +106,9 @@ impl Said {
     /// Why there is no figure: the first that is no progress.
     fn why(&self) -> String {
         let is_progress = |line: &&str| line.starts_with('+') || line.trim().is_empty();
-        let told = self.errors.lines().find(|line| !is_progress(line)).map(str::trim);
-        let told = told.unwrap_or("it printed no figure").trim_start_matches("speed: ");
-        format!("openssl speed: {told}")
+        let reason = self.errors.lines().find(|line| !is_progress(line)).map(str::trim);
+        let reason = reason.unwrap_or("it printed no figure").trim_start_matches("speed: ");
+        format!("openssl speed: {reason}")
     }
 }
 

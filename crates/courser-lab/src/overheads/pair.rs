@@ -187,13 +187,13 @@ mod tests {
     fn a_connection_that_does_the_other_thing_fails_the_figure() {
         for suite in [0x1301, 0xc02b] {
             let version = if suite == 0x1301 { TLS13 } else { 0x0303 };
-            let lane = InProcessPair::new(Library::Own, version, suite, Key::EcdsaP256).unwrap();
+            let pair = InProcessPair::new(Library::Own, version, suite, Key::EcdsaP256).unwrap();
             let mut sessions = vec![ClientSessions::default()];
-            let first = lane.batch(&mut sessions, true, true, b"there and back");
+            let first = pair.batch(&mut sessions, true, true, b"there and back");
             assert_eq!(first, Err(Trouble::Resumption { asked: true }), "there is nothing to resume yet");
             let mut sessions = vec![ClientSessions::default()];
-            lane.batch(&mut sessions, true, false, b"there and back").unwrap();
-            let second = lane.batch(&mut sessions, true, false, b"there and back");
+            pair.batch(&mut sessions, true, false, b"there and back").unwrap();
+            let second = pair.batch(&mut sessions, true, false, b"there and back");
             assert_eq!(second, Err(Trouble::Resumption { asked: false }));
         }
     }

@@ -137,8 +137,8 @@ fn slug(text: &str) -> String {
 
 /// The heading of a case: all of its values.
 pub(super) fn title(labels: &BTreeMap<String, String>) -> String {
-    let told = ORDER.iter().filter_map(|name| Some(phrase(name, labels.get(*name)?)));
-    told.collect::<Vec<_>>().join(", ")
+    let phrases = ORDER.iter().filter_map(|name| Some(phrase(name, labels.get(*name)?)));
+    phrases.collect::<Vec<_>>().join(", ")
 }
 
 fn phrase(name: &str, label: &str) -> String {

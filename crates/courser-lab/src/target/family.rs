@@ -65,15 +65,15 @@ fn threads(pid: u32) -> Vec<Pid> {
     folder.filter_map(|entry| number(entry.ok()?.file_name())).collect()
 }
 
-/// Takes the exit statuses of children that have ended: gives them to `told`.
-pub fn reap(mut told: impl FnMut(u32, &str)) {
+/// Takes the exit statuses of children that have ended: gives them to `report`.
+pub fn reap(mut report: impl FnMut(u32, &str)) {
     while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
         let how = match (status.exit_status(), status.terminating_signal()) {
             (Some(code), _) => format!("exit code {code}"),
             (_, Some(signal)) => format!("signal {signal}"),
             _ => "no reason given".to_owned(),
         };
-        told(number(pid), &how);
+        report(number(pid), &how);
     }
 }
 

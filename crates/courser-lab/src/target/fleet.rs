@@ -74,8 +74,8 @@ mod tests {
     fn copies_of_a_chain_know_each_other_by_the_parts_in_front() {
         let addresses: Vec<SocketAddr> = (1..=4).map(|port| ([127, 0, 0, 1], port).into()).collect();
         let found = hosts(&addresses, 2);
-        let told: Vec<_> = found.iter().map(|host| (host.number, host.addresses[0], &host.peers)).collect();
-        assert_eq!(told, [(1, addresses[0], &vec![addresses[2]]), (2, addresses[2], &vec![addresses[0]])]);
+        let peers: Vec<_> = found.iter().map(|host| (host.number, host.addresses[0], &host.peers)).collect();
+        assert_eq!(peers, [(1, addresses[0], &vec![addresses[2]]), (2, addresses[2], &vec![addresses[0]])]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub(super) struct Messages {
     pub(super) arguments: Vec<String>,
     /// Bytes sent since the start.
     pub(super) bytes: String,
-    /// Sessions told to others since the start.
+    /// Sessions status to others since the start.
     pub(super) sessions: String,
 }
 
@@ -37,7 +37,7 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// Bytes for each session that was told since an earlier count; none when there was no session.
+    /// Bytes for each session that was status since an earlier count; none when there was no session.
     #[allow(clippy::cast_precision_loss, reason = "counts of a few seconds")]
     pub fn per_session_since(self, earlier: Self) -> Option<f64> {
         let sessions = self.sessions.checked_sub(earlier.sessions).filter(|sessions| *sessions > 0)?;
@@ -55,8 +55,8 @@ pub(super) fn sent(asks: &[Ask]) -> Option<Sent> {
 fn ask(ask: &Ask) -> Option<Sent> {
     let (program, arguments) = ask.command.split_first()?;
     let output = Command::new(program).args(arguments).output().ok()?;
-    let told: Value = serde_json::from_slice(&output.stdout).ok()?;
-    let count = |at: &str| told.pointer(at).and_then(Value::as_u64);
+    let status: Value = serde_json::from_slice(&output.stdout).ok()?;
+    let count = |at: &str| status.pointer(at).and_then(Value::as_u64);
     Some(Sent { bytes: count(&ask.bytes)?, sessions: count(&ask.sessions)? })
 }
 
@@ -71,10 +71,10 @@ mod tests {
 
     #[test]
     fn counts_of_all_hosts_are_added_and_a_host_that_does_not_tell_is_no_zero() {
-        let told = of(r#"{"sent": {"bytes": 500, "sessions": 2}}"#);
-        let both = sent(&[told.clone(), told.clone()]);
+        let status = of(r#"{"sent": {"bytes": 500, "sessions": 2}}"#);
+        let both = sent(&[status.clone(), status.clone()]);
         assert_eq!(both, Some(Sent { bytes: 1000, sessions: 4 }));
-        assert_eq!(sent(&[told, of("nothing")]), None);
+        assert_eq!(sent(&[status, of("nothing")]), None);
         assert_eq!(sent(&[]), None);
     }
 

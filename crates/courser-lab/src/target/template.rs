@@ -227,14 +227,15 @@ fn older(text: &str, version: &str) -> bool {
 /// A template, filled in.
 pub(super) fn render(name: &str, text: &str, context: &Context) -> Result<String, String> {
     let environment = environment();
-    environment.render_named_str(name, text, Serde(context)).map_err(|why| told(name, &why))
+    environment.render_named_str(name, text, Serde(context)).map_err(|why| template_error(name, &why))
 }
 
 /// Whether a condition holds.
 pub(super) fn holds(condition: &str, context: &Context) -> Result<bool, String> {
     let environment = environment();
-    let expression = environment.compile_expression(condition).map_err(|why| told(condition, &why))?;
-    let value: Value = expression.eval(Serde(context)).map_err(|why| told(condition, &why))?;
+    let expression =
+        environment.compile_expression(condition).map_err(|why| template_error(condition, &why))?;
+    let value: Value = expression.eval(Serde(context)).map_err(|why| template_error(condition, &why))?;
     Ok(value.is_true())
 }
 
@@ -245,15 +246,15 @@ pub(super) fn check<'d>(
 ) -> Result<(), String> {
     let environment = environment();
     for (name, text) in templates {
-        environment.template_from_named_str(name, text).map_err(|why| told(name, &why))?;
+        environment.template_from_named_str(name, text).map_err(|why| template_error(name, &why))?;
     }
     for condition in conditions {
-        environment.compile_expression(condition).map_err(|why| told(condition, &why))?;
+        environment.compile_expression(condition).map_err(|why| template_error(condition, &why))?;
     }
     Ok(())
 }
 
-fn told(name: &str, why: &minijinja::Error) -> String {
+fn template_error(name: &str, why: &minijinja::Error) -> String {
     format!("{name}: {why}")
 }
 

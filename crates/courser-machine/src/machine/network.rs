@@ -111,9 +111,9 @@ mod tests {
 
     #[test]
     fn interrupts_are_pinned_where_each_has_one_processor() {
-        let told = |affinities| interrupts(&Files::new(machine(affinities).path())).unwrap();
-        assert_eq!(told(["0\n", "1\n"]), "each on one processor (eth0 0 1)");
-        assert_eq!(told(["0-3\n", "1\n"]), "not pinned (eth0 0-3 1)");
+        let affinity = |affinities| interrupts(&Files::new(machine(affinities).path())).unwrap();
+        assert_eq!(affinity(["0\n", "1\n"]), "each on one processor (eth0 0 1)");
+        assert_eq!(affinity(["0-3\n", "1\n"]), "not pinned (eth0 0-3 1)");
     }
 
     #[test]

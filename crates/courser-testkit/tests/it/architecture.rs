@@ -296,7 +296,7 @@ pub(crate) fn sources(folder: &Path) -> Vec<PathBuf> {
     files.into_iter().filter(|path| path.extension().is_some_and(|end| end == "rs")).chain(deeper).collect()
 }
 
-fn children(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn children(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 

@@ -2,6 +2,7 @@
 
 mod architecture;
 mod ca;
+mod circles;
 mod competitor;
 mod documents;
 mod faulty_server;
