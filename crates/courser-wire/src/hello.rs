@@ -164,6 +164,3 @@ impl<'a> ClientHello<'a> {
         if reader.is_empty() { Ok(()) } else { Err(Malformed::Trailing(extension::name(kind))) }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -236,6 +236,3 @@ const RECORD_HEADER: usize = 5;
 const MESSAGE_HEADER: usize = 4;
 /// The most a record in the clear may carry (RFC 8446 section 5.1).
 const MAX_FRAGMENT: usize = 1 << 14;
-
-#[cfg(test)]
-mod tests;

@@ -5,4 +5,6 @@
 mod captured;
 mod corpus;
 mod exercise;
+mod hello;
 mod properties;
+mod record;

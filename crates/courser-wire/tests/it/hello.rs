@@ -1,6 +1,6 @@
 //! ClientHellos built field by field, each with one thing changed.
 
-use super::*;
+use courser_wire::hello::*;
 
 fn vector8(content: &[u8]) -> Vec<u8> {
     [&[u8::try_from(content.len()).unwrap()], content].concat()

@@ -1,8 +1,14 @@
 //! Connections built byte by byte, each with one thing changed.
 
-use super::*;
+use std::borrow::Cow;
+
+use courser_wire::record::*;
 
 const LIMIT: usize = 1 << 16;
+/// Type, and a length of three bytes (RFC 8446 section 4).
+const MESSAGE_HEADER: usize = 4;
+/// The most that a record in the clear may carry (RFC 8446 section 5.1).
+const MAX_FRAGMENT: usize = 1 << 14;
 
 /// A handshake message, cut into records of at most `size` bytes.
 fn records(kind: u8, body: &[u8], size: usize) -> Vec<u8> {
