@@ -168,12 +168,6 @@ impl Answer {
         self.status
     }
 
-    /// Bytes of the body so far, without what frames them.
-    #[must_use]
-    pub fn body_length(&self) -> u64 {
-        self.body.length
-    }
-
     /// Once the answer is done: whether the server closes the connection, so that no other request may follow.
     #[must_use]
     pub fn closes(&self) -> bool {

@@ -64,14 +64,6 @@ impl Ports {
         f64::from(self.count) * f64::from(sources) / self.held(loopback).as_secs_f64().max(f64::MIN_POSITIVE)
     }
 
-    /// How many local addresses `rate` connections a second need; `None` if there are no ports at all.
-    pub fn sources_for(&self, rate: f64, loopback: bool) -> Option<u32> {
-        let each = self.connections_per_second(1, loopback);
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
-        let sources = (rate / each).ceil().max(1.0) as u32;
-        (each > 0.0).then_some(sources)
-    }
-
     /// How long a connection keeps its port after its end.
     fn held(&self, loopback: bool) -> Duration {
         let early = self.reuse == Reuse::Everywhere || (self.reuse == Reuse::Loopback && loopback);
@@ -112,13 +104,6 @@ mod tests {
         assert_eq!(ports(Reuse::Loopback).connections_per_second(1, false).round(), 471.0);
         assert_eq!(ports(Reuse::Loopback).connections_per_second(2, true).round(), 56_464.0);
         assert_eq!(ports(Reuse::Everywhere).connections_per_second(1, false).round(), 28_232.0);
-    }
-
-    #[test]
-    fn more_sources_make_more() {
-        assert_eq!(ports(Reuse::Nowhere).sources_for(10_000.0, false), Some(22));
-        assert_eq!(ports(Reuse::Nowhere).sources_for(1.0, false), Some(1));
-        assert_eq!(Ports { count: 0, ..ports(Reuse::Nowhere) }.sources_for(1.0, false), None);
     }
 
     #[test]

@@ -34,12 +34,6 @@ pub struct CoreShare {
 }
 
 impl CoreTime {
-    /// The share of the time since `earlier` in which the core did anything for anybody, 0 to 1; 0 if no time passed.
-    #[must_use]
-    pub fn busy_since(self, earlier: Self) -> f64 {
-        self.since(earlier).busy
-    }
-
     /// The shares of the time since `earlier`; all 0 if no time passed.
     #[must_use]
     pub fn since(self, earlier: Self) -> CoreShare {
@@ -115,7 +109,6 @@ fn parse_core_time(fields: &str) -> CoreTime {
     }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "2^53 ticks are three million years")]
 fn as_f64(ticks: u64) -> f64 {
     ticks as f64
 }
@@ -135,7 +128,7 @@ mod tests {
             (share.interrupts, share.soft_interrupts, share.stolen),
             (3.0 / 60.0, 4.0 / 60.0, 10.0 / 60.0)
         );
-        assert_eq!(later.busy_since(later), 0.0);
+        assert_eq!(later.since(later).busy, 0.0);
     }
 
     #[test]

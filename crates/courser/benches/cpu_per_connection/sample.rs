@@ -60,9 +60,9 @@ fn processor_time(case: Case, server: &Server, client: &Client, stage: &Stage) -
     Ok(Sample {
         value: used.as_secs_f64() * 1e6 / as_f64(connections),
         server: share(used, outcome.elapsed),
-        server_core: cores_after.0.busy_since(cores_before.0),
+        server_core: cores_after.0.since(cores_before.0).busy,
         client: share(outcome.own_cpu, outcome.elapsed),
-        client_core: cores_after.1.busy_since(cores_before.1),
+        client_core: cores_after.1.since(cores_before.1).busy,
     })
 }
 
