@@ -57,7 +57,6 @@ fn main() {
         println!("courser-bench {ours:>8.0}/s  wrk {theirs:>8.0}/s  ratio {:.3}", ours / theirs);
         logarithms += (ours / theirs).ln();
     }
-    #[allow(clippy::cast_precision_loss, reason = "nobody has the time for 2^53 rounds")]
     let ratio = (logarithms / rounds as f64).exp();
     println!("courser-bench to wrk: {ratio:.3}, geometric mean of {rounds} pairs");
 }

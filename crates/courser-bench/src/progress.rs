@@ -128,7 +128,6 @@ fn format_duration(time: Duration) -> String {
 }
 
 /// The median of its blocks, or why there is none.
-#[allow(clippy::cast_precision_loss, reason = "counts of a few seconds")]
 fn outcome(cell: &Cell) -> String {
     match cell.state {
         CellState::Cannot => format!("cannot: {}", cell.reason.as_deref().unwrap_or_default()),

@@ -72,7 +72,6 @@ impl BlockRun<'_> {
             None => {
                 let feeler = self.run(Load::Closed(self.spec.clients), FEELER, &ClientKind::default())?;
                 let succeeded: u64 = feeler.windows.iter().map(|window| window.connections).sum();
-                #[allow(clippy::cast_precision_loss, reason = "counts of a second")]
                 let rate = succeeded as f64 / FEELER.as_secs_f64();
                 (rate / f64::from(self.spec.reuse.max(1))).max(5.0)
             }

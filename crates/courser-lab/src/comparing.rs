@@ -188,7 +188,6 @@ impl PairRun<'_, '_> {
     }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "counts and times of seconds")]
 fn value(window: &WindowResult) -> Option<f64> {
     let cost = window.user_us.zip(window.system_us).map(|(user, system)| (user + system) as f64);
     match cost {
@@ -205,11 +204,7 @@ fn value(window: &WindowResult) -> Option<f64> {
 /// As many sequences as there is time for.
 fn sequences(time: Duration, block: Duration) -> usize {
     let sequence = (block + AROUND) * 4;
-    #[allow(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a small number, and not negative"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "a small number, and not negative")]
     let fit = (time.as_secs_f64() / sequence.as_secs_f64()) as u32;
     usize::try_from(fit.max(FEWEST_SEQUENCES)).unwrap_or(Plan::MOST).min(Plan::MOST)
 }

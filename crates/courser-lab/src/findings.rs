@@ -49,7 +49,6 @@ pub fn percent(share: f64) -> String {
 }
 
 /// A part of a whole; 0 of nothing.
-#[allow(clippy::cast_precision_loss, reason = "counts beyond 2^53 are beyond any run")]
 pub fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }

@@ -80,7 +80,6 @@ impl Limits {
         let [short, long] = ENDS;
         let least = self.known(&step.at(short), time)?;
         let most = self.known(&step.at(long), time)?;
-        #[allow(clippy::cast_precision_loss, reason = "sizes of records")]
         let (short, long) = (short as f64, long as f64);
         Ok(least + (most - least).max(0.0) * (bytes - short).max(0.0) / (long - short))
     }
@@ -123,7 +122,6 @@ mod tests {
 
     /// A signature takes 500 us, a step of a key exchange 30, a byte a thousandth.
     fn paper(step: &Step) -> Result<f64, String> {
-        #[allow(clippy::cast_precision_loss, reason = "sizes of records")]
         let by_length = |bytes: usize| bytes as f64 / 1000.0;
         Ok(match step.family {
             Family::Sign => 500.0,

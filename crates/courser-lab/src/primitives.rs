@@ -40,7 +40,6 @@ pub struct Figure {
 impl Figure {
     /// Bytes per second, where it processes any.
     pub fn bytes_per_second(&self) -> Option<f64> {
-        #[allow(clippy::cast_precision_loss, reason = "sizes of records")]
         self.bytes.map(|bytes| bytes as f64 * self.per_second)
     }
 }
@@ -109,8 +108,7 @@ impl Batches {
         loop {
             let took = self.time(times);
             if took * 2 >= round {
-                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most twice")]
-                #[allow(clippy::cast_precision_loss, reason = "a calibration")]
+                #[expect(clippy::cast_possible_truncation, reason = "at most twice")]
                 let fitting = (times as f64 * round.as_secs_f64() / took.as_secs_f64()) as u64;
                 return fitting.max(1);
             }
@@ -119,7 +117,6 @@ impl Batches {
     }
 
     fn us_each(&mut self, times: u64) -> f64 {
-        #[allow(clippy::cast_precision_loss, reason = "counts beyond 2^53 are beyond any run")]
         let times_float = times as f64;
         self.time(times).as_secs_f64() * 1e6 / times_float
     }

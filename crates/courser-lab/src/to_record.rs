@@ -324,7 +324,6 @@ fn core_usage((cpu, share): &(usize, CoreShare)) -> CoreUsage {
 
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let values: Vec<f64> = values.collect();
-    #[allow(clippy::cast_precision_loss, reason = "there are not so many cores")]
     let count = values.len() as f64;
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / count)
 }

@@ -65,7 +65,6 @@ impl Share {
     }
 
     /// This part's share of a rate.
-    #[allow(clippy::cast_precision_loss, reason = "2^53 generators are not run")]
     pub fn of_rate(self, rate: f64) -> f64 {
         rate / self.of as f64
     }

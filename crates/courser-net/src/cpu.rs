@@ -62,11 +62,7 @@ fn affinity() -> Vec<usize> {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "clamped to 1..=65536 just before"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "clamped to 1..=65536 just before")]
 fn whole_cpus(quota: f64) -> usize {
     quota.ceil().clamp(1.0, 65_536.0) as usize
 }

@@ -133,11 +133,7 @@ fn is_throughput(figure: &Figure) -> bool {
 }
 
 fn cells(figure: &Figure) -> [String; 3] {
-    #[allow(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "rates are small and positive"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "rates are small and positive")]
     let per_second = count(figure.per_second.round() as u64);
     [per_second, time(Some(figure.us)), percent(Some(either_way(figure)))]
 }
@@ -148,7 +144,6 @@ fn either_way(figure: &Figure) -> f64 {
 
 /// A size as a heading.
 pub(super) fn size(size: usize) -> String {
-    #[allow(clippy::cast_precision_loss, reason = "three digits of it are shown")]
     bytes(Some(size as f64))
 }
 

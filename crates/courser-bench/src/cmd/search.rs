@@ -113,7 +113,7 @@ fn found(found: &courser_stats::search::Found) -> Found {
             ));
         }
         Finding::BelowRange { from } => {
-            found_rate.note = Some(format!("broken at {from:.0}/s already (--from)"))
+            found_rate.note = Some(format!("broken at {from:.0}/s already (--from)"));
         }
         Finding::GeneratorBound { above, reason } => {
             found_rate.note = Some(format!("the generator was the limit above {above:.0}/s: {reason}"));

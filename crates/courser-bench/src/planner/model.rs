@@ -264,7 +264,6 @@ impl Fitted {
     }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "counts and times of minutes")]
 pub(crate) fn float(count: u64) -> f64 {
     count as f64
 }
@@ -294,7 +293,6 @@ pub(super) mod tests {
             let sessions = 600.0;
             let connections = sessions * f64::from(point.reuse);
             let requests = connections * f64::from(point.requests);
-            #[allow(clippy::cast_precision_loss, reason = "a size")]
             let megabytes = requests * point.object as f64 / 1e6;
             let mix = Mix {
                 key: point.key.to_string(),
@@ -304,11 +302,7 @@ pub(super) mod tests {
                 requests,
                 megabytes,
             };
-            #[allow(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "positive, of seconds"
-            )]
+            #[expect(clippy::cast_possible_truncation, reason = "positive, of seconds")]
             let cpu_us = (truth(&mix) * (0.98 + 0.04 * rng.f64())) as u64;
             runs.push(Mixed {
                 asked: point.to_string(),

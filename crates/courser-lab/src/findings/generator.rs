@@ -134,7 +134,6 @@ fn not_offered(evidence: &Evidence<'_>) -> Option<Finding> {
         Model::Sessions(_) => tally.sessions,
         _ => tally.connections,
     };
-    #[allow(clippy::cast_precision_loss, reason = "counts beyond 2^53 are beyond any run")]
     let offered = arrived as f64 / planned.max(1.0);
     // One arrival more or less is rounding; a Poisson process varies by its root.
     let slack = 1.0 / planned.max(1.0) + 3.0 / planned.max(1.0).sqrt();

@@ -53,7 +53,6 @@ fn timed(name: &'static str, figure: &primitives::Figure) -> Timed {
     Timed { name, us: figure.us, interval: Some((figure.interval.low, figure.interval.high)) }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "sizes of blocks")]
 fn thousands(figure: &primitives::Figure, size: usize) -> Figure {
     let of = |us: f64| size as f64 * 1e3 / us;
     Figure {

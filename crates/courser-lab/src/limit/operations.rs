@@ -109,7 +109,6 @@ fn tls13_keys(all: &mut List, terms: &OperationCounts, resumed: f64) {
 /// RFC 5246, section 5: two HMACs for each digest's length of output. The master secret (48 bytes), the key
 /// block (40 or 72), both Finished (12).
 fn tls12_keys(all: &mut List, terms: &OperationCounts, full: f64) {
-    #[allow(clippy::cast_precision_loss, reason = "a digest's length")]
     let hmacs = |bytes: f64| 2.0 * (bytes / terms.digest as f64).ceil();
     let times = full * hmacs(48.0) + hmacs(terms.key_block) + 2.0 * hmacs(12.0);
     all.push(Step::new(format!("HMAC-{}", terms.hash), Family::Digest).at(64), times);
@@ -203,7 +202,6 @@ impl List {
     /// In records as full as can be.
     fn bytes(&mut self, terms: &OperationCounts, opened: u64, sealed: u64) {
         for (what, bytes) in [("open", opened), ("seal", sealed)] {
-            #[allow(clippy::cast_precision_loss, reason = "counts of bytes")]
             let (records, bytes) = (bytes.div_ceil(RECORD) as f64, bytes as f64);
             self.cipher(terms.cipher, what, bytes / records.max(1.0), records);
         }

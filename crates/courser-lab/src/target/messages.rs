@@ -38,7 +38,6 @@ pub struct Sent {
 
 impl Sent {
     /// Bytes for each session that was status since an earlier count; none when there was no session.
-    #[allow(clippy::cast_precision_loss, reason = "counts of a few seconds")]
     pub fn per_session_since(self, earlier: Self) -> Option<f64> {
         let sessions = self.sessions.checked_sub(earlier.sessions).filter(|sessions| *sessions > 0)?;
         Some(self.bytes.checked_sub(earlier.bytes)? as f64 / sessions as f64)

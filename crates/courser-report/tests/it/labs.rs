@@ -349,7 +349,6 @@ fn step_of_stairs(step: u32, slow: f64) -> WindowResult {
 }
 
 fn window(label: &str, tps: f64, response_us: f64, cpu_us: f64, window_us: u64) -> WindowResult {
-    #[allow(clippy::cast_precision_loss, reason = "seconds")]
     let seconds = window_us as f64 / 1e6;
     let succeeded = whole(tps * seconds);
     let second = |at| WindowSecond {
@@ -383,7 +382,7 @@ fn window(label: &str, tps: f64, response_us: f64, cpu_us: f64, window_us: u64) 
 }
 
 fn whole(value: f64) -> u64 {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small and positive")]
+    #[expect(clippy::cast_possible_truncation, reason = "small and positive")]
     let whole = value.round() as u64;
     whole
 }
@@ -498,7 +497,6 @@ fn charts() -> Vec<Chart> {
 
 /// As if a window had been so much of its length.
 pub(crate) fn seconds_of(window: &mut WindowResult, part: f64) {
-    #[allow(clippy::cast_precision_loss, reason = "a few seconds, a few thousand transactions")]
     let less = |count: u64| whole(count as f64 * part);
     window.window_us = less(window.window_us);
     (window.attempted, window.succeeded) = (less(window.attempted), less(window.succeeded));
