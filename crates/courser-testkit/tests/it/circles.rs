@@ -1,6 +1,7 @@
 //! No circle among the files of a crate: whoever reads a file upward from what it uses meets each file once. An edge is a
 //! name that one file takes from another, wherever it is re-exported on the way. A re-export alone is none, nor is a
-//! `mod`; tests are left out. A file and the folder of its name count as one: a module that was split.
+//! `mod`; tests are left out. Nor does it count what a part takes from the file that it was split from: Rust's privacy is
+//! made for that.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
@@ -125,7 +126,7 @@ impl Crate {
             for path in &module.paths {
                 let Some(definition) = self.definition(index, path, 8) else { continue };
                 let to = self.0[definition].file.as_path();
-                if !is_one_room(&module.file, to) {
+                if !is_part_of(&module.file, to) {
                     let name = path.last().unwrap().clone();
                     edges.entry((module.file.as_path(), to)).or_default().insert(name);
                 }
@@ -135,10 +136,9 @@ impl Crate {
     }
 }
 
-/// Whether both are a file and the folder of its name: the file was split, and its parts see one another.
-fn is_one_room(a: &Path, b: &Path) -> bool {
-    a.with_extension("").starts_with(b.with_extension(""))
-        || b.with_extension("").starts_with(a.with_extension(""))
+/// Whether `to` is a file that `from` was split from: a part may use what the whole has, as Rust's privacy lets it.
+fn is_part_of(from: &Path, to: &Path) -> bool {
+    from.with_extension("").starts_with(to.with_extension(""))
 }
 
 impl Module {
