@@ -10,13 +10,16 @@ use super::start::{Bench, PreparedTarget};
 use super::state::State;
 use crate::error::Error;
 use crate::files;
-use crate::selector::{TargetSelector, as_asked_of};
-use crate::suite::{CaseSpec, ClientKind, clients};
+use crate::selector::TargetSelector;
+use crate::suite::{CaseSpec, ClientKind, Transport, clients};
 use crate::target::{NotStarted, TargetSpec};
 use crate::verify::verify;
 
 /// Descriptors that a connection takes in the program that needs the most, a terminator: one to each side.
 const DESCRIPTORS: u64 = 2;
+
+/// The way without a terminator.
+const DIRECT: &str = "direct";
 
 impl Bench<'_> {
     /// The targets that run and negotiate what the case asks; the cells of the others say why they do not.
@@ -68,7 +71,7 @@ impl Bench<'_> {
         target: &TargetSelector,
         state: &mut State,
     ) -> Result<PreparedTarget, NotStarted> {
-        let spec = &as_asked_of(spec, target);
+        let spec = &case_for(spec, target);
         let mut ready = match &target.url {
             Some(_) if spec.hosts > 1 => {
                 let why = format!(
@@ -113,6 +116,12 @@ impl Bench<'_> {
         }
         Ok(ready)
     }
+}
+
+/// The case as a target gets it: no TLS on the way without a terminator.
+fn case_for(spec: &CaseSpec, target: &TargetSelector) -> CaseSpec {
+    let transport = if target.name == DIRECT { Transport::Clear } else { spec.transport.clone() };
+    CaseSpec { transport, ..spec.clone() }
 }
 
 /// Why a case has more connections than this process may have open.

@@ -3,7 +3,6 @@
 use courser_load::url::Url;
 
 use crate::error::Error;
-use crate::suite::{CaseSpec, Transport};
 use crate::target::{self, Definition, Preset};
 
 /// A target that was asked for.
@@ -40,15 +39,6 @@ impl TargetSelector {
 /// The name of a target's definition, without preset and label.
 pub fn definition_of(name: &str) -> &str {
     name.split([':', '@']).next().unwrap_or(name)
-}
-
-/// The way without a terminator.
-const DIRECT: &str = "direct";
-
-/// A case as it is asked of a target: no TLS where nobody terminates it.
-pub fn as_asked_of(spec: &CaseSpec, target: &TargetSelector) -> CaseSpec {
-    let transport = if target.name == DIRECT { Transport::Clear } else { spec.transport.clone() };
-    CaseSpec { transport, ..spec.clone() }
 }
 
 /// Whether there is such a target and preset.

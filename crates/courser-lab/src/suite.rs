@@ -3,6 +3,7 @@
 
 mod case;
 mod checks;
+mod field;
 mod file;
 mod values;
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 use courser_load::spec::LoadSpec;
 use courser_record::lab::{Era, Measure};
 
-use super::file::{Dimensions, Group, OneOrMany};
+use super::field::{self, OneOrMany};
+use super::file::{Dimensions, Group};
 use super::values::{self, Swept};
 
 /// Everything that is asked in a case.
@@ -191,7 +192,7 @@ fn case(group: &Group, one: &Dimensions, swept: &Swept, quick: bool) -> Result<C
         },
         cache: the(&one.cache).unwrap_or(true),
         reuse: the(&one.reuse).unwrap_or(1),
-        object: the(&one.object).map(|size| values::size(&size)).transpose()?,
+        object: the(&one.object).map(|size| field::size(&size)).transpose()?,
         requests: match the(&one.requests) {
             Some(0) => Requests::AsManyAsFit,
             count => Requests::Exactly(count.unwrap_or(1)),

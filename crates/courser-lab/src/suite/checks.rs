@@ -5,8 +5,7 @@ use std::fmt::Display;
 
 use serde::de::{Deserialize, Deserializer, Error};
 
-use super::file::OneOrMany;
-use super::values;
+use super::field::{OneOrMany, size};
 use crate::selector;
 use crate::target::KeyKind;
 
@@ -35,7 +34,7 @@ pub(super) fn resumption<'de, D: Deserializer<'de>>(from: D) -> Read<String, D::
 }
 
 pub(super) fn object<'de, D: Deserializer<'de>>(from: D) -> Read<String, D::Error> {
-    checked(from, |value: &String| values::size(value).map(drop))
+    checked(from, |value: &String| size(value).map(drop))
 }
 
 pub(super) fn backend<'de, D: Deserializer<'de>>(from: D) -> Read<String, D::Error> {

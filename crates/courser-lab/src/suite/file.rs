@@ -6,6 +6,7 @@ use courser_record::lab::{Chart, ChartKind, Era, Measure, Value};
 use serde::Deserialize;
 
 use super::checks;
+use super::field::OneOrMany;
 
 /// A suite.
 #[derive(Deserialize)]
@@ -129,23 +130,6 @@ pub(super) struct Dimensions {
     /// `lean`, `real`, `openssl`.
     #[serde(deserialize_with = "checks::engine")]
     pub(super) engine: Option<OneOrMany<String>>,
-}
-
-/// `x` or `[x, y]`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged, expecting = "another type is wanted here, or an array of it (only text is in quotes)")]
-pub(super) enum OneOrMany<T> {
-    One(T),
-    Many(Vec<T>),
-}
-
-impl<T: Clone> OneOrMany<T> {
-    pub(super) fn values(&self) -> Vec<T> {
-        match self {
-            Self::One(one) => vec![one.clone()],
-            Self::Many(many) => many.clone(),
-        }
-    }
 }
 
 /// As `courser_record::lab::Table`, with published figures by their name.

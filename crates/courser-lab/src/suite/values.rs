@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::file::{Dimensions, OneOrMany};
+use super::field::{OneOrMany, size};
+use super::file::Dimensions;
 
 /// Names of the dimensions that a group has several values of.
 pub(super) type Swept = BTreeSet<&'static str>;
@@ -101,20 +102,6 @@ fn cipher(suite: &str) -> String {
     let after = suite.split_once("_WITH_").map_or(suite, |(_, after)| after);
     let name = after.trim_start_matches("TLS_").replace('_', "-");
     name.replace("AES-128", "AES128").replace("AES-256", "AES256")
-}
-
-/// Bytes of `4 KB`, `107 B`, `1 MB`.
-pub(super) fn size(text: &str) -> Result<usize, String> {
-    let (number, unit) = text.split_once(' ').unwrap_or((text, "B"));
-    let factor = match unit {
-        "B" => 1,
-        "KB" => 1024,
-        "MB" => 1024 * 1024,
-        _ => return Err(format!("{text:?} is no size: write `107 B`, `4 KB` or `1 MB`")),
-    };
-    let number: usize =
-        number.parse().map_err(|_| format!("{text:?} is no size: write `107 B` or `4 KB`"))?;
-    number.checked_mul(factor).ok_or_else(|| format!("{text:?} is too much"))
 }
 
 /// The name of a case: the group's, then the values that it sweeps over.
