@@ -189,8 +189,8 @@ impl Outbox {
         let mut batch = self.batch(Kind::Part, now);
         let is_in = head(&mut batch.draft);
         debug_assert!(is_in, "the head of a part fits into the shortest payload");
-        let left_out = sessions.iter().filter(|session| !batch.put(session)).count();
-        self.counts.session_too_large += left_out as u64;
+        let too_large = sessions.iter().filter(|session| !batch.put(session)).count();
+        self.counts.session_too_large += too_large as u64;
         self.send_batch(batch, to, now);
     }
 

@@ -57,6 +57,7 @@ impl Refusal {
         let mut all = [Self::TooShort; REASONS.len()];
         let mut place = 0;
         while place < all.len() {
+            assert!(REASONS[place].0 as usize == place, "rows stand in the order of declaration");
             all[place] = REASONS[place].0;
             place += 1;
         }

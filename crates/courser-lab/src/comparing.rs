@@ -138,7 +138,6 @@ struct PairRun<'a, 'b> {
 }
 
 impl PairRun<'_, '_> {
-    /// One comparison.
     fn once(
         &mut self,
         time: Duration,

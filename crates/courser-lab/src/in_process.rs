@@ -151,7 +151,6 @@ fn signature(algorithm: &Signature, target: &str, us: &Result<Vec<Timed>, String
 /// What one operation takes, microseconds.
 #[derive(Clone, Debug, PartialEq)]
 struct Timed {
-    /// The column.
     name: &'static str,
     us: f64,
     /// 95 % interval, where there is one.

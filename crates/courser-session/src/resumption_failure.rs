@@ -47,6 +47,7 @@ impl ResumptionFailure {
         let mut all = [Self::NotOffered; REASONS.len()];
         let mut place = 0;
         while place < all.len() {
+            assert!(REASONS[place].0 as usize == place, "rows stand in the order of declaration");
             all[place] = REASONS[place].0;
             place += 1;
         }

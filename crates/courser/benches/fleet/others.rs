@@ -166,10 +166,10 @@ fn make_sessions(count: u8, peer: SocketAddr, key: &str) -> io::Result<()> {
         let made = hosts::pace(rate, length, make);
         // Sent, too.
         hosts.iter().try_for_each(|host| hosts::status(host).map(drop))?;
-        let left_out: u64 = hosts.iter().map(FleetHandle::dropped).sum();
-        if left_out > 0 {
+        let dropped: u64 = hosts.iter().map(FleetHandle::dropped).sum();
+        if dropped > 0 {
             eprintln!(
-                "warning: the senders left {left_out} sessions out so far: they are slower than was asked"
+                "warning: the senders dropped {dropped} sessions so far: they are slower than was asked"
             );
         }
         Ok(made)

@@ -54,9 +54,9 @@ impl Sending {
         hosts::status(&self.member)?;
         let (share, seconds) = (busy.end()?.beyond(idle), busy.seconds());
         let (taken, after) = (self.sinks.taken()? - taken, sent(&self.member)?);
-        let left_out = after.left_out - before.left_out;
-        if left_out > 0 {
-            eprintln!("warning: {left_out} sessions were left out, since the fleet's thread lagged behind");
+        let dropped = after.dropped - before.dropped;
+        if dropped > 0 {
+            eprintln!("warning: {dropped} sessions were dropped, since the fleet's thread lagged behind");
         }
         let lost = (after.datagrams - before.datagrams).saturating_sub(taken);
         Ok(Sample { share, idle, seconds, made, datagrams: taken, lost })
@@ -65,10 +65,10 @@ impl Sending {
 
 struct Sent {
     datagrams: u64,
-    left_out: u64,
+    dropped: u64,
 }
 
 fn sent(member: &FleetHandle) -> io::Result<Sent> {
-    let FleetStatus { member, peers, dropped: left_out, .. } = hosts::status(member)?;
-    Ok(Sent { datagrams: member.sent.messages * peers.len() as u64, left_out })
+    let FleetStatus { member, peers, dropped, .. } = hosts::status(member)?;
+    Ok(Sent { datagrams: member.sent.messages * peers.len() as u64, dropped })
 }

@@ -135,7 +135,7 @@ pub(crate) fn only_line(courser: &Courser) -> Value {
     lines.remove(0)
 }
 
-/// Asserts how a connection ended and whose doing it was.
+/// Asserts the close reason of a connection and its cause.
 #[track_caller]
 pub(crate) fn assert_closed(line: &Value, reason: &str, cause: &str) {
     assert_eq!(
