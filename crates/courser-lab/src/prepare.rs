@@ -10,16 +10,13 @@ use super::start::{Bench, PreparedTarget};
 use super::state::State;
 use crate::error::Error;
 use crate::files;
-use crate::selector::TargetSelector;
+use crate::selector::{TargetSelector, TargetSource};
 use crate::suite::{CaseSpec, ClientKind, Transport, clients};
 use crate::target::{NotStarted, TargetSpec};
 use crate::verify::verify;
 
 /// Descriptors that a connection takes in the program that needs the most, a terminator: one to each side.
 const DESCRIPTORS: u64 = 2;
-
-/// The way without a terminator.
-const DIRECT: &str = "direct";
 
 impl Bench<'_> {
     /// The targets that run and negotiate what the case asks; the cells of the others say why they do not.
@@ -72,16 +69,18 @@ impl Bench<'_> {
         state: &mut State,
     ) -> Result<PreparedTarget, NotStarted> {
         let spec = &case_for(spec, target);
-        let mut ready = match &target.url {
-            Some(_) if spec.hosts > 1 => {
+        let mut ready = match &target.source {
+            TargetSource::Url(_) if spec.hosts > 1 => {
                 let why = format!(
                     "{} cannot: it is not ours to start, and the case needs several hosts",
                     target.name
                 );
                 return Err(NotStarted::Cannot(why));
             }
-            Some(url) => self.external(spec, target, url, map, state),
-            None => self.start(spec, map, target_spec, target, state)?,
+            TargetSource::Url(url) => self.external(spec, target, url, map, state),
+            TargetSource::Definition(definition) => {
+                self.start(spec, map, target_spec, target, definition, state)?
+            }
         };
         let failed = |why: Error| NotStarted::Failed(why.to_string());
         let load = Load::Closed(spec.clients);
@@ -120,7 +119,7 @@ impl Bench<'_> {
 
 /// The case as a target gets it: no TLS on the way without a terminator.
 fn case_for(spec: &CaseSpec, target: &TargetSelector) -> CaseSpec {
-    let transport = if target.name == DIRECT { Transport::Clear } else { spec.transport.clone() };
+    let transport = if target.is_direct() { Transport::Clear } else { spec.transport.clone() };
     CaseSpec { transport, ..spec.clone() }
 }
 

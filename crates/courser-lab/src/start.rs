@@ -13,9 +13,11 @@ use super::state::{Notice, State};
 use crate::error::Error;
 use crate::limit::Limits;
 use crate::measure::Interrupt;
-use crate::selector::{TargetSelector, definition_of, find};
+use crate::selector::{TargetSelector, find, parse_all};
 use crate::suite::{Backend, CaseSpec, Resume, Transport};
-use crate::target::{self, Certificate, Fleet, KeyKind, NotStarted, Preset, Running, Sent, TargetSpec, Tls};
+use crate::target::{
+    self, Certificate, Definition, Fleet, KeyKind, NotStarted, Preset, Running, Sent, TargetSpec, Tls,
+};
 
 /// Sessions that a cache holds, where it is on.
 pub(crate) const SESSION_CACHE: u32 = 20_000;
@@ -83,11 +85,11 @@ impl PreparedTarget {
 impl<'a> Bench<'a> {
     pub(crate) fn new(
         options: &'a BenchOptions,
-        names: &[String],
+        names: &[impl AsRef<str>],
         usual: &'a [String],
         interrupt: Interrupt,
     ) -> Result<Self, Error> {
-        let chosen = names.iter().map(|name| TargetSelector::parse(name)).collect::<Result<_, _>>()?;
+        let chosen = parse_all(names)?;
         let scratch = Scratch::new()?;
         let (origin, secure_origin) = (None, None);
         Ok(Self {
@@ -126,7 +128,7 @@ impl<'a> Bench<'a> {
             return self.chosen.clone();
         }
         let names = spec.targets.as_ref().map_or(self.usual, Vec::as_slice);
-        names.iter().filter_map(|name| TargetSelector::parse(name).ok()).collect()
+        parse_all(names).unwrap_or_default()
     }
 
     pub(crate) fn external(
@@ -170,19 +172,22 @@ impl<'a> Bench<'a> {
         map: &CoreMap,
         target_spec: &TargetSpec,
         target: &TargetSelector,
+        definition: &Definition,
         state: &mut State,
     ) -> Result<PreparedTarget, NotStarted> {
-        let name = definition_of(&target.name);
-        let definition = find(name).map_err(NotStarted::Missing)?;
         let tls = target_spec.tls.clone().filter(|_| spec.transport != Transport::Clear);
-        let target_spec =
-            TargetSpec { tls, preset: target.preset, folder: self.folder(name), ..target_spec.clone() };
+        let target_spec = TargetSpec {
+            tls,
+            preset: target.preset,
+            folder: self.folder(definition.own_name()),
+            ..target_spec.clone()
+        };
         let running = target::start(definition, &target_spec)?;
         note(
             state,
             TargetNotes {
                 name: target.name.clone(),
-                title: definition.title.clone(),
+                title: target.title().unwrap_or_default(),
                 program: running.program.display().to_string(),
                 version: running.version.clone(),
                 tls_library: running.library.clone(),

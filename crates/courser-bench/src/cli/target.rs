@@ -10,7 +10,9 @@ use crate::units::{Cpus, cpu_list};
 pub(super) const START_EXAMPLES: &str = "\
 Examples:
   courser-bench start haproxy --key RSA-2048 --versions 1.2
-  courser-bench start hitch --backend 127.0.0.1:8000";
+  courser-bench start hitch --backend 127.0.0.1:8000
+  courser-bench start nginx=/opt/nginx/sbin/nginx
+  courser-bench start mine.toml";
 
 /// Arguments of `targets`.
 #[derive(Debug, Args)]
@@ -23,7 +25,7 @@ pub(crate) struct TargetsArgs {
 /// Arguments of `start`.
 #[derive(Debug, Args)]
 pub(crate) struct StartArgs {
-    /// Target by name, as `targets` lists them, or path of a target file
+    /// Target by name, as `targets` lists them; NAME=PROGRAM for a build of your own; or path of a target file
     #[arg(value_name = "TARGET")]
     pub(crate) target: String,
     /// Folder for its files [default: a temporary one]

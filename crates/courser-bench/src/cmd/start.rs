@@ -8,7 +8,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use courser_lab::target::{self, Definition, Fleet, NotStarted, Preset, Running, TargetSpec, Tls, catalogue};
+use courser_lab::selector::{TargetSelector, TargetSource};
+use courser_lab::target::{self, Definition, Fleet, NotStarted, Preset, Running, TargetSpec, Tls};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -21,12 +22,13 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Starts a target, tells where it is, and ends it when standard input ends or we are told to.
 pub(crate) fn start(args: &StartArgs) -> Result<Ended, Failure> {
-    let definition = definition(&args.target)?;
+    let (definition, preset) = definition(&args.target)?;
     let over = over()?;
     let folder = Folder::new(args.folder.as_deref());
     let origin = origin(args, &folder.path)?;
     let backends = origin.as_ref().map_or(args.backend.clone(), |(addresses, _)| addresses.clone());
-    let spec = spec(args, backends, &folder.path)?;
+    let preset = if args.stock { Preset::Stock } else { preset };
+    let spec = spec(args, preset, backends, &folder.path)?;
     let mut running = target::start(&definition, &spec).map_err(|why| failure(&why))?;
     print(&greeting(&running, origin.as_ref().map(|(_, running)| running), args));
     while over.recv_timeout(LOOK).is_err() {
@@ -37,14 +39,14 @@ pub(crate) fn start(args: &StartArgs) -> Result<Ended, Failure> {
     Ok(Ended::Well)
 }
 
-/// One that is built in, or a file.
-fn definition(name: &str) -> Result<Definition, Failure> {
-    let built_in = catalogue().iter().find(|one| one.name == name).cloned();
-    let names = || catalogue().iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ");
-    match built_in {
-        Some(found) => Ok(found),
-        None if Path::new(name).exists() => Definition::read(Path::new(name)).map_err(Failure::Usage),
-        None => Err(Failure::usage(format!("{name} is no target and no file; there are: {}", names()))),
+/// What is to be started: one that is built in, with a program by its path too, or a target file.
+fn definition(text: &str) -> Result<(Definition, Preset), Failure> {
+    let selector = TargetSelector::parse(text)?;
+    match selector.source {
+        TargetSource::Definition(definition) => Ok((*definition, selector.preset)),
+        TargetSource::Url(url) => {
+            Err(Failure::usage(format!("{url} runs already: there is nothing to start")))
+        }
     }
 }
 
@@ -62,10 +64,15 @@ fn origin(args: &StartArgs, folder: &Path) -> Result<Option<(Vec<std::net::Socke
     target::origin(1, &[], &folder.join("origin")).map(Some).map_err(Failure::System)
 }
 
-fn spec(args: &StartArgs, backends: Vec<std::net::SocketAddr>, folder: &Path) -> Result<TargetSpec, Failure> {
+fn spec(
+    args: &StartArgs,
+    preset: Preset,
+    backends: Vec<std::net::SocketAddr>,
+    folder: &Path,
+) -> Result<TargetSpec, Failure> {
     Ok(TargetSpec {
         tls: tls(args, folder)?,
-        preset: if args.stock { Preset::Stock } else { Preset::Tuned },
+        preset,
         workers: args.workers as usize,
         cpus: args.cpus.as_ref().map(|cpus| cpus.0.clone()).unwrap_or_default(),
         backends,

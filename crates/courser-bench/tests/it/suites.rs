@@ -93,6 +93,44 @@ fn a_target_that_nobody_knows_is_told_with_the_nearest_and_leaves_no_record() {
     assert!(!mini.join("record.json").exists(), "a record of nothing is in the way of the next try");
 }
 
+/// A program under another name: a link would do, but a copy is what another build is.
+fn copied(mini: &Mini, target: &str, to: &str) {
+    let from = if target == "courser" {
+        Path::new(env!("CARGO_BIN_EXE_courser-bench")).with_file_name("courser")
+    } else {
+        Path::new("/usr/sbin").join(target)
+    };
+    fs::create_dir_all(mini.join(to).parent().unwrap()).unwrap();
+    fs::copy(from, mini.join(to)).unwrap();
+}
+
+#[test]
+fn builds_of_ones_own_and_target_files_are_measured_beside_each_other() {
+    if !["courser", "haproxy"].into_iter().all(is_installed) {
+        skip("courser or haproxy is not installed");
+        return;
+    }
+    let mini = Mini::new();
+    copied(&mini, "courser", "old");
+    copied(&mini, "courser", "new/courser");
+    copied(&mini, "haproxy", "other/sbin/haproxy");
+    mini.write("mine.toml", "like = 'haproxy'\nname = 'mine'\n[program]\nnames = ['./other/sbin/haproxy']\n");
+    let targets = ["courser=./old", "courser=./new/courser", "mine.toml"];
+    ended(&mini.run(&[&A_SECOND[..], &targets].concat()), 0, &[]);
+    let lab = mini.record();
+    let programs: Vec<(&str, &str)> =
+        lab.targets.iter().map(|target| (target.name.as_str(), target.program.as_str())).collect();
+    let at = |path: &str| mini.join(path).display().to_string();
+    let (old, new, mine) = (at("old"), at("new/courser"), at("./other/sbin/haproxy"));
+    assert_eq!(programs, [("courser@old", &*old), ("courser@new", &*new), ("mine", &*mine)]);
+    for (target, _) in programs {
+        is_measured(&lab, target);
+    }
+    assert_eq!(lab.targets[0].title, "courser, old");
+    let wrong = mini.run(&["courser=./mini.toml"]);
+    ended(&wrong, 2, &["mini.toml"]);
+}
+
 #[test]
 fn a_target_that_cannot_is_shown_with_its_reason_and_the_others_go_on() {
     if !is_installed("nginx") || !is_installed("courser") {

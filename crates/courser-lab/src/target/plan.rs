@@ -11,7 +11,7 @@ use courser_record::lab::File;
 use super::definition::Definition;
 use super::fleet::{self, FleetHost};
 use super::folder::{make_folder, write};
-use super::installed::Installed;
+use super::installed::{Installed, LIBRARIES};
 use super::keeper::KeptCommand;
 use super::messages::Ask;
 use super::template::{Context, LaunchContext, holds, render};
@@ -177,7 +177,9 @@ fn set_up(
     let filled = |text: &String| render(&part.name, text, context);
     let arguments = part.arguments.iter().map(filled).collect::<Result<Vec<_>, _>>()?;
     let environment = part.environment.iter().map(|(name, text)| Ok((name.clone(), filled(text)?)));
-    let environment = environment.collect::<Result<Vec<(String, String)>, String>>()?;
+    let mut environment = environment.collect::<Result<Vec<(String, String)>, String>>()?;
+    let libraries = part.program.as_ref().and_then(|program| program.libraries.clone());
+    environment.extend(libraries.map(|folder| (LIBRARIES.to_owned(), folder)));
     let command = KeptCommand {
         name: name.to_owned(),
         command: std::iter::once(installed.program.display().to_string()).chain(arguments).collect(),
