@@ -119,11 +119,20 @@ impl TargetSelector {
         matches!(&self.source, TargetSource::Definition(definition) if definition.role == Role::Direct)
     }
 
+    /// What it negotiates otherwise than others, and has no setting for.
+    pub(crate) fn exceptions(&self) -> Vec<String> {
+        match &self.source {
+            TargetSource::Definition(definition) => definition.differs.clone(),
+            TargetSource::Url(_) => vec![target::TICKETS.to_owned()],
+        }
+    }
+
     /// What a report calls it; none of a server that runs already.
     pub fn title(&self) -> Option<String> {
         let TargetSource::Definition(definition) = &self.source else { return None };
         let label = self.label.as_ref().map(|label| format!(", {label}")).unwrap_or_default();
-        Some(format!("{}{label}", definition.title))
+        let preset = if self.preset == Preset::Stock { ", stock" } else { "" };
+        Some(format!("{}{preset}{label}", definition.title))
     }
 }
 

@@ -11,10 +11,11 @@ use super::cores::{ByHand, CoreMap};
 use super::scratch::Scratch;
 use super::state::{Notice, State};
 use crate::error::Error;
+use crate::files;
 use crate::limit::Limits;
 use crate::measure::Interrupt;
 use crate::selector::{TargetSelector, find, parse_all};
-use crate::suite::{Backend, CaseSpec, Resume, Transport};
+use crate::suite::{Backend, CaseSpec, Requests, Resume, Transport};
 use crate::target::{
     self, Certificate, Definition, Fleet, KeyKind, NotStarted, Preset, Running, Sent, TargetSpec, Tls,
 };
@@ -66,6 +67,8 @@ pub(crate) struct PreparedTarget {
     pub(crate) address: TargetAddress,
     pub(crate) cores: CoreMap,
     pub(crate) reached: Option<f64>,
+    /// The kinds of clients that it serves, where the case tells them apart.
+    pub(crate) clients: Vec<String>,
     pub(crate) running: Option<Running>,
     pub(crate) delays: Vec<Running>,
 }
@@ -161,6 +164,7 @@ impl<'a> Bench<'a> {
             address,
             cores: map.clone(),
             reached: None,
+            clients: Vec::new(),
             running: None,
             delays: Vec::new(),
         }
@@ -189,6 +193,7 @@ impl<'a> Bench<'a> {
                 name: target.name.clone(),
                 title: target.title().unwrap_or_default(),
                 program: running.program.display().to_string(),
+                sha256: files::sha256(&running.program),
                 version: running.version.clone(),
                 tls_library: running.library.clone(),
                 preset: if target.preset == Preset::Stock { "stock" } else { "tuned" }.into(),
@@ -216,6 +221,7 @@ impl<'a> Bench<'a> {
             address,
             cores: map.clone(),
             reached: None,
+            clients: Vec::new(),
             running: Some(running),
             delays,
         })
@@ -238,7 +244,7 @@ impl<'a> Bench<'a> {
             Transport::Clear => None,
             Transport::Tls(version) => Some(Tls {
                 versions: vec![version.clone()],
-                suites: spec.suite.iter().cloned().collect(),
+                suites: spec.suites.clone(),
                 groups: spec.exchange.iter().cloned().collect(),
                 certificates: self.certificates(&spec.keys)?,
                 tickets: spec.cache && spec.resume == Resume::Ticket,
@@ -253,6 +259,7 @@ impl<'a> Bench<'a> {
             backends,
             backend_tls: spec.backend == Backend::Tls,
             http: spec.object.is_some(),
+            keep_alive: spec.requests != Requests::Exactly(1),
             backlog: BACKLOG,
             fleet: (spec.hosts > 1).then(|| Fleet::new(spec.hosts)).transpose()?,
             folder: PathBuf::new(),
@@ -303,6 +310,7 @@ impl<'a> Bench<'a> {
             backends: origin.iter().copied().take(1).collect(),
             backend_tls: false,
             http: true,
+            keep_alive: false,
             backlog: BACKLOG,
             fleet: None,
             folder: self.folder("secure-origin"),

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 
 pub use case::{Case, Era, Limit, LimitPart, Measure};
 pub use cell::{
-    Block, Cell, CellState, Figure, File, HostNoise, Profile, Symbol, Verified, WindowResult, WindowSecond,
+    Block, Cell, CellState, ClientVerified, Figure, File, HostNoise, Profile, Symbol, Verified, WindowResult,
+    WindowSecond,
 };
 pub use layout::{Chart, ChartKind, Published, PublishedRow, Table, Value};
 
@@ -149,6 +150,9 @@ pub struct TargetNotes {
     pub title: String,
     /// The file that ran; empty when it is not ours to start.
     pub program: String,
+    /// SHA-256 of that file, hexadecimal; null when it cannot be read, and in records that do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
     /// Its version, as it says.
     pub version: String,
     /// Its TLS library, as it says; null when it does not.

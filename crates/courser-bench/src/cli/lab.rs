@@ -240,9 +240,36 @@ mod tests {
             text
         });
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshots/commands.txt");
+        if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+            std::fs::write(path, &commands).unwrap();
+        }
         let stored = std::fs::read_to_string(path).unwrap();
         let differing = commands.lines().zip(stored.lines()).find(|(now, then)| now != then);
         assert_eq!((differing, commands.lines().count()), (None, stored.lines().count()));
+    }
+
+    /// Each is listed with the command that makes it, and the program of today takes that.
+    #[test]
+    fn the_commands_of_all_records_are_listed_and_still_run() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../record");
+        let page = std::fs::read_to_string(folder.join("README.md")).unwrap();
+        let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+        for file in files.filter(|path| path.extension().is_some_and(|end| end == "json")) {
+            let lab = courser_lab::record_file::read_lab(&file).map_err(|why| why.to_string()).unwrap();
+            let command = lab.command_line.join(" ");
+            assert!(page.contains(&format!("`{command}`")), "{}: {command}", file.display());
+            match Cli::try_parse_from(&lab.command_line).unwrap().command {
+                Command::Run(args) => {
+                    let suite = Suite::find(&args.suite, args.quick).map_err(|why| why.to_string()).unwrap();
+                    let is_there = |name: &String| suite.cases.iter().any(|case| case.id.contains(name));
+                    assert!(args.cases.iter().all(is_there), "{command}");
+                    let targets = courser_lab::selector::parse_all(&args.options().targets);
+                    assert!(targets.is_ok(), "{command}");
+                }
+                Command::Compare(_) => {}
+                other => panic!("{command}: {other:?}"),
+            }
+        }
     }
 
     #[test]

@@ -20,6 +20,9 @@ pub(crate) struct TargetsArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print the file of a built-in target: how it is set up, and a start for a target file of your own
+    #[arg(long, value_name = "NAME", conflicts_with = "json")]
+    pub(crate) show: Option<String>,
 }
 
 /// Arguments of `start`.
@@ -64,6 +67,9 @@ pub(crate) struct StartArgs {
     /// Use the package's defaults instead of the settings that its documentation recommends for load
     #[arg(long)]
     pub(crate) stock: bool,
+    /// Keep connections to backends for several requests, where the program understands HTTP and its settings are tuned
+    #[arg(long)]
+    pub(crate) keep_alive: bool,
     /// Connect to backends with TLS
     #[arg(long)]
     pub(crate) backend_tls: bool,

@@ -1,13 +1,12 @@
 //! `start`: one terminator, set up as a suite would, for as long as somebody wants it.
 
-use std::env;
-use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
+use courser_lab::scratch::Scratch;
 use courser_lab::selector::{TargetSelector, TargetSource};
 use courser_lab::target::{self, Definition, Fleet, NotStarted, Preset, Running, TargetSpec, Tls};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -24,11 +23,11 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(crate) fn start(args: &StartArgs) -> Result<Ended, Failure> {
     let (definition, preset) = definition(&args.target)?;
     let over = over()?;
-    let folder = Folder::new(args.folder.as_deref());
-    let origin = origin(args, &folder.path)?;
+    let folder = Folder::new(args.folder.as_deref())?;
+    let origin = origin(args, folder.path())?;
     let backends = origin.as_ref().map_or(args.backend.clone(), |(addresses, _)| addresses.clone());
     let preset = if args.stock { Preset::Stock } else { preset };
-    let spec = spec(args, preset, backends, &folder.path)?;
+    let spec = spec(args, preset, backends, folder.path())?;
     let mut running = target::start(&definition, &spec).map_err(|why| failure(&why))?;
     print(&greeting(&running, origin.as_ref().map(|(_, running)| running), args));
     while over.recv_timeout(LOOK).is_err() {
@@ -78,6 +77,7 @@ fn spec(
         backends,
         backend_tls: args.backend_tls,
         http: true,
+        keep_alive: args.keep_alive,
         backlog: 4096,
         fleet: (args.hosts > 1)
             .then(|| Fleet::new(args.hosts as usize))
@@ -138,23 +138,23 @@ fn over() -> Result<Receiver<()>, Failure> {
 }
 
 /// The folder of a start; one of our own making is removed in the end.
-struct Folder {
-    path: PathBuf,
-    ours: bool,
+enum Folder {
+    Asked(PathBuf),
+    Ours(Scratch),
 }
 
 impl Folder {
-    fn new(asked: Option<&Path>) -> Self {
-        let made = || env::temp_dir().join(format!("courser-bench-{}", std::process::id()));
-        Self { path: asked.map_or_else(made, Path::to_owned), ours: asked.is_none() }
+    fn new(asked: Option<&Path>) -> Result<Self, Failure> {
+        Ok(match asked {
+            Some(path) => Self::Asked(path.to_owned()),
+            None => Self::Ours(Scratch::new()?),
+        })
     }
-}
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        if self.ours {
-            // What is left of it is in the folder of temporary files.
-            let _ = fs::remove_dir_all(&self.path);
+    fn path(&self) -> &Path {
+        match self {
+            Self::Asked(path) => path,
+            Self::Ours(scratch) => scratch.path(),
         }
     }
 }

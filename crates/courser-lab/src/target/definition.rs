@@ -48,6 +48,9 @@ pub struct Definition {
     pub role: Role,
     /// What has to be installed; none when nothing is started.
     pub(super) program: Option<Program>,
+    /// Whether its child processes are its workers, to be bound to a processor each: it has no setting for that.
+    #[serde(default)]
+    pub(super) worker_processes: bool,
     /// Arguments of the program, templates.
     #[serde(default)]
     pub(super) arguments: Vec<String>,
@@ -66,6 +69,10 @@ pub struct Definition {
     /// Limits of what can be asked of it.
     #[serde(default)]
     pub(super) only: Only,
+    /// What it negotiates otherwise than others and has no setting for, so that it is not held against it:
+    /// `tickets per full handshake`.
+    #[serde(default)]
+    pub(crate) differs: Vec<String>,
     /// What it cannot do.
     #[serde(default)]
     pub(super) cannot: Vec<Cannot>,
@@ -169,6 +176,12 @@ pub(super) struct Remark {
     pub(super) text: String,
 }
 
+/// The file of a target that is built in: the first one's of a chain.
+pub fn source(name: &str) -> Option<&'static str> {
+    let found = catalogue().iter().position(|one| one.name == name.split('+').next().unwrap_or(name))?;
+    BUILT_IN.get(found).copied()
+}
+
 /// All targets that are built in, in the order of reports.
 pub fn catalogue() -> &'static [Definition] {
     static ALL: OnceLock<Vec<Definition>> = OnceLock::new();
@@ -257,12 +270,14 @@ impl Definition {
             like: None,
             role: either(self.role, base.role),
             program,
+            worker_processes: self.worker_processes || base.worker_processes,
             arguments: either(self.arguments, base.arguments),
             environment: base.environment.into_iter().chain(self.environment).collect(),
             files: base.files.into_iter().chain(self.files).collect(),
             secrets: base.secrets.into_iter().chain(self.secrets).collect(),
             messages: self.messages.or(base.messages),
             only: either(self.only, base.only),
+            differs: self.differs.into_iter().chain(base.differs).collect(),
             cannot: self.cannot.into_iter().chain(base.cannot).collect(),
             remark: self.remark.into_iter().chain(base.remark).collect(),
             behind: base.behind,

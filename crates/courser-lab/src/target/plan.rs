@@ -34,6 +34,8 @@ pub(super) struct Plan {
     pub(super) remarks: Vec<String>,
     /// How hosts are asked what they told each other.
     pub(super) asks: Vec<Ask>,
+    /// Whether the children of the program in front are its workers, which do not bind themselves to processors.
+    pub(super) worker_processes: bool,
 }
 
 /// Plans a target, and writes its files.
@@ -162,7 +164,11 @@ fn set_up(
     make_folder(folder)?;
     let mut files = Vec::new();
     for (file, text) in &part.files {
-        let text = render(file, text, context)?;
+        let mut text = render(file, text, context)?;
+        if !text.is_empty() && !text.ends_with('\n') {
+            // HAProxy takes a file without it for one that was cut off.
+            text.push('\n');
+        }
         write(&folder.join(file), &text)?;
         files.push(File { name: format!("{name}/{file}"), text });
     }
@@ -197,6 +203,7 @@ fn set_up(
         installed,
         remarks,
         asks,
+        worker_processes: part.worker_processes,
     })
 }
 
