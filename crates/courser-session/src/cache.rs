@@ -23,7 +23,7 @@ pub use cursor::Cursor;
 use entry::Entry;
 use shard::Shard;
 use shard::export::Batch;
-pub use stats::{FailureCounts, Stats};
+pub use stats::Stats;
 
 /// Default number of shards: with 64, two of 16 busy workers seldom meet at a lock.
 pub const DEFAULT_SHARDS: usize = 64;
