@@ -17,6 +17,8 @@ pub use time::{CLOCK_SKEW, Lifespan, MAX_LIFETIME, UnixSeconds};
 mod policy;
 pub use policy::{PolicyBuilder, PolicyHash, STATE_FORMAT};
 
+mod reasons;
+
 mod resumption_failure;
 pub use resumption_failure::ResumptionFailure;
 
