@@ -130,8 +130,8 @@ fn every_event_line_of_the_operations_page_is_one_that_the_program_writes() {
         for quote in quoted {
             let line = quote.replace("Too many open files", "…").replace("connection log", "…");
             let is_written = |text: &String| {
-                let parts = line.split('…').filter(|part| !part.trim().is_empty());
-                parts.fold(Some(text.as_str()), |rest, part| Some(rest?.split_once(part)?.1)).is_some()
+                let mut parts = line.split('…').filter(|part| !part.trim().is_empty());
+                parts.try_fold(text.as_str(), |rest, part| Some(rest.split_once(part)?.1)).is_some()
             };
             assert!(texts.iter().any(is_written), "no part of the program writes `{quote}`");
             checked += 1;

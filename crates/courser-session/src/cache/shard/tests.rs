@@ -67,7 +67,7 @@ fn slots_that_move_keep_their_links_across_blocks() {
 #[test]
 fn the_record_is_as_large_as_documented() {
     assert_eq!(size_of::<Node>(), 112, "correct the documentation of Cache too");
-    assert_eq!(size_of::<crate::cache::Padded>(), 512, "correct the documentation of Cache too");
+    assert_eq!(size_of::<crate::cache::Padded>(), 384, "correct the documentation of Cache too");
 }
 
 #[test]
