@@ -34,15 +34,15 @@ impl Worker {
             tally.attempted += 1;
             tally.fail(&failed);
         });
-        let interval = &mut self.stats.borrow_mut().interval;
-        interval.attempted += 1;
-        interval.failed += 1;
+        let second = &mut self.stats.borrow_mut().second;
+        second.attempted += 1;
+        second.failed += 1;
     }
 
     /// A connection starts, with its first transaction.
     pub(crate) fn record_start(&self, attempt: &Attempt) {
         self.stats.borrow_mut().opened();
-        self.stats.borrow_mut().interval.attempted += 1;
+        self.stats.borrow_mut().second.attempted += 1;
         self.tally(attempt.intended, |tally| {
             tally.connections += 1;
             tally.attempted += 1;
@@ -55,7 +55,7 @@ impl Worker {
     /// A further transaction of a connection.
     pub(crate) fn record_next_transaction(&self, attempt: &Attempt) {
         attempt.begun.set(self.now());
-        self.stats.borrow_mut().interval.attempted += 1;
+        self.stats.borrow_mut().second.attempted += 1;
         self.tally(attempt.begun.get(), |tally| tally.attempted += 1);
     }
 
@@ -74,7 +74,7 @@ impl Worker {
         {
             let mut stats = self.stats.borrow_mut();
             stats.handshakes += 1;
-            let count = if resumed { &mut stats.interval.resumed } else { &mut stats.interval.full };
+            let count = if resumed { &mut stats.second.resumed } else { &mut stats.second.full };
             *count += 1;
         }
         self.tally(attempt.intended, |tally| {
@@ -147,9 +147,9 @@ impl Worker {
     /// The connection is over; what is left to count is on the wire.
     pub(crate) fn record_bytes(&self, attempt: &Attempt, channel: &Channel) {
         {
-            let interval = &mut self.stats.borrow_mut().interval;
-            interval.bytes_out += channel.bytes_out;
-            interval.bytes_in += channel.bytes_in;
+            let second = &mut self.stats.borrow_mut().second;
+            second.sent_bytes += channel.bytes_out;
+            second.received_bytes += channel.bytes_in;
         }
         self.tally(attempt.intended, |tally| {
             if let Some(tls) = channel.tls()
@@ -170,10 +170,10 @@ impl Worker {
         {
             let mut stats = self.stats.borrow_mut();
             stats.in_flight -= 1;
-            stats.interval.connections += 1;
-            stats.interval.failed += u64::from(result.is_err());
+            stats.second.failed += u64::from(result.is_err());
             stats.failures += u64::from(result.is_err());
         }
+        self.tally(self.now(), |tally| tally.ended += 1);
         self.tally(attempt.begun.get(), |tally| match result {
             Ok(()) => tally.connections_succeeded += 1,
             Err(failed) => {
@@ -190,9 +190,10 @@ impl Worker {
     }
 
     fn succeed(&self, response: Duration) {
-        let interval = &mut self.stats.borrow_mut().interval;
-        interval.succeeded += 1;
-        interval.response.record(response);
+        let second = &mut self.stats.borrow_mut().second;
+        second.succeeded += 1;
+        second.requests += u64::from(self.plan.has_requests());
+        second.response.record(response);
     }
 
     fn tally(&self, intended: Duration, note: impl FnOnce(&mut Tally)) {

@@ -11,9 +11,7 @@ mod layout;
 use serde::{Deserialize, Serialize};
 
 pub use case::{Case, Era, Limit, LimitPart, Measure};
-pub use cell::{
-    Block, Cell, CellState, Figure, File, HostNoise, Profile, Symbol, Verified, WindowResult, WindowSecond,
-};
+pub use cell::{Block, Cell, CellState, Figure, File, HostNoise, Profile, Symbol, Verified, WindowResult};
 pub use layout::{Chart, ChartKind, Published, PublishedRow, Table, Value};
 
 pub use crate::format::{LAB_FORMAT, LAB_SCHEMA, LAB_VERSION};
@@ -27,7 +25,7 @@ use crate::run::Finding;
 pub struct Lab {
     /// Always `courser-lab`.
     pub format: String,
-    /// Version of this format: 2.
+    /// Version of this format: 3.
     pub version: u32,
     /// The program that measured.
     pub tool: Tool,

@@ -73,10 +73,12 @@ fn parse<T: DeserializeOwned>(text: &[u8], format: &'static Format) -> Result<T,
     }
     match head.version {
         version if version == format.version => serde_json::from_slice(text),
-        1 => serde_json::from_slice(text).and_then(|mut document| {
-            aliases::rename(&mut document, format.name, format.version);
-            serde_json::from_value(document)
-        }),
+        earlier if (1..format.version).contains(&earlier) => {
+            serde_json::from_slice(text).and_then(|mut document| {
+                aliases::rename(&mut document, format.name, earlier, format.version);
+                serde_json::from_value(document)
+            })
+        }
         found => return Err(ReadError::Version { found, format }),
     }
     .map_err(|error| ReadError::of(&error))

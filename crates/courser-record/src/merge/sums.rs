@@ -7,7 +7,7 @@ use courser_stats::{Counts, Histogram};
 use super::Part;
 use crate::encode::{MOST, Packed};
 use crate::run::{Finding, Severity};
-use crate::second::{Phase, Second};
+use crate::second::{Second, add, add_histogram};
 use crate::totals::{FAILURE_SAMPLES, Negotiated, Outcomes, Totals};
 use crate::usage::{HandshakeBytes, RequestBytes, ServerUsage, WireCost};
 
@@ -40,12 +40,6 @@ fn add_totals(sum: &mut Totals, more: &Totals) {
     }
 }
 
-/// The numbers come from files that anybody may have written: a sum stops at the end of its range, which no measured
-/// one comes near.
-fn add(sum: &mut u64, more: u64) {
-    *sum = sum.saturating_add(more);
-}
-
 fn add_outcomes(sum: &mut Outcomes, more: &Outcomes) {
     add(&mut sum.attempted, more.attempted);
     add(&mut sum.succeeded, more.succeeded);
@@ -56,12 +50,6 @@ fn add_counts<K: Ord + Clone>(sum: &mut Counts<K>, more: &Counts<K>) {
     for (kind, times) in more {
         let room = MOST.saturating_sub(sum.total());
         sum.add(kind.clone(), room.min(*times));
-    }
-}
-
-fn add_histogram(sum: &mut Histogram, more: &Histogram) {
-    if sum.count() + more.count() <= MOST {
-        sum.merge(more);
     }
 }
 
@@ -78,36 +66,14 @@ fn add_negotiated(sum: &mut Vec<Negotiated>, more: &Negotiated) {
 pub(super) fn seconds(parts: &[Part<'_>]) -> Vec<Second> {
     let all = || parts.iter().flat_map(|(_, run)| &run.seconds);
     let Some(zero) = all().map(|interval| interval.start_unix_us).min() else { return Vec::new() };
-    let mut seconds = BTreeMap::<u64, (Second, Histogram)>::new();
+    let mut seconds = BTreeMap::<u64, Second<Histogram>>::new();
     for interval in all() {
         let second = (interval.start_unix_us - zero).saturating_add(500_000) / 1_000_000;
-        seconds
-            .entry(second)
-            .and_modify(|(sum, response)| add_second(sum, response, interval))
-            .or_insert_with(|| (placed(interval, zero, second), interval.response.unpack()));
+        let start_unix_us = zero.saturating_add(second.saturating_mul(1_000_000));
+        let placed = Second { second, start_unix_us, ..interval.with(Packed::unpack) };
+        seconds.entry(second).and_modify(|sum| sum.add(&placed)).or_insert(placed);
     }
-    seconds.into_values().map(|(sum, response)| Second { response: Packed::from(&response), ..sum }).collect()
-}
-
-fn placed(interval: &Second, zero: u64, second: u64) -> Second {
-    let start_unix_us = zero.saturating_add(second.saturating_mul(1_000_000));
-    Second { second, start_unix_us, ..interval.clone() }
-}
-
-/// A second is steady when it is so for all.
-fn add_second(sum: &mut Second, response: &mut Histogram, more: &Second) {
-    sum.phase = if sum.phase == Phase::Steady { more.phase } else { sum.phase };
-    sum.offered_rate = sum.offered_rate.zip(more.offered_rate).map(|(sum, more)| sum + more);
-    add(&mut sum.attempted, more.attempted);
-    add(&mut sum.succeeded, more.succeeded);
-    add(&mut sum.failed, more.failed);
-    add(&mut sum.requests, more.requests);
-    add(&mut sum.full, more.full);
-    add(&mut sum.resumed, more.resumed);
-    add(&mut sum.in_flight, more.in_flight);
-    add(&mut sum.received_bytes, more.received_bytes);
-    add(&mut sum.sent_bytes, more.sent_bytes);
-    add_histogram(response, &more.response.unpack());
+    seconds.into_values().map(|sum| sum.with(|response| response.into())).collect()
 }
 
 /// The server as the first generator saw it that watched it, its time divided by the connections of all; and a word if

@@ -6,10 +6,10 @@ use std::time::Duration;
 use courser_record::lab::{
     Block, Case, Cell, CellState, Chart, ChartKind, CoreRole, Era, Figure, File, HostNoise, LAB_FORMAT,
     LAB_VERSION, LeftOut, Limit, LimitPart, Measure, Profile, Published, PublishedRow, SuiteNotes, Symbol,
-    Table, TargetNotes, Tuning, Value, Verified, WindowResult, WindowSecond,
+    Table, TargetNotes, Tuning, Value, Verified, WindowResult,
 };
 use courser_record::record::Tool;
-use courser_record::{Finding, Lab, Machine, Severity};
+use courser_record::{Finding, Lab, Machine, Second, Severity, Summary};
 use courser_stats::Histogram;
 
 /// Text as a server or a configuration file may have it.
@@ -341,7 +341,7 @@ fn step_of_stairs(step: u32, slow: f64) -> WindowResult {
     window.attempted = whole(offered * 3.0);
     window.failed = window.attempted - window.succeeded;
     for (index, second) in (0..).zip(&mut window.seconds) {
-        second.at = u64::from(step - 1) * 3 + index;
+        second.second = u64::from(step - 1) * 3 + index;
         second.attempted = whole(offered);
         second.failed = second.attempted.saturating_sub(second.succeeded);
     }
@@ -351,12 +351,12 @@ fn step_of_stairs(step: u32, slow: f64) -> WindowResult {
 fn window(label: &str, tps: f64, response_us: f64, cpu_us: f64, window_us: u64) -> WindowResult {
     let seconds = window_us as f64 / 1e6;
     let succeeded = whole(tps * seconds);
-    let second = |at| WindowSecond {
-        at,
+    let second = |second| Second {
+        second,
         attempted: whole(tps),
         succeeded: whole(tps),
-        failed: 0,
-        mean_us: Some(response_us),
+        response: Summary { mean_us: Some(response_us), ..Summary::default() },
+        ..Second::default()
     };
     let mut response = Histogram::default();
     for index in 1..=succeeded.min(2000) {
