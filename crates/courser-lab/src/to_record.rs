@@ -6,14 +6,13 @@ use std::time::{Duration, SystemTime};
 use courser_load::offered::Session;
 use courser_load::plan::{Model, Plan};
 use courser_load::run::{Counted, Outcome, thread_name};
-use courser_load::tally::{Negotiated, Tally, Times, Wire};
+use courser_load::tally::{Negotiated, Tally, Times};
 use courser_machine::machine;
 use courser_machine::usage::{CoreShare, UsageSample};
 use courser_record::times::{self, Moment};
 use courser_record::{
-    CoreUsage, FAILURE_SAMPLES, FailureSample, GeneratorThread, GeneratorUsage, Handshake, HandshakeBytes,
-    Machine, Outcomes, RequestBytes, Run, RunTimes, Second, ServerThread, ServerUsage, Tool, Totals, Verdict,
-    WireCost,
+    CoreUsage, FAILURE_SAMPLES, FailureSample, GeneratorThread, GeneratorUsage, Handshake, Machine, Outcomes,
+    Run, RunTimes, Second, ServerThread, ServerUsage, Tool, Totals, Verdict,
 };
 
 use crate::reading::{Reading, Watched};
@@ -61,6 +60,7 @@ fn run(
     let window = counted.window;
     let end = Duration::from_secs(outcome.seconds.len() as u64).max(window.to);
     let at = |offset: Duration| unix_us(outcome.started + offset);
+    let wire = &counted.tally.wire;
     Run {
         label: label.to_owned(),
         offered_rate: window.rate.map(|rate| plan.share.of_rate(rate)),
@@ -74,7 +74,7 @@ fn run(
         seconds: Vec::new(),
         server: server(counted, watched, [at(window.from), at(window.to)]),
         generators: vec![generator(plan, outcome, counted)],
-        wire: wire(&counted.tally),
+        wire: (wire.full.handshakes + wire.resumed.handshakes > 0).then(|| wire.clone()),
         findings: Vec::new(),
         verdict: Verdict::valid(),
     }
@@ -265,31 +265,6 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let values: Vec<f64> = values.collect();
     let count = values.len() as f64;
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / count)
-}
-
-fn wire(tally: &Tally) -> Option<WireCost> {
-    let (full, resumed) = (&tally.wire_full, &tally.wire_resumed);
-    (full.connections + resumed.connections > 0).then(|| WireCost {
-        full: handshake_bytes(full),
-        resumed: handshake_bytes(resumed),
-        requests: RequestBytes {
-            requests: full.transactions + resumed.transactions,
-            out_payload_bytes: full.payload_out + resumed.payload_out,
-            in_payload_bytes: full.payload_in + resumed.payload_in,
-            out_wire_bytes: full.bytes_out + resumed.bytes_out,
-            in_wire_bytes: full.bytes_in + resumed.bytes_in,
-        },
-    })
-}
-
-fn handshake_bytes(wire: &Wire) -> HandshakeBytes {
-    HandshakeBytes {
-        handshakes: wire.connections,
-        out_bytes: wire.handshake_out,
-        in_bytes: wire.handshake_in,
-        out_segments: wire.segments_out,
-        in_segments: wire.segments_in,
-    }
 }
 
 /// Microseconds, at most `u64::MAX`.

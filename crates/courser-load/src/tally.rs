@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use courser_record::Second;
+use courser_record::{Second, WireCost};
 use courser_stats::{Counts, Histogram};
 use courser_tls::names;
 use courser_tls_client::ClientHandshakeInfo;
@@ -119,50 +119,6 @@ impl Times {
     }
 }
 
-/// Bytes and segments of the connections that were looked at closely, added up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wire {
-    /// Connections in it.
-    pub connections: u64,
-    /// TLS bytes up to the end of the handshake, to the server.
-    pub handshake_out: u64,
-    /// TLS bytes up to the end of the handshake, from the server.
-    pub handshake_in: u64,
-    /// Transactions after it.
-    pub transactions: u64,
-    /// Plaintext of them, to the server.
-    pub payload_out: u64,
-    /// Plaintext of them, from the server.
-    pub payload_in: u64,
-    /// TCP payload after the handshake, to the server.
-    pub bytes_out: u64,
-    /// TCP payload after the handshake, from the server.
-    pub bytes_in: u64,
-    /// TCP segments of the whole connections, to the server, those without payload included.
-    pub segments_out: u64,
-    /// TCP segments of the whole connections, from the server.
-    pub segments_in: u64,
-    /// Segments sent again by us.
-    pub retransmitted: u64,
-}
-
-impl Wire {
-    /// Adds another sum.
-    pub fn merge(&mut self, other: &Self) {
-        self.connections += other.connections;
-        self.handshake_out += other.handshake_out;
-        self.handshake_in += other.handshake_in;
-        self.transactions += other.transactions;
-        self.payload_out += other.payload_out;
-        self.payload_in += other.payload_in;
-        self.bytes_out += other.bytes_out;
-        self.bytes_in += other.bytes_in;
-        self.segments_out += other.segments_out;
-        self.segments_in += other.segments_in;
-        self.retransmitted += other.retransmitted;
-    }
-}
-
 /// Everything about the connections and transactions that were meant to start in one window.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
@@ -204,10 +160,8 @@ pub struct Tally {
     pub response_actual: Histogram,
     /// From the intended to the actual start.
     pub lag: Histogram,
-    /// On the wire, for full handshakes.
-    pub wire_full: Wire,
-    /// On the wire, for resumed handshakes.
-    pub wire_resumed: Wire,
+    /// On the wire, of the connections that were looked at closely.
+    pub wire: WireCost,
     /// Plaintext sent.
     pub payload_out: u64,
     /// Plaintext received.
@@ -253,8 +207,7 @@ impl Tally {
         self.response_intended.merge(&other.response_intended);
         self.response_actual.merge(&other.response_actual);
         self.lag.merge(&other.lag);
-        self.wire_full.merge(&other.wire_full);
-        self.wire_resumed.merge(&other.wire_resumed);
+        self.wire.add(&other.wire);
         self.payload_out += other.payload_out;
         self.payload_in += other.payload_in;
         self.wrong_offers += other.wrong_offers;
