@@ -11,11 +11,22 @@ use courser_machine::machine;
 use courser_machine::usage::{CoreShare, UsageSample};
 use courser_record::times::{self, Moment};
 use courser_record::{
-    CoreUsage, FAILURE_SAMPLES, FailureSample, GeneratorThread, GeneratorUsage, Handshake, Machine, Outcomes,
-    Run, RunTimes, Second, ServerThread, ServerUsage, Tool, Totals, Verdict,
+    CoreUsage, Envelope, FAILURE_SAMPLES, FailureSample, GeneratorThread, GeneratorUsage, Handshake, Machine,
+    Outcomes, Run, RunTimes, Second, ServerThread, ServerUsage, Tool, Totals, Verdict,
 };
 
 use crate::reading::{Reading, Watched};
+
+/// What stands around a measurement that begins now, by this program on this machine.
+pub fn envelope(cut: Option<&str>) -> Envelope {
+    Envelope {
+        tool: tool(),
+        created: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        command_line: std::env::args().collect(),
+        cut: cut.map(Into::into),
+        machine: machine(),
+    }
+}
 
 /// This program.
 pub fn tool() -> Tool {

@@ -230,7 +230,7 @@ mod tests {
     fn a_field_that_is_missing_is_named() {
         let error = error("{\"format\": \"courser-record\", \"version\": 2}");
         assert!(
-            error.starts_with("not a record of its version at line 1, column 42: missing field `tool`"),
+            error.starts_with("not a record of its version at line 1, column 42: missing field `experiment`"),
             "{error}"
         );
     }
@@ -238,6 +238,6 @@ mod tests {
     #[test]
     fn a_field_that_a_record_of_version_1_lacks_is_named() {
         let error = error("{\"format\": \"courser-record\", \"version\": 1}");
-        assert!(error.starts_with("not a record of its version: missing field `tool`"), "{error}");
+        assert!(error.starts_with("not a record of its version: missing field `experiment`"), "{error}");
     }
 }

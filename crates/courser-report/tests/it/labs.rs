@@ -8,8 +8,7 @@ use courser_record::lab::{
     LAB_VERSION, LeftOut, Limit, LimitPart, Measure, Profile, Published, PublishedRow, SuiteNotes, Symbol,
     Table, TargetNotes, Tuning, Value, Verified, WindowResult,
 };
-use courser_record::record::Tool;
-use courser_record::{Finding, Lab, Machine, Second, Severity, Summary};
+use courser_record::{Envelope, Finding, Lab, Machine, Second, Severity, Summary, Tool};
 use courser_stats::Histogram;
 
 /// Text as a server or a configuration file may have it.
@@ -153,11 +152,11 @@ fn lab(name: &str, title: &str, cases: Vec<Case>, cells: Vec<Cell>) -> Lab {
     Lab {
         format: LAB_FORMAT.to_owned(),
         version: LAB_VERSION,
+        envelope: Envelope {
         tool: Tool { name: "courser-bench".to_owned(), version: "0.1.0".to_owned(), commit: None },
         created: "2026-11-22T02:00:00Z".to_owned(),
         command_line: ["courser-bench", "run", name, "--quick", "--seed", "7"].map(str::to_owned).to_vec(),
         cut: None,
-        elapsed_us: 500_000_000,
         machine: Machine {
             name: "bench-1".to_owned(),
             cpu_model: "Example Processor 3.0 GHz".to_owned(),
@@ -170,6 +169,8 @@ fn lab(name: &str, title: &str, cases: Vec<Case>, cells: Vec<Cell>) -> Lab {
             sysctls: BTreeMap::from([("net.core.somaxconn".to_owned(), "4096".to_owned())]),
             facts: BTreeMap::from([("clock source".to_owned(), "tsc".to_owned())]),
         },
+        },
+        elapsed_us: 500_000_000,
         tuning: vec![
             Tuning {
                 name: "net.core.somaxconn".to_owned(),
