@@ -7,7 +7,8 @@ use courser_stats::number::float;
 use courser_stats::{Counts, Histogram};
 use serde::{Deserialize, Serialize};
 
-use crate::encode;
+use crate::encode::{self, MOST};
+use crate::second::{add, add_histogram};
 
 /// How many failures are kept in their own words.
 pub const FAILURE_SAMPLES: usize = 20;
@@ -24,6 +25,9 @@ pub struct Totals {
     pub connections: Outcomes,
     /// Requests.
     pub requests: Outcomes,
+    /// What was served within the window, whenever it was to start; null in records that do not have it.
+    #[serde(default)]
+    pub completed: Option<Completions>,
     /// Bytes of answers, without what TLS adds.
     pub received_bytes: u64,
     /// Bytes of requests, without what TLS adds.
@@ -57,14 +61,57 @@ pub struct Totals {
 }
 
 impl Totals {
+    /// Adds what another generator has counted in its window of the same run. The length of the window stays.
+    pub fn add(&mut self, more: &Self) {
+        add(&mut self.sessions, more.sessions);
+        self.connections.add(&more.connections);
+        self.requests.add(&more.requests);
+        self.completed = self.completed.zip(more.completed).map(|(mut sum, more)| {
+            sum.add(&more);
+            sum
+        });
+        add(&mut self.received_bytes, more.received_bytes);
+        add(&mut self.sent_bytes, more.sent_bytes);
+        add_counts(&mut self.failures, &more.failures);
+        self.failure_samples.extend(more.failure_samples.iter().cloned());
+        more.negotiated.iter().for_each(|kind| add_negotiated(&mut self.negotiated, kind));
+        add_counts(&mut self.offered, &more.offered);
+        add_counts(&mut self.tickets_received, &more.tickets_received);
+        add(&mut self.early_data_accepted, more.early_data_accepted);
+        add_counts(&mut self.alpn, &more.alpn);
+        for (name, histogram) in &more.times {
+            add_histogram(self.times.entry(name.clone()).or_default(), histogram);
+        }
+    }
+
     /// Handshakes that were done, full and resumed.
     pub fn handshakes(&self) -> u64 {
         self.negotiated.iter().fold(0, |sum, kind| sum.saturating_add(kind.count))
     }
 
+    /// Connections served in the window; in records without completions those that were to start in it and succeeded.
+    pub fn connections_served(&self) -> u64 {
+        self.completed.map_or(self.connections.succeeded, |completed| completed.connections)
+    }
+
     /// So many in the window, as a rate per second; `None` without a window.
     pub fn per_second(&self, count: u64) -> Option<f64> {
         (self.window_us > 0).then(|| float(count) * 1e6 / float(self.window_us))
+    }
+}
+
+fn add_counts<K: Ord + Clone>(sum: &mut Counts<K>, more: &Counts<K>) {
+    for (kind, times) in more {
+        let room = MOST.saturating_sub(sum.total());
+        sum.add(kind.clone(), room.min(*times));
+    }
+}
+
+fn add_negotiated(sum: &mut Vec<Negotiated>, more: &Negotiated) {
+    let alike = |kind: &&mut Negotiated| Negotiated { count: more.count, ..(**kind).clone() } == *more;
+    match sum.iter_mut().find(alike) {
+        Some(kind) => add(&mut kind.count, more.count),
+        None => sum.push(more.clone()),
     }
 }
 
@@ -78,6 +125,41 @@ pub struct Outcomes {
     pub succeeded: u64,
     /// Did not.
     pub failed: u64,
+}
+
+impl Outcomes {
+    /// Adds those of another thread or generator.
+    pub fn add(&mut self, more: &Self) {
+        add(&mut self.attempted, more.attempted);
+        add(&mut self.succeeded, more.succeeded);
+        add(&mut self.failed, more.failed);
+    }
+}
+
+/// What ended as it should within a window, whenever it was to start: what the server's own log counts, and what a rate
+/// is made of. Of a server that is offered more than it serves, successes by their intended start are no rate: they go on
+/// while the last ones are waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Completions {
+    /// Requests; where nothing is requested, handshakes.
+    pub transactions: u64,
+    /// Connections.
+    pub connections: u64,
+    /// Full handshakes.
+    pub full: u64,
+    /// Resumed handshakes.
+    pub resumed: u64,
+}
+
+impl Completions {
+    /// Adds those of another thread or generator.
+    pub fn add(&mut self, more: &Self) {
+        add(&mut self.transactions, more.transactions);
+        add(&mut self.connections, more.connections);
+        add(&mut self.full, more.full);
+        add(&mut self.resumed, more.resumed);
+    }
 }
 
 /// One failure in its own words.

@@ -256,9 +256,9 @@ mod tests {
         let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
         for file in files.filter(|path| path.extension().is_some_and(|end| end == "json")) {
             let lab = courser_lab::record_file::read_lab(&file).map_err(|why| why.to_string()).unwrap();
-            let command = lab.command_line.join(" ");
+            let command = lab.envelope.command_line.join(" ");
             assert!(page.contains(&format!("`{command}`")), "{}: {command}", file.display());
-            match Cli::try_parse_from(&lab.command_line).unwrap().command {
+            match Cli::try_parse_from(&lab.envelope.command_line).unwrap().command {
                 Command::Run(args) => {
                     let suite = Suite::find(&args.suite, args.quick).map_err(|why| why.to_string()).unwrap();
                     let is_there = |name: &String| suite.cases.iter().any(|case| case.id.contains(name));

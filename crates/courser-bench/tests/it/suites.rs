@@ -33,7 +33,7 @@ fn a_suite_ends_with_a_record_and_a_page_that_can_be_drawn_again() {
     ended(&run, 0, &["record: record.json", "page: page.html"]);
     assert!(run.stdout.contains("A mini suite") && run.stdout.contains("HAProxy"), "{run:?}");
     let lab = mini.record();
-    assert_eq!((lab.cut.as_deref(), lab.cells.len(), lab.targets.len()), (None, 2, 2));
+    assert_eq!((lab.envelope.cut.as_deref(), lab.cells.len(), lab.targets.len()), (None, 2, 2));
     for (target, file) in [("nginx", "nginx.conf"), ("haproxy", "haproxy.cfg")] {
         assert!(window(&lab, target).user_us > Some(0), "{target}");
         let cell = cell(&lab, target);
@@ -133,7 +133,7 @@ fn builds_of_ones_own_and_target_files_are_measured_beside_each_other() {
         let said = String::from_utf8(said).unwrap();
         assert_eq!(target.sha256.as_deref(), said.split_whitespace().next(), "{}", target.name);
     }
-    assert!(lab.tool.sha256.is_some(), "{:?}", lab.tool);
+    assert!(lab.envelope.tool.sha256.is_some(), "{:?}", lab.envelope.tool);
     let wrong = mini.run(&["courser=./mini.toml"]);
     ended(&wrong, 2, &["mini.toml"]);
 }

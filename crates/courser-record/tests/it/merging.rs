@@ -14,7 +14,7 @@ fn part(k: u32, n: u32, late_us: u64) -> Record {
     let mut record = sample::record(7, &mut Random(u64::from(k)), Some(Share { k, n }), START + late_us);
     let run = &mut record.runs[0];
     (run.offered_rate, run.verdict) = (Some(1000.0 / 3.0), Verdict::valid());
-    record.cut = None;
+    record.envelope.cut = None;
     record
 }
 
@@ -24,6 +24,8 @@ fn counters_are_sums() {
     let merged = merge(vec![two.clone(), one.clone()]).unwrap();
     let totals = &merged.runs[0].totals;
     assert_eq!((totals.connections.attempted, totals.requests.failed, totals.sessions), (780, 20, 180));
+    let completed = totals.completed.unwrap();
+    assert_eq!((completed.transactions, completed.connections, completed.full), (702, 680, 160));
     assert_eq!(totals.failures.get(&"reset".to_owned()), 40);
     assert_eq!(
         totals.tickets_received.iter().map(|(n, count)| (*n, *count)).collect::<Vec<_>>(),
@@ -36,6 +38,14 @@ fn counters_are_sums() {
     assert_eq!(totals.window_us, 3_000_000);
     let wire = merged.runs[0].wire.as_ref().unwrap();
     assert_eq!((wire.full.handshakes, wire.requests.in_wire_bytes), (180, 720 * 1122));
+}
+
+/// A sum over generators of which one does not know is no sum.
+#[test]
+fn completions_that_one_generator_lacks_are_unknown() {
+    let (mut one, two) = (part(1, 2, 0), part(2, 2, 0));
+    one.runs[0].totals.completed = None;
+    assert_eq!(merge(vec![one, two]).unwrap().runs[0].totals.completed, None);
 }
 
 /// As if one histogram had counted every time of both.
@@ -90,16 +100,16 @@ fn windows_that_hardly_meet_are_a_warning() {
 fn what_concerns_one_generator_keeps_its_name() {
     let (one, mut two) = (part(1, 2, 0), part(2, 2, 0));
     two.runs[0].verdict = Verdict::inconclusive("core 3 was 99 % busy");
-    two.cut = Some("Ctrl-C".into());
+    two.envelope.cut = Some("Ctrl-C".into());
     let merged = merge(vec![one, two]).unwrap();
     let run = &merged.runs[0];
     let label = Some("generator-2 (2/2)".to_owned());
     assert_eq!(run.generators.iter().filter(|generator| generator.source == label).count(), 1);
     assert_eq!(run.findings.iter().filter(|finding| finding.source == label).count(), 3);
     assert_eq!(run.verdict, Verdict::inconclusive("generator-2 (2/2): core 3 was 99 % busy"));
-    assert_eq!(merged.cut.as_deref(), Some("generator-2 (2/2): Ctrl-C"));
+    assert_eq!(merged.envelope.cut.as_deref(), Some("generator-2 (2/2): Ctrl-C"));
     assert_eq!(
-        merged.sources.iter().map(|source| source.machine.name.as_str()).collect::<Vec<_>>(),
+        merged.sources.iter().map(|source| source.envelope.machine.name.as_str()).collect::<Vec<_>>(),
         ["generator-1", "generator-2"]
     );
     assert_eq!((merged.experiment.load.share, run.generators.len()), (None, 2));
@@ -111,7 +121,10 @@ fn the_servers_time_is_divided_by_the_connections_of_all() {
     two.runs[0].server = None;
     let merged = merge(vec![one, two]).unwrap();
     let server = merged.runs[0].server.as_ref().unwrap();
-    assert_eq!((server.connections, server.user_us_per_connection), (720, Some(125.0)));
+    assert_eq!(
+        (server.connections, server.user_us_per_connection),
+        (680, Some(server.user_us as f64 / 680.0))
+    );
     assert!(merged.is_valid());
 }
 

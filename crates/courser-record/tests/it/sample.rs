@@ -42,9 +42,14 @@ pub(crate) fn record(asked: u64, random: &mut Random, share: Option<Share>, star
     };
     let experiment = experiment(&mut Random(asked), share);
     let name = share.map_or_else(|| "atlas".to_owned(), |share| format!("generator-{}", share.k));
-    let mut record = Record::new(tool, "2026-11-21T12:00:00Z".into(), machine(random, name), experiment);
-    record.command_line = ["courser-bench", "load", "https://example.net/"].map(str::to_owned).to_vec();
-    record.cut = random.some("Ctrl-C".into());
+    let envelope = Envelope {
+        tool,
+        created: "2026-11-21T12:00:00Z".into(),
+        command_line: ["courser-bench", "load", "https://example.net/"].map(str::to_owned).to_vec(),
+        machine: machine(random, name),
+        cut: random.some("Ctrl-C".into()),
+    };
+    let mut record = Record::new(envelope, experiment);
     record.runs.push(run(random, start_unix_us));
     record.found.push(Found {
         rule: "avg<100ms,loss<0.1%".into(),
@@ -207,6 +212,7 @@ fn totals(random: &mut Random, start_unix_us: u64) -> Totals {
         sessions: 90,
         connections: Outcomes { attempted: 390, succeeded: 360, failed: 30 },
         requests: Outcomes { attempted: 370, succeeded: 360, failed: 10 },
+        completed: Some(Completions { transactions: 351, connections: 340, full: 80, resumed: 270 }),
         received_bytes: 360 * 1024,
         sent_bytes: 360 * 64,
         failures: [("reset".to_owned(), 20), ("timeout".to_owned(), 10)].into_iter().collect(),

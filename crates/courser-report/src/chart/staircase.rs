@@ -1,7 +1,8 @@
 //! Attempted, successful and failed transactions a second over time, the response time below: a plot for each cell.
 
 use courser_record::Lab;
-use courser_record::lab::{Block, Case, Cell, Chart, WindowSecond};
+use courser_record::lab::{Block, Case, Cell, Chart};
+use courser_record::{Second, Summary};
 use courser_stats::number::{float, length};
 use plotters::style::RGBColor;
 
@@ -10,7 +11,7 @@ use super::canvas::{self, Axes, AxisSide, Canvas, Scale};
 use super::theme::{FAINT, INK, MARK, series};
 use crate::figure;
 use crate::labels;
-use crate::ranking::{cells, steps};
+use crate::ranking::{self, cells, steps};
 
 /// More points than pixels show nothing more.
 const MOST_POINTS: usize = 130;
@@ -49,7 +50,12 @@ fn plot(lab: &Lab, chart: &Chart, title: &str, cell: &Cell) -> Option<Drawing> {
         figure::number(Some(highest)),
         figure::time(Some(slowest))
     );
-    let caption = format!("{target}: block 1 of {}; dashed below: 100 ms", cell.blocks.len());
+    let fall = labels::fall(block).map(|text| format!("; {text}"));
+    let caption = format!(
+        "{target}: block 1 of {}; successful: when they ended; dashed below: 100 ms{}",
+        cell.blocks.len(),
+        fall.unwrap_or_default()
+    );
     Some(Drawing { title: format!("{title}, {target}"), description, caption, height, inside })
 }
 
@@ -95,15 +101,16 @@ fn unbroken(points: &[Point], axes: &Axes<'_>) -> Vec<Vec<canvas::Point>> {
 
 /// Second by second; of steps without seconds each as a whole.
 fn points(block: &Block) -> Vec<Point> {
-    let mut seconds: Vec<&WindowSecond> = steps(block).into_iter().flat_map(|step| &step.seconds).collect();
-    seconds.sort_by_key(|second| second.at);
-    let first = seconds.first().map_or(0, |second| second.at);
-    let of_second = |second: &&WindowSecond| Point {
-        at: float(second.at - first),
+    let mut seconds: Vec<&Second<Summary>> =
+        steps(block).into_iter().flat_map(|step| &step.seconds).collect();
+    seconds.sort_by_key(|second| second.second);
+    let first = seconds.first().map_or(0, |second| second.second);
+    let of_second = |second: &&Second<Summary>| Point {
+        at: float(second.second - first),
         attempted: float(second.attempted),
         succeeded: float(second.succeeded),
         failed: float(second.failed),
-        mean_us: second.mean_us,
+        mean_us: second.response.mean_us,
     };
     if seconds.len() > 1 { seconds.iter().map(of_second).collect() } else { step_points(block) }
 }
@@ -117,7 +124,7 @@ fn step_points(block: &Block) -> Vec<Point> {
         let point = Point {
             at: start,
             attempted: rate(step.attempted),
-            succeeded: rate(step.succeeded),
+            succeeded: ranking::rate(step),
             failed: rate(step.failed),
             mean_us: step.response.summary().mean_us,
         };
