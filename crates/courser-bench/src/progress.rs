@@ -93,7 +93,7 @@ impl progress::ComparisonProgress for ComparisonProgress {
         let shown = !self.quiet && std::io::stderr().is_terminal();
         let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         self.bar = ProgressBar::with_draw_target(Some(time.as_secs().max(1)), target);
-        let style = ProgressStyle::with_template("{bar:30} {pos} of at most {len} s  {msg}");
+        let style = ProgressStyle::with_template("{bar:30} {pos} of at most {len} s, {eta} left  {msg}");
         self.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     }
 

@@ -12,6 +12,7 @@ mod mini;
 mod plan;
 mod record_file;
 mod resume;
+mod search;
 mod suites;
 mod support;
 mod targets;
