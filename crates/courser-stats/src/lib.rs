@@ -27,6 +27,6 @@ pub use fit::{Fit, Prediction, fit};
 pub use histogram::Histogram;
 pub use modes::{Mode, Shift, Timer};
 pub use paired::{Paired, holm, paired_at};
-pub use rule::{Limit, Observation, Outcome, Rule, RuleError};
+pub use rule::{Crossed, Limit, Observation, Outcome, Rule, RuleError, Threshold};
 pub use search::{Finding, Scope, Search, Step, Trial};
 pub use unpaired::{Unpaired, unpaired};

@@ -12,9 +12,11 @@ use crate::Histogram;
 
 mod limit;
 mod parse;
+mod threshold;
 
 pub use limit::{Limit, Seen};
 pub use parse::RuleError;
+pub use threshold::{Crossed, Threshold};
 
 /// Limits that a rate has to keep, all at once.
 #[derive(Clone, Debug, PartialEq)]
