@@ -23,7 +23,7 @@ pub mod unpaired;
 pub use compare::{Arm, Comparison, Plan, Verdict};
 pub use confidence_interval::ConfidenceInterval;
 pub use counts::Counts;
-pub use fit::{Fit, Prediction, fit};
+pub use fit::{Fit, Prediction, coefficients, fit, misfit};
 pub use histogram::Histogram;
 pub use modes::{Mode, Shift, Timer};
 pub use paired::{Paired, holm, paired_at};
