@@ -16,5 +16,6 @@ mod search;
 mod suites;
 mod support;
 mod targets;
+mod thresholds;
 mod together;
 mod verbs;

@@ -90,7 +90,6 @@ impl Threshold {
     }
 }
 
-
 impl FromStr for Threshold {
     type Err = RuleError;
 
@@ -157,7 +156,10 @@ mod tests {
     fn none_is_crossed_by_a_good_run_and_all_are_by_a_bad_one() {
         for text in ALL {
             assert_eq!(crossed(text, (1, 20_000, 0)), Crossed::No, "{text}");
-            assert!(matches!(crossed(text, (5000, 900, 100)), Crossed::Yes(_)) || text.contains("p99"), "{text}");
+            assert!(
+                matches!(crossed(text, (5000, 900, 100)), Crossed::Yes(_)) || text.contains("p99"),
+                "{text}"
+            );
             assert!(matches!(crossed(text, (1, 0, 100)), Crossed::Yes(_)), "{text}: no answer at all");
         }
         let Crossed::Yes(seen) = crossed("loss>0.1%", (1, 999, 2)) else { panic!() };
