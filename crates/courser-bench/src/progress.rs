@@ -120,7 +120,9 @@ fn length(spec: &CaseSpec, targets: usize) -> Duration {
 
 fn block(spec: &CaseSpec) -> Duration {
     let steps = if spec.measure == Measure::Staircase { spec.steps } else { 1 };
-    AROUND + spec.length * steps
+    // A closed loop finds the capacity first.
+    let feeler = if spec.capacity.is_some() { Duration::from_millis(1500) } else { Duration::ZERO };
+    AROUND + feeler + spec.length * steps
 }
 
 fn format_duration(time: Duration) -> String {

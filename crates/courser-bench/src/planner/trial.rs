@@ -33,6 +33,8 @@ const WARM_UP: Duration = Duration::from_millis(300);
 const LOAD: f64 = 0.75;
 /// Parts of that which are measured: an event costs more where few come together, and by how much is to be found.
 const LEVELS: [f64; 2] = [0.4, 1.0];
+/// Sessions of a run, at least.
+const LEAST_SESSIONS: f64 = 2.0;
 /// What a run takes beside its phases, about.
 const AROUND: Duration = Duration::from_millis(250);
 /// Of what the generator reached no more than this is offered: beyond it the schedule is late.
@@ -181,7 +183,8 @@ impl RunningTargets {
             let Some(full) = self.load(&closed)? else { return Ok(None) };
             *known = Some(rate(&full, point));
         }
-        let mut open = self.spec(point, Load::Sessions(level * known.unwrap_or(1.0)), time)?;
+        let least = LEAST_SESSIONS / time.as_secs_f64().max(0.001);
+        let mut open = self.spec(point, Load::Sessions((level * known.unwrap_or(1.0)).max(least)), time)?;
         (open.phases.warm_up, open.phases.ramp) = (warm_up, warm_up);
         let Some(run) = self.load(&open)? else { return Ok(None) };
         let server = run.server.as_ref().ok_or_else(unobserved)?;

@@ -22,7 +22,7 @@ fn a_question_is_answered_and_the_next_one_from_the_same_model() {
     // Longer than other runs here may take.
     let mut command = Command::new(env!("CARGO_BIN_EXE_courser-bench"));
     let run = command
-        .args(["plan", question, "--time", "200ms", "--rounds", "1", "--record", model, "--json"])
+        .args(["plan", question, "--time", "150ms", "--rounds", "1", "--record", model, "--json"])
         .output()
         .unwrap();
     let told = String::from_utf8(run.stderr).unwrap();
