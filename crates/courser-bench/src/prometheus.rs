@@ -34,7 +34,7 @@ const METRICS: [Metric; 13] = [
             let labels = [
                 ("command", &record.experiment.command),
                 ("target", &record.experiment.target.url),
-                ("version", &record.tool.version),
+                ("version", &record.envelope.tool.version),
             ];
             vec![Sample::new(1.0).with(labels.map(|(name, value)| (name, value.clone())))]
         },
