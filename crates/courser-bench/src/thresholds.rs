@@ -9,7 +9,7 @@ use crate::exit::Failure;
 /// The name of the finding of a threshold that was crossed.
 pub(crate) const CROSSED: &str = "threshold-crossed";
 
-/// The name of the finding of one that cannot be told.
+/// The name of the finding of one that cannot be judged.
 const UNKNOWN: &str = "threshold-unknown";
 
 /// What the thresholds of a run come to.
@@ -17,7 +17,7 @@ const UNKNOWN: &str = "threshold-unknown";
 pub(crate) struct Judged {
     /// Whether one was crossed.
     pub(crate) crossed: bool,
-    /// Whether one cannot be told for want of samples.
+    /// Whether one cannot be judged for want of samples.
     pub(crate) unknown: bool,
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn read(texts: &[String]) -> Result<Vec<Threshold>, Failure> {
     texts.iter().map(one).collect()
 }
 
-/// Judges a run, and adds a finding to it for each threshold that was crossed or cannot be told.
+/// Judges a run, and adds a finding to it for each threshold that was crossed or cannot be judged.
 pub(crate) fn judge(thresholds: &[Threshold], run: &mut Run) -> Judged {
     let empty = Histogram::default();
     let totals = &run.totals;

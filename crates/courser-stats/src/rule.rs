@@ -128,6 +128,16 @@ impl FromStr for Rule {
     }
 }
 
+impl FromStr for Threshold {
+    type Err = RuleError;
+
+    /// Reads `avg>100ms`, `p99>50ms`, `p99.9>1s`, `max>3s`, `loss>0.1%`, `rate<95%`, `rate<1000/s` or
+    /// `handshakes<500/s`.
+    fn from_str(text: &str) -> Result<Self, RuleError> {
+        parse::threshold(text)
+    }
+}
+
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, limit) in self.limits.iter().enumerate() {

@@ -76,7 +76,8 @@ fn checks<'m>(fitted: &Fitted, costs: &[f64], runs: impl Iterator<Item = &'m Mix
         let (predicted, measured) = (in_window(fitted, costs, &run.mix, run.window_us), run.cpu_us());
         match checks.iter_mut().find(|check| check.asked == run.asked) {
             Some(check) => {
-                (check.predicted, check.measured) = (check.predicted + predicted, check.measured + measured)
+                check.predicted += predicted;
+                check.measured += measured;
             }
             None => checks.push(Check { asked: run.asked.clone(), predicted, measured }),
         }

@@ -1,11 +1,10 @@
 //! What a run must not show: `p99>50ms`, `loss>0.1%`, `rate<1000/s`. Limits from the other side, judged by what was seen.
 
 use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
+use super::Observation;
 use super::limit::{Seen, Time};
-use super::{Observation, RuleError, parse};
 use crate::number::{float, whole};
 
 /// One condition under which a run fails.
@@ -45,7 +44,7 @@ pub enum Crossed {
     No,
     /// It is.
     Yes(Seen),
-    /// A percentile cannot be told: so many more samples are needed.
+    /// A percentile is not known: so many more samples are needed.
     Unknown {
         /// How many.
         more: u64,
@@ -87,16 +86,6 @@ impl Threshold {
             Self::Rate(least) => below(observation.achieved, least),
             Self::Handshakes(least) => below(handshakes, least),
         }
-    }
-}
-
-impl FromStr for Threshold {
-    type Err = RuleError;
-
-    /// Reads `avg>100ms`, `p99>50ms`, `p99.9>1s`, `max>3s`, `loss>0.1%`, `rate<95%`, `rate<1000/s` or
-    /// `handshakes<500/s`.
-    fn from_str(text: &str) -> Result<Self, RuleError> {
-        parse::threshold(text)
     }
 }
 
@@ -169,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_without_its_samples_is_not_told() {
+    fn a_percentile_without_its_samples_is_not_judged() {
         assert_eq!(crossed("p99>50ms", (900, 990, 0)), Crossed::Unknown { more: 10 });
         assert!(matches!(crossed("p99>50ms", (900, 1000, 0)), Crossed::Yes(Seen::Time(_))));
     }
