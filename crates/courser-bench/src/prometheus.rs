@@ -25,7 +25,7 @@ struct Sample {
 }
 
 /// Each is of the last run: a gauge, since the next run may have less of it.
-const METRICS: [Metric; 13] = [
+const METRICS: [Metric; 14] = [
     Metric {
         name: "courser_bench_info",
         kind: "gauge",
@@ -66,14 +66,31 @@ const METRICS: [Metric; 13] = [
     Metric {
         name: "courser_bench_connections",
         kind: "gauge",
-        help: "Connections of the window by outcome.",
+        help: "Connections that were to start in the window, by outcome.",
         samples: |_, run| outcomes(run.totals.connections),
     },
     Metric {
         name: "courser_bench_requests",
         kind: "gauge",
-        help: "Requests of the window by outcome.",
+        help: "Requests that were to start in the window, by outcome.",
         samples: |_, run| outcomes(run.totals.requests),
+    },
+    Metric {
+        name: "courser_bench_served",
+        kind: "gauge",
+        help: "What ended as it should within the window, whenever it was to start: over the window's length, the rates.",
+        samples: |_, run| {
+            let one = |what: &str, count| Sample::new(float(count)).with([("what", what.to_owned())]);
+            let all = run.totals.completed.iter().flat_map(|served| {
+                [
+                    one("connections", served.connections),
+                    one("requests", served.transactions),
+                    one("full_handshakes", served.full),
+                    one("resumed_handshakes", served.resumed),
+                ]
+            });
+            all.collect()
+        },
     },
     Metric {
         name: "courser_bench_handshakes",

@@ -40,10 +40,13 @@ pub(crate) fn judge(thresholds: &[Threshold], run: &mut Run) -> Judged {
         succeeded: of.succeeded,
         failed: of.failed,
         offered: per_second(of.attempted),
-        achieved: per_second(of.succeeded),
+        // What ended within the window: what a drain was waited for is no rate.
+        achieved: per_second(totals.completed.map_or(of.succeeded, |completed| completed.transactions)),
         response: totals.times.get(RESPONSE_INTENDED).unwrap_or(&empty),
     };
-    let handshakes = per_second(totals.handshakes());
+    let handshakes =
+        totals.completed.map_or(totals.handshakes(), |completed| completed.full + completed.resumed);
+    let handshakes = per_second(handshakes);
     let (mut judged, mut findings) = (Judged::default(), Vec::new());
     for threshold in thresholds {
         match threshold.check(&observation, handshakes) {

@@ -139,8 +139,11 @@ impl Mix {
             let ours = totals.negotiated.iter().filter(|kind| (kind.handshake == Handshake::Full) == full);
             float(ours.map(|kind| kind.count).sum())
         };
-        let requests = totals.requests.succeeded;
-        let (full, resumed) = (count(true), count(false));
+        // What was served while the processor time was spent; by intended start where that is not known.
+        let (full, resumed, requests) = match totals.completed {
+            Some(served) => (float(served.full), float(served.resumed), served.transactions),
+            None => (count(true), count(false), totals.requests.succeeded),
+        };
         let megabytes = float(requests.saturating_mul(object as u64)) / 1e6;
         Self { key: key.to_string(), tls, full, resumed, requests: float(requests), megabytes }
     }

@@ -188,7 +188,7 @@ impl RunningTargets {
         (open.phases.warm_up, open.phases.ramp) = (warm_up, warm_up);
         let Some(run) = self.load(&open)? else { return Ok(None) };
         let server = run.server.as_ref().ok_or_else(unobserved)?;
-        if server.user_us + server.system_us == 0 || run.totals.connections.succeeded == 0 {
+        if server.user_us + server.system_us == 0 || run.totals.connections_served() == 0 {
             return Err(Failure::System(format!("{point}: nothing came of it; give it a longer --time")));
         }
         Ok(Some(Mixed {
@@ -254,7 +254,7 @@ fn response(times: &Histogram) -> Option<Response> {
 
 /// Sessions a second that take [`LOAD`] of the target's core, as far as the generator can make them.
 fn rate(full: &Run, point: &Point) -> f64 {
-    let connections = float(full.totals.connections.succeeded.max(1));
+    let connections = float(full.totals.connections_served().max(1));
     let reached = connections * 1e6 / float(full.totals.window_us.max(1));
     let spent = full.server.as_ref().map(|server| float(server.user_us + server.system_us) / connections);
     let possible = spent.filter(|us| *us > 0.0).map_or(reached, |us| 1e6 / us);
