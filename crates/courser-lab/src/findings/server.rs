@@ -17,6 +17,9 @@ const MOST_RESUMED: f64 = 0.99;
 /// Up to this share of the clients that come back may do so before they have a session.
 const FEWEST_EMPTY: f64 = 0.02;
 
+/// Up to this share of connections may linger: the processor was elsewhere for a moment.
+const FEW_LINGER: f64 = 0.05;
+
 pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     found.extend(failures(evidence));
@@ -27,6 +30,7 @@ pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
     found.extend(retried(evidence));
     found.extend(delays(evidence));
     found.extend(endings(evidence));
+    found.extend(lingering(evidence));
     found.extend(closed_loop(evidence));
     found.extend(loopback(evidence));
     found
@@ -174,6 +178,22 @@ fn endings(evidence: &Evidence<'_>) -> Vec<Finding> {
         "a client cannot tell the end from a cut (RFC 8446, section 6.1)",
     );
     reset.into_iter().chain(bare.filter(|_| evidence.plan.close == CloseMode::CloseNotify)).collect()
+}
+
+/// Connections that the server left open after the last answer: as much longer its memory and its sockets are taken.
+fn lingering(evidence: &Evidence<'_>) -> Option<Finding> {
+    let tally = &evidence.counted.tally;
+    let lingered = share(tally.endings.get(&PeerClose::Lingered), tally.endings.total());
+    (lingered > FEW_LINGER).then(|| {
+        let (shown, median) = (percent(lingered), tally.lingering.quantile(0.5).unwrap_or_default());
+        let text = format!(
+            "lingering: {shown} of the connections were still open when the client closed them after their answer (median \
+             {median:.1?})"
+        );
+        let advice = "the client has asked for the close, answers close_notify, and waits no longer: look at the server's and \
+                      its backend's keep-alive, or at a server beyond its capacity";
+        Finding::new("lingering", Severity::Warning, text, advice)
+    })
 }
 
 fn closed_loop(evidence: &Evidence<'_>) -> Option<Finding> {
