@@ -270,6 +270,9 @@ pub(crate) struct IdleArgs {
     /// Idle connections
     #[arg(short, long, value_name = "COUNT", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) connections: u64,
+    /// Connections opened per second for the first figure; all at once for the second one
+    #[arg(long, value_name = "PER_SECOND", default_value = "200", value_parser = crate::units::rate)]
+    pub(crate) open_rate: f64,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }

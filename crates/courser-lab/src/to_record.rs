@@ -148,7 +148,7 @@ fn totals(plan: &Plan, counted: &Counted<Reading>, since_us: u64) -> Totals {
 fn requests(plan: &Plan, tally: &Tally) -> Outcomes {
     let asks = match &plan.exchange {
         Workload::Http { .. } | Workload::Echo { .. } => true,
-        Workload::Hold { first } => first.is_some(),
+        Workload::Hold { first, .. } => first.is_some(),
         Workload::Handshake | Workload::Abandon { .. } => false,
     };
     if !asks {

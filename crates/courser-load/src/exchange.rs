@@ -33,7 +33,7 @@ pub(crate) async fn exchange(
             echoes(worker, attempt, channel, *bytes, *count).await?;
             false
         }
-        Workload::Hold { first } => {
+        Workload::Hold { first, .. } => {
             if let Some((request, expect)) = first {
                 let mut answer = Answer::new(expect, request.method());
                 let asked = ask(worker, attempt, channel, request.bytes(http::Then::KeepAlive), &mut answer);
@@ -266,7 +266,8 @@ async fn read_to_end(worker: &Worker, channel: &mut Channel) -> PeerClose {
             if let Some(ended) = at_once(channel.receive(Step::Answer)).await {
                 return PeerClose::of(&ended, channel);
             }
-            if channel.send_close_notify().is_err() || channel.flush(Then::Wait, Step::Answer).await.is_err() {
+            if channel.send_close_notify().is_err() || channel.flush(Then::Wait, Step::Answer).await.is_err()
+            {
                 return PeerClose::CloseNotify;
             }
         }

@@ -120,6 +120,8 @@ pub enum Workload {
     Hold {
         /// What is asked first.
         first: Option<(Arc<Rendered>, Arc<Expect>)>,
+        /// The clients of a closed loop connect evenly over this time; zero: at once.
+        over: Duration,
     },
 }
 

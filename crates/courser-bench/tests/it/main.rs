@@ -9,6 +9,7 @@ mod counts;
 mod delay;
 mod faulty_servers;
 mod help;
+mod idle;
 mod mini;
 mod plan;
 mod record_file;
