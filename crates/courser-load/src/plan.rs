@@ -195,8 +195,8 @@ impl Plan {
         self.windows().last().map_or(Duration::ZERO, |window| window.to)
     }
 
-    /// A plan of one connection that does once what this one does.
-    pub fn probe(&self) -> Self {
+    /// A plan of one connection to one of the addresses that does once what this one does.
+    pub fn probe(&self, address: SocketAddr) -> Self {
         const LENGTH: Duration = Duration::from_millis(99);
         let once = Offered { steps: vec![Piece::even(10.0, LENGTH)], arrivals: Arrivals::Even };
         let exchange = match &self.exchange {
@@ -213,6 +213,7 @@ impl Plan {
             ..self.phases
         };
         Self {
+            target: LoadTarget { addresses: vec![address], ..self.target.clone() },
             model: Model::Connections(once),
             reuse: Reuse::Times(1),
             exchange,

@@ -71,11 +71,13 @@ pub enum Fault {
     AwaitsClose,
     /// It leaves the close to the client, whatever that asked for.
     StaysOpen,
+    /// It agrees to HTTP/2 where the client offers that (ALPN h2), and hangs up on what is none.
+    Http2,
 }
 
 impl Fault {
     /// Every fault, [`Fault::None`] first.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::None,
         Self::Late,
         Self::AlwaysLate,
@@ -92,6 +94,7 @@ impl Fault {
         Self::Silent,
         Self::AwaitsClose,
         Self::StaysOpen,
+        Self::Http2,
     ];
 
     /// Whether the connection of this number, counted from 1, is one of those that are treated badly as a whole.

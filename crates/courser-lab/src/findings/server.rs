@@ -17,12 +17,16 @@ const MOST_RESUMED: f64 = 0.99;
 /// Up to this share of the clients that come back may do so before they have a session.
 const FEWEST_EMPTY: f64 = 0.02;
 
+/// Name of the finding that no attempt succeeded: no verdict on figures, and yet a rule that is broken.
+pub(super) const NOTHING_SUCCEEDED: &str = "nothing-succeeded";
+
 /// Up to this share of connections may linger: the processor was elsewhere for a moment.
 const FEW_LINGER: f64 = 0.05;
 
 pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     found.extend(failures(evidence));
+    found.extend(nothing_succeeded(evidence));
     found.extend(false_resumption(evidence));
     found.extend(resets(evidence));
     found.extend(no_tickets(evidence));
@@ -46,6 +50,22 @@ fn failures(evidence: &Evidence<'_>) -> Option<Finding> {
         let lost = percent(share(count, tally.attempted));
         let text = format!("loss: {lost} of {} attempts failed ({})", tally.attempted, named.join(", "));
         Finding::new("loss", Severity::Warning, text, "a rule with loss<… says how much is allowed")
+    })
+}
+
+/// Without a success there is no rate, no time and no cost to give.
+fn nothing_succeeded(evidence: &Evidence<'_>) -> Option<Finding> {
+    let tally = &evidence.counted.tally;
+    (tally.attempted > 0 && tally.succeeded == 0 && !evidence.cut).then(|| {
+        let classes: Vec<String> = tally.failures.iter().map(|(class, _)| class.to_string()).collect();
+        let text = format!(
+            "nothing succeeded: {} attempts, and each failed ({})",
+            tally.attempted,
+            classes.join(", ")
+        );
+        let advice =
+            "the failures say what came instead; `courser-bench inspect` says what the server negotiates";
+        Finding::new(NOTHING_SUCCEEDED, Severity::Invalid, text, advice)
     })
 }
 

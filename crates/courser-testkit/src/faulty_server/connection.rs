@@ -116,6 +116,10 @@ fn answer_all(shared: &Shared, tls: &mut ServerConnection, socket: &mut TcpStrea
     let mut received = Vec::new();
     let mut answered = 0;
     while let Some(request) = http::next_request(&mut rustls::Stream::new(tls, socket), &mut received)? {
+        if shared.fault == Fault::Http2 && tls.alpn_protocol().is_some() {
+            shared.count_fault();
+            return end(socket);
+        }
         let late = match shared.fault {
             Fault::Late => answered == 0,
             Fault::AlwaysLate => true,

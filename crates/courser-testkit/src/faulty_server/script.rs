@@ -99,6 +99,9 @@ fn config(
         .with_no_client_auth()
         .with_single_cert(chain, key)
         .expect("the key is the certificate's");
+    if fault == Fault::Http2 {
+        config.alpn_protocols = vec![b"h2".to_vec()];
+    }
     if fault == Fault::NeverResumes {
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
