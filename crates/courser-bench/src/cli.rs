@@ -446,7 +446,7 @@ pub(crate) struct CommonArgs {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "TLS")]
 pub(crate) struct TlsArgs {
-    /// TLS client engine; `lean` verifies nothing and keeps no secret, so one core can load several
+    /// TLS client engine; `lean` verifies a sample of the signatures and keeps no secret: one core can load several
     #[arg(long, value_enum, default_value_t = EngineArg::Lean)]
     pub(crate) engine: EngineArg,
     /// TLS versions: 1.3, 1.2 (openssl: 1.1, 1.0)

@@ -44,7 +44,7 @@ fn tls(spec: &LoadSpec) -> TlsOffer {
     TlsOffer {
         engine: options.engine.name().to_owned(),
         verification: match (options.engine, &options.ca) {
-            (EngineChoice::Lean, None) => Verification::None,
+            (EngineChoice::Lean, None) => Verification::SignatureSample,
             (EngineChoice::Lean, Some(_)) => Verification::Sample,
             (_, None) => Verification::Signature,
             (_, Some(_)) => Verification::Full,

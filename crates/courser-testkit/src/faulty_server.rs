@@ -71,13 +71,15 @@ pub enum Fault {
     AwaitsClose,
     /// It leaves the close to the client, whatever that asked for.
     StaysOpen,
+    /// It signs with another key than its certificate's.
+    WrongKey,
     /// It agrees to HTTP/2 where the client offers that (ALPN h2), and hangs up on what is none.
     Http2,
 }
 
 impl Fault {
     /// Every fault, [`Fault::None`] first.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::None,
         Self::Late,
         Self::AlwaysLate,
@@ -94,6 +96,7 @@ impl Fault {
         Self::Silent,
         Self::AwaitsClose,
         Self::StaysOpen,
+        Self::WrongKey,
         Self::Http2,
     ];
 

@@ -248,6 +248,18 @@ fn connections_that_fail_are_not_blamed_on_tickets() {
 }
 
 #[test]
+fn a_signature_by_another_key_is_noticed_without_roots() {
+    for version in ["1.3", "1.2"] {
+        let server = FaultyServer::start(Fault::WrongKey);
+        let run = finished(
+            &[&["load", &url(server.address()), "--rate", "20", "--tls", version], &AT_ONCE[..]].concat(),
+        );
+        assert_eq!((run.status.code(), run.stdout.as_str()), (Some(5), ""), "{version}: {run:?}");
+        assert!(run.stderr.contains("the signature is not by the certificate's key"), "{version}: {run:?}");
+    }
+}
+
+#[test]
 fn http_on_the_port_is_no_tls() {
     let server = FaultyServer::start(Fault::PlainHttp);
     for verb in [&["load", "--rate", "20"][..], &["handshake"]] {
