@@ -84,7 +84,7 @@ async fn confirm(worker: &Worker, attempt: &Attempt, channel: &mut Channel) -> R
     Ok(())
 }
 
-/// Requests, one after the other. Returns whether the server closes the connection: it was asked to, or announces it.
+/// Requests, one after the other. Returns whether the server closes the connection: it was asked to, or its answer says so.
 async fn requests(
     worker: &Worker,
     attempt: &Attempt,
