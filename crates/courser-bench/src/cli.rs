@@ -278,6 +278,9 @@ pub(crate) struct IdleArgs {
     /// Idle connections
     #[arg(short, long, value_name = "COUNT", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) connections: u64,
+    /// Connections opened per second for the first figure; all at once for the second one
+    #[arg(long, value_name = "PER_SECOND", default_value = "200", value_parser = crate::units::rate)]
+    pub(crate) open_rate: f64,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }
@@ -451,7 +454,7 @@ pub(crate) struct CommonArgs {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "TLS")]
 pub(crate) struct TlsArgs {
-    /// TLS client engine; `lean` verifies nothing and keeps no secret, so one core can load several
+    /// TLS client engine; `lean` verifies a sample of the signatures and keeps no secret: one core can load several
     #[arg(long, value_enum, default_value_t = EngineArg::Lean)]
     pub(crate) engine: EngineArg,
     /// TLS versions: 1.3, 1.2 (openssl: 1.1, 1.0)

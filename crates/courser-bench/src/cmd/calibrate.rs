@@ -199,7 +199,7 @@ impl Bench {
 
     /// How many connections were held, and the generator's memory with them.
     fn held(&self, clients: u64) -> Result<Option<(u64, u64)>, Failure> {
-        let mut spec = self.spec(Load::Closed(clients), Work::Hold);
+        let mut spec = self.spec(Load::Closed(clients), Work::Hold(Duration::ZERO));
         spec.phases.steady = self.time.max(OPENING);
         (spec.phases.warm_up, spec.phases.ramp) = Default::default();
         let (outcome, _) = self.run("memory", &spec)?;

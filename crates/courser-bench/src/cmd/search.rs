@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use courser_lab::files;
+use courser_lab::{files, findings};
 use courser_load::plan::{Model, Phases, Plan};
 use courser_load::spec::LoadSpec;
 use courser_load::tally::Tally;
@@ -68,7 +68,9 @@ fn trials(search: &mut Search, session: &mut Session<'_>, plan: &Plan) -> Result
         let (outcome, run) = session.runner.run(&label, &of_trial(plan, &trial, session.spec))?;
         let took = started.elapsed();
         let (Some(mut run), Some(counted)) = (run.into_iter().next(), outcome.windows.first()) else { break };
-        let inconclusive = run.verdict.inconclusive.clone().filter(|_| !outcome.cut);
+        // A server that answers nothing breaks the rule.
+        let spoils = |_: &String| !outcome.cut && findings::is_spoilt(&run);
+        let inconclusive = run.verdict.inconclusive.clone().filter(spoils);
         // A neighbour on the machine spoils a trial now and then; the same trial again tells that from a limit.
         if let Some(reason) = inconclusive.clone().filter(|_| spoilt.len() < AGAIN) {
             spoilt.push(reason);

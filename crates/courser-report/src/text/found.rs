@@ -6,8 +6,10 @@ use crate::figure;
 use crate::layout::{Page, Tone};
 
 pub(super) fn show(page: &mut Page, record: &Record) {
-    let servers = record.runs.iter().filter_map(|run| run.server.as_ref());
-    let idle = servers.filter_map(|server| server.idle_memory.as_ref()).map(held);
+    let idle = record
+        .runs
+        .iter()
+        .filter_map(|run| Some(held(&run.label, run.server.as_ref()?.idle_memory.as_ref()?)));
     let lines: Vec<String> = record.found.iter().map(line).chain(idle).collect();
     if lines.is_empty() {
         return;
@@ -31,7 +33,10 @@ fn line(found: &Found) -> String {
     format!("{}: {rate}{}{}", found.rule, interval.unwrap_or_default(), note)
 }
 
-fn held(idle: &IdleMemory) -> String {
+fn held(label: &str, idle: &IdleMemory) -> String {
     let each = figure::bytes(idle.bytes_per_connection());
-    format!("{each} of the server's memory per idle connection ({})", figure::count(idle.connections))
+    format!(
+        "{label}: {each} of the server's memory per idle connection ({})",
+        figure::count(idle.connections)
+    )
 }
