@@ -14,8 +14,8 @@ use courser_lab::to_record;
 use courser_lab::{block, command};
 use courser_load::spec::{Load, LoadSpec, RequestSpec, ServerSpec, Work};
 use courser_machine::allowed_cpus;
-use courser_record::Run;
 use courser_record::times::RESPONSE_INTENDED;
+use courser_record::{Run, ServerUsage};
 use courser_stats::Histogram;
 use fastrand::Rng;
 
@@ -35,6 +35,8 @@ const LOAD: f64 = 0.75;
 const LEVELS: [f64; 2] = [0.4, 1.0];
 /// Sessions of a run, at least.
 const LEAST_SESSIONS: f64 = 2.0;
+/// How many times as long a run is when nothing was served in the one before.
+const LONGER: [u32; 3] = [1, 4, 16];
 /// What a run takes beside its phases, about.
 const AROUND: Duration = Duration::from_millis(250);
 /// Of what the generator reached no more than this is offered: beyond it the schedule is late.
@@ -183,24 +185,19 @@ impl RunningTargets {
             let Some(full) = self.load(&closed)? else { return Ok(None) };
             *known = Some(rate(&full, point));
         }
-        let least = LEAST_SESSIONS / time.as_secs_f64().max(0.001);
-        let mut open = self.spec(point, Load::Sessions((level * known.unwrap_or(1.0)).max(least)), time)?;
-        (open.phases.warm_up, open.phases.ramp) = (warm_up, warm_up);
-        let Some(run) = self.load(&open)? else { return Ok(None) };
-        let server = run.server.as_ref().ok_or_else(unobserved)?;
-        if server.user_us + server.system_us == 0 || run.totals.connections_served() == 0 {
-            return Err(Failure::System(format!("{point}: nothing came of it; give it a longer --time")));
+        let asked = level * known.unwrap_or(1.0);
+        for times in LONGER {
+            let time = time * times;
+            let rate = asked.max(LEAST_SESSIONS / time.as_secs_f64().max(0.001));
+            let mut open = self.spec(point, Load::Sessions(rate), time)?;
+            (open.phases.warm_up, open.phases.ramp) = (warm_up, warm_up);
+            let Some(run) = self.load(&open)? else { return Ok(None) };
+            let server = run.server.as_ref().ok_or_else(unobserved)?;
+            if server.user_us + server.system_us > 0 && run.totals.connections_served() > 0 {
+                return Ok(Some(mixed(point, &run, server)));
+            }
         }
-        Ok(Some(Mixed {
-            asked: point.to_string(),
-            unseen: point.unseen,
-            mix: Mix::of(point.key, point.tls, point.object, &run.totals),
-            window_us: run.totals.window_us,
-            user_us: server.user_us,
-            system_us: server.system_us,
-            failed: run.totals.connections.failed,
-            response: run.totals.times.get(RESPONSE_INTENDED).and_then(response),
-        }))
+        Err(Failure::System(format!("{point}: nothing came of it; give it a longer --time")))
     }
 
     fn load(&mut self, spec: &LoadSpec) -> Result<Option<Run>, Failure> {
@@ -243,6 +240,19 @@ impl RunningTargets {
             origin_pid: Some(self.origin_pid),
         };
         Ok(spec)
+    }
+}
+
+fn mixed(point: &Point, run: &Run, server: &ServerUsage) -> Mixed {
+    Mixed {
+        asked: point.to_string(),
+        unseen: point.unseen,
+        mix: Mix::of(point.key, point.tls, point.object, &run.totals),
+        window_us: run.totals.window_us,
+        user_us: server.user_us,
+        system_us: server.system_us,
+        failed: run.totals.connections.failed,
+        response: run.totals.times.get(RESPONSE_INTENDED).and_then(response),
     }
 }
 
