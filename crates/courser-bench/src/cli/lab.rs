@@ -215,6 +215,7 @@ mod tests {
                     url: None,
                     pid: Some(100),
                     origin_pid: Some(200),
+                    roots: None,
                 };
                 let (load, length) = match case.measure {
                     Measure::Staircase => {

@@ -29,6 +29,7 @@ fn a_closed_loop_is_told_wherever_there_are_times() {
     let mut record = golden();
     (record.experiment.load.kind, record.experiment.load.rate) = (LoadKind::Closed, None);
     record.runs[0].offered_rate = None;
+    let plain = |record: &Record| plain(record).split_whitespace().collect::<Vec<_>>().join(" ");
     let (report, told) = (plain(&record), "closed loop: service time under saturation");
     assert!(report.contains(told) && !report.contains("offered: sessions"), "{report}");
     record.runs = vec![record.runs[0].clone(), record.runs[0].clone()];
@@ -210,6 +211,17 @@ fn spread(least: u64, step: u64) -> Histogram {
     let mut histogram = Histogram::default();
     (1..=10_000).for_each(|n| histogram.record(Duration::from_micros(least + step * (10_000 / n))));
     histogram
+}
+
+#[test]
+fn a_bracket_is_an_answer() {
+    let mut record = valid();
+    let note = "kept at 50/s, broken at 150/s; the time was up before more was known (--budget)";
+    let bracket = Found { rate_low: Some(50.0), rate_high: Some(150.0), ..found("avg<1s", None, Some(note)) };
+    record.found = vec![bracket];
+    let shown = plain(&record);
+    assert!(shown.contains("avg<1s: between 50/s and 150/s; kept at 50/s, broken at 150/s;"), "{shown}");
+    assert!(!shown.contains("no rate"), "{shown}");
 }
 
 fn found(rule: &str, rate: Option<f64>, note: Option<&str>) -> Found {
