@@ -5,6 +5,7 @@
 mod bad_input;
 mod closing;
 mod compare;
+mod completions;
 mod counts;
 mod delay;
 mod faulty_servers;
@@ -14,8 +15,10 @@ mod mini;
 mod plan;
 mod record_file;
 mod resume;
+mod search;
 mod suites;
 mod support;
 mod targets;
+mod thresholds;
 mod together;
 mod verbs;

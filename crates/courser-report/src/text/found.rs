@@ -19,12 +19,18 @@ pub(super) fn show(page: &mut Page, record: &Record) {
 }
 
 fn line(found: &Found) -> String {
+    let note = found.note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
+    if found.rate.is_none()
+        && let (Some(low), Some(high)) = (found.rate_low, found.rate_high)
+    {
+        let (low, high) = (figure::rate(Some(low)), figure::rate(Some(high)));
+        return format!("{}: between {low} and {high}{note}", found.rule);
+    }
     let interval = found.rate_low.zip(found.rate_high).map(|(low, high)| {
         format!(" (95 % interval {} to {})", figure::rate(Some(low)), figure::rate(Some(high)))
     });
-    let note = found.note.as_ref().map(|note| format!("; {note}"));
     let rate = found.rate.map_or_else(|| "no rate".to_owned(), |rate| figure::rate(Some(rate)));
-    format!("{}: {rate}{}{}", found.rule, interval.unwrap_or_default(), note.unwrap_or_default())
+    format!("{}: {rate}{}{}", found.rule, interval.unwrap_or_default(), note)
 }
 
 fn held(label: &str, idle: &IdleMemory) -> String {

@@ -13,8 +13,8 @@ use std::{env, fs};
 
 use courser_record::times::{self, Moment};
 use courser_record::{
-    Finding, Found, IdleMemory, LoadKind, Outcomes, Record, Run, ServerThread, Severity, Share, Verdict,
-    merge,
+    Completions, Finding, Found, IdleMemory, LoadKind, Outcomes, Record, Run, ServerThread, Severity, Share,
+    Verdict, merge,
 };
 use courser_report::text::{self, Style};
 use courser_stats::Histogram;
@@ -29,6 +29,7 @@ fn a_closed_loop_is_told_wherever_there_are_times() {
     let mut record = golden();
     (record.experiment.load.kind, record.experiment.load.rate) = (LoadKind::Closed, None);
     record.runs[0].offered_rate = None;
+    let plain = |record: &Record| plain(record).split_whitespace().collect::<Vec<_>>().join(" ");
     let (report, told) = (plain(&record), "closed loop: service time under saturation");
     assert!(report.contains(told) && !report.contains("offered: sessions"), "{report}");
     record.runs = vec![record.runs[0].clone(), record.runs[0].clone()];
@@ -73,6 +74,26 @@ fn a_staircase_that_stops_keeping_up() {
     let runs = [(15.0, 120), (30.0, 240), (45.0, 260), (60.0, 260)].map(step);
     record.runs = runs.to_vec();
     hold("staircase", &plain(&record));
+}
+
+#[test]
+fn a_staircase_that_serves_less_past_its_maximum() {
+    let mut record = valid();
+    record.experiment.load.kind = LoadKind::Staircase;
+    if let Some(tls) = &mut record.experiment.tls {
+        tls.reuse = 1;
+    }
+    let step = |(offered, served): (f64, u64)| {
+        let mut run = trial(&record.runs[0], offered, true);
+        run.totals.window_us = 1_000_000;
+        run.totals.completed =
+            Some(Completions { transactions: served, connections: served, ..Default::default() });
+        run
+    };
+    record.runs = [(100.0, 100), (200.0, 180), (400.0, 90)].map(step).to_vec();
+    let shown = plain(&record);
+    assert!(shown.contains("past its maximum of 180/s it fell to 90/s where 400/s were offered"), "{shown}");
+    assert!(!shown.contains("earlier record"), "{shown}");
 }
 
 #[test]
@@ -190,6 +211,17 @@ fn spread(least: u64, step: u64) -> Histogram {
     let mut histogram = Histogram::default();
     (1..=10_000).for_each(|n| histogram.record(Duration::from_micros(least + step * (10_000 / n))));
     histogram
+}
+
+#[test]
+fn a_bracket_is_an_answer() {
+    let mut record = valid();
+    let note = "kept at 50/s, broken at 150/s; the time was up before more was known (--budget)";
+    let bracket = Found { rate_low: Some(50.0), rate_high: Some(150.0), ..found("avg<1s", None, Some(note)) };
+    record.found = vec![bracket];
+    let shown = plain(&record);
+    assert!(shown.contains("avg<1s: between 50/s and 150/s; kept at 50/s, broken at 150/s;"), "{shown}");
+    assert!(!shown.contains("no rate"), "{shown}");
 }
 
 fn found(rule: &str, rate: Option<f64>, note: Option<&str>) -> Found {

@@ -1,8 +1,10 @@
 //! Who is ahead: what a ranking may say, and what it must not.
 
-use courser_record::Lab;
-use courser_record::lab::Value;
+use courser_record::lab::{Measure, Value};
+use courser_record::{Completions, Lab};
 use courser_report::ranking::{CellValue, Kind, Outcome, Ranking, rankings, value_of};
+use courser_report::text::Style;
+use courser_report::{lab_text, labels};
 
 use crate::labs::{capacity, seconds_of};
 
@@ -72,6 +74,60 @@ fn a_staircase_that_never_gave_way_says_at_least() {
     cell.blocks[0].windows.truncate(5);
     let told = value_of(&lab, "stairs", "courser", &Value::MaxTps.into());
     assert!(matches!(&told, CellValue::Value(found) if found.kind == Kind::AtLeast), "{told:?}");
+}
+
+/// What it has begun ends well while it is waited for, and is no throughput.
+#[test]
+fn throughput_that_falls_past_its_maximum_is_seen() {
+    let mut lab = capacity();
+    let cell =
+        lab.cells.iter_mut().find(|cell| (&*cell.case, &*cell.target) == ("stairs", "courser")).unwrap();
+    for step in cell.blocks[0].windows.iter_mut().filter(|step| step.offered_tps > Some(6500.0)) {
+        (step.succeeded, step.connections, step.failed) = (step.attempted, step.attempted, 0);
+        let served = if step.offered_tps > Some(7000.0) { 4000 } else { 5000 };
+        step.completed =
+            Some(Completions { transactions: 3 * served, connections: 3 * served, ..Default::default() });
+    }
+    let CellValue::Value(most) = value_of(&lab, "stairs", "courser", &Value::MaxTps.into()) else { panic!() };
+    assert!((5950.0..6050.0).contains(&most.value) && most.kind == Kind::Measured, "{most:?}");
+    let page = lab_text::render(std::slice::from_ref(&lab), Style::default());
+    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(page.contains(" served at most ") && page.contains("/s, and 4,000/s where 7,"), "{page}");
+}
+
+#[test]
+fn processor_time_for_a_success_is_marked_where_most_failed() {
+    let mut lab = capacity();
+    let kind = |lab: &Lab| match value_of(lab, "tls13-rsa", "nginx", &Value::Cpu.into()) {
+        CellValue::Value(cpu) => cpu.kind,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(kind(&lab), Kind::Measured);
+    let cell =
+        lab.cells.iter_mut().find(|cell| (&*cell.case, &*cell.target) == ("tls13-rsa", "nginx")).unwrap();
+    cell.blocks.iter_mut().for_each(|block| block.windows[0].failed = 40 * block.windows[0].succeeded);
+    assert_eq!((kind(&lab), Kind::MostFailed.mark()), (Kind::MostFailed, "† "));
+}
+
+/// 6000, 196 and 0 a second are not one rate.
+#[test]
+fn rates_are_called_the_same_only_where_they_are() {
+    let mut lab = capacity();
+    let case = lab.cases.iter_mut().find(|case| case.id == "tls13-rsa").unwrap();
+    case.measure = Measure::Rate;
+    let offer = |lab: &mut Lab, target: &str, served: u64| {
+        let cell =
+            lab.cells.iter_mut().find(|cell| (&*cell.case, &*cell.target) == ("tls13-rsa", target)).unwrap();
+        for window in cell.blocks.iter_mut().flat_map(|block| &mut block.windows) {
+            window.completed =
+                Some(Completions { transactions: served, connections: served, ..Default::default() });
+        }
+    };
+    ["courser", "haproxy", "nginx"].iter().for_each(|target| offer(&mut lab, target, 2000));
+    let order = |lab: &Lab| labels::order(lab, &ranking_of(lab, "tls13-rsa"));
+    assert!(order(&lab).contains("all had the same rate"), "{}", order(&lab));
+    offer(&mut lab, "nginx", 100);
+    assert!(order(&lab).contains("rates differed, from 50 to 1,000/s"), "{}", order(&lab));
 }
 
 #[test]
