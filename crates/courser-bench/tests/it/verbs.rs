@@ -158,9 +158,9 @@ fn report_says_what_it_cannot_read_and_what_can() {
     let folder = Folder::new();
     let newer = folder.write(
         "newer.json",
-        std::fs::read_to_string(SUITE).unwrap().replace("\"version\": 2", "\"version\": 3"),
+        std::fs::read_to_string(SUITE).unwrap().replace("\"version\": 3", "\"version\": 4"),
     );
     let newer = finished(&["report", &newer.display().to_string()]);
     assert_eq!(newer.status.code(), Some(2), "{newer:?}");
-    assert!(newer.stderr.contains("a record of version 3"), "{newer:?}");
+    assert!(newer.stderr.contains("a record of version 4"), "{newer:?}");
 }
