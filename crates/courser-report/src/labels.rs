@@ -182,9 +182,9 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
 }
 
 /// How sure an order is.
-pub const HOW_SURE: &str = "Two targets are compared by the ratio of their figures in the same round; factors have 95 % confidence \
-    intervals, corrected for all comparisons of a case (Holm). The minimum detectable difference is the one that such rounds \
-    would have shown in nine of ten cases.";
+pub const HOW_SURE: &str = "All targets of a case are compared together, round by round, after what each round adds to all is \
+    taken out (METHODOLOGY.md); the 95 % confidence intervals of all factors of a case hold at once (Tukey). The minimum \
+    detectable difference is the one that such rounds would have shown in nine of ten cases.";
 
 /// What the physical limit is.
 pub const LIMIT: &str = "Bare cryptography: what the signatures, key exchanges and ciphers of a connection take by \
