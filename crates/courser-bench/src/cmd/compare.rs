@@ -57,7 +57,7 @@ fn records(before: &Path, after: &Path, args: &CompareArgs) -> Result<Ended, Fai
     }
     deliver::print(&diff::markdown(&diff, [&name(before), &name(after)]));
     let Some(limit) = args.fail_above else { return Ok(Ended::Well) };
-    let worse: Vec<_> = diff.lines.iter().filter(|line| line.is_worse_than(limit)).collect();
+    let worse = diff.worse_than(limit);
     let blind = diff.lines.iter().filter(|line| line.cannot_detect(limit)).count();
     if blind > 0 {
         notice!(
