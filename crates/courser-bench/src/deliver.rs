@@ -2,7 +2,6 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
-use std::time::SystemTime;
 
 use courser_lab::record_file;
 use courser_lab::to_record;
@@ -17,12 +16,7 @@ const WIDTH: usize = 110;
 
 /// A record of these runs. `cut`: what ended it before its time.
 pub(crate) fn record(experiment: Experiment, runs: Vec<Run>, cut: bool) -> Record {
-    let created = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let mut record = Record::new(to_record::tool(), created, to_record::machine(), experiment);
-    record.command_line = std::env::args().collect();
-    record.cut = cut.then(|| "Ctrl-C".to_owned());
-    record.runs = runs;
-    record
+    Record { runs, ..Record::new(to_record::envelope(cut.then_some("Ctrl-C")), experiment) }
 }
 
 /// Keeps and prints; what cannot be kept is printed all the same.
@@ -36,7 +30,7 @@ pub(crate) fn deliver(record: &Record, output: &OutputArgs) -> Result<Ended, Fai
     if let Some(path) = kept? {
         notice!("record: {}", path.display());
     }
-    Ok(match (&record.cut, record.is_valid()) {
+    Ok(match (&record.envelope.cut, record.is_valid()) {
         (Some(_), _) => Ended::Cut,
         (None, true) => Ended::Well,
         (None, false) => Ended::Inconclusive,

@@ -1,12 +1,11 @@
 //! A run as it is watched: a line a second, a bar with the time left, or a line of JSON a second.
 
 use std::io::{IsTerminal, Write};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use courser_lab::measure;
-use courser_lab::to_record;
 use courser_load::plan::Plan;
-use courser_load::tally::SecondTally;
+use courser_record::Second;
 use courser_report::text;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -20,8 +19,6 @@ pub(crate) struct Watch {
     /// Of runs to come.
     left: Option<Duration>,
     bar: ProgressBar,
-    plan: Option<Plan>,
-    started: SystemTime,
 }
 
 impl Watch {
@@ -33,8 +30,6 @@ impl Watch {
             label: String::new(),
             left: None,
             bar: ProgressBar::hidden(),
-            plan: None,
-            started: SystemTime::now(),
         }
     }
 
@@ -58,7 +53,6 @@ impl measure::Watch for Watch {
     }
 
     fn begin(&mut self, plan: &Plan) {
-        self.started = SystemTime::now();
         let whole = plan.steady_end();
         let show = !self.quiet && std::io::stderr().is_terminal();
         let target = if show { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
@@ -67,18 +61,15 @@ impl measure::Watch for Watch {
         self.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         let left = self.left.map(|left| format!(", all trials about {} s", left.as_secs()));
         self.bar.set_message(format!("({}{})", self.label, left.unwrap_or_default()));
-        self.plan = Some(plan.clone());
     }
 
-    fn second(&mut self, number: usize, counted: &SecondTally) {
-        let Some(plan) = &self.plan else { return };
-        let interval = to_record::second(number, counted, plan, self.started);
-        self.bar.set_position(number as u64 + 1);
+    fn second(&mut self, second: &Second) {
+        self.bar.set_position(second.second + 1);
         if self.ndjson {
             // Whoever has closed the pipe wants no more of it.
-            let _ = writeln!(std::io::stdout(), "{}", interval.to_ndjson(&self.label));
+            let _ = writeln!(std::io::stdout(), "{}", second.to_ndjson(&self.label));
         } else if !self.quiet {
-            self.print(&text::line(&interval));
+            self.print(&text::line(second));
         }
     }
 

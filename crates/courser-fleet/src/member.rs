@@ -180,12 +180,9 @@ impl Member {
     /// Status of this member and its peers.
     pub fn status(&self, now: Now) -> Status {
         Status {
-            name: self.name.to_string(),
             id: self.start.0,
             incarnation: self.start.1,
-            fleet: self.keys.fleet(),
             epoch: self.keys.epoch(now.wall.seconds()),
-            entries: self.cache.stats().entries as u64,
             peers: self.peers.remembered(now.mono).map(|peer| peer.status(now.mono)).collect(),
             sent: self.outbox.counts(),
             received: self.received,

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use courser_session::{FleetId, SessionId};
+use courser_session::SessionId;
 
 use crate::identity::{Incarnation, MemberId};
 use crate::now::UnixMillis;
@@ -13,18 +13,12 @@ use crate::refusal::Refusal;
 /// Status of a member and its peers.
 #[derive(Clone, Debug)]
 pub struct Status {
-    /// This member's name.
-    pub name: String,
     /// What stands for it in messages.
     pub id: MemberId,
     /// This start of it.
     pub incarnation: Incarnation,
-    /// The fleet whose secret seals.
-    pub fleet: FleetId,
     /// The epoch that this secret is in.
     pub epoch: u64,
-    /// Sessions in this member's cache.
-    pub entries: u64,
     /// Those who have proven to live, in no order.
     pub peers: Vec<PeerStatus>,
     /// What was sent.

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use courser_load::failure::Class;
 use courser_load::plan::{LoadTarget, Plan};
 use courser_load::run::{self, Run, Stop};
-use courser_load::tally::{Negotiated, SecondTally, Tally};
+use courser_load::tally::{Negotiated, Tally};
 
 use courser_load::spec::LoadSpec;
 use courser_record as record;
@@ -96,8 +96,8 @@ pub trait Watch {
     fn label(&mut self, label: &str);
     /// A run of this plan begins.
     fn begin(&mut self, plan: &Plan);
-    /// The second of this number, counted from 0, is over.
-    fn second(&mut self, number: usize, counted: &SecondTally);
+    /// A second is over.
+    fn second(&mut self, second: &record::Second);
     /// The run is over.
     fn end(&mut self);
 }
@@ -106,7 +106,7 @@ pub trait Watch {
 impl Watch for () {
     fn label(&mut self, _: &str) {}
     fn begin(&mut self, _: &Plan) {}
-    fn second(&mut self, _: usize, _: &SecondTally) {}
+    fn second(&mut self, _: &record::Second) {}
     fn end(&mut self) {}
 }
 
@@ -165,8 +165,8 @@ fn run(
     let over = Arc::new(AtomicBool::new(false));
     interrupt.ends(run.stopper(), Arc::clone(&over));
     watch.begin(plan);
-    while let Some((number, interval)) = run.next_second() {
-        watch.second(number, interval);
+    while let Some(second) = run.next_second() {
+        watch.second(second);
     }
     over.store(true, Ordering::Relaxed);
     watch.end();

@@ -2,7 +2,7 @@
 //! suite that was cut goes on where it stopped.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use courser_record::lab::{Case, Cell, CellState, LAB_FORMAT, LAB_VERSION, Lab};
 
@@ -67,7 +67,7 @@ impl State {
         if let Some(why) = otherwise(&lab, about) {
             return Err(Error::input(format!("{}: {why}; name another file", path.display())));
         }
-        lab.cut = None;
+        lab.envelope.cut = None;
         let before = Duration::from_micros(lab.elapsed_us);
         Ok(Self::of(lab, path, before, about.notice))
     }
@@ -126,7 +126,7 @@ impl State {
 
     /// Writes the record for the last time.
     pub(crate) fn finish(&mut self, cut: bool) {
-        self.lab.cut = cut.then(|| "Ctrl-C".to_owned());
+        self.lab.envelope.cut = cut.then(|| "Ctrl-C".to_owned());
         self.keep();
     }
 
@@ -142,8 +142,11 @@ impl State {
 /// Why further blocks would not be of the same experiment as those of a record.
 fn otherwise(lab: &Lab, about: &About<'_>) -> Option<String> {
     let here = to_record::machine();
-    if (&lab.machine.name, &lab.machine.cpu_model) != (&here.name, &here.cpu_model) {
-        return Some(format!("it was measured on {} ({})", lab.machine.name, lab.machine.cpu_model));
+    if (&lab.envelope.machine.name, &lab.envelope.machine.cpu_model) != (&here.name, &here.cpu_model) {
+        return Some(format!(
+            "it was measured on {} ({})",
+            lab.envelope.machine.name, lab.envelope.machine.cpu_model
+        ));
     }
     if lab.rtt_us != about.rtt.map(to_record::micros) {
         let rtt = lab.rtt_us.map_or("none".into(), |us| format!("{us} us"));
@@ -160,12 +163,8 @@ fn lab(about: &About<'_>) -> Lab {
     Lab {
         format: LAB_FORMAT.into(),
         version: LAB_VERSION,
-        tool: to_record::tool(),
-        created: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-        command_line: std::env::args().collect(),
-        cut: Some("not finished".into()),
+        envelope: to_record::envelope(Some("not finished")),
         elapsed_us: 0,
-        machine: to_record::machine(),
         tuning: Vec::new(),
         cores: Vec::new(),
         cores_note: String::new(),

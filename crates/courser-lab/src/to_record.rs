@@ -4,19 +4,29 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use courser_load::offered::Session;
-use courser_load::plan::{Model, Plan, Workload};
+use courser_load::plan::{Model, Plan};
 use courser_load::run::{Counted, Outcome, thread_name};
-use courser_load::tally::{Negotiated, SecondTally, Tally, Times, Wire};
+use courser_load::tally::{Negotiated, Tally, Times};
 use courser_machine::machine;
 use courser_machine::usage::{CoreShare, UsageSample};
 use courser_record::times::{self, Moment};
 use courser_record::{
-    CoreUsage, FAILURE_SAMPLES, FailureSample, GeneratorThread, GeneratorUsage, Handshake, HandshakeBytes,
-    Machine, Outcomes, Phase, RequestBytes, Run, RunTimes, Second, ServerThread, ServerUsage, Tool, Totals,
-    Verdict, WireCost,
+    CoreUsage, Envelope, FAILURE_SAMPLES, FailureSample, GeneratorThread, GeneratorUsage, Handshake, Machine,
+    Outcomes, Run, RunTimes, Second, ServerThread, ServerUsage, Tool, Totals, Verdict,
 };
 
 use crate::reading::{Reading, Watched};
+
+/// What stands around a measurement that begins now, by this program on this machine.
+pub fn envelope(cut: Option<&str>) -> Envelope {
+    Envelope {
+        tool: tool(),
+        created: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        command_line: std::env::args().collect(),
+        cut: cut.map(Into::into),
+        machine: machine(),
+    }
+}
 
 /// This program.
 pub fn tool() -> Tool {
@@ -33,40 +43,6 @@ pub fn machine() -> Machine {
     Machine { crypto, ..machine::read() }
 }
 
-/// A second of a run.
-pub fn second(number: usize, second: &SecondTally, plan: &Plan, started: SystemTime) -> Second {
-    let number = number as u64;
-    let at = Duration::from_secs(number);
-    Second {
-        second: number,
-        start_unix_us: unix_us(started + at),
-        phase: phase(at, plan),
-        offered_rate: plan.windows().iter().find(|window| at < window.to).and_then(|window| window.rate),
-        attempted: second.attempted,
-        succeeded: second.succeeded,
-        failed: second.failed,
-        requests: second.succeeded,
-        full: second.full,
-        resumed: second.resumed,
-        in_flight: second.in_flight,
-        response: (&second.response).into(),
-        received_bytes: second.bytes_in,
-        sent_bytes: second.bytes_out,
-    }
-}
-
-fn phase(at: Duration, plan: &Plan) -> Phase {
-    if at >= plan.steady_end() {
-        Phase::Drain
-    } else if at >= plan.phases.warm_up + plan.phases.ramp {
-        Phase::Steady
-    } else if at >= plan.phases.warm_up {
-        Phase::Ramp
-    } else {
-        Phase::WarmUp
-    }
-}
-
 /// One run for each window of the steady phase; each has all seconds of its own, the first also those before it and
 /// the last those after it.
 pub fn runs(label: &str, plan: &Plan, outcome: &Outcome<Reading>, watched: &Watched) -> Vec<Run> {
@@ -78,11 +54,8 @@ pub fn runs(label: &str, plan: &Plan, outcome: &Outcome<Reading>, watched: &Watc
         let to = if number == last { Duration::MAX } else { counted.window.to };
         let step = counted.window.rate.filter(|_| several).map(|rate| format!("{label} at {rate:.0}/s"));
         let mut run = run(&step.unwrap_or_else(|| label.to_owned()), plan, outcome, counted, watched);
-        let ours = outcome.intervals.iter().enumerate().filter(|(second, _)| {
-            let at = Duration::from_secs(*second as u64);
-            from <= at && at < to
-        });
-        run.seconds = ours.map(|(number, counted)| second(number, counted, plan, outcome.started)).collect();
+        let ours = |second: &&Second| (from..to).contains(&Duration::from_secs(second.second));
+        run.seconds = outcome.seconds.iter().filter(ours).cloned().collect();
         runs.push(run);
     }
     runs
@@ -96,9 +69,9 @@ fn run(
     watched: &Watched,
 ) -> Run {
     let window = counted.window;
-    let end = Duration::from_secs(outcome.intervals.len() as u64).max(window.to);
+    let end = Duration::from_secs(outcome.seconds.len() as u64).max(window.to);
     let at = |offset: Duration| unix_us(outcome.started + offset);
-    let connections = connections_ended(outcome, counted);
+    let wire = &counted.tally.wire;
     Run {
         label: label.to_owned(),
         offered_rate: window.rate.map(|rate| plan.share.of_rate(rate)),
@@ -110,9 +83,9 @@ fn run(
         },
         totals: totals(plan, counted, at(window.from)),
         seconds: Vec::new(),
-        server: server(counted, watched, connections, [at(window.from), at(window.to)]),
+        server: server(counted, watched, [at(window.from), at(window.to)]),
         generators: vec![generator(plan, outcome, counted)],
-        wire: wire(&counted.tally),
+        wire: (wire.full.handshakes + wire.resumed.handshakes > 0).then(|| wire.clone()),
         findings: Vec::new(),
         verdict: Verdict::valid(),
     }
@@ -146,12 +119,7 @@ fn totals(plan: &Plan, counted: &Counted<Reading>, since_us: u64) -> Totals {
 
 /// Transactions where they are requests.
 fn requests(plan: &Plan, tally: &Tally) -> Outcomes {
-    let asks = match &plan.exchange {
-        Workload::Http { .. } | Workload::Echo { .. } => true,
-        Workload::Hold { first } => first.is_some(),
-        Workload::Handshake | Workload::Abandon { .. } => false,
-    };
-    if !asks {
+    if !plan.has_requests() {
         return Outcomes::default();
     }
     Outcomes { attempted: tally.attempted, succeeded: tally.succeeded, failed: tally.failed() }
@@ -220,25 +188,7 @@ fn steps(times: &Times) -> impl Iterator<Item = (Moment, &courser_stats::Histogr
     .into_iter()
 }
 
-/// Connections that ended within the window: what the server's time over it was spent on.
-fn connections_ended(outcome: &Outcome<Reading>, counted: &Counted<Reading>) -> u64 {
-    let seconds = |time: Duration| usize::try_from(time.as_secs()).unwrap_or(usize::MAX);
-    let (from, to) = (seconds(counted.window.from), seconds(counted.window.to));
-    let whole = counted.window.from.subsec_nanos() == 0 && counted.window.to.subsec_nanos() == 0;
-    if whole {
-        let intervals = outcome.intervals.iter().take(to).skip(from);
-        intervals.map(|interval| interval.connections).sum()
-    } else {
-        counted.tally.connections_succeeded
-    }
-}
-
-fn server(
-    counted: &Counted<Reading>,
-    watched: &Watched,
-    connections: u64,
-    ends_us: [u64; 2],
-) -> Option<ServerUsage> {
+fn server(counted: &Counted<Reading>, watched: &Watched, ends_us: [u64; 2]) -> Option<ServerUsage> {
     let [before, after] = counted.samples.as_ref()?;
     let (first, last) = (before.server.as_ref()?, after.server.as_ref()?);
     let usage = last.since(first);
@@ -254,7 +204,7 @@ fn server(
         alignment_error_us: micros(usage.error) + off(first, ends_us[0]) + off(last, ends_us[1]),
         ..ServerUsage::default()
     };
-    server.divide(connections);
+    server.divide(counted.tally.ended);
     Some(server)
 }
 
@@ -326,31 +276,6 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let values: Vec<f64> = values.collect();
     let count = values.len() as f64;
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / count)
-}
-
-fn wire(tally: &Tally) -> Option<WireCost> {
-    let (full, resumed) = (&tally.wire_full, &tally.wire_resumed);
-    (full.connections + resumed.connections > 0).then(|| WireCost {
-        full: handshake_bytes(full),
-        resumed: handshake_bytes(resumed),
-        requests: RequestBytes {
-            requests: full.transactions + resumed.transactions,
-            out_payload_bytes: full.payload_out + resumed.payload_out,
-            in_payload_bytes: full.payload_in + resumed.payload_in,
-            out_wire_bytes: full.bytes_out + resumed.bytes_out,
-            in_wire_bytes: full.bytes_in + resumed.bytes_in,
-        },
-    })
-}
-
-fn handshake_bytes(wire: &Wire) -> HandshakeBytes {
-    HandshakeBytes {
-        handshakes: wire.connections,
-        out_bytes: wire.handshake_out,
-        in_bytes: wire.handshake_in,
-        out_segments: wire.segments_out,
-        in_segments: wire.segments_in,
-    }
 }
 
 /// Microseconds, at most `u64::MAX`.

@@ -1,8 +1,8 @@
 //! From a run of the engine to a window of a block: what a suite's record keeps of it.
 
-use courser_record::lab::{WindowResult, WindowSecond};
+use courser_record::lab::WindowResult;
 use courser_record::times::{self, Moment};
-use courser_record::{Handshake, Phase, Run, Second, Totals};
+use courser_record::{Handshake, Phase, Run, Totals};
 use courser_stats::Histogram;
 
 /// Findings that hold for every block of every suite, and are said once of all of them.
@@ -20,6 +20,7 @@ pub(crate) fn window_result(label: &str, run: &Run, per_arrival: f64) -> WindowR
     let lag = generator.and_then(|generator| {
         generator.threads.iter().filter_map(|thread| thread.schedule_lag_p99_us).reduce(f64::max)
     });
+    let steady = run.seconds.iter().filter(|second| second.phase == Phase::Steady);
     WindowResult {
         label: label.to_owned(),
         window_us: totals.window_us,
@@ -48,7 +49,7 @@ pub(crate) fn window_result(label: &str, run: &Run, per_arrival: f64) -> WindowR
             .filter(|finding| !SAID.contains(&finding.id.as_str()))
             .cloned()
             .collect(),
-        seconds: run.seconds.iter().filter(|interval| interval.phase == Phase::Steady).map(second).collect(),
+        seconds: steady.map(|second| second.with(|response| *response.summary())).collect(),
         figures: Vec::new(),
     }
 }
@@ -70,14 +71,4 @@ fn response(totals: &Totals) -> Histogram {
 
 fn handshake(totals: &Totals, resumed: bool) -> Histogram {
     totals.times.get(times::name(Moment::Handshake, resumed)).cloned().unwrap_or_default()
-}
-
-fn second(interval: &Second) -> WindowSecond {
-    WindowSecond {
-        at: interval.second,
-        attempted: interval.attempted,
-        succeeded: interval.succeeded,
-        failed: interval.failed,
-        mean_us: interval.response.summary().mean_us,
-    }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use courser_record::WireCost;
 use courser_tls_client::ClientConnection;
 
 use crate::attempt::{AnswerTimes, Attempt, HandshakeTimes};
@@ -9,7 +10,7 @@ use crate::channel::Channel;
 use crate::failure::{Class, Failed};
 use crate::offered::Session;
 use crate::plan::Model;
-use crate::tally::{Negotiated, PeerClose, Tally, Times, Wire};
+use crate::tally::{Negotiated, PeerClose, Tally, Times};
 use crate::worker::Worker;
 
 impl Worker {
@@ -34,15 +35,15 @@ impl Worker {
             tally.attempted += 1;
             tally.fail(&failed);
         });
-        let interval = &mut self.stats.borrow_mut().interval;
-        interval.attempted += 1;
-        interval.failed += 1;
+        let second = &mut self.stats.borrow_mut().second;
+        second.attempted += 1;
+        second.failed += 1;
     }
 
     /// A connection starts, with its first transaction.
     pub(crate) fn record_start(&self, attempt: &Attempt) {
         self.stats.borrow_mut().opened();
-        self.stats.borrow_mut().interval.attempted += 1;
+        self.stats.borrow_mut().second.attempted += 1;
         self.tally(attempt.intended, |tally| {
             tally.connections += 1;
             tally.attempted += 1;
@@ -55,7 +56,7 @@ impl Worker {
     /// A further transaction of a connection.
     pub(crate) fn record_next_transaction(&self, attempt: &Attempt) {
         attempt.begun.set(self.now());
-        self.stats.borrow_mut().interval.attempted += 1;
+        self.stats.borrow_mut().second.attempted += 1;
         self.tally(attempt.begun.get(), |tally| tally.attempted += 1);
     }
 
@@ -74,7 +75,7 @@ impl Worker {
         {
             let mut stats = self.stats.borrow_mut();
             stats.handshakes += 1;
-            let count = if resumed { &mut stats.interval.resumed } else { &mut stats.interval.full };
+            let count = if resumed { &mut stats.second.resumed } else { &mut stats.second.full };
             *count += 1;
         }
         self.tally(attempt.intended, |tally| {
@@ -82,7 +83,7 @@ impl Worker {
             tally.offered.add(handshake.offered, 1);
             tally.returned += u64::from(attempt.returns);
             tally.returned_empty += u64::from(attempt.returns && handshake.offered == Session::None);
-            let times = tally.of(resumed).0;
+            let times = tally.of(resumed);
             times.connect.record(connected - attempt.started);
             times.server_hello.record(handshake.server_hello - attempt.started);
             times.handshake.record(handshake.done - attempt.started);
@@ -95,7 +96,7 @@ impl Worker {
         let now = first_received.unwrap_or_else(|| self.now());
         self.tally(attempt.intended, |tally| {
             if let Some(first_received) = first_received {
-                tally.of(attempt.resumed()).0.confirmed.record(first_received - attempt.started);
+                tally.of(attempt.resumed()).confirmed.record(first_received - attempt.started);
             }
             tally.respond(now - attempt.intended, now - attempt.started);
         });
@@ -113,7 +114,7 @@ impl Worker {
         };
         self.tally(attempt.begun.get(), |tally| {
             if answered.first {
-                let times = tally.of(attempt.resumed()).0;
+                let times = tally.of(attempt.resumed());
                 times.last_byte.record(now - attempt.started);
                 answered.first_byte.into_iter().for_each(|at| times.first_byte.record(at - attempt.started));
                 answered
@@ -147,9 +148,9 @@ impl Worker {
     /// The connection is over; what is left to count is on the wire.
     pub(crate) fn record_bytes(&self, attempt: &Attempt, channel: &Channel) {
         {
-            let interval = &mut self.stats.borrow_mut().interval;
-            interval.bytes_out += channel.bytes_out;
-            interval.bytes_in += channel.bytes_in;
+            let second = &mut self.stats.borrow_mut().second;
+            second.sent_bytes += channel.bytes_out;
+            second.received_bytes += channel.bytes_in;
         }
         self.tally(attempt.intended, |tally| {
             if let Some(tls) = channel.tls()
@@ -160,7 +161,7 @@ impl Worker {
             tally.payload_out += channel.payload_out;
             tally.payload_in += channel.payload_in;
             if attempt.sampled {
-                sample(tally.of(attempt.resumed()).1, attempt, channel);
+                sample(&mut tally.wire, attempt, channel);
             }
         });
     }
@@ -170,10 +171,10 @@ impl Worker {
         {
             let mut stats = self.stats.borrow_mut();
             stats.in_flight -= 1;
-            stats.interval.connections += 1;
-            stats.interval.failed += u64::from(result.is_err());
+            stats.second.failed += u64::from(result.is_err());
             stats.failures += u64::from(result.is_err());
         }
+        self.tally(self.now(), |tally| tally.ended += 1);
         self.tally(attempt.begun.get(), |tally| match result {
             Ok(()) => tally.connections_succeeded += 1,
             Err(failed) => {
@@ -190,9 +191,10 @@ impl Worker {
     }
 
     fn succeed(&self, response: Duration) {
-        let interval = &mut self.stats.borrow_mut().interval;
-        interval.succeeded += 1;
-        interval.response.record(response);
+        let second = &mut self.stats.borrow_mut().second;
+        second.succeeded += 1;
+        second.requests += u64::from(self.plan.has_requests());
+        second.response.record(response);
     }
 
     fn tally(&self, intended: Duration, note: impl FnOnce(&mut Tally)) {
@@ -203,12 +205,8 @@ impl Worker {
 }
 
 impl Tally {
-    fn of(&mut self, resumed: bool) -> (&mut Times, &mut Wire) {
-        if resumed {
-            (&mut self.resumed, &mut self.wire_resumed)
-        } else {
-            (&mut self.full, &mut self.wire_full)
-        }
+    fn of(&mut self, resumed: bool) -> &mut Times {
+        if resumed { &mut self.resumed } else { &mut self.full }
     }
 
     fn respond(&mut self, intended: Duration, actual: Duration) {
@@ -218,18 +216,19 @@ impl Tally {
     }
 }
 
-fn sample(wire: &mut Wire, attempt: &Attempt, channel: &Channel) {
+fn sample(wire: &mut WireCost, attempt: &Attempt, channel: &Channel) {
     let Ok(tcp) = channel.stream().tcp_info() else { return };
-    let (handshake_out, handshake_in) = attempt.handshake_bytes.get();
-    wire.connections += 1;
-    wire.handshake_out += handshake_out;
-    wire.handshake_in += handshake_in;
-    wire.transactions += attempt.transactions.get();
-    wire.payload_out += channel.payload_out;
-    wire.payload_in += channel.payload_in;
-    wire.bytes_out += channel.bytes_out.saturating_sub(handshake_out);
-    wire.bytes_in += channel.bytes_in.saturating_sub(handshake_in);
-    wire.segments_out += u64::from(tcp.segments_out);
-    wire.segments_in += u64::from(tcp.segments_in);
-    wire.retransmitted += u64::from(tcp.retransmitted);
+    let (out_bytes, in_bytes) = attempt.handshake_bytes.get();
+    let handshake = if attempt.resumed() { &mut wire.resumed } else { &mut wire.full };
+    handshake.handshakes += 1;
+    handshake.out_bytes += out_bytes;
+    handshake.in_bytes += in_bytes;
+    handshake.out_segments += u64::from(tcp.segments_out);
+    handshake.in_segments += u64::from(tcp.segments_in);
+    let requests = &mut wire.requests;
+    requests.requests += attempt.transactions.get();
+    requests.out_payload_bytes += channel.payload_out;
+    requests.in_payload_bytes += channel.payload_in;
+    requests.out_wire_bytes += channel.bytes_out.saturating_sub(out_bytes);
+    requests.in_wire_bytes += channel.bytes_in.saturating_sub(in_bytes);
 }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use courser_record::CloseMode;
+use courser_record::{CloseMode, Phase};
 use courser_tls_client::ClientTlsConfig;
 
 use crate::http::{Expect, Rendered};
@@ -186,6 +186,30 @@ impl Plan {
             from += step.length;
         }
         windows
+    }
+
+    /// The phase in which a moment lies, and the rate on offer then.
+    pub fn at(&self, moment: Duration) -> (Phase, Option<f64>) {
+        let rate = self.windows().iter().find(|window| moment < window.to).and_then(|window| window.rate);
+        let phase = if moment >= self.steady_end() {
+            Phase::Drain
+        } else if moment >= self.phases.warm_up + self.phases.ramp {
+            Phase::Steady
+        } else if moment >= self.phases.warm_up {
+            Phase::Ramp
+        } else {
+            Phase::WarmUp
+        };
+        (phase, rate)
+    }
+
+    /// Whether its transactions are requests.
+    pub fn has_requests(&self) -> bool {
+        match &self.exchange {
+            Workload::Http { .. } | Workload::Echo { .. } => true,
+            Workload::Hold { first } => first.is_some(),
+            Workload::Handshake | Workload::Abandon { .. } => false,
+        }
     }
 
     /// When the steady phase ends, from the start of the run.

@@ -9,9 +9,11 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
 use courser_net::timer;
+use courser_record::Second;
+use courser_stats::Histogram;
 
 use crate::plan::{MeasurementWindow, Plan};
-use crate::tally::{SecondTally, Tally, ThreadStats};
+use crate::tally::{Tally, ThreadStats};
 use crate::thread::Task;
 use crate::worker::Control;
 
@@ -27,10 +29,12 @@ pub struct Run<S> {
     start: Duration,
     control: Arc<Control>,
     threads: Vec<JoinHandle<io::Result<ThreadStats>>>,
-    seconds: Receiver<(u64, SecondTally)>,
-    /// Seconds that not all threads have told of.
-    pending: Vec<(usize, SecondTally)>,
-    intervals: Vec<SecondTally>,
+    reports: Receiver<Second<Histogram>>,
+    /// Seconds that not all threads have reported, and how many have.
+    pending: Vec<(usize, Second<Histogram>)>,
+    seconds: Vec<Second>,
+    /// When the run starts, by the wall clock.
+    started: SystemTime,
     sampler: JoinHandle<Vec<[S; 2]>>,
 }
 
@@ -40,7 +44,7 @@ pub struct Outcome<S> {
     /// Each stretch of the steady phase: when, what was counted, what was sampled at its two ends.
     pub windows: Vec<Counted<S>>,
     /// Every second, whatever its phase.
-    pub intervals: Vec<SecondTally>,
+    pub seconds: Vec<Second>,
     /// Most connections open at a time.
     pub most_in_flight: u64,
     /// Handshakes in all phases.
@@ -93,13 +97,13 @@ impl<S: Send + 'static> Run<S> {
         let wait = at.and_then(|at| at.duration_since(SystemTime::now()).ok()).unwrap_or_default();
         let start = timer::now() + wait.max(HEAD_START);
         let control = Arc::new(Control::default());
-        let (intervals, seconds) = channel();
+        let (seconds, reports) = channel();
         let task = |index| Task {
             plan: Arc::clone(&plan),
             index,
             start,
             control: Arc::clone(&control),
-            intervals: intervals.clone(),
+            seconds: seconds.clone(),
         };
         let spawn = |index| {
             let task = task(index);
@@ -121,8 +125,9 @@ impl<S: Send + 'static> Run<S> {
             drop(sampling);
             samples
         })?;
-        let (pending, intervals) = (Vec::new(), Vec::new());
-        Ok(Self { plan, start, control, threads, seconds, pending, intervals, sampler })
+        let (pending, seconds) = (Vec::new(), Vec::new());
+        let started = SystemTime::now() + start.saturating_sub(timer::now());
+        Ok(Self { plan, start, control, threads, reports, pending, seconds, started, sampler })
     }
 
     /// Ends the run from elsewhere.
@@ -130,16 +135,16 @@ impl<S: Send + 'static> Run<S> {
         Stop(Arc::clone(&self.control))
     }
 
-    /// Waits for the next second of all threads: its number and what was counted. `None` when the run is over.
-    pub fn next_second(&mut self) -> Option<(usize, &SecondTally)> {
+    /// Waits for the next second of all threads. `None` when the run is over.
+    pub fn next_second(&mut self) -> Option<&Second> {
         loop {
-            if let Some(number) = self.take_complete() {
-                return Some((number, &self.intervals[number]));
+            if self.pending.first().is_some_and(|(reported, _)| *reported == self.threads.len()) {
+                return self.take_first();
             }
-            match self.seconds.recv_timeout(LOOK) {
-                Ok((second, interval)) => self.add(second, &interval),
+            match self.reports.recv_timeout(LOOK) {
+                Ok(second) => self.add(&second),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return self.last_seconds(),
+                Err(RecvTimeoutError::Disconnected) => return self.take_first(), // what is known of a second that not all reported
             }
         }
     }
@@ -160,40 +165,35 @@ impl<S: Send + 'static> Run<S> {
         let end = if cut { timer::now().saturating_sub(self.start).min(planned_end) } else { planned_end };
         Ok(Outcome {
             windows: count(&self.plan, &mut stats, samples, end),
-            intervals: self.intervals,
+            seconds: self.seconds,
             most_in_flight: stats.iter().map(|stats| stats.most_in_flight).sum(),
             handshakes: stats.iter().map(|stats| stats.handshakes).sum(),
-            started: SystemTime::now() - (timer::now().saturating_sub(self.start)),
+            started: self.started,
             cut,
         })
     }
 
-    fn add(&mut self, second: u64, interval: &SecondTally) {
-        let index = usize::try_from(second).unwrap_or(usize::MAX) - self.intervals.len();
+    fn add(&mut self, second: &Second<Histogram>) {
+        let index = usize::try_from(second.second).unwrap_or(usize::MAX) - self.seconds.len();
         if self.pending.len() <= index {
             self.pending.resize_with(index + 1, Default::default);
         }
         let (reported, sum) = &mut self.pending[index];
         *reported += 1;
-        sum.merge(interval);
+        sum.add(second);
     }
 
-    fn take_complete(&mut self) -> Option<usize> {
-        let complete = self.pending.first().is_some_and(|(reported, _)| *reported == self.threads.len());
-        complete.then(|| self.take_first())
-    }
-
-    /// What some threads did not live to tell of is told as far as it is known.
-    fn last_seconds(&mut self) -> Option<(usize, &SecondTally)> {
-        (!self.pending.is_empty()).then(|| {
-            let number = self.take_first();
-            (number, &self.intervals[number])
-        })
-    }
-
-    fn take_first(&mut self) -> usize {
-        self.intervals.push(self.pending.remove(0).1);
-        self.intervals.len() - 1
+    /// The first of the seconds that are pending, with its place in the run.
+    fn take_first(&mut self) -> Option<&Second> {
+        let (_, counted) = (!self.pending.is_empty()).then(|| self.pending.remove(0))?;
+        let second = self.seconds.len() as u64;
+        let at = Duration::from_secs(second);
+        let (phase, offered_rate) = self.plan.at(at);
+        let start_unix_us = (self.started + at).duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let start_unix_us = u64::try_from(start_unix_us.as_micros()).unwrap_or(u64::MAX);
+        let counted = counted.with(|response| response.into());
+        self.seconds.push(Second { second, start_unix_us, phase, offered_rate, ..counted });
+        self.seconds.last()
     }
 }
 

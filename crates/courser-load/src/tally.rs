@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use courser_record::{Second, WireCost};
 use courser_stats::{Counts, Histogram};
 use courser_tls::names;
 use courser_tls_client::ClientHandshakeInfo;
@@ -118,50 +119,6 @@ impl Times {
     }
 }
 
-/// Bytes and segments of the connections that were looked at closely, added up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wire {
-    /// Connections in it.
-    pub connections: u64,
-    /// TLS bytes up to the end of the handshake, to the server.
-    pub handshake_out: u64,
-    /// TLS bytes up to the end of the handshake, from the server.
-    pub handshake_in: u64,
-    /// Transactions after it.
-    pub transactions: u64,
-    /// Plaintext of them, to the server.
-    pub payload_out: u64,
-    /// Plaintext of them, from the server.
-    pub payload_in: u64,
-    /// TCP payload after the handshake, to the server.
-    pub bytes_out: u64,
-    /// TCP payload after the handshake, from the server.
-    pub bytes_in: u64,
-    /// TCP segments of the whole connections, to the server, those without payload included.
-    pub segments_out: u64,
-    /// TCP segments of the whole connections, from the server.
-    pub segments_in: u64,
-    /// Segments sent again by us.
-    pub retransmitted: u64,
-}
-
-impl Wire {
-    /// Adds another sum.
-    pub fn merge(&mut self, other: &Self) {
-        self.connections += other.connections;
-        self.handshake_out += other.handshake_out;
-        self.handshake_in += other.handshake_in;
-        self.transactions += other.transactions;
-        self.payload_out += other.payload_out;
-        self.payload_in += other.payload_in;
-        self.bytes_out += other.bytes_out;
-        self.bytes_in += other.bytes_in;
-        self.segments_out += other.segments_out;
-        self.segments_in += other.segments_in;
-        self.retransmitted += other.retransmitted;
-    }
-}
-
 /// Everything about the connections and transactions that were meant to start in one window.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
@@ -175,6 +132,8 @@ pub struct Tally {
     pub attempted: u64,
     /// Transactions that succeeded.
     pub succeeded: u64,
+    /// Connections that ended in the window, whenever they began and however.
+    pub ended: u64,
     /// Transactions that failed, by class.
     pub failures: Counts<Class>,
     /// The first of them in words.
@@ -201,10 +160,8 @@ pub struct Tally {
     pub response_actual: Histogram,
     /// From the intended to the actual start.
     pub lag: Histogram,
-    /// On the wire, for full handshakes.
-    pub wire_full: Wire,
-    /// On the wire, for resumed handshakes.
-    pub wire_resumed: Wire,
+    /// On the wire, of the connections that were looked at closely.
+    pub wire: WireCost,
     /// Plaintext sent.
     pub payload_out: u64,
     /// Plaintext received.
@@ -235,6 +192,7 @@ impl Tally {
         self.connections_succeeded += other.connections_succeeded;
         self.attempted += other.attempted;
         self.succeeded += other.succeeded;
+        self.ended += other.ended;
         self.failures.merge(other.failures);
         self.failure_samples.extend(other.failure_samples);
         self.failure_samples.truncate(KEPT_FAILURES);
@@ -249,54 +207,11 @@ impl Tally {
         self.response_intended.merge(&other.response_intended);
         self.response_actual.merge(&other.response_actual);
         self.lag.merge(&other.lag);
-        self.wire_full.merge(&other.wire_full);
-        self.wire_resumed.merge(&other.wire_resumed);
+        self.wire.add(&other.wire);
         self.payload_out += other.payload_out;
         self.payload_in += other.payload_in;
         self.wrong_offers += other.wrong_offers;
         self.beat.merge(&other.beat);
-    }
-}
-
-/// One second of a run, whatever its phase. Attempts count in the second of their intended start, results in the second
-/// in which they came.
-#[derive(Clone, Debug, Default)]
-pub struct SecondTally {
-    /// Transactions tried.
-    pub attempted: u64,
-    /// Transactions that succeeded.
-    pub succeeded: u64,
-    /// Transactions that failed.
-    pub failed: u64,
-    /// Connections whose exchange ended in this second.
-    pub connections: u64,
-    /// Full handshakes done.
-    pub full: u64,
-    /// Resumed handshakes done.
-    pub resumed: u64,
-    /// TCP payload to the server.
-    pub bytes_out: u64,
-    /// TCP payload from the server.
-    pub bytes_in: u64,
-    /// Connections open at its end.
-    pub in_flight: u64,
-    /// From the intended start to the last byte.
-    pub response: Histogram,
-}
-
-impl SecondTally {
-    /// Adds what another thread has counted in the same second.
-    pub fn merge(&mut self, other: &Self) {
-        self.attempted += other.attempted;
-        self.succeeded += other.succeeded;
-        self.failed += other.failed;
-        self.connections += other.connections;
-        self.full += other.full;
-        self.resumed += other.resumed;
-        self.bytes_out += other.bytes_out;
-        self.bytes_in += other.bytes_in;
-        self.in_flight += other.in_flight;
-        self.response.merge(&other.response);
     }
 }
 
@@ -305,9 +220,8 @@ impl SecondTally {
 pub(crate) struct ThreadStats {
     windows: Vec<(Duration, Duration)>,
     pub(crate) tallies: Vec<Tally>,
-    pub(crate) interval: SecondTally,
-    /// Its number.
-    pub(crate) second: u64,
+    /// The second that is running.
+    pub(crate) second: Second<Histogram>,
     /// Attempts that are meant to start in the second after the running one are counted when that runs.
     pub(crate) in_flight: u64,
     pub(crate) most_in_flight: u64,
@@ -323,8 +237,7 @@ impl ThreadStats {
         Self {
             windows,
             tallies,
-            interval: SecondTally::default(),
-            second: 0,
+            second: Second::default(),
             in_flight: 0,
             most_in_flight: 0,
             handshakes: 0,
@@ -338,17 +251,17 @@ impl ThreadStats {
         self.tallies.get_mut(window)
     }
 
-    /// The running second is over: its number and its counts.
-    pub(crate) fn next_second(&mut self) -> (u64, SecondTally) {
-        let interval = std::mem::take(&mut self.interval);
-        self.second += 1;
-        (self.second - 1, SecondTally { in_flight: self.in_flight, ..interval })
+    /// The running second is over.
+    pub(crate) fn next_second(&mut self) -> Second<Histogram> {
+        let next = Second { second: self.second.second + 1, ..Second::default() };
+        Second { in_flight: self.in_flight, ..std::mem::replace(&mut self.second, next) }
     }
 
     /// What came after the last whole second, unless nothing did.
-    pub(crate) fn last_second(&mut self) -> Option<(u64, SecondTally)> {
-        let SecondTally { attempted, succeeded, failed, connections, full, resumed, .. } = self.interval;
-        (attempted + succeeded + failed + connections + full + resumed > 0).then(|| self.next_second())
+    pub(crate) fn last_second(&mut self) -> Option<Second<Histogram>> {
+        let Second { second, sent_bytes, received_bytes, .. } = self.second;
+        let nothing = Second { second, sent_bytes, received_bytes, ..Second::default() };
+        (self.second != nothing).then(|| self.next_second())
     }
 
     pub(crate) fn opened(&mut self) {
@@ -364,12 +277,12 @@ mod tests {
     #[test]
     fn what_comes_after_the_last_whole_second_is_told_once() {
         let mut stats = ThreadStats::new(Vec::new());
-        stats.interval.attempted = 2;
-        assert_eq!(stats.next_second().0, 0);
+        stats.second.attempted = 2;
+        assert_eq!(stats.next_second().second, 0);
         assert!(stats.last_second().is_none(), "nothing came after it");
-        stats.interval.full = 1;
-        let (number, last) = stats.last_second().expect("a handshake of the drain");
-        assert_eq!((number, last.full, last.attempted), (1, 1, 0));
+        stats.second.full = 1;
+        let last = stats.last_second().expect("a handshake of the drain");
+        assert_eq!((last.second, last.full, last.attempted), (1, 1, 0));
         assert!(stats.last_second().is_none());
     }
 }

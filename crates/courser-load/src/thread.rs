@@ -11,13 +11,15 @@ use std::task::Poll;
 use std::time::Duration;
 
 use courser_net::{Timer, cpu};
+use courser_record::Second;
+use courser_stats::Histogram;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::task::{spawn_local, yield_now};
 
 use crate::connection::run_attempt;
 use crate::plan::{Model, Offered, Plan, Workload};
 use crate::schedule::Schedule;
-use crate::tally::{SecondTally, ThreadStats};
+use crate::tally::ThreadStats;
 use crate::worker::{Control, Worker};
 
 /// Tasks that the runtime runs before it asks the kernel for events again: an arrival that is due waits for no more.
@@ -31,8 +33,8 @@ pub(crate) struct Task {
     /// When the run starts, on the engine's clock.
     pub(crate) start: Duration,
     pub(crate) control: Arc<Control>,
-    /// Where each second's counts go, with the second's number.
-    pub(crate) intervals: Sender<(u64, SecondTally)>,
+    /// Where each second's counts go.
+    pub(crate) seconds: Sender<Second<Histogram>>,
 }
 
 impl Task {
@@ -43,12 +45,12 @@ impl Task {
         }
         let runtime = runtime()?;
         let worker = Rc::new(Worker::new(&self.plan, self.index, self.start, &self.control));
-        runtime.block_on(drive(Rc::clone(&worker), self.intervals.clone()))?;
+        runtime.block_on(drive(Rc::clone(&worker), self.seconds.clone()))?;
         // A connection that is still open accounts for itself as it is dropped.
         drop(runtime);
         let mut stats = worker.stats.replace(ThreadStats::new(Vec::new()));
         if let Some(last) = stats.last_second() {
-            let _ = self.intervals.send(last);
+            let _ = self.seconds.send(last);
         }
         Ok(stats)
     }
@@ -60,9 +62,9 @@ fn runtime() -> io::Result<LocalRuntime> {
 }
 
 /// The thread's life: arrivals, then the drain.
-async fn drive(worker: Rc<Worker>, intervals: Sender<(u64, SecondTally)>) -> io::Result<()> {
+async fn drive(worker: Rc<Worker>, seconds: Sender<Second<Histogram>>) -> io::Result<()> {
     let mut timer = Timer::new()?;
-    spawn_local(report_seconds(Rc::clone(&worker), intervals));
+    spawn_local(report_seconds(Rc::clone(&worker), seconds));
     spawn_local(beat(Rc::clone(&worker)));
     match worker.plan.model.clone() {
         Model::Sessions(offered) => arrivals(&worker, &mut timer, &offered, session).await?,
@@ -201,13 +203,13 @@ async fn beat(worker: Rc<Worker>) {
 }
 
 /// Hands the counts over at the end of each second.
-async fn report_seconds(worker: Rc<Worker>, intervals: Sender<(u64, SecondTally)>) {
+async fn report_seconds(worker: Rc<Worker>, seconds: Sender<Second<Histogram>>) {
     const SECOND: Duration = Duration::from_secs(1);
     loop {
-        let second = worker.stats.borrow().second;
+        let second = worker.stats.borrow().second.second;
         let end = SECOND * u32::try_from(second + 1).unwrap_or(u32::MAX);
         tokio::time::sleep(end.saturating_sub(worker.now())).await;
-        if intervals.send(worker.stats.borrow_mut().next_second()).is_err() {
+        if seconds.send(worker.stats.borrow_mut().next_second()).is_err() {
             return; // the receiver is gone
         }
     }
@@ -254,7 +256,7 @@ mod tests {
     /// Statistics of a thread that begins so long after the start of its run.
     fn begun_late(late: Duration) -> ThreadStats {
         let (plan, index, control) = (Arc::new(two_arrivals()), 0, Arc::default());
-        let task = Task { plan, index, start: timer::now() - late, control, intervals: channel().0 };
+        let task = Task { plan, index, start: timer::now() - late, control, seconds: channel().0 };
         task.run().unwrap()
     }
 

@@ -221,16 +221,16 @@ impl Pipe {
         if self.client_is_paused() {
             return Poll::Pending;
         }
-        let Client { stream, worker, account, .. } = &mut self.client;
-        let mut plaintext = Vec::new();
-        let read = ready!(self.client_side.poll_read(stream, &worker.buffers, &mut plaintext, cx));
+        let Self { client, client_side, backend_side, .. } = self;
+        let Client { stream, worker, account, .. } = client;
+        let buffers = &worker.buffers;
+        let poll_read = |plaintext: &mut Vec<u8>| client_side.poll_read(stream, buffers, plaintext, cx);
+        let (read, bytes) = backend_side.write(buffers, poll_read).map_err(bad_record)?;
+        let read = ready!(read);
         self.limits.moved = true;
-        if plaintext.is_empty() {
-            worker.buffers.release(plaintext);
-        } else {
-            account.bytes_in += plaintext.len() as u64;
+        if bytes > 0 {
+            account.bytes_in += bytes as u64;
             self.backend.begun();
-            self.backend_side.write(plaintext, &worker.buffers).map_err(bad_record)?;
         }
         match read.map_err(bad_record)? {
             After::Open => {}
@@ -305,17 +305,17 @@ impl Pipe {
     fn poll_read_backend(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Close>> {
         let mut read_some = false;
         while self.downward == Flow::Open && self.client_side.outbox.pending().len() < BUFFER_BYTES / 2 {
-            let mut plaintext = Vec::new();
-            let buffers = &self.client.worker.buffers;
-            let read = match self.backend_side.poll_read(&self.backend, buffers, &mut plaintext, cx) {
+            let Self { client, client_side, backend, backend_side, .. } = self;
+            let buffers = &client.worker.buffers;
+            let poll_read = |plaintext: &mut Vec<u8>| backend_side.poll_read(backend, buffers, plaintext, cx);
+            let (read, bytes) = client_side.write(buffers, poll_read).map_err(bad_record)?;
+            let read = match read {
                 Poll::Ready(read) => read,
                 Poll::Pending if read_some => return Poll::Ready(Ok(())),
                 Poll::Pending => return Poll::Pending,
             };
-            if plaintext.is_empty() {
-                buffers.release(plaintext);
-            } else {
-                self.answer(plaintext)?;
+            if bytes > 0 {
+                self.count_answer(bytes);
             }
             match read {
                 Ok(After::Open) => {}
@@ -333,14 +333,13 @@ impl Pipe {
         Poll::Ready(Ok(()))
     }
 
-    fn answer(&mut self, plaintext: Vec<u8>) -> Result<(), Close> {
-        self.client.account.bytes_out += plaintext.len() as u64;
+    fn count_answer(&mut self, bytes: usize) {
+        self.client.account.bytes_out += bytes as u64;
         // An answer to what the backend has not got yet is not the last word.
         if self.backend_side.outbox.is_empty() {
             self.backend.answered();
         }
         self.limits.moved = true;
-        self.client_side.write(plaintext, &self.client.worker.buffers).map_err(bad_record)
     }
 
     /// What the backend has sent is delivered, but not its end: the client can tell that it may not be the whole.

@@ -79,20 +79,29 @@ impl Side {
         Poll::Ready(Ok(if progress.state == State::PeerClosed { After::End } else { After::Open }))
     }
 
-    /// Adds plaintext to what waits for the peer, and gives its buffer back.
-    pub(crate) fn write(&mut self, mut plaintext: Vec<u8>, buffers: &Buffers) -> Result<(), Failure> {
+    /// Adds the plaintext that `read` appends to what waits for the peer. Returns what `read` returns, and how many bytes
+    /// it has added. Nothing has to be done to plaintext for a plain peer: `read` appends it where it waits.
+    pub(crate) fn write<R>(
+        &mut self,
+        buffers: &Buffers,
+        read: impl FnOnce(&mut Vec<u8>) -> R,
+    ) -> Result<(R, usize), Failure> {
         let bytes = &mut self.outbox.bytes;
-        match &mut self.wire {
-            Wire::Plain if bytes.is_empty() => std::mem::swap(bytes, &mut plaintext),
-            Wire::Plain => bytes.extend_from_slice(&plaintext),
-            Wire::Tls { tls, received, only_tickets } => {
-                buffers.make_room(bytes);
-                *only_tickets = false;
-                tls.send(&plaintext, received.bytes(), bytes)?;
-            }
+        let Wire::Tls { tls, received, only_tickets } = &mut self.wire else {
+            let before = bytes.len();
+            let result = read(bytes);
+            return Ok((result, bytes.len() - before));
+        };
+        let mut plaintext = Vec::new();
+        let result = read(&mut plaintext);
+        let added = plaintext.len();
+        if added > 0 {
+            buffers.make_room(bytes);
+            *only_tickets = false;
+            tls.send(&plaintext, received.bytes(), bytes)?;
         }
         buffers.release(plaintext);
-        Ok(())
+        Ok((result, added))
     }
 
     /// Adds the end that goes before the FIN: close_notify, or nothing.

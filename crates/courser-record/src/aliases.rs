@@ -1,7 +1,7 @@
-//! What version 1 of the formats called things, and what they are called today. The only place that knows the earlier
-//! names: a record of version 1 is renamed here, before anything else looks at it.
+//! What earlier versions of the formats called things, and what they are called today. The only place that knows the
+//! earlier names: a record of an earlier version is renamed here, before anything else looks at it.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::format::LAB_FORMAT;
 
@@ -34,9 +34,35 @@ const VALUES: [(&[&str], &str, &str, &str); 6] = [
     (&["suite", "tables"], "columns", "lane", "era"),
 ];
 
-/// Gives a document of version 1 the names of the present `version`.
-pub(crate) fn rename(document: &mut Value, format: &str, version: u32) {
-    let keys: &[Key] = if format == LAB_FORMAT { &LAB_KEYS } else { &RUN_KEYS };
+/// Counts of a second that suites' records have since version 3.
+const NEW_COUNTS: [&str; 7] =
+    ["start_unix_us", "requests", "full", "resumed", "in_flight", "received_bytes", "sent_bytes"];
+
+/// Gives a document of an `earlier` version the names of the present `version`.
+pub(crate) fn rename(document: &mut Value, format: &str, earlier: u32, version: u32) {
+    if earlier == 1 {
+        rename_first(document, if format == LAB_FORMAT { &LAB_KEYS } else { &RUN_KEYS });
+    }
+    if format == LAB_FORMAT {
+        each(document, &["cells", "blocks", "windows", "seconds"], &mut widen);
+    }
+    each(document, &[], &mut |object| {
+        object.insert("version".to_owned(), version.into());
+    });
+}
+
+/// A second of a suite had a type of its own before version 3.
+fn widen(second: &mut Map<String, Value>) {
+    let number = second.remove("at").unwrap_or_default();
+    let mean = second.remove("mean_us").unwrap_or_default();
+    second.insert("second".to_owned(), number);
+    second.insert("phase".to_owned(), "steady".into());
+    let count = second.get("succeeded").cloned().unwrap_or_default();
+    second.insert("response".to_owned(), json!({"count": count, "mean_us": mean}));
+    second.extend(NEW_COUNTS.map(|name| (name.to_owned(), 0.into())));
+}
+
+fn rename_first(document: &mut Value, keys: &[Key]) {
     for (path, old, new) in keys {
         each(document, path, &mut |object| {
             if let Some(value) = object.remove(*old) {
@@ -51,9 +77,6 @@ pub(crate) fn rename(document: &mut Value, format: &str, version: u32) {
             }
         });
     }
-    each(document, &[], &mut |object| {
-        object.insert("version".to_owned(), version.into());
-    });
 }
 
 /// Replaces a text, or each of a list.

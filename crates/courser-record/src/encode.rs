@@ -106,6 +106,17 @@ impl<'de> Deserialize<'de> for Packed {
     }
 }
 
+#[cfg(test)]
+impl schemars::JsonSchema for Packed {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        Encoded::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        Encoded::json_schema(generator)
+    }
+}
+
 /// A histogram: a summary for people, and the whole of it.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -13,7 +13,7 @@ pub const SCHEMA: &str = include_str!("../schema/record-v2.schema.json");
 pub const LAB_FORMAT: &str = "courser-lab";
 
 /// The version of the format that this crate writes, and the newest that it reads.
-pub const LAB_VERSION: u32 = 2;
+pub const LAB_VERSION: u32 = 3;
 
 /// The JSON Schema (2020-12) of [`LAB_VERSION`].
-pub const LAB_SCHEMA: &str = include_str!("../schema/lab-v2.schema.json");
+pub const LAB_SCHEMA: &str = include_str!("../schema/lab-v3.schema.json");

@@ -11,14 +11,11 @@ mod layout;
 use serde::{Deserialize, Serialize};
 
 pub use case::{Case, Era, Limit, LimitPart, Measure};
-pub use cell::{
-    Block, Cell, CellState, Figure, File, HostNoise, Profile, Symbol, Verified, WindowResult, WindowSecond,
-};
+pub use cell::{Block, Cell, CellState, Figure, File, HostNoise, Profile, Symbol, Verified, WindowResult};
 pub use layout::{Chart, ChartKind, Published, PublishedRow, Table, Value};
 
 pub use crate::format::{LAB_FORMAT, LAB_SCHEMA, LAB_VERSION};
-use crate::machine::Machine;
-use crate::record::Tool;
+use crate::record::Envelope;
 use crate::run::Finding;
 
 /// A suite that was run.
@@ -27,20 +24,13 @@ use crate::run::Finding;
 pub struct Lab {
     /// Always `courser-lab`.
     pub format: String,
-    /// Version of this format: 2.
+    /// Version of this format: 3.
     pub version: u32,
-    /// The program that measured.
-    pub tool: Tool,
-    /// When the suite began, RFC 3339, UTC.
-    pub created: String,
-    /// The program's arguments, its name first.
-    pub command_line: Vec<String>,
-    /// What ended the suite before its time; null when it ran to its end.
-    pub cut: Option<String>,
+    /// Who measured, when and where.
+    #[serde(flatten)]
+    pub envelope: Envelope,
     /// How long it took, of all its parts together.
     pub elapsed_us: u64,
-    /// The machine.
-    pub machine: Machine,
     /// How the machine is tuned, beside what published experiments set.
     pub tuning: Vec<Tuning>,
     /// Who runs on which core.

@@ -45,7 +45,7 @@ pub use lab::Lab;
 pub use machine::Machine;
 pub use merge::{MergeError, merge};
 pub use read::ReadError;
-pub use record::{Found, Record, Source, Tool};
+pub use record::{Envelope, Found, Record, Source, Tool};
 pub use run::{Finding, Run, RunTimes, Severity, Verdict};
 pub use second::{Phase, Second};
 pub use totals::{FAILURE_SAMPLES, FailureSample, Handshake, Negotiated, Outcomes, Totals};

@@ -56,10 +56,10 @@ fn sources(records: &mut [Record]) -> Result<Vec<Source>, MergeError> {
     let mut sources = Vec::new();
     for record in records.iter() {
         if !record.sources.is_empty() {
-            return Err(MergeError::MergedAlready(record.machine.name.clone()));
+            return Err(MergeError::MergedAlready(record.envelope.machine.name.clone()));
         }
         let share = record.experiment.load.share;
-        let share = share.ok_or_else(|| MergeError::NoShare(record.machine.name.clone()))?;
+        let share = share.ok_or_else(|| MergeError::NoShare(record.envelope.machine.name.clone()))?;
         if share.k == 0 || share.k > share.n {
             return Err(MergeError::NoSuchShare(share));
         }
@@ -73,12 +73,8 @@ fn sources(records: &mut [Record]) -> Result<Vec<Source>, MergeError> {
 
 fn source(record: &Record, share: Share) -> Source {
     Source {
-        label: format!("{} ({share})", record.machine.name),
-        tool: record.tool.clone(),
-        created: record.created.clone(),
-        command_line: record.command_line.clone(),
-        cut: record.cut.clone(),
-        machine: record.machine.clone(),
+        label: format!("{} ({share})", record.envelope.machine.name),
+        envelope: record.envelope.clone(),
         share: Some(share),
     }
 }
@@ -129,9 +125,9 @@ fn shell(first: &Record, sources: &[Source]) -> Record {
     merged.experiment.load.share = None;
     let cut: Vec<_> = sources
         .iter()
-        .filter_map(|source| Some(format!("{}: {}", source.label, source.cut.as_ref()?)))
+        .filter_map(|source| Some(format!("{}: {}", source.label, source.envelope.cut.as_ref()?)))
         .collect();
-    merged.cut = (!cut.is_empty()).then(|| cut.join("; "));
+    merged.envelope.cut = (!cut.is_empty()).then(|| cut.join("; "));
     merged
 }
 

@@ -73,10 +73,12 @@ fn parse<T: DeserializeOwned>(text: &[u8], format: &'static Format) -> Result<T,
     }
     match head.version {
         version if version == format.version => serde_json::from_slice(text),
-        1 => serde_json::from_slice(text).and_then(|mut document| {
-            aliases::rename(&mut document, format.name, format.version);
-            serde_json::from_value(document)
-        }),
+        earlier if (1..format.version).contains(&earlier) => {
+            serde_json::from_slice(text).and_then(|mut document| {
+                aliases::rename(&mut document, format.name, earlier, format.version);
+                serde_json::from_value(document)
+            })
+        }
         found => return Err(ReadError::Version { found, format }),
     }
     .map_err(|error| ReadError::of(&error))
@@ -228,7 +230,7 @@ mod tests {
     fn a_field_that_is_missing_is_named() {
         let error = error("{\"format\": \"courser-record\", \"version\": 2}");
         assert!(
-            error.starts_with("not a record of its version at line 1, column 42: missing field `tool`"),
+            error.starts_with("not a record of its version at line 1, column 42: missing field `experiment`"),
             "{error}"
         );
     }
@@ -236,6 +238,6 @@ mod tests {
     #[test]
     fn a_field_that_a_record_of_version_1_lacks_is_named() {
         let error = error("{\"format\": \"courser-record\", \"version\": 1}");
-        assert!(error.starts_with("not a record of its version: missing field `tool`"), "{error}");
+        assert!(error.starts_with("not a record of its version: missing field `experiment`"), "{error}");
     }
 }

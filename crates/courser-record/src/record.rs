@@ -15,16 +15,9 @@ pub struct Record {
     pub format: String,
     /// Version of this format: 2.
     pub version: u32,
-    /// The program that measured.
-    pub tool: Tool,
-    /// When the measurement began, RFC 3339, UTC.
-    pub created: String,
-    /// The program's arguments, its name first.
-    pub command_line: Vec<String>,
-    /// What ended the measurement before its time, for instance Ctrl-C; null when it ran to its end.
-    pub cut: Option<String>,
-    /// The machine that the generator ran on; of a merged record the first one.
-    pub machine: Machine,
+    /// Who measured, when and where; of a merged record the generator with the first share.
+    #[serde(flatten)]
+    pub envelope: Envelope,
     /// What was asked.
     pub experiment: Experiment,
     /// What came out: one run of a plain load, one per trial of a search.
@@ -39,15 +32,11 @@ pub struct Record {
 
 impl Record {
     /// A record without runs.
-    pub fn new(tool: Tool, created: String, machine: Machine, experiment: Experiment) -> Self {
+    pub fn new(envelope: Envelope, experiment: Experiment) -> Self {
         Self {
             format: FORMAT.to_owned(),
             version: VERSION,
-            tool,
-            created,
-            command_line: Vec::new(),
-            cut: None,
-            machine,
+            envelope,
             experiment,
             runs: Vec::new(),
             found: Vec::new(),
@@ -59,6 +48,22 @@ impl Record {
     pub fn is_valid(&self) -> bool {
         !self.runs.is_empty() && self.runs.iter().all(|run| run.verdict.valid)
     }
+}
+
+/// What stands around a measurement, of a run or of a suite.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Envelope {
+    /// The program that measured.
+    pub tool: Tool,
+    /// When the measurement began, RFC 3339, UTC.
+    pub created: String,
+    /// The program's arguments, its name first.
+    pub command_line: Vec<String>,
+    /// What ended the measurement before its time, for instance Ctrl-C; null when it ran to its end.
+    pub cut: Option<String>,
+    /// The machine that the generator ran on.
+    pub machine: Machine,
 }
 
 /// A program and which one exactly.
@@ -95,16 +100,9 @@ pub struct Found {
 pub struct Source {
     /// What generators and findings of this source are labelled with.
     pub label: String,
-    /// The program that measured.
-    pub tool: Tool,
-    /// When its measurement began, RFC 3339, UTC.
-    pub created: String,
-    /// Its arguments.
-    pub command_line: Vec<String>,
-    /// What ended it before its time.
-    pub cut: Option<String>,
-    /// Its machine.
-    pub machine: Machine,
+    /// Who measured, when and where.
+    #[serde(flatten)]
+    pub envelope: Envelope,
     /// Its part of the schedule.
     pub share: Option<Share>,
 }

@@ -21,7 +21,7 @@ fn the_committed_schema_is_that_of_the_types() {
 
 #[test]
 fn the_committed_schema_of_suites_is_that_of_the_types() {
-    check("lab-v2", &schema::<Lab>("A suite's record of courser-bench", LAB_FORMAT, LAB_VERSION));
+    check("lab-v3", &schema::<Lab>("A suite's record of courser-bench", LAB_FORMAT, LAB_VERSION));
 }
 
 fn check(name: &str, schema: &Value) {

@@ -7,7 +7,8 @@ use courser_stats::number::float;
 use courser_stats::{Counts, Histogram};
 use serde::{Deserialize, Serialize};
 
-use crate::encode;
+use crate::encode::{self, MOST};
+use crate::second::{add, add_histogram};
 
 /// How many failures are kept in their own words.
 pub const FAILURE_SAMPLES: usize = 20;
@@ -57,6 +58,25 @@ pub struct Totals {
 }
 
 impl Totals {
+    /// Adds what another generator has counted in its window of the same run. The length of the window stays.
+    pub fn add(&mut self, more: &Self) {
+        add(&mut self.sessions, more.sessions);
+        self.connections.add(&more.connections);
+        self.requests.add(&more.requests);
+        add(&mut self.received_bytes, more.received_bytes);
+        add(&mut self.sent_bytes, more.sent_bytes);
+        add_counts(&mut self.failures, &more.failures);
+        self.failure_samples.extend(more.failure_samples.iter().cloned());
+        more.negotiated.iter().for_each(|kind| add_negotiated(&mut self.negotiated, kind));
+        add_counts(&mut self.offered, &more.offered);
+        add_counts(&mut self.tickets_received, &more.tickets_received);
+        add(&mut self.early_data_accepted, more.early_data_accepted);
+        add_counts(&mut self.alpn, &more.alpn);
+        for (name, histogram) in &more.times {
+            add_histogram(self.times.entry(name.clone()).or_default(), histogram);
+        }
+    }
+
     /// Handshakes that were done, full and resumed.
     pub fn handshakes(&self) -> u64 {
         self.negotiated.iter().fold(0, |sum, kind| sum.saturating_add(kind.count))
@@ -65,6 +85,21 @@ impl Totals {
     /// So many in the window, as a rate per second; `None` without a window.
     pub fn per_second(&self, count: u64) -> Option<f64> {
         (self.window_us > 0).then(|| float(count) * 1e6 / float(self.window_us))
+    }
+}
+
+fn add_counts<K: Ord + Clone>(sum: &mut Counts<K>, more: &Counts<K>) {
+    for (kind, times) in more {
+        let room = MOST.saturating_sub(sum.total());
+        sum.add(kind.clone(), room.min(*times));
+    }
+}
+
+fn add_negotiated(sum: &mut Vec<Negotiated>, more: &Negotiated) {
+    let alike = |kind: &&mut Negotiated| Negotiated { count: more.count, ..(**kind).clone() } == *more;
+    match sum.iter_mut().find(alike) {
+        Some(kind) => add(&mut kind.count, more.count),
+        None => sum.push(more.clone()),
     }
 }
 
@@ -78,6 +113,15 @@ pub struct Outcomes {
     pub succeeded: u64,
     /// Did not.
     pub failed: u64,
+}
+
+impl Outcomes {
+    /// Adds those of another thread or generator.
+    pub fn add(&mut self, more: &Self) {
+        add(&mut self.attempted, more.attempted);
+        add(&mut self.succeeded, more.succeeded);
+        add(&mut self.failed, more.failed);
+    }
 }
 
 /// One failure in its own words.

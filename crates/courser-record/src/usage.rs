@@ -3,6 +3,8 @@
 use courser_stats::number::float;
 use serde::{Deserialize, Serialize};
 
+use crate::second::add;
+
 /// What the server spent over the steady window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -139,6 +141,15 @@ pub struct WireCost {
     pub requests: RequestBytes,
 }
 
+impl WireCost {
+    /// Adds what another thread or generator saw.
+    pub fn add(&mut self, more: &Self) {
+        self.full.add(&more.full);
+        self.resumed.add(&more.resumed);
+        self.requests.add(&more.requests);
+    }
+}
+
 /// What handshakes put on the wire, in TLS records without the headers of TCP and IP; and the segments of their whole
 /// connections, from connect to close, requests included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -156,6 +167,16 @@ pub struct HandshakeBytes {
     pub in_segments: u64,
 }
 
+impl HandshakeBytes {
+    fn add(&mut self, more: &Self) {
+        add(&mut self.handshakes, more.handshakes);
+        add(&mut self.out_bytes, more.out_bytes);
+        add(&mut self.in_bytes, more.in_bytes);
+        add(&mut self.out_segments, more.out_segments);
+        add(&mut self.in_segments, more.in_segments);
+    }
+}
+
 /// What requests and their answers put on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -170,6 +191,16 @@ pub struct RequestBytes {
     pub out_wire_bytes: u64,
     /// What it took from the server in TLS records.
     pub in_wire_bytes: u64,
+}
+
+impl RequestBytes {
+    fn add(&mut self, more: &Self) {
+        add(&mut self.requests, more.requests);
+        add(&mut self.out_payload_bytes, more.out_payload_bytes);
+        add(&mut self.in_payload_bytes, more.in_payload_bytes);
+        add(&mut self.out_wire_bytes, more.out_wire_bytes);
+        add(&mut self.in_wire_bytes, more.in_wire_bytes);
+    }
 }
 
 /// A sum over a count; `None` of nothing.

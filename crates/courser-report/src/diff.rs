@@ -156,11 +156,15 @@ fn line(before: &Lab, after: &Lab, case: &str, target: &str, value: Value) -> Op
 /// What makes two records hard to compare.
 fn warnings(before: &Lab, after: &Lab) -> Vec<String> {
     let mut warnings = Vec::new();
-    let described =
-        |lab: &Lab| format!("{}, {} cores, {}", lab.machine.cpu_model, lab.machine.cores, lab.machine.kernel);
-    if described(before) != described(after) || before.machine.name != after.machine.name {
+    let described = |lab: &Lab| {
+        format!(
+            "{}, {} cores, {}",
+            lab.envelope.machine.cpu_model, lab.envelope.machine.cores, lab.envelope.machine.kernel
+        )
+    };
+    if described(before) != described(after) || before.envelope.machine.name != after.envelope.machine.name {
         let (one, other) = (described(before), described(after));
-        let names = (&before.machine.name, &after.machine.name);
+        let names = (&before.envelope.machine.name, &after.envelope.machine.name);
         warnings.push(format!("of different machines: {} ({one}) and {} ({other})", names.0, names.1));
     }
     if before.suite.name != after.suite.name {

@@ -192,19 +192,19 @@ pub const LIMIT: &str = "Bare cryptography: what the signatures, key exchanges a
 
 /// Which machine and when: `Intel Xeon, 2 cores (vm-1), 2026-11-22T02:00:00Z, courser-bench 0.1.0`.
 pub fn byline(lab: &Lab) -> String {
-    let (machine, tool) = (&lab.machine, &lab.tool);
+    let (machine, tool) = (&lab.envelope.machine, &lab.envelope.tool);
     let cores = counted(machine.cores as usize, "core");
     let quick = if lab.quick { ", quick variant" } else { "" };
     format!(
         "{}, {cores} ({}), {}, {} {}{quick}",
-        machine.cpu_model, machine.name, lab.created, tool.name, tool.version
+        machine.cpu_model, machine.name, lab.envelope.created, tool.name, tool.version
     )
 }
 
 /// Warnings about several records together.
 pub fn across(labs: &[Lab]) -> Vec<String> {
-    let machines = crate::ranking::distinct(labs.iter().map(|lab| &lab.machine.name));
-    let versions = crate::ranking::distinct(labs.iter().map(|lab| &lab.tool.version));
+    let machines = crate::ranking::distinct(labs.iter().map(|lab| &lab.envelope.machine.name));
+    let versions = crate::ranking::distinct(labs.iter().map(|lab| &lab.envelope.tool.version));
     let mut warnings = Vec::new();
     if machines.len() > 1 {
         warnings.push(format!(

@@ -62,7 +62,7 @@ fn headline(page: &mut Page, record: &Record) {
     if let Some(text) = inconclusive(&record.runs) {
         page.paragraph(Tone::Bad, "INCONCLUSIVE  ", &text);
     }
-    if let Some(cut) = &record.cut {
+    if let Some(cut) = &record.envelope.cut {
         page.paragraph(
             Tone::Warning,
             "CUT       ",

@@ -17,11 +17,13 @@ pub use time::{CLOCK_SKEW, Lifespan, MAX_LIFETIME, UnixSeconds};
 mod policy;
 pub use policy::{PolicyBuilder, PolicyHash, STATE_FORMAT};
 
+mod reasons;
+
 mod resumption_failure;
 pub use resumption_failure::ResumptionFailure;
 
 mod cache;
-pub use cache::{Cache, Cursor, DEFAULT_SHARDS, FailureCounts, Provenance, Put, Stats, Stored};
+pub use cache::{Cache, Cursor, DEFAULT_SHARDS, Provenance, Put, Stats, Stored};
 
 mod session_id;
 pub use session_id::{BadSessionId, SessionId};

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use crate::answer::Fault;
-use crate::counters::Count;
+use crate::counters::StoreCount;
 use crate::link::{CONNECT_TIMEOUT, WRITE_TIMEOUT};
 use crate::pauses::Pauses;
 use crate::shared::{Connection, Shared};
@@ -32,7 +32,7 @@ pub(crate) async fn run(store: Rc<Shared>) {
         let began = Instant::now();
         match connect(&store).await {
             Ok(connection) => {
-                store.counters.count(Count::Connected);
+                store.counters.count(StoreCount::Connected);
                 use_until_broken(&store, connection).await;
                 if began.elapsed() > STEADY {
                     pauses.reset();

@@ -10,7 +10,7 @@ const REFUSALS_APART: Duration = Duration::from_secs(60);
 
 /// The counts of all workers of a process, and where its lines go. Shared behind an `Arc`.
 pub struct StoreCounters {
-    counts: [AtomicU64; StoreCounts::NAMES.len()],
+    counts: [AtomicU64; StoreCount::ALL.len()],
     log: Box<dyn Fn(&str) + Send + Sync>,
     began: Instant,
     /// Milliseconds after `began` before which no refusal is logged.
@@ -29,19 +29,14 @@ impl StoreCounters {
         }
     }
 
-    /// The counts as they are now.
-    pub fn counts(&self) -> StoreCounts {
-        StoreCounts(self.counts.each_ref().map(|count| count.load(Relaxed)))
-    }
-
-    pub(crate) fn count(&self, what: Count) {
+    pub(crate) fn count(&self, what: StoreCount) {
         self.add(what, 1);
     }
 
     /// A worker's breaker has opened. One line for the process, by the first of its workers.
     pub(crate) fn opened(&self, store: &dyn fmt::Display, why: &dyn fmt::Display) {
-        self.count(Count::BreakerOpened);
-        if self.add(Count::BreakerOpenNow, 1) == 0 {
+        self.count(StoreCount::BreakerOpened);
+        if self.add(StoreCount::BreakerOpenNow, 1) == 0 {
             self.log_line(format_args!(
                 "session store {store}: breaker open, not used until it answers in time: {why}"
             ));
@@ -50,9 +45,9 @@ impl StoreCounters {
 
     /// A worker's breaker has closed after so long. One line for the process, by the last of its workers.
     pub(crate) fn closed(&self, store: &dyn fmt::Display, after: Duration) {
-        self.count(Count::BreakerClosed);
+        self.count(StoreCount::BreakerClosed);
         self.no_longer_open();
-        if self.get(Count::BreakerOpenNow) == 0 {
+        if self.get(StoreCount::BreakerOpenNow) == 0 {
             self.log_line(format_args!(
                 "session store {store}: breaker closed, in use again after {:.1} s",
                 after.as_secs_f64()
@@ -61,18 +56,18 @@ impl StoreCounters {
     }
 
     /// So many that were counted are no longer so: for counts of what there is now.
-    pub(crate) fn uncount(&self, what: Count, by: u64) {
+    pub(crate) fn uncount(&self, what: StoreCount, by: u64) {
         self.counts[what as usize].fetch_sub(by, Relaxed);
     }
 
     /// A worker ends with its breaker open.
     pub(crate) fn no_longer_open(&self) {
-        self.uncount(Count::BreakerOpenNow, 1);
+        self.uncount(StoreCount::BreakerOpenNow, 1);
     }
 
     /// The store answered, with an error.
     pub(crate) fn refused(&self, store: &dyn fmt::Display, why: &dyn fmt::Display) {
-        self.count(Count::Errors);
+        self.count(StoreCount::Errors);
         let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let due = self.next_refusal.load(Relaxed);
         let apart = u64::try_from(REFUSALS_APART.as_millis()).unwrap_or(u64::MAX);
@@ -86,14 +81,15 @@ impl StoreCounters {
 
     /// Time during which a worker did without the store.
     pub(crate) fn open_for(&self, time: Duration) {
-        self.add(Count::BreakerOpenMillis, u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        self.add(StoreCount::BreakerOpenMillis, u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
     }
 
-    fn add(&self, what: Count, by: u64) -> u64 {
+    fn add(&self, what: StoreCount, by: u64) -> u64 {
         self.counts[what as usize].fetch_add(by, Relaxed)
     }
 
-    fn get(&self, what: Count) -> u64 {
+    /// How often this was counted, or how much there is of it now.
+    pub fn get(&self, what: StoreCount) -> u64 {
         self.counts[what as usize].load(Relaxed)
     }
 
@@ -106,63 +102,23 @@ impl StoreCounters {
 
 impl fmt::Debug for StoreCounters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.counts().fmt(f)
+        f.debug_map().entries(StoreCount::ALL.iter().map(|&what| (what, self.get(what)))).finish()
     }
 }
 
-/// The counts of one moment; sums over busy workers, so not of one instant.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct StoreCounts([u64; Self::NAMES.len()]);
+macro_rules! counts {
+    ($($(#[doc = $doc:literal])* $count:ident,)*) => {
+        /// What is counted.
+        #[derive(Clone, Copy, Debug)]
+        pub enum StoreCount { $($(#[doc = $doc])* $count,)* }
 
-impl StoreCounts {
-    /// What is counted, as the outside names it, in the order of [`values`](Self::values).
-    pub const NAMES: [&str; 20] = [
-        "gets",
-        "hits",
-        "misses",
-        "timeouts",
-        "connections_lost",
-        "errors",
-        "protocol_errors",
-        "skipped",
-        "puts",
-        "stored",
-        "deletes",
-        "deleted",
-        "dropped",
-        "deletes_waiting",
-        "deletes_lost",
-        "connected",
-        "breaker_opened",
-        "breaker_closed",
-        "breaker_open_now",
-        "breaker_open_ms",
-    ];
-
-    /// Each count with its name.
-    pub fn values(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        Self::NAMES.into_iter().zip(self.0)
-    }
-
-    /// The count of this name.
-    ///
-    /// # Panics
-    /// When nothing of this name is counted.
-    pub fn get(&self, name: &str) -> u64 {
-        let found = self.values().find(|&(known, _)| known == name);
-        found.unwrap_or_else(|| panic!("the store counts no `{name}`")).1
-    }
+        impl StoreCount {
+            const ALL: &'static [Self] = &[$(Self::$count,)*];
+        }
+    };
 }
 
-impl fmt::Debug for StoreCounts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map().entries(self.values()).finish()
-    }
-}
-
-/// Places in [`StoreCounts`], in the order of its names.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Count {
+counts! {
     /// Questions asked.
     Gets,
     /// Those answered with a value.

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::StoreCounters;
-use crate::counters::Count;
+use crate::counters::StoreCount;
 
 /// Names that wait to be deleted, the oldest first. When there are too many the oldest are lost, and counted: their
 /// sessions are nearest to their end.
@@ -25,9 +25,9 @@ impl Deletions {
         let mut names = self.names.borrow_mut();
         if names.len() >= MAX_NAMES {
             names.pop_front();
-            self.counters.count(Count::DeletesLost);
+            self.counters.count(StoreCount::DeletesLost);
         } else {
-            self.counters.count(Count::DeletesWaiting);
+            self.counters.count(StoreCount::DeletesWaiting);
         }
         names.push_back(name);
     }
@@ -42,14 +42,14 @@ impl Deletions {
         let mut names = self.names.borrow_mut();
         if names.front() == Some(name) {
             names.pop_front();
-            self.counters.uncount(Count::DeletesWaiting, 1);
+            self.counters.uncount(StoreCount::DeletesWaiting, 1);
         }
     }
 }
 
 impl Drop for Deletions {
     fn drop(&mut self) {
-        self.counters.uncount(Count::DeletesWaiting, self.names.borrow().len() as u64);
+        self.counters.uncount(StoreCount::DeletesWaiting, self.names.borrow().len() as u64);
     }
 }
 
@@ -70,16 +70,19 @@ mod tests {
             name
         };
         (0..MAX_NAMES + 10).for_each(|number| deletions.add(name(number)));
-        let counted = |what| counters.counts().get(what);
-        assert_eq!(["deletes_waiting", "deletes_lost"].map(counted), [MAX_NAMES as u64, 10]);
+        let counted = |what| counters.get(what);
+        assert_eq!(
+            [StoreCount::DeletesWaiting, StoreCount::DeletesLost].map(counted),
+            [MAX_NAMES as u64, 10]
+        );
         deletions.complete(&name(3));
         for number in 10..MAX_NAMES + 10 {
             assert_eq!(deletions.first(), Some(name(number)));
             deletions.complete(&name(number));
         }
-        assert_eq!((deletions.first(), counted("deletes_waiting")), (None, 0));
+        assert_eq!((deletions.first(), counted(StoreCount::DeletesWaiting)), (None, 0));
         deletions.add(name(1));
         drop(deletions);
-        assert_eq!(counted("deletes_waiting"), 0);
+        assert_eq!(counted(StoreCount::DeletesWaiting), 0);
     }
 }

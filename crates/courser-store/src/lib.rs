@@ -44,4 +44,4 @@ mod deletions;
 mod pauses;
 
 mod counters;
-pub use counters::{StoreCounters, StoreCounts};
+pub use counters::{StoreCount, StoreCounters};

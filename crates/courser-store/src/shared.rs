@@ -10,7 +10,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::answer::{Answer, Fault};
 use crate::breaker::Breaker;
-use crate::counters::Count;
+use crate::counters::StoreCount;
 use crate::deletions::Deletions;
 use crate::link::{Link, WRITE_TIMEOUT};
 use crate::{StoreCounters, StoreEndpoint};
@@ -76,8 +76,8 @@ impl Shared {
     pub(crate) async fn run_deletions(&self, connection: &Connection) {
         while let Some(name) = self.deletions.first() {
             match self.execute_on(connection.clone(), &deletion(&name)).await {
-                CommandOutcome::Done => self.counters.count(Count::Deleted),
-                CommandOutcome::Refused => self.counters.count(Count::DeletesLost),
+                CommandOutcome::Done => self.counters.count(StoreCount::Deleted),
+                CommandOutcome::Refused => self.counters.count(StoreCount::DeletesLost),
                 CommandOutcome::NoAnswer | CommandOutcome::NoConnection => return,
             }
             self.deletions.complete(&name);
@@ -116,9 +116,9 @@ impl Shared {
     pub(crate) fn record_fault(&self, fault: &Fault) -> bool {
         let url = self.endpoint.url();
         match fault {
-            Fault::Timeout => self.counters.count(Count::Timeouts),
-            Fault::Lost(_) => self.counters.count(Count::ConnectionsLost),
-            Fault::Protocol(_) => self.counters.count(Count::ProtocolErrors),
+            Fault::Timeout => self.counters.count(StoreCount::Timeouts),
+            Fault::Lost(_) => self.counters.count(StoreCount::ConnectionsLost),
+            Fault::Protocol(_) => self.counters.count(StoreCount::ProtocolErrors),
             Fault::Refused(_) => self.counters.refused(url, fault),
         }
         if !fault.is_failure() {

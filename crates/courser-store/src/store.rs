@@ -12,7 +12,7 @@ use tokio::task::{AbortHandle, spawn_local};
 
 use crate::answer::{Answer, Fault, MAX_VALUE_LEN};
 use crate::connector::{self, Connector};
-use crate::counters::Count;
+use crate::counters::StoreCount;
 use crate::deletions::Deletions;
 use crate::shared::{CommandOutcome, Shared, deletion, key};
 use crate::{StoreCounters, StoreEndpoint};
@@ -71,10 +71,10 @@ impl Store {
     pub async fn get(&self, name: &[u8; 32]) -> Result<Option<Vec<u8>>, StoreFailure> {
         let counters = &self.shared.counters;
         let Some(mut connection) = self.shared.connection.borrow().clone() else {
-            counters.count(Count::Skipped);
+            counters.count(StoreCount::Skipped);
             return Err(StoreFailure::Unavailable);
         };
-        counters.count(Count::Gets);
+        counters.count(StoreCount::Gets);
         let answer = connection.link.ask(redis::cmd("GET").arg(key(name)), self.shared.timeout).await;
         let answer = match answer {
             Ok(Answer::Done) => Err(Fault::Protocol("an answer of another type")),
@@ -83,11 +83,11 @@ impl Store {
         self.shared.record_outcome(&connection, &answer);
         match answer {
             Ok(Answer::Found(value)) => {
-                counters.count(Count::Hits);
+                counters.count(StoreCount::Hits);
                 Ok(Some(value))
             }
             Ok(Answer::Missing | Answer::Done) => {
-                counters.count(Count::Misses);
+                counters.count(StoreCount::Misses);
                 Ok(None)
             }
             Err(fault) => Err(StoreFailure::from(&fault)),
@@ -97,39 +97,39 @@ impl Store {
     /// Stores `value` under `name`, in place of an older one, until `lifetime` is over. Never waits, and may not succeed:
     /// what is too large, or too much at once, or meets an open breaker, is dropped and counted.
     pub fn put(&self, name: &[u8; 32], value: &[u8], lifetime: Duration) {
-        self.shared.counters.count(Count::Puts);
+        self.shared.counters.count(StoreCount::Puts);
         let millis = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX).min(MAX_LIFETIME_MILLIS);
         if value.len() > MAX_VALUE_LEN || millis == 0 {
-            self.shared.counters.count(Count::Dropped);
+            self.shared.counters.count(StoreCount::Dropped);
             return;
         }
         let mut command = redis::cmd("SET");
         command.arg(key(name)).arg(value).arg("PX").arg(millis);
-        self.send(command, value.len(), Count::Stored);
+        self.send(command, value.len(), StoreCount::Stored);
     }
 
     /// Forgets what is under `name`. Never waits: while the store is away, or has too much to do, the newest few thousand
     /// deletions wait, and are sent when it is back.
     pub fn delete(&self, name: &[u8; 32]) {
-        self.shared.counters.count(Count::Deletes);
+        self.shared.counters.count(StoreCount::Deletes);
         let name = *name;
         let Some(permit) = self.permit(0) else { return self.shared.deletions.add(name) };
         spawn_local(async move {
             match permit.shared.execute(&deletion(&name)).await {
-                CommandOutcome::Done => permit.shared.counters.count(Count::Deleted),
+                CommandOutcome::Done => permit.shared.counters.count(StoreCount::Deleted),
                 CommandOutcome::Refused => {}
                 CommandOutcome::NoAnswer | CommandOutcome::NoConnection => permit.shared.deletions.add(name),
             }
         });
     }
 
-    fn send(&self, command: Cmd, bytes: usize, done: Count) {
-        let Some(permit) = self.permit(bytes) else { return self.shared.counters.count(Count::Dropped) };
+    fn send(&self, command: Cmd, bytes: usize, done: StoreCount) {
+        let Some(permit) = self.permit(bytes) else { return self.shared.counters.count(StoreCount::Dropped) };
         spawn_local(async move {
             match permit.shared.execute(&command).await {
                 CommandOutcome::Done => permit.shared.counters.count(done),
                 CommandOutcome::Refused | CommandOutcome::NoAnswer => {}
-                CommandOutcome::NoConnection => permit.shared.counters.count(Count::Dropped),
+                CommandOutcome::NoConnection => permit.shared.counters.count(StoreCount::Dropped),
             }
         });
     }

@@ -20,19 +20,14 @@ named! {
 
 macro_rules! reasons {
     ($($(#[doc = $doc:literal])* $variant:ident = $name:literal, $cause:ident;)*) => {
-        /// Why a connection ended. One of these stands in every connection's line as `close_reason`.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum CloseReason { $($(#[doc = $doc])* $variant,)* }
+        named! {
+            /// Why a connection ended. One of these stands in every connection's line as `close_reason`. In the order of a
+            /// connection's life.
+            #[derive(Hash)]
+            CloseReason { $($(#[doc = $doc])* $variant = $name,)* }
+        }
 
         impl CloseReason {
-            /// Every reason, in the order of a connection's life.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
-
-            /// The stable name used in logs and metrics.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* }
-            }
-
             /// What it means, in a sentence: the documentation of the variant.
             pub const fn meaning(self) -> &'static str {
                 match self { $(Self::$variant => concat!($($doc),*).trim_ascii(),)* }

@@ -1,126 +1,18 @@
-//! What every worker counts: the table of metrics, and the counters of one worker. May not know who reads them, nor how
-//! they are printed.
+//! What is counted: the [table](Definition) of all metrics, the counters of one worker, and the numbers of a process. May
+//! not know who reads them, nor how they are printed.
 //!
 //! Each worker has its own [`Counters`] and is the only one that writes them, so that counting costs a load and a store;
-//! others read them when they are asked.
+//! others read them when they are asked. What is counted elsewhere is [set](Counts::set) when it is read.
+
+mod table;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::close::CloseReason;
-use crate::connection::Resumption;
-use crate::named::named;
+pub use self::table::{
+    ByteDirection, Definition, Kind, METRICS, Metric, REFUSALS, RESUMPTION_FAILURES, RemoteLookup, Step,
+};
 use crate::time::micros;
-
-named! {
-    /// How a metric's values behave, in the terms of Prometheus, and the name of that in the text exposition format.
-    Kind {
-        /// Only grows.
-        Counter = "counter",
-        /// Observations by size.
-        Histogram = "histogram",
-    }
-}
-
-/// A row of the table.
-#[derive(Debug)]
-pub struct Definition {
-    /// The published name.
-    pub name: &'static str,
-    /// How its values behave.
-    pub kind: Kind,
-    /// The base unit of its values; empty for plain counts.
-    pub unit: &'static str,
-    /// What it counts, in a sentence.
-    pub help: &'static str,
-    /// Its labels, and what the value of each is.
-    pub labels: &'static [(&'static str, &'static str)],
-    /// Numbers that it takes in a worker's counters.
-    slots: usize,
-}
-
-macro_rules! metrics {
-    ($(
-        $(#[doc = $help:literal])*
-        $metric:ident = $name:literal, $kind:ident, $unit:literal, $slots:expr, [$($label:literal: $values:literal),*];
-    )*) => {
-        /// What is counted.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Metric { $($(#[doc = $help])* $metric,)* }
-
-        /// Every metric, in the order of [`Metric`].
-        pub const METRICS: &[Definition] = &[$(Definition {
-            name: $name,
-            kind: Kind::$kind,
-            unit: $unit,
-            help: concat!($($help),*).trim_ascii(),
-            labels: &[$(($label, $values)),*],
-            slots: $slots,
-        },)*];
-    };
-}
-
-metrics! {
-    /// Connections that have ended.
-    Connections = "courser_connections_total", Counter, "", CloseReason::ALL.len(),
-        ["cause": "`cause` of the log", "reason": "`close_reason` of the log"];
-    /// Plaintext that was relayed.
-    PlaintextBytes = "courser_plaintext_bytes_total", Counter, "bytes", ByteDirection::ALL.len(),
-        ["direction": "`in`: from clients, `out`: to clients"];
-    /// Handshakes that have succeeded.
-    Handshakes = "courser_handshakes_total", Counter, "", Resumption::ALL.len(),
-        ["kind": "`session` of the log"];
-    /// Of the handshakes resumed by session ID, those whose session another host made.
-    RemoteSessions = "courser_remote_sessions_total", Counter, "", 1, [];
-    /// Sessions that clients offered and that were not resumed.
-    ResumptionFailures = "courser_resumption_failures_total", Counter, "", RESUMPTION_FAILURES,
-        ["reason": "`not_resumed` of the log"];
-    /// Look-ups, at the other hosts and in the session store, of sessions that this host has not.
-    RemoteLookups = "courser_remote_lookups_total", Counter, "", RemoteLookup::ALL.len(),
-        ["event": "`started`; `found_in_fleet` and `found_in_store` of these; `suppressed` by a limit"];
-    /// How long the steps of connections took that completed them.
-    StepDuration = "courser_step_duration_seconds", Histogram, "seconds", Step::ALL.len() * HISTOGRAM,
-        ["step": "`hello`, `handshake` and `connect`, which are `hello_us`, `handshake_us` and `connect_us` of the log"];
-}
-
-/// Reasons for which a session is not resumed. They have their names where sessions are.
-pub const RESUMPTION_FAILURES: usize = 15;
-
-named! {
-    /// Which way bytes go.
-    ByteDirection {
-        /// From clients.
-        In = "in",
-        /// To clients.
-        Out = "out",
-    }
-}
-
-named! {
-    /// What became of the look-up of a session that this host has not.
-    RemoteLookup {
-        /// Other hosts, or a store, were asked.
-        Started = "started",
-        /// Another host had it.
-        FoundInFleet = "found_in_fleet",
-        /// The store had it.
-        FoundInStore = "found_in_store",
-        /// Not started: the client's address has used up its budget, or too many are under way.
-        Suppressed = "suppressed",
-    }
-}
-
-named! {
-    /// A step of a connection's path whose time is counted.
-    Step {
-        /// From accept to the complete ClientHello.
-        Hello = "hello",
-        /// From there to the end of the handshake.
-        Handshake = "handshake",
-        /// From there to the connected backend.
-        Connect = "connect",
-    }
-}
 
 const SLOTS: usize = OFFSETS[METRICS.len()];
 
@@ -128,11 +20,18 @@ const SLOTS: usize = OFFSETS[METRICS.len()];
 const OFFSETS: [usize; METRICS.len() + 1] = {
     let (mut offsets, mut index) = ([0; METRICS.len() + 1], 0);
     while index < METRICS.len() {
-        offsets[index + 1] = offsets[index] + METRICS[index].slots;
+        offsets[index + 1] = offsets[index] + METRICS[index].slots();
         index += 1;
     }
     offsets
 };
+
+impl Definition {
+    /// Numbers that it takes.
+    const fn slots(&self) -> usize {
+        self.series.len() * if matches!(self.kind, Kind::Histogram) { HISTOGRAM } else { 1 }
+    }
+}
 
 /// Microseconds below 8 have a bucket each, then each octave has 8: a bucket is at most an eighth wide. The last one, from
 /// 2.1 hours on, takes the rest.
@@ -153,7 +52,7 @@ fn upper_bound(bucket: usize) -> u64 {
     if next < 16 { next } else { (next % 8 + 8) << (next / 8 - 1) }
 }
 
-/// The counters of one worker, on cache lines of their own.
+/// The counters of one worker, on cache lines of their own. Those of what no worker counts stay zero.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Counters([AtomicU64; SLOTS]);
@@ -168,7 +67,7 @@ impl Counters {
     /// Adds to the number of a metric that `series` stands for: the place of its labels' value, in the order of declaration.
     /// Only the thread whose counters these are may call it.
     pub fn add(&self, metric: Metric, series: usize, amount: u64) {
-        debug_assert!(series < METRICS[metric as usize].slots);
+        debug_assert!(series < METRICS[metric as usize].slots());
         let slot = &self.0[OFFSETS[metric as usize] + series];
         // No `fetch_add`, which would lock the bus: nothing else writes.
         slot.store(slot.load(Ordering::Relaxed) + amount, Ordering::Relaxed);
@@ -208,9 +107,32 @@ impl Counts {
         self.0.iter_mut().zip(other.0).for_each(|(sum, count)| *sum += count);
     }
 
+    /// Puts in the numbers of what no worker counts, by the place of their labels' values; durations in microseconds.
+    ///
+    /// # Panics
+    /// Where these are not as many as the metric has.
+    pub fn set(&mut self, metric: Metric, numbers: &[u64]) {
+        self.0[OFFSETS[metric as usize]..OFFSETS[metric as usize + 1]].copy_from_slice(numbers);
+    }
+
+    /// All numbers whose [place in the status](Definition::place) is directly below this one, by name; durations in
+    /// milliseconds.
+    pub fn below(&self, place: &str) -> impl Iterator<Item = (String, u64)> {
+        let counted = METRICS.iter().filter(|metric| metric.kind != Kind::Histogram);
+        counted.flat_map(move |metric| {
+            let series = metric.series.iter().zip(self.of(metric.metric)).enumerate();
+            series.filter_map(move |(index, (value, number))| {
+                let at = metric.place(index, value);
+                let name = at.strip_prefix(place)?.strip_prefix('.')?;
+                let scale = if metric.unit == "seconds" { 1000 } else { 1 };
+                (!name.contains('.')).then(|| (name.to_owned(), number / scale))
+            })
+        })
+    }
+
     /// The numbers of a counter by the place of their labels' values.
     pub fn of(&self, metric: Metric) -> &[u64] {
-        &self.0[OFFSETS[metric as usize]..][..METRICS[metric as usize].slots]
+        &self.0[OFFSETS[metric as usize]..OFFSETS[metric as usize + 1]]
     }
 
     /// How often a step was completed, and how long it took.
@@ -260,7 +182,8 @@ mod tests {
             let unit = match (metric.kind, metric.unit) {
                 (Kind::Counter, "") => "_total".to_owned(),
                 (Kind::Counter, unit) => format!("_{unit}_total"),
-                (Kind::Histogram, unit) => format!("_{unit}"),
+                (Kind::Gauge, "") => String::new(),
+                (_, unit) => format!("_{unit}"),
             };
             assert!(name.starts_with("courser_") && name.ends_with(&unit), "{name} in {unit}");
         }
@@ -272,7 +195,7 @@ mod tests {
         for (index, metric) in
             [Metric::Connections, Metric::RemoteSessions, Metric::RemoteLookups].into_iter().enumerate()
         {
-            let slots = METRICS[metric as usize].slots;
+            let slots = METRICS[metric as usize].slots();
             (0..slots).for_each(|series| one.add(metric, series, 1 + index as u64));
             other.add(metric, slots - 1, 10);
         }

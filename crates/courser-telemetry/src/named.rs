@@ -10,6 +10,9 @@ macro_rules! named {
             /// Each value, in the order of declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
+            /// Their published names.
+            pub const NAMES: &'static [&'static str] = &[$($name,)*];
+
             /// The published name.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }

@@ -137,6 +137,16 @@ impl EngineServer {
 
     /// What it answers to a command of an administrator, through its unix socket (a sentinel has none: its port).
     pub fn command(&self, arguments: &[&str]) -> String {
+        self.try_command(arguments).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// As [`EngineServer::command`], for a server whose role a sentinel may change meanwhile: it cuts the connections of all
+    /// clients then.
+    ///
+    /// # Errors
+    ///
+    /// What the client printed.
+    pub fn try_command(&self, arguments: &[&str]) -> Result<String, String> {
         let mut command = cli();
         if self.socket().exists() {
             command.arg("-s").arg(self.socket());
@@ -144,6 +154,11 @@ impl EngineServer {
             command.args(["-h", &self.address.ip().to_string(), "-p", &self.address.port().to_string()]);
         }
         run(command.args(arguments))
+    }
+
+    /// Whether `ROLE` says that it has this one; not while the server cuts connections.
+    pub fn has_role(&self, role: &str) -> bool {
+        self.try_command(&["ROLE"]).is_ok_and(|answer| answer.starts_with(role))
     }
 }
 
@@ -154,7 +169,8 @@ pub fn join_cluster(nodes: &[EngineServer], replicas: usize) {
     let replicas = replicas.to_string();
     let mut create = cli();
     create.args(["--cluster", "create"]).args(&addresses);
-    run(create.args(["--cluster-replicas", &replicas, "--cluster-yes"]));
+    run(create.args(["--cluster-replicas", &replicas, "--cluster-yes"]))
+        .unwrap_or_else(|error| panic!("{error}"));
     let deadline = Instant::now() + PATIENCE;
     let is_whole = |node: &EngineServer| node.command(&["CLUSTER", "INFO"]).contains("cluster_state:ok");
     while !nodes.iter().all(is_whole) {
@@ -167,10 +183,10 @@ fn cli() -> Command {
     Command::new(find("redis-cli").or_else(|| find("valkey-cli")).expect("redis-cli comes with redis-server"))
 }
 
-fn run(command: &mut Command) -> String {
+fn run(command: &mut Command) -> Result<String, String> {
     let finished = Process::start(command).finish();
-    assert!(finished.status.success(), "{}\n{}", finished.stdout, finished.stderr);
-    finished.stdout
+    let failed = || format!("{}\n{}", finished.stdout, finished.stderr);
+    if finished.status.success() { Ok(finished.stdout) } else { Err(failed()) }
 }
 
 fn is_ready(process: &Process) -> bool {

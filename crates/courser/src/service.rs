@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use courser_proxy::Threads;
+use courser_telemetry::Counts;
 use courser_telemetry::event::{Level, log};
 
 use crate::exit::Failure;
@@ -30,8 +31,8 @@ pub(crate) trait Service: Send + Sync {
     /// Ends its threads. Returns whether they have ended within [`STOP_TIME`].
     fn stop(&self) -> bool;
 
-    /// Adds its part to the status of the program. Called on any thread.
-    fn status(&self, _status: &mut Status) {}
+    /// Adds its part to the status of the program, and its numbers to the counts. Called on any thread.
+    fn status(&self, _status: &mut Status, _counts: &mut Counts) {}
 }
 
 /// The services that run. Dropped, they are stopped.
@@ -83,8 +84,8 @@ impl Drop for Services {
 }
 
 impl Running {
-    pub(crate) fn status(&self, status: &mut Status) {
-        self.list().iter().for_each(|service| service.status(status));
+    pub(crate) fn status(&self, status: &mut Status, counts: &mut Counts) {
+        self.list().iter().for_each(|service| service.status(status, counts));
     }
 
     fn list(&self) -> Vec<Arc<dyn Service>> {
@@ -145,7 +146,7 @@ mod tests {
         services.start(Arc::new(Housekeeping::new(&process, None, Arc::default()))).unwrap();
         services.tick();
         let mut status = Status::default();
-        services.running().status(&mut status);
+        services.running().status(&mut status, &mut Counts::default());
         assert!(status.messages.is_some(), "the fleet reports its part");
         assert!(UdpSocket::bind(place).is_err() && UnixStream::connect(&control).is_ok());
         for service in services.running().list() {

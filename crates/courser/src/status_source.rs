@@ -1,18 +1,18 @@
 //! The status of the running program, from its parts, for the control socket.
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, SystemTime};
 
-use courser_fleet::{Direction, Passed, PeerStatus, Refusal};
-use courser_session::{Cache, ClockStatus, ResumptionFailure};
-use courser_sharing::{FleetStatus, Sharing};
-use courser_telemetry::metrics::{ByteDirection, Distribution, Metric, RemoteLookup, Step};
+use courser_fleet::{Direction, Passed, PeerStatus, PullCounts, ReceivedCounts, Refusal};
+use courser_session::{ClockStatus, ResumptionFailure, Stats};
+use courser_sharing::{FleetStatus, Sharing, UnsentCounts};
+use courser_store::{StoreCount, StoreCounters};
+use courser_telemetry::metrics::{Distribution, Metric, REFUSALS, Step};
 use courser_telemetry::time::{micros, write_rfc3339};
-use courser_telemetry::{CloseReason, Counts, Losses, Resumption, event};
+use courser_telemetry::{Counts, Losses, event};
 use serde_json::json;
 
 use crate::control::{ControlHandler, RequestOutcome};
@@ -48,20 +48,28 @@ impl StatusSource {
     fn status(&self) -> status::Status {
         let mut counts = Counts::default();
         self.process.counters.iter().for_each(|worker| counts.add(&worker.read()));
+        let events = event::losses().map_or(0, |losses| losses.lines());
+        counts.set(Metric::LogLinesLost, &[self.log.lines(), events]);
+        let cache = self.process.sessions.cache.as_deref();
+        if let Some(cache) = cache {
+            count_sessions(&mut counts, &cache.stats());
+        }
+        let store = self.sharing.as_ref().and_then(|sharing| sharing.store.as_ref());
+        if let Some(store) = store {
+            count_store(&mut counts, &store.counters);
+        }
         let mut status = status::Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             name: self.process.name.clone(),
             up_s: self.process.started.elapsed().as_secs(),
             keys: self.process.fleet.as_ref().map(keys).unwrap_or_default(),
-            cache: self.process.sessions.cache.as_deref().map(cache),
-            connections: connections(&counts),
-            handshakes: handshakes(&counts),
-            log_lines_lost: self.log.lines(),
-            event_lines_lost: event::losses().map_or(0, |losses| losses.lines()),
-            messages: None,
-            store: self.sharing.as_ref().and_then(store),
+            cache: cache.map(|_| status::Cache::default()),
+            store: store
+                .map(|store| status::Store { url: store.endpoint.url().to_string(), ..Default::default() }),
+            ..Default::default()
         };
-        self.services.status(&mut status);
+        self.services.status(&mut status, &mut counts);
+        show(&mut status, &counts);
         status
     }
 
@@ -109,10 +117,6 @@ fn stamp() -> String {
 /// Time without a message after which a line says so.
 const QUIET: Duration = Duration::from_secs(10);
 
-fn named(counts: impl IntoIterator<Item = (&'static str, u64)>) -> BTreeMap<String, u64> {
-    counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
-}
-
 fn keys(fleet: &PersistentKeys) -> Vec<status::Key> {
     let now = unix_now();
     let standings = fleet.keys.statuses(now).into_iter();
@@ -131,19 +135,51 @@ fn keys(fleet: &PersistentKeys) -> Vec<status::Key> {
     standings.map(key).collect()
 }
 
-fn connections(counts: &Counts) -> status::Connections {
-    let [bytes_in, bytes_out] =
-        [ByteDirection::In, ByteDirection::Out].map(|way| counts.of(Metric::PlaintextBytes)[way as usize]);
-    let reasons = CloseReason::ALL.iter().map(|reason| reason.name());
-    let closed = reasons.zip(counts.of(Metric::Connections).iter().copied());
-    status::Connections {
-        closed: named(closed.filter(|(_, count)| *count > 0)),
-        bytes_in,
-        bytes_out,
-        steps: Step::ALL
-            .iter()
-            .filter_map(|&step| Some((step.name().to_owned(), times(&counts.step(step))?)))
-            .collect(),
+/// Writes the counts to their places in the status.
+fn show(status: &mut status::Status, counts: &Counts) {
+    let one = |metric| counts.of(metric)[0];
+    let below = |place| counts.below(place).collect();
+    let closed = counts.below("connections.closed").filter(|(_, count)| *count > 0);
+    let step = |&step: &Step| Some((step.name().to_owned(), times(&counts.step(step))?));
+    status.connections = status::Connections {
+        closed: closed.collect(),
+        bytes_in: counts.of(Metric::PlaintextBytes)[0],
+        bytes_out: counts.of(Metric::PlaintextBytes)[1],
+        steps: Step::ALL.iter().filter_map(step).collect(),
+    };
+    let reasons = ResumptionFailure::ALL.into_iter().zip(counts.of(Metric::ResumptionFailures));
+    let not_resumed = reasons.filter(|(_, count)| **count > 0);
+    status.handshakes = status::Handshakes {
+        full: one(Metric::Handshakes),
+        resumed: below("handshakes.resumed"),
+        remote_sessions: one(Metric::RemoteSessions),
+        not_resumed: not_resumed.map(|(reason, count)| (reason.name().to_owned(), *count)).collect(),
+        remote_lookups: below("handshakes.remote_lookups"),
+    };
+    status.log_lines_lost = counts.of(Metric::LogLinesLost)[0];
+    status.event_lines_lost = counts.of(Metric::LogLinesLost)[1];
+    if let Some(cache) = &mut status.cache {
+        *cache = status::Cache {
+            sessions: one(Metric::CacheSessions),
+            bytes: one(Metric::CacheBytes),
+            capacity: one(Metric::CacheCapacity),
+            evicted: one(Metric::CacheEvictions),
+        };
+    }
+    if let Some(messages) = &mut status.messages {
+        messages.sent = below("messages.sent");
+        messages.received = below("messages.received");
+        messages.pulls = below("messages.pulls");
+        messages.transferred = one(Metric::FleetTransferred);
+        for (refusal, &count) in Refusal::ALL.into_iter().zip(counts.of(Metric::FleetRefusals)) {
+            if count > 0 {
+                messages.refused.entry(refusal.name().to_owned()).or_default().count = count;
+            }
+        }
+    }
+    if let Some(store) = &mut status.store {
+        store.breaker_open = one(Metric::StoreBreakersOpen) > 0;
+        store.counts = below("store.counts");
     }
 }
 
@@ -153,75 +189,62 @@ fn times(step: &Distribution<'_>) -> Option<status::StepTimes> {
     Some(status::StepTimes { count: step.count(), p50_us: percentile(50)?, p99_us: percentile(99)? })
 }
 
-fn handshakes(counts: &Counts) -> status::Handshakes {
-    let of = |metric: Metric| counts.of(metric).iter().copied();
-    let kinds = Resumption::ALL.iter().map(|kind| kind.name()).zip(of(Metric::Handshakes));
-    let reasons =
-        ResumptionFailure::ALL.iter().map(|reason| reason.name()).zip(of(Metric::ResumptionFailures));
-    let lookups = RemoteLookup::ALL.iter().map(|event| event.name()).zip(of(Metric::RemoteLookups));
-    status::Handshakes {
-        full: counts.of(Metric::Handshakes)[Resumption::Full as usize],
-        resumed: named(kinds.skip(1)),
-        remote_sessions: of(Metric::RemoteSessions).sum(),
-        not_resumed: named(reasons.filter(|(_, count)| *count > 0)),
-        remote_lookups: named(lookups),
-    }
+fn count_sessions(counts: &mut Counts, stats: &Stats) {
+    counts.set(Metric::CacheSessions, &[stats.entries as u64]);
+    counts.set(Metric::CacheBytes, &[stats.bytes as u64]);
+    counts.set(Metric::CacheCapacity, &[stats.capacity_bytes as u64]);
+    counts.set(Metric::CacheEvictions, &[stats.evicted_probation + stats.evicted_protected]);
 }
 
-fn cache(cache: &Cache) -> status::Cache {
-    let stats = cache.stats();
-    status::Cache {
-        sessions: stats.entries as u64,
-        bytes: stats.bytes as u64,
-        capacity: stats.capacity_bytes as u64,
-        evicted: stats.evicted_probation + stats.evicted_protected,
-    }
-}
-
-pub(crate) fn messages(fleet: &FleetStatus) -> Option<status::Messages> {
-    let member = &fleet.member;
-    let (sent, received, pulls, unsent) = (&member.sent, &member.received, &member.pulls, &fleet.unsent);
-    let refused = |refusal: Refusal| {
-        let last_source = member.refused.last_source(refusal).map(|source| source.to_string());
-        let count = member.refused.get(refusal);
-        (count > 0).then(|| (refusal.name().to_owned(), status::Refused { count, last_source }))
+fn count_store(counts: &mut Counts, store: &StoreCounters) {
+    use StoreCount as Of;
+    let mut set = |metric, of: &[StoreCount]| {
+        counts.set(metric, &of.iter().map(|&what| store.get(what)).collect::<Vec<_>>());
     };
-    Some(status::Messages {
+    set(Metric::StoreLookups, &[Of::Gets, Of::Hits, Of::Misses, Of::Skipped]);
+    set(Metric::StoreFailures, &[Of::Timeouts, Of::ConnectionsLost, Of::Errors, Of::ProtocolErrors]);
+    set(Metric::StorePuts, &[Of::Puts, Of::Stored, Of::Dropped]);
+    set(Metric::StoreDeletes, &[Of::Deletes, Of::Deleted, Of::DeletesLost]);
+    set(Metric::StoreDeletesWaiting, &[Of::DeletesWaiting]);
+    set(Metric::StoreConnections, &[Of::Connected]);
+    set(Metric::StoreBreaker, &[Of::BreakerOpened, Of::BreakerClosed]);
+    set(Metric::StoreBreakersOpen, &[Of::BreakerOpenNow]);
+    counts.set(Metric::StoreBreakerOpen, &[1000 * store.get(Of::BreakerOpenMillis)]);
+}
+
+/// The part of the fleet's thread, without what is counted, which goes to `counts`.
+pub(crate) fn messages(fleet: &FleetStatus, counts: &mut Counts) -> status::Messages {
+    const { assert!(Refusal::ALL.len() == REFUSALS) };
+    let member = &fleet.member;
+    let (sent, received) = (&member.sent, &member.received);
+    let UnsentCounts { send_buffer_full, unreachable, datagram_too_large, other } = fleet.unsent;
+    counts.set(Metric::FleetMessagesSent, &[sent.messages]);
+    counts.set(Metric::FleetBytesSent, &[sent.bytes]);
+    counts.set(Metric::FleetSessionsSent, &[sent.pushed]);
+    counts.set(Metric::FleetSessionsTooLarge, &[sent.session_too_large]);
+    let dropped = sent.dropped + fleet.dropped;
+    let unsent = [dropped, send_buffer_full, unreachable, datagram_too_large, other];
+    counts.set(Metric::FleetMessagesUnsent, &unsent);
+    counts.set(Metric::FleetMessagesReceived, &[received.accepted]);
+    counts.set(Metric::FleetBytesReceived, &[received.bytes]);
+    let ReceivedCounts { taken, duplicate, tombstoned, not_valid, too_large, .. } = *received;
+    counts.set(Metric::FleetSessionsReceived, &[taken, duplicate, tombstoned, not_valid, too_large]);
+    counts.set(Metric::FleetSessionsDeleted, &[received.deleted]);
+    counts.set(Metric::FleetReceiveErrors, &[fleet.receive_errors]);
+    counts.set(Metric::FleetRefusals, &Refusal::ALL.map(|refusal| member.refused.get(refusal)));
+    let PullCounts { requested, sent, found, not_found, negative_cached, not_sent } = member.pulls;
+    counts.set(Metric::FleetPulls, &[requested, sent, found, not_found, negative_cached, not_sent]);
+    counts.set(Metric::FleetTransferred, &[member.transferred]);
+    let refused = |refusal: Refusal| {
+        let last_source = Some(member.refused.last_source(refusal)?.to_string());
+        Some((refusal.name().to_owned(), status::Refused { count: 0, last_source }))
+    };
+    status::Messages {
         peers: member.peers.iter().map(peer).collect(),
-        sent: named([
-            ("messages", sent.messages),
-            ("bytes", sent.bytes),
-            ("sessions", sent.pushed),
-            ("session_too_large", sent.session_too_large),
-            ("dropped", sent.dropped + fleet.dropped),
-            ("send_buffer_full", unsent.send_buffer_full),
-            ("unreachable", unsent.unreachable),
-            ("datagram_too_large", unsent.datagram_too_large),
-            ("failed", unsent.other),
-        ]),
-        received: named([
-            ("messages", received.accepted),
-            ("bytes", received.bytes),
-            ("sessions", received.taken),
-            ("duplicate", received.duplicate),
-            ("tombstoned", received.tombstoned),
-            ("not_valid", received.not_valid),
-            ("too_large", received.too_large),
-            ("deleted", received.deleted),
-            ("errors", fleet.receive_errors),
-        ]),
         refused: Refusal::ALL.into_iter().filter_map(refused).collect(),
-        pulls: named([
-            ("requested", pulls.requested),
-            ("sent", pulls.sent),
-            ("found", pulls.found),
-            ("not_found", pulls.not_found),
-            ("negative_cached", pulls.negative_cached),
-            ("not_sent", pulls.not_sent),
-        ]),
         state_transfer: member.state_transfer.name().to_owned(),
-        transferred: member.transferred,
-    })
+        ..Default::default()
+    }
 }
 
 fn peer(peer: &PeerStatus) -> status::Peer {
@@ -240,12 +263,68 @@ fn peer(peer: &PeerStatus) -> status::Peer {
     }
 }
 
-fn store(sharing: &Sharing) -> Option<status::Store> {
-    let store = sharing.store.as_ref()?;
-    let counts = store.counters.counts();
-    Some(status::Store {
-        url: store.endpoint.url().to_string(),
-        breaker_open: counts.get("breaker_open_now") > 0,
-        counts: named(counts.values()),
-    })
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use courser_telemetry::Counters;
+    use courser_telemetry::metrics::{Kind, METRICS};
+    use serde_json::Value;
+
+    use super::*;
+
+    /// Where each number of a JSON value is.
+    fn numbers(value: &Value, place: &str, places: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(object) => {
+                object.iter().for_each(|(key, value)| numbers(value, &format!("{place}/{key}"), places));
+            }
+            Value::Number(_) => drop(places.insert(place.to_owned())),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn each_count_has_a_row_and_stands_where_the_table_says() {
+        let worker = Counters::default();
+        Step::ALL.iter().for_each(|&step| worker.observe(step, Duration::from_millis(1)));
+        let mut counts = worker.read();
+        for (row, metric) in METRICS.iter().enumerate().filter(|(_, metric)| metric.kind != Kind::Histogram) {
+            let numbers = (1..=metric.series.len()).map(|series| (1000 * row + series) as u64 * 1000);
+            counts.set(metric.metric, &numbers.collect::<Vec<_>>());
+        }
+        let mut status = status::Status {
+            cache: Some(status::Cache::default()),
+            messages: Some(status::Messages::default()),
+            store: Some(status::Store::default()),
+            ..Default::default()
+        };
+        show(&mut status, &counts);
+        let status = serde_json::to_value(status).unwrap();
+        let mut places = BTreeSet::new();
+        numbers(&status, "", &mut places);
+        for metric in METRICS {
+            for (series, value) in metric.series.iter().enumerate() {
+                let value = match metric.metric {
+                    Metric::ResumptionFailures => ResumptionFailure::ALL[series].name(),
+                    Metric::FleetRefusals => Refusal::ALL[series].name(),
+                    _ => value,
+                };
+                let place = format!("/{}", metric.place(series, value).replace('.', "/"));
+                let is_snake_case =
+                    |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"/_".contains(&b);
+                assert!(place.bytes().all(is_snake_case), "{place}");
+                if metric.kind == Kind::Histogram {
+                    let parts = ["count", "p50_us", "p99_us"].map(|part| format!("{place}/{part}"));
+                    assert!(parts.iter().all(|part| places.remove(part)), "{place} in {status:#}");
+                } else {
+                    let scale = if metric.unit == "seconds" { 1000 } else { 1 };
+                    let number = counts.of(metric.metric)[series] / scale;
+                    assert_eq!(status.pointer(&place), Some(&number.into()), "{place} in {status:#}");
+                    assert!(places.remove(&place), "{place} stands for two metrics");
+                }
+            }
+        }
+        assert_eq!(places, BTreeSet::from(["/up_s".to_owned()]), "numbers without a row");
+    }
 }

@@ -79,7 +79,7 @@ fn what_got_worse_by_more_than_is_allowed_is_an_exit_code_and_a_table() {
 fn records_of_different_machines_are_compared_with_a_warning() {
     let Some(base) = base() else { return };
     let mut other = scaled(base, 100);
-    other.machine.cpu_model = "Another CPU".into();
+    other.envelope.machine.cpu_model = "Another CPU".into();
     other.targets[0].version = "0.1".into();
     let run = records(&[("a.json", base), ("b.json", &other)]).finished(&["compare", "a.json", "b.json"]);
     ended(&run, 0, &["warning: of different machines: ", "Another CPU", "nginx is "]);

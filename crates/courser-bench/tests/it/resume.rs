@@ -29,14 +29,14 @@ fn a_suite_that_was_cut_goes_on_where_it_stopped() {
     let run = process.finish();
     ended(&run, 6, &["not finished", "record: record.json"]);
     let cut = mini.record();
-    assert_eq!(cut.cut.as_deref(), Some("Ctrl-C"));
+    assert_eq!(cut.envelope.cut.as_deref(), Some("Ctrl-C"));
     assert!(blocks(&cut).len() < 4 && blocks(&first).iter().all(|block| blocks(&cut).contains(block)));
     assert_eq!(of_folder(mini.path()), Vec::<String>::new());
 
     let run = mini.run(&[&TWO_ROUNDS[..], &["--resume"]].concat());
     ended(&run, 0, &[]);
     let whole = mini.record();
-    assert_eq!(whole.cut, None);
+    assert_eq!(whole.envelope.cut, None);
     for target in TARGETS {
         let (cell, before) = (cell(&whole, target), cell(&cut, target));
         let rounds: Vec<u32> = cell.blocks.iter().map(|block| block.round).collect();
@@ -44,7 +44,7 @@ fn a_suite_that_was_cut_goes_on_where_it_stopped() {
         assert!(rounds.contains(&0) && rounds.contains(&1), "{target}: {rounds:?}");
         assert!(before.blocks.iter().all(|block| cell.blocks.contains(block)), "{target}");
     }
-    assert!(whole.elapsed_us > cut.elapsed_us && whole.created == cut.created);
+    assert!(whole.elapsed_us > cut.elapsed_us && whole.envelope.created == cut.envelope.created);
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_kill_leaves_a_whole_record_and_no_target() {
     assert_eq!(process.wait().code(), None);
     mini.wait_until_nothing_is_left();
     let left = mini.record();
-    assert_eq!(left.cut.as_deref(), Some("not finished"));
+    assert_eq!(left.envelope.cut.as_deref(), Some("not finished"));
     assert!(blocks(&first).iter().all(|block| blocks(&left).contains(block)));
 }
 

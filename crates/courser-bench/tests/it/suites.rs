@@ -32,7 +32,7 @@ fn a_suite_ends_with_a_record_and_a_page_that_can_be_drawn_again() {
     ended(&run, 0, &["record: record.json", "page: page.html"]);
     assert!(run.stdout.contains("A mini suite") && run.stdout.contains("HAProxy"), "{run:?}");
     let lab = mini.record();
-    assert_eq!((lab.cut.as_deref(), lab.cells.len(), lab.targets.len()), (None, 2, 2));
+    assert_eq!((lab.envelope.cut.as_deref(), lab.cells.len(), lab.targets.len()), (None, 2, 2));
     for (target, file) in [("nginx", "nginx.conf"), ("haproxy", "haproxy.cfg")] {
         assert!(window(&lab, target).user_us > Some(0), "{target}");
         let cell = cell(&lab, target);

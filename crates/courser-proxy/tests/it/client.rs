@@ -59,6 +59,19 @@ impl Client {
         connection
     }
 
+    /// As [`Client::connect`], with something that happens between the halves of the ClientHello.
+    pub(crate) fn connect_in_halves(&mut self, address: SocketAddr, between: impl FnOnce()) -> Connection {
+        let mut connection = Connection { tls: self.begin(), stream: dial(address) };
+        let mut hello = Vec::new();
+        connection.tls.process(&mut [], &mut Vec::new(), &mut hello).unwrap();
+        let (first, second) = hello.split_at(hello.len() / 2);
+        connection.stream.write_all(first).unwrap();
+        between();
+        connection.stream.write_all(second).unwrap();
+        connection.shake_hands();
+        connection
+    }
+
     fn begin(&mut self) -> ClientConnection {
         let name = ServerName::parse("server.example").unwrap();
         ClientConnection::new(&self.terms, &name, std::mem::take(&mut self.purse)).unwrap()
@@ -92,6 +105,18 @@ impl Connection {
             assert!(read > 0, "the server has closed");
             received.extend_from_slice(&bytes[..read]);
         }
+    }
+
+    /// Ends the client's direction; then, after something else, waits until the server has ended its own.
+    pub(crate) fn half_close(mut self, between: impl FnOnce()) {
+        let (mut received, mut outgoing, mut plaintext) = (Vec::new(), Vec::new(), Vec::new());
+        self.tls.send_close_notify(&mut received, &mut outgoing).unwrap();
+        self.stream.write_all(&outgoing).unwrap();
+        between();
+        self.stream.shutdown(Shutdown::Write).unwrap();
+        self.stream.read_to_end(&mut received).unwrap();
+        let progress = self.tls.process(&mut received, &mut plaintext, &mut Vec::new()).unwrap();
+        assert_eq!((progress.state, plaintext.len()), (State::PeerClosed, 0));
     }
 
     fn leave(self, client: &mut Client) -> bool {

@@ -64,3 +64,17 @@ fn a_swap_opens_sockets_that_are_new_and_closes_those_that_have_no_listener() {
     Client::by_id().visit(address);
     wait_for("the end of the old socket", || TcpStream::connect(host.address).err());
 }
+
+#[test]
+fn a_swap_within_a_hello_or_a_half_close_is_not_seen_by_the_client() {
+    let host = Host::alone();
+    let swap = || {
+        let (unused, _last) = [(); 2].map(|()| host.swap(host.address, Vec::new())).into();
+        // Swaps are done in order: the last one is done when the one before is gone.
+        wait_for("the end of a generation without connections", || is_gone(&unused));
+    };
+    for version in [0x0303, 0x0304] {
+        let mut client = Client::new(&[version], Resume::Never);
+        client.connect_in_halves(host.address, swap).half_close(swap);
+    }
+}

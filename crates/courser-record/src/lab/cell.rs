@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::encode::{Packed, Summary};
 use crate::run::Finding;
+use crate::second::Second;
 
 /// One case on one target.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -121,7 +122,6 @@ pub struct WindowResult {
     /// Failed connections by class.
     pub failures: BTreeMap<String, u64>,
     /// Response times: from the intended start in an open loop, from the actual one in a closed loop.
-    #[cfg_attr(test, schemars(with = "crate::encode::Encoded"))]
     pub response: Packed,
     /// Full handshakes, from the start of the TCP connect to the client's end of it.
     pub full_handshake: Summary,
@@ -144,8 +144,9 @@ pub struct WindowResult {
     pub inconclusive: Option<String>,
     /// What a reader has to know.
     pub findings: Vec<Finding>,
-    /// The seconds of the window.
-    pub seconds: Vec<WindowSecond>,
+    /// The seconds of the window. Those of records before version 3 have `attempted`, `succeeded`, `failed` and the mean
+    /// response time alone, and 0 for the other counts.
+    pub seconds: Vec<Second<Summary>>,
     /// Results without a network, by name: `value` in `unit`.
     #[serde(default)]
     pub figures: Vec<Figure>,
@@ -165,22 +166,6 @@ pub struct Figure {
     pub low: Option<f64>,
     /// Upper end of its 95 % interval; null when it has none.
     pub high: Option<f64>,
-}
-
-/// A second: what ended in it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct WindowSecond {
-    /// Seconds since the block began.
-    pub at: u64,
-    /// Connections begun.
-    pub attempted: u64,
-    /// Connections that ended as they should.
-    pub succeeded: u64,
-    /// Connections that did not.
-    pub failed: u64,
-    /// Mean response time; null when nothing ended.
-    pub mean_us: Option<f64>,
 }
 
 /// What the machine did during a block.

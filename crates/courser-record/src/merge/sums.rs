@@ -2,75 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use courser_stats::{Counts, Histogram};
+use courser_stats::Histogram;
 
 use super::Part;
-use crate::encode::{MOST, Packed};
+use crate::encode::Packed;
 use crate::run::{Finding, Severity};
-use crate::second::{Phase, Second};
-use crate::totals::{FAILURE_SAMPLES, Negotiated, Outcomes, Totals};
-use crate::usage::{HandshakeBytes, RequestBytes, ServerUsage, WireCost};
+use crate::second::Second;
+use crate::totals::{FAILURE_SAMPLES, Totals};
+use crate::usage::{ServerUsage, WireCost};
 
 /// The sum over all generators; the window is the caller's to say.
 pub(super) fn totals(parts: &[Part<'_>]) -> Totals {
     let mut sum = Totals::default();
     for (_, run) in parts {
-        add_totals(&mut sum, &run.totals);
+        sum.add(&run.totals);
     }
     sum.failure_samples.sort();
     sum.failure_samples.truncate(FAILURE_SAMPLES);
     sum
-}
-
-fn add_totals(sum: &mut Totals, more: &Totals) {
-    add(&mut sum.sessions, more.sessions);
-    add_outcomes(&mut sum.connections, &more.connections);
-    add_outcomes(&mut sum.requests, &more.requests);
-    add(&mut sum.received_bytes, more.received_bytes);
-    add(&mut sum.sent_bytes, more.sent_bytes);
-    add_counts(&mut sum.failures, &more.failures);
-    sum.failure_samples.extend(more.failure_samples.iter().cloned());
-    more.negotiated.iter().for_each(|kind| add_negotiated(&mut sum.negotiated, kind));
-    add_counts(&mut sum.offered, &more.offered);
-    add_counts(&mut sum.tickets_received, &more.tickets_received);
-    add(&mut sum.early_data_accepted, more.early_data_accepted);
-    add_counts(&mut sum.alpn, &more.alpn);
-    for (name, histogram) in &more.times {
-        add_histogram(sum.times.entry(name.clone()).or_default(), histogram);
-    }
-}
-
-/// The numbers come from files that anybody may have written: a sum stops at the end of its range, which no measured
-/// one comes near.
-fn add(sum: &mut u64, more: u64) {
-    *sum = sum.saturating_add(more);
-}
-
-fn add_outcomes(sum: &mut Outcomes, more: &Outcomes) {
-    add(&mut sum.attempted, more.attempted);
-    add(&mut sum.succeeded, more.succeeded);
-    add(&mut sum.failed, more.failed);
-}
-
-fn add_counts<K: Ord + Clone>(sum: &mut Counts<K>, more: &Counts<K>) {
-    for (kind, times) in more {
-        let room = MOST.saturating_sub(sum.total());
-        sum.add(kind.clone(), room.min(*times));
-    }
-}
-
-fn add_histogram(sum: &mut Histogram, more: &Histogram) {
-    if sum.count() + more.count() <= MOST {
-        sum.merge(more);
-    }
-}
-
-fn add_negotiated(sum: &mut Vec<Negotiated>, more: &Negotiated) {
-    let alike = |kind: &&mut Negotiated| Negotiated { count: more.count, ..(**kind).clone() } == *more;
-    match sum.iter_mut().find(alike) {
-        Some(kind) => add(&mut kind.count, more.count),
-        None => sum.push(more.clone()),
-    }
 }
 
 /// Intervals laid over each other by the wall clock: one belongs to the second that it began nearest to, counted from
@@ -78,36 +27,14 @@ fn add_negotiated(sum: &mut Vec<Negotiated>, more: &Negotiated) {
 pub(super) fn seconds(parts: &[Part<'_>]) -> Vec<Second> {
     let all = || parts.iter().flat_map(|(_, run)| &run.seconds);
     let Some(zero) = all().map(|interval| interval.start_unix_us).min() else { return Vec::new() };
-    let mut seconds = BTreeMap::<u64, (Second, Histogram)>::new();
+    let mut seconds = BTreeMap::<u64, Second<Histogram>>::new();
     for interval in all() {
         let second = (interval.start_unix_us - zero).saturating_add(500_000) / 1_000_000;
-        seconds
-            .entry(second)
-            .and_modify(|(sum, response)| add_second(sum, response, interval))
-            .or_insert_with(|| (placed(interval, zero, second), interval.response.unpack()));
+        let start_unix_us = zero.saturating_add(second.saturating_mul(1_000_000));
+        let placed = Second { second, start_unix_us, ..interval.with(Packed::unpack) };
+        seconds.entry(second).and_modify(|sum| sum.add(&placed)).or_insert(placed);
     }
-    seconds.into_values().map(|(sum, response)| Second { response: Packed::from(&response), ..sum }).collect()
-}
-
-fn placed(interval: &Second, zero: u64, second: u64) -> Second {
-    let start_unix_us = zero.saturating_add(second.saturating_mul(1_000_000));
-    Second { second, start_unix_us, ..interval.clone() }
-}
-
-/// A second is steady when it is so for all.
-fn add_second(sum: &mut Second, response: &mut Histogram, more: &Second) {
-    sum.phase = if sum.phase == Phase::Steady { more.phase } else { sum.phase };
-    sum.offered_rate = sum.offered_rate.zip(more.offered_rate).map(|(sum, more)| sum + more);
-    add(&mut sum.attempted, more.attempted);
-    add(&mut sum.succeeded, more.succeeded);
-    add(&mut sum.failed, more.failed);
-    add(&mut sum.requests, more.requests);
-    add(&mut sum.full, more.full);
-    add(&mut sum.resumed, more.resumed);
-    add(&mut sum.in_flight, more.in_flight);
-    add(&mut sum.received_bytes, more.received_bytes);
-    add(&mut sum.sent_bytes, more.sent_bytes);
-    add_histogram(response, &more.response.unpack());
+    seconds.into_values().map(|sum| sum.with(|response| response.into())).collect()
 }
 
 /// The server as the first generator saw it that watched it, its time divided by the connections of all; and a word if
@@ -132,26 +59,6 @@ pub(super) fn server(parts: &[Part<'_>], connections: u64) -> (Option<ServerUsag
 pub(super) fn wire(parts: &[Part<'_>]) -> Option<WireCost> {
     let mut costs = parts.iter().filter_map(|(_, run)| run.wire.as_ref());
     let mut sum = costs.next()?.clone();
-    for cost in costs {
-        add_handshakes(&mut sum.full, &cost.full);
-        add_handshakes(&mut sum.resumed, &cost.resumed);
-        add_requests(&mut sum.requests, &cost.requests);
-    }
+    costs.for_each(|cost| sum.add(cost));
     Some(sum)
-}
-
-fn add_handshakes(sum: &mut HandshakeBytes, more: &HandshakeBytes) {
-    add(&mut sum.handshakes, more.handshakes);
-    add(&mut sum.out_bytes, more.out_bytes);
-    add(&mut sum.in_bytes, more.in_bytes);
-    add(&mut sum.out_segments, more.out_segments);
-    add(&mut sum.in_segments, more.in_segments);
-}
-
-fn add_requests(sum: &mut RequestBytes, more: &RequestBytes) {
-    add(&mut sum.requests, more.requests);
-    add(&mut sum.out_payload_bytes, more.out_payload_bytes);
-    add(&mut sum.in_payload_bytes, more.in_payload_bytes);
-    add(&mut sum.out_wire_bytes, more.out_wire_bytes);
-    add(&mut sum.in_wire_bytes, more.in_wire_bytes);
 }

@@ -1,12 +1,12 @@
-//! Records of version 1 as earlier programs wrote them: a run against courser on a busy machine, and a part of a suite.
+//! Records as earlier programs wrote them: a run against courser on a busy machine, and a part of a suite.
 //! Every later program has to read them; the files stay as they are.
 
 use std::path::Path;
 
 use courser_record::lab::Era;
-use courser_record::{Lab, LoadKind, Record, Share, times};
+use courser_record::{Lab, LoadKind, Phase, Record, Share, times};
 use proptest::prelude::*;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::sample::{self, Random};
 
@@ -41,13 +41,29 @@ fn the_first_record_of_a_suite_is_read_for_ever() {
     assert!(block.host_noise.speed.is_some() && block.windows[0].inconclusive.is_some(), "{block:?}");
 }
 
+/// They had a type of their own, with other names, until version 3.
+#[test]
+fn seconds_of_a_suite_s_earlier_records_are_read() {
+    let mut value: Value =
+        serde_json::from_str(&Lab::from_json(fixture("lab-v1")).unwrap().to_json()).unwrap();
+    value["version"] = 2.into();
+    let cell =
+        value["cells"].as_array().unwrap().iter().position(|cell| cell["blocks"][0].is_object()).unwrap();
+    value["cells"][cell]["blocks"][0]["windows"][0]["seconds"] =
+        json!([{"at": 3, "attempted": 9, "succeeded": 7, "failed": 2, "mean_us": 41.5}]);
+    let lab = Lab::from_json(value.to_string()).unwrap();
+    let second = &lab.cells[cell].blocks[0].windows[0].seconds[0];
+    assert_eq!((second.second, second.attempted, second.succeeded, second.failed), (3, 9, 7, 2));
+    assert_eq!((second.phase, second.response.mean_us), (Phase::Steady, Some(41.5)));
+}
+
 /// Names aside, which are replaced here as text.
 #[test]
 fn nothing_of_the_first_records_is_lost_when_they_are_written_again() {
     let run = Record::from_json(golden()).unwrap().to_json();
     let lab = Lab::from_json(fixture("lab-v1")).unwrap().to_json();
-    for (name, written) in [("record-v1", run), ("lab-v1", lab)] {
-        let mut earlier = fixture(name).replacen("\"version\": 1", "\"version\": 2", 1);
+    for (name, version, written) in [("record-v1", 2, run), ("lab-v1", 3, lab)] {
+        let mut earlier = fixture(name).replacen("\"version\": 1", &format!("\"version\": {version}"), 1);
         let targets = earlier.find("\"targets\"").unwrap_or(0);
         let cases = earlier.find("\"cases\"").unwrap_or(0);
         earlier.replace_range(targets..cases, &earlier[targets..cases].replace("\"lane\"", "\"preset\""));

@@ -14,7 +14,7 @@ fn part(k: u32, n: u32, late_us: u64) -> Record {
     let mut record = sample::record(7, &mut Random(u64::from(k)), Some(Share { k, n }), START + late_us);
     let run = &mut record.runs[0];
     (run.offered_rate, run.verdict) = (Some(1000.0 / 3.0), Verdict::valid());
-    record.cut = None;
+    record.envelope.cut = None;
     record
 }
 
@@ -90,16 +90,16 @@ fn windows_that_hardly_meet_are_a_warning() {
 fn what_concerns_one_generator_keeps_its_name() {
     let (one, mut two) = (part(1, 2, 0), part(2, 2, 0));
     two.runs[0].verdict = Verdict::inconclusive("core 3 was 99 % busy");
-    two.cut = Some("Ctrl-C".into());
+    two.envelope.cut = Some("Ctrl-C".into());
     let merged = merge(vec![one, two]).unwrap();
     let run = &merged.runs[0];
     let label = Some("generator-2 (2/2)".to_owned());
     assert_eq!(run.generators.iter().filter(|generator| generator.source == label).count(), 1);
     assert_eq!(run.findings.iter().filter(|finding| finding.source == label).count(), 3);
     assert_eq!(run.verdict, Verdict::inconclusive("generator-2 (2/2): core 3 was 99 % busy"));
-    assert_eq!(merged.cut.as_deref(), Some("generator-2 (2/2): Ctrl-C"));
+    assert_eq!(merged.envelope.cut.as_deref(), Some("generator-2 (2/2): Ctrl-C"));
     assert_eq!(
-        merged.sources.iter().map(|source| source.machine.name.as_str()).collect::<Vec<_>>(),
+        merged.sources.iter().map(|source| source.envelope.machine.name.as_str()).collect::<Vec<_>>(),
         ["generator-1", "generator-2"]
     );
     assert_eq!((merged.experiment.load.share, run.generators.len()), (None, 2));

@@ -38,9 +38,14 @@ pub(crate) fn record(asked: u64, random: &mut Random, share: Option<Share>, star
         Tool { name: "courser-bench".into(), version: "0.1.0".into(), commit: random.some("9a4115d".into()) };
     let experiment = experiment(&mut Random(asked), share);
     let name = share.map_or_else(|| "atlas".to_owned(), |share| format!("generator-{}", share.k));
-    let mut record = Record::new(tool, "2026-11-21T12:00:00Z".into(), machine(random, name), experiment);
-    record.command_line = ["courser-bench", "load", "https://example.net/"].map(str::to_owned).to_vec();
-    record.cut = random.some("Ctrl-C".into());
+    let envelope = Envelope {
+        tool,
+        created: "2026-11-21T12:00:00Z".into(),
+        command_line: ["courser-bench", "load", "https://example.net/"].map(str::to_owned).to_vec(),
+        machine: machine(random, name),
+        cut: random.some("Ctrl-C".into()),
+    };
+    let mut record = Record::new(envelope, experiment);
     record.runs.push(run(random, start_unix_us));
     record.found.push(Found {
         rule: "avg<100ms,loss<0.1%".into(),

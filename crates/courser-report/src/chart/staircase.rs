@@ -1,7 +1,8 @@
 //! Attempted, successful and failed transactions a second over time, the response time below: a plot for each cell.
 
 use courser_record::Lab;
-use courser_record::lab::{Block, Case, Cell, Chart, WindowSecond};
+use courser_record::lab::{Block, Case, Cell, Chart};
+use courser_record::{Second, Summary};
 use courser_stats::number::{float, length};
 use plotters::style::RGBColor;
 
@@ -95,15 +96,16 @@ fn unbroken(points: &[Point], axes: &Axes<'_>) -> Vec<Vec<canvas::Point>> {
 
 /// Second by second; of steps without seconds each as a whole.
 fn points(block: &Block) -> Vec<Point> {
-    let mut seconds: Vec<&WindowSecond> = steps(block).into_iter().flat_map(|step| &step.seconds).collect();
-    seconds.sort_by_key(|second| second.at);
-    let first = seconds.first().map_or(0, |second| second.at);
-    let of_second = |second: &&WindowSecond| Point {
-        at: float(second.at - first),
+    let mut seconds: Vec<&Second<Summary>> =
+        steps(block).into_iter().flat_map(|step| &step.seconds).collect();
+    seconds.sort_by_key(|second| second.second);
+    let first = seconds.first().map_or(0, |second| second.second);
+    let of_second = |second: &&Second<Summary>| Point {
+        at: float(second.second - first),
         attempted: float(second.attempted),
         succeeded: float(second.succeeded),
         failed: float(second.failed),
-        mean_us: second.mean_us,
+        mean_us: second.response.mean_us,
     };
     if seconds.len() > 1 { seconds.iter().map(of_second).collect() } else { step_points(block) }
 }

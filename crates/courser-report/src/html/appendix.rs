@@ -62,7 +62,7 @@ fn each(labs: &[Lab], part: fn(&Lab) -> Markup) -> Markup {
 }
 
 fn machine(lab: &Lab) -> Markup {
-    let machine = &lab.machine;
+    let machine = &lab.envelope.machine;
     let mut rows = vec![
         ("name", machine.name.clone()),
         ("processor", format!("{}, {} logical", machine.cpu_model, machine.cores)),
@@ -154,7 +154,7 @@ fn files(labs: &[Lab], room: usize) -> Markup {
                     (shown_sets(sets, each))
                 }
             }
-            p { "This record comes from: " code { (lab.command_line.join(" ")) } ", seed " code { (lab.seed) } "." }
+            p { "This record comes from: " code { (lab.envelope.command_line.join(" ")) } ", seed " code { (lab.seed) } "." }
         }
     }
 }

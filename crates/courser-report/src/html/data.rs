@@ -52,7 +52,7 @@ fn link(lab: &Lab, room: usize) -> Markup {
 /// Made of what is harmless in a file name.
 fn file_name(lab: &Lab) -> String {
     let harmless = |char: char| if char.is_ascii_alphanumeric() { char } else { '-' };
-    let text: String = format!("{}-{}", lab.suite.name, lab.created).chars().map(harmless).collect();
+    let text: String = format!("{}-{}", lab.suite.name, lab.envelope.created).chars().map(harmless).collect();
     format!("{text}.json.gz")
 }
 

@@ -166,7 +166,7 @@ fn capital(text: &str) -> String {
 
 fn cautions(lab: &Lab, rankings: &[Ranking]) -> Vec<String> {
     let mut cautions = Vec::new();
-    if let Some(cut) = &lab.cut {
+    if let Some(cut) = &lab.envelope.cut {
         cautions.push(format!("Cut short ({cut}): the figures are of what there was until then."));
     }
     if lab.quick {

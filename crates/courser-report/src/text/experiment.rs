@@ -130,9 +130,9 @@ fn sockets(sockets: &Sockets) -> String {
 }
 
 fn by(record: &Record) -> String {
-    let (tool, machine) = (&record.tool, &record.machine);
+    let (tool, machine) = (&record.envelope.tool, &record.envelope.machine);
     let commit = tool.commit.as_ref().map(|commit| format!(" ({commit})")).unwrap_or_default();
-    let program = format!("{} {}{commit}, {}", tool.name, tool.version, record.created);
+    let program = format!("{} {}{commit}, {}", tool.name, tool.version, record.envelope.created);
     if record.sources.is_empty() {
         return format!(
             "{program}, on {}: {}, {} cores, {}",

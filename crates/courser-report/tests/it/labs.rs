@@ -6,10 +6,9 @@ use std::time::Duration;
 use courser_record::lab::{
     Block, Case, Cell, CellState, Chart, ChartKind, CoreRole, Era, Figure, File, HostNoise, LAB_FORMAT,
     LAB_VERSION, LeftOut, Limit, LimitPart, Measure, Profile, Published, PublishedRow, SuiteNotes, Symbol,
-    Table, TargetNotes, Tuning, Value, Verified, WindowResult, WindowSecond,
+    Table, TargetNotes, Tuning, Value, Verified, WindowResult,
 };
-use courser_record::record::Tool;
-use courser_record::{Finding, Lab, Machine, Severity};
+use courser_record::{Envelope, Finding, Lab, Machine, Second, Severity, Summary, Tool};
 use courser_stats::Histogram;
 
 /// Text as a server or a configuration file may have it.
@@ -153,11 +152,11 @@ fn lab(name: &str, title: &str, cases: Vec<Case>, cells: Vec<Cell>) -> Lab {
     Lab {
         format: LAB_FORMAT.to_owned(),
         version: LAB_VERSION,
+        envelope: Envelope {
         tool: Tool { name: "courser-bench".to_owned(), version: "0.1.0".to_owned(), commit: None },
         created: "2026-11-22T02:00:00Z".to_owned(),
         command_line: ["courser-bench", "run", name, "--quick", "--seed", "7"].map(str::to_owned).to_vec(),
         cut: None,
-        elapsed_us: 500_000_000,
         machine: Machine {
             name: "bench-1".to_owned(),
             cpu_model: "Example Processor 3.0 GHz".to_owned(),
@@ -170,6 +169,8 @@ fn lab(name: &str, title: &str, cases: Vec<Case>, cells: Vec<Cell>) -> Lab {
             sysctls: BTreeMap::from([("net.core.somaxconn".to_owned(), "4096".to_owned())]),
             facts: BTreeMap::from([("clock source".to_owned(), "tsc".to_owned())]),
         },
+        },
+        elapsed_us: 500_000_000,
         tuning: vec![
             Tuning {
                 name: "net.core.somaxconn".to_owned(),
@@ -341,7 +342,7 @@ fn step_of_stairs(step: u32, slow: f64) -> WindowResult {
     window.attempted = whole(offered * 3.0);
     window.failed = window.attempted - window.succeeded;
     for (index, second) in (0..).zip(&mut window.seconds) {
-        second.at = u64::from(step - 1) * 3 + index;
+        second.second = u64::from(step - 1) * 3 + index;
         second.attempted = whole(offered);
         second.failed = second.attempted.saturating_sub(second.succeeded);
     }
@@ -351,12 +352,12 @@ fn step_of_stairs(step: u32, slow: f64) -> WindowResult {
 fn window(label: &str, tps: f64, response_us: f64, cpu_us: f64, window_us: u64) -> WindowResult {
     let seconds = window_us as f64 / 1e6;
     let succeeded = whole(tps * seconds);
-    let second = |at| WindowSecond {
-        at,
+    let second = |second| Second {
+        second,
         attempted: whole(tps),
         succeeded: whole(tps),
-        failed: 0,
-        mean_us: Some(response_us),
+        response: Summary { mean_us: Some(response_us), ..Summary::default() },
+        ..Second::default()
     };
     let mut response = Histogram::default();
     for index in 1..=succeeded.min(2000) {

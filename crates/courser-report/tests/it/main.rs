@@ -79,7 +79,7 @@ fn a_staircase_that_stops_keeping_up() {
 #[test]
 fn idle_connections_and_what_they_hold() {
     let mut record = golden();
-    (record.cut, record.experiment.command) = (None, "idle".to_owned());
+    (record.envelope.cut, record.experiment.command) = (None, "idle".to_owned());
     (record.experiment.load.keepalive, record.experiment.load.requests_per_connection) = (false, Some(0));
     let run = &mut record.runs[0];
     run.verdict = Verdict::valid();
@@ -98,7 +98,7 @@ fn idle_connections_and_what_they_hold() {
 fn generators_that_were_merged() {
     let part = |k: u32| {
         let mut part = valid();
-        part.machine.name = format!("generator-{k}");
+        part.envelope.machine.name = format!("generator-{k}");
         part.experiment.load.share = Some(Share { k, n: 3 });
         part.runs[0].offered_rate = Some(2000.0 / 3.0);
         part
@@ -140,7 +140,7 @@ fn a_percentile_without_its_samples_is_a_dash() {
 #[test]
 fn a_record_with_nothing_in_it_is_told() {
     let mut record = golden();
-    (record.runs, record.cut) = (Vec::new(), None);
+    (record.runs, record.envelope.cut) = (Vec::new(), None);
     assert!(plain(&record).starts_with("INCONCLUSIVE  nothing was measured\n"));
 }
 
@@ -163,7 +163,7 @@ fn golden() -> Record {
 /// As if it had been 2000 sessions a second, and the generator had kept up.
 fn valid() -> Record {
     let mut record = golden();
-    record.cut = None;
+    record.envelope.cut = None;
     record.experiment.load.kind = LoadKind::Sessions;
     record.experiment.load.rate = Some(2000.0);
     let run = &mut record.runs[0];

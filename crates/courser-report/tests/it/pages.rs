@@ -57,7 +57,7 @@ fn all_forms_say_the_same_verdict() {
 #[test]
 fn records_of_different_machines_are_told() {
     let mut other = capacity();
-    other.machine.name = "bench-2".to_owned();
+    other.envelope.machine.name = "bench-2".to_owned();
     let labs = [capacity(), other];
     for text in [html::render(&labs), markdown::render(&labs), lab_text::render(&labs, Style::default())] {
         assert!(text.contains("different machines (bench-1 and bench-2)"), "{text}");

@@ -1,11 +1,10 @@
 //! What the cache counts. May not name a session.
 
-use super::answer::Provenance;
-use crate::ResumptionFailure;
+use super::answer::{Provenance, Put};
 
 /// Counters since the start, and what is held now.
 ///
-/// They reconcile: `entries` is `stored` minus `expired`, `removed`, `evicted_probation` and
+/// They reconcile: `entries` is the puts that [stored](Put::Stored) minus `expired`, `removed`, `evicted_probation` and
 /// `evicted_protected`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -21,20 +20,10 @@ pub struct Stats {
     pub hits: u64,
     /// Those of them whose session was made on another host.
     pub hits_remote: u64,
-    /// Look-ups that did not, by reason.
-    pub failures: FailureCounts,
-    /// Puts of a session with a new ID.
-    pub stored: u64,
-    /// Puts that replaced a session.
-    pub replaced: u64,
-    /// Puts from elsewhere that met a session and left it.
-    pub duplicates: u64,
-    /// Puts from elsewhere refused because the session was deleted.
-    pub refused_tombstoned: u64,
-    /// Puts refused because the lifespan was over or not begun.
-    pub refused_not_valid: u64,
-    /// Puts refused because of the state's size.
-    pub refused_too_large: u64,
+    /// Look-ups that did not.
+    pub failed: u64,
+    /// Puts by [outcome](Put), in the order of declaration.
+    pub puts: [u64; Put::TooLarge as usize + 1],
     /// Sessions that were forgotten because their lifespan was over.
     pub expired: u64,
     /// Sessions that were removed by ID.
@@ -56,13 +45,8 @@ impl Stats {
         self.capacity_bytes += other.capacity_bytes;
         self.hits += other.hits;
         self.hits_remote += other.hits_remote;
-        self.failures.add(&other.failures);
-        self.stored += other.stored;
-        self.replaced += other.replaced;
-        self.duplicates += other.duplicates;
-        self.refused_tombstoned += other.refused_tombstoned;
-        self.refused_not_valid += other.refused_not_valid;
-        self.refused_too_large += other.refused_too_large;
+        self.failed += other.failed;
+        self.puts.iter_mut().zip(other.puts).for_each(|(sum, count)| *sum += count);
         self.expired += other.expired;
         self.removed += other.removed;
         self.evicted_probation += other.evicted_probation;
@@ -73,37 +57,5 @@ impl Stats {
     pub(super) fn count_hit(&mut self, origin: Provenance) {
         self.hits += 1;
         self.hits_remote += u64::from(origin == Provenance::Remote);
-    }
-}
-
-/// How often each [`ResumptionFailure`] occurred.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FailureCounts([u64; ResumptionFailure::ALL.len()]);
-
-impl FailureCounts {
-    /// Counts one more.
-    pub fn count(&mut self, failure: ResumptionFailure) {
-        self.0[failure as usize] += 1;
-    }
-
-    /// How often `failure` occurred.
-    pub fn of(&self, failure: ResumptionFailure) -> u64 {
-        self.0[failure as usize]
-    }
-
-    /// Every reason with its count.
-    pub fn iter(&self) -> impl Iterator<Item = (ResumptionFailure, u64)> {
-        ResumptionFailure::ALL.into_iter().zip(self.0)
-    }
-
-    /// All failures.
-    pub fn total(&self) -> u64 {
-        self.0.iter().sum()
-    }
-
-    fn add(&mut self, other: &Self) {
-        for (mine, theirs) in self.0.iter_mut().zip(other.0) {
-            *mine += theirs;
-        }
     }
 }

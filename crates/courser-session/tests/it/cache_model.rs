@@ -173,11 +173,10 @@ fn step(cache: &Cache, model: &mut Model, op: Op, now: &mut UnixSeconds, exact: 
 fn assert_reconciles(stats: &Stats, model: &Model) {
     assert!(stats.bytes <= stats.capacity_bytes, "{stats:?}");
     assert_eq!(stats.hits, model.hits);
-    assert_eq!(stats.failures.total(), model.misses);
-    let refused =
-        stats.duplicates + stats.refused_tombstoned + stats.refused_not_valid + stats.refused_too_large;
-    assert_eq!(stats.stored + stats.replaced + refused, model.puts);
+    assert_eq!(stats.failed, model.misses);
+    let refused = stats.puts[Put::Duplicate as usize..].iter().sum::<u64>();
+    assert_eq!(stats.puts[Put::Stored as usize] + stats.puts[Put::Replaced as usize] + refused, model.puts);
     let gone = stats.expired + stats.removed + stats.evicted_probation + stats.evicted_protected;
-    assert_eq!(stats.entries as u64 + gone, stats.stored, "{stats:?}");
+    assert_eq!(stats.entries as u64 + gone, stats.puts[Put::Stored as usize], "{stats:?}");
     assert!(stats.entries <= model.sessions.len(), "more is held than was put and not removed");
 }

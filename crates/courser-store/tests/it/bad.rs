@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
-use courser_store::{Access, StoreFailure};
+use courser_store::{Access, StoreCount, StoreFailure};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::spawn_local;
@@ -106,10 +106,14 @@ fn one_that_never_lets_anybody_in_is_never_waited_for() {
             for _ in 0..10 {
                 assert_eq!(store.get_at_once(&NAME), Poll::Ready(Err(StoreFailure::Unavailable)));
             }
-            assert_eq!(["gets", "skipped"].map(|name| store.count(name)), [0, 10], "it is not asked");
+            assert_eq!(
+                [StoreCount::Gets, StoreCount::Skipped].map(|what| store.count(what)),
+                [0, 10],
+                "it is not asked"
+            );
             store.store.put(&NAME, b"waits a second for a connection", MINUTE);
             store.until_line("breaker open").await;
-            store.until_count("dropped", 1).await;
+            store.until_count(StoreCount::Dropped, 1).await;
             assert_eq!(store.lines().len(), 1, "{:?}", store.lines());
         });
     }
@@ -133,7 +137,10 @@ fn answers_that_are_none_are_counted_and_cost_no_wait() {
             let store = connected(Behaviour::Answers(said.into()), PATIENT).await;
             let shown = String::from_utf8_lossy(&said[..said.len().min(40)]);
             assert_eq!(store.store.get(&NAME).await, Err(StoreFailure::Protocol), "{shown:?}");
-            assert_eq!(["protocol_errors", "timeouts"].map(|name| store.count(name)), [1, 0]);
+            assert_eq!(
+                [StoreCount::ProtocolErrors, StoreCount::Timeouts].map(|what| store.count(what)),
+                [1, 0]
+            );
         });
     }
 }
@@ -149,7 +156,7 @@ fn errors_are_counted_and_cost_no_wait() {
             for _ in 0..20 {
                 assert_eq!(store.store.get(&NAME).await, Err(StoreFailure::Refused), "{error}");
             }
-            assert_eq!(["errors", "timeouts"].map(|name| store.count(name)), [20, 0]);
+            assert_eq!([StoreCount::Errors, StoreCount::Timeouts].map(|what| store.count(what)), [20, 0]);
             assert_eq!(store.lines().len(), 1, "{:?}", store.lines());
             assert!(store.store.is_available());
         });
@@ -173,11 +180,11 @@ fn an_answer_that_never_ends_is_hung_up_on() {
 fn one_that_breaks_with_each_answer_is_left_alone_for_longer_and_longer() {
     worker(async {
         let store = connected(Behaviour::Answers(b"\0\0\0\0".as_slice().into()), PATIENT).await;
-        while store.count("breaker_opened") == 0 {
+        while store.count(StoreCount::BreakerOpened) == 0 {
             store.until_available().await;
             assert_eq!(store.store.get(&NAME).await, Err(StoreFailure::Protocol));
         }
-        assert_eq!(["protocol_errors", "timeouts"].map(|name| store.count(name)), [5, 0]);
+        assert_eq!([StoreCount::ProtocolErrors, StoreCount::Timeouts].map(|what| store.count(what)), [5, 0]);
         assert!(store.lines()[0].contains("not in its protocol"), "{:?}", store.lines());
     });
 }

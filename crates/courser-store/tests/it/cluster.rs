@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use courser_store::{Access, StoreFailure};
+use courser_store::{Access, StoreCount, StoreFailure};
 use courser_testkit::{Engine, EngineServer, free_port, join_cluster};
 
 use crate::support::{FIVE_WAITS, MINUTE, NAME, PATIENT, SHORT, Watched, names, worker};
@@ -98,7 +98,7 @@ fn a_node_that_dies_costs_bounded_waits_until_its_replica_has_taken_over() {
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
             }
-            let left_alone = u32::try_from(store.count("breaker_opened")).unwrap();
+            let left_alone = u32::try_from(store.count(StoreCount::BreakerOpened)).unwrap();
             assert!(waited < FIVE_WAITS * (left_alone + 1), "{waited:?} {:?}", store.counters);
         });
     }
@@ -127,7 +127,7 @@ fn a_cluster_without_one_of_its_parts_refuses_and_the_others_are_not_waited_for(
                 let answer = store.store.get(&name).await;
                 assert_ne!(answer, Ok(None), "no part has lost anything");
             }
-            assert_eq!(store.count("timeouts"), 0, "what is refused is not waited for");
+            assert_eq!(store.count(StoreCount::Timeouts), 0, "what is refused is not waited for");
             assert!(store.lines().iter().any(|line| line.contains("CLUSTERDOWN")), "{:?}", store.lines());
         });
     }

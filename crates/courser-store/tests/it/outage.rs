@@ -3,7 +3,7 @@
 use std::task::Poll;
 use std::time::Instant;
 
-use courser_store::{Access, StoreFailure};
+use courser_store::{Access, StoreCount, StoreFailure};
 use courser_testkit::{Engine, Signal};
 
 use crate::support::{FIVE_WAITS, MINUTE, NAME, SHORT, Watched, names, worker};
@@ -26,21 +26,26 @@ fn a_store_that_stops_answering_costs_five_waits_and_is_used_again_when_it_answe
             let took = began.elapsed();
             assert!((1..=5).contains(&waits), "{waits}");
             assert!((SHORT * waits..FIVE_WAITS).contains(&took), "{waits} waits took {took:?}");
-            let asked = store.count("gets");
+            let asked = store.count(StoreCount::Gets);
             for _ in 0..1000 {
                 assert_eq!(store.get_at_once(&NAME), Poll::Ready(Err(StoreFailure::Unavailable)));
             }
-            assert_eq!(["gets", "skipped"].map(|name| store.count(name)), [asked, 1000], "none is asked");
+            assert_eq!(
+                [StoreCount::Gets, StoreCount::Skipped].map(|what| store.count(what)),
+                [asked, 1000],
+                "none is asked"
+            );
             store.store.put(&NAME, b"left out", MINUTE);
-            assert_eq!(store.count("dropped"), 1);
-            store.until_count("breaker_open_ms", 1).await;
+            assert_eq!(store.count(StoreCount::Dropped), 1);
+            store.until_count(StoreCount::BreakerOpenMillis, 1).await;
 
             server.signal(Signal::SIGCONT);
             store.until_available().await;
             assert_eq!(store.store.get(&NAME).await, Ok(Some(b"value".to_vec())));
-            let counts = store.counters.counts();
+            let counts = &store.counters;
             assert_eq!(
-                ["breaker_opened", "breaker_closed", "breaker_open_now"].map(|name| counts.get(name)),
+                [StoreCount::BreakerOpened, StoreCount::BreakerClosed, StoreCount::BreakerOpenNow]
+                    .map(|what| counts.get(what)),
                 [1, 1, 0]
             );
             let lines = store.lines();
@@ -72,11 +77,14 @@ fn what_is_deleted_meanwhile_is_deleted_when_the_store_is_back() {
                 assert_eq!(store.store.get(&NAME).await, Err(StoreFailure::Timeout));
             }
             names[1..15].iter().for_each(|name| store.store.delete(name));
-            store.until_count("deletes_waiting", 15).await;
+            store.until_count(StoreCount::DeletesWaiting, 15).await;
 
             server.signal(Signal::SIGCONT);
-            store.until_count("deleted", 15).await;
-            assert_eq!(["deletes_waiting", "deletes_lost"].map(|name| store.count(name)), [0, 0]);
+            store.until_count(StoreCount::Deleted, 15).await;
+            assert_eq!(
+                [StoreCount::DeletesWaiting, StoreCount::DeletesLost].map(|what| store.count(what)),
+                [0, 0]
+            );
             for (number, name) in names.iter().enumerate() {
                 let left = Some(b"value".to_vec()).filter(|_| number >= 15);
                 assert_eq!(store.store.get(name).await, Ok(left), "{number}");
@@ -95,7 +103,11 @@ fn a_server_that_restarts_is_used_again_and_gets_what_was_put_meanwhile() {
             server.kill();
             store.until("the loss is noticed", || !store.store.is_available()).await;
             assert_eq!(store.get_at_once(&NAME), Poll::Ready(Err(StoreFailure::Unavailable)));
-            assert_eq!(["gets", "skipped"].map(|name| store.count(name)), [0, 1], "it is not asked");
+            assert_eq!(
+                [StoreCount::Gets, StoreCount::Skipped].map(|what| store.count(what)),
+                [0, 1],
+                "it is not asked"
+            );
             server.restart();
             store.until_available().await;
             assert_eq!(store.store.get(&NAME).await, Ok(None), "it kept nothing on disk");
@@ -127,11 +139,11 @@ fn nobody_there_is_told_once_for_all_workers() {
         worker(async {
             let store = Watched::new(&format!("redis://{}", server.address()));
             let other = store.another();
-            store.until_count("breaker_open_now", 2).await;
+            store.until_count(StoreCount::BreakerOpenNow, 2).await;
             let lines = store.lines();
             assert!(matches!(&lines[..], [line] if line.contains("Connection refused")), "{lines:?}");
             drop(other);
-            assert_eq!(store.count("breaker_open_now"), 1);
+            assert_eq!(store.count(StoreCount::BreakerOpenNow), 1);
             server.restart();
             store.until_line("in use again").await;
             assert_eq!(store.lines().len(), 2, "{:?}", store.lines());
@@ -151,7 +163,7 @@ fn a_store_that_is_dropped_closes_its_connection() {
             drop(store);
             let watch = Watched::new("redis://127.0.0.1:1");
             watch.until("the connection is closed", || clients() == 1).await;
-            assert_eq!(counters.counts().get("connections_lost"), 0);
+            assert_eq!(counters.get(StoreCount::ConnectionsLost), 0);
         });
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::Ipv4Addr;
 
-use courser_store::{Access, Identity};
+use courser_store::{Access, Identity, StoreCount};
 use courser_testkit::{Engine, EngineServer, Folder, KeyType, Leaf, TestCa, free_port};
 
 use crate::support::{MINUTE, NAME, TIMEOUT, Watched, worker};
@@ -18,7 +18,7 @@ async fn works(store: &Watched) {
     assert_eq!(store.store.get(&NAME).await, Ok(Some(b"value".to_vec())));
     store.delete(&NAME).await;
     assert_eq!(store.store.get(&NAME).await, Ok(None));
-    assert_eq!(store.count("errors"), 0, "{:?}", store.lines());
+    assert_eq!(store.count(StoreCount::Errors), 0, "{:?}", store.lines());
 }
 
 /// As docs/session-store.md says that it is enough.

@@ -19,9 +19,7 @@ fn after_a_failover_the_new_primary_is_used() {
             store.until("the replica has it too", || value() == "value").await;
 
             primary.kill();
-            store
-                .until("the replica is the primary", || replica.command(&["ROLE"]).starts_with("master"))
-                .await;
+            store.until("the replica is the primary", || replica.has_role("master")).await;
             store.until_available().await;
             assert_eq!(store.store.get(&NAME).await, Ok(Some(b"value".to_vec())));
             store.put(&NAME, b"newer").await;
@@ -43,7 +41,7 @@ fn a_primary_that_was_stopped_and_came_back_as_a_replica_is_left() {
             store.until("the replica follows", || replica.command(&["DBSIZE"]) == "1").await;
             // Without a fault that the store could notice.
             sentinel.command(&["SENTINEL", "FAILOVER", "main"]);
-            store.until("the roles are exchanged", || primary.command(&["ROLE"]).starts_with("slave")).await;
+            store.until("the roles are exchanged", || primary.has_role("slave")).await;
             let written = || {
                 store.store.put(&NAME, b"newer", MINUTE);
                 replica.command(&["GET", KEY]) == "newer"

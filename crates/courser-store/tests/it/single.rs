@@ -3,7 +3,7 @@
 use std::net::{Ipv6Addr, TcpListener};
 use std::time::Duration;
 
-use courser_store::{MAX_VALUE_LEN, StoreFailure};
+use courser_store::{MAX_VALUE_LEN, StoreCount, StoreFailure};
 use courser_testkit::{Engine, leave_out};
 
 use crate::support::{KEY, MINUTE, NAME, Watched, names, worker};
@@ -21,9 +21,18 @@ fn what_is_put_is_found_until_it_is_deleted() {
             assert_eq!(store.store.get(&NAME).await, Ok(Some(b"newer".to_vec())));
             store.delete(&NAME).await;
             assert_eq!(store.store.get(&NAME).await, Ok(None));
-            let counts = store.counters.counts();
-            let counts = ["gets", "hits", "misses", "puts", "stored", "deletes", "dropped", "errors"]
-                .map(|name| counts.get(name));
+            let counts = &store.counters;
+            let counts = [
+                StoreCount::Gets,
+                StoreCount::Hits,
+                StoreCount::Misses,
+                StoreCount::Puts,
+                StoreCount::Stored,
+                StoreCount::Deletes,
+                StoreCount::Dropped,
+                StoreCount::Errors,
+            ]
+            .map(|what| counts.get(what));
             assert_eq!(counts, [4, 2, 2, 2, 2, 1, 0, 0]);
             assert!(store.lines().is_empty(), "{:?}", store.lines());
         });
@@ -67,7 +76,7 @@ fn what_has_ended_is_gone() {
         worker(async {
             let store = Watched::connected(&format!("redis://{}", server.address())).await;
             store.store.put(&NAME, b"value", Duration::from_millis(1));
-            store.until_count("stored", 1).await;
+            store.until_count(StoreCount::Stored, 1).await;
             store.until("the key's end", || server.command(&["DBSIZE"]) == "0").await;
             assert_eq!(store.store.get(&NAME).await, Ok(None));
         });
@@ -86,8 +95,8 @@ fn a_burst_is_pipelined_and_more_than_may_wait_is_left_out() {
                 name[..4].copy_from_slice(&number.to_be_bytes());
                 store.store.put(&name, b"value", MINUTE);
             }
-            assert_eq!(store.count("dropped"), 3000 - 1024);
-            store.until_count("stored", 1024).await;
+            assert_eq!(store.count(StoreCount::Dropped), 3000 - 1024);
+            store.until_count(StoreCount::Stored, 1024).await;
             assert_eq!(server.command(&["DBSIZE"]), "1024");
             store.put(&NAME, b"there is room again").await;
         });
@@ -129,7 +138,7 @@ fn what_is_too_large_is_neither_stored_nor_taken() {
             assert_eq!(store.store.get(&NAME).await, Ok(Some(vec![7; MAX_VALUE_LEN])));
             store.store.put(&NAME, &[7; MAX_VALUE_LEN + 1], MINUTE);
             store.store.put(&NAME, b"dead already", Duration::ZERO);
-            assert_eq!(store.count("dropped"), 2);
+            assert_eq!(store.count(StoreCount::Dropped), 2);
             server.command(&["APPEND", KEY, "x"]);
             assert_eq!(store.store.get(&NAME).await, Err(StoreFailure::Protocol));
         });
@@ -148,7 +157,7 @@ fn values_of_another_type_and_full_memory_are_refusals_and_told_once() {
             }
             server.command(&["CONFIG", "SET", "maxmemory", "1"]);
             store.store.put(&NAME, b"value", MINUTE);
-            store.until_count("errors", 21).await;
+            store.until_count(StoreCount::Errors, 21).await;
             let lines = store.lines();
             assert!(matches!(&lines[..], [line] if line.contains("WRONGTYPE")), "{lines:?}");
             assert!(store.store.is_available(), "an error that comes in time is no reason to leave it alone");

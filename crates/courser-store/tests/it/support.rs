@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use courser_store::{Access, Connector, Store, StoreCounters, StoreEndpoint, StoreFailure, StoreUrl};
+use courser_store::{
+    Access, Connector, Store, StoreCount, StoreCounters, StoreEndpoint, StoreFailure, StoreUrl,
+};
 use courser_testkit::PATIENCE;
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::task::AbortHandle;
@@ -73,8 +75,8 @@ impl Watched {
         store
     }
 
-    pub(crate) fn count(&self, name: &str) -> u64 {
-        self.counters.counts().get(name)
+    pub(crate) fn count(&self, what: StoreCount) -> u64 {
+        self.counters.get(what)
     }
 
     pub(crate) fn lines(&self) -> Vec<String> {
@@ -89,8 +91,8 @@ impl Watched {
         self.until(part, || self.lines().iter().any(|line| line.contains(part))).await;
     }
 
-    pub(crate) async fn until_count(&self, name: &str, at_least: u64) {
-        self.until(name, || self.count(name) >= at_least).await;
+    pub(crate) async fn until_count(&self, what: StoreCount, at_least: u64) {
+        self.until(&format!("{what:?}"), || self.count(what) >= at_least).await;
     }
 
     /// Waits for a condition, at most for [`PATIENCE`].
@@ -105,16 +107,16 @@ impl Watched {
 
     /// Puts `value` under `name` and waits until the store has said that it has it.
     pub(crate) async fn put(&self, name: &[u8; 32], value: &[u8]) {
-        let before = self.count("stored");
+        let before = self.count(StoreCount::Stored);
         self.store.put(name, value, MINUTE);
-        self.until_count("stored", before + 1).await;
+        self.until_count(StoreCount::Stored, before + 1).await;
     }
 
     /// Deletes what is under `name` and waits until the store has said that it did.
     pub(crate) async fn delete(&self, name: &[u8; 32]) {
-        let before = self.count("deleted");
+        let before = self.count(StoreCount::Deleted);
         self.store.delete(name);
-        self.until_count("deleted", before + 1).await;
+        self.until_count(StoreCount::Deleted, before + 1).await;
     }
 
     /// The answer to a question, if that is there without any waiting.

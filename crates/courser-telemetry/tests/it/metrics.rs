@@ -12,12 +12,15 @@ fn the_page_has_the_metrics_of_today() {
 }
 
 fn table() -> String {
-    let mut table = "| metric | type | labels | what it counts |\n|---|---|---|---|\n".to_owned();
+    let mut table =
+        "| metric | type | labels | in `fleet status --json` | what it counts |\n|---|---|---|---|---|\n"
+            .to_owned();
     for metric in METRICS {
         let labels: Vec<_> =
             metric.labels.iter().map(|(name, values)| format!("`{name}` ({values})")).collect();
         let (name, kind, help) = (metric.name, metric.kind.name(), metric.help);
-        let _ = writeln!(table, "| `{name}` | {kind} | {} | {help} |", labels.join(", "));
+        let (labels, places) = (labels.join(", "), metric.status.join("`, `"));
+        let _ = writeln!(table, "| `{name}` | {kind} | {labels} | `{places}` | {help} |");
     }
     table
 }

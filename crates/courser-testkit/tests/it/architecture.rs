@@ -290,6 +290,25 @@ fn collect(tokens: TokenStream, words: &mut BTreeSet<String>) {
     }
 }
 
+/// The string literals of a program, as they are written, lines that go on joined.
+pub(crate) fn string_literals(code: &str) -> Vec<String> {
+    fn collect(tokens: TokenStream, texts: &mut Vec<String>) {
+        for token in tokens {
+            match token {
+                TokenTree::Group(group) => collect(group.stream(), texts),
+                TokenTree::Literal(literal) => {
+                    let text = literal.to_string();
+                    texts.push(text.split("\\\n").map(str::trim_start).collect());
+                }
+                TokenTree::Ident(_) | TokenTree::Punct(_) => {}
+            }
+        }
+    }
+    let mut texts = Vec::new();
+    collect(code.parse().expect("it compiles"), &mut texts);
+    texts
+}
+
 pub(crate) fn sources(folder: &Path) -> Vec<PathBuf> {
     let (folders, files): (Vec<_>, Vec<_>) = children(folder).into_iter().partition(|path| path.is_dir());
     let deeper = folders.iter().flat_map(|folder| sources(folder));

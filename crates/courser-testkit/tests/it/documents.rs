@@ -9,7 +9,7 @@ use std::process::Command;
 
 use courser_testkit::skip;
 
-use crate::architecture::root;
+use crate::architecture::{root, sources, string_literals};
 use crate::retired_words::documents;
 
 #[test]
@@ -114,4 +114,28 @@ fn files(folder: &Path) -> Vec<String> {
         false => vec![path.to_string_lossy().into_owned()],
     };
     entries.flat_map(deeper).collect()
+}
+
+#[test]
+fn every_event_line_of_the_operations_page_is_one_that_the_program_writes() {
+    let page = fs::read_to_string(root().join("docs/operations.md")).unwrap();
+    let program = ["courser", "courser-proxy", "courser-sharing", "courser-store", "courser-telemetry"];
+    let sources = program.iter().flat_map(|name| sources(&root().join("crates").join(name).join("src")));
+    let texts: Vec<_> =
+        sources.flat_map(|path| string_literals(&fs::read_to_string(path).unwrap())).collect();
+    let mut checked = 0;
+    for row in page.lines().filter(|line| line.starts_with("| ")) {
+        let symptom = row.split(" | ").next().unwrap();
+        let quoted = symptom.split('`').skip(1).step_by(2).filter(|quote| quote.contains(' '));
+        for quote in quoted {
+            let line = quote.replace("Too many open files", "…").replace("connection log", "…");
+            let is_written = |text: &String| {
+                let mut parts = line.split('…').filter(|part| !part.trim().is_empty());
+                parts.try_fold(text.as_str(), |rest, part| Some(rest.split_once(part)?.1)).is_some()
+            };
+            assert!(texts.iter().any(is_written), "no part of the program writes `{quote}`");
+            checked += 1;
+        }
+    }
+    assert!(checked >= 10, "{checked}");
 }

@@ -10,6 +10,7 @@ use courser_net::{DatagramSettings, DatagramSocket};
 use courser_proxy::Threads;
 use courser_session::{Cache, FleetKeys, SecretBytes};
 use courser_sharing::{Fleet, FleetHandle};
+use courser_telemetry::Counts;
 use courser_telemetry::event::{Level, log};
 
 use super::{STOP_TIME, Service};
@@ -85,9 +86,9 @@ impl Service for FleetService {
         self.handle.get().is_none_or(|handle| handle.stop(STOP_TIME))
     }
 
-    fn status(&self, status: &mut Status) {
+    fn status(&self, status: &mut Status, counts: &mut Counts) {
         let found = self.handle.get().and_then(FleetHandle::status);
-        status.messages = found.as_ref().and_then(status_source::messages);
+        status.messages = found.map(|found| status_source::messages(&found, counts));
     }
 }
 

@@ -1,0 +1,210 @@
+//! The table of metrics: each name that monitoring sees, once.
+
+use crate::close::CloseReason;
+use crate::connection::Resumption;
+use crate::named::named;
+
+named! {
+    /// How a metric's values behave, in the terms of Prometheus, and the name of that in the text exposition format.
+    Kind {
+        /// Only grows.
+        Counter = "counter",
+        /// Grows and falls.
+        Gauge = "gauge",
+        /// Observations by size.
+        Histogram = "histogram",
+    }
+}
+
+/// A row of the table.
+#[derive(Debug)]
+pub struct Definition {
+    /// Which it is.
+    pub metric: Metric,
+    /// The published name.
+    pub name: &'static str,
+    /// How its values behave.
+    pub kind: Kind,
+    /// The base unit of its values; empty for plain counts.
+    pub unit: &'static str,
+    /// What it counts, in a sentence.
+    pub help: &'static str,
+    /// Where `courser fleet status --json` has its numbers: keys, with dots between them. The first is for the first
+    /// number, and so on, the last for all that remain; `*` stands for the label's value.
+    pub status: &'static [&'static str],
+    /// Its labels, and what the value of each is.
+    pub labels: &'static [(&'static str, &'static str)],
+    /// The value of the last label for each number. Empty for the only number of a metric without labels, and where the
+    /// crate that knows the reasons names them.
+    pub series: &'static [&'static str],
+}
+
+impl Definition {
+    /// Where `courser fleet status --json` has the number of a series whose label has this value.
+    pub fn place(&self, series: usize, value: &str) -> String {
+        self.status[series.min(self.status.len() - 1)].replace('*', value)
+    }
+}
+
+macro_rules! metrics {
+    ($(
+        $(#[doc = $help:literal])*
+        $metric:ident = $name:literal, $kind:ident, $unit:literal, $status:expr,
+            [$($label:literal: $values:literal),*] $(of $series:expr)?;
+    )*) => {
+        /// What is counted.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Metric { $($(#[doc = $help])* $metric,)* }
+
+        /// Every metric, in the order of [`Metric`].
+        pub const METRICS: &[Definition] = &[$(Definition {
+            metric: Metric::$metric,
+            name: $name,
+            kind: Kind::$kind,
+            unit: $unit,
+            help: concat!($($help),*).trim_ascii(),
+            status: &$status,
+            labels: &[$(($label, $values)),*],
+            series: { const ALL: &[&[&str]] = &[$($series,)? &[""]]; ALL[0] },
+        },)*];
+    };
+}
+
+metrics! {
+    /// Connections that have ended.
+    Connections = "courser_connections_total", Counter, "", ["connections.closed.*"],
+        ["cause": "`cause` of the log", "reason": "`close_reason` of the log"] of CloseReason::NAMES;
+    /// Plaintext that was relayed.
+    PlaintextBytes = "courser_plaintext_bytes_total", Counter, "bytes", ["connections.bytes_in", "connections.bytes_out"],
+        ["direction": "`in`: from clients, `out`: to clients"] of ByteDirection::NAMES;
+    /// Handshakes that have succeeded.
+    Handshakes = "courser_handshakes_total", Counter, "", ["handshakes.full", "handshakes.resumed.*"],
+        ["kind": "`session` of the log"] of Resumption::NAMES;
+    /// Of the handshakes resumed by session ID, those whose session another host made.
+    RemoteSessions = "courser_remote_sessions_total", Counter, "", ["handshakes.remote_sessions"], [];
+    /// Sessions that clients offered and that were not resumed.
+    ResumptionFailures = "courser_resumption_failures_total", Counter, "", ["handshakes.not_resumed.*"],
+        ["reason": "`not_resumed` of the log"] of &[""; RESUMPTION_FAILURES];
+    /// Look-ups, at the other hosts and in the session store, of sessions that this host has not.
+    RemoteLookups = "courser_remote_lookups_total", Counter, "", ["handshakes.remote_lookups.*"],
+        ["event": "`started`; `found_in_fleet` and `found_in_store` of these; `suppressed`, as the client's address had caused too many or too many are in flight"]
+        of RemoteLookup::NAMES;
+    /// How long the steps of connections took that completed them.
+    StepDuration = "courser_step_duration_seconds", Histogram, "seconds", ["connections.steps.*"],
+        ["step": "`hello`, `handshake` and `connect`, which are `hello_us`, `handshake_us` and `connect_us` of the log"]
+        of Step::NAMES;
+    /// Log lines that were not written, since their reader was too slow or the system refused them; standard error says
+    /// which, once a minute while it lasts.
+    LogLinesLost = "courser_log_lines_lost_total", Counter, "", ["log_lines_lost", "event_lines_lost"],
+        ["stream": "`connections` or `events`"] of &["connections", "events"];
+    /// Sessions in the cache.
+    CacheSessions = "courser_cache_sessions", Gauge, "", ["cache.sessions"], [];
+    /// What the sessions in the cache and its tables take.
+    CacheBytes = "courser_cache_bytes", Gauge, "bytes", ["cache.bytes"], [];
+    /// What they may take.
+    CacheCapacity = "courser_cache_capacity_bytes", Gauge, "bytes", ["cache.capacity"], [];
+    /// Sessions that made room for others in the cache.
+    CacheEvictions = "courser_cache_evictions_total", Counter, "", ["cache.evicted"], [];
+    /// Messages sent to other hosts; one to all counts once.
+    FleetMessagesSent = "courser_fleet_messages_sent_total", Counter, "", ["messages.sent.messages"], [];
+    /// What the messages to other hosts took.
+    FleetBytesSent = "courser_fleet_sent_bytes_total", Counter, "bytes", ["messages.sent.bytes"], [];
+    /// Sessions pushed to other hosts.
+    FleetSessionsSent = "courser_fleet_sessions_sent_total", Counter, "", ["messages.sent.sessions"], [];
+    /// Sessions that fit into no datagram, and were not pushed to other hosts.
+    FleetSessionsTooLarge = "courser_fleet_sessions_too_large_total", Counter, "", ["messages.sent.session_too_large"], [];
+    /// Messages that were not sent to other hosts.
+    FleetMessagesUnsent = "courser_fleet_messages_unsent_total", Counter, "", ["messages.sent.*"],
+        ["reason": "`dropped`: more than the fleet's thread could send; `send_buffer_full`: the system's buffer was full; `unreachable`, `datagram_too_large`, `failed`: the system refused"]
+        of &["dropped", "send_buffer_full", "unreachable", "datagram_too_large", "failed"];
+    /// Messages of other hosts that were accepted.
+    FleetMessagesReceived = "courser_fleet_messages_received_total", Counter, "", ["messages.received.messages"], [];
+    /// What came from other hosts, with what was refused.
+    FleetBytesReceived = "courser_fleet_received_bytes_total", Counter, "bytes", ["messages.received.bytes"], [];
+    /// Sessions that came from other hosts.
+    FleetSessionsReceived = "courser_fleet_sessions_received_total", Counter, "", ["messages.received.sessions", "messages.received.*"],
+        ["result": "`taken` into the cache; `duplicate`; `tombstoned`: deleted before; `not_valid`: expired, or not yet valid; `too_large` for the cache"]
+        of &["taken", "duplicate", "tombstoned", "not_valid", "too_large"];
+    /// Sessions that other hosts deleted.
+    FleetSessionsDeleted = "courser_fleet_sessions_deleted_total", Counter, "", ["messages.received.deleted"], [];
+    /// Errors of the system when receiving.
+    FleetReceiveErrors = "courser_fleet_receive_errors_total", Counter, "", ["messages.received.errors"], [];
+    /// Datagrams that were refused: they have no effect.
+    FleetRefusals = "courser_fleet_refusals_total", Counter, "", ["messages.refused.*.count"],
+        ["reason": "see [fleet](fleet.md)"] of &[""; REFUSALS];
+    /// Sessions asked of the other hosts.
+    FleetPulls = "courser_fleet_pulls_total", Counter, "", ["messages.pulls.*"],
+        ["event": "sessions `requested` by connections; requests `sent` to peers; `found`; `not_found`: no peer had it, or none answered; `negative_cached`: no peer had it a moment ago; `not_sent`: there is no peer, or too many pulls are open"]
+        of &["requested", "sent", "found", "not_found", "negative_cached", "not_sent"];
+    /// Sessions that came by state transfer.
+    FleetTransferred = "courser_fleet_sessions_transferred_total", Counter, "", ["messages.transferred"], [];
+    /// Questions to the session store.
+    StoreLookups = "courser_store_lookups_total", Counter, "", ["store.counts.*"],
+        ["event": "`gets`: asked; `hits`, `misses`: answered with a session or with none; `skipped`: not asked, as the breaker is open or there is no connection"]
+        of &["gets", "hits", "misses", "skipped"];
+    /// Questions and commands that the session store did not answer as it should.
+    StoreFailures = "courser_store_failures_total", Counter, "", ["store.counts.*"],
+        ["reason": "`timeouts`: not in time; `connections_lost`; `errors`: with an error; `protocol_errors`: with bytes that are no valid answer"]
+        of &["timeouts", "connections_lost", "errors", "protocol_errors"];
+    /// Sessions for the session store.
+    StorePuts = "courser_store_puts_total", Counter, "", ["store.counts.*"],
+        ["event": "`puts`: given; `stored`: acknowledged by the store; `dropped`: left out, as there were too many, or they were too large, or the breaker is open"]
+        of &["puts", "stored", "dropped"];
+    /// Deletions for the session store.
+    StoreDeletes = "courser_store_deletes_total", Counter, "", ["store.counts.*"],
+        ["event": "`deletes`: given; `deleted`: acknowledged by the store; `deletes_lost`: not to be done, as more than 4,096 of a worker waited or the store refused"]
+        of &["deletes", "deleted", "deletes_lost"];
+    /// Deletions that wait until the session store is there.
+    StoreDeletesWaiting = "courser_store_deletes_waiting", Gauge, "", ["store.counts.deletes_waiting"], [];
+    /// Connections made to the session store.
+    StoreConnections = "courser_store_connections_total", Counter, "", ["store.counts.connected"], [];
+    /// How often the breaker of a worker has opened and closed.
+    StoreBreaker = "courser_store_breaker_changes_total", Counter, "", ["store.counts.*"],
+        ["event": "`breaker_opened` or `breaker_closed`"] of &["breaker_opened", "breaker_closed"];
+    /// Workers whose breaker is open.
+    StoreBreakersOpen = "courser_store_breakers_open", Gauge, "", ["store.counts.breaker_open_now"], [];
+    /// For how long the breakers of all workers were open together.
+    StoreBreakerOpen = "courser_store_breaker_open_seconds_total", Counter, "seconds", ["store.counts.breaker_open_ms"], [];
+}
+
+/// Reasons for which a session is not resumed. They have their names where sessions are.
+pub const RESUMPTION_FAILURES: usize = 15;
+
+/// Reasons for which a datagram of another host is refused. They have their names where messages are.
+pub const REFUSALS: usize = 21;
+
+named! {
+    /// Which way bytes go.
+    ByteDirection {
+        /// From clients.
+        In = "in",
+        /// To clients.
+        Out = "out",
+    }
+}
+
+named! {
+    /// What became of the look-up of a session that this host has not.
+    RemoteLookup {
+        /// Other hosts, or a store, were asked.
+        Started = "started",
+        /// Another host had it.
+        FoundInFleet = "found_in_fleet",
+        /// The store had it.
+        FoundInStore = "found_in_store",
+        /// Not started: the client's address has used up its budget, or too many are under way.
+        Suppressed = "suppressed",
+    }
+}
+
+named! {
+    /// A step of a connection's path whose time is counted.
+    Step {
+        /// From accept to the complete ClientHello.
+        Hello = "hello",
+        /// From there to the end of the handshake.
+        Handshake = "handshake",
+        /// From there to the connected backend.
+        Connect = "connect",
+    }
+}
