@@ -158,11 +158,15 @@ fn a_limit_is_checked_while_two_programs_take_turns_in_several_cases() {
         return;
     }
     let mini = Mini::new();
-    let words = "compare courser courser --case tls13-ecdsa,tls12-ecdsa --fail-above 300% --time 1s --seconds 100ms";
+    let words =
+        "compare courser courser --case tls13-ecdsa,tls12-ecdsa --fail-above 300% --time 1s --seconds 100ms";
     let run = mini.finished(&words.split(' ').collect::<Vec<_>>());
     ended(&run, 0, &[]);
     let lines: Vec<&str> = run.stdout.lines().collect();
-    assert!(lines.len() == 2 && lines.iter().all(|line| line.contains("worse by more than 300 %")), "{run:?}");
+    assert!(
+        lines.len() == 2 && lines.iter().all(|line| line.contains("worse by more than 300 %")),
+        "{run:?}"
+    );
     assert!(lines[0].starts_with("tls13-ecdsa: ") && lines[1].starts_with("tls12-ecdsa: "), "{run:?}");
     let run = mini.finished(&["compare", "courser", "courser", "--case", "tls13-ecdsa,fleet/full"]);
     ended(&run, 2, &["cases of one suite at a time, not of compare and fleet"]);

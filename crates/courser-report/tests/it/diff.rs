@@ -35,7 +35,11 @@ fn what_is_worse_by_more_than_the_limit_is_named_alone() {
     assert_eq!(names(&diff.worse_than(0.03)), ["tls13-ecdsa of nginx"]);
     assert!(diff.worse_than(0.07).is_empty() && diff::compare(&after, &before).worse_than(0.03).is_empty());
     let line = diff.worse_than(0.03)[0];
-    assert!(line.change().contains("6.0 % worse (") && line.change().contains(", detectable from "), "{}", line.change());
+    assert!(
+        line.change().contains("6.0 % worse (") && line.change().contains(", detectable from "),
+        "{}",
+        line.change()
+    );
 }
 
 #[test]
