@@ -90,6 +90,9 @@ pub fn estimate(value: Value, estimate: &Estimate) -> String {
 /// How far it may be off: `1,950 to 2,010`; in brackets of another kind where it is only what blocks range over.
 pub fn spread(value: Value, estimate: &Estimate) -> Option<String> {
     let spread = estimate.spread?;
+    if estimate.kind == Kind::AtLeast {
+        return Some(format!("from {}", amount(value, spread.low)));
+    }
     let ends = format!("{} to {}", amount(value, spread.low), amount(value, spread.high));
     Some(if spread.is_interval { ends } else { format!("range {ends}") })
 }
@@ -98,7 +101,11 @@ pub fn spread(value: Value, estimate: &Estimate) -> Option<String> {
 pub fn cell_text(value: Value, cell: &CellValue) -> String {
     match cell {
         CellValue::Value(found) => estimate(value, found),
+        CellValue::Inconclusive { at_least: Some(bound), computed: Some(computed), .. } => {
+            format!("{} ({})", estimate(value, bound), estimate(Value::TpsOfCpu, computed))
+        }
         CellValue::Inconclusive { computed: Some(computed), .. } => estimate(Value::TpsOfCpu, computed),
+        CellValue::Inconclusive { at_least: Some(bound), .. } => estimate(value, bound),
         CellValue::Pending => "not measured".to_owned(),
         CellValue::Unknown => figure::UNKNOWN.to_owned(),
         other => other.word().to_owned(),
@@ -164,7 +171,7 @@ pub fn era(era: Era) -> &'static str {
 /// What the marks of a table mean.
 pub const MARKS: &str = "Figures are medians over interleaved blocks; in brackets their 95 % confidence interval, or, of too \
     few blocks for one, what they range over. ≈: computed from processor time, since the rate is inconclusive. ≥: nothing was \
-    seen to fail above it.";
+    seen to fail above it, or the generator was the limit.";
 
 /// Several names as a sentence has them: `a, b and c`; `a, b; c, d` where there are commas in them.
 pub(crate) fn list(names: &[String]) -> String {

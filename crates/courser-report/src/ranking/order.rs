@@ -7,7 +7,7 @@ use courser_record::lab::{Block, Case, Cell, CellState, Measure, Value};
 use courser_stats::number::length;
 use courser_stats::{Contrast, RoundValue, TwoWay};
 
-use super::block_value::BlockValue;
+use super::block_value::{BlockValue, Kind};
 use super::blocks;
 use super::estimate::Estimate;
 use super::{CellValue, FigureSpec, cell_value, cells, clients, distinct};
@@ -172,6 +172,9 @@ fn basis(lab: &Lab, case: &Case, client: Option<&str>, cells: &[&Cell]) -> Basis
     let done = || cells.iter().filter(|cell| cell.state == CellState::Done || !cell.blocks.is_empty());
     let inconclusive = done().find_map(|cell| match cell_value(lab, cell, &spec(rate)) {
         CellValue::Inconclusive { reason, .. } => Some(format!("of {}: {reason}", cell.target)),
+        CellValue::Value(Estimate { kind: Kind::AtLeast, .. }) if rate == Value::Tps => {
+            Some(format!("of {}: only a lower bound is known", cell.target))
+        }
         _ => None,
     });
     let has_cpu = |cell: &&&Cell| matches!(cell_value(lab, cell, &spec(Value::Cpu)), CellValue::Value(_));
