@@ -137,9 +137,10 @@ fn outcome(cell: &Cell) -> String {
             let windows = cell.blocks.iter().flat_map(|block| &block.windows);
             let (mut rates, mut costs) = (Vec::new(), Vec::new());
             for window in windows {
-                rates.push(window.succeeded as f64 * 1e6 / window.window_us.max(1) as f64);
+                let served = window.served().transactions;
+                rates.push(served as f64 * 1e6 / window.window_us.max(1) as f64);
                 if let (Some(user), Some(system)) = (window.user_us, window.system_us) {
-                    costs.push((user + system) as f64 / window.succeeded.max(1) as f64);
+                    costs.push((user + system) as f64 / served.max(1) as f64);
                 }
             }
             let highest = rates.iter().copied().fold(0.0, f64::max);

@@ -71,8 +71,8 @@ impl BlockRun<'_> {
             Some(reached) => reached,
             None => {
                 let feeler = self.run(Load::Closed(self.spec.clients), FEELER, &ClientKind::default())?;
-                let succeeded: u64 = feeler.windows.iter().map(|window| window.connections).sum();
-                let rate = succeeded as f64 / FEELER.as_secs_f64();
+                let served: u64 = feeler.windows.iter().map(|window| window.served().connections).sum();
+                let rate = served as f64 / FEELER.as_secs_f64();
                 (rate / f64::from(self.spec.reuse.max(1))).max(5.0)
             }
         };

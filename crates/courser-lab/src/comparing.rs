@@ -260,13 +260,12 @@ impl PairRun<'_, '_> {
 
 fn value(window: &WindowResult) -> Option<f64> {
     let cost = window.user_us.zip(window.system_us).map(|(user, system)| (user + system) as f64);
+    let served = window.served().transactions;
     match cost {
-        Some(cost) if window.succeeded > 0 => Some(cost / window.succeeded as f64),
+        Some(cost) if served > 0 => Some(cost / served as f64),
         Some(_) => None,
         // Of one whose processes are elsewhere, time for each: less is better here too.
-        None if window.inconclusive.is_none() && window.succeeded > 0 => {
-            Some(window.window_us as f64 / window.succeeded as f64)
-        }
+        None if window.inconclusive.is_none() && served > 0 => Some(window.window_us as f64 / served as f64),
         None => None,
     }
 }

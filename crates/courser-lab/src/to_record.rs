@@ -104,6 +104,7 @@ fn totals(plan: &Plan, counted: &Counted<Reading>, since_us: u64) -> Totals {
             failed: tally.connections.saturating_sub(succeeded),
         },
         requests: requests(plan, tally),
+        completed: Some(tally.completed),
         received_bytes: tally.payload_in,
         sent_bytes: tally.payload_out,
         failures: tally.failures.iter().map(|(class, count)| (class.to_string(), *count)).collect(),
@@ -204,7 +205,7 @@ fn server(counted: &Counted<Reading>, watched: &Watched, ends_us: [u64; 2]) -> O
         alignment_error_us: micros(usage.error) + off(first, ends_us[0]) + off(last, ends_us[1]),
         ..ServerUsage::default()
     };
-    server.divide(counted.tally.ended);
+    server.divide(counted.tally.completed.connections);
     Some(server)
 }
 

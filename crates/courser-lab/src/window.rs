@@ -29,6 +29,7 @@ pub(crate) fn window_result(label: &str, run: &Run, per_arrival: f64) -> WindowR
         succeeded: transactions.succeeded,
         failed: transactions.failed,
         connections: totals.connections.succeeded,
+        completed: totals.completed,
         full: handshakes(totals, true),
         resumed: handshakes(totals, false),
         offered: Some(offered(totals)),

@@ -78,6 +78,10 @@ impl Worker {
             let count = if resumed { &mut stats.second.resumed } else { &mut stats.second.full };
             *count += 1;
         }
+        self.tally(handshake.done, |tally| {
+            let completed = &mut tally.completed;
+            *(if resumed { &mut completed.resumed } else { &mut completed.full }) += 1;
+        });
         self.tally(attempt.intended, |tally| {
             tally.negotiated.add(negotiated, 1);
             tally.offered.add(handshake.offered, 1);
@@ -100,7 +104,7 @@ impl Worker {
             }
             tally.respond(now - attempt.intended, now - attempt.started);
         });
-        self.succeed(now - attempt.intended);
+        self.succeed(now, now - attempt.intended);
     }
 
     /// An answer has come, and it is the right one.
@@ -124,7 +128,7 @@ impl Worker {
             }
             tally.respond(now - intended, now - actual);
         });
-        self.succeed(now - intended);
+        self.succeed(now, now - intended);
     }
 
     /// A thread that was to wake at `due` has woken now.
@@ -137,7 +141,7 @@ impl Worker {
     pub(crate) fn record_abandoned(&self, attempt: &Attempt) {
         let now = self.now();
         self.tally(attempt.intended, |tally| tally.respond(now - attempt.intended, now - attempt.started));
-        self.succeed(now - attempt.intended);
+        self.succeed(now, now - attempt.intended);
     }
 
     /// How the server closed.
@@ -174,7 +178,7 @@ impl Worker {
             stats.second.failed += u64::from(result.is_err());
             stats.failures += u64::from(result.is_err());
         }
-        self.tally(self.now(), |tally| tally.ended += 1);
+        self.tally(self.now(), |tally| tally.completed.connections += u64::from(result.is_ok()));
         self.tally(attempt.begun.get(), |tally| match result {
             Ok(()) => tally.connections_succeeded += 1,
             Err(failed) => {
@@ -190,7 +194,8 @@ impl Worker {
         self.stats.borrow().failures
     }
 
-    fn succeed(&self, response: Duration) {
+    fn succeed(&self, now: Duration, response: Duration) {
+        self.tally(now, |tally| tally.completed.transactions += 1);
         let second = &mut self.stats.borrow_mut().second;
         second.succeeded += 1;
         second.requests += u64::from(self.plan.has_requests());

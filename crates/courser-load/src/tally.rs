@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use courser_record::{Second, WireCost};
+use courser_record::{Completions, Second, WireCost};
 use courser_stats::{Counts, Histogram};
 use courser_tls::names;
 use courser_tls_client::ClientHandshakeInfo;
@@ -119,7 +119,7 @@ impl Times {
     }
 }
 
-/// Everything about the connections and transactions that were meant to start in one window.
+/// Everything about the connections and transactions that were meant to start in one window, and what was served in it.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// Sessions that arrived.
@@ -132,8 +132,8 @@ pub struct Tally {
     pub attempted: u64,
     /// Transactions that succeeded.
     pub succeeded: u64,
-    /// Connections that ended in the window, whenever they began and however.
-    pub ended: u64,
+    /// What ended in the window as it should, whenever it began.
+    pub completed: Completions,
     /// Transactions that failed, by class.
     pub failures: Counts<Class>,
     /// The first of them in words.
@@ -192,7 +192,7 @@ impl Tally {
         self.connections_succeeded += other.connections_succeeded;
         self.attempted += other.attempted;
         self.succeeded += other.succeeded;
-        self.ended += other.ended;
+        self.completed.add(&other.completed);
         self.failures.merge(other.failures);
         self.failure_samples.extend(other.failure_samples);
         self.failure_samples.truncate(KEPT_FAILURES);

@@ -48,7 +48,7 @@ pub use read::ReadError;
 pub use record::{Envelope, Found, Record, Source, Tool};
 pub use run::{Finding, Run, RunTimes, Severity, Verdict};
 pub use second::{Phase, Second};
-pub use totals::{FAILURE_SAMPLES, FailureSample, Handshake, Negotiated, Outcomes, Totals};
+pub use totals::{Completions, FAILURE_SAMPLES, FailureSample, Handshake, Negotiated, Outcomes, Totals};
 pub use usage::{
     CoreUsage, GeneratorThread, GeneratorUsage, HandshakeBytes, IdleMemory, RequestBytes, ServerThread,
     ServerUsage, WireCost,

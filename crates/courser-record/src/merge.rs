@@ -135,7 +135,7 @@ fn run(parts: &[Part<'_>]) -> Result<Run, MergeError> {
     let window = window(parts)?;
     let mut totals = sums::totals(parts);
     totals.window_us = window.steady_end_unix_us.saturating_sub(window.steady_start_unix_us);
-    let (server, twice) = sums::server(parts, totals.connections.succeeded);
+    let (server, twice) = sums::server(parts, totals.connections_served());
     let mut findings = findings(parts);
     findings.extend(twice);
     findings.extend(apart(parts));

@@ -25,6 +25,9 @@ pub struct Totals {
     pub connections: Outcomes,
     /// Requests.
     pub requests: Outcomes,
+    /// What was served within the window, whenever it was to start; null in records that do not have it.
+    #[serde(default)]
+    pub completed: Option<Completions>,
     /// Bytes of answers, without what TLS adds.
     pub received_bytes: u64,
     /// Bytes of requests, without what TLS adds.
@@ -63,6 +66,10 @@ impl Totals {
         add(&mut self.sessions, more.sessions);
         self.connections.add(&more.connections);
         self.requests.add(&more.requests);
+        self.completed = self.completed.zip(more.completed).map(|(mut sum, more)| {
+            sum.add(&more);
+            sum
+        });
         add(&mut self.received_bytes, more.received_bytes);
         add(&mut self.sent_bytes, more.sent_bytes);
         add_counts(&mut self.failures, &more.failures);
@@ -80,6 +87,11 @@ impl Totals {
     /// Handshakes that were done, full and resumed.
     pub fn handshakes(&self) -> u64 {
         self.negotiated.iter().fold(0, |sum, kind| sum.saturating_add(kind.count))
+    }
+
+    /// Connections served in the window; in records without completions those that were to start in it and succeeded.
+    pub fn connections_served(&self) -> u64 {
+        self.completed.map_or(self.connections.succeeded, |completed| completed.connections)
     }
 
     /// So many in the window, as a rate per second; `None` without a window.
@@ -121,6 +133,32 @@ impl Outcomes {
         add(&mut self.attempted, more.attempted);
         add(&mut self.succeeded, more.succeeded);
         add(&mut self.failed, more.failed);
+    }
+}
+
+/// What ended as it should within a window, whenever it was to start: what the server's own log counts, and what a rate
+/// is made of. Of a server that is offered more than it serves, successes by their intended start are no rate: they go on
+/// while the last ones are waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Completions {
+    /// Requests; where nothing is requested, handshakes.
+    pub transactions: u64,
+    /// Connections.
+    pub connections: u64,
+    /// Full handshakes.
+    pub full: u64,
+    /// Resumed handshakes.
+    pub resumed: u64,
+}
+
+impl Completions {
+    /// Adds those of another thread or generator.
+    pub fn add(&mut self, more: &Self) {
+        add(&mut self.transactions, more.transactions);
+        add(&mut self.connections, more.connections);
+        add(&mut self.full, more.full);
+        add(&mut self.resumed, more.resumed);
     }
 }
 

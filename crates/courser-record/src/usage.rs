@@ -17,7 +17,7 @@ pub struct ServerUsage {
     pub user_us: u64,
     /// Processor time in the kernel.
     pub system_us: u64,
-    /// Connections that this served: those that succeeded in the window, from all generators.
+    /// Connections that this served: those that ended in the window as they should, from all generators.
     pub connections: u64,
     /// `user_us` by connection; null without connections.
     pub user_us_per_connection: Option<f64>,

@@ -10,6 +10,7 @@ use courser_record::lab::{Case, Cell, Era, Value};
 use crate::figure;
 use crate::ranking::{CellValue, Estimate, FigureSpec, Kind};
 
+pub(crate) use findings::fall;
 pub use findings::{Concern, findings, grouped};
 pub use order::order;
 pub use verdict::{Verdict, verdict};
@@ -151,11 +152,16 @@ fn parts(case: &Case) -> impl Iterator<Item = &str> {
     case.title.split(", ")
 }
 
+/// What is said of records that were made before completions were counted.
+pub const WITHOUT_COMPLETIONS: &str =
+    "An earlier record, without completions: rates are of successes by their intended start.";
+
 /// What kind of figure it is, in a word.
 pub fn kind(kind: Kind) -> &'static str {
     match kind {
         Kind::Measured => "measured",
         Kind::Computed => "computed",
+        Kind::MostFailed => "most failed",
         Kind::AtLeast => "at least",
     }
 }
@@ -171,7 +177,7 @@ pub fn era(era: Era) -> &'static str {
 /// What the marks of a table mean.
 pub const MARKS: &str = "Figures are medians over interleaved blocks; in brackets their 95 % confidence interval, or, of too \
     few blocks for one, what they range over. ≈: computed from processor time, since the rate is inconclusive. ≥: nothing was \
-    seen to fail above it, or the generator was the limit.";
+    seen to fail above it, or the generator was the limit. †: most attempts failed, and their processor time is in it.";
 
 /// Several names as a sentence has them: `a, b and c`; `a, b; c, d` where there are commas in them.
 pub(crate) fn list(names: &[String]) -> String {

@@ -19,7 +19,7 @@ pub use order::{Basis, Outcome, Pair, RankedTarget, Ranking, by_round, ranking, 
 pub use staircase::Rule;
 
 pub(crate) use estimate::median;
-pub(crate) use staircase::steps;
+pub(crate) use staircase::{fall, rate, steps};
 
 use block_value::BlockValue;
 

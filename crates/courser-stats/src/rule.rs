@@ -33,7 +33,7 @@ pub struct Observation<'h> {
     pub failed: u64,
     /// Attempts a second, as scheduled.
     pub offered: f64,
-    /// Successes a second.
+    /// Successes a second by when they ended: a server that is offered more than it serves achieves what it serves.
     pub achieved: f64,
     /// Response times of the successes, from the intended start.
     pub response: &'h Histogram,

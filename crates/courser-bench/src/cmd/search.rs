@@ -91,7 +91,8 @@ fn observation<'c>(run: &Run, tally: &'c Tally) -> Observation<'c> {
         succeeded: tally.succeeded,
         failed: tally.failed(),
         offered: per_second(tally.attempted),
-        achieved: per_second(tally.succeeded),
+        // What ended within the window: of what was to start in it, all may succeed while a queue is worked off after it.
+        achieved: per_second(tally.completed.transactions),
         response: &tally.response_intended,
     }
 }
@@ -133,5 +134,36 @@ fn confirmed(confirmation: &Confirmation) -> String {
             format!("at {rate:.0}/s {more} more samples would confirm it")
         }
         Confirmation::None => "not confirmed by a long trial".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use courser_record::{Completions, RunTimes, Totals, Verdict};
+    use courser_stats::rule::Outcome;
+
+    use super::*;
+
+    /// A server that serves 90 a second, is offered 400, and is waited for until it has served all of them.
+    #[test]
+    fn the_rule_of_rfc_9411_sees_an_overload_that_loses_nothing() {
+        let completed = Completions { transactions: 180, connections: 180, ..Completions::default() };
+        let tally = Tally { attempted: 800, succeeded: 800, completed, ..Tally::default() };
+        let run = Run {
+            label: String::new(),
+            offered_rate: Some(400.0),
+            window: RunTimes::default(),
+            totals: Totals { window_us: 2_000_000, ..Totals::default() },
+            seconds: Vec::new(),
+            server: None,
+            generators: Vec::new(),
+            wire: None,
+            findings: Vec::new(),
+            verdict: Verdict::valid(),
+        };
+        let rule: Rule = "rate>95%".parse().unwrap();
+        let outcome = rule.check(&observation(&run, &tally));
+        let Outcome::Fails { seen, .. } = outcome else { panic!("{outcome:?}") };
+        assert_eq!(seen.to_string(), "22.5%");
     }
 }

@@ -68,6 +68,29 @@ impl Judge {
     /// `None` when it is not installed.
     pub(crate) fn start_on(ip: [u8; 4], program: Program, version: &str, memory: Memory) -> Option<Self> {
         let folder = Folder::new();
+        TestCa::new().localhost(KeyType::EcdsaP256, &folder, "site");
+        Self::with_pair(ip, program, version, memory, folder)
+    }
+
+    /// One that makes full handshakes of TLS 1.3 alone, a few hundred a second: its key is RSA with 4096 bits.
+    pub(crate) fn slow(program: Program) -> Option<Self> {
+        let folder = Folder::new();
+        let pair = folder.path().join("site.pem");
+        let mut openssl = Command::new(require("openssl")?);
+        openssl.args(["req", "-x509", "-newkey", "rsa:4096", "-nodes", "-subj", "/CN=localhost"]);
+        let made = Process::start(openssl.arg("-keyout").arg(&pair).args(["-out", "-"])).finish();
+        fs::write(&pair, fs::read_to_string(&pair).unwrap() + &made.stdout).unwrap();
+        Self::with_pair([127, 0, 0, 1], program, "1.3", Memory::Nothing, folder)
+    }
+
+    /// With the certificate and the key in `site.pem`.
+    fn with_pair(
+        ip: [u8; 4],
+        program: Program,
+        version: &str,
+        memory: Memory,
+        folder: Folder,
+    ) -> Option<Self> {
         let address = SocketAddr::from((ip, free_port()));
         let mut command = match program {
             Program::Nginx => nginx(address, version, memory, &folder)?,
@@ -90,10 +113,26 @@ impl Judge {
         record(&[&["load", &url], &model[..]].concat())
     }
 
+    fn printed(self) -> String {
+        self.process.signal(if self.program == Program::Nginx { Signal::SIGQUIT } else { Signal::SIGUSR1 });
+        self.process.finish().stdout
+    }
+
+    /// Lets it end what it has begun; when it logged, microseconds since 1970.
+    pub(crate) fn times_us(self) -> Vec<u64> {
+        let printed = self.printed();
+        let times = printed
+            .lines()
+            .filter(|line| line.starts_with("handshake "))
+            .filter_map(|line| line.split(' ').next_back());
+        // Seconds with their thousandths, or microseconds.
+        let us = |time: &str| time.split_once('.').map_or(time.to_owned(), |(s, ms)| format!("{s}{ms}000"));
+        times.map(|time| us(time).parse().unwrap_or_else(|_| panic!("{printed}"))).collect()
+    }
+
     /// Lets it end what it has begun, and reads its log.
     fn log(self, version: &str) -> Handshakes {
-        self.process.signal(if self.program == Program::Nginx { Signal::SIGQUIT } else { Signal::SIGUSR1 });
-        let printed = self.process.finish().stdout;
+        let printed = self.printed();
         let lines: Vec<_> = printed.lines().filter_map(|line| line.strip_prefix("handshake ")).collect();
         let version = format!(" TLSv{version} ");
         assert!(lines.iter().all(|line| line.contains(&version)), "{printed}");
@@ -104,7 +143,7 @@ impl Judge {
 
 fn nginx(listen: SocketAddr, version: &str, memory: Memory, folder: &Folder) -> Option<Command> {
     let program = require("nginx")?;
-    let pair = TestCa::new().localhost(KeyType::EcdsaP256, folder, "site");
+    let pair = folder.path().join("site.pem");
     let (cache, tickets) = match memory {
         Memory::Tickets => ("none", "on"),
         Memory::Ids => ("shared:tls:1m", "off"),
@@ -114,11 +153,11 @@ fn nginx(listen: SocketAddr, version: &str, memory: Memory, folder: &Folder) -> 
     let text = format!(
         "daemon off; worker_processes 1; pid {folder}/pid; error_log stderr crit;
 user root; # there may be no other one, in a namespace
-events {{ worker_connections 512; }}
+events {{ worker_connections 512; use epoll; epoll_events 1; }} # its clock stands still between calls
 http {{
   client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
   uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
-  log_format handshakes 'handshake $ssl_session_reused $ssl_protocol $ssl_cipher';
+  log_format handshakes 'handshake $ssl_session_reused $ssl_protocol $ssl_cipher $msec';
   access_log /dev/stdout handshakes;
   server {{
     listen {listen} ssl;
@@ -139,7 +178,7 @@ http {{
 
 fn haproxy(listen: SocketAddr, version: &str, memory: Memory, folder: &Folder) -> Option<Command> {
     let program = require("haproxy")?;
-    let pair = TestCa::new().localhost(KeyType::EcdsaP256, folder, "site");
+    let pair = folder.path().join("site.pem");
     let (cache, tickets) = match memory {
         Memory::Tickets => (0, ""),
         Memory::Ids => (20_000, "no-tls-tickets"),
@@ -152,6 +191,7 @@ fn haproxy(listen: SocketAddr, version: &str, memory: Memory, folder: &Folder) -
   maxconn 512
   log stdout format raw local0
   tune.ssl.cachesize {cache}
+  tune.maxpollevents 1
 defaults
   mode http
   log global
@@ -160,7 +200,7 @@ defaults
   timeout server 1m
 frontend tls
   bind {listen} ssl crt {pair} ssl-min-ver TLSv{version} ssl-max-ver TLSv{version} {tickets}
-  log-format 'handshake %[ssl_fc_is_resumed] %sslv %sslc'
+  log-format 'handshake %[ssl_fc_is_resumed] %sslv %sslc %[date(0,us)]'
   http-request return status 200 content-type text/plain string well
 ",
         pair = pair.display(),

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod compare;
+mod completions;
 mod counts;
 mod delay;
 mod faulty_servers;

@@ -17,9 +17,13 @@ const MOST_RESUMED: f64 = 0.99;
 /// Up to this share of the clients that come back may do so before they have a session.
 const FEWEST_EMPTY: f64 = 0.02;
 
+/// Up to this share of what is offered may be under way when the window ends (RFC 9411, section 7: a rate within 5 %).
+const LEFT_OVER: f64 = 0.05;
+
 pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     found.extend(failures(evidence));
+    found.extend(not_served(evidence));
     found.extend(false_resumption(evidence));
     found.extend(resets(evidence));
     found.extend(no_tickets(evidence));
@@ -42,6 +46,24 @@ fn failures(evidence: &Evidence<'_>) -> Option<Finding> {
         let lost = percent(share(count, tally.attempted));
         let text = format!("loss: {lost} of {} attempts failed ({})", tally.attempted, named.join(", "));
         Finding::new("loss", Severity::Warning, text, "a rule with loss<… says how much is allowed")
+    })
+}
+
+/// What was to start in the window and was neither served in it nor failed: it was waited for afterwards.
+fn not_served(evidence: &Evidence<'_>) -> Option<Finding> {
+    let tally = &evidence.counted.tally;
+    let served = tally.completed.transactions.saturating_add(tally.failed());
+    let late = tally.attempted.saturating_sub(served);
+    let most = LEFT_OVER * tally.attempted as f64 + 3.0 * (tally.attempted as f64).sqrt();
+    (evidence.counted.window.rate.is_some() && late as f64 > most).then(|| {
+        let text = format!(
+            "overload: {} of {} attempts were not served in the window",
+            percent(share(late, tally.attempted)),
+            tally.attempted
+        );
+        let advice = "more was offered than is served, and a queue grows: the rate is that of the completions, and response \
+                      times say how long the window was";
+        Finding::new("not-served", Severity::Warning, text, advice)
     })
 }
 

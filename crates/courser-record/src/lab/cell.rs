@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::encode::{Packed, Summary};
 use crate::run::Finding;
 use crate::second::Second;
+use crate::totals::Completions;
 
 /// One case on one target.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -112,6 +113,10 @@ pub struct WindowResult {
     pub failed: u64,
     /// Connections that ended as they should.
     pub connections: u64,
+    /// What was served within the window, whenever it was to start: what rates and processor time are counted by. Null in
+    /// records that do not have it.
+    #[serde(default)]
+    pub completed: Option<Completions>,
     /// Full handshakes.
     pub full: u64,
     /// Resumed handshakes.
@@ -150,6 +155,18 @@ pub struct WindowResult {
     /// Results without a network, by name: `value` in `unit`.
     #[serde(default)]
     pub figures: Vec<Figure>,
+}
+
+impl WindowResult {
+    /// What was served within the window; in records without completions, what was to start in it and succeeded.
+    pub fn served(&self) -> Completions {
+        self.completed.unwrap_or(Completions {
+            transactions: self.succeeded,
+            connections: self.connections,
+            full: self.full,
+            resumed: self.resumed,
+        })
+    }
 }
 
 /// A result without a network.

@@ -13,10 +13,9 @@ use crate::usage::{ServerUsage, WireCost};
 
 /// The sum over all generators; the window is the caller's to say.
 pub(super) fn totals(parts: &[Part<'_>]) -> Totals {
-    let mut sum = Totals::default();
-    for (_, run) in parts {
-        sum.add(&run.totals);
-    }
+    let mut all = parts.iter().map(|(_, run)| &run.totals);
+    let mut sum = all.next().cloned().unwrap_or_default();
+    all.for_each(|totals| sum.add(totals));
     sum.failure_samples.sort();
     sum.failure_samples.truncate(FAILURE_SAMPLES);
     sum

@@ -24,6 +24,8 @@ fn counters_are_sums() {
     let merged = merge(vec![two.clone(), one.clone()]).unwrap();
     let totals = &merged.runs[0].totals;
     assert_eq!((totals.connections.attempted, totals.requests.failed, totals.sessions), (780, 20, 180));
+    let completed = totals.completed.unwrap();
+    assert_eq!((completed.transactions, completed.connections, completed.full), (702, 680, 160));
     assert_eq!(totals.failures.get(&"reset".to_owned()), 40);
     assert_eq!(
         totals.tickets_received.iter().map(|(n, count)| (*n, *count)).collect::<Vec<_>>(),
@@ -36,6 +38,14 @@ fn counters_are_sums() {
     assert_eq!(totals.window_us, 3_000_000);
     let wire = merged.runs[0].wire.as_ref().unwrap();
     assert_eq!((wire.full.handshakes, wire.requests.in_wire_bytes), (180, 720 * 1122));
+}
+
+/// A sum over generators of which one does not know is no sum.
+#[test]
+fn completions_that_one_generator_lacks_are_unknown() {
+    let (mut one, two) = (part(1, 2, 0), part(2, 2, 0));
+    one.runs[0].totals.completed = None;
+    assert_eq!(merge(vec![one, two]).unwrap().runs[0].totals.completed, None);
 }
 
 /// As if one histogram had counted every time of both.
@@ -111,7 +121,10 @@ fn the_servers_time_is_divided_by_the_connections_of_all() {
     two.runs[0].server = None;
     let merged = merge(vec![one, two]).unwrap();
     let server = merged.runs[0].server.as_ref().unwrap();
-    assert_eq!((server.connections, server.user_us_per_connection), (720, Some(125.0)));
+    assert_eq!(
+        (server.connections, server.user_us_per_connection),
+        (680, Some(server.user_us as f64 / 680.0))
+    );
     assert!(merged.is_valid());
 }
 

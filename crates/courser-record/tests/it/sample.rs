@@ -208,6 +208,7 @@ fn totals(random: &mut Random, start_unix_us: u64) -> Totals {
         sessions: 90,
         connections: Outcomes { attempted: 390, succeeded: 360, failed: 30 },
         requests: Outcomes { attempted: 370, succeeded: 360, failed: 10 },
+        completed: Some(Completions { transactions: 351, connections: 340, full: 80, resumed: 270 }),
         received_bytes: 360 * 1024,
         sent_bytes: 360 * 64,
         failures: [("reset".to_owned(), 20), ("timeout".to_owned(), 10)].into_iter().collect(),

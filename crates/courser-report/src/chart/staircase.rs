@@ -11,7 +11,7 @@ use super::canvas::{self, Axes, AxisSide, Canvas, Scale};
 use super::theme::{FAINT, INK, MARK, series};
 use crate::figure;
 use crate::labels;
-use crate::ranking::{cells, steps};
+use crate::ranking::{self, cells, steps};
 
 /// More points than pixels show nothing more.
 const MOST_POINTS: usize = 130;
@@ -50,7 +50,12 @@ fn plot(lab: &Lab, chart: &Chart, title: &str, cell: &Cell) -> Option<Drawing> {
         figure::number(Some(highest)),
         figure::time(Some(slowest))
     );
-    let caption = format!("{target}: block 1 of {}; dashed below: 100 ms", cell.blocks.len());
+    let fall = labels::fall(block).map(|text| format!("; {text}"));
+    let caption = format!(
+        "{target}: block 1 of {}; successful: when they ended; dashed below: 100 ms{}",
+        cell.blocks.len(),
+        fall.unwrap_or_default()
+    );
     Some(Drawing { title: format!("{title}, {target}"), description, caption, height, inside })
 }
 
@@ -119,7 +124,7 @@ fn step_points(block: &Block) -> Vec<Point> {
         let point = Point {
             at: start,
             attempted: rate(step.attempted),
-            succeeded: rate(step.succeeded),
+            succeeded: ranking::rate(step),
             failed: rate(step.failed),
             mean_us: step.response.summary().mean_us,
         };

@@ -2,6 +2,7 @@
 
 use courser_record::Lab;
 use courser_record::lab::Value;
+use courser_stats::number::float;
 
 use crate::ranking::{Outcome, Pair, Ranking};
 use crate::{figure, labels};
@@ -10,7 +11,7 @@ use crate::{figure, labels};
 pub fn order(lab: &Lab, ranking: &Ranking) -> String {
     let steps: Vec<String> = neighbours(ranking).map(|pair| step(lab, pair)).collect();
     match (steps.is_empty(), ranking.places.first()) {
-        (false, _) => format!("{}.{}", steps.join("; "), basis(ranking)),
+        (false, _) => format!("{}.{}", steps.join("; "), basis(lab, ranking)),
         (true, Some(only)) => format!("only {} has a figure.", labels::target(lab, &only.target)),
         (true, None) => "nothing to compare.".to_owned(),
     }
@@ -67,14 +68,35 @@ pub(super) fn range(low: f64, high: f64) -> String {
     if low == high { low } else { format!("{low} to {high}") }
 }
 
-fn basis(ranking: &Ranking) -> String {
+/// Whether all served what was offered to all, within 5 %; else what each served.
+fn at_rates(lab: &Lab, ranking: &Ranking) -> String {
+    let rates: Vec<f64> =
+        ranking.places.iter().filter_map(|place| rate(lab, ranking, &place.target)).collect();
+    let (low, high) =
+        rates.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), rate| (low.min(*rate), high.max(*rate)));
+    if rates.is_empty() || low >= 0.95 * high {
+        return "all had the same rate".to_owned();
+    }
+    format!("rates differed, from {} to {}/s", figure::number(Some(low)), figure::number(Some(high)))
+}
+
+fn rate(lab: &Lab, ranking: &Ranking, target: &str) -> Option<f64> {
+    let cell = lab.cell(&ranking.case, target)?;
+    let windows = cell.blocks.iter().flat_map(|block| &block.windows);
+    let ours = windows.filter(|window| ranking.client.as_ref().is_none_or(|client| *client == window.label));
+    let (served, us) = ours
+        .fold((0, 0), |(served, us), window| (served + window.served().transactions, us + window.window_us));
+    (us > 0).then(|| float(served) * 1e6 / float(us))
+}
+
+fn basis(lab: &Lab, ranking: &Ranking) -> String {
     match (&ranking.basis.instead_of_rate, ranking.basis.value) {
         (Some(reason), _) => {
             // The rest of it is in the notes of the tables.
             let reason = reason.split("; ").next().unwrap_or_default();
             format!(" By processor time per connection, since a rate is inconclusive ({reason}).")
         }
-        (None, Value::Cpu) => " By processor time per connection: all had the same rate.".to_owned(),
+        (None, Value::Cpu) => format!(" By processor time per connection: {}.", at_rates(lab, ranking)),
         (None, Value::MaxTpsAvg100ms) => {
             " By the highest rate with an average response below 100 ms.".to_owned()
         }

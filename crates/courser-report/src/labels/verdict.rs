@@ -174,6 +174,10 @@ fn cautions(lab: &Lab, rankings: &[Ranking]) -> Vec<String> {
             "The quick variant: fewer and shorter blocks, so small differences stay unseen.".to_owned(),
         );
     }
+    let mut windows = lab.cells.iter().flat_map(|cell| &cell.blocks).flat_map(|block| &block.windows);
+    if windows.any(|window| window.completed.is_none() && window.attempted > 0) {
+        cautions.push(labels::WITHOUT_COMPLETIONS.to_owned());
+    }
     let inconclusive = rankings.iter().filter(|ranking| ranking.basis.instead_of_rate.is_some()).count();
     if inconclusive > 0 {
         let all = labels::counted(rankings.len(), "comparison");

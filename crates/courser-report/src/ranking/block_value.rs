@@ -60,6 +60,8 @@ pub enum Kind {
     Measured,
     /// It was computed from processor time: shown with `≈`.
     Computed,
+    /// Most of what was attempted failed, and cost processor time too: shown with `†`.
+    MostFailed,
     /// The true one is at least as high: nothing was seen to fail above it, or the generator was the limit. Shown with `≥`.
     AtLeast,
 }
@@ -70,6 +72,7 @@ impl Kind {
         match self {
             Self::Measured => "",
             Self::Computed => "≈ ",
+            Self::MostFailed => "† ",
             Self::AtLeast => "≥ ",
         }
     }

@@ -1,7 +1,7 @@
 //! What one block says.
 
-use courser_record::Lab;
 use courser_record::lab::{Block, Case, Cell, Measure, Value, WindowResult};
+use courser_record::{Completions, Lab};
 use courser_stats::number::{float, length};
 
 use super::block_value::{BlockValue, Kind, Spread};
@@ -72,9 +72,9 @@ fn rate(case: &Case, cell: &Cell, block: &Block, spec: &FigureSpec) -> BlockValu
     let sum = Sum::of(&chosen);
     let body = cell.verified.as_ref().and_then(|verified| verified.body_bytes);
     let rate = match spec.value {
-        Value::Tps => sum.per_second(sum.succeeded),
-        Value::Handshakes => sum.per_second(sum.full),
-        _ => body.and_then(|body| Some(sum.per_second(sum.succeeded)? * float(body))),
+        Value::Tps => sum.per_second(sum.served.transactions),
+        Value::Handshakes => sum.per_second(sum.served.full),
+        _ => body.and_then(|body| Some(sum.per_second(sum.served.transactions)? * float(body))),
     };
     match inconclusive(&chosen) {
         Some(reason) => BlockValue::bounded(rate, reason),
@@ -89,11 +89,15 @@ fn inconclusive(windows: &[&WindowResult]) -> Option<String> {
 /// What holds whether or not the generator kept up.
 fn spent(lab: &Lab, case: &Case, sum: &Sum, value: Value) -> BlockValue {
     let per_connection = sum.cpu_us.and_then(|cpu| quotient(cpu, sum.paid_for(case.measure)));
+    let mostly = |kind| if sum.failed > sum.succeeded { Kind::MostFailed } else { kind };
     match value {
-        Value::Cpu => BlockValue::measured(per_connection),
+        Value::Cpu => BlockValue::of_kind(per_connection, mostly(Kind::Measured)),
         Value::TpsOfCpu => {
-            let each = sum.cpu_us.and_then(|cpu| quotient(cpu, float(sum.succeeded)));
-            BlockValue::of_kind(each.and_then(|us| quotient(cores(lab, case) * 1e6, us)), Kind::Computed)
+            let each = sum.cpu_us.and_then(|cpu| quotient(cpu, float(sum.served.transactions)));
+            BlockValue::of_kind(
+                each.and_then(|us| quotient(cores(lab, case) * 1e6, us)),
+                mostly(Kind::Computed),
+            )
         }
         Value::KernelShare => BlockValue::measured(
             sum.system_us.zip(sum.cpu_us).and_then(|(system, cpu)| quotient(system, cpu)),
@@ -128,8 +132,10 @@ fn quotient(part: f64, whole: f64) -> Option<f64> {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Sum {
     pub(crate) window_us: u64,
+    /// Within the windows.
+    pub(crate) served: Completions,
     pub(crate) succeeded: u64,
-    pub(crate) connections: u64,
+    pub(crate) failed: u64,
     pub(crate) full: u64,
     pub(crate) resumed: u64,
     /// `None` where one of the windows does not know.
@@ -153,7 +159,11 @@ impl Sum {
         Self {
             window_us: total(|window| window.window_us),
             succeeded: total(|window| window.succeeded),
-            connections: total(|window| window.connections),
+            failed: total(|window| window.failed),
+            served: windows.iter().fold(Completions::default(), |mut sum, window| {
+                sum.add(&window.served());
+                sum
+            }),
             full: total(|window| window.full),
             resumed: total(|window| window.resumed),
             offered: known(|window| window.offered),
@@ -169,10 +179,10 @@ impl Sum {
 
     /// What processor time is counted by: connections, or transactions where connections stay open.
     pub(crate) fn paid_for(&self, measure: Measure) -> f64 {
-        float(if measure == Measure::KeepAlive || self.connections == 0 {
-            self.succeeded
+        float(if measure == Measure::KeepAlive || self.served.connections == 0 {
+            self.served.transactions
         } else {
-            self.connections
+            self.served.connections
         })
     }
 }

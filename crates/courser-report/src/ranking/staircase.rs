@@ -51,7 +51,7 @@ pub(crate) fn steps(block: &Block) -> Vec<&WindowResult> {
     steps
 }
 
-/// The highest rate of successes under a rule. At least that where nothing was seen to break it higher up.
+/// The highest rate that was served under a rule. At least that where nothing was seen to break it higher up.
 pub(super) fn highest(block: &Block, rule: Rule) -> BlockValue {
     let steps = steps(block);
     let usable: Vec<&WindowResult> =
@@ -95,6 +95,15 @@ fn bound(steps: &[&WindowResult], rule: Rule) -> Option<BlockValue> {
     Some(BlockValue::bounded(Some(rate(best)), best.inconclusive.clone()?))
 }
 
+/// What a staircase served at most, and at the highest rate that was offered, where that is less by more than 5 %:
+/// beyond its maximum a server may serve less, since what it begins and cannot end costs it time.
+pub(crate) fn fall(block: &Block) -> Option<(f64, &WindowResult)> {
+    let steps = steps(block);
+    let most = steps.iter().map(|step| rate(step)).fold(0.0, f64::max);
+    let last = *steps.last()?;
+    (rate(last) < 0.95 * most).then_some((most, last))
+}
+
 /// The highest step that keeps the rule of 2011, else the lowest of all.
 pub(super) fn best(block: &Block) -> Option<&WindowResult> {
     let steps = steps(block);
@@ -120,6 +129,7 @@ fn falls_short(step: &WindowResult) -> bool {
     step.offered_tps.is_some_and(|offered| rate(step) < 0.95 * offered)
 }
 
-fn rate(step: &WindowResult) -> f64 {
-    float(step.succeeded) * 1e6 / float(step.window_us.max(1))
+/// What was served in a step, transactions a second.
+pub(crate) fn rate(step: &WindowResult) -> f64 {
+    float(step.served().transactions) * 1e6 / float(step.window_us.max(1))
 }

@@ -1,6 +1,8 @@
 //! What it cost: the server, the generator, the wire.
 
-use courser_record::{GeneratorUsage, HandshakeBytes, RequestBytes, Run, ServerUsage, WireCost, times};
+use courser_record::{
+    GeneratorUsage, HandshakeBytes, Outcomes, RequestBytes, Run, ServerUsage, WireCost, times,
+};
 use courser_stats::Histogram;
 use courser_stats::number::float;
 
@@ -12,7 +14,7 @@ const SHOWN: usize = 8;
 
 pub(super) fn show(page: &mut Page, run: &Run) {
     if let Some(usage) = &run.server {
-        server(page, usage);
+        server(page, run, usage);
     }
     if !run.generators.is_empty() {
         page.heading("generator");
@@ -24,23 +26,23 @@ pub(super) fn show(page: &mut Page, run: &Run) {
     }
 }
 
-fn server(page: &mut Page, usage: &ServerUsage) {
+fn server(page: &mut Page, run: &Run, usage: &ServerUsage) {
     page.heading("server");
     if let Some(text) = memory(usage) {
         page.paragraph(Tone::Plain, "  ", &text);
     }
-    page.paragraph(Tone::Plain, "  ", &processor(usage));
+    page.paragraph(Tone::Plain, "  ", &processor(usage, &run.totals.connections));
     threads(page, usage);
 }
 
-/// Where nothing ended in the window there is nothing to divide by.
-fn processor(usage: &ServerUsage) -> String {
+/// Where nothing was served in the window there is nothing to divide by.
+fn processor(usage: &ServerUsage, of: &Outcomes) -> String {
     let (user, system) = (usage.user_us_per_connection, usage.system_us_per_connection);
     let both = user.zip(system).map(|(user, system)| user + system);
     let kernel = figure::share(usage.system_us, usage.user_us.saturating_add(usage.system_us));
     let spent = match usage.connections {
         0 => format!(
-            "{} of processor time, and no connection that ended",
+            "{} of processor time, and no connection that was served",
             figure::duration(usage.user_us.saturating_add(usage.system_us))
         ),
         connections => format!(
@@ -51,8 +53,15 @@ fn processor(usage: &ServerUsage) -> String {
             figure::time(system),
         ),
     };
+    let failed = match of.failed > of.succeeded {
+        true => format!(
+            "; {} of the connections failed, and their processor time is in it",
+            figure::percent(figure::share(of.failed, of.attempted))
+        ),
+        false => String::new(),
+    };
     format!(
-        "{spent}; the kernel's share {}; its cores idle {}; read within {} of the window",
+        "{spent}{failed}; the kernel's share {}; its cores idle {}; read within {} of the window",
         figure::percent(kernel),
         figure::percent(usage.idle),
         figure::duration(usage.alignment_error_us),

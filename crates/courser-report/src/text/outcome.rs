@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use courser_record::{LoadKind, Outcomes, Record, Resumption, Run, Totals};
 use courser_stats::Counts;
 
-use crate::figure;
 use crate::layout::{Page, Tone};
+use crate::{figure, labels};
 
 /// How many failures are shown in their own words, each kind of words once.
 const SHOWN: usize = 5;
@@ -86,12 +86,23 @@ fn listed(counts: &Counts<String>) -> String {
 fn rates(page: &mut Page, kind: LoadKind, run: &Run) {
     let totals = &run.totals;
     page.heading(&format!("rates over {}", figure::duration(totals.window_us)));
-    let heads = ["", "attempted", "", "succeeded", "", "failed", ""].map(str::to_owned).to_vec();
-    let mut rows = vec![heads, outcomes("connections", totals, &totals.connections)];
+    let heads =
+        ["", "completed", "", "attempted", "", "succeeded", "", "failed", ""].map(str::to_owned).to_vec();
+    let completed = totals.completed;
+    let connections = completed.map(|completed| completed.connections);
+    let mut rows = vec![heads, outcomes("connections", totals, &totals.connections, connections)];
     if totals.requests.attempted > 0 {
-        rows.push(outcomes("requests", totals, &totals.requests));
+        let requests = completed.map(|completed| completed.transactions);
+        rows.push(outcomes("requests", totals, &totals.requests, requests));
     }
     page.table(&rows);
+    let what = match completed {
+        Some(_) => {
+            "completed: within the window, whenever it was to start; the others: what was to start in it"
+        }
+        None => labels::WITHOUT_COMPLETIONS,
+    };
+    page.paragraph(Tone::Plain, "  ", what);
     let offered =
         run.offered_rate.map(|rate| format!("offered: {} {}", arrivals(kind), figure::rate(Some(rate))));
     let sessions = (totals.sessions > 0).then(|| {
@@ -117,10 +128,12 @@ pub(super) fn arrivals(kind: LoadKind) -> &'static str {
 }
 
 /// Each rate with the count behind it; of failures the share too.
-fn outcomes(name: &str, totals: &Totals, outcomes: &Outcomes) -> Vec<String> {
-    let cells = [outcomes.attempted, outcomes.succeeded, outcomes.failed]
-        .into_iter()
-        .flat_map(|count| [figure::rate(totals.per_second(count)), format!("({})", figure::count(count))]);
+fn outcomes(name: &str, totals: &Totals, outcomes: &Outcomes, completed: Option<u64>) -> Vec<String> {
+    let all = [completed, Some(outcomes.attempted), Some(outcomes.succeeded), Some(outcomes.failed)];
+    let count =
+        |count: Option<u64>| count.map_or(String::new(), |count| format!("({})", figure::count(count)));
+    let cells =
+        all.into_iter().flat_map(|of| [figure::rate(of.and_then(|of| totals.per_second(of))), count(of)]);
     let loss = figure::percent(figure::share(outcomes.failed, outcomes.attempted));
     std::iter::once(name.to_owned()).chain(cells).chain([loss]).collect()
 }

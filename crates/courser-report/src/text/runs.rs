@@ -4,8 +4,8 @@ use courser_record::{GeneratorUsage, LoadKind, Record, Run, Summary, times};
 use courser_stats::number::float;
 
 use super::outcome::arrivals;
-use crate::figure;
 use crate::layout::{Page, Tone};
+use crate::{figure, labels};
 
 /// Columns of the longest bar.
 const BAR: u64 = 40;
@@ -16,10 +16,13 @@ pub(super) fn show(page: &mut Page, record: &Record, runs: &[Run]) {
     }
     page.heading("runs");
     let heads =
-        ["run", "offered", "attempted", "succeeded", "failed", "mean", "p99", "server", "busy", "verdict"];
+        ["run", "offered", "attempted", "completed", "failed", "mean", "p99", "server", "busy", "verdict"];
     let rows = std::iter::once(heads.map(str::to_owned).to_vec()).chain(runs.iter().map(row));
     page.table(&rows.collect::<Vec<_>>());
     page.paragraph(Tone::Plain, "  ", &legend(record));
+    if runs.iter().any(|run| run.totals.completed.is_none()) {
+        page.paragraph(Tone::Plain, "  ", labels::WITHOUT_COMPLETIONS);
+    }
     if record.experiment.load.kind == LoadKind::Staircase {
         chart(page, record, runs);
     }
@@ -38,7 +41,7 @@ fn row(run: &Run) -> Vec<String> {
         run.label.clone(),
         figure::rate(run.offered_rate),
         figure::count(connections.attempted),
-        figure::rate(totals.per_second(connections.succeeded)),
+        figure::rate(totals.per_second(totals.connections_served())),
         figure::percent(figure::share(connections.failed, connections.attempted)),
         figure::time(response.mean_us),
         figure::time(response.p99_us),
@@ -61,17 +64,17 @@ fn legend(record: &Record) -> String {
         None => "closed loop: service time under saturation, not what users would wait",
     };
     format!(
-        "offered: {}; attempted, succeeded, failed: connections; {response}; server: its processor time per connection; \
+        "offered: {}; attempted, completed (in the window, whenever begun), failed: connections; {response}; server: its processor time per connection; \
          busy: the generator's busiest thread",
         arrivals(load.kind)
     )
 }
 
-/// What was achieved of what was offered: a mark of a bar is so many connections a second, a dot one that is missing.
+/// What was completed of what was offered: a mark of a bar is so many connections a second, a dot one that is missing.
 fn chart(page: &mut Page, record: &Record, runs: &[Run]) {
     let each = record.experiment.tls.as_ref().map_or(1, |tls| tls.reuse.max(1));
     let rates = |run: &Run| {
-        let achieved = run.totals.per_second(run.totals.connections.succeeded)?;
+        let achieved = run.totals.per_second(run.totals.connections_served())?;
         Some((run.offered_rate? * f64::from(each), achieved))
     };
     let rates: Vec<(f64, f64)> = runs.iter().filter_map(rates).collect();
@@ -79,12 +82,23 @@ fn chart(page: &mut Page, record: &Record, runs: &[Run]) {
     if most <= 0.0 || rates.len() < runs.len() {
         return;
     }
-    page.heading("connections achieved of those offered");
+    page.heading("connections completed of those offered");
     let row = |&(offered, achieved): &(f64, f64)| {
         let of = format!("{} of {}", figure::rate(Some(achieved)), figure::rate(Some(offered)));
         format!("{of:>24}  {}", bar(achieved / most, offered / most))
     };
     rates.iter().for_each(|rate| page.line(Tone::Plain, &row(rate)));
+    if let [.., (offered, last)] = rates[..]
+        && let completed = rates.iter().map(|(_, completed)| *completed).fold(0.0, f64::max)
+        && last < 0.95 * completed
+    {
+        let [most, last, offered] = [completed, last, offered].map(|rate| figure::rate(Some(rate)));
+        page.paragraph(
+            Tone::Plain,
+            "  ",
+            &format!("past its maximum of {most} it fell to {last} where {offered} were offered"),
+        );
+    }
 }
 
 /// Shares of the longest bar.

@@ -8,7 +8,7 @@ use courser_record::lab::{
     LAB_VERSION, LeftOut, Limit, LimitPart, Measure, Profile, Published, PublishedRow, SuiteNotes, Symbol,
     Table, TargetNotes, Tuning, Value, Verified, WindowResult,
 };
-use courser_record::{Envelope, Finding, Lab, Machine, Second, Severity, Summary, Tool};
+use courser_record::{Completions, Envelope, Finding, Lab, Machine, Second, Severity, Summary, Tool};
 use courser_stats::Histogram;
 
 /// Text as a server or a configuration file may have it.
@@ -369,6 +369,12 @@ fn window(label: &str, tps: f64, response_us: f64, cpu_us: f64, window_us: u64) 
         attempted: succeeded,
         succeeded,
         connections: succeeded,
+        completed: Some(Completions {
+            transactions: succeeded,
+            connections: succeeded,
+            full: succeeded / 4,
+            resumed: succeeded - succeeded / 4,
+        }),
         full: succeeded / 4,
         resumed: succeeded - succeeded / 4,
         response: (&response).into(),

@@ -14,8 +14,8 @@ use std::{env, fs};
 
 use courser_record::times::{self, Moment};
 use courser_record::{
-    Finding, Found, IdleMemory, LoadKind, Outcomes, Record, Run, ServerThread, Severity, Share, Verdict,
-    merge,
+    Completions, Finding, Found, IdleMemory, LoadKind, Outcomes, Record, Run, ServerThread, Severity, Share,
+    Verdict, merge,
 };
 use courser_report::text::{self, Style};
 use courser_stats::Histogram;
@@ -74,6 +74,26 @@ fn a_staircase_that_stops_keeping_up() {
     let runs = [(15.0, 120), (30.0, 240), (45.0, 260), (60.0, 260)].map(step);
     record.runs = runs.to_vec();
     hold("staircase", &plain(&record));
+}
+
+#[test]
+fn a_staircase_that_serves_less_past_its_maximum() {
+    let mut record = valid();
+    record.experiment.load.kind = LoadKind::Staircase;
+    if let Some(tls) = &mut record.experiment.tls {
+        tls.reuse = 1;
+    }
+    let step = |(offered, served): (f64, u64)| {
+        let mut run = trial(&record.runs[0], offered, true);
+        run.totals.window_us = 1_000_000;
+        run.totals.completed =
+            Some(Completions { transactions: served, connections: served, ..Default::default() });
+        run
+    };
+    record.runs = [(100.0, 100), (200.0, 180), (400.0, 90)].map(step).to_vec();
+    let shown = plain(&record);
+    assert!(shown.contains("past its maximum of 180/s it fell to 90/s where 400/s were offered"), "{shown}");
+    assert!(!shown.contains("earlier record"), "{shown}");
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! Who is ahead: what a ranking may say, and what it must not.
 
-use courser_record::Lab;
-use courser_record::lab::Value;
+use courser_record::lab::{Measure, Value};
+use courser_record::{Completions, Lab};
 use courser_report::ranking::{CellValue, Kind, Outcome, Ranking, rankings, value_of};
+use courser_report::text::Style;
+use courser_report::{lab_text, labels};
 
 use crate::labs::{capacity, seconds_of};
 
@@ -67,7 +69,7 @@ fn blocks_in_which_the_generator_was_the_limit_are_lower_bounds() {
         lab.cells.iter_mut().find(|cell| cell.case == "tls13-ecdsa" && cell.target == "courser").unwrap();
     for block in &mut cell.blocks[..3] {
         block.windows[0].inconclusive = Some("client-bound: core 0 was 97 % busy".to_owned());
-        block.windows[0].succeeded *= 2;
+        block.windows[0].window_us /= 2;
     }
     let CellValue::Value(found) = of(&lab) else { panic!("{:?}", of(&lab)) };
     assert_eq!((found.kind, found.blocks), (Kind::AtLeast, 6), "{found:?}");
@@ -78,7 +80,7 @@ fn blocks_in_which_the_generator_was_the_limit_are_lower_bounds() {
     cell.blocks[3].windows[0].inconclusive = Some("client-bound: core 0 was 97 % busy".to_owned());
     let CellValue::Inconclusive { at_least: Some(bound), computed: Some(_), .. } = of(&lab) else { panic!() };
     assert_eq!(bound.kind, Kind::AtLeast);
-    let text = courser_report::labels::cell_text(Value::Tps, &of(&lab));
+    let text = labels::cell_text(Value::Tps, &of(&lab));
     assert!(text.starts_with("≥ ") && text.contains("(≈ "), "{text}");
     // Another experiment bounds nothing.
     let cell =
@@ -119,6 +121,62 @@ fn a_staircase_that_never_gave_way_says_at_least() {
     cell.blocks[0].windows.truncate(5);
     let told = value_of(&lab, "stairs", "courser", &Value::MaxTps.into());
     assert!(matches!(&told, CellValue::Value(found) if found.kind == Kind::AtLeast), "{told:?}");
+}
+
+/// What it has begun ends well while it is waited for, and is no throughput.
+#[test]
+fn throughput_that_falls_past_its_maximum_is_seen() {
+    let mut lab = capacity();
+    let cell =
+        lab.cells.iter_mut().find(|cell| (&*cell.case, &*cell.target) == ("stairs", "courser")).unwrap();
+    for step in cell.blocks[0].windows.iter_mut().filter(|step| step.offered_tps > Some(6500.0)) {
+        (step.succeeded, step.connections, step.failed) = (step.attempted, step.attempted, 0);
+        let served = if step.offered_tps > Some(7000.0) { 4000 } else { 5000 };
+        step.completed =
+            Some(Completions { transactions: 3 * served, connections: 3 * served, ..Default::default() });
+    }
+    let CellValue::Value(most) = value_of(&lab, "stairs", "courser", &Value::MaxTps.into()) else { panic!() };
+    assert!((5950.0..6050.0).contains(&most.value) && most.kind == Kind::Measured, "{most:?}");
+    let found = labels::findings(&lab);
+    let fall = found.iter().find(|found| found.text.starts_with("served at most ")).expect("it is named");
+    assert!(fall.text.contains("and 4,000/s where 7,7"), "{}", fall.text);
+    let page = lab_text::render(std::slice::from_ref(&lab), Style::default());
+    assert!(page.contains("and 4,000/s where 7,7"), "{page}");
+}
+
+#[test]
+fn processor_time_for_a_success_is_marked_where_most_failed() {
+    let mut lab = capacity();
+    let kind = |lab: &Lab| match value_of(lab, "tls13-rsa", "nginx", &Value::Cpu.into()) {
+        CellValue::Value(cpu) => cpu.kind,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(kind(&lab), Kind::Measured);
+    let cell =
+        lab.cells.iter_mut().find(|cell| (&*cell.case, &*cell.target) == ("tls13-rsa", "nginx")).unwrap();
+    cell.blocks.iter_mut().for_each(|block| block.windows[0].failed = 40 * block.windows[0].succeeded);
+    assert_eq!((kind(&lab), Kind::MostFailed.mark()), (Kind::MostFailed, "† "));
+}
+
+/// 6000, 196 and 0 a second are not one rate.
+#[test]
+fn rates_are_called_the_same_only_where_they_are() {
+    let mut lab = capacity();
+    let case = lab.cases.iter_mut().find(|case| case.id == "tls13-rsa").unwrap();
+    case.measure = Measure::Rate;
+    let offer = |lab: &mut Lab, target: &str, served: u64| {
+        let cell =
+            lab.cells.iter_mut().find(|cell| (&*cell.case, &*cell.target) == ("tls13-rsa", target)).unwrap();
+        for window in cell.blocks.iter_mut().flat_map(|block| &mut block.windows) {
+            window.completed =
+                Some(Completions { transactions: served, connections: served, ..Default::default() });
+        }
+    };
+    ["courser", "haproxy", "nginx"].iter().for_each(|target| offer(&mut lab, target, 2000));
+    let order = |lab: &Lab| labels::order(lab, &ranking_of(lab, "tls13-rsa"));
+    assert!(order(&lab).contains("all had the same rate"), "{}", order(&lab));
+    offer(&mut lab, "nginx", 100);
+    assert!(order(&lab).contains("rates differed, from 50 to 1,000/s"), "{}", order(&lab));
 }
 
 #[test]
