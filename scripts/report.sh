@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-readonly all="primitives overheads capacity reuse-and-key-size handshake-flood offload continuous two-certificates platforms fleet"
+readonly all="primitives overheads capacity reuse-and-key-size handshake-flood offload continuous two-certificates platforms latency fleet"
 
 main() {
   local suites=${SUITES:-$all} suite number=0 total

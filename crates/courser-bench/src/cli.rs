@@ -34,6 +34,7 @@ Exit codes:
   6  interrupted by Ctrl-C; results so far are printed and stored
   7  no rate satisfies the rule
   8  a regression exceeds --fail-above
+  9  a threshold of --fail-if is crossed
 
 Load only machines that you are allowed to load.";
 
@@ -132,7 +133,10 @@ Examples:
   2000 new sessions a second, each 1 full handshake and 3 resumed connections (8000 connections/s):
     courser-bench load https://127.0.0.1:8443/ --rate 2000 --reuse 4 --duration 60s
   1000 connections at a time, kept alive for the whole run:
-    courser-bench load https://127.0.0.1:8443/ -c 1000 --keepalive";
+    courser-bench load https://127.0.0.1:8443/ -c 1000 --keepalive
+  For continuous integration: exit code 9 when responses are slow or lost, and a file for Prometheus' node exporter:
+    courser-bench load https://127.0.0.1:8443/ --rate 100 --fail-if 'p99>50ms' --fail-if 'loss>0.1%' \\
+      --prometheus-text /var/lib/node_exporter/courser.prom";
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:
@@ -204,6 +208,10 @@ pub(crate) struct LoadArgs {
     /// Concurrent connections of a closed loop (measures saturation only)
     #[arg(short, long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) connections: Option<u64>,
+    /// Fail with exit code 9 when this is seen: avg>100ms, p99>…, max>…, loss>0.1%, rate<95% or rate<1000/s,
+    /// handshakes<500/s; may be repeated
+    #[arg(long, value_name = "THRESHOLD")]
+    pub(crate) fail_if: Vec<String>,
     #[command(flatten)]
     pub(crate) reuse: ReuseArgs,
     #[command(flatten)]
@@ -270,6 +278,9 @@ pub(crate) struct IdleArgs {
     /// Idle connections
     #[arg(short, long, value_name = "COUNT", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) connections: u64,
+    /// Connections opened per second for the first figure; all at once for the second one
+    #[arg(long, value_name = "PER_SECOND", default_value = "200", value_parser = crate::units::rate)]
+    pub(crate) open_rate: f64,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }
@@ -443,7 +454,7 @@ pub(crate) struct CommonArgs {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "TLS")]
 pub(crate) struct TlsArgs {
-    /// TLS client engine; `lean` verifies nothing and keeps no secret, so one core can load several
+    /// TLS client engine; `lean` verifies a sample of the signatures and keeps no secret: one core can load several
     #[arg(long, value_enum, default_value_t = EngineArg::Lean)]
     pub(crate) engine: EngineArg,
     /// TLS versions: 1.3, 1.2 (openssl: 1.1, 1.0)
@@ -609,6 +620,9 @@ pub(crate) struct OutputArgs {
     /// Write the record to this file (JSON)
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
+    /// Write figures in Prometheus' text format to this file, for the textfile collector of its node exporter
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prometheus_text: Option<PathBuf>,
     /// Print the record as JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,

@@ -10,6 +10,7 @@ use courser_report::text::{self, Style};
 
 use crate::cli::OutputArgs;
 use crate::exit::{Ended, Failure, colour};
+use crate::prometheus;
 
 /// Columns of a table when nobody says how wide the terminal is.
 const WIDTH: usize = 110;
@@ -22,6 +23,8 @@ pub(crate) fn record(experiment: Experiment, runs: Vec<Run>, cut: bool) -> Recor
 /// Keeps and prints; what cannot be kept is printed all the same.
 pub(crate) fn deliver(record: &Record, output: &OutputArgs) -> Result<Ended, Failure> {
     let kept = output.record.as_deref().map(|path| write(record, path).map(|()| path)).transpose();
+    let scraped = output.prometheus_text.as_deref();
+    let scraped = scraped.map(|path| record_file::write(path, &prometheus::text(record))).transpose();
     if output.json {
         print(&format!("{}\n", record.to_json().trim_end()));
     } else if !output.ndjson {
@@ -30,6 +33,7 @@ pub(crate) fn deliver(record: &Record, output: &OutputArgs) -> Result<Ended, Fai
     if let Some(path) = kept? {
         notice!("record: {}", path.display());
     }
+    scraped?;
     Ok(match (&record.envelope.cut, record.is_valid()) {
         (Some(_), _) => Ended::Cut,
         (None, true) => Ended::Well,

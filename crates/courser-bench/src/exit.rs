@@ -25,6 +25,8 @@ pub(crate) enum Ended {
     NoRate = 7,
     /// Something got worse by more than was allowed.
     Worse = 8,
+    /// A threshold was crossed.
+    Crossed = 9,
 }
 
 impl From<Ended> for ExitCode {

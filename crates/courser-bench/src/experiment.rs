@@ -44,7 +44,7 @@ fn tls(spec: &LoadSpec) -> TlsOffer {
     TlsOffer {
         engine: options.engine.name().to_owned(),
         verification: match (options.engine, &options.ca) {
-            (EngineChoice::Lean, None) => Verification::None,
+            (EngineChoice::Lean, None) => Verification::SignatureSample,
             (EngineChoice::Lean, Some(_)) => Verification::Sample,
             (_, None) => Verification::Signature,
             (_, Some(_)) => Verification::Full,
@@ -91,8 +91,8 @@ fn load(plan: &Plan, asked: &Asked<'_>, spec: &LoadSpec) -> LoadModel {
     let per_connection = match &plan.exchange {
         Workload::Http { count, .. } => count.map(u64::from),
         Workload::Echo { count, .. } => Some(u64::from(*count)),
-        Workload::Hold { first: Some(_) } => Some(1),
-        Workload::Handshake | Workload::Abandon { .. } | Workload::Hold { first: None } => Some(0),
+        Workload::Hold { first: Some(_), .. } => Some(1),
+        Workload::Handshake | Workload::Abandon { .. } | Workload::Hold { first: None, .. } => Some(0),
     };
     LoadModel {
         kind: asked.kind,
@@ -158,7 +158,7 @@ fn request(spec: &LoadSpec, plan: &Plan) -> Option<Request> {
             let body = asked.and_then(|asked| asked.post).unwrap_or(0);
             (request.method().name(), spec.url.path.clone(), body, expected)
         }
-        Workload::Hold { first: Some((request, _)) } => {
+        Workload::Hold { first: Some((request, _)), .. } => {
             (request.method().name(), spec.url.path.clone(), 0, Expected::default())
         }
         Workload::Echo { bytes, .. } => ("ECHO", String::new(), *bytes, Expected::default()),

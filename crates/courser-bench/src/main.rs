@@ -22,7 +22,9 @@ mod deliver;
 mod experiment;
 mod planner;
 mod progress;
+mod prometheus;
 mod session;
+mod thresholds;
 mod watch;
 
 use std::process::ExitCode;

@@ -1,28 +1,34 @@
 //! How many cores a load needs: a cost model, fitted to short runs on this machine, judged by mixes it has not seen.
 //!
-//! It predicts the target's processor time, and from that cores at a utilisation. It says nothing of waiting times, of
-//! memory, or of what a network card adds; and it holds for the machine that it was measured on.
+//! It predicts the target's processor time, and from that cores at a utilisation, or what so many carry. Response times
+//! it shows as they were measured, by how busy the core was. It says nothing of memory, or of what a network card adds;
+//! and it holds for the machine that it was measured on.
 
 mod answer;
 mod design;
 mod model;
 mod sentence;
 mod trial;
+mod validation;
+mod waits;
 
 use courser_lab::target::{self, Definition, KeyKind};
 
 use crate::cli::PlanArgs;
 use crate::exit::Failure;
 
-pub(crate) use answer::{Cores, words};
-pub(crate) use model::{Check, Fitted, Model};
+pub(crate) use answer::{Carried, Cores, Rate, words};
+pub(crate) use model::{Fitted, Model};
 pub(crate) use sentence::Question;
+pub(crate) use validation::{Check, Validation};
+pub(crate) use waits::{Waits, waits};
 
 /// A question, and all that is known about its answer.
 pub(crate) struct CorePlan {
     pub(crate) question: Question,
     pub(crate) model: Model,
     pub(crate) fitted: Fitted,
+    pub(crate) validation: Validation,
     pub(crate) cores: Cores,
     /// What other choices would change.
     pub(crate) others: Vec<Cores>,
@@ -40,8 +46,10 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<Option<CorePlan>, Failure> {
     };
     let Some(model) = model else { return Ok(None) };
     let fitted = model.fitted().map_err(Failure::System)?;
-    let (cores, others) = answer::answer(&question, &model, &fitted).map_err(Failure::usage)?;
-    Ok(Some(CorePlan { question, model, fitted, cores, others }))
+    let validation = Validation::new(&model, &fitted);
+    let basis = answer::Basis { fitted: &fitted, misfit: validation.misfit() };
+    let (cores, others) = answer::answer(&question, &model, basis).map_err(Failure::usage)?;
+    Ok(Some(CorePlan { question, model, fitted, validation, cores, others }))
 }
 
 /// Measures a model, and keeps it where that was asked for.

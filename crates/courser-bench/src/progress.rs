@@ -93,7 +93,7 @@ impl progress::ComparisonProgress for ComparisonProgress {
         let shown = !self.quiet && std::io::stderr().is_terminal();
         let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         self.bar = ProgressBar::with_draw_target(Some(time.as_secs().max(1)), target);
-        let style = ProgressStyle::with_template("{bar:30} {pos} of at most {len} s  {msg}");
+        let style = ProgressStyle::with_template("{bar:30} {pos} of at most {len} s, {eta} left  {msg}");
         self.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     }
 
@@ -120,7 +120,9 @@ fn length(spec: &CaseSpec, targets: usize) -> Duration {
 
 fn block(spec: &CaseSpec) -> Duration {
     let steps = if spec.measure == Measure::Staircase { spec.steps } else { 1 };
-    AROUND + spec.length * steps
+    // A closed loop finds the capacity first.
+    let feeler = if spec.capacity.is_some() { Duration::from_millis(1500) } else { Duration::ZERO };
+    AROUND + feeler + spec.length * steps
 }
 
 fn format_duration(time: Duration) -> String {

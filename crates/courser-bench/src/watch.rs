@@ -16,7 +16,7 @@ pub(crate) struct Watch {
     quiet: bool,
     ndjson: bool,
     label: String,
-    /// Of runs to come.
+    /// Of all trials, the next one included.
     left: Option<Duration>,
     bar: ProgressBar,
 }
@@ -33,9 +33,12 @@ impl Watch {
         }
     }
 
-    /// Says how much is to come after the next run.
-    pub(crate) fn time_left(&mut self, left: Duration) {
+    /// Shows the number of the next trial, of about how many, its rate per second, and the time of all that are left.
+    pub(crate) fn trial(&mut self, (number, about): (usize, usize), rate: f64, left: Duration) {
         self.left = Some(left);
+        if !self.quiet {
+            notice!("trial {number} of about {about}: {rate:.0}/s, about {} s left", left.as_secs().max(1));
+        }
     }
 
     fn print(&self, line: &str) {
@@ -53,11 +56,11 @@ impl measure::Watch for Watch {
     }
 
     fn begin(&mut self, plan: &Plan) {
-        let whole = plan.steady_end();
+        let whole = plan.steady_end() + plan.phases.drain;
         let show = !self.quiet && std::io::stderr().is_terminal();
         let target = if show { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         self.bar = ProgressBar::with_draw_target(Some(whole.as_secs().max(1)), target);
-        let style = ProgressStyle::with_template("{bar:40} {pos}/{len} s, {eta} left {msg}");
+        let style = ProgressStyle::with_template("{bar:40} {pos} of at most {len} s, {eta} left {msg}");
         self.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         let left = self.left.map(|left| format!(", all trials about {} s", left.as_secs()));
         self.bar.set_message(format!("({}{})", self.label, left.unwrap_or_default()));

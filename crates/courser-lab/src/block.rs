@@ -55,6 +55,7 @@ impl BlockRun<'_> {
         let (seen, reached) = match self.spec.measure {
             Measure::Clients => (self.clients()?, None),
             Measure::Staircase => self.staircase()?,
+            Measure::Rate if self.spec.capacity.is_some() => self.part_of_capacity()?,
             Measure::Rate => {
                 (self.load(Load::Sessions(self.spec.rate.unwrap_or(100.0)), &ClientKind::default())?, None)
             }
@@ -65,17 +66,27 @@ impl BlockRun<'_> {
         Ok(BlockResult { block, reached, cut: seen.cut })
     }
 
-    /// A closed loop says how high it goes, unless an earlier block has; then the steps.
+    /// What a closed loop reaches, sessions a second, unless an earlier block has found it.
+    fn reach(&self) -> Result<f64, Error> {
+        if let Some(reached) = self.reached {
+            return Ok(reached);
+        }
+        let feeler = self.run(Load::Closed(self.spec.clients), FEELER, &ClientKind::default())?;
+        let served: u64 = feeler.windows.iter().map(|window| window.served().connections).sum();
+        let rate = served as f64 / FEELER.as_secs_f64();
+        Ok((rate / f64::from(self.spec.reuse.max(1))).max(5.0))
+    }
+
+    /// A constant rate that is a part of that.
+    fn part_of_capacity(&self) -> Result<(Seen, Option<f64>), Error> {
+        let reached = self.reach()?;
+        let rate = reached * self.spec.capacity.unwrap_or(1.0);
+        Ok((self.load(Load::Sessions(rate), &ClientKind::default())?, Some(reached)))
+    }
+
+    /// Steps below and above that.
     fn staircase(&self) -> Result<(Seen, Option<f64>), Error> {
-        let reached = match self.reached {
-            Some(reached) => reached,
-            None => {
-                let feeler = self.run(Load::Closed(self.spec.clients), FEELER, &ClientKind::default())?;
-                let served: u64 = feeler.windows.iter().map(|window| window.served().connections).sum();
-                let rate = served as f64 / FEELER.as_secs_f64();
-                (rate / f64::from(self.spec.reuse.max(1))).max(5.0)
-            }
-        };
+        let reached = self.reach()?;
         let load = Load::Staircase {
             from: reached * STAIRCASE[0],
             to: reached * STAIRCASE[1],

@@ -1,6 +1,7 @@
 //! The load of a case, and the command by which anyone can repeat it.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use courser_load::spec::{Load, LoadSpec, RequestSpec, ServerSpec, Work};
@@ -32,6 +33,8 @@ pub struct TargetAddress {
     pub pid: Option<u32>,
     /// The origin server's.
     pub origin_pid: Option<u32>,
+    /// File of its certificates, PEM, where the engines can verify those.
+    pub roots: Option<PathBuf>,
 }
 
 /// The load of a case on a target.
@@ -76,6 +79,7 @@ pub fn spec(
         spec.tls.server_names = vec![SERVER_NAME.into()];
         spec.tls.suites = case.suite.iter().cloned().collect();
         spec.tls.groups = case.exchange.as_ref().map(|group| groups(group, &case.keys)).unwrap_or_default();
+        spec.tls.ca.clone_from(&target.roots);
         spec.tls.engine = case.engine.parse().map_err(Error::System)?;
         if case.resume == Resume::Id {
             spec.tls.resume = ResumeChoice::SessionId;

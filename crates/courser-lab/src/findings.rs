@@ -36,6 +36,12 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> (Vec<Finding>, Verdict) {
     (findings, verdict)
 }
 
+/// Whether a run has no verdict for another reason than that nothing in it succeeded.
+pub fn is_spoilt(run: &Run) -> bool {
+    let other = |finding: &&Finding| finding.id != server::NOTHING_SUCCEEDED;
+    run.findings.iter().filter(other).any(|finding| finding.severity == Severity::Invalid)
+}
+
 /// A share as people read it.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;

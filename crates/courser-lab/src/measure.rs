@@ -1,12 +1,13 @@
 //! One run of the engine: a probe first, then the load under the eyes of whoever watches, until its end or Ctrl-C.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
 use courser_load::failure::Class;
-use courser_load::plan::{LoadTarget, Plan};
+use courser_load::plan::{Plan, Workload};
 use courser_load::run::{self, Run, Stop};
 use courser_load::tally::{Negotiated, Tally};
 
@@ -51,22 +52,45 @@ impl Interrupt {
     }
 }
 
-/// Makes one connection as the plan says, and explains what is wrong if it fails.
+/// Makes one connection to each address as the plan says, and explains what is wrong if one fails. Returns what the first
+/// one negotiates.
 pub fn probe(plan: &Plan) -> Result<Option<Negotiated>, Error> {
-    let run = Run::start(plan.probe(), None, || ()).map_err(|why| Error::system("starting a thread", why))?;
+    let mut first = None;
+    for address in &plan.target.addresses {
+        let negotiated = probe_address(plan, *address)?;
+        first = first.or(negotiated);
+    }
+    Ok(first)
+}
+
+fn probe_address(plan: &Plan, address: SocketAddr) -> Result<Option<Negotiated>, Error> {
+    let run = Run::start(plan.probe(address), None, || ())
+        .map_err(|why| Error::system("starting a thread", why))?;
     let outcome = run.finish().map_err(|why| Error::system("a first connection", why))?;
     let tally = &outcome.windows[0].tally;
-    match tally.failures.iter().next() {
-        Some((class, _)) => explain(class, tally, &plan.target),
-        None => Ok(tally.negotiated.iter().next().map(|(negotiated, _)| negotiated.clone())),
+    let negotiated = tally.negotiated.iter().next().map(|(negotiated, _)| negotiated.clone());
+    if negotiated.as_ref().and_then(|negotiated| negotiated.alpn.as_deref()) == Some(b"h2") && asks(plan) {
+        return Err(Error::Input(format!(
+            "{address}: the server has chosen HTTP/2 (ALPN h2), and requests are HTTP/1.1; leave --alpn out or offer \
+             http/1.1 alone, or measure handshakes with h2 (`courser-bench handshake --alpn h2`)"
+        )));
     }
+    match tally.failures.iter().next() {
+        Some((class, _)) => explain(class, tally, address),
+        None => Ok(negotiated),
+    }
+}
+
+/// Whether connections carry HTTP requests.
+fn asks(plan: &Plan) -> bool {
+    matches!(plan.exchange, Workload::Http { .. } | Workload::Hold { first: Some(_), .. })
 }
 
 /// A target that cannot be loaded at all is said so before the load; one that only answers wrongly is loaded: how often
 /// it does is a result.
-fn explain(class: &Class, tally: &Tally, target: &LoadTarget) -> Result<Option<Negotiated>, Error> {
-    let address = target.addresses.first().map(ToString::to_string).unwrap_or_default();
+fn explain(class: &Class, tally: &Tally, address: SocketAddr) -> Result<Option<Negotiated>, Error> {
     let detail = tally.failure_samples.first().cloned().unwrap_or_default();
+    let detail = detail.replace(&format!("{address}: "), "");
     let explained = |advice: &str| format!("{address}: {detail}; {advice}");
     match class {
         Class::Refused => Err(Error::Unreachable(explained("is it running, and is the port right?"))),
@@ -75,6 +99,9 @@ fn explain(class: &Class, tally: &Tally, target: &LoadTarget) -> Result<Option<N
             "a firewall may drop what we send; --connect-timeout gives more time",
         ))),
         Class::NotTls => Err(Error::NoTls(explained("for HTTP in clear write http://"))),
+        Class::Certificate if detail.contains("BadSignature") => {
+            Err(Error::NoTls(explained("the signature is not by the certificate's key")))
+        }
         Class::Certificate => {
             Err(Error::NoTls(explained("give the right --ca and --sni, or leave --ca out")))
         }

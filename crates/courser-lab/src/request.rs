@@ -142,6 +142,13 @@ fn asked(spec: &CaseSpec, load: Option<&LoadSpec>) -> Vec<String> {
             (true, Resume::Id) => format!("a session cache of {SESSION_CACHE}, no tickets"),
         });
     }
+    if let Some(part) = spec.capacity {
+        asked.push(format!(
+            "sessions arrive at {} % of the rate that a closed loop of {} connections reached on the same target",
+            part * 100.0,
+            spec.clients
+        ));
+    }
     asked.extend(load.map(command::line));
     asked
 }

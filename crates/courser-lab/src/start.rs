@@ -1,5 +1,6 @@
 //! Starts what a case needs: keys, an origin server, targets.
 
+use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -152,6 +153,7 @@ impl<'a> Bench<'a> {
             url: Some(url.to_owned()),
             pid: None,
             origin_pid: None,
+            roots: None,
         };
         PreparedTarget {
             name: target.name.clone(),
@@ -197,12 +199,15 @@ impl<'a> Bench<'a> {
         if !delays.is_empty() {
             addresses = delays.iter().map(|delay| delay.address).collect();
         }
+        let certificates = target_spec.tls.as_ref().map_or(&[][..], |tls| &tls.certificates);
+        let roots = self.roots(certificates).map_err(NotStarted::Failed)?;
         let address = TargetAddress {
             address: addresses.first().copied(),
             others: addresses.split_off(1),
             url: None,
             pid: (running.pid != 0).then_some(running.pid),
             origin_pid: self.origin.as_ref().map(|(_, origin)| origin.pid),
+            roots,
         };
         let name = target.name.clone();
         Ok(PreparedTarget {
@@ -261,6 +266,21 @@ impl<'a> Bench<'a> {
             target::certificate(kind, &folder)
         };
         keys.iter().map(one).collect()
+    }
+
+    /// A file of these certificates for the generator to trust; none where a key is too small for today's libraries.
+    fn roots(&self, certificates: &[Certificate]) -> Result<Option<PathBuf>, String> {
+        let is_small = |one: &Certificate| matches!(one.kind, KeyKind::Rsa(bits) if bits < 2048);
+        if certificates.is_empty() || certificates.iter().any(is_small) {
+            return Ok(None);
+        }
+        let unread = |why: std::io::Error| format!("the certificates of a target: {why}");
+        let kinds: Vec<String> = certificates.iter().map(|one| one.kind.to_string()).collect();
+        let path = self.scratch.path().join(format!("{}.pem", kinds.join("-")));
+        let text =
+            certificates.iter().map(|one| fs::read_to_string(&one.chain)).collect::<Result<String, _>>();
+        fs::write(&path, text.map_err(unread)?).map_err(unread)?;
+        Ok(Some(path))
     }
 
     /// Where targets send what they have decrypted.

@@ -19,13 +19,14 @@ use crate::error::Error;
 use file::{File, TableFile};
 
 /// The suites of the program, in the order of `--help`.
-const BUILT_IN: [(&str, &str); 11] = [
+const BUILT_IN: [(&str, &str); 12] = [
     ("capacity", include_str!("../../../suites/capacity.toml")),
     ("reuse-and-key-size", include_str!("../../../suites/reuse-and-key-size.toml")),
     ("offload", include_str!("../../../suites/offload.toml")),
     ("handshake-flood", include_str!("../../../suites/handshake-flood.toml")),
     ("continuous", include_str!("../../../suites/continuous.toml")),
     ("platforms", include_str!("../../../suites/platforms.toml")),
+    ("latency", include_str!("../../../suites/latency.toml")),
     ("overheads", include_str!("../../../suites/overheads.toml")),
     ("primitives", include_str!("../../../suites/primitives.toml")),
     ("two-certificates", include_str!("../../../suites/two-certificates.toml")),

@@ -168,6 +168,7 @@ fn histograms(tally: &Tally, closed: bool) -> BTreeMap<String, courser_stats::Hi
         all.insert(times::SCHEDULE_LAG.to_owned(), tally.lag.clone());
     }
     all.insert(times::RESPONSE_ACTUAL.to_owned(), tally.response_actual.clone());
+    all.insert(times::LINGERING.to_owned(), tally.lingering.clone());
     for (times, resumed) in [(&tally.full, false), (&tally.resumed, true)] {
         all.extend(
             steps(times).map(|(moment, times)| (times::name(moment, resumed).to_owned(), times.clone())),

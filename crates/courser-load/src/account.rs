@@ -149,6 +149,11 @@ impl Worker {
         self.tally(attempt.intended, |tally| tally.endings.add(ending, 1));
     }
 
+    /// How long the connection was open after its answer.
+    pub(crate) fn record_lingering(&self, attempt: &Attempt, time: Duration) {
+        self.tally(attempt.intended, |tally| tally.lingering.record(time));
+    }
+
     /// The connection is over; what is left to count is on the wire.
     pub(crate) fn record_bytes(&self, attempt: &Attempt, channel: &Channel) {
         {

@@ -14,8 +14,10 @@ pub(crate) struct Client {
     pub(crate) sessions: ClientSessions,
     /// Which it is: with this address of several it begins.
     pub(crate) number: u64,
-    /// Connections made.
+    /// Connections tried.
     pub(crate) used: u32,
+    /// Whether its last connection succeeded: a server that gives sessions has given one then.
+    pub(crate) was_served: bool,
 }
 
 /// A connection as it is accounted for. Times are from the start of the run.
@@ -27,7 +29,7 @@ pub(crate) struct Attempt {
     pub(crate) scheduled: bool,
     /// When it started.
     pub(crate) started: Duration,
-    /// Whether its client has been there before.
+    /// Whether its client has been served by the connection before.
     pub(crate) returns: bool,
     /// Whether its segments are counted.
     pub(crate) sampled: bool,

@@ -18,12 +18,13 @@ use courser_record::CloseMode;
 /// Connects, does what a connection is for, closes, and accounts for it. `intended`: when it was meant to start, if
 /// that was fixed in advance.
 pub(crate) async fn run_attempt(worker: &Worker, client: &mut Client, intended: Option<Duration>) {
-    let attempt = Attempt::new(worker.now(), worker.samples(), intended, client.used > 0);
+    let attempt = Attempt::new(worker.now(), worker.samples(), intended, client.was_served);
     worker.record_start(&attempt);
     let account = Account { worker, attempt: &attempt };
     let mut slot = None;
     let result = steps(worker, client, &attempt, &mut slot).await;
     client.used += 1;
+    client.was_served = result.is_ok();
     if let Some(channel) = slot {
         settle(worker, client, &attempt, channel, result.is_err());
     }
@@ -46,7 +47,7 @@ impl Account<'_> {
 impl Drop for Account<'_> {
     fn drop(&mut self) {
         let done = self.attempt.answered.get();
-        let result = if done { Ok(()) } else { Err(Failed::timeout(self.attempt.step())) };
+        let result = if done { Ok(()) } else { Err(Failed::unfinished(self.attempt.step())) };
         self.worker.ended(self.attempt, &result);
     }
 }
@@ -74,7 +75,7 @@ async fn steps(
 async fn connect(worker: &Worker, client: &Client) -> Result<Stream, Failed> {
     let limit = worker.plan.phases.connect_timeout;
     match timeout(limit, worker.connect(client)).await {
-        Ok(connected) => connected.map_err(|error| Failed::connect(&error)),
+        Ok(connected) => connected.map_err(|error| Failed::connect(&error, worker.address(client))),
         Err(_) => Err(Failed::timeout(Step::Connect)),
     }
 }

@@ -1,7 +1,10 @@
 //! What a connection is for, once it is secured: requests, bytes there and back, a handshake's confirmation, or silence;
 //! and how it ends.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
 
 use courser_net::Then;
 use tokio::time::timeout;
@@ -21,13 +24,16 @@ pub(crate) async fn exchange(
     attempt: &Attempt,
     channel: &mut Channel,
 ) -> Result<(), Failed> {
-    match &worker.plan.exchange {
+    let server_first = match &worker.plan.exchange {
         Workload::Handshake => return confirm(worker, attempt, channel).await,
         Workload::Http { request, expect, count } => {
-            requests(worker, attempt, channel, request, expect, *count).await?;
+            requests(worker, attempt, channel, request, expect, *count).await?
         }
-        Workload::Echo { bytes, count } => echoes(worker, attempt, channel, *bytes, *count).await?,
-        Workload::Hold { first } => {
+        Workload::Echo { bytes, count } => {
+            echoes(worker, attempt, channel, *bytes, *count).await?;
+            false
+        }
+        Workload::Hold { first, .. } => {
             if let Some((request, expect)) = first {
                 let mut answer = Answer::new(expect, request.method());
                 let asked = ask(worker, attempt, channel, request.bytes(http::Then::KeepAlive), &mut answer);
@@ -35,9 +41,9 @@ pub(crate) async fn exchange(
             }
             return hold(worker, attempt, channel).await;
         }
-        Workload::Abandon { .. } => {}
-    }
-    close(worker, attempt, channel).await
+        Workload::Abandon { .. } => false,
+    };
+    close(worker, attempt, channel, server_first).await
 }
 
 /// Bounds a part of the connection's life, and says in which step it was when its time was over.
@@ -64,35 +70,21 @@ async fn confirm(worker: &Worker, attempt: &Attempt, channel: &mut Channel) -> R
         worker.record_confirmation(attempt, None);
     } else {
         channel.shutdown();
-        let ending = within(worker, attempt, read_to_end(worker, attempt, channel, true)).await?;
+        let outcome = within(worker, attempt, channel.receive(Step::Confirmation)).await?;
+        let confirmed = worker.now();
+        let ending = if outcome == ReadOutcome::End { PeerClose::Fin } else { end(worker, channel).await };
+        if ending == PeerClose::Reset {
+            return Err(Failed::new(Class::Reset(Step::Confirmation), "the server reset the connection"));
+        }
+        worker.record_confirmation(attempt, (outcome != ReadOutcome::End).then_some(confirmed));
         worker.record_close(attempt, ending);
+        worker.record_lingering(attempt, worker.now() - confirmed);
     }
     attempt.answered.set(true);
     Ok(())
 }
 
-/// Reads until the server has closed.
-async fn read_to_end(
-    worker: &Worker,
-    attempt: &Attempt,
-    channel: &mut Channel,
-    confirms: bool,
-) -> Result<PeerClose, Failed> {
-    let mut first = confirms;
-    loop {
-        let outcome = channel.receive(attempt.step()).await?;
-        if std::mem::take(&mut first) {
-            worker.record_confirmation(attempt, (outcome != ReadOutcome::End).then(|| worker.now()));
-            attempt.answered.set(true);
-        }
-        match outcome {
-            ReadOutcome::Bytes | ReadOutcome::CloseNotify => channel.plaintext.clear(),
-            ReadOutcome::End if channel.close_notify_received => return Ok(PeerClose::CloseNotify),
-            ReadOutcome::End => return Ok(PeerClose::Fin),
-        }
-    }
-}
-
+/// Requests, one after the other. Returns whether the server closes the connection: it was asked to, or its answer says so.
 async fn requests(
     worker: &Worker,
     attempt: &Attempt,
@@ -100,7 +92,7 @@ async fn requests(
     request: &Rendered,
     expect: &Expect,
     count: Option<u32>,
-) -> Result<(), Failed> {
+) -> Result<bool, Failed> {
     let mut answer = Answer::new(expect, request.method());
     for number in 1.. {
         if number > 1 {
@@ -109,11 +101,12 @@ async fn requests(
         }
         let then = then(count, number);
         within(worker, attempt, ask(worker, attempt, channel, request.bytes(then), &mut answer)).await?;
-        if then == http::Then::Close || answer.closes() || worker.is_over() {
-            break;
+        let server_closes = then == http::Then::Close || answer.closes();
+        if server_closes || worker.is_over() {
+            return Ok(server_closes);
         }
     }
-    Ok(())
+    Ok(false)
 }
 
 /// The last request of a connection asks the server to close it.
@@ -226,30 +219,87 @@ async fn hold(worker: &Worker, attempt: &Attempt, channel: &mut Channel) -> Resu
     Err(Failed::truncated(Step::Answer))
 }
 
-/// The server closes first where the last request has asked it to, so that the wait for stray segments (TIME_WAIT) is
-/// with it and local ports are free again at once.
-async fn close(worker: &Worker, attempt: &Attempt, channel: &mut Channel) -> Result<(), Failed> {
+/// How long a server is given to end a connection after the last answer. A server on the same machine needs microseconds;
+/// one that needs longer is named for it, and holds no client up: RFC 9112, section 9.6, has the client close.
+const PATIENCE: Duration = Duration::from_millis(5);
+
+/// Ends a connection whose answer is whole. A server that was asked to close has the first word, so that the wait for
+/// stray segments (TIME_WAIT) is with it and local ports are free again at once; else the client has.
+async fn close(
+    worker: &Worker,
+    attempt: &Attempt,
+    channel: &mut Channel,
+    server_first: bool,
+) -> Result<(), Failed> {
+    let answered = worker.now();
     if worker.plan.close == CloseMode::Rst {
         channel.stream().reset_on_close();
         worker.record_close(attempt, PeerClose::NotAwaited);
         return Ok(());
     }
-    if matches!(worker.plan.exchange, Workload::Echo { .. }) {
+    if !server_first {
         send_close_notify_and_shutdown(worker, channel).await?;
         channel.shutdown();
     }
-    // The answer is there; how the server closes is counted, and is no failure.
-    let ending = match within(worker, attempt, read_to_end(worker, attempt, channel, false)).await {
-        Ok(ending) => ending,
-        Err(Failed { class: Class::Reset(_), .. }) => PeerClose::Reset,
-        Err(_) => PeerClose::NotAwaited,
-    };
+    let ending = end(worker, channel).await;
     worker.record_close(attempt, ending);
+    worker.record_lingering(attempt, worker.now() - answered);
     if ending != PeerClose::Reset {
         // The server may have closed for good.
         let _ = send_close_notify_and_shutdown(worker, channel).await;
     }
     Ok(())
+}
+
+/// The client's part of the end: it answers close_notify at once (RFC 5246, section 7.2.1; RFC 8446, section 6.1; there are
+/// servers that wait for that), and awaits the server's FIN, both for no longer than [`PATIENCE`].
+async fn end(worker: &Worker, channel: &mut Channel) -> PeerClose {
+    timeout(PATIENCE, read_to_end(worker, channel)).await.unwrap_or(PeerClose::Lingered)
+}
+
+/// Reads until the server has closed. How it does is counted, and is no failure: the answer is there.
+async fn read_to_end(worker: &Worker, channel: &mut Channel) -> PeerClose {
+    let mut answers_close = worker.plan.close == CloseMode::CloseNotify;
+    loop {
+        if channel.close_notify_received && std::mem::take(&mut answers_close) {
+            // Most servers send FIN with it: then it is read first, and nothing is sent that meets a closed socket.
+            if let Some(ended) = at_once(channel.receive(Step::Answer)).await {
+                return PeerClose::of(&ended, channel);
+            }
+            if channel.send_close_notify().is_err() || channel.flush(Then::Wait, Step::Answer).await.is_err()
+            {
+                return PeerClose::CloseNotify;
+            }
+        }
+        channel.plaintext.clear();
+        let received = channel.receive(Step::Answer).await;
+        if !matches!(received, Ok(ReadOutcome::Bytes | ReadOutcome::CloseNotify)) {
+            return PeerClose::of(&received, channel);
+        }
+    }
+}
+
+/// What a part gives without waiting.
+async fn at_once<T>(part: impl Future<Output = T>) -> Option<T> {
+    let mut part = pin!(part);
+    poll_fn(|cx| match part.as_mut().poll(cx) {
+        Poll::Ready(given) => Poll::Ready(Some(given)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
+}
+
+impl PeerClose {
+    /// How a connection has ended whose last read came to this. After close_notify a reset is the kernel's word for a
+    /// socket that was closed before ours came: everything had been delivered.
+    fn of(received: &Result<ReadOutcome, Failed>, channel: &Channel) -> Self {
+        match received {
+            _ if channel.close_notify_received => Self::CloseNotify,
+            Ok(_) => Self::Fin,
+            Err(Failed { class: Class::Reset(_), .. }) => Self::Reset,
+            Err(_) => Self::NotAwaited,
+        }
+    }
 }
 
 /// Servers throw a session away whose connection ended without close_notify (RFC 5246, section 7.2.1; OpenSSL does).

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 
 use courser_net::connect::{ConnectError, ConnectErrorKind};
 use courser_tls::{Failure as TlsFailure, FailureKind};
@@ -56,6 +57,8 @@ pub enum Class {
     Reset(Step),
     /// It took too long.
     Timeout(Step),
+    /// It was under way when the drain was over.
+    Unfinished,
     /// The server ended the connection before it was done.
     Truncated(Step),
     /// The server refused with this alert.
@@ -100,6 +103,7 @@ impl fmt::Display for Class {
             Self::Timeout(step) => return write!(f, "timeout-{}", step.name()),
             Self::Truncated(step) => return write!(f, "truncated-{}", step.name()),
             Self::Alert(name) => return write!(f, "alert-{name}"),
+            Self::Unfinished => "unfinished",
             Self::Refused => "refused",
             Self::Unreachable => "unreachable",
             Self::NoLocalPort => "no-local-port",
@@ -137,13 +141,18 @@ impl Failed {
         Self::new(Class::Timeout(step), format!("no progress in time ({})", step.name()))
     }
 
+    /// The end of the run came before that of the connection, and before its time was over.
+    pub(crate) fn unfinished(step: Step) -> Self {
+        Self::new(Class::Unfinished, format!("under way at the end of the drain ({})", step.name()))
+    }
+
     pub(crate) fn truncated(step: Step) -> Self {
         let detail = format!("the server closed the connection ({})", step.name());
         Self::new(Class::Truncated(step), detail)
     }
 
-    /// There is no connection.
-    pub(crate) fn connect(error: &ConnectError) -> Self {
+    /// There is no connection to this address.
+    pub(crate) fn connect(error: &ConnectError, address: SocketAddr) -> Self {
         let class = match error.kind() {
             ConnectErrorKind::NoDescriptor | ConnectErrorKind::NoMemory => Class::NoDescriptor,
             ConnectErrorKind::BadSource => Class::BadSource,
@@ -153,7 +162,7 @@ impl Failed {
             ConnectErrorKind::Unreachable | ConnectErrorKind::Forbidden => Class::Unreachable,
             ConnectErrorKind::Other => Class::Internal,
         };
-        Self::new(class, error.to_string())
+        Self::new(class, format!("{address}: {error}"))
     }
 
     /// An error of a connected socket.

@@ -120,6 +120,8 @@ pub enum Workload {
     Hold {
         /// What is asked first.
         first: Option<(Arc<Rendered>, Arc<Expect>)>,
+        /// The clients of a closed loop connect evenly over this time; zero: at once.
+        over: Duration,
     },
 }
 
@@ -207,7 +209,7 @@ impl Plan {
     pub fn has_requests(&self) -> bool {
         match &self.exchange {
             Workload::Http { .. } | Workload::Echo { .. } => true,
-            Workload::Hold { first } => first.is_some(),
+            Workload::Hold { first, .. } => first.is_some(),
             Workload::Handshake | Workload::Abandon { .. } => false,
         }
     }
@@ -217,8 +219,8 @@ impl Plan {
         self.windows().last().map_or(Duration::ZERO, |window| window.to)
     }
 
-    /// A plan of one connection that does once what this one does.
-    pub fn probe(&self) -> Self {
+    /// A plan of one connection to one of the addresses that does once what this one does.
+    pub fn probe(&self, address: SocketAddr) -> Self {
         const LENGTH: Duration = Duration::from_millis(99);
         let once = Offered { steps: vec![Piece::even(10.0, LENGTH)], arrivals: Arrivals::Even };
         let exchange = match &self.exchange {
@@ -235,6 +237,7 @@ impl Plan {
             ..self.phases
         };
         Self {
+            target: LoadTarget { addresses: vec![address], ..self.target.clone() },
             model: Model::Connections(once),
             reuse: Reuse::Times(1),
             exchange,

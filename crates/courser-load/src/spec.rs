@@ -80,8 +80,8 @@ pub enum Work {
     Abandon(Duration),
     /// Requests.
     Requests(RequestSpec),
-    /// To stay idle; after one request if the URL's scheme is HTTP.
-    Hold,
+    /// To stay idle; after one request if the URL's scheme is HTTP. Clients connect evenly over this time.
+    Hold(Duration),
 }
 
 /// Requests on a connection.
@@ -236,16 +236,16 @@ impl LoadSpec {
         match &self.work {
             Work::Handshake => Ok(Workload::Handshake),
             Work::Abandon(after) => Ok(Workload::Abandon { after: *after }),
-            Work::Hold if http => {
+            Work::Hold(over) if http => {
                 let request = Request {
                     target: self.url.path.clone(),
                     host: self.url.host_field(),
                     ..Request::default()
                 };
                 let request = Arc::new(request.render().map_err(invalid)?);
-                Ok(Workload::Hold { first: Some((request, Arc::default())) })
+                Ok(Workload::Hold { first: Some((request, Arc::default())), over: *over })
             }
-            Work::Hold => Ok(Workload::Hold { first: None }),
+            Work::Hold(over) => Ok(Workload::Hold { first: None, over: *over }),
             Work::Requests(RequestSpec { echo: Some(bytes), count, .. }) => {
                 Ok(Workload::Echo { bytes: *bytes, count: *count })
             }

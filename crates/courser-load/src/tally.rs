@@ -87,6 +87,8 @@ pub enum PeerClose {
     Fin,
     /// RST.
     Reset,
+    /// Not in the time that it was given.
+    Lingered,
     /// We did not wait for it.
     NotAwaited,
 }
@@ -150,6 +152,8 @@ pub struct Tally {
     pub tickets: Counts<u32>,
     /// How servers ended connections.
     pub endings: Counts<PeerClose>,
+    /// From the last byte of the answer to the end of the connection.
+    pub lingering: Histogram,
     /// Times of full handshakes.
     pub full: Times,
     /// Times of resumed handshakes.
@@ -202,6 +206,7 @@ impl Tally {
         self.returned_empty += other.returned_empty;
         self.tickets.merge(other.tickets);
         self.endings.merge(other.endings);
+        self.lingering.merge(&other.lingering);
         self.full.merge(&other.full);
         self.resumed.merge(&other.resumed);
         self.response_intended.merge(&other.response_intended);

@@ -147,12 +147,19 @@ async fn connection(worker: Rc<Worker>, intended: Duration) {
 fn closed(worker: &Rc<Worker>, clients: u64) {
     let plan = &worker.plan;
     let share = plan.share.part(worker.clients.get(), plan.threads.len() as u64);
-    for _ in 0..share.of_total(clients) {
-        spawn_local(restless(Rc::clone(worker)));
+    let ours = share.of_total(clients);
+    let over = if let Workload::Hold { over, .. } = plan.exchange { over } else { Duration::ZERO };
+    for number in 0..ours {
+        let begins = over.mul_f64(number as f64 / ours as f64);
+        spawn_local(restless(Rc::clone(worker), begins));
     }
 }
 
-async fn restless(worker: Rc<Worker>) {
+/// A client that begins so long after the start of the run, and never rests.
+async fn restless(worker: Rc<Worker>, begins: Duration) {
+    if !begins.is_zero() {
+        tokio::time::sleep(begins.saturating_sub(worker.now())).await;
+    }
     while !worker.is_over() && !worker.control.stop.load(Ordering::Relaxed) {
         let mut client = worker.client();
         worker.record_session(worker.now());

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -83,13 +84,16 @@ impl Worker {
         self.connections.get().is_multiple_of(SAMPLED)
     }
 
-    /// Connects a client; each of its connections goes to the address after that of the one before.
+    /// Connects a client.
     pub(crate) async fn connect(&self, client: &Client) -> Result<Stream, ConnectError> {
         let index = self.connections.replace(self.connections.get() + 1);
-        let at = |index: u64, count: usize| usize::try_from(index).unwrap_or(0) % count;
+        self.connectors[in_turn(index, self.connectors.len())].connect(self.address(client)).await
+    }
+
+    /// Where a client connects to: each of its connections goes to the address after that of the one before.
+    pub(crate) fn address(&self, client: &Client) -> SocketAddr {
         let addresses = &self.plan.target.addresses;
-        let address = addresses[at(client.number.wrapping_add(client.used.into()), addresses.len())];
-        self.connectors[at(index, self.connectors.len())].connect(address).await
+        addresses[in_turn(client.number.wrapping_add(client.used.into()), addresses.len())]
     }
 
     /// Whether a ClientHello offers what was asked.
@@ -125,11 +129,15 @@ impl Worker {
         let index = self.clients.replace(self.clients.get() + self.plan.threads.len() as u64);
         let security = self.plan.target.security.as_ref();
         let name = security.map(|tls| tls.names.pick(index, &mut self.random.borrow_mut()).clone());
-        Client { name, sessions: Default::default(), number: index, used: 0 }
+        Client { name, sessions: Default::default(), number: index, used: 0, was_served: false }
     }
 
     /// Whether a client of so many connections starts a new session with the next one.
     pub(crate) fn is_spent(&self, client: &Client) -> bool {
         matches!(self.plan.reuse, Reuse::Times(times) if client.used >= times)
     }
+}
+
+fn in_turn(index: u64, count: usize) -> usize {
+    usize::try_from(index).unwrap_or(0) % count
 }

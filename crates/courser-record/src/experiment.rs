@@ -79,6 +79,8 @@ pub enum Verification {
     None,
     /// The signature of each handshake, but neither chain nor name.
     Signature,
+    /// A sample of the signatures; neither chain nor name.
+    SignatureSample,
     /// A sample in full, the others not at all.
     Sample,
     /// Chain, name and signature of each.

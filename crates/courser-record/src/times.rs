@@ -9,6 +9,9 @@ pub const RESPONSE_ACTUAL: &str = "response_actual";
 /// From when a connection should have started to when it did.
 pub const SCHEDULE_LAG: &str = "schedule_lag";
 
+/// From the last byte of a connection's last answer to the end of the connection.
+pub const LINGERING: &str = "lingering";
+
 /// Times of a connection whose handshake was full, in the order in which they end.
 pub const FULL: [&str; 6] = [
     "full_connect",
@@ -54,7 +57,7 @@ pub const fn name(moment: Moment, resumed: bool) -> &'static str {
 
 /// All names, in the order of a report.
 pub fn all() -> impl Iterator<Item = &'static str> {
-    [RESPONSE_INTENDED, RESPONSE_ACTUAL, SCHEDULE_LAG].into_iter().chain(FULL).chain(RESUMED)
+    [RESPONSE_INTENDED, RESPONSE_ACTUAL, SCHEDULE_LAG, LINGERING].into_iter().chain(FULL).chain(RESUMED)
 }
 
 #[cfg(test)]
@@ -65,6 +68,6 @@ mod tests {
     fn a_moment_has_its_own_name() {
         assert_eq!(name(Moment::Connect, false), "full_connect");
         assert_eq!(name(Moment::LastByte, true), "resumed_last_byte");
-        assert_eq!(all().collect::<std::collections::BTreeSet<_>>().len(), 15);
+        assert_eq!(all().collect::<std::collections::BTreeSet<_>>().len(), 16);
     }
 }

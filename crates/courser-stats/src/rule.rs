@@ -12,9 +12,11 @@ use crate::Histogram;
 
 mod limit;
 mod parse;
+mod threshold;
 
 pub use limit::{Limit, Seen};
 pub use parse::RuleError;
+pub use threshold::{Crossed, Threshold};
 
 /// Limits that a rate has to keep, all at once.
 #[derive(Clone, Debug, PartialEq)]
@@ -123,6 +125,16 @@ impl FromStr for Rule {
             "rfc9411" => Ok(Self::rfc9411()),
             _ => parse::limits(text).map(|limits| Self { limits }),
         }
+    }
+}
+
+impl FromStr for Threshold {
+    type Err = RuleError;
+
+    /// Reads `avg>100ms`, `p99>50ms`, `p99.9>1s`, `max>3s`, `loss>0.1%`, `rate<95%`, `rate<1000/s` or
+    /// `handshakes<500/s`.
+    fn from_str(text: &str) -> Result<Self, RuleError> {
+        parse::threshold(text)
     }
 }
 

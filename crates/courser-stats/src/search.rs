@@ -27,14 +27,17 @@
 
 use std::time::Duration;
 
+use crate::number::index;
 use crate::{ConfidenceInterval, Observation, Rule};
 
 mod knee;
+mod lengths;
 mod posterior;
 #[cfg(test)]
 mod tests;
 
 use knee::{Ceiling, KneeSearch};
+use lengths::Lengths;
 
 /// Where to search, how precisely, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,8 +48,12 @@ pub struct Scope {
     pub to: f64,
     /// Half the width of the interval, as a share: 0.03 is 3 % either way.
     pub precision: f64,
-    /// Time of trials, warm-up included, after which the search ends with what is known.
+    /// Time of trials, warm-up and overhead included, after which the search ends with what is known. Lengths of trials
+    /// follow from it: there are at least eight, unless fewer suffice.
     pub budget: Duration,
+    /// Time that a trial may take beyond its length, for its last connections: the budget is planned with it, and charged
+    /// with what [`Search::add_time`] reports.
+    pub overhead: Duration,
 }
 
 /// What to do next.
@@ -118,10 +125,12 @@ pub enum Finding {
         /// The caller's words.
         reason: String,
     },
-    /// The budget ended before anything was known but bounds.
-    Unknown {
-        /// Where the knee is with 95 % probability.
-        interval: ConfidenceInterval,
+    /// The budget ended before more was known than what became of the rates that were tried.
+    Bracket {
+        /// The highest rate that held; none when none did.
+        held: Option<f64>,
+        /// The lowest rate above it that broke the rule; none when no trial above it did.
+        broken: Option<f64>,
     },
 }
 
@@ -150,6 +159,11 @@ pub enum ScopeError {
     Range,
     /// The precision is between 0.5 % and 30 %.
     Precision,
+    /// The budget is too small for eight trials of a second.
+    Budget {
+        /// The least that suffices.
+        least: Duration,
+    },
 }
 
 /// A search that is under way.
@@ -175,7 +189,7 @@ const MOST_REFUSED: u32 = 3;
 impl Scope {
     /// Between two rates, at 3 % either way, in under five minutes.
     pub fn new(from: f64, to: f64) -> Self {
-        Self { from, to, precision: 0.03, budget: Duration::from_secs(290) }
+        Self { from, to, precision: 0.03, budget: Duration::from_secs(290), overhead: Duration::ZERO }
     }
 
     fn check(&self) -> Result<(), ScopeError> {
@@ -183,7 +197,11 @@ impl Scope {
         if !range {
             return Err(ScopeError::Range);
         }
-        (0.005..=0.3).contains(&self.precision).then_some(()).ok_or(ScopeError::Precision)
+        if !(0.005..=0.3).contains(&self.precision) {
+            return Err(ScopeError::Precision);
+        }
+        let least = Lengths::least_budget(self.overhead);
+        if self.budget < least { Err(ScopeError::Budget { least }) } else { Ok(()) }
     }
 }
 
@@ -229,6 +247,15 @@ impl Search {
         self.count(&trial);
     }
 
+    /// Takes time that went by beyond the lengths of trials: drains, and trials that were no use. What is left of the
+    /// budget, and with it the next trial, becomes shorter.
+    pub fn add_time(&mut self, time: Duration) {
+        self.spent += time;
+        if self.step != Step::Done {
+            self.advance();
+        }
+    }
+
     /// What is known, rule by rule, in the order given: at any time, for good once the step is [`Step::Done`].
     pub fn findings(&self) -> Vec<Found> {
         self.quests
@@ -237,7 +264,17 @@ impl Search {
             .collect()
     }
 
-    /// Time of trials so far, warm-up included.
+    /// The number of the next trial, from 1, and about how many there will be.
+    pub fn trial_number(&self) -> (usize, usize) {
+        let Step::Trial(next) = self.step else { return (self.trials, self.trials) };
+        let left = self.scope.budget.saturating_sub(self.spent).as_secs_f64();
+        let fit = left / (next.length() + self.scope.overhead).as_secs_f64();
+        let needed: f64 = self.open().map(KneeSearch::trials_left).fold(1.0, f64::max);
+        let number = self.trials + 1;
+        (number, number + index(needed.min(fit).max(1.0).ceil()) - 1)
+    }
+
+    /// Time of trials so far, warm-up included, and what [`Self::add_time`] added.
     pub fn time_spent(&self) -> Duration {
         self.spent
     }
@@ -259,7 +296,8 @@ impl Search {
         let over = self.trials >= MOST_TRIALS || self.refused >= 2 * MOST_REFUSED;
         let next = if over { None } else { self.next_trial() };
         let left = self.scope.budget.saturating_sub(self.spent);
-        self.step = next.filter(|trial| trial.length() <= left).map_or(Step::Done, Step::Trial);
+        let fits = |trial: &Trial| trial.length() + self.scope.overhead <= left;
+        self.step = next.filter(fits).map_or(Step::Done, Step::Trial);
     }
 
     /// The trial that the rule with the most to learn asks for.
@@ -277,13 +315,18 @@ impl Search {
 
 impl std::fmt::Display for ScopeError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::NoRule => "a search needs a rule, such as avg<100ms,loss<0.1%",
-            Self::Range => {
-                "a search goes from a rate above zero to a higher one, at most a million times as high"
-            }
-            Self::Precision => "a precision lies between 0.5 % and 30 %",
-        })
+        match self {
+            Self::NoRule => f.write_str("a search needs a rule, such as avg<100ms,loss<0.1%"),
+            Self::Range => f.write_str(
+                "a search goes from a rate above zero to a higher one, at most a million times as high",
+            ),
+            Self::Precision => f.write_str("a precision lies between 0.5 % and 30 %"),
+            Self::Budget { least } => write!(
+                f,
+                "a search needs a budget of {} s or more: eight trials of a second with what each takes beyond it",
+                least.as_secs_f64().ceil()
+            ),
+        }
     }
 }
 

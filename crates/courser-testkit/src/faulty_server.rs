@@ -30,6 +30,9 @@ pub const LATENESS: Duration = Duration::from_millis(40);
 /// How long [`Fault::Stalls`] stalls.
 pub const STALL: Duration = Duration::from_secs(1);
 
+/// How long [`Fault::AwaitsClose`] waits for the client's close_notify.
+pub const CLOSE_WAIT: Duration = Duration::from_secs(3);
+
 /// The one fault of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
@@ -63,11 +66,20 @@ pub enum Fault {
     PlainHttp,
     /// It accepts, reads and never answers.
     Silent,
+    /// After its last answer it sends close_notify, and closes when the client's has come, or after [`CLOSE_WAIT`]: as
+    /// nginx's stream module does.
+    AwaitsClose,
+    /// It leaves the close to the client, whatever that asked for.
+    StaysOpen,
+    /// It signs with another key than its certificate's.
+    WrongKey,
+    /// It agrees to HTTP/2 where the client offers that (ALPN h2), and hangs up on what is none.
+    Http2,
 }
 
 impl Fault {
     /// Every fault, [`Fault::None`] first.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 18] = [
         Self::None,
         Self::Late,
         Self::AlwaysLate,
@@ -82,6 +94,10 @@ impl Fault {
         Self::Truncate,
         Self::PlainHttp,
         Self::Silent,
+        Self::AwaitsClose,
+        Self::StaysOpen,
+        Self::WrongKey,
+        Self::Http2,
     ];
 
     /// Whether the connection of this number, counted from 1, is one of those that are treated badly as a whole.

@@ -1,8 +1,8 @@
-//! Key exchange groups: the library's, and those of the lean engine that cost the client nothing, or little, and protect
+//! Key exchange groups: the library's, and those of the lean engine, which cost the client less, and protect
 //! nothing.
 
 mod hybrid;
-mod unit_scalar;
+mod pool;
 
 use courser_tls::TlsConfigError;
 use rustls::crypto::{SupportedKxGroup, aws_lc_rs};
@@ -12,7 +12,7 @@ pub(crate) fn lean(code: u16) -> Result<&'static dyn SupportedKxGroup, TlsConfig
     if code == u16::from(hybrid::Hybrid.name()) {
         return Ok(&hybrid::Hybrid);
     }
-    let ours = unit_scalar::GROUPS.iter().find(|group| u16::from(group.name()) == code);
+    let ours = pool::GROUPS.iter().find(|group| u16::from(group.name()) == code);
     ours.map_or_else(|| real(code), |group| Ok(group))
 }
 

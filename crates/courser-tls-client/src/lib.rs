@@ -4,8 +4,8 @@
 //! chose is in [`ClientHandshakeInfo`]. It decides nothing, stores nothing between connections (that is the caller's
 //! [`ClientSessions`]) and never waits.
 //!
-//! **[`Engine::Lean`] protects nothing.** Its key shares are public constants, so that anyone who sees the handshake
-//! can read and forge what follows, and it accepts any certificate. It is for load on servers, never for data.
+//! **[`Engine::Lean`] protects nothing.** Its key pairs are used for many connections, so that whoever learns one can
+//! read and forge all of them, and but for a sample it accepts any certificate. It is for load on servers, never for data.
 //!
 //! May depend on courser-tls alone, and is the only crate to use its `internals`; no type of a TLS library appears in the
 //! public interface.

@@ -11,8 +11,8 @@ use crate::identity::ClientIdentity;
 /// Implementation of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Engine {
-    /// As little work as the protocol allows: public key shares, no verification but for a sample. **Not confidential**,
-    /// for load only.
+    /// As little work as the protocol allows: key pairs that are used again and again, no verification but for a sample.
+    /// **Not confidential**, for load only.
     Lean,
     /// A client that does all the work and verifies everything.
     Real,
@@ -45,10 +45,10 @@ pub enum Resume {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
     /// All: chains are not verified. [`Engine::Real`] still verifies that the server has the certificate's
-    /// key.
+    /// key, and [`Engine::Lean`] does so in a sample.
     Any,
     /// Chains up to one of these certificates, DER, that are valid now and for the server's name. [`Engine::Lean`] checks
-    /// the first and every thousandth full handshake.
+    /// the first full handshake, and then one in 64 by chance.
     Roots(Vec<Vec<u8>>),
 }
 

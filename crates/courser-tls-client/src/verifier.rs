@@ -14,8 +14,9 @@ use rustls::crypto::{
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, Error, PeerMisbehaved, RootCertStore, SignatureScheme};
 
+use crate::certificate::CertificateInfo;
 use crate::sessions;
-use crate::spec::Trust;
+use crate::spec::{Engine, Trust};
 
 /// Verifies if the current context requires it, and records the scheme of the server's signature there.
 #[derive(Debug)]
@@ -23,11 +24,14 @@ pub(crate) struct Verifier {
     offered: Vec<SignatureScheme>,
     algorithms: WebPkiSupportedAlgorithms,
     chain: Option<Arc<WebPkiServerVerifier>>,
+    /// Whether a key that the library cannot verify with is passed over.
+    passes_small_keys: bool,
 }
 
 impl Verifier {
     /// For these signature schemes, code points; all that the library can verify if there are none.
     pub(crate) fn new(
+        engine: Engine,
         schemes: &[u16],
         trust: &Trust,
         provider: &Arc<CryptoProvider>,
@@ -43,7 +47,20 @@ impl Verifier {
             Trust::Any => None,
             Trust::Roots(roots) => Some(webpki(roots, provider)?),
         };
-        Ok(Self { offered: if offered.is_empty() { known } else { offered }, algorithms, chain })
+        Ok(Self {
+            offered: if offered.is_empty() { known } else { offered },
+            algorithms,
+            chain,
+            passes_small_keys: engine == Engine::Lean,
+        })
+    }
+
+    /// Whether the library verifies with this certificate's key: not with RSA below 2048 bits, which published experiments
+    /// used. The lean engine passes those over.
+    fn can_verify(&self, leaf: &CertificateDer<'_>) -> bool {
+        let key = |leaf| CertificateInfo::read(leaf).map(|info| info.key);
+        let bits = |key: String| key.strip_prefix("RSA")?.parse::<u32>().ok();
+        !self.passes_small_keys || key(leaf).and_then(bits).is_none_or(|bits| bits >= 2048)
     }
 
     /// Records the scheme, which has to be one of those offered: the library does not check. Returns whether to verify.
@@ -96,7 +113,7 @@ impl ServerCertVerifier for Verifier {
         leaf: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        if self.record_scheme(signed.scheme)? {
+        if self.record_scheme(signed.scheme)? && self.can_verify(leaf) {
             return verify_tls12_signature(message, leaf, signed, &self.algorithms);
         }
         Ok(HandshakeSignatureValid::assertion())
@@ -108,7 +125,7 @@ impl ServerCertVerifier for Verifier {
         leaf: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        if self.record_scheme(signed.scheme)? {
+        if self.record_scheme(signed.scheme)? && self.can_verify(leaf) {
             return verify_tls13_signature(message, leaf, signed, &self.algorithms);
         }
         Ok(HandshakeSignatureValid::assertion())

@@ -211,6 +211,7 @@ mod tests {
                     url: None,
                     pid: Some(100),
                     origin_pid: Some(200),
+                    roots: None,
                 };
                 let (load, length) = match case.measure {
                     Measure::Staircase => {
@@ -236,6 +237,9 @@ mod tests {
             text
         });
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshots/commands.txt");
+        if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+            std::fs::write(path, &commands).unwrap();
+        }
         let stored = std::fs::read_to_string(path).unwrap();
         let differing = commands.lines().zip(stored.lines()).find(|(now, then)| now != then);
         assert_eq!((differing, commands.lines().count()), (None, stored.lines().count()));

@@ -1,5 +1,7 @@
 //! From flags to the load that they ask for.
 
+use std::time::Duration;
+
 use courser_load::plan::{Phases, Sockets};
 use courser_load::schedule::Share;
 use courser_load::spec::{Load, LoadSpec, RequestSpec, ServerSpec, Work};
@@ -50,10 +52,11 @@ impl SearchArgs {
 }
 
 impl IdleArgs {
-    /// All connections are opened at once, at the start of the steady phase.
-    pub(crate) fn spec(&self) -> LoadSpec {
-        let mut spec = self.common.spec(&self.url, Load::Closed(self.connections), 1, Work::Hold);
+    /// Connections are opened over this time, from the start of the steady phase, and then held.
+    pub(crate) fn spec(&self, over: Duration) -> LoadSpec {
+        let mut spec = self.common.spec(&self.url, Load::Closed(self.connections), 1, Work::Hold(over));
         (spec.phases.warm_up, spec.phases.ramp) = Default::default();
+        spec.phases.steady += over;
         spec.phases.in_flight = usize::try_from(self.connections).unwrap_or(usize::MAX);
         spec
     }

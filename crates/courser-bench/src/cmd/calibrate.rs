@@ -30,6 +30,9 @@ const HELD: u64 = 4000;
 /// How long they may take to open, at least.
 const OPENING: Duration = Duration::from_secs(6);
 
+/// Warm-up and ramp of a figure.
+const BEFORE: Duration = Duration::from_secs(2);
+
 /// What is measured: its name, version, group, engine, connections per session.
 const CASES: [(&str, &str, Option<&str>, EngineChoice, u32); 5] = [
     ("TLS 1.3 full, P-256, lean", "1.3", Some("P-256"), EngineChoice::Lean, 1),
@@ -42,19 +45,23 @@ const CASES: [(&str, &str, Option<&str>, EngineChoice, u32); 5] = [
 pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<Ended, Failure> {
     let bench = Bench::start(args)?;
     let steps = CASES.len() + 2;
+    let begin = |number: usize, name: &str| {
+        let left = time_left(args.time, number, steps).as_secs();
+        notice!("{number}/{steps}, about {left} s left: {name}");
+    };
     // First, while the process holds nothing from other runs.
-    notice!("1/{steps}: memory");
+    begin(1, "memory");
     let memory = bench.memory()?;
     let mut rows = Vec::new();
     for (number, (name, version, group, engine, reuse)) in CASES.into_iter().enumerate() {
-        notice!("{}/{steps}: {name}", number + 2);
+        begin(number + 2, name);
         let mut spec = bench.spec(Load::Closed(CLIENTS), Work::Handshake);
         spec.tls.versions = vec![version.to_owned()];
         spec.tls.groups = group.map(str::to_owned).into_iter().collect();
         (spec.tls.engine, spec.reuse) = (engine, reuse);
         rows.push(bench.handshakes(name, &spec)?);
     }
-    notice!("{steps}/{steps}: schedule");
+    begin(steps, "schedule");
     let schedule = bench.schedule()?;
     if args.json {
         print(&format!("{:#}\n", document(&rows, &schedule, &memory)));
@@ -62,6 +69,13 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<Ended, Failure> {
         print(&table(&bench, &rows, &schedule, memory.as_ref()));
     }
     Ok(if bench.interrupt.came() { Ended::Cut } else { Ended::Well })
+}
+
+/// About how long it takes from a step on.
+fn time_left(time: Duration, number: usize, steps: usize) -> Duration {
+    let each = time + BEFORE;
+    let memory = if number == 1 { 2 * time.max(OPENING) } else { Duration::ZERO };
+    memory + each * u32::try_from(steps - number.max(2) + 1).unwrap_or(u32::MAX)
 }
 
 /// The server, and where everybody runs.
@@ -185,7 +199,7 @@ impl Bench {
 
     /// How many connections were held, and the generator's memory with them.
     fn held(&self, clients: u64) -> Result<Option<(u64, u64)>, Failure> {
-        let mut spec = self.spec(Load::Closed(clients), Work::Hold);
+        let mut spec = self.spec(Load::Closed(clients), Work::Hold(Duration::ZERO));
         spec.phases.steady = self.time.max(OPENING);
         (spec.phases.warm_up, spec.phases.ramp) = Default::default();
         let (outcome, _) = self.run("memory", &spec)?;

@@ -11,7 +11,13 @@ use crate::exit::{Ended, Failure};
 pub(crate) fn merge(args: &MergeArgs) -> Result<Ended, Failure> {
     let records = args.files.iter().map(|path| read_run(path)).collect::<Result<Vec<_>, _>>()?;
     let merged = courser_record::merge(records).map_err(Failure::usage)?;
-    let output = OutputArgs { record: args.record.clone(), json: args.json, ndjson: false, quiet: false };
+    let output = OutputArgs {
+        record: args.record.clone(),
+        prometheus_text: None,
+        json: args.json,
+        ndjson: false,
+        quiet: false,
+    };
     deliver::deliver(&merged, &output)
 }
 

@@ -1,13 +1,13 @@
 //! `search`: the highest rate that satisfies rules.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use courser_lab::files;
+use courser_lab::{files, findings};
 use courser_load::plan::{Model, Phases, Plan};
 use courser_load::spec::LoadSpec;
 use courser_load::tally::Tally;
 use courser_record::{Finding as Note, Found, LoadKind, Run, Severity};
-use courser_stats::search::{Confirmation, Finding, Scope, Search, Step, Trial};
+use courser_stats::search::{Confirmation, Finding, Scope, ScopeError, Search, Step, Trial};
 use courser_stats::{Observation, Rule};
 
 use crate::cli::SearchArgs;
@@ -23,9 +23,11 @@ pub(crate) fn search(args: &SearchArgs) -> Result<Ended, Failure> {
         .map(|rule| rule.parse())
         .collect::<Result<Vec<Rule>, _>>()
         .map_err(Failure::usage)?;
-    let scope = Scope { budget: args.budget, ..Scope::new(args.from, args.to) };
-    let mut search = Search::new(rules, scope).map_err(Failure::usage)?;
-    let spec = args.spec();
+    let mut spec = args.spec();
+    spec.phases.drain = drain(args.budget, spec.phases.drain);
+    let overhead = spec.phases.drain;
+    let scope = Scope { budget: args.budget, overhead, ..Scope::new(args.from, args.to) };
+    let mut search = Search::new(rules, scope).map_err(|why| Failure::usage(refusal(&why)))?;
     if spec.reuse == 0 {
         return Err(Failure::usage("a search offers sessions: --reuse 1 or more"));
     }
@@ -37,8 +39,23 @@ pub(crate) fn search(args: &SearchArgs) -> Result<Ended, Failure> {
     let mut record = session.record(&plan, asked, runs);
     record.found = search.findings().iter().map(found).collect();
     let ended = deliver::deliver(&record, &args.common.output)?;
-    let none = |found: &courser_stats::search::Found| matches!(found.finding, Finding::BelowRange { .. });
+    let none = |found: &courser_stats::search::Found| {
+        matches!(found.finding, Finding::BelowRange { .. } | Finding::Bracket { held: None, broken: Some(_) })
+    };
     Ok(if ended == Ended::Well && search.findings().iter().any(none) { Ended::NoRate } else { ended })
+}
+
+/// The drain of a trial: a fortieth of the budget, so that eight trials do not spend it on their last connections; half a
+/// second at least, and not more than was asked for.
+fn drain(budget: Duration, asked: Duration) -> Duration {
+    (budget / 40).max(Duration::from_millis(500)).min(asked)
+}
+
+fn refusal(why: &ScopeError) -> String {
+    match why {
+        ScopeError::Budget { .. } => format!("{why} (--budget)"),
+        _ => why.to_string(),
+    }
 }
 
 fn trials(search: &mut Search, session: &mut Session<'_>, plan: &Plan) -> Result<Vec<Run>, Failure> {
@@ -46,13 +63,18 @@ fn trials(search: &mut Search, session: &mut Session<'_>, plan: &Plan) -> Result
     let mut spoilt = Vec::new();
     while let Step::Trial(trial) = search.step() {
         let label = format!("trial {} at {:.0}/s", runs.len() + 1, trial.rate);
-        session.runner.watch.time_left(search.time_left());
+        session.runner.watch.trial(search.trial_number(), trial.rate, search.time_left());
+        let started = Instant::now();
         let (outcome, run) = session.runner.run(&label, &of_trial(plan, &trial, session.spec))?;
+        let took = started.elapsed();
         let (Some(mut run), Some(counted)) = (run.into_iter().next(), outcome.windows.first()) else { break };
-        let inconclusive = run.verdict.inconclusive.clone().filter(|_| !outcome.cut);
+        // A server that answers nothing breaks the rule.
+        let spoils = |_: &String| !outcome.cut && findings::is_spoilt(&run);
+        let inconclusive = run.verdict.inconclusive.clone().filter(spoils);
         // A neighbour on the machine spoils a trial now and then; the same trial again tells that from a limit.
         if let Some(reason) = inconclusive.clone().filter(|_| spoilt.len() < AGAIN) {
             spoilt.push(reason);
+            search.add_time(took);
             continue;
         }
         run.findings.extend(spoilt.drain(..).map(tried_again));
@@ -65,6 +87,7 @@ fn trials(search: &mut Search, session: &mut Session<'_>, plan: &Plan) -> Result
         if outcome.cut {
             break;
         }
+        search.add_time(took.saturating_sub(trial.length()));
     }
     Ok(runs)
 }
@@ -119,12 +142,23 @@ fn found(found: &courser_stats::search::Found) -> Found {
         Finding::GeneratorBound { above, reason } => {
             found_rate.note = Some(format!("the generator was the limit above {above:.0}/s: {reason}"));
         }
-        Finding::Unknown { interval } => {
-            (found_rate.rate_low, found_rate.rate_high) = (Some(interval.low), Some(interval.high));
-            found_rate.note = Some("the time was up before more was known (--budget)".into());
+        Finding::Bracket { held, broken } => {
+            (found_rate.rate_low, found_rate.rate_high) = (*held, *broken);
+            found_rate.note = Some(bracket(*held, *broken));
         }
     }
     found_rate
+}
+
+/// What became of the rates around an answer for which there was no time.
+fn bracket(held: Option<f64>, broken: Option<f64>) -> String {
+    let known = match (held, broken) {
+        (Some(held), Some(broken)) => format!("kept at {held:.0}/s, broken at {broken:.0}/s"),
+        (Some(held), None) => format!("kept at {held:.0}/s, though broken at a lower rate"),
+        (None, Some(broken)) => format!("broken at {broken:.0}/s, kept at no rate"),
+        (None, None) => "no trial was completed".to_owned(),
+    };
+    format!("{known}; the time was up before more was known (--budget)")
 }
 
 fn confirmed(confirmation: &Confirmation) -> String {

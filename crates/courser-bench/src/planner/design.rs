@@ -48,7 +48,7 @@ fn designed(keys: &[KeyKind]) -> Vec<Point> {
     use Version::{Tls12, Tls13};
 
     const KB: usize = 1024;
-    const OTHERS: [(Version, u32, u32, usize); 12] = [
+    const OTHERS: [(Version, u32, u32, usize); 16] = [
         (Tls13, 20, 1, KB),
         (Tls12, 20, 1, KB),
         (Tls13, 12, 1, 0),
@@ -61,6 +61,11 @@ fn designed(keys: &[KeyKind]) -> Vec<Point> {
         (Tls13, 3, 1, 4 * KB),
         (Tls12, 6, 10, 16 * KB),
         (Tls13, 6, 3, 128 * KB),
+        // Full handshakes once more, so that no kind of them rests on one mix.
+        (Tls12, 2, 2, 2 * KB),
+        (Tls13, 2, 4, 2 * KB),
+        (Tls12, 2, 3, 8 * KB),
+        (Tls13, 2, 1, 8 * KB),
     ];
 
     let point =
@@ -95,7 +100,7 @@ mod tests {
         assert_eq!(unseen(1).len(), 3);
         assert_eq!(unseen(1), unseen(1));
         assert_ne!(unseen(1), unseen(2));
-        assert_eq!(points(&KEYS, 1).iter().filter(|point| !point.unseen).count(), 16);
+        assert_eq!(points(&KEYS, 1).iter().filter(|point| !point.unseen).count(), 20);
     }
 
     #[test]

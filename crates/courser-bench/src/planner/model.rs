@@ -1,8 +1,11 @@
 //! What a target spends on each part of a mix: fitted to runs whose mixes differ.
 //!
 //! A connection has a full handshake or a resumed one; what it costs by itself (TCP, the way to the backend) is in
-//! either and cannot be told apart. To that come its requests and its bytes:
-//! `CPU = full(key, version) + resumed(version) + requests + megabytes`, each times its count.
+//! either and cannot be told apart. To that come its requests and its bytes, and wake-ups: of all that arrives, the share
+//! that finds a core idle is 1 - utilisation (of any queue with one server), and has to wake it; what comes while it is
+//! busy is taken along. So a connection costs less on a busy core:
+//! `CPU = full(key, version) + resumed(version) + requests + megabytes + (1 - utilisation) (connections + requests)`, each
+//! times its count and its cost.
 //!
 //! A model file holds the runs, not the coefficients: those follow from them.
 
@@ -89,11 +92,28 @@ pub(crate) struct Mixed {
     pub(crate) system_us: u64,
     /// Connections that failed.
     pub(crate) failed: u64,
+    /// How long responses took; none in models of earlier programs.
+    #[serde(default)]
+    pub(crate) response: Option<Response>,
+}
+
+/// Response times of a run, from the intended start.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Response {
+    pub(crate) count: u64,
+    pub(crate) mean_us: f64,
+    /// The 99th percentile; none of fewer than a thousand.
+    pub(crate) p99_us: Option<f64>,
 }
 
 impl Mixed {
-    fn cpu_us(&self) -> f64 {
+    pub(super) fn cpu_us(&self) -> f64 {
         float(self.user_us + self.system_us)
+    }
+
+    /// Processor time over the window, for one core: 1 is all of it.
+    pub(crate) fn utilisation(&self) -> f64 {
+        self.cpu_us() / float(self.window_us.max(1))
     }
 }
 
@@ -119,8 +139,11 @@ impl Mix {
             let ours = totals.negotiated.iter().filter(|kind| (kind.handshake == Handshake::Full) == full);
             float(ours.map(|kind| kind.count).sum())
         };
-        let requests = totals.requests.succeeded;
-        let (full, resumed) = (count(true), count(false));
+        // What was served while the processor time was spent; by intended start where that is not known.
+        let (full, resumed, requests) = match totals.completed {
+            Some(served) => (float(served.full), float(served.resumed), served.transactions),
+            None => (count(true), count(false), totals.requests.succeeded),
+        };
         let megabytes = float(requests.saturating_mul(object as u64)) / 1e6;
         Self { key: key.to_string(), tls, full, resumed, requests: float(requests), megabytes }
     }
@@ -128,25 +151,12 @@ impl Mix {
 
 /// A model that was fitted.
 pub(crate) struct Fitted {
-    /// Kinds of full handshakes that were measured.
-    kinds: Vec<(String, Version)>,
+    pub(super) kinds: Kinds,
     fit: Fit,
 }
 
-/// A run that the fit has not seen: what it predicts, and what was measured, microseconds of processor time.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Check {
-    pub(crate) asked: String,
-    pub(crate) predicted: f64,
-    pub(crate) measured: f64,
-}
-
-impl Check {
-    /// How far off the prediction was: 0.05 is 5 % too much.
-    pub(crate) fn error(&self) -> f64 {
-        self.predicted / self.measured - 1.0
-    }
-}
+/// Kinds of full handshakes that were measured.
+pub(super) type Kinds = Vec<(String, Version)>;
 
 impl Model {
     /// Fits the runs that may be seen.
@@ -154,40 +164,24 @@ impl Model {
     /// # Errors
     /// When they are too few.
     pub(crate) fn fitted(&self) -> Result<Fitted, String> {
-        let runs: Vec<&Mixed> = self.runs.iter().filter(|run| !run.unseen).collect();
-        let mut kinds: Vec<(String, Version)> = Vec::new();
+        let runs: Vec<&Mixed> = self.seen().collect();
+        let mut kinds = Kinds::new();
         for run in runs.iter().filter(|run| run.mix.full > 0.0) {
             let kind = (run.mix.key.clone(), run.mix.tls);
             if !kinds.contains(&kind) {
                 kinds.push(kind);
             }
         }
-        let rows: Vec<Vec<f64>> = runs.iter().map(|run| row(&kinds, &run.mix)).collect();
-        let totals: Vec<f64> = runs.iter().map(|run| run.cpu_us()).collect();
+        let (rows, totals) = problem(&kinds, runs.iter().copied());
         let columns = kinds.len() + COSTS.len();
         fit(&rows, &totals, self.seed)
             .map(|fit| Fitted { kinds, fit })
             .ok_or_else(|| format!("{} runs are too few for {columns} costs", runs.len()))
     }
 
-    /// How well the fit predicts what it has not seen: all runs of a mix together.
-    pub(crate) fn checks(&self, fitted: &Fitted) -> Vec<Check> {
-        let mut checks: Vec<Check> = Vec::new();
-        for run in self.runs.iter().filter(|run| run.unseen) {
-            let Some(predicted) = fitted.predict(&run.mix) else { continue };
-            match checks.iter_mut().find(|check| check.asked == run.asked) {
-                Some(check) => {
-                    check.predicted += predicted.value;
-                    check.measured += run.cpu_us();
-                }
-                None => checks.push(Check {
-                    asked: run.asked.clone(),
-                    predicted: predicted.value,
-                    measured: run.cpu_us(),
-                }),
-            }
-        }
-        checks
+    /// Runs that the fit may see.
+    pub(super) fn seen(&self) -> impl Iterator<Item = &Mixed> {
+        self.runs.iter().filter(|run| !run.unseen)
     }
 
     /// Keys that were measured.
@@ -230,20 +224,45 @@ impl Model {
 }
 
 /// Costs beside full handshakes, in the order of the columns after those.
-const COSTS: [&str; 4] = ["resumed, TLS 1.2", "resumed, TLS 1.3", "request", "MB"];
+const COSTS: [&str; 6] = [
+    "resumed, TLS 1.2",
+    "resumed, TLS 1.3",
+    "request",
+    "MB",
+    "more per connection on an idle core",
+    "more per request on an idle core",
+];
 
-fn row(kinds: &[(String, Version)], mix: &Mix) -> Vec<f64> {
+/// Counts and processor times of runs, as a fit takes them.
+pub(super) fn problem<'m>(kinds: &Kinds, runs: impl Iterator<Item = &'m Mixed>) -> (Vec<Vec<f64>>, Vec<f64>) {
+    runs.map(|run| (row(kinds, &run.mix, run.utilisation()), run.cpu_us())).unzip()
+}
+
+/// The counts of a mix on a core that is busy for this share of the time.
+pub(super) fn row(kinds: &Kinds, mix: &Mix, utilisation: f64) -> Vec<f64> {
     let is = |kind: &(String, Version)| kind.0 == mix.key && kind.1 == mix.tls;
     let full = kinds.iter().map(|kind| if is(kind) { mix.full } else { 0.0 });
     let resumed = |version: Version| if mix.tls == version { mix.resumed } else { 0.0 };
-    full.chain([resumed(Version::Tls12), resumed(Version::Tls13), mix.requests, mix.megabytes]).collect()
+    let idle = (1.0 - utilisation).clamp(0.0, 1.0);
+    let parts = [resumed(Version::Tls12), resumed(Version::Tls13), mix.requests, mix.megabytes];
+    let waking = [idle * (mix.full + mix.resumed), idle * mix.requests];
+    full.chain(parts).chain(waking).collect()
 }
 
 impl Fitted {
-    /// Processor time of a mix, microseconds; none for a key that was not measured.
-    pub(crate) fn predict(&self, mix: &Mix) -> Option<Prediction> {
-        let known = mix.full == 0.0 || self.kinds.contains(&(mix.key.clone(), mix.tls));
-        known.then(|| self.fit.predict(&row(&self.kinds, mix)))
+    /// Processor time of a mix on cores that are busy for this share of the time, microseconds; none for a key that was
+    /// not measured.
+    pub(crate) fn predict(&self, mix: &Mix, utilisation: f64) -> Option<Prediction> {
+        self.knows(mix).then(|| self.fit.predict(&row(&self.kinds, mix, utilisation)))
+    }
+
+    /// Whether its key and version were measured.
+    pub(super) fn knows(&self, mix: &Mix) -> bool {
+        mix.full == 0.0 || self.kinds.contains(&(mix.key.clone(), mix.tls))
+    }
+
+    pub(super) fn coefficients(&self) -> &[f64] {
+        self.fit.coefficients()
     }
 
     /// What each part costs, microseconds.
@@ -285,12 +304,30 @@ pub(super) mod tests {
         full * mix.full + resumed * mix.resumed + 20.0 * mix.requests + 500.0 * mix.megabytes
     }
 
+    /// What a connection of it costs more on an idle core, and how far each mix is off what the parts make, one way or the
+    /// other.
+    #[derive(Clone, Copy)]
+    pub(in crate::planner) struct Paper {
+        pub(in crate::planner) waking: f64,
+        pub(in crate::planner) misfit: f64,
+        pub(in crate::planner) seed: u64,
+    }
+
     /// A model of such a target, with 2 % of noise.
     pub(in crate::planner) fn model() -> Model {
-        let mut rng = fastrand::Rng::with_seed(5);
+        paper(Paper { waking: 0.0, misfit: 0.0, seed: 3 })
+    }
+
+    pub(in crate::planner) fn paper(paper: Paper) -> Model {
+        let mut rng = fastrand::Rng::with_seed(5 + paper.seed);
         let mut runs = Vec::new();
-        for point in super::super::design::points(&[KeyKind::P256, KeyKind::Rsa(2048)], 3) {
-            let sessions = 600.0;
+        let points = super::super::design::points(&[KeyKind::P256, KeyKind::Rsa(2048)], paper.seed);
+        let off: Vec<f64> = points.iter().map(|_| 1.0 + paper.misfit * (2.0 * rng.f64() - 1.0)).collect();
+        for (at, part) in
+            [0.4, 1.0, 0.4, 1.0].into_iter().flat_map(|part| (0..points.len()).map(move |at| (at, part)))
+        {
+            let point = points[at];
+            let sessions = 600.0 * part;
             let connections = sessions * f64::from(point.reuse);
             let requests = connections * f64::from(point.requests);
             let megabytes = requests * point.object as f64 / 1e6;
@@ -302,16 +339,21 @@ pub(super) mod tests {
                 requests,
                 megabytes,
             };
+            // So long that the core is busy for three quarters of it at the higher rate.
+            let busy = 0.75 * part;
+            let cost = truth(&mix) + paper.waking * (1.0 - busy) * connections;
             #[expect(clippy::cast_possible_truncation, reason = "positive, of seconds")]
-            let cpu_us = (truth(&mix) * (0.98 + 0.04 * rng.f64())) as u64;
+            let [cpu_us, window_us] =
+                [cost * off[at] * (0.98 + 0.04 * rng.f64()), cost / busy].map(|time| time as u64);
             runs.push(Mixed {
                 asked: point.to_string(),
                 unseen: point.unseen,
                 mix,
-                window_us: 2_000_000,
+                window_us,
                 user_us: cpu_us / 2,
                 system_us: cpu_us - cpu_us / 2,
                 failed: 0,
+                response: Some(Response { count: 2000, mean_us: 900.0 / (1.0 - busy), p99_us: Some(9000.0) }),
             });
         }
         Model {
@@ -337,9 +379,16 @@ pub(super) mod tests {
         };
         assert!((cost("full, TLS 1.3, RSA-2048") / 1000.0 - 1.0).abs() < 0.1, "{:?}", fitted.costs());
         assert!((cost("resumed, TLS 1.2") / 100.0 - 1.0).abs() < 0.1, "{:?}", fitted.costs());
-        let checks = model.checks(&fitted);
-        assert_eq!(checks.len(), 3);
-        assert!(checks.iter().all(|check| check.error().abs() < 0.1), "{checks:?}");
+    }
+
+    #[test]
+    fn what_a_busy_core_saves_is_found() {
+        let model = paper(Paper { waking: 300.0, misfit: 0.0, seed: 3 });
+        let fitted = model.fitted().unwrap();
+        let mix = Mix { full: 100.0, resumed: 300.0, requests: 400.0, ..model.runs[0].mix.clone() };
+        let at = |utilisation| fitted.predict(&mix, utilisation).unwrap().value / 400.0;
+        // 300 us per connection times what it is less idle.
+        assert!((at(0.3) - at(0.8) - 150.0).abs() < 20.0, "{} {}", at(0.3), at(0.8));
     }
 
     #[test]
@@ -347,9 +396,9 @@ pub(super) mod tests {
         let fitted = model().fitted().unwrap();
         let mut mix = model().runs[0].mix.clone();
         mix.key = "RSA-4096".into();
-        assert_eq!(fitted.predict(&mix), None);
+        assert_eq!(fitted.predict(&mix, 0.7), None);
         mix.full = 0.0;
-        assert!(fitted.predict(&mix).is_some(), "resumed connections need no key");
+        assert!(fitted.predict(&mix, 0.7).is_some(), "resumed connections need no key");
     }
 
     #[test]

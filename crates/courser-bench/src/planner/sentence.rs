@@ -1,4 +1,5 @@
-//! The question as people write it: `cores for 5000 new/s, 20000 resumed/s, 4 KB, RSA-2048`.
+//! The question as people write it: `cores for 5000 new/s, 20000 resumed/s, 4 KB, RSA-2048`, or the other way round:
+//! `what do 4 cores carry: 1 new, 4 resumed, 4 KB, RSA-2048`.
 //!
 //! The order does not matter, nor do words that only connect. What is not understood is told with its place, and never
 //! passed over: a plan for another question would be worse than none.
@@ -24,6 +25,8 @@ pub(crate) struct Question {
     pub(crate) version: Version,
     /// How busy cores may be: 0.7 is 70 %.
     pub(crate) utilisation: f64,
+    /// Cores of which it is asked what they carry: then connections a second are proportions alone.
+    pub(crate) cores: Option<f64>,
 }
 
 /// What is wrong with a sentence.
@@ -55,10 +58,11 @@ const DEFAULTS: Question = Question {
     key: KeyKind::P256,
     version: Version::Tls13,
     utilisation: 0.7,
+    cores: None,
 };
 
 /// Words that change nothing.
-const FILLERS: [&str; 26] = [
+const FILLERS: [&str; 36] = [
     "a",
     "an",
     "and",
@@ -67,23 +71,33 @@ const FILLERS: [&str; 26] = [
     "at",
     "body",
     "busy",
+    "can",
+    "carries",
+    "carry",
     "certificate",
     "connection",
     "connections",
     "core",
     "cores",
+    "do",
+    "does",
     "each",
     "every",
     "for",
+    "here",
     "how",
     "key",
     "keys",
+    "machine",
     "many",
     "object",
     "objects",
     "of",
     "per",
     "second",
+    "this",
+    "to",
+    "what",
     "with",
 ];
 
@@ -125,6 +139,7 @@ impl Question {
             "new" | "new/s" | "full" | "full/s" => self.new += number,
             "resumed" | "resumed/s" | "returning" | "returning/s" => self.resumed += number,
             "request" | "requests" | "requests/connection" => self.requests = number,
+            "core" | "cores" => self.cores = Some(number),
             "%" | "percent" => self.utilisation = number / 100.0,
             "b" | "byte" | "bytes" => self.object = number,
             "kb" | "kib" => self.object = number * 1024.0,
@@ -180,6 +195,12 @@ impl Question {
 
     fn checked(self) -> Result<Self, SentenceError> {
         let wrong = |what: &str| Err(SentenceError { column: None, what: what.to_owned() });
+        if self.cores.is_some_and(|cores| !(0.01..=1e5).contains(&cores)) {
+            return wrong("a machine has up to 100000 cores");
+        }
+        if self.cores.is_some() && self.connections() <= 0.0 {
+            return wrong("cores carry how much of what? Write for instance 4 cores: 1 new, 4 resumed");
+        }
         if self.connections() <= 0.0 || !self.connections().is_finite() {
             return wrong("how many connections? Write for instance 5000 new/s, 20000 resumed/s");
         }
@@ -350,6 +371,26 @@ mod tests {
     }
 
     #[test]
+    fn the_question_the_other_way_round() {
+        let due = Question {
+            new: 1.0,
+            resumed: 4.0,
+            object: 4096.0,
+            key: KeyKind::Rsa(2048),
+            cores: Some(4.0),
+            ..DEFAULTS
+        };
+        for text in [
+            "what do 4 cores carry: 1 new, 4 resumed, 4 KB, RSA-2048",
+            "what can 4 cores of this machine carry with 1 new to 4 returning clients, 4 KB each, RSA 2048?",
+        ] {
+            assert_eq!(read(text), due, "{text}");
+        }
+        assert!(wrong("what do 4 cores carry").starts_with("cores carry how much of what?"));
+        assert!(wrong("0 cores, 1 new").contains("up to 100000 cores"));
+    }
+
+    #[test]
     fn what_is_not_understood_is_told_with_its_place() {
         assert_eq!(wrong("5000 nwe/s"), "character 6: 5000 nwe/s: not understood; did you mean new/s?");
         assert!(wrong("10 new/s on pentium").starts_with("character 10: \"on\" is not understood"));
@@ -372,7 +413,7 @@ mod tests {
             words in prop::collection::vec(
                 prop::sample::select(vec![
                     "5000", "1.2", "1e9", "4KB", "70%", "new/s", "resumed", "/s", "RSA", "rsa-", "TLS", "tlsv1.3",
-                    ",", "1,000", "1,00", "k", "requests", "ecdsa", "per", "999999999999999999999999",
+                    ",", "1,000", "1,00", "k", "requests", "ecdsa", "per", "cores", "999999999999999999999999",
                 ]),
                 0..12,
             ),

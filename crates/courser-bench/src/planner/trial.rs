@@ -1,4 +1,5 @@
-//! Makes the runs of a design: one target for each key, about equally busy, its processor time under observation.
+//! Makes the runs of a design: one target for each key, at two utilisations, its processor time under
+//! observation.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -14,10 +15,12 @@ use courser_lab::{block, command};
 use courser_load::spec::{Load, LoadSpec, RequestSpec, ServerSpec, Work};
 use courser_machine::allowed_cpus;
 use courser_record::Run;
+use courser_record::times::RESPONSE_INTENDED;
+use courser_stats::Histogram;
 use fastrand::Rng;
 
 use super::design::{Point, points};
-use super::model::{FORMAT, Mix, Mixed, Model, VERSION, float};
+use super::model::{FORMAT, Mix, Mixed, Model, Response, VERSION, float};
 use crate::exit::Failure;
 
 /// Connections at a time while a point's full load is looked for.
@@ -26,8 +29,14 @@ const CLIENTS: u64 = 16;
 const FEELER: Duration = Duration::from_millis(700);
 /// How long caches may warm up, and the load may climb, at most.
 const WARM_UP: Duration = Duration::from_millis(300);
-/// The part of the target's core that is then asked for, alike in all runs: an event costs more where few come together.
-const LOAD: f64 = 0.4;
+/// The part of the target's core that is then asked for at most.
+const LOAD: f64 = 0.75;
+/// Parts of that which are measured: an event costs more where few come together, and by how much is to be found.
+const LEVELS: [f64; 2] = [0.4, 1.0];
+/// Sessions of a run, at least.
+const LEAST_SESSIONS: f64 = 2.0;
+/// What a run takes beside its phases, about.
+const AROUND: Duration = Duration::from_millis(250);
 /// Of what the generator reached no more than this is offered: beyond it the schedule is late.
 const OFFERED: f64 = 0.75;
 /// Connections that may wait to be accepted.
@@ -77,15 +86,18 @@ impl Trial<'_> {
             RunningTargets { cores, origin_pid: origin.pid, targets, interrupt, seed: self.seed };
         let points = points(&self.keys, self.seed);
         let mut rates: Vec<Option<f64>> = vec![None; points.len()];
-        let mut order: Vec<usize> = (0..points.len()).collect();
+        let mut order: Vec<(usize, f64)> =
+            LEVELS.iter().flat_map(|level| (0..points.len()).map(|index| (index, *level))).collect();
         let mut rng = Rng::with_seed(self.seed);
         let mut runs = Vec::new();
         for _ in 0..self.rounds {
-            for index in &order {
+            for (index, level) in &order {
                 let number = runs.len() + 1;
-                let all = points.len() * self.rounds;
-                self.tell(&format!("{number} of {all}: {}", points[*index]));
-                match targets.run(&points[*index], self.time, &mut rates[*index])? {
+                let all = order.len() * self.rounds;
+                let feelers = rates.iter().filter(|rate| rate.is_none()).count();
+                let left = self.length(all - runs.len(), feelers).as_secs().max(1);
+                self.print(&format!("{number} of {all}, about {left} s left: {}", points[*index]));
+                match targets.run(&points[*index], *level, self.time, &mut rates[*index])? {
                     Some(run) => runs.push(run),
                     None => return Ok(None),
                 }
@@ -95,7 +107,15 @@ impl Trial<'_> {
         Ok(Some(self.model(&targets, runs)))
     }
 
-    fn tell(&self, line: &str) {
+    /// How long so many runs take, about, and so many closed loops before them.
+    fn length(&self, runs: usize, feelers: usize) -> Duration {
+        let count = |count| u32::try_from(count).unwrap_or(u32::MAX);
+        let warm_up = WARM_UP.min(self.time);
+        (self.time + 2 * warm_up + AROUND) * count(runs)
+            + (FEELER.min(self.time) + warm_up + AROUND) * count(feelers)
+    }
+
+    fn print(&self, line: &str) {
         if !self.quiet {
             notice!("{line}");
         }
@@ -148,11 +168,11 @@ impl Trial<'_> {
 }
 
 impl RunningTargets {
-    /// A short closed loop says what a connection costs, the first time; then so many that the target's core is about as
-    /// busy in all runs.
+    /// A short closed loop says what a connection costs, the first time; then a part (`level`) of the rate that follows.
     fn run(
         &mut self,
         point: &Point,
+        level: f64,
         time: Duration,
         known: &mut Option<f64>,
     ) -> Result<Option<Mixed>, Failure> {
@@ -163,11 +183,12 @@ impl RunningTargets {
             let Some(full) = self.load(&closed)? else { return Ok(None) };
             *known = Some(rate(&full, point));
         }
-        let mut open = self.spec(point, Load::Sessions(known.unwrap_or(1.0)), time)?;
+        let least = LEAST_SESSIONS / time.as_secs_f64().max(0.001);
+        let mut open = self.spec(point, Load::Sessions((level * known.unwrap_or(1.0)).max(least)), time)?;
         (open.phases.warm_up, open.phases.ramp) = (warm_up, warm_up);
         let Some(run) = self.load(&open)? else { return Ok(None) };
         let server = run.server.as_ref().ok_or_else(unobserved)?;
-        if server.user_us + server.system_us == 0 || run.totals.connections.succeeded == 0 {
+        if server.user_us + server.system_us == 0 || run.totals.connections_served() == 0 {
             return Err(Failure::System(format!("{point}: nothing came of it; give it a longer --time")));
         }
         Ok(Some(Mixed {
@@ -178,6 +199,7 @@ impl RunningTargets {
             user_us: server.user_us,
             system_us: server.system_us,
             failed: run.totals.connections.failed,
+            response: run.totals.times.get(RESPONSE_INTENDED).and_then(response),
         }))
     }
 
@@ -224,9 +246,15 @@ impl RunningTargets {
     }
 }
 
+fn response(times: &Histogram) -> Option<Response> {
+    let us = |time: Duration| time.as_secs_f64() * 1e6;
+    let p99 = times.quantile(0.99).filter(|_| times.supports(0.99));
+    Some(Response { count: times.count(), mean_us: us(times.mean()?), p99_us: p99.map(us) })
+}
+
 /// Sessions a second that take [`LOAD`] of the target's core, as far as the generator can make them.
 fn rate(full: &Run, point: &Point) -> f64 {
-    let connections = float(full.totals.connections.succeeded.max(1));
+    let connections = float(full.totals.connections_served().max(1));
     let reached = connections * 1e6 / float(full.totals.window_us.max(1));
     let spent = full.server.as_ref().map(|server| float(server.user_us + server.system_us) / connections);
     let possible = spent.filter(|us| *us > 0.0).map_or(reached, |us| 1e6 / us);

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
-use courser_testkit::{Fault, FaultyServer, Process, Signal, leave_out};
+use courser_testkit::{Fault, FaultyServer, Process, Signal, free_port, leave_out};
 
 use crate::support::{AT_ONCE, Balancer, Judged, bench, finished, judge, judge_at, url};
 
@@ -192,7 +192,71 @@ fn a_server_that_keeps_silent_is_timed_out_where_it_is() {
     let server = FaultyServer::start(Fault::Silent);
     let judged = judge("load", &server, &["--rate", "20", "--timeout", "500ms"]);
     assert_eq!(judged.classes(), ["timeout-hello"], "{:#}", judged.run());
-    assert_eq!(judged.failed_as("timeout-hello"), judged.total("/requests/attempted"));
+    let attempted = judged.total("/requests/attempted");
+    assert_eq!(judged.failed_as("timeout-hello"), attempted);
+    let text = judged.text("nothing-succeeded");
+    assert!(text.starts_with(&format!("nothing succeeded: {attempted} attempts")), "{text}");
+    assert!(judged.is_inconclusive(), "no success, and a verdict");
+}
+
+#[test]
+fn what_is_under_way_at_the_end_of_the_drain_is_unfinished() {
+    let server = FaultyServer::start(Fault::Silent);
+    // The probe has as much time as the timeout says.
+    let judged = judge("load", &server, &["--rate", "20", "--timeout", "2s", "--drain", "200ms"]);
+    assert_eq!(judged.classes(), ["unfinished"], "{:#}", judged.run());
+}
+
+#[test]
+fn a_window_in_which_nothing_begins_has_no_verdict() {
+    let server = FaultyServer::start(Fault::Silent);
+    let times = ["--timeout", "2s", "--warm-up", "300ms", "--ramp-up", "0", "--duration", "500ms"];
+    let run = finished(&[&["load", &url(server.address()), "-c", "1", "--json"], &times[..]].concat());
+    let judged = Judged::of(&run);
+    assert_eq!(judged.total("/requests/attempted"), 0, "{:#}", judged.run());
+    assert!(judged.has("nothing-attempted") && judged.is_inconclusive(), "{:#}", judged.run());
+}
+
+#[test]
+fn http_2_is_named_where_requests_are_http_1() {
+    let server = FaultyServer::start(Fault::Http2);
+    let run =
+        finished(&[&["load", &url(server.address()), "--rate", "20", "--alpn", "h2"], &AT_ONCE[..]].concat());
+    assert_eq!((run.status.code(), run.stdout.as_str()), (Some(2), ""), "{run:?}");
+    assert!(run.stderr.contains("chosen HTTP/2") && run.stderr.contains("HTTP/1.1"), "{run:?}");
+    let handshakes = judge("handshake", &server, &["--rate", "20", "--alpn", "h2"]);
+    assert_eq!(handshakes.run()["totals"]["alpn"]["h2"], handshakes.total("/connections/succeeded"));
+}
+
+#[test]
+fn each_address_is_tried_before_the_load() {
+    let (server, dead) = (FaultyServer::start(Fault::None), format!("127.0.0.1:{}", free_port()));
+    let load = ["load", &url(server.address()), "--rate", "20", "--reuse", "4", "--also", &dead];
+    let run = finished(&[&load[..], &AT_ONCE].concat());
+    assert_eq!(run.status.code(), Some(4), "{run:?}");
+    assert!(run.stderr.contains(&format!("error: {dead}: refused")), "{run:?}");
+}
+
+/// A client that was never let in can have no session.
+#[test]
+fn connections_that_fail_are_not_blamed_on_tickets() {
+    let servers = [FaultyServer::start(Fault::None), FaultyServer::start(Fault::PlainHttp)];
+    let balancer = Balancer::start(servers.iter().map(FaultyServer::address).collect());
+    let judged = judge_at("load", balancer.address(), &["-c", "3", "--reuse", "5"]);
+    assert!(judged.failed_as("not-tls") > 0 && judged.handshakes(|_| true) > 0, "{:#}", judged.run());
+    assert!(!judged.has("few-sessions") && !judged.has("no-sessions"), "{:?}", judged.ids());
+}
+
+#[test]
+fn a_signature_by_another_key_is_noticed_without_roots() {
+    for version in ["1.3", "1.2"] {
+        let server = FaultyServer::start(Fault::WrongKey);
+        let run = finished(
+            &[&["load", &url(server.address()), "--rate", "20", "--tls", version], &AT_ONCE[..]].concat(),
+        );
+        assert_eq!((run.status.code(), run.stdout.as_str()), (Some(5), ""), "{version}: {run:?}");
+        assert!(run.stderr.contains("the signature is not by the certificate's key"), "{version}: {run:?}");
+    }
 }
 
 #[test]

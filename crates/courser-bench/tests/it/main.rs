@@ -3,18 +3,22 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bad_input;
+mod closing;
 mod compare;
 mod completions;
 mod counts;
 mod delay;
 mod faulty_servers;
 mod help;
+mod idle;
 mod mini;
 mod plan;
 mod record_file;
 mod resume;
+mod search;
 mod suites;
 mod support;
 mod targets;
+mod thresholds;
 mod together;
 mod verbs;

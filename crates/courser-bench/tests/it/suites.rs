@@ -26,6 +26,25 @@ fn window<'a>(lab: &'a Lab, target: &str) -> &'a WindowResult {
 }
 
 #[test]
+fn a_rate_can_be_a_part_of_the_capacity_that_was_found() {
+    if !is_installed("nginx") {
+        skip("nginx is not installed");
+        return;
+    }
+    let rate = SUITE.replace("saturation", "rate").replace("[\"nginx\", \"haproxy\"]", "[\"nginx\"]");
+    let mini = Mini::with(&rate.replace("clients = 8", "clients = 8\ncapacity = [20, 50]"));
+    ended(&mini.run(&A_SECOND), 0, &["record: record.json"]);
+    let lab = mini.record();
+    let ids: Vec<&str> = lab.cases.iter().map(|case| case.id.as_str()).collect();
+    assert_eq!(ids, ["full-20", "full-50"]);
+    let offered = |index: usize| lab.cells[index].blocks[0].windows[0].offered_tps.unwrap();
+    // Each found the capacity by itself, on a machine that may be busy.
+    assert!(offered(1) > 1.2 * offered(0), "{} {}", offered(0), offered(1));
+    let asked = lab.cases[1].asked.join("\n");
+    assert!(asked.contains("at 50 % of the rate that a closed loop of 8 connections reached"), "{asked}");
+}
+
+#[test]
 fn a_suite_ends_with_a_record_and_a_page_that_can_be_drawn_again() {
     let Some(mini) = Mini::of(&["nginx", "haproxy"]) else { return };
     let run = mini.run(&[&A_SECOND[..], &["-o", "page.html"]].concat());

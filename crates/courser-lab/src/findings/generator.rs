@@ -32,6 +32,7 @@ const LEAST_OFFERED: f64 = 0.95;
 pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     found.extend(cut(evidence));
+    found.extend(nothing_attempted(evidence));
     found.extend(wrong_offers(evidence));
     found.extend(busy_threads(evidence));
     found.extend(busy_cores(evidence));
@@ -55,6 +56,16 @@ fn cut(evidence: &Evidence<'_>) -> Option<Finding> {
             "the run was cut short",
             "the figures are of the time that it had",
         )
+    })
+}
+
+/// A window without a start says nothing about the server: every client was still busy with what came before.
+fn nothing_attempted(evidence: &Evidence<'_>) -> Option<Finding> {
+    (evidence.counted.tally.attempted == 0 && !evidence.cut).then(|| {
+        let text = "nothing was attempted: no connection or request began in the window";
+        let advice = "give the window more time (--duration) or the load more clients: those that it has were waiting for the \
+                      server";
+        Finding::new("nothing-attempted", Severity::Invalid, text, advice)
     })
 }
 

@@ -20,10 +20,17 @@ const FEWEST_EMPTY: f64 = 0.02;
 /// Up to this share of what is offered may be under way when the window ends (RFC 9411, section 7: a rate within 5 %).
 const LEFT_OVER: f64 = 0.05;
 
+/// Name of the finding that no attempt succeeded: no verdict on figures, and yet a rule that is broken.
+pub(super) const NOTHING_SUCCEEDED: &str = "nothing-succeeded";
+
+/// Up to this share of connections may linger: the processor was elsewhere for a moment.
+const FEW_LINGER: f64 = 0.05;
+
 pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     found.extend(failures(evidence));
     found.extend(not_served(evidence));
+    found.extend(nothing_succeeded(evidence));
     found.extend(false_resumption(evidence));
     found.extend(resets(evidence));
     found.extend(no_tickets(evidence));
@@ -31,6 +38,7 @@ pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
     found.extend(retried(evidence));
     found.extend(delays(evidence));
     found.extend(endings(evidence));
+    found.extend(lingering(evidence));
     found.extend(closed_loop(evidence));
     found.extend(loopback(evidence));
     found
@@ -64,6 +72,22 @@ fn not_served(evidence: &Evidence<'_>) -> Option<Finding> {
         let advice = "more was offered than is served, and a queue grows: the rate is that of the completions, and response \
                       times say how long the window was";
         Finding::new("not-served", Severity::Warning, text, advice)
+    })
+}
+
+/// Without a success there is no rate, no time and no cost to give.
+fn nothing_succeeded(evidence: &Evidence<'_>) -> Option<Finding> {
+    let tally = &evidence.counted.tally;
+    (tally.attempted > 0 && tally.succeeded == 0 && !evidence.cut).then(|| {
+        let classes: Vec<String> = tally.failures.iter().map(|(class, _)| class.to_string()).collect();
+        let text = format!(
+            "nothing succeeded: {} attempts, and each failed ({})",
+            tally.attempted,
+            classes.join(", ")
+        );
+        let advice =
+            "the failures say what came instead; `courser-bench inspect` says what the server negotiates";
+        Finding::new(NOTHING_SUCCEEDED, Severity::Invalid, text, advice)
     })
 }
 
@@ -196,6 +220,22 @@ fn endings(evidence: &Evidence<'_>) -> Vec<Finding> {
         "a client cannot tell the end from a cut (RFC 8446, section 6.1)",
     );
     reset.into_iter().chain(bare.filter(|_| evidence.plan.close == CloseMode::CloseNotify)).collect()
+}
+
+/// Connections that the server left open after the last answer: as much longer its memory and its sockets are taken.
+fn lingering(evidence: &Evidence<'_>) -> Option<Finding> {
+    let tally = &evidence.counted.tally;
+    let lingered = share(tally.endings.get(&PeerClose::Lingered), tally.endings.total());
+    (lingered > FEW_LINGER).then(|| {
+        let (shown, median) = (percent(lingered), tally.lingering.quantile(0.5).unwrap_or_default());
+        let text = format!(
+            "lingering: {shown} of the connections were still open when the client closed them after their answer (median \
+             {median:.1?})"
+        );
+        let advice = "the client has asked for the close, answers close_notify, and waits no longer: look at the server's and \
+                      its backend's keep-alive, or at a server beyond its capacity";
+        Finding::new("lingering", Severity::Warning, text, advice)
+    })
 }
 
 fn closed_loop(evidence: &Evidence<'_>) -> Option<Finding> {

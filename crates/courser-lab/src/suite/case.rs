@@ -51,6 +51,8 @@ pub struct CaseSpec {
     pub backend: Backend,
     /// Connections a second, of constant rates.
     pub rate: Option<f64>,
+    /// Instead of it, the part of what a closed loop reached: 0.8 is 80 %.
+    pub capacity: Option<f64>,
     /// The client's engine, as `--engine` names it.
     pub engine: String,
     /// Blocks per target.
@@ -133,6 +135,7 @@ fn less(all: &Dimensions, fewer: &Dimensions) -> Dimensions {
         hosts: pick(&all.hosts, &fewer.hosts),
         backend: pick(&all.backend, &fewer.backend),
         rate: pick(&all.rate, &fewer.rate),
+        capacity: pick(&all.capacity, &fewer.capacity),
         engine: pick(&all.engine, &fewer.engine),
     }
 }
@@ -155,7 +158,7 @@ fn combinations(of: &Dimensions) -> Vec<Dimensions> {
     }
     sweep!(
         version, key, suite, exchange, resumption, cache, cores, hosts, backend, object, requests, clients,
-        rate, engine, reuse
+        rate, capacity, engine, reuse
     );
     all
 }
@@ -212,6 +215,7 @@ fn case(group: &Group, one: &Dimensions, swept: &Swept, quick: bool) -> Result<C
             }
         },
         rate: the(&one.rate),
+        capacity: the(&one.capacity).map(|percent| percent / 100.0),
         engine: the(&one.engine).unwrap_or_else(|| "lean".into()),
         rounds: rounds.max(1),
         length: Duration::try_from_secs_f64(seconds)

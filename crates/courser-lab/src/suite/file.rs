@@ -127,6 +127,9 @@ pub(super) struct Dimensions {
     /// Connections a second, of constant rates.
     #[serde(deserialize_with = "checks::some")]
     pub(super) rate: Option<OneOrMany<f64>>,
+    /// Percent of what a closed loop reached on the same target, instead of connections a second: of constant rates.
+    #[serde(deserialize_with = "checks::some")]
+    pub(super) capacity: Option<OneOrMany<f64>>,
     /// `lean`, `real`, `openssl`.
     #[serde(deserialize_with = "checks::engine")]
     pub(super) engine: Option<OneOrMany<String>>,

@@ -9,7 +9,7 @@ use super::file::Dimensions;
 pub(super) type Swept = BTreeSet<&'static str>;
 
 /// Order in which dimensions stand in names and titles.
-const ORDER: [&str; 15] = [
+const ORDER: [&str; 16] = [
     "version",
     "key",
     "cipher",
@@ -24,6 +24,7 @@ const ORDER: [&str; 15] = [
     "hosts",
     "backend",
     "rate",
+    "capacity",
     "engine",
 ];
 
@@ -47,6 +48,7 @@ pub(super) fn swept(of: &Dimensions) -> Swept {
         ("hosts", many(&of.hosts)),
         ("backend", many(&of.backend)),
         ("rate", many(&of.rate)),
+        ("capacity", many(&of.capacity)),
         ("engine", many(&of.engine)),
     ];
     fields.into_iter().filter(|(_, many)| *many).map(|(name, _)| name).collect()
@@ -78,6 +80,7 @@ pub(super) fn labels(one: &Dimensions) -> Result<BTreeMap<String, String>, Strin
         ("hosts", first(&one.hosts, |hosts| hosts.to_string())),
         ("backend", first(&one.backend, |backend| backend)),
         ("rate", first(&one.rate, |rate| format!("{rate}/s"))),
+        ("capacity", first(&one.capacity, |percent| format!("{percent} %"))),
         ("engine", first(&one.engine, |engine| engine)),
     ];
     let there = labels.into_iter().filter_map(|(name, label)| Some((name.to_owned(), label?)));
@@ -146,6 +149,7 @@ fn phrase(name: &str, label: &str) -> String {
         ("backend", "balanced") => "balanced over several".to_owned(),
         ("backend", _) => "plain backend".to_owned(),
         ("resumption", _) => format!("by {label}"),
+        ("capacity", _) => format!("{label} of capacity"),
         ("object", _) => label.to_owned(),
         _ => format!("{name} {label}"),
     }

@@ -135,6 +135,7 @@ fn offer(random: &mut Random) -> TlsOffer {
         verification: random.one_of(&[
             Verification::None,
             Verification::Signature,
+            Verification::SignatureSample,
             Verification::Sample,
             Verification::Full,
         ]),

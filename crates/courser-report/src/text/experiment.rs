@@ -104,6 +104,7 @@ fn client(offer: &TlsOffer) -> String {
     let verified = match offer.verification {
         Verification::None => "certificates are not verified",
         Verification::Signature => "signatures are verified, chains and names are not",
+        Verification::SignatureSample => "a sample of the signatures is verified, chains and names are not",
         Verification::Sample => "a sample of the certificates is verified",
         Verification::Full => "certificates are verified",
     };

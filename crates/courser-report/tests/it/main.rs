@@ -213,6 +213,17 @@ fn spread(least: u64, step: u64) -> Histogram {
     histogram
 }
 
+#[test]
+fn a_bracket_is_an_answer() {
+    let mut record = valid();
+    let note = "kept at 50/s, broken at 150/s; the time was up before more was known (--budget)";
+    let bracket = Found { rate_low: Some(50.0), rate_high: Some(150.0), ..found("avg<1s", None, Some(note)) };
+    record.found = vec![bracket];
+    let shown = plain(&record);
+    assert!(shown.contains("avg<1s: between 50/s and 150/s; kept at 50/s, broken at 150/s;"), "{shown}");
+    assert!(!shown.contains("no rate"), "{shown}");
+}
+
 fn found(rule: &str, rate: Option<f64>, note: Option<&str>) -> Found {
     let (rate_low, rate_high) = (rate.map(|rate| rate * 0.975), rate.map(|rate| rate * 1.025));
     Found { rule: rule.to_owned(), rate, rate_low, rate_high, note: note.map(str::to_owned) }

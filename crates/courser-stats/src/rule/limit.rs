@@ -41,6 +41,8 @@ pub enum Seen {
     Time(Duration),
     /// A share, in percent.
     Percent(f64),
+    /// So many a second.
+    PerSecond(f64),
     /// No answer at all.
     Nothing,
 }
@@ -198,6 +200,7 @@ impl fmt::Display for Seen {
         match *self {
             Self::Time(time) => write_rounded(f, time),
             Self::Percent(percent) => write!(f, "{}%", round_to_three_digits(percent)),
+            Self::PerSecond(rate) => write!(f, "{}/s", round_to_three_digits(rate)),
             Self::Nothing => f.write_str("no answer"),
         }
     }
@@ -227,7 +230,7 @@ fn round_to_three_digits(value: f64) -> f64 {
 }
 
 /// A time in the largest unit that needs no decimals; below a microsecond's with decimals.
-struct Time(Duration);
+pub(super) struct Time(pub(super) Duration);
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::limit::Limit;
+use super::threshold::Threshold;
 
 /// Why a text is no rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +23,7 @@ enum Problem {
     NoTimeUnit,
     UnknownTimeUnit(String),
     NoPercentSign,
+    NoRateUnit { share: bool },
     NoShare,
     TooLong,
 }
@@ -41,6 +43,11 @@ pub(super) fn limits(text: &str) -> Result<Vec<Limit>, RuleError> {
         .collect()
 }
 
+/// Reads one threshold.
+pub(super) fn threshold(text: &str) -> Result<Threshold, RuleError> {
+    Part { text, start: 0 }.threshold()
+}
+
 /// A part of the rule, and how many characters stand before it.
 #[derive(Clone, Copy)]
 struct Part<'t> {
@@ -50,25 +57,59 @@ struct Part<'t> {
 
 impl<'t> Part<'t> {
     fn limit(self) -> Result<Limit, RuleError> {
+        let (measure, rest) = self.measure()?;
+        match measure.text {
+            "avg" => Ok(Limit::Mean(rest.sign(measure, '<', "avg<100ms")?.time()?)),
+            "max" => Ok(Limit::Max(rest.sign(measure, '<', "max<3s")?.time()?)),
+            "loss" => Ok(Limit::Loss { percent: rest.sign(measure, '<', "loss<0.1%")?.share()? }),
+            "rate" => Ok(Limit::Rate { percent: rest.sign(measure, '>', "rate>95%")?.share()? }),
+            _ => {
+                let percent = measure.percentile()?;
+                let time = rest.sign(measure, '<', "p99<100ms")?.time()?;
+                Ok(Limit::Percentile { percent, time })
+            }
+        }
+    }
+
+    fn threshold(self) -> Result<Threshold, RuleError> {
+        let (measure, rest) = self.measure()?;
+        match measure.text {
+            "avg" => Ok(Threshold::Mean(rest.sign(measure, '>', "avg>100ms")?.time()?)),
+            "max" => Ok(Threshold::Max(rest.sign(measure, '>', "max>3s")?.time()?)),
+            "loss" => Ok(Threshold::Loss { percent: rest.sign(measure, '>', "loss>0.1%")?.share()? }),
+            "rate" => {
+                let least = rest.sign(measure, '<', "rate<95%")?;
+                match least.number()? {
+                    (rate, unit) if unit.text == "/s" => Ok(Threshold::Rate(rate)),
+                    (_, unit) if unit.text == "%" => Ok(Threshold::Share { percent: least.share()? }),
+                    (_, unit) => Err(unit.error(Problem::NoRateUnit { share: true })),
+                }
+            }
+            "handshakes" => match rest.sign(measure, '<', "handshakes<500/s")?.number()? {
+                (rate, unit) if unit.text == "/s" => Ok(Threshold::Handshakes(rate)),
+                (_, unit) => Err(unit.error(Problem::NoRateUnit { share: false })),
+            },
+            _ => {
+                let percent = measure.percentile()?;
+                let time = rest.sign(measure, '>', "p99>50ms")?.time()?;
+                Ok(Threshold::Percentile { percent, time })
+            }
+        }
+    }
+
+    /// The name at the front, and what follows it.
+    fn measure(self) -> Result<(Self, Self), RuleError> {
         let part = self.trimmed();
         if part.text.is_empty() {
             return Err(part.error(Problem::NoLimit));
         }
         let end = part.text.find(|c: char| !c.is_ascii_alphanumeric() && c != '.').unwrap_or(part.text.len());
         let (measure, rest) = part.split(end);
-        let rest = rest.trimmed();
-        match measure.text {
-            "avg" => Ok(Limit::Mean(rest.sign(measure, '<', "avg<100ms")?.time()?)),
-            "max" => Ok(Limit::Max(rest.sign(measure, '<', "max<3s")?.time()?)),
-            "loss" => Ok(Limit::Loss { percent: rest.sign(measure, '<', "loss<0.1%")?.share()? }),
-            "rate" => Ok(Limit::Rate { percent: rest.sign(measure, '>', "rate>95%")?.share()? }),
-            name => {
-                let unknown = || measure.error(Problem::UnknownMeasure(name.to_owned()));
-                let percent = percentile(name).ok_or_else(unknown)?;
-                let time = rest.sign(measure, '<', "p99<100ms")?.time()?;
-                Ok(Limit::Percentile { percent, time })
-            }
-        }
+        Ok((measure, rest.trimmed()))
+    }
+
+    fn percentile(self) -> Result<f64, RuleError> {
+        percentile(self.text).ok_or_else(|| self.error(Problem::UnknownMeasure(self.text.to_owned())))
     }
 
     /// What follows the sign that this measure needs.
@@ -165,6 +206,8 @@ impl fmt::Display for Problem {
                 write!(f, "no unit of time is called `{unit}`; known are us, ms, s")
             }
             Self::NoPercentSign => f.write_str("a share needs `%`"),
+            Self::NoRateUnit { share: true } => f.write_str("a rate needs `/s` or `%`"),
+            Self::NoRateUnit { share: false } => f.write_str("a rate needs `/s`"),
             Self::NoShare => f.write_str("a share lies between 0% and 100%, both excluded"),
             Self::TooLong => f.write_str("a time lies between a nanosecond and an hour"),
         }

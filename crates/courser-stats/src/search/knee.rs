@@ -2,18 +2,11 @@
 
 use std::time::Duration;
 
+use super::lengths::{Lengths, total};
 use super::posterior::{Kind, Posterior};
 use super::{Confirmation, Finding, Scope, Trial};
 use crate::number::float;
 use crate::{ConfidenceInterval, Observation, Outcome, Rule};
-
-/// Lengths of trials, seconds: warm-up, and what counts.
-const SHORT: (f64, f64) = (1.0, 2.0);
-const LONG: (f64, f64) = (3.0, 9.0);
-const CONFIRM: (f64, f64) = (4.0, 16.0);
-
-/// Longest that one trial counts for the samples that its rule needs, seconds.
-const LONGEST: f64 = 60.0;
 
 /// While the middle 80 % are wider than this (upper over lower end), short trials do.
 const WIDE: f64 = 1.3;
@@ -24,6 +17,9 @@ const LOPSIDED: f64 = 2.0;
 /// How much higher than the highest rate that held a trial may be, so that no server is buried.
 const CLIMB: f64 = 3.0;
 
+/// Long trials that it takes at the end, about.
+const LONG_TRIALS: f64 = 8.0;
+
 /// How sure it has to be that the knee lies outside what can be tried.
 const SURE: f64 = 0.95;
 
@@ -32,11 +28,13 @@ const SURE: f64 = 0.95;
 pub(super) struct KneeSearch {
     rule: Rule,
     scope: Scope,
+    lengths: Lengths,
     unseen: f64,
     posterior: Posterior,
-    /// The highest rate that a trial spoke for, zero before there is one; and whether any spoke against a rate.
+    /// The highest rate that a trial spoke for, zero before there is one.
     held: f64,
-    broken: bool,
+    /// Rates that trials spoke against.
+    broken: Vec<f64>,
     confirmation: Confirmation,
 }
 
@@ -52,9 +50,11 @@ pub(super) struct Ceiling {
 
 impl KneeSearch {
     pub(super) fn new(rule: Rule, scope: Scope) -> Self {
-        let unseen = unseen(&rule);
+        let lengths = Lengths::new(scope.budget, scope.overhead);
+        let unseen = unseen(&rule, &lengths);
         let posterior = Posterior::new(scope.from, scope.to, scope.precision, unseen / 2.0);
-        Self { rule, unseen, scope, posterior, held: 0.0, broken: false, confirmation: Confirmation::None }
+        let (held, broken, confirmation) = (0.0, Vec::new(), Confirmation::None);
+        Self { rule, unseen, scope, lengths, posterior, held, broken, confirmation }
     }
 
     pub(super) fn rule(&self) -> &Rule {
@@ -64,10 +64,10 @@ impl KneeSearch {
     /// Learns from a trial, whichever rule it was made for.
     pub(super) fn take(&mut self, trial: &Trial, observation: &Observation<'_>) {
         let leaning = self.rule.leaning(observation);
-        let kind = if trial.warm_up.as_secs_f64() < LONG.0 { Kind::Short } else { Kind::Long };
+        let kind = if Lengths::is_long(trial.warm_up) { Kind::Long } else { Kind::Short };
         self.posterior.learn(trial.rate, leaning, kind);
         if leaning > 0.5 {
-            self.broken = true;
+            self.broken.push(trial.rate);
         } else {
             self.held = self.held.max(trial.rate);
         }
@@ -97,10 +97,10 @@ impl KneeSearch {
         let narrow = self.posterior.quantile(0.9) < WIDE * self.posterior.quantile(0.1);
         let rate = if narrow { self.between() } else { self.posterior.quantile(0.5) };
         let rate = (rate * self.posterior.undetectable().exp()).min(climb).clamp(self.scope.from, highest);
-        let (warm_up, measure) = if narrow { LONG } else { SHORT };
+        let length = if narrow { self.lengths.long } else { self.lengths.short };
         // A third of what a confirmation needs is the least that leans to one side.
-        let measure = measure.max(self.samples() / 3.0 / rate).min(LONGEST);
-        trial(rate, (warm_up, measure), false, left)
+        let length = self.lengths.steering(length, self.samples() / 3.0 / rate);
+        self.lengths.trial(rate, length, false, left)
     }
 
     /// Where the knee is as likely above as below; but where one end of the interval is far off for want of trials
@@ -116,31 +116,50 @@ impl KneeSearch {
 
     /// About how long it takes from here, had the other rules nothing to teach.
     pub(super) fn time_left(&self) -> Duration {
-        // A trial without an error would halve the interval; real ones take twice as many.
-        let trials = 2.0 * self.need().max(1.0).log2();
-        let narrowing = trials.min(8.0) * (LONG.0 + LONG.1) + (trials - 8.0).max(0.0) * (SHORT.0 + SHORT.1);
-        let confirming =
-            CONFIRM.0 + CONFIRM.1.max(self.samples() / self.posterior.quantile(0.5)).min(LONGEST);
+        let trials = self.narrowing();
+        let narrowing = trials.min(LONG_TRIALS) * total(self.lengths.long)
+            + (trials - LONG_TRIALS).max(0.0) * total(self.lengths.short);
+        let confirming = total(self.lengths.confirming(self.samples() / self.posterior.quantile(0.5)));
         Duration::from_secs_f64(if self.is_confirmed() { narrowing } else { narrowing + confirming })
+    }
+
+    /// About how many trials it takes from here.
+    pub(super) fn trials_left(&self) -> f64 {
+        self.narrowing() + if self.is_confirmed() { 0.0 } else { 1.0 }
+    }
+
+    /// About how many trials narrow the interval: one without an error would halve it; real ones take twice as many.
+    fn narrowing(&self) -> f64 {
+        2.0 * self.need().max(1.0).log2()
     }
 
     pub(super) fn finding(&self, ceiling: Option<&Ceiling>) -> Finding {
         let interval = self.interval();
-        if let Some(ceiling) = ceiling.filter(|ceiling| !self.broken || interval.high > ceiling.refused) {
+        let broken = self.broken_above(self.held);
+        let bound = |ceiling: &&Ceiling| {
+            interval.high > ceiling.refused && broken.is_none_or(|rate| rate >= ceiling.refused)
+        };
+        if let Some(ceiling) = ceiling.filter(|ceiling| self.broken.is_empty() || bound(ceiling)) {
             return Finding::GeneratorBound { above: self.held, reason: ceiling.reason.clone() };
         }
         if self.is_below() {
             return Finding::BelowRange { from: self.scope.from };
         }
-        if !self.broken || self.is_above() {
+        let held = Some(self.held).filter(|held| *held > 0.0);
+        if held.is_some() && (self.broken.is_empty() || self.is_above()) {
             return Finding::NeverExceeded { at: self.held };
         }
         if interval.high > 2.0 * interval.low {
-            return Finding::Unknown { interval };
+            return Finding::Bracket { held, broken };
         }
         let rate = f64::midpoint(interval.low, interval.high);
         let confirmation = if self.is_confirmed() { self.confirmation } else { Confirmation::None };
         Finding::Maximum { rate, interval, precise: self.is_precise(), confirmation }
+    }
+
+    /// The lowest rate above this one that a trial spoke against.
+    fn broken_above(&self, rate: f64) -> Option<f64> {
+        self.broken.iter().copied().filter(|broken| *broken > rate).min_by(f64::total_cmp)
     }
 
     /// The middle 95 %, its lower end moved by what of an unseen overload the posterior has not allowed for.
@@ -187,8 +206,7 @@ impl KneeSearch {
     /// A long trial where the rule holds if the interval is right.
     fn confirming(&self, highest: f64, left: Duration) -> Trial {
         let rate = self.interval().low.clamp(self.scope.from, highest);
-        let measure = CONFIRM.1.max(1.1 * self.samples() / rate).min(LONGEST);
-        trial(rate, (CONFIRM.0, measure), true, left)
+        self.lengths.trial(rate, self.lengths.confirming(1.1 * self.samples() / rate), true, left)
     }
 
     /// Keeps the highest rate that held with all its samples; that samples were missing only of the trial meant to
@@ -210,18 +228,8 @@ impl KneeSearch {
 }
 
 /// Overload that a long trial cannot see, as a share.
-fn unseen(rule: &Rule) -> f64 {
-    let share = |(delay, part): (Duration, f64)| delay.as_secs_f64() / (LONG.0 + LONG.1 * part);
+fn unseen(rule: &Rule, lengths: &Lengths) -> f64 {
+    let (warm_up, measure) = lengths.long;
+    let share = |(delay, part): (Duration, f64)| delay.as_secs_f64() / (warm_up + measure * part);
     rule.hidden_queue().map_or(0.0, share).min(0.5)
-}
-
-/// A trial of these seconds (warm-up, and what counts), shortened to what is left of the budget while that is of use.
-fn trial(rate: f64, (warm_up, measure): (f64, f64), confirm: bool, left: Duration) -> Trial {
-    let left = (left.as_secs_f64() - warm_up).max(SHORT.1);
-    Trial {
-        rate,
-        warm_up: Duration::from_secs_f64(warm_up),
-        measure: Duration::from_secs_f64(measure.min(left)),
-        confirm,
-    }
 }

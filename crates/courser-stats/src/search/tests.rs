@@ -220,6 +220,49 @@ fn the_step_stays_until_a_report_and_the_time_left_ends_at_zero() {
 }
 
 #[test]
+fn a_small_budget_has_eight_trials_and_ends_with_the_bracket_it_knows() {
+    let budget = Duration::from_secs(30);
+    let scope = Scope { budget, overhead: Duration::from_millis(750), ..Scope::new(50.0, 100_000.0) };
+    let mut search = Search::new(rules(&["avg<100ms,loss<0.1%"]), scope).unwrap();
+    let mut trials = 0;
+    while let Step::Trial(trial) = search.step() {
+        let (number, about) = search.trial_number();
+        trials += 1;
+        assert!(number == trials && (8..=40).contains(&about), "{number} of {about}");
+        report(&mut search, &trial, &fluid(&trial, 100.0), 0);
+        search.add_time(Duration::from_millis(500));
+    }
+    assert!(trials >= 8, "{trials} trials");
+    assert!(search.time_spent() <= budget);
+
+    // Two trials of which the first held and the second did not: no more than that is known.
+    let mut search = Search::new(rules(&["avg<100ms,loss<0.1%"]), scope).unwrap();
+    for capacity in [100_000.0, 1.0] {
+        let Step::Trial(trial) = search.step() else { panic!() };
+        report(&mut search, &trial, &fluid(&trial, capacity), 0);
+    }
+    let known = Finding::Bracket { held: Some(50.0), broken: Some(150.0) };
+    assert_eq!(search.findings()[0].finding, known);
+}
+
+#[test]
+fn a_search_without_a_trial_knows_nothing() {
+    let search = Search::new(rules(&["avg<100ms"]), Scope::new(100.0, 2000.0)).unwrap();
+    assert_eq!(search.findings()[0].finding, Finding::Bracket { held: None, broken: None });
+}
+
+#[test]
+fn time_that_went_by_outside_of_trials_is_the_budgets() {
+    let scope = Scope { budget: Duration::from_secs(60), ..Scope::new(100.0, 2000.0) };
+    let mut search = Search::new(rules(&["avg<100ms"]), scope).unwrap();
+    search.add_time(Duration::from_millis(56_900));
+    let Step::Trial(trial) = search.step() else { panic!("{:?}", search.step()) };
+    assert!(trial.length() <= Duration::from_millis(3100), "{trial:?}");
+    search.add_time(Duration::from_millis(500));
+    assert_eq!(search.step(), Step::Done);
+}
+
+#[test]
 fn what_cannot_be_searched_is_refused() {
     let error = |rules, scope| Search::new(rules, scope).unwrap_err();
     assert_eq!(error(Vec::new(), Scope::new(1.0, 2.0)), ScopeError::NoRule);
@@ -228,6 +271,11 @@ fn what_cannot_be_searched_is_refused() {
     }
     let scope = Scope { precision: 0.0, ..Scope::new(1.0, 2.0) };
     assert_eq!(error(rules(&["bernat"]), scope), ScopeError::Precision);
+    let (budget, overhead) = (Duration::from_secs(11), Duration::from_millis(500));
+    let scope = Scope { budget, overhead, ..Scope::new(1.0, 2.0) };
+    let why = error(rules(&["bernat"]), scope);
+    assert_eq!(why, ScopeError::Budget { least: Duration::from_secs(12) });
+    assert!(why.to_string().contains("a budget of 12 s or more"), "{why}");
 }
 
 proptest! {
@@ -238,8 +286,16 @@ proptest! {
         from in 0.01_f64..1e5, factor in 1.01_f64..1e5, precision in 0.01_f64..0.3, seconds in 0_u64..2000,
         reports in prop::collection::vec((0_u64..100_000, 0_u64..10_000, 1_u64..5000, 0_u8..20), 1..40),
     ) {
-        let scope = Scope { from, to: from * factor, precision, budget: Duration::from_secs(seconds) };
-        let mut search = Search::new(rules(&["bernat", "p99.9<1s", "rfc9411"]), scope).unwrap();
+        let budget = Duration::from_secs(seconds);
+        let overhead = budget.mul_f64(0.03);
+        let scope = Scope { from, to: from * factor, precision, budget, overhead };
+        let mut search = match Search::new(rules(&["bernat", "p99.9<1s", "rfc9411"]), scope) {
+            Err(ScopeError::Budget { least }) => {
+                prop_assert!(budget < least);
+                return Ok(());
+            }
+            other => other.unwrap(),
+        };
         let mut reports = reports.iter().cycle();
         let mut trials = 0;
         while let Step::Trial(trial) = search.step() {
@@ -248,6 +304,7 @@ proptest! {
             let mut response = Histogram::default();
             response.record_many(Duration::from_millis(*ms), *succeeded);
             if *kind == 0 { search.report_invalid("busy") } else { report(&mut search, &trial, &response, *failed) }
+            search.add_time(overhead.mul_f64(f64::from(*kind) / 20.0));
             trials += 1;
             prop_assert!(trials <= MOST_TRIALS);
         }

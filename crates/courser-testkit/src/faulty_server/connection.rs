@@ -15,7 +15,7 @@ use courser_wire::{
 use rustls::{HandshakeKind, ServerConnection};
 use socket2::SockRef;
 
-use super::{Fault, LATENESS, STALL, Shared, false_resumption, http};
+use super::{CLOSE_WAIT, Fault, LATENESS, STALL, Shared, false_resumption, http};
 
 /// A ClientHello longer than this is refused.
 const HELLO_LIMIT: usize = 64 * 1024;
@@ -116,6 +116,10 @@ fn answer_all(shared: &Shared, tls: &mut ServerConnection, socket: &mut TcpStrea
     let mut received = Vec::new();
     let mut answered = 0;
     while let Some(request) = http::next_request(&mut rustls::Stream::new(tls, socket), &mut received)? {
+        if shared.fault == Fault::Http2 && tls.alpn_protocol().is_some() {
+            shared.count_fault();
+            return end(socket);
+        }
         let late = match shared.fault {
             Fault::Late => answered == 0,
             Fault::AlwaysLate => true,
@@ -139,9 +143,28 @@ fn answer_all(shared: &Shared, tls: &mut ServerConnection, socket: &mut TcpStrea
             break;
         }
     }
+    if shared.fault == Fault::StaysOpen {
+        shared.count_fault();
+        return read_to_end(socket);
+    }
     tls.send_close_notify();
     tls.write_tls(socket)?;
+    if shared.fault == Fault::AwaitsClose {
+        shared.count_fault();
+        await_close_notify(tls, socket)?;
+    }
     end(socket)
+}
+
+/// Waits for the client's close_notify or FIN; too long a wait is an error, as every other is.
+fn await_close_notify(tls: &mut ServerConnection, socket: &mut TcpStream) -> io::Result<()> {
+    socket.set_read_timeout(Some(CLOSE_WAIT))?;
+    loop {
+        let state = tls.process_new_packets().map_err(io::Error::other)?;
+        if state.peer_has_closed() || tls.read_tls(socket)? == 0 {
+            return Ok(());
+        }
+    }
 }
 
 /// Ends our side, and waits for the client's, so that the kernel sends no RST in place of what it has not delivered.

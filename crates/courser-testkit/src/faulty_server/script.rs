@@ -15,10 +15,11 @@ use rustls::{
     crypto::{CryptoProvider, aws_lc_rs},
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
     server::{NoServerSessionStorage, ServerSessionMemoryCache, StoresServerSessions},
+    sign::{CertifiedKey, SingleCertAndKey},
 };
 
 use super::Fault;
-use crate::Issued;
+use crate::{Issued, KeyType, Leaf, TestCa};
 
 /// Most sessions that are stored; the oldest is deleted first.
 const SESSIONS: usize = 100_000;
@@ -99,6 +100,12 @@ fn config(
         .with_no_client_auth()
         .with_single_cert(chain, key)
         .expect("the key is the certificate's");
+    if fault == Fault::WrongKey {
+        config.cert_resolver = Arc::new(SingleCertAndKey::from(mismatched(issued)));
+    }
+    if fault == Fault::Http2 {
+        config.alpn_protocols = vec![b"h2".to_vec()];
+    }
     if fault == Fault::NeverResumes {
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
@@ -107,6 +114,14 @@ fn config(
         config.ticketer = aws_lc_rs::Ticketer::new().expect("the library has random bytes");
     }
     Arc::new(config)
+}
+
+/// The certificate with the key of another one.
+fn mismatched(issued: &Issued) -> CertifiedKey {
+    let other = TestCa::new().issue(&Leaf::new(KeyType::EcdsaP256));
+    let key = PrivateKeyDer::from_pem_slice(other.key_pem.as_bytes()).expect("the key was issued as PEM");
+    let key = aws_lc_rs::sign::any_supported_type(&key).expect("the library signs with it");
+    CertifiedKey::new(vec![issued.certificate.clone()], key)
 }
 
 /// The library's cache, and the IDs of all sessions that were ever put into it.

@@ -1,43 +1,45 @@
-//! X25519MLKEM768 (draft-ietf-tls-ecdhe-mlkem) with one ML-KEM key for all connections.
-//!
-//! Unlike a scalar of 1, there is no key pair of ML-KEM that saves the client its part, but the pair may be made once:
-//! the server encapsulates to it at full cost each time, and only the decapsulation is left to pay.
+//! X25519MLKEM768 (draft-ietf-tls-ecdhe-mlkem) with key pairs from a pool, as the other groups have them.
 
-use std::sync::LazyLock;
-
+use aws_lc_rs::agreement::X25519;
 use aws_lc_rs::error::Unspecified;
 use aws_lc_rs::kem::{Ciphertext, DecapsulationKey, ML_KEM_768};
 use rustls::crypto::{ActiveKeyExchange, SharedSecret, SupportedKxGroup};
 use rustls::{Error, NamedGroup, PeerMisbehaved, ProtocolVersion};
 
-use super::unit_scalar::{X25519, X25519_ALONE};
+use super::pool::{self, Pool};
 
 /// Length of what the server encapsulates, bytes (FIPS 203, table 3).
 const CIPHERTEXT: usize = 1088;
+
+/// Key pairs: it takes some 5 ms to make them.
+const PAIRS: usize = 64;
 
 /// The group.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hybrid;
 
-/// The key pair of this process.
+/// A key pair of both kinds.
 struct Pair {
     key: DecapsulationKey,
-    /// Its public half, and then that of X25519.
+    classical: pool::Pair,
+    /// The public half of ML-KEM's, and then that of X25519's.
     share: Vec<u8>,
 }
 
-static PAIR: LazyLock<Result<Pair, Unspecified>> = LazyLock::new(|| {
-    let key = DecapsulationKey::generate(&ML_KEM_768)?;
-    let public = key.encapsulation_key()?.key_bytes()?.as_ref().to_vec();
-    Ok(Pair { key, share: [&public[..], &X25519].concat() })
-});
+static POOL: Pool<Pair> = Pool::new(|| (0..PAIRS).map(|_| Pair::new()).collect());
+
+impl Pair {
+    fn new() -> Result<Self, Unspecified> {
+        let key = DecapsulationKey::generate(&ML_KEM_768)?;
+        let classical = pool::Pair::new(NamedGroup::X25519, &X25519)?;
+        let share = [key.encapsulation_key()?.key_bytes()?.as_ref(), classical.share()].concat();
+        Ok(Self { key, classical, share })
+    }
+}
 
 impl SupportedKxGroup for Hybrid {
     fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
-        match &*PAIR {
-            Ok(pair) => Ok(Box::new(pair)),
-            Err(Unspecified) => Err(Error::FailedToGetRandomBytes),
-        }
+        Ok(Box::new(POOL.draw()?))
     }
 
     fn name(&self) -> NamedGroup {
@@ -50,24 +52,21 @@ impl SupportedKxGroup for Hybrid {
 }
 
 impl ActiveKeyExchange for &'static Pair {
-    /// The secret is that of ML-KEM and then that of X25519, which is the server's own share.
+    /// The secret is that of ML-KEM and then that of X25519.
     fn complete(self: Box<Self>, share: &[u8]) -> Result<SharedSecret, Error> {
         let refused = || Error::from(PeerMisbehaved::InvalidKeyShare);
         let (ciphertext, classical) = share.split_at_checked(CIPHERTEXT).ok_or_else(refused)?;
-        if classical.len() != X25519.len() {
-            return Err(refused());
-        }
         let secret = self.key.decapsulate(Ciphertext::from(ciphertext)).map_err(|_| refused())?;
-        Ok(SharedSecret::from([secret.as_ref(), classical].concat()))
+        self.classical.secret(secret.as_ref(), classical)
     }
 
     /// The library sends this share beside the whole one where X25519 is offered too, as browsers do.
     fn hybrid_component(&self) -> Option<(NamedGroup, &[u8])> {
-        Some((NamedGroup::X25519, &X25519))
+        Some((NamedGroup::X25519, self.classical.share()))
     }
 
     fn complete_hybrid_component(self: Box<Self>, share: &[u8]) -> Result<SharedSecret, Error> {
-        X25519_ALONE.secret(share).map(SharedSecret::from)
+        self.classical.secret(&[], share)
     }
 
     fn pub_key(&self) -> &[u8] {

@@ -184,8 +184,8 @@ fn the_lean_engine_checks_a_sample() {
     let server = certified(&TestCa::new(), TLS13);
     let config = trusting(Engine::Lean, TLS13, &TestCa::new());
     let refused: Vec<_> =
-        (0..10).filter(|_| kind(attempt(&server, &config, "server.example")).is_some()).collect();
-    assert_eq!(refused, [0], "the first");
+        (0..20).filter(|_| kind(attempt(&server, &config, "server.example")).is_some()).collect();
+    assert!(refused[0] == 0 && refused.len() < 10, "the first, and then by chance: {refused:?}");
     let clone = kind(attempt(&server, &config.clone(), "server.example"));
     assert_eq!(clone, Some(FailureKind::Certificate), "each thread begins with a check");
 }
