@@ -89,7 +89,7 @@ pub fn compare(
         }
     }
     let limit =
-        args.limit.map(|_| limits.iter().fold(LimitVerdict::Kept, |worst, verdict| worst.max(*verdict)));
+        args.limit.map(|_| limits.iter().fold(LimitVerdict::Within, |worst, verdict| worst.max(*verdict)));
     state.finish(interrupt.came());
     let ended = if interrupt.came() {
         Ended::Cut
@@ -115,7 +115,7 @@ pub struct Compared {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LimitVerdict {
     /// It is not.
-    Kept,
+    Within,
     /// The blocks do not say.
     Unknown,
     /// It is.
@@ -306,7 +306,7 @@ fn limit_text(verdict: GateVerdict, limit: f64) -> (LimitVerdict, String) {
     let limit = percent(limit);
     match verdict {
         GateVerdict::Beyond => (LimitVerdict::Exceeded, format!("worse by more than {limit}")),
-        GateVerdict::Within => (LimitVerdict::Kept, format!("not worse by more than {limit}")),
+        GateVerdict::Within => (LimitVerdict::Within, format!("not worse by more than {limit}")),
         GateVerdict::Unknown { detectable } => {
             let least = detectable.map(|least| format!(": that takes {} at this noise", percent(least)));
             let text = format!("not shown to be worse by more than {limit}{}", least.unwrap_or_default());
