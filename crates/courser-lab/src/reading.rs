@@ -9,6 +9,7 @@ use courser_load::spec::ServerSpec;
 pub struct Reader {
     server: Option<Server>,
     own: Option<Server>,
+    origin: Option<Server>,
 }
 
 /// One reading. What could not be read is missing.
@@ -17,6 +18,8 @@ pub struct Reading {
     pub server: Option<UsageSample>,
     /// This process.
     pub own: Option<UsageSample>,
+    /// The origin's processes, where it is known.
+    pub origin: Option<UsageSample>,
     /// All cores of the machine.
     pub cores: Option<Cores>,
     /// Why the server could not be read, if it was to be.
@@ -50,7 +53,7 @@ impl Reader {
             cpus: spec.cpus.clone().unwrap_or_else(|| cpus(&server)),
             origin_cpus: cpus(&origin),
         };
-        Ok((Self { server, own }, watched))
+        Ok((Self { server, own, origin }, watched))
     }
 
     /// Reads all of them.
@@ -61,6 +64,7 @@ impl Reader {
         Reading {
             server: server.and_then(Result::ok),
             own: sample(&mut self.own),
+            origin: sample(&mut self.origin),
             cores: Cores::read().ok(),
             trouble,
         }

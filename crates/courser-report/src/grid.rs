@@ -69,7 +69,7 @@ impl Slot {
     /// How far the figure may be off.
     pub fn spread(&self) -> Option<String> {
         let value = match self.value {
-            CellValue::Inconclusive { .. } => Value::TpsOfCpu,
+            CellValue::Inconclusive { computed: Some(_), .. } => Value::TpsOfCpu,
             _ => self.figure.value,
         };
         labels::spread(value, self.value.estimate()?)

@@ -90,6 +90,9 @@ pub fn estimate(value: Value, estimate: &Estimate) -> String {
 /// How far it may be off: `1,950 to 2,010`; in brackets of another kind where it is only what blocks range over.
 pub fn spread(value: Value, estimate: &Estimate) -> Option<String> {
     let spread = estimate.spread?;
+    if estimate.kind == Kind::AtLeast {
+        return Some(format!("from {}", amount(value, spread.low)));
+    }
     let ends = format!("{} to {}", amount(value, spread.low), amount(value, spread.high));
     Some(if spread.is_interval { ends } else { format!("range {ends}") })
 }
@@ -98,7 +101,11 @@ pub fn spread(value: Value, estimate: &Estimate) -> Option<String> {
 pub fn cell_text(value: Value, cell: &CellValue) -> String {
     match cell {
         CellValue::Value(found) => estimate(value, found),
+        CellValue::Inconclusive { at_least: Some(bound), computed: Some(computed), .. } => {
+            format!("{} ({})", estimate(value, bound), estimate(Value::TpsOfCpu, computed))
+        }
         CellValue::Inconclusive { computed: Some(computed), .. } => estimate(Value::TpsOfCpu, computed),
+        CellValue::Inconclusive { at_least: Some(bound), .. } => estimate(value, bound),
         CellValue::Pending => "not measured".to_owned(),
         CellValue::Unknown => figure::UNKNOWN.to_owned(),
         other => other.word().to_owned(),
@@ -177,7 +184,7 @@ pub fn era(era: Era) -> &'static str {
 /// What the marks of a table mean.
 pub const MARKS: &str = "Figures are medians over interleaved blocks; in brackets their 95 % confidence interval, or, of too \
     few blocks for one, what they range over. ≈: computed from processor time, since the rate is inconclusive. ≥: nothing was \
-    seen to fail above it. †: most attempts failed, and their processor time is in it.";
+    seen to fail above it, or the generator was the limit. †: most attempts failed, and their processor time is in it.";
 
 /// Several names as a sentence has them: `a, b and c`; `a, b; c, d` where there are commas in them.
 pub(crate) fn list(names: &[String]) -> String {
@@ -195,9 +202,9 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
 }
 
 /// How sure an order is.
-pub const HOW_SURE: &str = "Two targets are compared by the ratio of their figures in the same round; factors have 95 % confidence \
-    intervals, corrected for all comparisons of a case (Holm). The minimum detectable difference is the one that such rounds \
-    would have shown in nine of ten cases.";
+pub const HOW_SURE: &str = "All targets of a case are compared together, round by round, after what each round adds to all is \
+    taken out (METHODOLOGY.md); the 95 % confidence intervals of all factors of a case hold at once (Tukey). The minimum \
+    detectable difference is the one that such rounds would have shown in nine of ten cases.";
 
 /// What the physical limit is.
 pub const LIMIT: &str = "Bare cryptography: what the signatures, key exchanges and ciphers of a connection take by \

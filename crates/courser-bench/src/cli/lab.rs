@@ -87,16 +87,16 @@ pub(crate) struct CompareArgs {
     #[arg(value_name = "TARGET|FILE", required_unless_present = "baseline")]
     pub(crate) what: Vec<String>,
     /// Case: tls13-ecdsa, tls13-rsa, tls13-resumed, tls12-ecdsa, tls12-rsa, tls12-resumed, tls12-resumed-id,
-    /// keep-alive, keep-alive-20k; or SUITE/CASE
-    #[arg(long, value_name = "CASE", default_value = "tls13-ecdsa")]
-    pub(crate) case: String,
-    /// Maximum time of a comparison
+    /// keep-alive, keep-alive-20k; or SUITE/CASE; several separated by commas
+    #[arg(long, value_name = "CASE", default_value = "tls13-ecdsa", value_delimiter = ',')]
+    pub(crate) case: Vec<String>,
+    /// Maximum time of each comparison
     #[arg(long, value_name = "TIME", default_value = "3m", value_parser = duration)]
     pub(crate) time: Duration,
     /// Number of comparisons, one after the other
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) times: u32,
-    /// Exit with code 8 for a regression above this limit
+    /// Exit with code 8 when the second is worse by more than this, beyond what chance explains
     #[arg(long, value_name = "PERCENT", value_parser = crate::units::percent)]
     pub(crate) fail_above: Option<f64>,
     /// Record to compare all others with, as the loss in percent
@@ -124,9 +124,10 @@ impl CompareArgs {
     /// What the lab takes of these flags.
     pub(crate) fn options(&self) -> ComparisonOptions {
         ComparisonOptions {
-            case: self.case.clone(),
+            cases: self.case.clone(),
             time: self.time,
             times: self.times,
+            limit: self.fail_above,
             record: self.record_path(),
             bench: self.bench.options(),
         }

@@ -150,3 +150,24 @@ fn a_program_against_itself_gets_a_verdict_and_a_record_of_both() {
     let told = lab.findings.iter().find(|finding| finding.id == "comparison").unwrap();
     assert!(run.stdout.contains(&told.text), "{run:?}");
 }
+
+#[test]
+fn a_limit_is_checked_while_two_programs_take_turns_in_several_cases() {
+    if !is_installed("courser") {
+        skip("courser is not built");
+        return;
+    }
+    let mini = Mini::new();
+    let words =
+        "compare courser courser --case tls13-ecdsa,tls12-ecdsa --fail-above 300% --time 1s --seconds 100ms";
+    let run = mini.finished(&words.split(' ').collect::<Vec<_>>());
+    ended(&run, 0, &[]);
+    let lines: Vec<&str> = run.stdout.lines().collect();
+    assert!(
+        lines.len() == 2 && lines.iter().all(|line| line.contains("worse by more than 300 %")),
+        "{run:?}"
+    );
+    assert!(lines[0].starts_with("tls13-ecdsa: ") && lines[1].starts_with("tls12-ecdsa: "), "{run:?}");
+    let run = mini.finished(&["compare", "courser", "courser", "--case", "tls13-ecdsa,fleet/full"]);
+    ended(&run, 2, &["cases of one suite at a time, not of compare and fleet"]);
+}

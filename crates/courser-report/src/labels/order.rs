@@ -25,7 +25,10 @@ fn neighbours(ranking: &Ranking) -> impl Iterator<Item = &Pair> {
 fn step(lab: &Lab, pair: &Pair) -> String {
     let (ahead, behind) = (labels::target(lab, &pair.ahead), labels::target(lab, &pair.behind));
     match pair.outcome {
-        Outcome::Ahead { .. } => format!("{ahead} is ahead of {behind} {}", by(pair.outcome)),
+        Outcome::Ahead { .. } => {
+            let least = pair.min_detectable.map(|least| format!(", detectable from {}", detectable(least)));
+            format!("{ahead} is ahead of {behind} {}{}", by(pair.outcome), least.unwrap_or_default())
+        }
         Outcome::NotSeen { min_detectable } => format!(
             "no difference seen between {ahead} and {behind}; the minimum detectable one was {}",
             detectable(min_detectable)

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod browser;
+mod diff;
 mod labs;
 mod pages;
 mod ranking;
