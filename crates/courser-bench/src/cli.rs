@@ -142,6 +142,7 @@ const COMPARE_EXAMPLES: &str = "\
 Examples:
   Two targets, in alternating blocks:
     courser-bench compare courser haproxy --case tls13-ecdsa
+    courser-bench compare courser=./old courser=./new
   For continuous integration: a Markdown table, and exit code 8 for a regression above 3 %:
     courser-bench compare before.json after.json --fail-above 3%
   Platforms, as the loss against a baseline in percent:
@@ -151,8 +152,10 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   The quick variant, under ten minutes; writes a record and a page:
     courser-bench run capacity --quick
+  Two builds of one program, another program by its path, and a target file:
+    courser-bench run capacity --quick courser=./old courser=./new nginx=/opt/nginx/sbin/nginx mine.toml
   A server that already runs elsewhere, beside a local target:
-    courser-bench run handshake-flood --targets courser --target external=https://10.0.0.9";
+    courser-bench run handshake-flood courser external=https://10.0.0.9";
 
 /// Arguments of `inspect`.
 #[derive(Debug, Args)]

@@ -58,7 +58,7 @@ impl From<progress::Ended> for Ended {
     fn from(ended: progress::Ended) -> Self {
         match ended {
             progress::Ended::Complete => Self::Well,
-            progress::Ended::Failed => Self::Inconclusive,
+            progress::Ended::Failed | progress::Ended::Inconclusive => Self::Inconclusive,
             progress::Ended::Cut => Self::Cut,
         }
     }

@@ -33,6 +33,8 @@ pub(crate) struct BlockRun<'a> {
     pub(crate) interrupt: &'a Interrupt,
     /// Sessions a second that a closed loop reached, of an earlier block of this cell.
     pub(crate) reached: Option<f64>,
+    /// The kinds of clients that the target serves, where the case tells them apart.
+    pub(crate) clients: &'a [String],
 }
 
 /// What came of a turn.
@@ -99,8 +101,8 @@ impl BlockRun<'_> {
     /// A window for each kind of client.
     fn clients(&self) -> Result<Seen, Error> {
         let mut all = Seen::default();
-        for kind in suite::clients(self.spec) {
-            let seen = self.load(Load::Closed(self.spec.clients), &kind)?;
+        for kind in suite::clients().iter().filter(|kind| self.clients.iter().any(|name| name == kind.name)) {
+            let seen = self.load(Load::Closed(self.spec.clients), kind)?;
             all.windows.extend(seen.windows);
             all.cut |= seen.cut;
             all.steal = [all.steal, seen.steal].into_iter().flatten().reduce(f64::max);

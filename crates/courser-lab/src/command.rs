@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use courser_load::spec::{Load, LoadSpec, RequestSpec, ServerSpec, Work};
 use courser_load::tls_options::ResumeChoice;
+use courser_record::lab::Era;
 
 use super::cores::CoreMap;
 use crate::error::Error;
 use crate::suite::{CaseSpec, Requests, Resume, Transport};
+use crate::target::KeyKind;
 
 /// The name that clients ask for, and that certificates are for.
 pub const SERVER_NAME: &str = "localhost";
@@ -77,7 +79,10 @@ pub fn spec(
     if let Transport::Tls(version) = &case.transport {
         spec.tls.versions = vec![version.clone()];
         spec.tls.server_names = vec![SERVER_NAME.into()];
-        spec.tls.suites = case.suite.iter().cloned().collect();
+        spec.tls.suites.clone_from(&case.suites);
+        if case.era == Era::Modern {
+            spec.tls.schemes = case.keys.iter().filter_map(|key| scheme(key)).map(str::to_owned).collect();
+        }
         spec.tls.groups = case.exchange.as_ref().map(|group| groups(group, &case.keys)).unwrap_or_default();
         spec.tls.ca.clone_from(&target.roots);
         spec.tls.engine = case.engine.parse().map_err(Error::System)?;
@@ -100,6 +105,17 @@ pub fn limit(spec: &mut LoadSpec) {
 fn groups(group: &str, keys: &[String]) -> Vec<String> {
     let curves = keys.iter().map(String::as_str).filter(|key| key.starts_with("P-") && *key != group);
     std::iter::once(group).chain(curves).map(str::to_owned).collect()
+}
+
+/// The signature scheme that is offered for a key: with several, programs choose different ones (RSA with SHA-256 or with
+/// SHA-512). None for keys that it is too long for.
+fn scheme(key: &str) -> Option<&'static str> {
+    match key.parse().ok()? {
+        KeyKind::Rsa(bits) => (bits >= 1024).then_some("rsa_pss_rsae_sha256"),
+        KeyKind::P256 => Some("ecdsa_secp256r1_sha256"),
+        KeyKind::P384 => Some("ecdsa_secp384r1_sha384"),
+        KeyKind::Ed25519 => Some("ed25519"),
+    }
 }
 
 fn url(case: &CaseSpec, target: &TargetAddress) -> String {

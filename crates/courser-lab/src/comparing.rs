@@ -54,9 +54,8 @@ pub fn compare(
     progress: &mut impl ComparisonProgress,
 ) -> Result<Compared, Error> {
     let suite = suite(args)?;
-    let [a, b] = names.map(str::to_owned);
-    let b = if a == b { format!("{b}@again") } else { b };
-    let mut bench = Bench::new(&args.bench, &[a.clone(), b.clone()], &suite.targets, interrupt.clone())?;
+    let mut bench = Bench::new(&args.bench, &names, &suite.targets, interrupt.clone())?;
+    let [a, b] = [0, 1].map(|index: usize| bench.chosen[index].name.clone());
     let about = About {
         suite: &suite,
         seed: args.bench.seed,

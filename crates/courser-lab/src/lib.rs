@@ -9,6 +9,8 @@ pub mod suite;
 pub mod target;
 pub mod verify;
 
+mod equal;
+
 pub mod limit;
 pub mod profile;
 

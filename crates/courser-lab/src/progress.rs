@@ -13,6 +13,8 @@ pub enum Ended {
     Complete,
     /// A cell failed.
     Failed,
+    /// Nothing was measured that the suite's only target could be judged by.
+    Inconclusive,
     /// By an interrupt.
     Cut,
 }

@@ -84,6 +84,7 @@ impl Bench<'_> {
             round: 0,
             interrupt: &self.interrupt,
             reached: target.reached,
+            clients: &target.clients,
         };
         run.take().map_err(|why| why.to_string())?;
         sampling.finish()
@@ -136,6 +137,9 @@ fn asked(spec: &CaseSpec, load: Option<&LoadSpec>) -> Vec<String> {
         ));
     }
     if spec.transport != Transport::Clear {
+        if !spec.suites.is_empty() {
+            asked.push(format!("{} for every target and client", spec.suites.join(" and ")));
+        }
         asked.push(match (spec.cache, spec.resume) {
             (false, _) => "no session cache, no tickets".to_owned(),
             (true, Resume::Ticket) => "tickets, no session cache".to_owned(),

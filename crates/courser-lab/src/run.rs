@@ -81,7 +81,7 @@ pub fn run(
     }
     progress.end();
     state.finish(interrupt.came());
-    let ended = if interrupt.came() { Ended::Cut } else { ended(&state) };
+    let ended = if interrupt.came() { Ended::Cut } else { ended(&state.lab.cells) };
     Ok((state, ended))
 }
 
@@ -142,7 +142,10 @@ fn case(
         }
         let cell = state.cell(&spec.id, &target.name);
         if cell.state == CellState::Pending && whole(cell, spec) {
-            cell.state = CellState::Done;
+            (cell.state, cell.reason) = match all_failed(cell) {
+                Some(why) => (CellState::Failed, Some(why)),
+                None => (CellState::Done, None),
+            };
         }
     }
 }
@@ -171,6 +174,7 @@ pub(crate) fn block(
         round,
         interrupt: bench.interrupt(),
         reached: target.reached,
+        clients: &target.clients,
     };
     let before = target.sent();
     let result = run.take();
@@ -212,15 +216,69 @@ fn order(targets: usize, round: u32, seed: u64) -> Vec<usize> {
     order
 }
 
-/// A suite in which a cell failed is told by the exit code; what cannot be done by nature is not.
-fn ended(state: &State) -> Ended {
-    let failed = state.lab.cells.iter().any(|cell| cell.state == CellState::Failed);
-    if failed { Ended::Failed } else { Ended::Complete }
+/// A suite in which a cell failed is told by the exit code; what cannot be done by nature is not. Of several targets the
+/// processor times hold where rates are inconclusive; of one alone the rate is the result.
+fn ended(cells: &[Cell]) -> Ended {
+    if cells.iter().any(|cell| cell.state == CellState::Failed) {
+        return Ended::Failed;
+    }
+    let is_alone = cells.first().is_some_and(|first| cells.iter().all(|cell| cell.target == first.target));
+    let windows = || cells.iter().flat_map(|cell| &cell.blocks).flat_map(|block| &block.windows);
+    if is_alone && windows().all(|window| window.inconclusive.is_some()) {
+        Ended::Inconclusive
+    } else {
+        Ended::Complete
+    }
+}
+
+/// Why a cell has nothing to show: every transaction of every block failed.
+fn all_failed(cell: &Cell) -> Option<String> {
+    let windows = || cell.blocks.iter().flat_map(|block| &block.windows);
+    let attempted: u64 = windows().map(|window| window.attempted).sum();
+    if attempted == 0 || windows().any(|window| window.succeeded > 0) {
+        return None;
+    }
+    let (class, _) = windows().flat_map(|window| &window.failures).max_by_key(|(_, count)| **count)?;
+    Some(format!("all of its {attempted} transactions failed, most of them as {class}"))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use courser_record::lab::{Block, WindowResult};
+
     use super::*;
+
+    fn cell(target: &str, succeeded: u64, inconclusive: bool) -> Cell {
+        let window = WindowResult {
+            attempted: 10,
+            succeeded,
+            failures: BTreeMap::from([("alert-40".to_owned(), 10 - succeeded)]),
+            inconclusive: inconclusive.then(|| "client-bound".to_owned()),
+            ..WindowResult::default()
+        };
+        let block = Block { windows: vec![window], ..Block::default() };
+        Cell { target: target.into(), state: CellState::Done, blocks: vec![block], ..Cell::default() }
+    }
+
+    #[test]
+    fn one_target_alone_is_judged_by_its_rate() {
+        let of = |cells: Vec<Cell>| ended(&cells);
+        assert_eq!(of(vec![cell("a", 10, false), cell("a", 10, true)]), Ended::Complete);
+        assert_eq!(of(vec![cell("a", 10, true)]), Ended::Inconclusive);
+        assert_eq!(of(vec![cell("a", 10, true), cell("b", 10, true)]), Ended::Complete);
+        let cannot = Cell { target: "a".into(), state: CellState::Cannot, ..Cell::default() };
+        assert_eq!(of(vec![cannot]), Ended::Inconclusive, "nothing was measured");
+        assert_eq!(of(Vec::new()), Ended::Complete);
+    }
+
+    #[test]
+    fn a_cell_in_which_all_failed_is_no_result() {
+        assert_eq!(all_failed(&cell("a", 1, false)), None);
+        let why = all_failed(&cell("a", 0, false)).unwrap();
+        assert_eq!(why, "all of its 10 transactions failed, most of them as alert-40");
+    }
 
     #[test]
     fn rounds_come_in_pairs_that_mirror_each_other() {

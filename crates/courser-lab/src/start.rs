@@ -12,11 +12,14 @@ use super::cores::{ByHand, CoreMap};
 use super::scratch::Scratch;
 use super::state::{Notice, State};
 use crate::error::Error;
+use crate::files;
 use crate::limit::Limits;
 use crate::measure::Interrupt;
-use crate::selector::{TargetSelector, definition_of, find};
-use crate::suite::{Backend, CaseSpec, Resume, Transport};
-use crate::target::{self, Certificate, Fleet, KeyKind, NotStarted, Preset, Running, Sent, TargetSpec, Tls};
+use crate::selector::{TargetSelector, find, parse_all};
+use crate::suite::{Backend, CaseSpec, Requests, Resume, Transport};
+use crate::target::{
+    self, Certificate, Definition, Fleet, KeyKind, NotStarted, Preset, Running, Sent, TargetSpec, Tls,
+};
 
 /// Sessions that a cache holds, where it is on.
 pub(crate) const SESSION_CACHE: u32 = 20_000;
@@ -65,6 +68,8 @@ pub(crate) struct PreparedTarget {
     pub(crate) address: TargetAddress,
     pub(crate) cores: CoreMap,
     pub(crate) reached: Option<f64>,
+    /// The kinds of clients that it serves, where the case tells them apart.
+    pub(crate) clients: Vec<String>,
     pub(crate) running: Option<Running>,
     pub(crate) delays: Vec<Running>,
 }
@@ -84,11 +89,11 @@ impl PreparedTarget {
 impl<'a> Bench<'a> {
     pub(crate) fn new(
         options: &'a BenchOptions,
-        names: &[String],
+        names: &[impl AsRef<str>],
         usual: &'a [String],
         interrupt: Interrupt,
     ) -> Result<Self, Error> {
-        let chosen = names.iter().map(|name| TargetSelector::parse(name)).collect::<Result<_, _>>()?;
+        let chosen = parse_all(names)?;
         let scratch = Scratch::new()?;
         let (origin, secure_origin) = (None, None);
         Ok(Self {
@@ -127,7 +132,7 @@ impl<'a> Bench<'a> {
             return self.chosen.clone();
         }
         let names = spec.targets.as_ref().map_or(self.usual, Vec::as_slice);
-        names.iter().filter_map(|name| TargetSelector::parse(name).ok()).collect()
+        parse_all(names).unwrap_or_default()
     }
 
     pub(crate) fn external(
@@ -161,6 +166,7 @@ impl<'a> Bench<'a> {
             address,
             cores: map.clone(),
             reached: None,
+            clients: Vec::new(),
             running: None,
             delays: Vec::new(),
         }
@@ -172,20 +178,24 @@ impl<'a> Bench<'a> {
         map: &CoreMap,
         target_spec: &TargetSpec,
         target: &TargetSelector,
+        definition: &Definition,
         state: &mut State,
     ) -> Result<PreparedTarget, NotStarted> {
-        let name = definition_of(&target.name);
-        let definition = find(name).map_err(NotStarted::Missing)?;
         let tls = target_spec.tls.clone().filter(|_| spec.transport != Transport::Clear);
-        let target_spec =
-            TargetSpec { tls, preset: target.preset, folder: self.folder(name), ..target_spec.clone() };
+        let target_spec = TargetSpec {
+            tls,
+            preset: target.preset,
+            folder: self.folder(definition.own_name()),
+            ..target_spec.clone()
+        };
         let running = target::start(definition, &target_spec)?;
         note(
             state,
             TargetNotes {
                 name: target.name.clone(),
-                title: definition.title.clone(),
+                title: target.title().unwrap_or_default(),
                 program: running.program.display().to_string(),
+                sha256: files::sha256(&running.program),
                 version: running.version.clone(),
                 tls_library: running.library.clone(),
                 preset: if target.preset == Preset::Stock { "stock" } else { "tuned" }.into(),
@@ -216,6 +226,7 @@ impl<'a> Bench<'a> {
             address,
             cores: map.clone(),
             reached: None,
+            clients: Vec::new(),
             running: Some(running),
             delays,
         })
@@ -238,7 +249,7 @@ impl<'a> Bench<'a> {
             Transport::Clear => None,
             Transport::Tls(version) => Some(Tls {
                 versions: vec![version.clone()],
-                suites: spec.suite.iter().cloned().collect(),
+                suites: spec.suites.clone(),
                 groups: spec.exchange.iter().cloned().collect(),
                 certificates: self.certificates(&spec.keys)?,
                 tickets: spec.cache && spec.resume == Resume::Ticket,
@@ -253,6 +264,7 @@ impl<'a> Bench<'a> {
             backends,
             backend_tls: spec.backend == Backend::Tls,
             http: spec.object.is_some(),
+            keep_alive: spec.requests != Requests::Exactly(1),
             backlog: BACKLOG,
             fleet: (spec.hosts > 1).then(|| Fleet::new(spec.hosts)).transpose()?,
             folder: PathBuf::new(),
@@ -318,6 +330,7 @@ impl<'a> Bench<'a> {
             backends: origin.iter().copied().take(1).collect(),
             backend_tls: false,
             http: true,
+            keep_alive: false,
             backlog: BACKLOG,
             fleet: None,
             folder: self.folder("secure-origin"),

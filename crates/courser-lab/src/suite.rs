@@ -103,8 +103,8 @@ impl Suite {
         let left_out =
             file.left_out.into_iter().map(|row| LeftOut { row: row.row, reason: row.reason }).collect();
         let notes = SuiteNotes {
+            title: if file.title.is_empty() { file.name.clone() } else { file.title },
             name: file.name,
-            title: file.title,
             source: tidy(&file.source),
             question: tidy(&file.question),
             analysis: tidy(&file.analysis),
@@ -196,6 +196,54 @@ mod tests {
                 assert!(!suite.cases.is_empty(), "{name} has no case (quick: {quick})");
             }
         }
+    }
+
+    /// The first block of TOML behind a heading of the page on suites.
+    fn documented(heading: &str) -> &'static str {
+        let page = include_str!("../../../docs/lab.md");
+        let (_, after) = page.split_once(heading).unwrap_or_else(|| panic!("no heading {heading}"));
+        after.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a block of TOML")
+    }
+
+    #[test]
+    fn the_documented_suite_has_every_field_and_can_be_read() {
+        let text = documented("## A suite of your own");
+        for quick in [true, false] {
+            let suite = Suite::read(text, quick).unwrap_or_else(|why| panic!("{why}"));
+            assert_eq!(suite.cases.len(), if quick { 2 } else { 4 });
+        }
+        let table: toml::Table = toml::from_str(text).unwrap();
+        let keys = |value: &toml::Value| value.as_table().unwrap().keys().cloned().collect::<Vec<_>>();
+        let group = &table["group"][0];
+        for (found, page) in
+            [(keys(group), text), (keys(&group["case"]), text), (keys(&table["table"][0]), text)]
+        {
+            assert!(found.iter().all(|key| page.contains(key)));
+        }
+        // What is refused names every field that there is.
+        for (section, here) in
+            [("[[group]]\nno-such", group), ("[[group]]\n[group.case]\nno-such", &group["case"])]
+        {
+            let why = Suite::read(&format!("name = 'x'\n{section} = 1\n"), true).unwrap_err();
+            let fields = why.split('`').skip(3).step_by(2).filter(|name| !name.contains('\n'));
+            let missing: Vec<&str> =
+                fields.filter(|name| here.get(*name).is_none() && *name != "cannot").collect();
+            assert!(missing.is_empty(), "not documented: {missing:?}");
+        }
+    }
+
+    #[test]
+    fn a_suite_needs_no_prose() {
+        let text = "name = 'x'\n[[group]]\nid = 'a'\nmeasure = 'saturation'\n";
+        let suite = Suite::read(text, false).unwrap();
+        assert_eq!((suite.notes.title.as_str(), suite.cases.len()), ("x", 1));
+    }
+
+    #[test]
+    fn the_documented_target_file_can_be_read() {
+        let folder = courser_testkit::Folder::new();
+        folder.write("mine.toml", documented("## Programs and configurations of your own"));
+        crate::target::Definition::read(&folder.join("mine.toml")).unwrap_or_else(|why| panic!("{why}"));
     }
 
     #[test]

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 use courser_record::lab::File;
 
 pub use certificate::{Certificate, KeyKind, certificate};
-pub use definition::{Definition, Role, catalogue};
+pub use definition::{Definition, Role, catalogue, source};
 pub use family::{end_all as end_family, reap};
 pub use fleet::Fleet;
 pub use installed::Installed;
@@ -36,6 +36,9 @@ pub use messages::Sent;
 
 use keeper::Keeper;
 use plan::{Plan, plan};
+
+/// What is compared between targets of the tickets of a full handshake: few programs have a setting for their number.
+pub(crate) const TICKETS: &str = "tickets per full handshake";
 
 /// How long a target may take until it accepts connections.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -59,6 +62,9 @@ pub struct TargetSpec {
     pub backend_tls: bool,
     /// Whether what clients send is HTTP/1.1: there are targets that understand nothing else.
     pub http: bool,
+    /// Whether clients send several requests over a connection. Programs that forward bytes then use one backend
+    /// connection for all of them, and otherwise one for each; those that understand HTTP are set up to do the same.
+    pub keep_alive: bool,
     /// Length of the queue of connections that wait to be accepted.
     pub backlog: u32,
     /// Several copies that share what it takes to resume each other's sessions; none for one by itself.
@@ -284,6 +290,11 @@ fn run(plan: Plan, spec: &TargetSpec) -> Result<Running, String> {
         remarks.push(
             "It binds its workers to processors itself, the first ones of the machine; they were moved to the target's.".into(),
         );
+    }
+    if plan.worker_processes && spec.preset == Preset::Tuned && spec.workers > 1 && !spec.cpus.is_empty() {
+        keeper.kept.iter().for_each(|pid| family::spread(*pid, spec.workers, &spec.cpus));
+        remarks
+            .push("Each of its worker processes was bound to a processor of its own (as by taskset).".into());
     }
     Ok(Running {
         address: plan.addresses[0],

@@ -1,6 +1,7 @@
 //! From what the engine counted to what a record says.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use courser_load::offered::Session;
@@ -15,6 +16,7 @@ use courser_record::{
     Outcomes, Run, RunTimes, Second, ServerThread, ServerUsage, Tool, Totals, Verdict,
 };
 
+use crate::files;
 use crate::reading::{Reading, Watched};
 
 /// What stands around a measurement that begins now, by this program on this machine.
@@ -33,7 +35,8 @@ pub fn tool() -> Tool {
     Tool {
         name: "courser-bench".into(),
         version: env!("CARGO_PKG_VERSION").into(),
-        commit: option_env!("COURSER_COMMIT").map(Into::into),
+        commit: option_env!("COURSER_COMMIT").filter(|commit| !commit.is_empty()).map(Into::into),
+        sha256: files::sha256(Path::new("/proc/self/exe")),
     }
 }
 

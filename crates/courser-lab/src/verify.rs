@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use courser_load::inspect::{FullHandshake, full_handshake};
 use courser_load::offered::Session;
 use courser_load::plan::{Model, Offered, Phases, Plan, Reuse, Workload};
 use courser_load::run::Run;
@@ -11,6 +12,7 @@ use courser_load::tally::{Negotiated, Tally};
 use courser_record::lab::Verified;
 use courser_record::{Finding, Severity};
 
+use crate::command::SERVER_NAME;
 use crate::suite::{CaseSpec, Transport};
 
 /// Makes one session of two connections (one, where sessions are not to come back).
@@ -47,19 +49,23 @@ fn within(moment: Duration, plan: &Plan, spec: &CaseSpec) -> Result<(Verified, V
     let again = first(tally, |kind| kind.resumed != Session::None);
     let version_name = full.version_name();
     equal("version", version, version_name.trim_start_matches("TLSv"))?;
-    if let Some(suite) = &spec.suite {
-        equal("cipher suite", suite, &full.suite_name())?;
+    let suite = full.suite_name();
+    if !spec.suites.is_empty() && !spec.suites.contains(&suite) {
+        return Err(format!("cipher suite: {} was asked for, and {suite} came", spec.suites.join(" or ")));
     }
     if let (Some(expected), Some(group)) = (&spec.exchange, full.group_name()) {
         equal("group", &plain(expected), &plain(&group))?;
     }
-    certificate(spec, full)?;
+    let handshake = handshake(plan);
+    let key = handshake.as_ref().and_then(|shown| shown.leaf.as_ref()).map(|leaf| key_name(&leaf.key));
+    certificate(spec, full, key.as_deref())?;
     let verified = Verified {
         version: format!("TLS {version}"),
-        suite: full.suite_name(),
+        suite,
         group: full.group_name(),
         scheme: full.scheme_name(),
-        key: (spec.keys.len() == 1).then(|| spec.keys[0].clone()),
+        key,
+        tickets: handshake.map(|shown| shown.tickets),
         again: (spec.reuse != 1).then(|| resumption_name(again)),
         body_bytes,
     };
@@ -107,8 +113,25 @@ fn plain(group: &str) -> String {
     }
 }
 
-/// The signature says which certificate it was; a key exchange by RSA has none.
-fn certificate(spec: &CaseSpec, full: &Negotiated) -> Result<(), String> {
+/// One full handshake more, of which the certificate and the tickets are read.
+fn handshake(plan: &Plan) -> Option<FullHandshake> {
+    let (security, address) = (plan.target.security.as_ref()?, plan.target.addresses.first()?);
+    full_handshake(*address, SERVER_NAME, &security.terms, plan.phases.timeout)
+}
+
+/// A certificate's key, as suites write it: `RSA-2048`, `P-256`.
+fn key_name(key: &str) -> String {
+    match key {
+        "ED25519" => "Ed25519".to_owned(),
+        _ => key.replacen("RSA", "RSA-", 1).replacen("EC", "P-", 1),
+    }
+}
+
+/// The certificate itself says which key it has, and the signature which of two it was; a key exchange by RSA has none.
+fn certificate(spec: &CaseSpec, full: &Negotiated, found: Option<&str>) -> Result<(), String> {
+    if let Some(found) = found.filter(|found| !spec.keys.iter().any(|key| key == found)) {
+        return Err(format!("a certificate with {} was asked for, and {found} came", spec.keys.join(" or ")));
+    }
     let (Some(scheme), [key]) = (full.scheme_name(), spec.keys.as_slice()) else { return Ok(()) };
     let expected = if key.starts_with("RSA") { "rsa" } else { "ecdsa" };
     if scheme.starts_with(expected) {

@@ -11,7 +11,9 @@ mod layout;
 use serde::{Deserialize, Serialize};
 
 pub use case::{Case, Era, Limit, LimitPart, Measure};
-pub use cell::{Block, Cell, CellState, Figure, File, HostNoise, Profile, Symbol, Verified, WindowResult};
+pub use cell::{
+    Block, Cell, CellState, ClientVerified, Figure, File, HostNoise, Profile, Symbol, Verified, WindowResult,
+};
 pub use layout::{Chart, ChartKind, Published, PublishedRow, Table, Value};
 
 pub use crate::format::{LAB_FORMAT, LAB_SCHEMA, LAB_VERSION};
@@ -139,6 +141,9 @@ pub struct TargetNotes {
     pub title: String,
     /// The file that ran; empty when it is not ours to start.
     pub program: String,
+    /// SHA-256 of that file, hexadecimal; null when it cannot be read, and in records that do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
     /// Its version, as it says.
     pub version: String,
     /// Its TLS library, as it says; null when it does not.

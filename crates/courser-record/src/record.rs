@@ -74,8 +74,12 @@ pub struct Tool {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// The commit that it was built from; null when unknown.
+    /// The commit that it was built from, as `git describe --always --dirty` names it: `9a4115d-dirty`; null when
+    /// unknown, and in a debug build.
     pub commit: Option<String>,
+    /// SHA-256 of the program's file, hexadecimal; null when unknown, and in records that do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
 }
 
 /// What a search found for a rule.

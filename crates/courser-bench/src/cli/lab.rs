@@ -18,12 +18,16 @@ pub(crate) struct RunSuiteArgs {
     /// primitives, two-certificates, fleet), or path of a suite file
     #[arg(value_name = "SUITE")]
     pub(crate) suite: String,
-    /// Targets by name, as `courser-bench targets` lists them; NAME:stock for the package's settings
-    /// [default: those of the suite]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    /// Targets: NAME as `courser-bench targets` lists them, NAME:stock for the package's settings, NAME=PROGRAM or
+    /// NAME@LABEL=PROGRAM for a build of your own, a target file (mine.toml), LABEL=https://host:port for a server that
+    /// runs already [default: those of the suite]
+    #[arg(value_name = "TARGET")]
+    pub(crate) operands: Vec<String>,
+    /// The same, separated by commas
+    #[arg(long, value_name = "TARGETS", value_delimiter = ',')]
     pub(crate) targets: Vec<String>,
-    /// Add a target, or a server that runs already: NAME=https://host:port; may be repeated
-    #[arg(long, value_name = "NAME[=URL]")]
+    /// The same, one; may be repeated
+    #[arg(long, value_name = "TARGET")]
     pub(crate) target: Vec<String>,
     /// Run the quick variant: fewer cases, shorter blocks; under ten minutes with five targets
     #[arg(long)]
@@ -83,7 +87,8 @@ pub(crate) struct BenchArgs {
 /// Arguments of `compare`.
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// Two targets by name, or two records (FILE.json): before, after
+    /// Two targets (NAME, NAME=PROGRAM, NAME@LABEL=PROGRAM, a target file mine.toml, LABEL=https://host:port), or two
+    /// records (FILE.json): before, after
     #[arg(value_name = "TARGET|FILE", required_unless_present = "baseline")]
     pub(crate) what: Vec<String>,
     /// Case: tls13-ecdsa, tls13-rsa, tls13-resumed, tls12-ecdsa, tls12-rsa, tls12-resumed, tls12-resumed-id,
@@ -168,7 +173,7 @@ impl RunSuiteArgs {
     pub(crate) fn options(&self) -> SuiteOptions {
         SuiteOptions {
             suite: self.suite.clone(),
-            targets: self.targets.iter().chain(&self.target).cloned().collect(),
+            targets: self.operands.iter().chain(&self.targets).chain(&self.target).cloned().collect(),
             quick: self.quick,
             cases: self.cases.clone(),
             record: self.record_path(),
@@ -243,6 +248,30 @@ mod tests {
         let stored = std::fs::read_to_string(path).unwrap();
         let differing = commands.lines().zip(stored.lines()).find(|(now, then)| now != then);
         assert_eq!((differing, commands.lines().count()), (None, stored.lines().count()));
+    }
+
+    /// Each is listed with the command that makes it, and the program of today takes that.
+    #[test]
+    fn the_commands_of_all_records_are_listed_and_still_run() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../record");
+        let page = std::fs::read_to_string(folder.join("README.md")).unwrap();
+        let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+        for file in files.filter(|path| path.extension().is_some_and(|end| end == "json")) {
+            let lab = courser_lab::record_file::read_lab(&file).map_err(|why| why.to_string()).unwrap();
+            let command = lab.envelope.command_line.join(" ");
+            assert!(page.contains(&format!("`{command}`")), "{}: {command}", file.display());
+            match Cli::try_parse_from(&lab.envelope.command_line).unwrap().command {
+                Command::Run(args) => {
+                    let suite = Suite::find(&args.suite, args.quick).map_err(|why| why.to_string()).unwrap();
+                    let is_there = |name: &String| suite.cases.iter().any(|case| case.id.contains(name));
+                    assert!(args.cases.iter().all(is_there), "{command}");
+                    let targets = courser_lab::selector::parse_all(&args.options().targets);
+                    assert!(targets.is_ok(), "{command}");
+                }
+                Command::Compare(_) => {}
+                other => panic!("{command}: {other:?}"),
+            }
+        }
     }
 
     #[test]

@@ -10,7 +10,9 @@ use crate::units::{Cpus, cpu_list};
 pub(super) const START_EXAMPLES: &str = "\
 Examples:
   courser-bench start haproxy --key RSA-2048 --versions 1.2
-  courser-bench start hitch --backend 127.0.0.1:8000";
+  courser-bench start hitch --backend 127.0.0.1:8000
+  courser-bench start nginx=/opt/nginx/sbin/nginx
+  courser-bench start mine.toml";
 
 /// Arguments of `targets`.
 #[derive(Debug, Args)]
@@ -18,12 +20,15 @@ pub(crate) struct TargetsArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print the file of a built-in target: how it is set up, and a start for a target file of your own
+    #[arg(long, value_name = "NAME", conflicts_with = "json")]
+    pub(crate) show: Option<String>,
 }
 
 /// Arguments of `start`.
 #[derive(Debug, Args)]
 pub(crate) struct StartArgs {
-    /// Target by name, as `targets` lists them, or path of a target file
+    /// Target by name, as `targets` lists them; NAME=PROGRAM for a build of your own; or path of a target file
     #[arg(value_name = "TARGET")]
     pub(crate) target: String,
     /// Folder for its files [default: a temporary one]
@@ -62,6 +67,9 @@ pub(crate) struct StartArgs {
     /// Use the package's defaults instead of the settings that its documentation recommends for load
     #[arg(long)]
     pub(crate) stock: bool,
+    /// Keep connections to backends for several requests, where the program understands HTTP and its settings are tuned
+    #[arg(long)]
+    pub(crate) keep_alive: bool,
     /// Connect to backends with TLS
     #[arg(long)]
     pub(crate) backend_tls: bool,

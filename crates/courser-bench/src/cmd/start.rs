@@ -1,14 +1,14 @@
 //! `start`: one terminator, set up as a suite would, for as long as somebody wants it.
 
-use std::env;
-use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use courser_lab::target::{self, Definition, Fleet, NotStarted, Preset, Running, TargetSpec, Tls, catalogue};
+use courser_lab::scratch::Scratch;
+use courser_lab::selector::{TargetSelector, TargetSource};
+use courser_lab::target::{self, Definition, Fleet, NotStarted, Preset, Running, TargetSpec, Tls};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -21,12 +21,13 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Starts a target, tells where it is, and ends it when standard input ends or we are told to.
 pub(crate) fn start(args: &StartArgs) -> Result<Ended, Failure> {
-    let definition = definition(&args.target)?;
+    let (definition, preset) = definition(&args.target)?;
     let over = over()?;
-    let folder = Folder::new(args.folder.as_deref());
-    let origin = origin(args, &folder.path)?;
+    let folder = Folder::new(args.folder.as_deref())?;
+    let origin = origin(args, folder.path())?;
     let backends = origin.as_ref().map_or(args.backend.clone(), |(addresses, _)| addresses.clone());
-    let spec = spec(args, backends, &folder.path)?;
+    let preset = if args.stock { Preset::Stock } else { preset };
+    let spec = spec(args, preset, backends, folder.path())?;
     let mut running = target::start(&definition, &spec).map_err(|why| failure(&why))?;
     print(&greeting(&running, origin.as_ref().map(|(_, running)| running), args));
     while over.recv_timeout(LOOK).is_err() {
@@ -37,14 +38,14 @@ pub(crate) fn start(args: &StartArgs) -> Result<Ended, Failure> {
     Ok(Ended::Well)
 }
 
-/// One that is built in, or a file.
-fn definition(name: &str) -> Result<Definition, Failure> {
-    let built_in = catalogue().iter().find(|one| one.name == name).cloned();
-    let names = || catalogue().iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ");
-    match built_in {
-        Some(found) => Ok(found),
-        None if Path::new(name).exists() => Definition::read(Path::new(name)).map_err(Failure::Usage),
-        None => Err(Failure::usage(format!("{name} is no target and no file; there are: {}", names()))),
+/// What is to be started: one that is built in, with a program by its path too, or a target file.
+fn definition(text: &str) -> Result<(Definition, Preset), Failure> {
+    let selector = TargetSelector::parse(text)?;
+    match selector.source {
+        TargetSource::Definition(definition) => Ok((*definition, selector.preset)),
+        TargetSource::Url(url) => {
+            Err(Failure::usage(format!("{url} runs already: there is nothing to start")))
+        }
     }
 }
 
@@ -62,15 +63,21 @@ fn origin(args: &StartArgs, folder: &Path) -> Result<Option<(Vec<std::net::Socke
     target::origin(1, &[], &folder.join("origin")).map(Some).map_err(Failure::System)
 }
 
-fn spec(args: &StartArgs, backends: Vec<std::net::SocketAddr>, folder: &Path) -> Result<TargetSpec, Failure> {
+fn spec(
+    args: &StartArgs,
+    preset: Preset,
+    backends: Vec<std::net::SocketAddr>,
+    folder: &Path,
+) -> Result<TargetSpec, Failure> {
     Ok(TargetSpec {
         tls: tls(args, folder)?,
-        preset: if args.stock { Preset::Stock } else { Preset::Tuned },
+        preset,
         workers: args.workers as usize,
         cpus: args.cpus.as_ref().map(|cpus| cpus.0.clone()).unwrap_or_default(),
         backends,
         backend_tls: args.backend_tls,
         http: true,
+        keep_alive: args.keep_alive,
         backlog: 4096,
         fleet: (args.hosts > 1)
             .then(|| Fleet::new(args.hosts as usize))
@@ -131,23 +138,23 @@ fn over() -> Result<Receiver<()>, Failure> {
 }
 
 /// The folder of a start; one of our own making is removed in the end.
-struct Folder {
-    path: PathBuf,
-    ours: bool,
+enum Folder {
+    Asked(PathBuf),
+    Ours(Scratch),
 }
 
 impl Folder {
-    fn new(asked: Option<&Path>) -> Self {
-        let made = || env::temp_dir().join(format!("courser-bench-{}", std::process::id()));
-        Self { path: asked.map_or_else(made, Path::to_owned), ours: asked.is_none() }
+    fn new(asked: Option<&Path>) -> Result<Self, Failure> {
+        Ok(match asked {
+            Some(path) => Self::Asked(path.to_owned()),
+            None => Self::Ours(Scratch::new()?),
+        })
     }
-}
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        if self.ours {
-            // What is left of it is in the folder of temporary files.
-            let _ = fs::remove_dir_all(&self.path);
+    fn path(&self) -> &Path {
+        match self {
+            Self::Asked(path) => path,
+            Self::Ours(scratch) => scratch.path(),
         }
     }
 }

@@ -2,12 +2,14 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
+use courser_lab::scratch::Scratch;
 use courser_lab::target::{ENDED, KeptCommand, PIDS, Spec, end_family, reap};
-use rustix::process::{Resource, getpid, getrlimit, set_child_subreaper, setrlimit};
+use rustix::process::{Pid, Resource, getpid, getppid, getrlimit, set_child_subreaper, setrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -39,17 +41,35 @@ pub(crate) fn supervise(args: &SuperviseArgs) -> Result<Ended, Failure> {
     set_child_subreaper(Some(getpid())).map_err(|why| Failure::system("adopting processes", why))?;
     pin(&spec.cpus)?;
     raise_limit();
+    let parent = getppid();
     let why = run(&spec, &events);
     end_family();
+    if getppid() != parent {
+        remove_left(&args.spec, parent);
+    }
     if let Some(why) = why {
         say(&format!("{ENDED}{why}"));
     }
     Ok(Ended::Well)
 }
 
-fn read(path: &std::path::Path) -> Result<Spec, Failure> {
+fn read(path: &Path) -> Result<Spec, Failure> {
     let text = fs::read_to_string(path).map_err(|why| Failure::system(path.display(), why))?;
     serde_json::from_str(&text).map_err(|why| Failure::usage(format!("{}: {why}", path.display())))
+}
+
+/// Removes the folder, with private keys, of a parent that was killed and could not do it itself: the one that has its
+/// number in its name.
+fn remove_left(spec: &Path, parent: Option<Pid>) {
+    let Some(prefix) = parent.map(|pid| Scratch::prefix(pid.as_raw_nonzero().get().unsigned_abs())) else {
+        return;
+    };
+    let is_theirs = |path: &&Path| {
+        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(&prefix))
+    };
+    if let Some(folder) = spec.ancestors().find(is_theirs) {
+        Scratch::remove(folder);
+    }
 }
 
 /// Runs until there is a reason to stop; gives it, unless we were told to.

@@ -1,6 +1,7 @@
 //! `targets`: which terminators are installed here, and how to install the others.
 
-use courser_lab::target::{Definition, Installed, Role, catalogue};
+use courser_lab::selector;
+use courser_lab::target::{self, Definition, Installed, Role, catalogue};
 use courser_lab::to_record;
 use courser_report::layout::{Page, Style, Tone};
 use serde_json::{Value, json};
@@ -14,6 +15,11 @@ type Found = (&'static Definition, Result<Installed, String>);
 
 /// Prints all that there are.
 pub(crate) fn targets(args: &TargetsArgs) -> Result<Ended, Failure> {
+    if let Some(name) = &args.show {
+        selector::find(name).map_err(Failure::Usage)?;
+        print(target::source(name).unwrap_or_default());
+        return Ok(Ended::Well);
+    }
     let found: Vec<Found> = catalogue().iter().map(|one| (one, one.installed())).collect();
     if args.json {
         print(&format!("{:#}\n", document(&found)));

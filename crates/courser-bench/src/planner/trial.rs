@@ -147,6 +147,7 @@ impl Trial<'_> {
             backends: backends.to_vec(),
             backend_tls: false,
             http: true,
+            keep_alive: false,
             backlog: BACKLOG,
             fleet: None,
             folder,

@@ -30,6 +30,8 @@ fn a_suite_that_was_cut_goes_on_where_it_stopped() {
     ended(&run, 6, &["not finished", "record: record.json"]);
     let cut = mini.record();
     assert_eq!(cut.envelope.cut.as_deref(), Some("Ctrl-C"));
+    let page = fs::read_to_string(mini.join("record.html")).unwrap();
+    assert!(page.contains("Cut short (Ctrl-C)") && run.stdout.contains("Cut short (Ctrl-C)"), "{run:?}");
     assert!(blocks(&cut).len() < 4 && blocks(&first).iter().all(|block| blocks(&cut).contains(block)));
     assert_eq!(of_folder(mini.path()), Vec::<String>::new());
 
@@ -50,7 +52,7 @@ fn a_suite_that_was_cut_goes_on_where_it_stopped() {
 #[test]
 fn a_record_of_something_else_is_not_touched() {
     let Some(mini) = Mini::of(&["nginx"]) else { return };
-    ended(&mini.run(&[]), 0, &[]);
+    mini.measured(&[]);
     let before = fs::read(mini.join("record.json")).unwrap();
     ended(&mini.run(&[]), 2, &["record.json is there already", "--resume goes on with it"]);
     let other = ["run", "handshake-flood", "--targets", "nginx", "--record", "record.json", "--resume"];
@@ -77,6 +79,17 @@ fn a_kill_leaves_a_whole_record_and_no_target() {
     let left = mini.record();
     assert_eq!(left.envelope.cut.as_deref(), Some("not finished"));
     assert!(blocks(&first).iter().all(|block| blocks(&left).contains(block)));
+    crate::mini::wait("the end of the folder with private keys", || scratch(&mini).is_empty().then_some(()));
+    ended(&mini.finished(&["report", "record.json", "-o", "cut.html"]), 0, &[]);
+    assert!(fs::read_to_string(mini.join("cut.html")).unwrap().contains("Cut short (not finished)"));
+}
+
+/// Folders for targets.
+fn scratch(mini: &Mini) -> Vec<String> {
+    let names = fs::read_dir(mini.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    names
+        .filter_map(|name| name.into_string().ok().filter(|name| name.starts_with("courser-bench-")))
+        .collect()
 }
 
 /// A file system of a few pages that is gone with this.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use courser_record::lab::{CellState, Lab, WindowResult};
 use courser_testkit::{Courser, KeyType, Process, TestCa, skip};
@@ -112,6 +113,145 @@ fn a_target_that_nobody_knows_is_told_with_the_nearest_and_leaves_no_record() {
     assert!(!mini.join("record.json").exists(), "a record of nothing is in the way of the next try");
 }
 
+/// A program under another name: a link would do, but a copy is what another build is.
+fn copied(mini: &Mini, target: &str, to: &str) {
+    let from = if target == "courser" {
+        Path::new(env!("CARGO_BIN_EXE_courser-bench")).with_file_name("courser")
+    } else {
+        Path::new("/usr/sbin").join(target)
+    };
+    fs::create_dir_all(mini.join(to).parent().unwrap()).unwrap();
+    fs::copy(from, mini.join(to)).unwrap();
+}
+
+#[test]
+fn builds_of_ones_own_and_target_files_are_measured_beside_each_other() {
+    if !["courser", "haproxy"].into_iter().all(is_installed) {
+        skip("courser or haproxy is not installed");
+        return;
+    }
+    let mini = Mini::new();
+    copied(&mini, "courser", "old");
+    copied(&mini, "courser", "new/courser");
+    copied(&mini, "haproxy", "other/sbin/haproxy");
+    mini.write("mine.toml", "like = 'haproxy'\nname = 'mine'\n[program]\nnames = ['./other/sbin/haproxy']\n");
+    let targets = ["courser=./old", "courser=./new/courser", "mine.toml"];
+    ended(&mini.run(&targets), 0, &[]);
+    let lab = mini.record();
+    let programs: Vec<(&str, &str)> =
+        lab.targets.iter().map(|target| (target.name.as_str(), target.program.as_str())).collect();
+    let at = |path: &str| mini.join(path).display().to_string();
+    let (old, new, mine) = (at("old"), at("new/courser"), at("./other/sbin/haproxy"));
+    assert_eq!(programs, [("courser@old", &*old), ("courser@new", &*new), ("mine", &*mine)]);
+    for (target, _) in programs {
+        is_measured(&lab, target);
+    }
+    assert_eq!(lab.targets[0].title, "courser, old");
+    for target in &lab.targets {
+        let said = Command::new("sha256sum").arg(&target.program).output().unwrap().stdout;
+        let said = String::from_utf8(said).unwrap();
+        assert_eq!(target.sha256.as_deref(), said.split_whitespace().next(), "{}", target.name);
+    }
+    assert!(lab.envelope.tool.sha256.is_some(), "{:?}", lab.envelope.tool);
+    let wrong = mini.run(&["courser=./mini.toml"]);
+    ended(&wrong, 2, &["mini.toml"]);
+}
+
+/// HAProxy prefers AES-256, and others what the client prefers; of the signature schemes for RSA too, each has its own.
+#[test]
+fn all_targets_of_a_modern_case_negotiate_the_same() {
+    let targets = ["nginx", "haproxy", "courser"];
+    let Some(_) = Mini::of(&targets) else { return };
+    let mini = Mini::with(
+        &SUITE.replace(r#"["nginx", "haproxy"]"#, &format!("{targets:?}")).replace("P-256", "RSA-2048"),
+    );
+    ended(&mini.run(&[]), 0, &[]);
+    let lab = mini.record();
+    for target in targets {
+        let verified = cell(&lab, target).verified.as_ref().unwrap();
+        let seen =
+            (verified.suite.as_str(), verified.scheme.as_deref(), verified.key.as_deref(), verified.tickets);
+        let same = ("TLS_AES_128_GCM_SHA256", Some("rsa_pss_rsae_sha256"), Some("RSA-2048"), Some(2));
+        assert_eq!(seen, same, "{target}");
+    }
+}
+
+/// A target that takes AES-256 whatever was asked for.
+const AES_256: &str = r#"
+like = "haproxy"
+name = "aes256"
+[files]
+"haproxy.cfg" = """
+global
+  maxconn 100
+defaults
+  mode tcp
+  timeout connect 5s
+  timeout client 5s
+  timeout server 5s
+frontend clients
+  bind {{ listen }} ssl crt {{ tls.certificates[0].combined }} ciphersuites TLS_AES_256_GCM_SHA384
+  default_backend origin
+backend origin
+  server origin {{ backends[0] }}
+"""
+"#;
+
+#[test]
+fn a_target_that_takes_another_suite_is_not_measured_and_named() {
+    let Some(mini) = Mini::of(&["nginx", "hitch", "haproxy"]) else { return };
+    mini.write("aes256.toml", AES_256);
+    let run = mini.run(&["nginx", "aes256.toml"]);
+    ended(&run, 3, &["failed: it does not do what was asked: "]);
+    assert_eq!(outcome(&mini.record(), "aes256").0, CellState::Failed);
+    is_measured(&mini.record(), "nginx");
+    // Where each program has its own suite, they are held against each other.
+    let own = Mini::with(&SUITE.replace("clients = 8", "clients = 8\nsuite = \"default\""));
+    own.write("aes256.toml", AES_256);
+    ended(&own.run(&["nginx", "hitch", "aes256.toml"]), 3, &[]);
+    let lab = own.record();
+    let (state, reason) = outcome(&lab, "aes256");
+    assert_eq!(state, CellState::Failed);
+    assert!(
+        reason.contains("cipher suite: aes256 TLS_AES_256_GCM_SHA384; nginx, hitch TLS_AES_128_GCM_SHA256"),
+        "{reason}"
+    );
+    assert!(cell(&lab, "aes256").blocks.is_empty());
+    is_measured(&lab, "hitch");
+}
+
+#[test]
+fn each_kind_of_client_gets_its_certificate_or_the_reason_why_not() {
+    let targets = ["nginx", "haproxy", "courser", "haproxy-relay"];
+    let Some(_) = Mini::of(&targets) else { return };
+    let two = SUITE.replace("saturation", "clients").replace("\"P-256\"", "\"P-256 + RSA-2048\"");
+    for version in ["1.3", "1.2"] {
+        let mini = Mini::with(&two.replace("\"1.3\"", &format!("{version:?}")));
+        ended(&mini.run(&["--targets", &targets.join(",")]), 0, &[]);
+        let lab = mini.record();
+        for target in targets {
+            let clients = &cell(&lab, target).clients;
+            let got = |client: &str| {
+                let found = clients.iter().find(|one| one.client == client).unwrap();
+                found.verified.as_ref().map(|seen| (seen.key.clone().unwrap(), seen.scheme.clone().unwrap()))
+            };
+            let ecdsa = ("P-256".to_owned(), "ecdsa_secp256r1_sha256".to_owned());
+            assert_eq!(got("can verify ECDSA alone"), Some(ecdsa), "{target}, TLS {version}: {clients:?}");
+            let rsa = ("RSA-2048".to_owned(), "rsa_pss_rsae_sha256".to_owned());
+            // The relay decides by an extension that this client sends too, as published.
+            let expected = (target != "haproxy-relay").then_some(rsa);
+            assert_eq!(got("can verify RSA alone"), expected, "{target}, TLS {version}: {clients:?}");
+            let windows = &cell(&lab, target).blocks[0].windows;
+            assert_eq!(windows.len(), if expected.is_some() { 2 } else { 1 }, "{target}");
+        }
+        let page = fs::read_to_string(mini.join("record.html")).unwrap();
+        assert!(
+            page.contains("gets the certificate with RSA-2048") && page.contains("is not served"),
+            "TLS {version}"
+        );
+    }
+}
+
 #[test]
 fn a_target_that_cannot_is_shown_with_its_reason_and_the_others_go_on() {
     if !is_installed("nginx") || !is_installed("courser") {
@@ -214,8 +354,7 @@ fn one_that_is_not_ours_to_start_is_measured_too() {
     let program = Path::new(env!("CARGO_BIN_EXE_courser-bench")).with_file_name("courser");
     let courser = Courser::setup(program).cert(combined).backend(backend).start();
     let target = format!("mine=https://{}", courser.address());
-    let run = mini.run(&[&A_SECOND[..], &["--target", &target]].concat());
-    ended(&run, 0, &[]);
+    mini.measured(&[&A_SECOND[..], &["--target", &target]].concat());
     let lab = mini.record();
     assert!(lab.targets[0].note.contains(&courser.address().to_string()), "{:?}", lab.targets);
     assert_eq!(
@@ -228,7 +367,7 @@ fn one_that_is_not_ours_to_start_is_measured_too() {
 #[test]
 fn a_round_trip_between_generator_and_target_is_in_every_response() {
     let Some(mini) = Mini::of(&["nginx"]) else { return };
-    ended(&mini.run(&[&A_SECOND[..], &["--rtt", "20ms"]].concat()), 0, &[]);
+    mini.measured(&[&A_SECOND[..], &["--rtt", "20ms"]].concat());
     let lab = mini.record();
     assert_eq!(lab.rtt_us, Some(20_000));
     let window = window(&lab, "nginx");

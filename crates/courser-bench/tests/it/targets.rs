@@ -1,17 +1,19 @@
 //! Terminators that are installed here, started for real: set up as asked, and gone whoever is killed.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use courser_testkit::{Folder, PATIENCE, leave_out, skip};
 use serde_json::Value;
 
+use crate::mini::wait;
 use crate::support::{finished, judge_at};
 
 /// What every terminator can be asked for.
@@ -282,6 +284,104 @@ fn backends_can_be_reached_by_tls() {
     }
 }
 
+/// How many connections two clients with three requests each make a target open to its backend.
+fn backend_connections(target: &str, arguments: &[&str]) -> Option<usize> {
+    let backend = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("--backend={}", backend.local_addr().unwrap());
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    thread::spawn(move || {
+        for socket in backend.incoming().map_while(Result::ok) {
+            thread::spawn({
+                let counted = Arc::clone(&counted);
+                move || answer(&socket, &counted)
+            });
+        }
+    });
+    let started = Started::new(target, &[&[address.as_str()], arguments].concat())?;
+    let url = format!("https://localhost:{}/", started.address().port());
+    for _ in 0..2 {
+        let run = Command::new("curl").args(["-4sk", "--max-time", "10", &url, &url, &url]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&run.stdout), "ok".repeat(3), "{target}: {}", started.logs());
+    }
+    started.stop();
+    Some(count.load(Ordering::SeqCst))
+}
+
+/// Answers requests for as long as the client stays; a connection without any does not count.
+fn answer(socket: &TcpStream, count: &AtomicUsize) {
+    let mut lines = BufReader::new(socket).lines().map_while(Result::ok).peekable();
+    if lines.peek().is_some() {
+        count.fetch_add(1, Ordering::SeqCst);
+    }
+    for _ in lines.filter(String::is_empty) {
+        let _ = (&mut &*socket).write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    }
+}
+
+/// Programs that forward bytes make one for each client.
+#[test]
+fn backend_connections_are_as_many_as_of_programs_that_forward_bytes() {
+    for target in ["haproxy", "nginx-stream"] {
+        assert!(backend_connections(target, &[]).is_none_or(|count| count == 2), "{target}");
+    }
+    // With --keep-alive they may be kept for the next client too.
+    let kept = |count| count == 1 || count == 2;
+    assert!(backend_connections("nginx", &["--keep-alive"]).is_none_or(kept));
+    assert!(backend_connections("caddy", &["--keep-alive"]).is_none_or(kept));
+    // Without it a client sends one request: no connection is left for another.
+    assert!(backend_connections("nginx", &[]).is_none_or(|count| count == 6));
+    assert!(backend_connections("caddy", &[]).is_none_or(|count| count == 6));
+    // The package's settings stay as they are.
+    assert!(backend_connections("nginx", &["--keep-alive", "--stock"]).is_none_or(|count| count == 6));
+}
+
+/// The processors of each thread of a target that was started, those of its keeper left out.
+fn bound(started: &Started) -> Vec<String> {
+    let family = of_folder(started.folder.path());
+    let pids =
+        family.iter().filter(|process| !process.contains(" supervise ") && !process.contains(" start "));
+    let pids = pids.filter(|process| !process.contains(" origin "));
+    let tasks = pids
+        .flat_map(|process| fs::read_dir(format!("{}/task", process.split(':').next().unwrap())).unwrap());
+    let status =
+        tasks.map(|task| fs::read_to_string(task.unwrap().path().join("status")).unwrap_or_default());
+    let list = |status: String| {
+        status
+            .lines()
+            .find_map(|line| line.strip_prefix("Cpus_allowed_list:\t"))
+            .unwrap_or_default()
+            .to_owned()
+    };
+    status.map(list).collect()
+}
+
+#[test]
+fn each_worker_of_a_tuned_target_has_a_processor_of_its_own() {
+    let here = fs::read_to_string("/proc/self/status").unwrap();
+    if !here.contains("Cpus_allowed_list:\t0-") {
+        leave_out("this machine has one processor");
+        return;
+    }
+    let asked = ["--workers=2", "--cpus=0,1"];
+    for target in ["courser", "nginx", "nginx-stream", "haproxy", "hitch"] {
+        let Some(started) = Started::new(target, &asked) else { continue };
+        // HAProxy binds its threads and hitch's workers are bound once they run.
+        wait(&format!("{target} to bind its workers"), || {
+            let all = bound(&started);
+            ["0", "1"].iter().all(|cpu| all.iter().any(|bound| bound == cpu)).then_some(())
+        });
+        started.stop();
+        // hitch binds its workers itself.
+        if target == "hitch" {
+            continue;
+        }
+        let Some(stock) = Started::new(target, &[&asked[..], &["--stock"]].concat()) else { continue };
+        assert!(bound(&stock).iter().all(|bound| bound == "0-1"), "{target}: {:?}", bound(&stock));
+        stock.stop();
+    }
+}
+
 #[test]
 fn what_a_target_cannot_do_is_told_with_the_reason() {
     let cases: [(&str, &[&str], &str); 6] = [
@@ -299,7 +399,7 @@ fn what_a_target_cannot_do_is_told_with_the_reason() {
         assert!(run.status.code() == Some(2) && run.stderr.contains(reason), "{target}: {run:?}");
     }
     let run = finished(&["start", "no-such-target"]);
-    assert!(run.status.code() == Some(2) && run.stderr.contains("nginx-stream"), "{run:?}");
+    assert!(run.status.code() == Some(2) && run.stderr.contains("did you mean "), "{run:?}");
 }
 
 #[test]

@@ -27,8 +27,8 @@ pub struct CaseSpec {
     pub transport: Transport,
     /// Names of keys: one, or two on one address.
     pub keys: Vec<String>,
-    /// Cipher suite; the program's own without.
-    pub suite: Option<String>,
+    /// Cipher suites, of two certificates one for each; the program's own without.
+    pub suites: Vec<String>,
     /// Key exchange group; the program's own without.
     pub exchange: Option<String>,
     /// How clients resume.
@@ -182,10 +182,10 @@ fn case(group: &Group, one: &Dimensions, swept: &Swept, quick: bool) -> Result<C
         title,
         era: group.era,
         measure: group.measure,
-        transport: if version == "clear" { Transport::Clear } else { Transport::Tls(version) },
         keys: keys.split('+').map(|key| key.trim().to_owned()).collect(),
-        suite: the(&one.suite),
+        suites: suites(group.era, &version, &keys, the(&one.suite)),
         exchange: the(&one.exchange),
+        transport: if version == "clear" { Transport::Clear } else { Transport::Tls(version) },
         resume: match the(&one.resumption).as_deref() {
             None | Some("ticket") => Resume::Ticket,
             Some("id") => Resume::Id,
@@ -227,6 +227,31 @@ fn case(group: &Group, one: &Dimensions, swept: &Swept, quick: bool) -> Result<C
     })
 }
 
+/// The cipher suite that stands for each program's own choice.
+const OWN_SUITE: &str = "default";
+
+/// The suites of a case. Programs prefer different ones (HAProxy AES-256, others AES-128), so that the modern cases,
+/// which have none by name, all have AES-128-GCM; those of the past have what was published.
+fn suites(era: Era, version: &str, keys: &str, named: Option<String>) -> Vec<String> {
+    let of_key = |key: &str| {
+        let signer = if key.trim().starts_with("RSA") { "RSA" } else { "ECDSA" };
+        format!("TLS_ECDHE_{signer}_WITH_AES_128_GCM_SHA256")
+    };
+    match named {
+        Some(name) if name == OWN_SUITE => Vec::new(),
+        Some(name) => vec![name],
+        None if era == Era::Historic => Vec::new(),
+        None => match version {
+            "1.3" => vec![MODERN_SUITE.to_owned()],
+            "1.2" => keys.split('+').map(of_key).collect(),
+            _ => Vec::new(),
+        },
+    }
+}
+
+/// Of TLS 1.3.
+const MODERN_SUITE: &str = "TLS_AES_128_GCM_SHA256";
+
 /// Rounds, seconds of a block or step, steps.
 fn lengths(group: &Group, quick: bool) -> (u32, f64, u32) {
     let full = (group.rounds, group.seconds, group.steps);
@@ -241,37 +266,74 @@ fn lengths(group: &Group, quick: bool) -> (u32, f64, u32) {
 }
 
 /// Clients of a case that tells them apart by what they can verify.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientKind {
     /// What it can do; empty where a case has one kind.
     pub name: &'static str,
     /// Signature schemes that it offers.
     schemes: &'static [&'static str],
-    /// Cipher suites that it offers beside those of the case.
-    suites: &'static [&'static str],
+    /// Its cipher suite of TLS 1.2.
+    suite: &'static str,
 }
 
 impl ClientKind {
-    /// Makes the clients of a load of this kind.
+    /// Makes the clients of a load of this kind: they offer TLS 1.2 and 1.3 with suites of both, as real clients do.
+    /// HAProxy takes a client for one that can verify ECDSA by its suites of TLS 1.2.
     pub fn apply(&self, spec: &mut LoadSpec) {
-        spec.tls.schemes.extend(self.schemes.iter().map(ToString::to_string));
-        spec.tls.suites.extend(self.suites.iter().map(ToString::to_string));
+        if self.name.is_empty() {
+            return;
+        }
+        spec.tls.versions = ["1.2", "1.3"].map(str::to_owned).to_vec();
+        spec.tls.suites = [MODERN_SUITE, self.suite].map(str::to_owned).to_vec();
+        spec.tls.schemes = self.schemes.iter().map(ToString::to_string).collect();
+    }
+
+    /// Whether this scheme, of the server's signature, is one that it can verify.
+    pub fn verifies(&self, scheme: &str) -> bool {
+        self.schemes.is_empty() || self.schemes.contains(&scheme)
     }
 }
 
 /// Kinds of clients of a case that tells them apart.
-pub fn clients(spec: &CaseSpec) -> [ClientKind; 2] {
-    let mut ecdsa = ClientKind {
-        name: "can verify ECDSA",
-        schemes: &["ecdsa_secp256r1_sha256", "rsa_pss_rsae_sha256", "rsa_pkcs1_sha256"],
-        suites: &[],
-    };
-    // As real clients do, with PKCS #1 beside PSS: HAProxy 2.6 tells RSA by the former alone.
-    let schemes = &["rsa_pss_rsae_sha256", "rsa_pkcs1_sha256"];
-    let mut rsa = ClientKind { name: "can verify RSA alone", schemes, suites: &[] };
-    if spec.transport != Transport::Tls("1.3".into()) {
-        ecdsa.suites = &["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"];
-        rsa.suites = &["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"];
+pub fn clients() -> [ClientKind; 2] {
+    [
+        ClientKind {
+            name: "can verify ECDSA alone",
+            schemes: &["ecdsa_secp256r1_sha256"],
+            suite: "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+        },
+        ClientKind {
+            name: "can verify RSA alone",
+            // As real clients do, with PKCS #1 beside PSS: HAProxy 2.6 tells RSA by the former alone.
+            schemes: &["rsa_pss_rsae_sha256", "rsa_pkcs1_sha256"],
+            suite: "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+        },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modern_cases_have_one_suite_for_all_programs() {
+        let of = |era, version, keys, named: Option<&str>| suites(era, version, keys, named.map(Into::into));
+        assert_eq!(of(Era::Modern, "1.3", "P-256", None), ["TLS_AES_128_GCM_SHA256"]);
+        let both = ["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"];
+        assert_eq!(of(Era::Modern, "1.2", "P-256 + RSA-2048", None), both);
+        assert_eq!(of(Era::Modern, "1.3", "P-256", Some("A")), ["A"]);
+        assert!(of(Era::Modern, "1.3", "P-256", Some("default")).is_empty());
+        assert!(of(Era::Historic, "1.0", "RSA-1024", None).is_empty());
+        for name in crate::suite::names() {
+            for case in crate::suite::Suite::find(name, false).unwrap().cases {
+                let is_tls = matches!(&case.transport, Transport::Tls(_));
+                let is_network = case.measure != Measure::InProcess;
+                assert!(
+                    !is_tls || !is_network || !case.suites.is_empty(),
+                    "{name}: {} names no suite",
+                    case.id
+                );
+            }
+        }
     }
-    [ecdsa, rsa]
 }

@@ -13,9 +13,14 @@ use super::field::OneOrMany;
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct File {
     pub(super) name: String,
+    /// The name, where there is none.
+    #[serde(default)]
     pub(super) title: String,
+    #[serde(default)]
     pub(super) source: String,
+    #[serde(default)]
     pub(super) question: String,
+    #[serde(default)]
     pub(super) analysis: String,
     /// Targets when nobody names others.
     #[serde(default, deserialize_with = "checks::targets")]

@@ -33,16 +33,24 @@ const BUILT_IN: [&str; 11] = [
 #[serde(deny_unknown_fields)]
 pub struct Definition {
     /// What the command line calls it.
+    #[serde(default)]
     pub name: String,
-    /// What a report calls it.
+    /// What a report calls it [default: the name].
+    #[serde(default)]
     pub title: String,
     /// How it works, in a sentence: threads, processes, what they share.
+    #[serde(default)]
     pub note: String,
+    /// Another target that has everything that this file does not say.
+    pub(super) like: Option<String>,
     /// What it does with a connection.
     #[serde(default)]
     pub role: Role,
     /// What has to be installed; none when nothing is started.
     pub(super) program: Option<Program>,
+    /// Whether its child processes are its workers, to be bound to a processor each: it has no setting for that.
+    #[serde(default)]
+    pub(super) worker_processes: bool,
     /// Arguments of the program, templates.
     #[serde(default)]
     pub(super) arguments: Vec<String>,
@@ -61,6 +69,10 @@ pub struct Definition {
     /// Limits of what can be asked of it.
     #[serde(default)]
     pub(super) only: Only,
+    /// What it negotiates otherwise than others and has no setting for, so that it is not held against it:
+    /// `tickets per full handshake`.
+    #[serde(default)]
+    pub(crate) differs: Vec<String>,
     /// What it cannot do.
     #[serde(default)]
     pub(super) cannot: Vec<Cannot>,
@@ -91,8 +103,11 @@ pub enum Role {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Program {
-    /// Its names, the first that is found counts.
+    /// Its names, or paths from the file's folder; the first that is found counts.
+    #[serde(default)]
     pub(super) names: Vec<String>,
+    /// Folder of shared libraries that go before the system's, as `LD_LIBRARY_PATH` names it.
+    pub(super) libraries: Option<String>,
     /// Whether it may lie beside this program, and is taken from there first.
     #[serde(default)]
     pub(super) beside: bool,
@@ -100,15 +115,17 @@ pub(super) struct Program {
     #[serde(default)]
     pub(super) needs: Vec<String>,
     /// How to install it: a command, or what to do.
+    #[serde(default)]
     pub(super) install: String,
     /// How its version is found.
+    #[serde(default)]
     pub(super) version: Ask,
     /// How its TLS library is found.
     pub(super) library: Option<Ask>,
 }
 
 /// How something is found out about a program.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Ask {
     /// What it is started with, to tell.
@@ -126,7 +143,7 @@ pub(super) struct Ask {
 }
 
 /// Limits of what can be asked of a target; none where a list is not there.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Only {
     /// Versions of TLS that it speaks.
@@ -157,6 +174,12 @@ pub(super) struct Remark {
     pub(super) when: String,
     /// A sentence.
     pub(super) text: String,
+}
+
+/// The file of a target that is built in: the first one's of a chain.
+pub fn source(name: &str) -> Option<&'static str> {
+    let found = catalogue().iter().position(|one| one.name == name.split('+').next().unwrap_or(name))?;
+    BUILT_IN.get(found).copied()
 }
 
 /// All targets that are built in, in the order of reports.
@@ -191,7 +214,95 @@ impl Definition {
     pub fn read(path: &Path) -> Result<Self, String> {
         let named = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
         let text = std::fs::read_to_string(path).map_err(|why| named(&why))?;
-        Self::parse(&text).map_err(|why| named(&why))
+        let mut definition = Self::parse(&text).map_err(|why| named(&why))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let folder = std::path::absolute(folder.join(".")).map_err(|why| named(&why))?;
+        if let Some(program) = &mut definition.program {
+            let paths = program.names.iter_mut().filter(|name| name.contains('/'));
+            paths
+                .chain(&mut program.libraries)
+                .for_each(|path| *path = folder.join(&*path).display().to_string());
+        }
+        definition.complete().map_err(|why| named(&why))
+    }
+
+    /// The same with what its file leaves to another target.
+    fn complete(mut self) -> Result<Self, String> {
+        if let Some(like) = self.like.take() {
+            let base = catalogue().iter().find(|one| one.name == like);
+            let base = base.ok_or_else(|| format!("like = {like:?}: there is no such target"))?;
+            self = self.over(base.clone());
+        }
+        if self.name.is_empty() || self.name.contains([':', '@', '=', ',']) {
+            return Err(format!(
+                "name = {:?}: a target needs a name without `:`, `@`, `=` and `,`",
+                self.name
+            ));
+        }
+        if self.title.is_empty() {
+            self.title.clone_from(&self.name);
+        }
+        Ok(self)
+    }
+
+    /// What this file says, over what the other one does.
+    fn over(self, base: Self) -> Self {
+        fn either<T: Default + PartialEq>(own: T, base: T) -> T {
+            if own == T::default() { base } else { own }
+        }
+        let title = if self.title.is_empty() { self.name.clone() } else { self.title };
+        let program = match (self.program, base.program) {
+            (Some(own), Some(base)) => Some(Program {
+                beside: own.beside || (own.names.is_empty() && base.beside),
+                names: either(own.names, base.names),
+                libraries: own.libraries.or(base.libraries),
+                needs: either(own.needs, base.needs),
+                install: either(own.install, base.install),
+                version: either(own.version, base.version),
+                library: own.library.or(base.library),
+            }),
+            (own, base) => own.or(base),
+        };
+        Self {
+            name: self.name,
+            title,
+            note: either(self.note, base.note),
+            like: None,
+            role: either(self.role, base.role),
+            program,
+            worker_processes: self.worker_processes || base.worker_processes,
+            arguments: either(self.arguments, base.arguments),
+            environment: base.environment.into_iter().chain(self.environment).collect(),
+            files: base.files.into_iter().chain(self.files).collect(),
+            secrets: base.secrets.into_iter().chain(self.secrets).collect(),
+            messages: self.messages.or(base.messages),
+            only: either(self.only, base.only),
+            differs: self.differs.into_iter().chain(base.differs).collect(),
+            cannot: self.cannot.into_iter().chain(base.cannot).collect(),
+            remark: self.remark.into_iter().chain(base.remark).collect(),
+            behind: base.behind,
+        }
+    }
+
+    /// The same target with this program, whatever is installed; of a chain, its first part's.
+    #[must_use]
+    pub fn with_program(&self, path: &Path) -> Self {
+        let mut definition = self.clone();
+        if let Some(program) = &mut definition.program {
+            program.names = vec![path.display().to_string()];
+            (program.beside, program.install) = (false, format!("{} is not there", path.display()));
+        }
+        definition
+    }
+
+    /// Whether its program has this file name.
+    pub fn has_program(&self, file: &str) -> bool {
+        self.program.iter().flat_map(|program| &program.names).any(|name| name == file)
+    }
+
+    /// Gives it another name.
+    pub(crate) fn rename(&mut self, name: &str) {
+        name.clone_into(&mut self.name);
     }
 
     fn parse(text: &str) -> Result<Self, String> {
@@ -221,7 +332,7 @@ impl Definition {
     }
 
     /// What this part is called on its own: folders and messages have this name.
-    pub(super) fn own_name(&self) -> &str {
+    pub(crate) fn own_name(&self) -> &str {
         self.name.split('+').next().unwrap_or(&self.name)
     }
 }
@@ -240,6 +351,25 @@ mod tests {
         let names: BTreeSet<&str> = catalogue().iter().map(|one| one.name.as_str()).collect();
         assert_eq!(names.len(), catalogue().len());
         assert!(names.contains("hitch+haproxy") && !names.contains("haproxy-balancer+haproxy"), "{names:?}");
+    }
+
+    #[test]
+    fn a_file_says_what_differs_from_another_target() {
+        let text = "like = 'haproxy'\nname = 'other'\n[program]\nnames = ['./sbin/haproxy']\nlibraries = 'lib'\n\
+                    [environment]\nTZ = 'UTC'\n";
+        let folder = courser_testkit::Folder::new();
+        folder.write("other.toml", text);
+        let other = Definition::read(&folder.join("other.toml")).unwrap();
+        let haproxy = catalogue().iter().find(|one| one.name == "haproxy").unwrap();
+        let (program, usual) = (other.program.as_ref().unwrap(), haproxy.program.as_ref().unwrap());
+        assert_eq!((&program.version, &other.files), (&usual.version, &haproxy.files));
+        assert_eq!(program.names, [folder.join("./sbin/haproxy").display().to_string()]);
+        assert_eq!(program.libraries.as_ref(), Some(&folder.join("lib").display().to_string()));
+        assert_eq!((other.title.as_str(), other.environment.len()), ("other", 2));
+        folder.write("other.toml", "like = 'haproxi'\nname = 'other'\n");
+        assert!(Definition::read(&folder.join("other.toml")).unwrap_err().contains("no such target"));
+        folder.write("other.toml", "like = 'haproxy'\n");
+        assert!(Definition::read(&folder.join("other.toml")).unwrap_err().contains("needs a name"));
     }
 
     #[test]

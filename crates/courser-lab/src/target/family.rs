@@ -41,16 +41,36 @@ pub(super) fn end_orphans(keeper: u32) {
 /// Holds a process, its descendants and all their threads to these processors, and says whether any of them was
 /// elsewhere: there are programs that bind their workers themselves.
 pub(super) fn hold(root: u32, cpus: &[usize]) -> bool {
-    let mut wanted = CpuSet::new();
-    cpus.iter().for_each(|cpu| wanted.set(*cpu));
+    let wanted = set(cpus);
+    let is_beyond = |cpus: CpuSet| (0..CpuSet::MAX_CPU).any(|cpu| cpus.is_set(cpu) && !wanted.is_set(cpu));
     let mut family: Vec<u32> = descendants(&processes(), root).iter().map(|process| process.pid).collect();
     family.push(root);
-    let mut moved = false;
-    for thread in family.into_iter().flat_map(threads) {
-        let elsewhere = sched_getaffinity(Some(thread)).is_ok_and(|cpus| cpus != wanted);
-        moved |= elsewhere && sched_setaffinity(Some(thread), &wanted).is_ok();
+    let threads: Vec<Pid> = family.into_iter().flat_map(threads).collect();
+    // Where all are bound to some of these, they stay there.
+    if !threads.iter().any(|thread| sched_getaffinity(Some(*thread)).is_ok_and(is_beyond)) {
+        return false;
     }
-    moved
+    threads.into_iter().filter(|thread| sched_setaffinity(Some(*thread), &wanted).is_ok()).count() > 0
+}
+
+/// Binds each of the first `workers` children of a process to a processor of its own, in the order in which they were
+/// started.
+pub(super) fn spread(root: u32, workers: usize, cpus: &[usize]) {
+    let mut children: Vec<u32> =
+        processes().iter().filter(|one| one.parent == root && !one.is_dead).map(|one| one.pid).collect();
+    children.sort_unstable();
+    for (child, cpu) in children.into_iter().take(workers).zip(cpus.iter().cycle()) {
+        for thread in threads(child) {
+            // One that has ended meanwhile is no failure.
+            let _ = sched_setaffinity(Some(thread), &set(&[*cpu]));
+        }
+    }
+}
+
+fn set(cpus: &[usize]) -> CpuSet {
+    let mut set = CpuSet::new();
+    cpus.iter().for_each(|cpu| set.set(*cpu));
+    set
 }
 
 /// Whether a process has not ended, noticed or not.

@@ -18,6 +18,9 @@ const SYSTEM: [&str; 4] = ["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/
 /// Folders of programs that a user has built, under the home folder.
 const BUILT: [&str; 2] = [".cargo/bin", "go/bin"];
 
+/// The variable by which the dynamic linker finds libraries before the system's.
+pub(super) const LIBRARIES: &str = "LD_LIBRARY_PATH";
+
 /// How long a program may take to say its version.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -50,13 +53,14 @@ impl Definition {
 
 fn ask_all(program: &Program) -> Result<Installed, String> {
     let path = find(program).ok_or_else(|| program.install.clone())?;
+    let ask = |what: &Ask| ask(&path, what, program.libraries.as_deref());
     let needed = program.needs.iter().find(|file| Path::new(file).exists());
     if needed.is_none() && !program.needs.is_empty() {
         return Err(program.install.clone());
     }
     Ok(Installed {
-        version: ask(&path, &program.version).unwrap_or_else(|| "unknown".into()),
-        library: program.library.as_ref().and_then(|library| ask(&path, library)),
+        version: ask(&program.version).unwrap_or_else(|| "unknown".into()),
+        library: program.library.as_ref().and_then(ask),
         needed: needed.cloned().unwrap_or_default(),
         program: path,
     })
@@ -79,15 +83,15 @@ fn folders() -> Vec<PathBuf> {
     env::split_paths(&path).chain(SYSTEM.iter().map(PathBuf::from)).chain(built).collect()
 }
 
-fn ask(path: &Path, ask: &Ask) -> Option<String> {
+fn ask(path: &Path, ask: &Ask, libraries: Option<&str>) -> Option<String> {
     if let Some(fixed) = &ask.fixed {
         return Some(fixed.clone());
     }
     if let Some(name) = &ask.linked {
-        return linked(path, name);
+        return linked(path, name, libraries);
     }
     let arguments: Vec<&str> = ask.arguments.iter().map(String::as_str).collect();
-    answer(&printed(path, &arguments)?, ask)
+    answer(&printed(path, &arguments, libraries)?, ask)
 }
 
 /// What follows the first of `after` that is there; the first line without any.
@@ -100,8 +104,9 @@ fn answer(printed: &str, ask: &Ask) -> Option<String> {
 }
 
 /// Both outputs of a program that should end by itself; one that does not is ended.
-fn printed(program: &Path, arguments: &[&str]) -> Option<String> {
+fn printed(program: &Path, arguments: &[&str], libraries: Option<&str>) -> Option<String> {
     let mut command = Command::new(program);
+    command.envs(libraries.map(|folder| (LIBRARIES, folder)));
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.process_group(0).spawn().ok()?;
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw)?;
@@ -121,8 +126,8 @@ fn printed(program: &Path, arguments: &[&str]) -> Option<String> {
 }
 
 /// The version that a shared library of the program has in its text: `OpenSSL 3.0.19 27 Jan 2026`.
-fn linked(program: &Path, name: &str) -> Option<String> {
-    let list = printed(Path::new("ldd"), &[program.to_str()?])?;
+fn linked(program: &Path, name: &str, libraries: Option<&str>) -> Option<String> {
+    let list = printed(Path::new("ldd"), &[program.to_str()?], libraries)?;
     let line = list.lines().find(|line| line.trim_start().starts_with(name))?;
     let library = fs::read(line.split_whitespace().nth(2)?).ok()?;
     let mark = b"OpenSSL ";
@@ -138,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_program_that_does_not_end_is_ended_with_all_that_it_started() {
-        let said = printed(Path::new("/bin/sh"), &["-c", "echo 1.0; sleep 1000"]);
+        let said = printed(Path::new("/bin/sh"), &["-c", "echo 1.0; sleep 1000"], None);
         assert_eq!(said.as_deref(), Some("1.0\n"));
     }
 

@@ -11,7 +11,7 @@ use courser_record::lab::File;
 use super::definition::Definition;
 use super::fleet::{self, FleetHost};
 use super::folder::{make_folder, write};
-use super::installed::Installed;
+use super::installed::{Installed, LIBRARIES};
 use super::keeper::KeptCommand;
 use super::messages::Ask;
 use super::template::{Context, LaunchContext, holds, render};
@@ -34,6 +34,8 @@ pub(super) struct Plan {
     pub(super) remarks: Vec<String>,
     /// How hosts are asked what they told each other.
     pub(super) asks: Vec<Ask>,
+    /// Whether the children of the program in front are its workers, which do not bind themselves to processors.
+    pub(super) worker_processes: bool,
 }
 
 /// Plans a target, and writes its files.
@@ -162,7 +164,11 @@ fn set_up(
     make_folder(folder)?;
     let mut files = Vec::new();
     for (file, text) in &part.files {
-        let text = render(file, text, context)?;
+        let mut text = render(file, text, context)?;
+        if !text.is_empty() && !text.ends_with('\n') {
+            // HAProxy takes a file without it for one that was cut off.
+            text.push('\n');
+        }
         write(&folder.join(file), &text)?;
         files.push(File { name: format!("{name}/{file}"), text });
     }
@@ -177,7 +183,9 @@ fn set_up(
     let filled = |text: &String| render(&part.name, text, context);
     let arguments = part.arguments.iter().map(filled).collect::<Result<Vec<_>, _>>()?;
     let environment = part.environment.iter().map(|(name, text)| Ok((name.clone(), filled(text)?)));
-    let environment = environment.collect::<Result<Vec<(String, String)>, String>>()?;
+    let mut environment = environment.collect::<Result<Vec<(String, String)>, String>>()?;
+    let libraries = part.program.as_ref().and_then(|program| program.libraries.clone());
+    environment.extend(libraries.map(|folder| (LIBRARIES.to_owned(), folder)));
     let command = KeptCommand {
         name: name.to_owned(),
         command: std::iter::once(installed.program.display().to_string()).chain(arguments).collect(),
@@ -195,6 +203,7 @@ fn set_up(
         installed,
         remarks,
         asks,
+        worker_processes: part.worker_processes,
     })
 }
 

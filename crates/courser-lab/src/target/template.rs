@@ -36,12 +36,18 @@ pub(super) struct Context {
     tuned: bool,
     /// Workers.
     workers: usize,
+    /// The processors that it may use; empty for all.
+    cpus: Vec<usize>,
+    /// The same as masks in binary digits, the first processor last: `0010`.
+    cpu_masks: Vec<String>,
     /// Addresses of backends.
     backends: Vec<String>,
     /// Whether backends speak TLS.
     backend_tls: bool,
     /// Whether what comes is HTTP/1.1.
     http: bool,
+    /// Whether clients send several requests over a connection: backend connections are then to be kept too.
+    keep_alive: bool,
     /// What it shares with other hosts; none for one by itself.
     fleet: Option<FleetContext>,
     /// Length of the listen queue.
@@ -134,9 +140,12 @@ impl Context {
             tls: spec.tls.as_ref().map(TlsContext::new),
             tuned: spec.preset == Preset::Tuned,
             workers: spec.workers,
+            cpus: spec.cpus.clone(),
+            cpu_masks: spec.cpus.iter().map(|cpu| format!("1{}", "0".repeat(*cpu))).collect(),
             backends: spec.backends.iter().map(ToString::to_string).collect(),
             backend_tls: spec.backend_tls,
             http: spec.http,
+            keep_alive: spec.keep_alive,
             fleet: spec.fleet.as_ref().map(|fleet| FleetContext {
                 secret: fleet.secret.clone(),
                 made: fleet.made,

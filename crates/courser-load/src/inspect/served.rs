@@ -1,8 +1,11 @@
 //! Which certificate a client gets that can use one kind of key only.
 
+use std::net::SocketAddr;
+use std::time::Duration;
+
 use courser_tls::names;
 use courser_tls_client::certificate::CertificateInfo;
-use courser_tls_client::{ClientSessions, ClientTlsSpec};
+use courser_tls_client::{ClientSessions, ClientTlsConfig, ClientTlsSpec, ServerName};
 
 use super::dialogue;
 use super::negotiation::Negotiated;
@@ -31,6 +34,29 @@ pub struct Served {
     pub length: usize,
     /// Bytes of the chain.
     pub bytes: usize,
+}
+
+/// What a full handshake with exactly these terms shows beside what it negotiates.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FullHandshake {
+    /// The first certificate of the chain; none when it is not one.
+    pub leaf: Option<CertificateInfo>,
+    /// Session tickets that followed it.
+    pub tickets: u32,
+}
+
+/// Makes one connection with a full handshake and a request; none when it fails.
+pub fn full_handshake(
+    address: SocketAddr,
+    name: &str,
+    terms: &ClientTlsConfig,
+    timeout: Duration,
+) -> Option<FullHandshake> {
+    let server_name = ServerName::parse(name).ok()?;
+    let mut prober = Prober { address, name: server_name, host: name.to_owned(), timeout, connections: 0 };
+    let held = dialogue::hold(&mut prober, terms, ClientSessions::default())?;
+    let leaf = held.certificates.first().and_then(|der| CertificateInfo::read(der));
+    Some(FullHandshake { leaf, tickets: held.tickets })
 }
 
 /// The chain that each kind of client gets.

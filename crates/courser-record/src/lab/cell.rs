@@ -27,6 +27,9 @@ pub struct Cell {
     pub files: Vec<File>,
     /// What a real exchange before the first block showed; null when there was none.
     pub verified: Option<Verified>,
+    /// What each kind of client got, where a case tells clients apart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clients: Vec<ClientVerified>,
     /// What was measured, in the order of time.
     pub blocks: Vec<Block>,
     /// Where the server's processor time went; null when it was not sampled.
@@ -77,8 +80,23 @@ pub struct Verified {
     pub key: Option<String>,
     /// How the second connection of a session was made: full, or resumed by what.
     pub again: Option<String>,
+    /// Session tickets after a full handshake; null without TLS, and in records that do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tickets: Option<u32>,
     /// Bytes of the answer's body; null when nothing is asked.
     pub body_bytes: Option<u64>,
+}
+
+/// What a kind of client got in a real exchange.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ClientVerified {
+    /// The kind of client, as the labels of windows have it: `can verify RSA alone`.
+    pub client: String,
+    /// What the exchange showed; null when it failed.
+    pub verified: Option<Verified>,
+    /// Why it failed; null when it did not.
+    pub reason: Option<String>,
 }
 
 /// One turn of a cell.

@@ -34,8 +34,12 @@ impl Random {
 
 /// A record of `seconds` steady seconds that began at `start_unix_us`. Records with one `asked` are of one experiment.
 pub(crate) fn record(asked: u64, random: &mut Random, share: Option<Share>, start_unix_us: u64) -> Record {
-    let tool =
-        Tool { name: "courser-bench".into(), version: "0.1.0".into(), commit: random.some("9a4115d".into()) };
+    let tool = Tool {
+        name: "courser-bench".into(),
+        version: "0.1.0".into(),
+        commit: random.some("9a4115d".into()),
+        sha256: random.some("ab".repeat(32)),
+    };
     let experiment = experiment(&mut Random(asked), share);
     let name = share.map_or_else(|| "atlas".to_owned(), |share| format!("generator-{}", share.k));
     let envelope = Envelope {

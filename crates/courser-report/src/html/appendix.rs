@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use courser_record::Lab;
-use courser_record::lab::{Tuning, Verified};
+use courser_record::lab::{Cell, ClientVerified, Tuning, Verified};
 use courser_stats::number::float;
 use maud::{Markup, html};
 
@@ -134,11 +134,12 @@ fn targets(lab: &Lab) -> Markup {
             or_dash(target.tls_library.as_deref().unwrap_or_default()),
             or_dash(&target.preset),
             or_dash(&target.program),
+            or_dash(target.sha256.as_deref().unwrap_or_default()),
             target.note.clone(),
         ]
     };
     let rows: Vec<_> = lab.targets.iter().map(row).collect();
-    plain(&["target", "version", "TLS library", "preset", "program", "how it works"], &rows)
+    plain(&["target", "version", "TLS library", "preset", "program", "SHA-256", "how it works"], &rows)
 }
 
 /// Every file once, with all cells that it was written for; those of a suite may take `room` bytes.
@@ -195,7 +196,7 @@ fn by_target(lab: &Lab) -> BTreeMap<&str, Vec<(Set, Vec<String>)>> {
         let set = Set {
             command: cell.command.join(" "),
             files: cell.files.iter().map(|file| (file.name.clone(), file.text.clone())).collect(),
-            verified: cell.verified.as_ref().map(verified),
+            verified: verified_text(cell),
         };
         if set.command.is_empty() && set.files.is_empty() && set.verified.is_none() {
             continue;
@@ -209,9 +210,20 @@ fn by_target(lab: &Lab) -> BTreeMap<&str, Vec<(Set, Vec<String>)>> {
     sets
 }
 
+/// What the exchange showed, of each kind of client where a case tells them apart.
+fn verified_text(cell: &Cell) -> Option<String> {
+    let client = |one: &ClientVerified| {
+        let got = one.verified.as_ref().map(verified).or_else(|| one.reason.clone());
+        format!("a client that {}: {}", one.client, got.unwrap_or_default())
+    };
+    let clients: Vec<String> = cell.clients.iter().map(client).collect();
+    if clients.is_empty() { cell.verified.as_ref().map(verified) } else { Some(clients.join("; ")) }
+}
+
 fn verified(seen: &Verified) -> String {
     let mut parts = vec![seen.version.clone(), seen.suite.clone()];
     parts.extend([&seen.group, &seen.scheme, &seen.key].into_iter().flatten().cloned());
+    parts.extend(seen.tickets.map(|count| format!("{count} tickets")));
     parts.extend(seen.again.as_ref().map(|again| format!("second connection {again}")));
     parts.extend(seen.body_bytes.map(|bytes| format!("answer of {}", figure::bytes(Some(float(bytes))))));
     parts.retain(|part| !part.is_empty());

@@ -153,7 +153,7 @@ fn lab(name: &str, title: &str, cases: Vec<Case>, cells: Vec<Cell>) -> Lab {
         format: LAB_FORMAT.to_owned(),
         version: LAB_VERSION,
         envelope: Envelope {
-        tool: Tool { name: "courser-bench".to_owned(), version: "0.1.0".to_owned(), commit: None },
+        tool: Tool { name: "courser-bench".to_owned(), version: "0.1.0".to_owned(), commit: None, sha256: None },
         created: "2026-11-22T02:00:00Z".to_owned(),
         command_line: ["courser-bench", "run", name, "--quick", "--seed", "7"].map(str::to_owned).to_vec(),
         cut: None,
@@ -274,6 +274,7 @@ fn target(name: &str) -> TargetNotes {
         tls_library: (name != "nginx").then(|| "OpenSSL 3.0.15".to_owned()),
         preset: preset.to_owned(),
         note: "one thread per core".to_owned(),
+        ..TargetNotes::default()
     }
 }
 
