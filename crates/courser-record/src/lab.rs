@@ -11,7 +11,9 @@ mod layout;
 use serde::{Deserialize, Serialize};
 
 pub use case::{Case, Era, Limit, LimitPart, Measure};
-pub use cell::{Block, Cell, CellState, Figure, File, HostNoise, Profile, Symbol, Verified, WindowResult};
+pub use cell::{
+    Block, Cell, CellState, Figure, File, HostNoise, Profile, ServerShare, Symbol, Verified, WindowResult,
+};
 pub use layout::{Chart, ChartKind, Published, PublishedRow, Table, Value};
 
 pub use crate::format::{LAB_FORMAT, LAB_SCHEMA, LAB_VERSION};
