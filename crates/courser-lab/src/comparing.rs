@@ -62,6 +62,7 @@ pub fn compare(
         notice: args.bench.notice,
     };
     let mut state = State::new(args.record.clone(), &about)?;
+    bench.prepare_share(&suite.cases, &mut state)?;
     bench.describe(&mut state);
     let spec = &suite.cases[0];
     let map = CoreMap::new(&allowed_cpus(), spec.cores, bench.by_hand()).map_err(Error::input)?;

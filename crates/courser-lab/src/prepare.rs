@@ -9,7 +9,6 @@ use super::cores::CoreMap;
 use super::start::{Bench, PreparedTarget};
 use super::state::State;
 use crate::error::Error;
-use crate::files;
 use crate::selector::TargetSelector;
 use crate::suite::{CaseSpec, ClientKind, Transport, clients};
 use crate::target::{NotStarted, TargetSpec};
@@ -92,7 +91,7 @@ impl Bench<'_> {
         for kind in kinds {
             let mut load = load.clone();
             kind.apply(&mut load);
-            let plan = load.plan(files::READ).map_err(|why| failed(why.into()))?;
+            let plan = ready.address.plan(&load).map_err(failed)?;
             let outcome = verify(&plan, spec);
             // A target that died says more than the connection that it cut.
             if let Some(why) = ready.ended() {

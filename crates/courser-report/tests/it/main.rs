@@ -6,6 +6,7 @@ mod browser;
 mod labs;
 mod pages;
 mod ranking;
+mod shares;
 
 use std::path::Path;
 use std::time::Duration;
