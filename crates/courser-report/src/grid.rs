@@ -197,7 +197,11 @@ impl Grid {
             }
         };
         let value = ranking::value_of(lab, &entry.case.id, entry.target, &entry.figure);
-        let note = value.reason().map(|reason| format!("{}: {reason}", value.word()));
+        let falls = || match entry.figure.value {
+            Value::MaxTps => lab.cell(&entry.case.id, entry.target)?.blocks.iter().find_map(labels::fall),
+            _ => None,
+        };
+        let note = value.reason().map(|reason| format!("{}: {reason}", value.word())).or_else(falls);
         let note = note.map(|note| index_or_push(&mut self.notes, note) + 1);
         let cells = &mut self.rows[row].cells;
         if cells.len() <= column {

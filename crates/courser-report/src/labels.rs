@@ -5,12 +5,11 @@ mod order;
 mod verdict;
 
 use courser_record::Lab;
-use courser_record::lab::{Case, Cell, Era, Value};
+use courser_record::lab::{Block, Case, Cell, Era, Value};
 
 use crate::figure;
-use crate::ranking::{CellValue, Estimate, FigureSpec, Kind};
+use crate::ranking::{self, CellValue, Estimate, FigureSpec, Kind};
 
-pub(crate) use findings::fall;
 pub use findings::{Concern, findings, grouped};
 pub use order::order;
 pub use verdict::{Verdict, verdict};
@@ -193,6 +192,14 @@ fn parts(case: &Case) -> impl Iterator<Item = &str> {
 pub const WITHOUT_COMPLETIONS: &str =
     "An earlier record, without completions: rates are of successes by their intended start.";
 
+/// How a staircase's throughput falls past its maximum; `None` where it does not.
+pub(crate) fn fall(block: &Block) -> Option<String> {
+    let (most, last) = ranking::fall(block)?;
+    let [most, least, offered] =
+        [Some(most), Some(ranking::rate(last)), last.offered_tps].map(figure::number);
+    Some(format!("served at most {most}/s, and {least}/s where {offered}/s were offered"))
+}
+
 /// What kind of figure it is, in a word.
 pub fn kind(kind: Kind) -> &'static str {
     match kind {
@@ -253,8 +260,8 @@ pub fn byline(lab: &Lab) -> String {
 
 /// Warnings about several records together.
 pub fn across(labs: &[Lab]) -> Vec<String> {
-    let machines = crate::ranking::distinct(labs.iter().map(|lab| &lab.envelope.machine.name));
-    let versions = crate::ranking::distinct(labs.iter().map(|lab| &lab.envelope.tool.version));
+    let machines = ranking::distinct(labs.iter().map(|lab| &lab.envelope.machine.name));
+    let versions = ranking::distinct(labs.iter().map(|lab| &lab.envelope.tool.version));
     let mut warnings = Vec::new();
     if machines.len() > 1 {
         warnings.push(format!(
@@ -273,7 +280,7 @@ pub fn across(labs: &[Lab]) -> Vec<String> {
 }
 
 /// What a ranking is of: the case, the kind of client, the preset.
-pub fn ranking_title(lab: &Lab, ranking: &crate::ranking::Ranking) -> String {
+pub fn ranking_title(lab: &Lab, ranking: &ranking::Ranking) -> String {
     let client = ranking.client.as_deref().filter(|client| !client.is_empty());
     let preset = Some(ranking.preset.as_str())
         .filter(|preset| !preset.is_empty())

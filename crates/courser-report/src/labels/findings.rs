@@ -1,10 +1,10 @@
 //! Cautions for a reader, and which target it concerns.
 
 use courser_record::Lab;
-use courser_record::lab::{Block, Cell};
+use courser_record::lab::Cell;
 use courser_record::{Finding, Severity};
 
-use crate::{figure, labels, ranking};
+use crate::labels;
 
 /// A finding, and what it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,21 +37,10 @@ pub fn findings(lab: &Lab) -> Vec<Concern> {
         let windows = cell.blocks.iter().flat_map(|block| &block.windows);
         let of_cell = cell.findings.iter().chain(windows.flat_map(|window| &window.findings));
         of_cell.for_each(|finding| add(&mut all, finding, name.clone()));
-        for text in cell.blocks.iter().filter_map(fall) {
-            add(&mut all, &Finding::new("throughput-falls", Severity::Note, text, ""), name.clone());
-        }
     }
     let measured = lab.cells.iter().filter(|cell| !cell.blocks.is_empty()).count();
     all.sort_by_key(|(finding, _)| std::cmp::Reverse(finding.severity));
     all.into_iter().map(|(finding, about)| joined(finding, &about, measured)).collect()
-}
-
-/// How a staircase's throughput falls past its maximum; `None` where it does not.
-pub(crate) fn fall(block: &Block) -> Option<String> {
-    let (most, last) = ranking::fall(block)?;
-    let [most, least, offered] =
-        [Some(most), Some(ranking::rate(last)), last.offered_tps].map(figure::number);
-    Some(format!("served at most {most}/s, and {least}/s where {offered}/s were offered"))
 }
 
 /// Those of the same kind stand together, with the text of the first.

@@ -30,6 +30,7 @@ fn a_closed_loop_is_told_wherever_there_are_times() {
     let mut record = golden();
     (record.experiment.load.kind, record.experiment.load.rate) = (LoadKind::Closed, None);
     record.runs[0].offered_rate = None;
+    let plain = |record: &Record| plain(record).split_whitespace().collect::<Vec<_>>().join(" ");
     let (report, told) = (plain(&record), "closed loop: service time under saturation");
     assert!(report.contains(told) && !report.contains("offered: sessions"), "{report}");
     record.runs = vec![record.runs[0].clone(), record.runs[0].clone()];
