@@ -64,6 +64,7 @@ pub fn compare(
         notice: args.bench.notice,
     };
     let mut state = State::new(args.record.clone(), &about)?;
+    bench.prepare_share(&suite.cases, &mut state)?;
     bench.describe(&mut state);
     let mut limits = Vec::new();
     let mut failed = false;

@@ -7,8 +7,8 @@ use crate::labels;
 use crate::ranking::{self, CellValue, FigureSpec, Kind, cell_value};
 
 /// Heads of the columns. `low` and `high` are the ends of a 95 % interval, or with `interval` no of what the blocks range
-/// over; `inconclusive` is yes where `estimate` is computed from processor time in place of a rate that says nothing.
-const COLUMNS: &str = "suite,case,target,era,dimensions,value,unit,estimate,low,high,interval,kind,blocks,inconclusive,state,reason";
+/// over; `server_share` is the share of its cores that the target was held to, if it was; `inconclusive` is yes where `estimate` is computed from processor time in place of a rate that says nothing.
+const COLUMNS: &str = "suite,case,target,era,dimensions,value,unit,estimate,low,high,interval,kind,blocks,inconclusive,state,reason,server_share";
 
 /// All figures of these records, those that are missing included, with the reason.
 pub fn render(labs: &[Lab]) -> String {
@@ -59,6 +59,7 @@ fn line(lab: &Lab, case: &Case, cell: &Cell, spec: &FigureSpec) -> String {
         yes(matches!(value, CellValue::Inconclusive { .. })),
         value.word().to_owned(),
         value.reason().unwrap_or_default().to_owned(),
+        cell.server_share.map_or(String::new(), |held| digits(held.share)),
     ];
     fields.iter().map(|text| field(text)).collect::<Vec<_>>().join(",") + "\r\n"
 }

@@ -136,6 +136,10 @@ fn line(before: &Lab, after: &Lab, case: &str, target: &str, value: Value) -> Op
     if staircase != (value == Value::MaxTpsAvg100ms) {
         return None;
     }
+    let [had, has] = [before, after].map(|lab| ranking::share(lab, case, target));
+    if labels::is_rate(value) && had != has {
+        return None;
+    }
     let spec: FigureSpec = value.into();
     let series = |lab: &Lab| -> Option<Vec<f64>> {
         let cell = lab.cell(case, target)?;
@@ -172,6 +176,15 @@ fn warnings(before: &Lab, after: &Lab) -> Vec<String> {
     }
     if before.quick != after.quick {
         warnings.push("one is of the quick variant, whose blocks are shorter".to_owned());
+    }
+    let shares = |lab: &Lab| lab.cells.iter().map(|cell| cell.server_share.map(|held| held.share)).collect();
+    let (one, other): (Vec<Option<f64>>, Vec<Option<f64>>) = (shares(before), shares(after));
+    if one.iter().any(|share| !other.contains(share)) {
+        warnings.push(
+            "targets were held to other shares of their cores (--server-share): rates are not compared, and processor \
+             time per connection may differ by some percent for it"
+                .to_owned(),
+        );
     }
     for target in &before.targets {
         let other = after.targets.iter().find(|other| other.name == target.name);

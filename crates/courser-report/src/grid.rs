@@ -58,12 +58,20 @@ pub struct Slot {
     pub value: CellValue,
     /// Number of the note that says why there is no figure.
     pub note: Option<usize>,
+    /// The share of its cores that the target was held to; `None` for all of them.
+    pub share: Option<f64>,
+    /// The rate of all of its cores by its processor time, of a rate with a share of them.
+    pub by_cpu: Option<f64>,
 }
 
 impl Slot {
     /// The figure, or the word for why there is none.
     pub fn text(&self) -> String {
-        labels::cell_text(self.figure.value, &self.value)
+        let text = labels::cell_text(self.figure.value, &self.value);
+        match self.share {
+            Some(share) => text + &labels::of_share(self.figure.value, &self.value, share, self.by_cpu),
+            None => text,
+        }
     }
 
     /// How far the figure may be off.
@@ -205,7 +213,14 @@ impl Grid {
             return;
         }
         let (case, target) = (entry.case.id.clone(), entry.target.to_owned());
-        cells[column].push(Slot { case, target, figure: entry.figure.clone(), value, note });
+        let figure = entry.figure.clone();
+        let share = ranking::share(lab, &case, &target);
+        let of_cpu = FigureSpec { value: Value::TpsOfCpu, ..figure.clone() };
+        let by_cpu = share.filter(|_| figure.value == Value::Tps);
+        let by_cpu = by_cpu.and_then(|_| {
+            ranking::value_of(lab, &case, &target, &of_cpu).estimate().map(|found| found.value)
+        });
+        cells[column].push(Slot { case, target, figure, value, note, share, by_cpu });
     }
 }
 

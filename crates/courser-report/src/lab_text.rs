@@ -33,6 +33,9 @@ fn suite(page: &mut Page, lab: &Lab) {
     for grid in &grids(lab) {
         table(page, grid);
     }
+    if let Some(note) = labels::share_note(lab) {
+        page.paragraph(Tone::Plain, "  ", &note);
+    }
     missing(page, lab);
 }
 

@@ -112,6 +112,50 @@ pub fn cell_text(value: Value, cell: &CellValue) -> String {
     }
 }
 
+/// What stands behind a figure of a target that was held to a share of its cores: the rate of all of them, in proportion;
+/// the mark of response times, which have waits in them.
+pub fn of_share(value: Value, cell: &CellValue, share: f64, by_cpu: Option<f64>) -> String {
+    match (value, cell) {
+        (Value::Mean | Value::P50 | Value::P99, CellValue::Value(_)) => " †".to_owned(),
+        (value, CellValue::Value(found)) if is_rate(value) => {
+            let by_rate = amount(value, found.value / share);
+            match by_cpu {
+                Some(by_cpu) => {
+                    format!(" (whole core: {by_rate} by rate, {} by CPU)", amount(value, by_cpu))
+                }
+                None => format!(" (whole core: {by_rate})"),
+            }
+        }
+        _ => String::new(),
+    }
+}
+
+/// Whether a figure depends on how much of its cores a target has.
+pub(crate) fn is_rate(value: Value) -> bool {
+    use Value::{
+        Handshakes, MaxTps, MaxTpsAvg100ms, MaxTpsAvg500ms, MaxTpsLoss, MaxTpsRule, Throughput, Tps,
+    };
+    matches!(
+        value,
+        Tps | Handshakes | Throughput | MaxTps | MaxTpsAvg100ms | MaxTpsAvg500ms | MaxTpsLoss | MaxTpsRule
+    )
+}
+
+/// What a share of their cores means for the figures of a suite; `None` where all targets had all of theirs.
+pub fn share_note(lab: &Lab) -> Option<String> {
+    let held = lab.cells.iter().find_map(|cell| cell.server_share)?;
+    Some(format!(
+        "Targets were held to {} of their cores ({} in each {}), so that they are the limit and not the generator. Rates \
+         are for that share; in brackets stands the rate of a whole core, in proportion and by processor time (the two \
+         differ where other programs had the core meanwhile: then the second holds). †: a response time has waits of up \
+         to {} for the next period in it, and is not compared.",
+        held.share,
+        figure::duration(held.quota_us),
+        figure::duration(held.period_us),
+        figure::duration(held.period_us.saturating_sub(held.quota_us))
+    ))
+}
+
 /// What a target is called in a report.
 pub fn target<'a>(lab: &'a Lab, name: &'a str) -> &'a str {
     let found = lab.targets.iter().find(|target| target.name == name);

@@ -37,6 +37,9 @@ fn suite(lab: &Lab) -> String {
     if !tables.is_empty() {
         text.push_str(&format!("{}\n\n", labels::MARKS));
     }
+    if let Some(note) = labels::share_note(lab) {
+        text.push_str(&format!("{note}\n\n"));
+    }
     text + &missing(lab)
 }
 

@@ -219,6 +219,11 @@ pub fn cells<'a>(lab: &'a Lab, case: &str) -> Vec<&'a Cell> {
     targets(lab).into_iter().filter_map(|target| lab.cell(case, target)).collect()
 }
 
+/// The share of its cores that a target was held to in a case; `None` for all of them.
+pub fn share(lab: &Lab, case: &str, target: &str) -> Option<f64> {
+    lab.cell(case, target)?.server_share.map(|held| held.share)
+}
+
 /// Names of the in-process figures of a case, in the order in which they first appear.
 pub fn figures(lab: &Lab, case: &str) -> Vec<String> {
     distinct(windows(lab, case).flat_map(|window| &window.figures).map(|figure| &figure.name))

@@ -7,9 +7,10 @@ use clap::Args;
 use courser_lab::comparing::ComparisonOptions;
 use courser_lab::cores::ByHand;
 use courser_lab::run::SuiteOptions;
+use courser_lab::share::ShareChoice;
 use courser_lab::start::BenchOptions;
 
-use crate::units::{Cpus, cpu_list, duration};
+use crate::units::{Cpus, cpu_list, duration, server_share};
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
@@ -82,6 +83,10 @@ pub(crate) struct BenchArgs {
     /// CPUs of the origin server [default: the first one]
     #[arg(long, value_name = "LIST", value_parser = cpu_list)]
     pub(crate) origin_cpus: Option<Cpus>,
+    /// Hold each target to this share of its cores by a control group, so that it is the limit: 0.5, or off
+    /// [default: of `run` 0.5 where generator and origin have one core together, else off]
+    #[arg(long, value_name = "SHARE", default_value = "auto", hide_default_value = true, value_parser = server_share)]
+    pub(crate) server_share: ShareChoice,
 }
 
 /// Arguments of `compare`.
@@ -134,8 +139,15 @@ impl CompareArgs {
             times: self.times,
             limit: self.fail_above,
             record: self.record_path(),
-            bench: self.bench.options(),
+            bench: self.options_of_a_comparison(),
         }
+    }
+
+    /// A comparison goes by processor time, which holds also where the generator is the limit.
+    fn options_of_a_comparison(&self) -> BenchOptions {
+        let options = self.bench.options();
+        let share = if options.share == ShareChoice::Auto { ShareChoice::Off } else { options.share };
+        BenchOptions { share, ..options }
     }
 }
 
@@ -151,6 +163,7 @@ impl BenchArgs {
                 generator: cpus(&self.cpus),
                 origin: cpus(&self.origin_cpus),
             },
+            share: self.server_share,
             notice: crate::exit::notice,
         }
     }
@@ -217,6 +230,7 @@ mod tests {
                     pid: Some(100),
                     origin_pid: Some(200),
                     roots: None,
+                    origin: None,
                 };
                 let (load, length) = match case.measure {
                     Measure::Staircase => {

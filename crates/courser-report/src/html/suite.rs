@@ -27,6 +27,7 @@ impl Suite {
             (findings(lab))
             @for grid in &grids(lab) { (table::table(grid)) }
             @if !grids(lab).is_empty() { p.notes { (labels::MARKS) } }
+            @if let Some(note) = labels::share_note(lab) { p.notes { (note) } }
         };
         let checks = html! {
             (costs::costs(lab))

@@ -158,7 +158,10 @@ fn comparable<'a>(lab: &'a Lab, case: &Case, preset: &str) -> Vec<&'a Cell> {
     let is_clear = |cell: &Cell| cell.verified.as_ref().is_some_and(|seen| seen.version == "clear");
     let is_tls = |cell: &Cell| cell.verified.as_ref().is_some_and(|seen| seen.version != "clear");
     let mixed = cells.iter().any(|cell| is_clear(cell)) && cells.iter().any(|cell| is_tls(cell));
-    cells.into_iter().filter(|cell| !(mixed && is_clear(cell))).collect()
+    // One that is not ours to start has all of its cores, and is no match for those that have a share of theirs.
+    let held = cells.iter().any(|cell| cell.server_share.is_some());
+    let is_match = |cell: &&Cell| !(mixed && is_clear(cell) || held && cell.server_share.is_none());
+    cells.into_iter().filter(is_match).collect()
 }
 
 /// A rate where every target has one that holds; else processor time, if that is known of all that were measured.

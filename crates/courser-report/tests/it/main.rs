@@ -7,6 +7,7 @@ mod diff;
 mod labs;
 mod pages;
 mod ranking;
+mod shares;
 
 use std::path::Path;
 use std::time::Duration;
