@@ -423,9 +423,9 @@ mod tests {
         let mut values = Vec::new();
         for round in 0..truth.rounds {
             if round % 2 == 0 {
-                rng.shuffle(&mut order)
+                rng.shuffle(&mut order);
             } else {
-                order.reverse()
+                order.reverse();
             }
             for target in order.iter().copied() {
                 let (factor, deviation) = truth.targets[target];
@@ -580,8 +580,8 @@ mod tests {
 
     #[test]
     fn targets_that_no_rounds_connect_are_not_compared() {
-        let (left, right): (&[(usize, f64)], &[(usize, f64)]) =
-            (&[(0, 1.0), (1, 1.1)], &[(2, 1.0), (3, 1.2)]);
+        let left: &[(usize, f64)] = &[(0, 1.0), (1, 1.1)];
+        let right: &[(usize, f64)] = &[(2, 1.0), (3, 1.2)];
         let fitted = TwoWay::fit(&of_rounds(&[left, right, left, right]), 5).unwrap();
         assert!(fitted.contrast(0, 1).is_some() && fitted.contrast(2, 3).is_some());
         assert_eq!((fitted.contrast(1, 2), fitted.contrast(0, 4), fitted.contrast(1, 1)), (None, None, None));
