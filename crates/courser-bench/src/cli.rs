@@ -111,7 +111,9 @@ pub(crate) enum Command {
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunSuiteArgs>),
     /// Format records of suites as a page, Markdown, CSV, plots or text
-    #[command(after_help = "Example:\n  courser-bench report capacity.json primitives.json -o report.html")]
+    #[command(
+        after_help = "Examples:\n  courser-bench report capacity.json primitives.json -o report.html\n  courser-bench report record/*.json --index docs/report"
+    )]
     Report(ReportArgs),
     /// Compare two terminators until they differ, or records of suites
     #[command(after_help = COMPARE_EXAMPLES)]

@@ -1,7 +1,10 @@
 //! What figures are called, and the sentences about them. The only place: page, text, Markdown and CSV agree.
 
+mod failures;
+mod figures;
 mod findings;
 mod order;
+mod prose;
 mod verdict;
 
 use courser_record::Lab;
@@ -10,8 +13,11 @@ use courser_record::lab::{Block, Case, Cell, Era, Value};
 use crate::figure;
 use crate::ranking::{self, CellValue, Estimate, FigureSpec, Kind};
 
+pub use failures::mostly_failed;
+pub use figures::{figure_name, figure_spread, figure_text, repeats};
 pub use findings::{Concern, findings, grouped};
-pub use order::order;
+pub use order::{detectable, factor, factor_range, order};
+pub use prose::without_figures;
 pub use verdict::{Verdict, verdict};
 
 /// What a figure is called, at the head of a column.
@@ -93,8 +99,21 @@ pub fn spread(value: Value, estimate: &Estimate) -> Option<String> {
     if estimate.kind == Kind::AtLeast {
         return Some(format!("from {}", amount(value, spread.low)));
     }
-    let ends = format!("{} to {}", amount(value, spread.low), amount(value, spread.high));
+    let ends = range(&amount(value, spread.low), &amount(value, spread.high));
     Some(if spread.is_interval { ends } else { format!("range {ends}") })
+}
+
+/// Both ends, their unit once where it is the same: `210 to 236 us`.
+pub(crate) fn range(low: &str, high: &str) -> String {
+    match (low.split_once(' '), high.split_once(' ')) {
+        (Some((number, one)), Some((_, other))) if one == other => format!("{number} to {high}"),
+        _ => format!("{low} to {high}"),
+    }
+}
+
+/// A share in whole percent, as sentences have it.
+pub(crate) fn whole_percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
 }
 
 /// What stands in a cell: the figure, or the word for why there is none.
@@ -160,6 +179,13 @@ pub fn share_note(lab: &Lab) -> Option<String> {
 pub fn target<'a>(lab: &'a Lab, name: &'a str) -> &'a str {
     let found = lab.targets.iter().find(|target| target.name == name);
     found.map(|target| target.title.as_str()).filter(|title| !title.is_empty()).unwrap_or(name)
+}
+
+/// What a target is called in a sentence: by its name where its title is one itself, or another target's too.
+pub fn short_target<'a>(lab: &'a Lab, name: &'a str) -> &'a str {
+    let title = target(lab, name);
+    let is_shared = lab.targets.iter().filter(|target| target.title == title).count() > 1;
+    if title.contains(',') || is_shared { name } else { title }
 }
 
 /// What a case is called in a report of its suite.
@@ -252,7 +278,13 @@ pub const HOW_SURE: &str = "All targets of a case are compared together, round b
 
 /// What the physical limit is.
 pub const LIMIT: &str = "Bare cryptography: what the signatures, key exchanges and ciphers of a connection take by \
-    themselves, timed on this machine, and their share of what the target spent: no terminator can do with less.";
+    themselves, timed on this machine, and their share of what the target spent. It is not yet the limit: reads and writes \
+    without TLS have a floor in the kernel too. A share of 100 % or more means that the machine was faster in the block than \
+    when cryptography was timed.";
+
+/// A share of the limit that cannot be.
+pub const ABOVE_LIMIT: &str =
+    "more than all of it: cryptography was timed at another moment, when the machine was slower";
 
 /// Which machine and when: `Intel Xeon, 2 cores (vm-1), 2026-11-22T02:00:00Z, courser-bench 0.1.0`.
 pub fn byline(lab: &Lab) -> String {
@@ -263,6 +295,14 @@ pub fn byline(lab: &Lab) -> String {
         "{}, {cores} ({}), {}, {} {}{quick}",
         machine.cpu_model, machine.name, lab.envelope.created, tool.name, tool.version
     )
+}
+
+/// That a suite was cut short, and how much of it there is.
+pub fn cut(lab: &Lab) -> Option<String> {
+    let cut = lab.envelope.cut.as_ref()?;
+    let done = lab.cells.iter().filter(|cell| cell.state != courser_record::lab::CellState::Pending).count();
+    let all = counted(lab.cells.len(), "cell");
+    Some(format!("Cut short ({cut}): {done} of {all} were measured to their end."))
 }
 
 /// Warnings about several records together.
