@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the quick variant of every suite on this machine, one after the other, and draws one page of all. Cut short, it
+# Runs the quick variant of every suite on this machine, one after the other, and draws a page of each and one over all. Cut short, it
 # goes on where it stopped when it is run again. OUT names the folder, SUITES the suites, ARGS further arguments.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,8 +21,8 @@ main() {
   done
   local records=()
   for suite in $suites; do records+=("$out/$suite.json"); done
-  "$programs/courser-bench" report "${records[@]}" -o "$out/report.html" 2>/dev/null
-  echo "$out/report.html"
+  "$programs/courser-bench" report "${records[@]}" --index "$out" 2>/dev/null
+  echo "$out/index.html"
 }
 
 # A record that is there already is gone on with: of a suite that was finished nothing is left to do.

@@ -111,7 +111,9 @@ pub(crate) enum Command {
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunSuiteArgs>),
     /// Format records of suites as a page, Markdown, CSV, plots or text
-    #[command(after_help = "Example:\n  courser-bench report capacity.json primitives.json -o report.html")]
+    #[command(
+        after_help = "Examples:\n  courser-bench report capacity.json primitives.json -o report.html\n  courser-bench report record/*.json --index docs/report"
+    )]
     Report(ReportArgs),
     /// Compare two terminators until they differ, or records of suites
     #[command(after_help = COMPARE_EXAMPLES)]
@@ -134,6 +136,9 @@ Examples:
     courser-bench load https://127.0.0.1:8443/ --rate 2000 --reuse 4 --duration 60s
   1000 connections at a time, kept alive for the whole run:
     courser-bench load https://127.0.0.1:8443/ -c 1000 --keepalive
+  Generator and backend on one core, the terminator on the other:
+    taskset -c 1 courser serve --listen 127.0.0.1:8443 --backend 127.0.0.1:8000 &
+    courser-bench load https://127.0.0.1:8443/ -c 64 --cpus 0 --origin 127.0.0.1:8000
   For continuous integration: exit code 9 when responses are slow or lost, and a file for Prometheus' node exporter:
     courser-bench load https://127.0.0.1:8443/ --rate 100 --fail-if 'p99>50ms' --fail-if 'loss>0.1%' \\
       --prometheus-text /var/lib/node_exporter/courser.prom";
@@ -433,6 +438,9 @@ pub(crate) struct RequestArgs {
     /// Expect this SHA-256 of every response body, in hex; `first` for that of the first response
     #[arg(long, value_name = "HASH")]
     pub(crate) expect_sha256: Option<String>,
+    /// Serve the origin behind the target at these addresses, in the generator's own event loop
+    #[arg(long, value_name = "ADDRESSES", value_delimiter = ',')]
+    pub(crate) origin: Vec<SocketAddr>,
     /// Instead of HTTP, send this many bytes and expect them back
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with_all = ["keepalive", "post", "headers"])]
     pub(crate) echo: Option<usize>,

@@ -1,6 +1,8 @@
 //! What every verb that loads does in the same order: probe, run, keep, judge.
 
+use courser_lab::files;
 use courser_lab::measure::{self, Runner};
+use courser_load::origin::OriginSockets;
 use courser_load::plan::Plan;
 use courser_load::spec::LoadSpec;
 use courser_record::{Record, Run};
@@ -10,6 +12,16 @@ use crate::deliver;
 use crate::exit::{Ended, Failure};
 use crate::experiment::{Asked, experiment};
 use crate::watch::Watch;
+
+/// The plan of a load, with the origin that the generator is to serve listening.
+pub(crate) fn plan(spec: &LoadSpec) -> Result<Plan, Failure> {
+    let mut plan = spec.plan(files::READ)?;
+    if !spec.origin.is_empty() {
+        let sockets = OriginSockets::open(&spec.origin);
+        plan.origin = Some(sockets.map_err(|why| Failure::System(why.to_string()))?);
+    }
+    Ok(plan)
+}
 
 /// A target that has been reached, and everything that runs on it need.
 pub(crate) struct Session<'a> {

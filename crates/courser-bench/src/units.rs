@@ -2,6 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
+use courser_lab::share::ShareChoice;
+
 /// A list of CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cpus(pub(crate) Vec<usize>);
@@ -24,6 +26,16 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
     match number.parse::<f64>() {
         Ok(percent) if percent >= 0.0 && percent.is_finite() => Ok(percent / 100.0),
         _ => Err("a limit is a percentage, like 3%".into()),
+    }
+}
+
+/// A share of its cores that a server is held to: `0.5`, `off`, `auto`.
+pub(crate) fn server_share(text: &str) -> Result<ShareChoice, String> {
+    match text.parse::<f64>() {
+        _ if text == "auto" => Ok(ShareChoice::Auto),
+        _ if text == "off" => Ok(ShareChoice::Off),
+        Ok(share) if (0.01..1.0).contains(&share) => Ok(ShareChoice::Of(share)),
+        _ => Err("a share of a core is a number from 0.01 to below 1, like 0.5; or off".into()),
     }
 }
 

@@ -11,7 +11,6 @@ use super::command::{self, TargetAddress};
 use super::cores::CoreMap;
 use super::window::window_result;
 use crate::error::Error;
-use crate::files;
 use crate::measure::{Interrupt, Runner};
 use crate::suite::{self, CaseSpec, ClientKind, Requests};
 use crate::to_record;
@@ -117,7 +116,7 @@ impl BlockRun<'_> {
     fn run(&self, load: Load, length: Duration, clients: &ClientKind) -> Result<Seen, Error> {
         let mut spec = command::spec(self.spec, self.address, load, length, self.cores, self.seed)?;
         clients.apply(&mut spec);
-        let plan = spec.plan(files::READ)?;
+        let plan = self.address.plan(&spec)?;
         let (runs, cut) = measure_runs(&spec, &plan, clients.name, self.interrupt)?;
         let per_arrival = per_arrival(&plan, self.spec);
         let steal = runs.iter().flat_map(|run| run.generators.iter().flat_map(|generator| &generator.cores));

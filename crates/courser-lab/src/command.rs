@@ -4,12 +4,15 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use courser_load::origin::OriginSockets;
+use courser_load::plan::Plan;
 use courser_load::spec::{Load, LoadSpec, RequestSpec, ServerSpec, Work};
 use courser_load::tls_options::ResumeChoice;
 use courser_record::lab::Era;
 
 use super::cores::CoreMap;
 use crate::error::Error;
+use crate::files;
 use crate::suite::{CaseSpec, Requests, Resume, Transport};
 use crate::target::KeyKind;
 
@@ -37,6 +40,18 @@ pub struct TargetAddress {
     pub origin_pid: Option<u32>,
     /// File of its certificates, PEM, where the engines can verify those.
     pub roots: Option<PathBuf>,
+    /// The origin that the generator's own loop serves.
+    pub origin: Option<OriginSockets>,
+}
+
+impl TargetAddress {
+    /// The plan of a load on it, with the origin that the generator serves.
+    ///
+    /// # Errors
+    /// The first thing that is not available.
+    pub fn plan(&self, spec: &LoadSpec) -> Result<Plan, Error> {
+        Ok(Plan { origin: self.origin.clone(), ..spec.plan(files::READ)? })
+    }
 }
 
 /// The load of a case on a target.
@@ -76,6 +91,7 @@ pub fn spec(
         cpus: target.pid.map(|_| cores.target.clone()),
         origin_pid: target.origin_pid,
     };
+    spec.origin = target.origin.as_ref().map(OriginSockets::addresses).unwrap_or_default();
     if let Transport::Tls(version) = &case.transport {
         spec.tls.versions = vec![version.clone()];
         spec.tls.server_names = vec![SERVER_NAME.into()];

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use courser_machine::allowed_cpus;
 use courser_record::lab::{CellState, WindowResult};
 use courser_record::{Finding, Severity};
-use courser_stats::compare::{Arm, Comparison, Plan, Verdict, order};
+use courser_stats::compare::{Arm, Comparison, Gate, GateVerdict, Plan, Verdict, order};
 
 use crate::cores::CoreMap;
 use crate::error::Error;
@@ -28,12 +28,15 @@ const CASES: &str = "compare";
 
 /// What is compared, and where the record goes.
 pub struct ComparisonOptions {
-    /// A case of the suite `compare`, or SUITE/CASE.
-    pub case: String,
+    /// Cases of the suite `compare`, or SUITE/CASE, all of one suite.
+    pub cases: Vec<String>,
     /// Maximum time of a comparison.
     pub time: Duration,
-    /// Number of comparisons.
+    /// Number of comparisons of each case.
     pub times: u32,
+    /// By how much the second may be worse, as a share: whether it is by more is known before a comparison ends, if the time
+    /// suffices. All comparisons together call one that is not beyond it so in at most 5 % of runs.
+    pub limit: Option<f64>,
     /// File of the record.
     pub record: PathBuf,
     /// How the case is run.
@@ -49,7 +52,7 @@ pub fn compare(
     names: [&str; 2],
     interrupt: &Interrupt,
     progress: &mut impl ComparisonProgress,
-) -> Result<(State, Ended), Error> {
+) -> Result<Compared, Error> {
     let suite = suite(args)?;
     let mut bench = Bench::new(&args.bench, &names, &suite.targets, interrupt.clone())?;
     let [a, b] = [0, 1].map(|index: usize| bench.chosen[index].name.clone());
@@ -61,42 +64,32 @@ pub fn compare(
         notice: args.bench.notice,
     };
     let mut state = State::new(args.record.clone(), &about)?;
+    bench.prepare_share(&suite.cases, &mut state)?;
     bench.describe(&mut state);
-    let spec = &suite.cases[0];
-    let map = CoreMap::new(&allowed_cpus(), spec.cores, bench.by_hand()).map_err(Error::input)?;
-    let mut targets = bench.prepare(spec, &map, &mut state);
-    let Ok([first, second]) = <&mut [PreparedTarget; 2]>::try_from(targets.as_mut_slice()) else {
-        let why = state
-            .lab
-            .cells
-            .iter()
-            .find_map(|cell| cell.reason.as_ref().map(|why| format!("{}: {why}", cell.target)));
-        state.finish(interrupt.came());
-        return Err(Error::input(why.unwrap_or_else(|| "two targets are needed".into())));
-    };
-    let mut pair = PairRun { spec, bench: &bench, targets: [first, second], round: 0 };
-    let mut different = 0;
-    for number in 0..args.times {
-        let seed = args.bench.seed.wrapping_add(u64::from(number));
-        let verdict = pair.once(args.time, seed, &mut state, progress);
-        let text = text(&verdict, [&a, &b]);
-        // A single verdict is printed in the end.
-        if args.times > 1 {
-            (args.bench.notice)(&format!("{} of {}: {text}", number + 1, args.times));
-        }
-        different += u32::from(matches!(verdict, Verdict::Different { .. }));
-        state.lab.findings.push(Finding::new("comparison", Severity::Note, text, ""));
-        if interrupt.came() || pair.has_failed(&state) {
+    let mut limits = Vec::new();
+    let mut failed = false;
+    for spec in &suite.cases {
+        let map = CoreMap::new(&allowed_cpus(), spec.cores, bench.by_hand()).map_err(Error::input)?;
+        let mut targets = bench.prepare(spec, &map, &mut state);
+        let Ok([first, second]) = <&mut [PreparedTarget; 2]>::try_from(targets.as_mut_slice()) else {
+            let why = state
+                .lab
+                .cells
+                .iter()
+                .find_map(|cell| cell.reason.as_ref().map(|why| format!("{}: {why}", cell.target)));
+            state.finish(interrupt.came());
+            return Err(Error::input(why.unwrap_or_else(|| "two targets are needed".into())));
+        };
+        let mut pair = PairRun { spec, bench: &bench, targets: [first, second], round: 0 };
+        limits.extend(pair.all(args, [&a, &b], suite.cases.len(), &mut state, progress));
+        failed |= pair.has_failed(&state);
+        pair.done(&mut state);
+        if failed || interrupt.came() {
             break;
         }
     }
-    if args.times > 1 {
-        let text = format!("of {} comparisons, {different} called {a} and {b} different", args.times);
-        (args.bench.notice)(&text);
-        state.lab.findings.push(Finding::new("comparisons", Severity::Note, text, ""));
-    }
-    let failed = pair.has_failed(&state);
-    pair.done(&mut state);
+    let limit =
+        args.limit.map(|_| limits.iter().fold(LimitVerdict::Within, |worst, verdict| worst.max(*verdict)));
     state.finish(interrupt.came());
     let ended = if interrupt.came() {
         Ended::Cut
@@ -105,24 +98,51 @@ pub fn compare(
     } else {
         Ended::Complete
     };
-    Ok((state, ended))
+    Ok(Compared { state, ended, limit })
 }
 
-/// The suite with the one case that is compared.
+/// What comparisons came to.
+pub struct Compared {
+    /// The record.
+    pub state: State,
+    /// How far they came.
+    pub ended: Ended,
+    /// What is known of the limit, of the worst of them; none without a limit.
+    pub limit: Option<LimitVerdict>,
+}
+
+/// Whether the second target is worse by more than was allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LimitVerdict {
+    /// It is not.
+    Within,
+    /// The blocks do not say.
+    Unknown,
+    /// It is.
+    Exceeded,
+}
+
+/// The suite with the cases that are compared.
 fn suite(args: &ComparisonOptions) -> Result<Suite, Error> {
-    let (name, case) = args.case.split_once('/').unwrap_or((CASES, &args.case));
-    let mut suite = Suite::find(name, false)?;
-    let known: Vec<String> = suite.cases.iter().map(|case| case.id.clone()).collect();
-    suite.cases.retain(|known| known.id == case);
-    if suite.cases.is_empty() {
-        let why = format!(
-            "{name} has no case {case:?}; it has {}; one of another suite is SUITE/CASE",
-            known.join(", ")
-        );
-        return Err(Error::input(why));
+    let words = args.cases.iter().map(|case| case.split_once('/').unwrap_or((CASES, case)));
+    let words: Vec<(&str, &str)> = words.collect();
+    let name = words.first().map_or(CASES, |(suite, _)| suite);
+    if let Some((other, _)) = words.iter().find(|(suite, _)| *suite != name) {
+        return Err(Error::input(format!("cases of one suite at a time, not of {name} and {other}")));
     }
-    if let Some(length) = args.bench.length {
-        suite.cases[0].length = length;
+    let mut suite = Suite::find(name, false)?;
+    for (_, case) in &words {
+        if !suite.cases.iter().any(|known| known.id == *case) {
+            let known: Vec<&str> = suite.cases.iter().map(|case| case.id.as_str()).collect();
+            let known = known.join(", ");
+            let why =
+                format!("{name} has no case {case:?}; it has {known}; one of another suite is SUITE/CASE");
+            return Err(Error::input(why));
+        }
+    }
+    suite.cases.retain(|known| words.iter().any(|(_, case)| known.id == *case));
+    for case in &mut suite.cases {
+        case.length = args.bench.length.unwrap_or(case.length);
     }
     Ok(suite)
 }
@@ -137,29 +157,81 @@ struct PairRun<'a, 'b> {
 }
 
 impl PairRun<'_, '_> {
+    /// All comparisons of a case, each with its finding; gives what is known of the limit in each.
+    fn all(
+        &mut self,
+        args: &ComparisonOptions,
+        names: [&String; 2],
+        cases: usize,
+        state: &mut State,
+        progress: &mut impl ComparisonProgress,
+    ) -> Vec<LimitVerdict> {
+        let [a, b] = names;
+        let sequences = sequences(args.time, self.spec.length);
+        let limits = cases * usize::try_from(args.times).unwrap_or(usize::MAX);
+        let gate = args.limit.map(|limit| Gate::new(limit, sequences, limits));
+        let plan = Plan::new(sequences);
+        let case = if cases > 1 { format!("{}: ", self.spec.id) } else { String::new() };
+        let (mut different, mut verdicts) = (0, Vec::new());
+        for number in 0..args.times {
+            let seed = args.bench.seed.wrapping_add(u64::from(number));
+            let mut comparison = Comparison::new(plan.clone());
+            let mut gate = gate.clone();
+            self.once(args.time, seed, &mut comparison, &mut gate, state, progress);
+            let verdict = comparison.verdict();
+            let mut text = format!("{case}{}", text(&verdict, names));
+            if let Some((gate, limit)) = gate.zip(args.limit) {
+                let (known, said) = limit_text(gate.verdict(), limit);
+                verdicts.push(known);
+                text = format!("{text}; {said}");
+            }
+            // A single verdict is printed in the end.
+            if args.times > 1 {
+                (args.bench.notice)(&format!("{} of {}: {text}", number + 1, args.times));
+            }
+            different += u32::from(matches!(verdict, Verdict::Different { .. }));
+            state.lab.findings.push(Finding::new("comparison", Severity::Note, text, ""));
+            if self.bench.interrupt().came() || self.has_failed(state) {
+                break;
+            }
+        }
+        if args.times > 1 {
+            let text =
+                format!("{case}of {} comparisons, {different} called {a} and {b} different", args.times);
+            (args.bench.notice)(&text);
+            state.lab.findings.push(Finding::new("comparisons", Severity::Note, text, ""));
+        }
+        verdicts
+    }
+
+    /// Takes blocks until what is asked is known, or the time is up.
     fn once(
         &mut self,
         time: Duration,
         seed: u64,
+        comparison: &mut Comparison,
+        gate: &mut Option<Gate>,
         state: &mut State,
         progress: &mut impl ComparisonProgress,
-    ) -> Verdict {
+    ) {
         let began = Instant::now();
-        let mut comparison = Comparison::new(Plan::new(sequences(time, self.spec.length)));
         progress.begin(time);
         for (block, target) in order(seed).enumerate() {
+            let known = gate.as_ref().map_or_else(|| comparison.is_finished(), Gate::is_finished);
             let over = began.elapsed() >= time && block % 4 == 0;
-            if comparison.is_finished() || over || self.bench.interrupt().came() || self.has_failed(state) {
+            if known || over || self.bench.interrupt().came() || self.has_failed(state) {
                 break;
             }
             let index = usize::from(target == Arm::B);
             progress.at(began.elapsed(), &self.targets[index].name);
             let value = self.block(index, state);
             comparison.push(target, value);
+            if let Some(gate) = gate {
+                gate.push(target, value);
+            }
             self.round += u32::from(block % 2 == 1);
         }
         progress.end();
-        comparison.verdict()
     }
 
     /// Processor time per transaction, of one that is not ours transactions a second; NaN where neither is known.
@@ -209,9 +281,12 @@ fn sequences(time: Duration, block: Duration) -> usize {
 /// A verdict in words.
 fn text(verdict: &Verdict, [a, b]: [&String; 2]) -> String {
     match verdict {
-        Verdict::Different { ratio, interval } => format!(
-            "{b} takes {ratio:.3} ({:.3} to {:.3}) times the time of {a} per transaction",
-            interval.low, interval.high
+        Verdict::Different { ratio, interval, min_detectable } => format!(
+            "{b} takes {ratio:.3} ({:.3} to {:.3}) times the time of {a} per transaction; the minimum detectable \
+             difference was {:.1} %",
+            interval.low,
+            interval.high,
+            min_detectable * 100.0
         ),
         Verdict::NoDifferenceSeen { interval, min_detectable } => format!(
             "no difference seen between {a} and {b} ({:.3} to {:.3} times); the minimum detectable one was {:.1} %",
@@ -221,6 +296,21 @@ fn text(verdict: &Verdict, [a, b]: [&String; 2]) -> String {
         ),
         Verdict::TooFew { sequences, needed } => {
             format!("no verdict yet: {sequences} sequences of four blocks, and {needed} are needed (--time)")
+        }
+    }
+}
+
+/// What is known of a limit, and in words.
+fn limit_text(verdict: GateVerdict, limit: f64) -> (LimitVerdict, String) {
+    let percent = |share: f64| format!("{} %", (share * 1000.0).round() / 10.0);
+    let limit = percent(limit);
+    match verdict {
+        GateVerdict::Beyond => (LimitVerdict::Exceeded, format!("worse by more than {limit}")),
+        GateVerdict::Within => (LimitVerdict::Within, format!("not worse by more than {limit}")),
+        GateVerdict::Unknown { detectable } => {
+            let least = detectable.map(|least| format!(": that takes {} at this noise", percent(least)));
+            let text = format!("not shown to be worse by more than {limit}{}", least.unwrap_or_default());
+            (LimitVerdict::Unknown, text)
         }
     }
 }

@@ -56,6 +56,11 @@ impl CoreMap {
         })
     }
 
+    /// Whether generator and origin have one core together: one event loop does the work of both then.
+    pub fn is_shared(&self) -> bool {
+        self.generator.len() == 1 && self.generator == self.origin
+    }
+
     /// The map as a record has it.
     pub fn roles(&self, allowed: &[usize]) -> Vec<CoreRole> {
         let of = |cpu: &usize| {
@@ -70,9 +75,13 @@ impl CoreMap {
 
     /// What the map means for the figures.
     pub fn note(&self) -> String {
-        let shared = self.generator.iter().any(|cpu| self.origin.contains(cpu));
-        let beside = if shared {
-            "Generator and origin share a core: together they can make less than a fast target can take, and then its \
+        let overlap = self.generator.iter().any(|cpu| self.origin.contains(cpu));
+        let beside = if self.is_shared() {
+            "Generator and origin share a core, and one event loop does the work of both. Where a cell names no share of \
+             the target's core, they can make less than a fast target can take: then its rate is inconclusive and \
+             computed from its processor time instead. "
+        } else if overlap {
+            "Generator and origin share cores: together they can make less than a fast target can take, and then its \
              rate is inconclusive and computed from its processor time instead. "
         } else {
             ""

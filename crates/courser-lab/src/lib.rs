@@ -33,6 +33,7 @@ pub mod block;
 pub mod command;
 pub mod cores;
 pub mod scratch;
+pub mod share;
 mod window;
 
 pub mod files;

@@ -10,7 +10,6 @@ use super::equal;
 use super::start::{Bench, PreparedTarget};
 use super::state::State;
 use crate::error::Error;
-use crate::files;
 use crate::selector::{TargetSelector, TargetSource};
 use crate::suite::{CaseSpec, ClientKind, Transport, clients};
 use crate::target::{NotStarted, TargetSpec};
@@ -131,7 +130,7 @@ fn verified(
 ) -> Result<Result<(Verified, Vec<Finding>), String>, NotStarted> {
     let mut load = load.clone();
     kind.apply(&mut load);
-    let plan = load.plan(files::READ).map_err(|why| NotStarted::Failed(Error::from(why).to_string()))?;
+    let plan = target.address.plan(&load).map_err(|why| NotStarted::Failed(why.to_string()))?;
     let outcome = verify(&plan, spec);
     // A target that died says more than the connection that it cut.
     match target.ended() {

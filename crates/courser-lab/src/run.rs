@@ -64,6 +64,7 @@ pub fn run(
     };
     let path = args.record.clone();
     let mut state = if args.resume { State::resume(path, &about)? } else { State::new(path, &about)? };
+    bench.prepare_share(&suite.cases, &mut state)?;
     bench.describe(&mut state);
     progress.begin(&suite.cases, bench.count());
     for spec in &suite.cases {

@@ -5,7 +5,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use courser_record::lab::TargetNotes;
+use courser_load::origin::OriginSockets;
+use courser_machine::allowed_cpus;
+use courser_machine::quota::LimitGroup;
+use courser_record::lab::{Cell, Measure, TargetNotes};
+use courser_record::{Finding, Severity};
 
 use super::command::TargetAddress;
 use super::cores::{ByHand, CoreMap};
@@ -16,6 +20,7 @@ use crate::files;
 use crate::limit::Limits;
 use crate::measure::Interrupt;
 use crate::selector::{TargetSelector, find, parse_all};
+use crate::share::{self, ShareChoice};
 use crate::suite::{Backend, CaseSpec, Requests, Resume, Transport};
 use crate::target::{
     self, Certificate, Definition, Fleet, KeyKind, NotStarted, Preset, Running, Sent, TargetSpec, Tls,
@@ -26,6 +31,9 @@ pub(crate) const SESSION_CACHE: u32 = 20_000;
 
 /// Connections that may wait to be accepted.
 pub(crate) const BACKLOG: u32 = 4096;
+
+/// The finding with the share of their cores that targets had.
+const SHARE: &str = "server-share";
 
 /// Servers behind a balancer.
 const SERVERS: usize = 3;
@@ -40,6 +48,8 @@ pub struct BenchOptions {
     pub rtt: Option<Duration>,
     /// CPUs that were named; the others are assigned.
     pub by_hand: ByHand,
+    /// The share of its cores that each target is held to.
+    pub share: ShareChoice,
     /// Prints what the record does not say.
     pub notice: Notice,
 }
@@ -52,6 +62,10 @@ pub(crate) struct Bench<'a> {
     pub(crate) interrupt: Interrupt,
     pub(crate) limits: Limits,
     pub(crate) chosen: Vec<TargetSelector>,
+    /// Why targets have their whole cores although a share was to be theirs.
+    pub(crate) no_share: Option<String>,
+    /// The origin in the generator's loop, of cases in which they share a core.
+    pub(crate) origin_sockets: Option<OriginSockets>,
     /// Ended before the folder that they write to goes.
     pub(crate) origin: Option<(Vec<SocketAddr>, Running)>,
     pub(crate) secure_origin: Option<Running>,
@@ -71,6 +85,9 @@ pub(crate) struct PreparedTarget {
     /// The kinds of clients that it serves, where the case tells them apart.
     pub(crate) clients: Vec<String>,
     pub(crate) running: Option<Running>,
+    /// What holds it to a share of its cores.
+    #[expect(dead_code, reason = "it is dropped, and removed with that, once the target has ended")]
+    pub(crate) limit: Option<LimitGroup>,
     pub(crate) delays: Vec<Running>,
 }
 
@@ -97,6 +114,8 @@ impl<'a> Bench<'a> {
         let scratch = Scratch::new()?;
         let (origin, secure_origin) = (None, None);
         Ok(Self {
+            no_share: None,
+            origin_sockets: None,
             options,
             usual,
             interrupt,
@@ -159,6 +178,7 @@ impl<'a> Bench<'a> {
             pid: None,
             origin_pid: None,
             roots: None,
+            origin: None,
         };
         PreparedTarget {
             name: target.name.clone(),
@@ -168,6 +188,7 @@ impl<'a> Bench<'a> {
             reached: None,
             clients: Vec::new(),
             running: None,
+            limit: None,
             delays: Vec::new(),
         }
     }
@@ -189,6 +210,7 @@ impl<'a> Bench<'a> {
             ..target_spec.clone()
         };
         let running = target::start(definition, &target_spec)?;
+        let limit = self.hold(spec, map, &running, state.cell(&spec.id, &target.name))?;
         note(
             state,
             TargetNotes {
@@ -216,7 +238,8 @@ impl<'a> Bench<'a> {
             others: addresses.split_off(1),
             url: None,
             pid: (running.pid != 0).then_some(running.pid),
-            origin_pid: self.origin.as_ref().map(|(_, origin)| origin.pid),
+            origin_pid: self.origin.as_ref().filter(|_| !map.is_shared()).map(|(_, origin)| origin.pid),
+            origin: self.origin_sockets.clone().filter(|_| map.is_shared()),
             roots,
         };
         let name = target.name.clone();
@@ -228,8 +251,66 @@ impl<'a> Bench<'a> {
             reached: None,
             clients: Vec::new(),
             running: Some(running),
+            limit,
             delays,
         })
+    }
+
+    /// Holds a target to the share that is its own, and notes it in its cell.
+    fn hold(
+        &self,
+        spec: &CaseSpec,
+        map: &CoreMap,
+        running: &Running,
+        cell: &mut Cell,
+    ) -> Result<Option<LimitGroup>, NotStarted> {
+        let share = self.options.share.of(spec, map).filter(|_| running.pid != 0 && self.no_share.is_none());
+        let held = share.map(|share| share::hold(running.pid, share, spec.cores)).transpose();
+        let (group, share) = held.map_err(NotStarted::Failed)?.unzip();
+        if !cell.blocks.is_empty() && cell.server_share != share {
+            let why = "its blocks were measured with another --server-share: name another file".to_owned();
+            return Err(NotStarted::Failed(why));
+        }
+        cell.server_share = share;
+        Ok(group)
+    }
+
+    /// Finds out whether this machine permits the share that targets are to be held to, and notes it in the record.
+    ///
+    /// # Errors
+    /// When a share was asked for by its number, and the machine does not.
+    pub(crate) fn prepare_share(&mut self, cases: &[CaseSpec], state: &mut State) -> Result<(), Error> {
+        let allowed = allowed_cpus();
+        let of = |spec: &CaseSpec| {
+            self.options.share.of(spec, &CoreMap::new(&allowed, spec.cores, self.by_hand()).ok()?)
+        };
+        let Some(share) = cases.iter().filter(|spec| spec.measure != Measure::InProcess).find_map(of) else {
+            return Ok(());
+        };
+        let refused = share::probe(share).err().map(|why| why.to_string());
+        if let (Some(why), ShareChoice::Of(_)) = (&refused, self.options.share) {
+            return Err(Error::System(format!("--server-share: {why}")));
+        }
+        state.lab.findings.retain(|finding| finding.id != SHARE);
+        let (severity, text, advice) = match &refused {
+            None => {
+                let text = format!(
+                    "targets are held to {share} of their cores (a control group), so that they are the limit and not the \
+                     generator: rates are for that share, and response times have its waits in them"
+                );
+                (Severity::Note, text, "--server-share off gives them all of their cores")
+            }
+            Some(why) => {
+                let text = format!(
+                    "targets have all of their cores, and a fast one may be faster than the generator beside it: {why}"
+                );
+                (Severity::Warning, text, "with --server-share off it is not tried")
+            }
+        };
+        (self.options.notice)(&format!("{text}; {advice}"));
+        state.lab.findings.push(Finding::new(SHARE, severity, text, advice));
+        self.no_share = refused;
+        Ok(())
     }
 
     /// Proxies that add a round-trip time between generator and target, one to each address; none without --rtt.
@@ -297,16 +378,33 @@ impl<'a> Bench<'a> {
 
     /// Where targets send what they have decrypted.
     pub(crate) fn backends(&mut self, spec: &CaseSpec, map: &CoreMap) -> Result<Vec<SocketAddr>, String> {
-        if self.origin.is_none() {
-            let folder = self.folder("origin");
-            self.origin = Some(target::origin(SERVERS, &map.origin, &folder)?);
-        }
-        let addresses = self.origin.as_ref().map(|(addresses, _)| addresses.clone()).unwrap_or_default();
+        let addresses = if map.is_shared() { self.origin_in_loop()? } else { self.origin_apart(map)? };
         match spec.backend {
             Backend::Plain => Ok(addresses.into_iter().take(1).collect()),
             Backend::Several => Ok(addresses),
             Backend::Tls => self.secure(&addresses, map).map(|address| vec![address]),
         }
+    }
+
+    /// The origin in the generator's loop.
+    fn origin_in_loop(&mut self) -> Result<Vec<SocketAddr>, String> {
+        let sockets = match self.origin_sockets.take() {
+            Some(sockets) => sockets,
+            None => {
+                let any = SocketAddr::from(([127, 0, 0, 1], 0));
+                OriginSockets::open(&[any; SERVERS]).map_err(|why| why.to_string())?
+            }
+        };
+        Ok(self.origin_sockets.insert(sockets).addresses())
+    }
+
+    /// The origin in a process of its own.
+    fn origin_apart(&mut self, map: &CoreMap) -> Result<Vec<SocketAddr>, String> {
+        if self.origin.is_none() {
+            let folder = self.folder("origin");
+            self.origin = Some(target::origin(SERVERS, &map.origin, &folder)?);
+        }
+        Ok(self.origin.as_ref().map(|(addresses, _)| addresses.clone()).unwrap_or_default())
     }
 
     /// A backend that speaks TLS: courser before the origin, on the origin's cores.

@@ -12,8 +12,8 @@ use courser_machine::machine;
 use courser_machine::usage::{CoreShare, UsageSample};
 use courser_record::times::{self, Moment};
 use courser_record::{
-    CoreUsage, Envelope, FAILURE_SAMPLES, FailureSample, GeneratorThread, GeneratorUsage, Handshake, Machine,
-    Outcomes, Run, RunTimes, Second, ServerThread, ServerUsage, Tool, Totals, Verdict,
+    CoreUsage, CpuLimit, Envelope, FAILURE_SAMPLES, FailureSample, GeneratorThread, GeneratorUsage,
+    Handshake, Machine, Outcomes, Run, RunTimes, Second, ServerThread, ServerUsage, Tool, Totals, Verdict,
 };
 
 use crate::files;
@@ -207,10 +207,22 @@ fn server(counted: &Counted<Reading>, watched: &Watched, ends_us: [u64; 2]) -> O
         threads: usage.threads.iter().map(server_thread).collect(),
         memory_bytes: last.held.map(courser_machine::usage::Held::bytes),
         alignment_error_us: micros(usage.error) + off(first, ends_us[0]) + off(last, ends_us[1]),
+        cpu_limit: cpu_limit(before, after, watched),
         ..ServerUsage::default()
     };
     server.divide(counted.tally.completed.connections);
     Some(server)
+}
+
+fn cpu_limit(before: &Reading, after: &Reading, watched: &Watched) -> Option<CpuLimit> {
+    let (limit, counted) = (watched.limit?, after.throttling?.since(before.throttling?));
+    Some(CpuLimit {
+        quota_us: micros(limit.quota),
+        period_us: micros(limit.period),
+        periods: counted.periods,
+        throttled_periods: counted.throttled_periods,
+        throttled_us: micros(counted.throttled),
+    })
 }
 
 /// How far a reading was from the moment that it was meant for, microseconds: the sampler sleeps until then, and wakes

@@ -6,7 +6,7 @@ use courser_record::{Handshake, Phase, Run, Totals};
 use courser_stats::Histogram;
 
 /// Findings that hold for every block of every suite, and are said once of all of them.
-const SAID: [&str; 2] = ["closed-loop", "loopback"];
+const SAID: [&str; 3] = ["closed-loop", "loopback", "cpu-limit"];
 
 /// What a run comes to. `per_arrival`: transactions that each arrival of its schedule stands for.
 pub(crate) fn window_result(label: &str, run: &Run, per_arrival: f64) -> WindowResult {
@@ -41,6 +41,7 @@ pub(crate) fn window_result(label: &str, run: &Run, per_arrival: f64) -> WindowR
         system_us: server.map(|server| server.system_us),
         memory_bytes: server.and_then(|server| server.memory_bytes),
         target_idle: server.and_then(|server| server.idle),
+        throttled_us: server.and_then(|server| server.cpu_limit).map(|limit| limit.throttled_us),
         generator_busy: busiest,
         lag_p99_us: lag,
         inconclusive: run.verdict.inconclusive.clone(),

@@ -31,6 +31,7 @@ mod accept_proxy;
 
 mod connection;
 
+mod in_loop;
 mod worker;
 
 use std::fmt;
@@ -43,6 +44,8 @@ use std::thread::{self, JoinHandle};
 pub use courser_net::Address;
 use courser_net::{ListenSocket, limits};
 use tokio::sync::watch;
+
+pub use in_loop::OriginSockets;
 
 use worker::Worker;
 

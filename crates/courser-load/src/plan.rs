@@ -10,6 +10,7 @@ use courser_tls_client::ClientTlsConfig;
 
 use crate::http::{Expect, Rendered};
 use crate::names::Names;
+use crate::origin::OriginSockets;
 use crate::schedule::{Arrivals, Piece, Share};
 
 /// One run.
@@ -35,6 +36,8 @@ pub struct Plan {
     pub share: Share,
     /// Where randomness comes from: names, source addresses.
     pub seed: u64,
+    /// The origin behind what is loaded, if the first thread of the generator is to serve it.
+    pub origin: Option<OriginSockets>,
 }
 
 /// Whom to load.

@@ -49,6 +49,8 @@ pub struct LoadSpec {
     pub start_at: Option<SystemTime>,
     /// The server whose usage is read meanwhile.
     pub server: ServerSpec,
+    /// Addresses of the origin that the generator's own loop serves; the caller gives the plan its sockets.
+    pub origin: Vec<SocketAddr>,
 }
 
 /// How clients arrive.
@@ -168,10 +170,12 @@ impl LoadSpec {
             share: None,
             start_at: None,
             server: ServerSpec::default(),
+            origin: Vec::new(),
         }
     }
 
-    /// The plan of a run. Looks the target's name up, and reads files by `read`.
+    /// The plan of a run. Looks the target's name up, and reads files by `read`; opens no socket, so that an origin is
+    /// for the caller to add.
     ///
     /// # Errors
     /// The first thing that is not available.
@@ -194,6 +198,7 @@ impl LoadSpec {
             threads: self.threads(),
             share: self.share.unwrap_or(Share::WHOLE),
             seed: self.seed,
+            origin: None,
         })
     }
 
@@ -314,6 +319,7 @@ impl LoadSpec {
         args.option("--server-pid", self.server.pid);
         args.list("--server-cpus", self.server.cpus.as_deref().unwrap_or_default());
         args.option("--origin-pid", self.server.origin_pid);
+        args.list("--origin", &self.origin);
         args.0
     }
 

@@ -64,6 +64,9 @@ fn runtime() -> io::Result<LocalRuntime> {
 /// The thread's life: arrivals, then the drain.
 async fn drive(worker: Rc<Worker>, seconds: Sender<Second<Histogram>>) -> io::Result<()> {
     let mut timer = Timer::new()?;
+    if let Some(origin) = worker.origin() {
+        origin.serve()?;
+    }
     spawn_local(report_seconds(Rc::clone(&worker), seconds));
     spawn_local(beat(Rc::clone(&worker)));
     match worker.plan.model.clone() {
@@ -257,6 +260,7 @@ mod tests {
             threads: vec![None],
             share: Share::WHOLE,
             seed: 1,
+            origin: None,
         }
     }
 

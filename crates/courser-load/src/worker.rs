@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 
 use crate::attempt::Client;
 use crate::offered::Session;
+use crate::origin::OriginSockets;
 use crate::plan::{Plan, Reuse};
 use crate::tally::ThreadStats;
 
@@ -36,6 +37,8 @@ pub(crate) struct Worker {
     pub(crate) start: Duration,
     connectors: Vec<Connector>,
     pub(crate) control: Arc<Control>,
+    /// Its thread, counted from 0.
+    index: usize,
     /// Connections and clients so far: what takes turns goes by them.
     connections: Cell<u64>,
     pub(crate) clients: Cell<u64>,
@@ -60,6 +63,7 @@ impl Worker {
             start,
             connectors: sources.into_iter().map(connector).collect(),
             control: Arc::clone(control),
+            index: thread,
             connections: Cell::new(index),
             clients: Cell::new(index),
             random: RefCell::new(fastrand::Rng::with_seed(plan.seed ^ index)),
@@ -67,6 +71,11 @@ impl Worker {
             over: Cell::new(false),
             idle: Notify::new(),
         }
+    }
+
+    /// The origin, if this thread serves it.
+    pub(crate) fn origin(&self) -> Option<&OriginSockets> {
+        self.plan.origin.as_ref().filter(|_| self.index == 0)
     }
 
     /// Time since the start of the run.

@@ -1,7 +1,9 @@
 //! The machine that a measurement runs on, and what processes, threads and cores use meanwhile. It reads `/proc`, `/sys`,
-//! cgroup folders and clocks; it may not reach the network or TLS, and changes nothing but the calling thread's CPU.
+//! cgroup folders and clocks; it may not reach the network or TLS, and changes nothing but the calling thread's CPU and,
+//! in `quota.rs`, control groups of its own.
 
 pub mod machine;
+pub mod quota;
 pub mod usage;
 
 /// CPUs that this process may use; empty where `/proc` does not say.

@@ -28,6 +28,8 @@ pub use process::{Memory, cpu_time, descriptors, family, memory};
 pub use server::{Held, Moment, Server, Usage, UsageSample};
 pub use thread::{OwnThread, Switches, ThreadSample, ThreadUsage};
 
+pub(crate) use process::started;
+
 /// Why usage cannot be read.
 #[derive(Debug)]
 pub enum UsageError {

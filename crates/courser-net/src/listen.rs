@@ -76,7 +76,7 @@ impl ListenSocket {
     }
 
     /// Another descriptor for the same queue.
-    fn share(&self) -> io::Result<Self> {
+    pub fn share(&self) -> io::Result<Self> {
         Ok(Self { fd: self.fd.try_clone()?, address: self.address.clone() })
     }
 

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 
 pub use case::{Case, Era, Limit, LimitPart, Measure};
 pub use cell::{
-    Block, Cell, CellState, ClientVerified, Figure, File, HostNoise, Profile, Symbol, Verified, WindowResult,
+    Block, Cell, CellState, ClientVerified, Figure, File, HostNoise, Profile, ServerShare, Symbol, Verified,
+    WindowResult,
 };
 pub use layout::{Chart, ChartKind, Published, PublishedRow, Table, Value};
 

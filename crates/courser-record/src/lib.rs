@@ -50,6 +50,6 @@ pub use run::{Finding, Run, RunTimes, Severity, Verdict};
 pub use second::{Phase, Second};
 pub use totals::{Completions, FAILURE_SAMPLES, FailureSample, Handshake, Negotiated, Outcomes, Totals};
 pub use usage::{
-    CoreUsage, GeneratorThread, GeneratorUsage, HandshakeBytes, IdleMemory, RequestBytes, ServerThread,
-    ServerUsage, WireCost,
+    CoreUsage, CpuLimit, GeneratorThread, GeneratorUsage, HandshakeBytes, IdleMemory, RequestBytes,
+    ServerThread, ServerUsage, WireCost,
 };

@@ -33,6 +33,25 @@ pub struct ServerUsage {
     pub alignment_error_us: u64,
     /// Memory for idle connections, of a run that measures it.
     pub idle_memory: Option<IdleMemory>,
+    /// The limit that its control group held it to; null without one, and in records that do not have it.
+    #[serde(default)]
+    pub cpu_limit: Option<CpuLimit>,
+}
+
+/// A limit on processor time, and how often a server met it over the steady window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CpuLimit {
+    /// Processor time that it may use in each period.
+    pub quota_us: u64,
+    /// Length of a period.
+    pub period_us: u64,
+    /// Periods in which it had something to do.
+    pub periods: u64,
+    /// Those of them in which it used its quota up, and waited for the next.
+    pub throttled_periods: u64,
+    /// How long it waited.
+    pub throttled_us: u64,
 }
 
 impl ServerUsage {

@@ -1,5 +1,6 @@
 //! Plots of a suite as SVG: plain shapes and text, no script, colours that follow a light or a dark page.
 
+mod answer;
 mod bars;
 mod canvas;
 mod cpu;
@@ -17,6 +18,7 @@ use crate::labels;
 use crate::layout::harmless;
 use canvas::WIDTH;
 
+pub use answer::{Costs, costs, ratios, then_and_now};
 pub use flame::{flame, flames};
 pub(crate) use theme::{rules, values};
 

@@ -4,11 +4,11 @@ use courser_record::Lab;
 use courser_record::lab::{Case, Cell};
 
 use crate::labels;
-use crate::ranking::{self, CellValue, FigureSpec, cell_value};
+use crate::ranking::{self, CellValue, FigureSpec, Kind, cell_value};
 
 /// Heads of the columns. `low` and `high` are the ends of a 95 % interval, or with `interval` no of what the blocks range
-/// over; `inconclusive` is yes where `estimate` is computed from processor time in place of a rate that says nothing.
-const COLUMNS: &str = "suite,case,target,era,dimensions,value,unit,estimate,low,high,interval,kind,blocks,inconclusive,state,reason";
+/// over; `server_share` is the share of its cores that the target was held to, if it was; `inconclusive` is yes where `estimate` is computed from processor time in place of a rate that says nothing.
+const COLUMNS: &str = "suite,case,target,era,dimensions,value,unit,estimate,low,high,interval,kind,blocks,inconclusive,state,reason,server_share";
 
 /// All figures of these records, those that are missing included, with the reason.
 pub fn render(labs: &[Lab]) -> String {
@@ -38,6 +38,7 @@ fn line(lab: &Lab, case: &Case, cell: &Cell, spec: &FigureSpec) -> String {
     let found = value.estimate();
     let number = |value: Option<f64>| value.map_or(String::new(), digits);
     let spread = found.and_then(|found| found.spread);
+    let is_bound = found.is_some_and(|found| found.kind == Kind::AtLeast);
     let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
     let dimensions: Vec<String> =
         case.dimensions.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -51,13 +52,14 @@ fn line(lab: &Lab, case: &Case, cell: &Cell, spec: &FigureSpec) -> String {
         labels::unit(lab, spec),
         number(found.map(|found| found.value)),
         number(spread.map(|spread| spread.low)),
-        number(spread.map(|spread| spread.high)),
+        number(spread.filter(|_| !is_bound).map(|spread| spread.high)),
         spread.map_or(String::new(), |spread| yes(spread.is_interval)),
         found.map_or(String::new(), |found| labels::kind(found.kind).to_owned()),
         found.map_or(String::new(), |found| found.blocks.to_string()),
         yes(matches!(value, CellValue::Inconclusive { .. })),
         value.word().to_owned(),
         value.reason().unwrap_or_default().to_owned(),
+        cell.server_share.map_or(String::new(), |held| digits(held.share)),
     ];
     fields.iter().map(|text| field(text)).collect::<Vec<_>>().join(",") + "\r\n"
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use courser_record::Lab;
 use courser_record::lab::{Measure, Value};
-use courser_stats::{Unpaired, unpaired};
+use courser_stats::{Unpaired, holm, unpaired};
 
 use crate::labels;
 use crate::layout::harmless;
@@ -12,6 +12,9 @@ use crate::ranking::{self, FigureSpec};
 
 /// What is compared, the first that both records have: processor time does not depend on the generator.
 const COMPARED: [Value; 3] = [Value::Cpu, Value::Tps, Value::MaxTpsAvg100ms];
+
+/// The error that all lines of a comparison share.
+const ERROR: f64 = 0.05;
 
 /// Two records against each other.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,20 +51,21 @@ impl Line {
         if ranking::is_cost(self.value) { ratio - 1.0 } else { 1.0 - ratio }
     }
 
-    /// Whether the second is worse by more than `limit`, beyond what chance explains.
-    pub fn is_worse_than(&self, limit: f64) -> bool {
-        self.worse() > limit && self.compared.is_some_and(|compared| compared.is_different())
+    /// How likely a change of just `limit` looks at least this much worse: small where the second is worse by more.
+    fn p_worse_than(&self, limit: f64) -> f64 {
+        let p = |compared: Unpaired| match ranking::is_cost(self.value) {
+            true => compared.p_above(1.0 + limit),
+            false => compared.p_below(1.0 - limit),
+        };
+        self.compared.map_or(1.0, p)
     }
 
-    /// Whether a change of `limit` would have been lost in the noise.
+    /// Whether a change of `limit` beyond the limit would have been lost in the noise.
     pub fn cannot_detect(&self, limit: f64) -> bool {
-        self.compared.is_none_or(|compared| {
-            let half = (compared.interval.high / compared.interval.low).sqrt() - 1.0;
-            half > limit
-        })
+        self.compared.is_none_or(|compared| compared.min_detectable > limit)
     }
 
-    /// The change in words: `3.1 % worse (1.0 to 5.2)`, `no change seen (-2 to 3 %)`.
+    /// The change in words: `3.1 % worse (1.0 % to 5.2 %), detectable from 2.9 %`.
     pub fn change(&self) -> String {
         let Some(compared) = self.compared else {
             return format!("{} {}, one block: no interval", percent(self.worse().abs()), side(self.worse()));
@@ -71,15 +75,21 @@ impl Line {
         let mut ends = [signed(compared.interval.low), signed(compared.interval.high)];
         ends.sort_by(f64::total_cmp);
         if !compared.is_different() {
-            return format!("no change seen ({} to {})", signed_percent(ends[0]), signed_percent(ends[1]));
+            return format!(
+                "no change seen ({} to {}), detectable from {}",
+                signed_percent(ends[0]),
+                signed_percent(ends[1]),
+                percent(compared.min_detectable)
+            );
         }
         let [near, far] = if self.worse() < 0.0 { [-ends[1], -ends[0]] } else { ends };
         format!(
-            "{} {} ({} to {})",
+            "{} {} ({} to {}), detectable from {}",
             percent(self.worse().abs()),
             side(self.worse()),
             percent(near),
-            percent(far)
+            percent(far),
+            percent(compared.min_detectable)
         )
     }
 }
@@ -94,6 +104,17 @@ fn percent(share: f64) -> String {
 
 fn signed_percent(share: f64) -> String {
     format!("{:+.1} %", share * 100.0)
+}
+
+impl Diff {
+    /// The lines that are worse by more than `limit`, beyond what chance explains: a test against the limit itself, on one
+    /// side, corrected for the number of lines (Holm). One of any number of lines that are no worse than the limit is
+    /// among them in at most 5 of 100 cases.
+    pub fn worse_than(&self, limit: f64) -> Vec<&Line> {
+        let p: Vec<f64> = self.lines.iter().map(|line| line.p_worse_than(limit)).collect();
+        let beyond = holm(&p).into_iter().map(|p| p <= ERROR);
+        self.lines.iter().zip(beyond).filter_map(|(line, beyond)| beyond.then_some(line)).collect()
+    }
 }
 
 /// Compares two records, figure by figure.
@@ -113,6 +134,10 @@ pub fn compare(before: &Lab, after: &Lab) -> Diff {
 fn line(before: &Lab, after: &Lab, case: &str, target: &str, value: Value) -> Option<Line> {
     let staircase = before.case(case)?.measure == Measure::Staircase;
     if staircase != (value == Value::MaxTpsAvg100ms) {
+        return None;
+    }
+    let [had, has] = [before, after].map(|lab| ranking::share(lab, case, target));
+    if labels::is_rate(value) && had != has {
         return None;
     }
     let spec: FigureSpec = value.into();
@@ -151,6 +176,15 @@ fn warnings(before: &Lab, after: &Lab) -> Vec<String> {
     }
     if before.quick != after.quick {
         warnings.push("one is of the quick variant, whose blocks are shorter".to_owned());
+    }
+    let shares = |lab: &Lab| lab.cells.iter().map(|cell| cell.server_share.map(|held| held.share)).collect();
+    let (one, other): (Vec<Option<f64>>, Vec<Option<f64>>) = (shares(before), shares(after));
+    if one.iter().any(|share| !other.contains(share)) {
+        warnings.push(
+            "targets were held to other shares of their cores (--server-share): rates are not compared, and processor \
+             time per connection may differ by some percent for it"
+                .to_owned(),
+        );
     }
     for target in &before.targets {
         let other = after.targets.iter().find(|other| other.name == target.name);

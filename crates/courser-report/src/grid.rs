@@ -54,25 +54,41 @@ pub struct Slot {
     pub target: String,
     /// What is shown.
     pub figure: FigureSpec,
+    /// What it is counted in.
+    pub unit: String,
     /// What there is.
     pub value: CellValue,
-    /// Number of the note that says why there is no figure.
+    /// Number of the note that says why there is no figure, or what is not right with it.
     pub note: Option<usize>,
+    /// The share of its cores that the target was held to; `None` for all of them.
+    pub share: Option<f64>,
+    /// The rate of all of its cores by its processor time, of a rate with a share of them.
+    pub by_cpu: Option<f64>,
 }
 
 impl Slot {
     /// The figure, or the word for why there is none.
     pub fn text(&self) -> String {
-        labels::cell_text(self.figure.value, &self.value)
+        let text = match self.figure.value {
+            Value::Figure => labels::figure_text(&self.unit, &self.value),
+            value => labels::cell_text(value, &self.value),
+        };
+        match self.share {
+            Some(share) => text + &labels::of_share(self.figure.value, &self.value, share, self.by_cpu),
+            None => text,
+        }
     }
 
     /// How far the figure may be off.
     pub fn spread(&self) -> Option<String> {
-        let value = match self.value {
-            CellValue::Inconclusive { .. } => Value::TpsOfCpu,
-            _ => self.figure.value,
-        };
-        labels::spread(value, self.value.estimate()?)
+        let estimate = self.value.estimate();
+        match (&self.value, self.figure.value) {
+            (value, Value::Figure) => labels::figure_spread(&self.unit, value),
+            (CellValue::Inconclusive { computed: Some(_), .. }, _) => {
+                labels::spread(Value::TpsOfCpu, estimate?)
+            }
+            (_, asked) => labels::spread(asked, estimate?),
+        }
     }
 }
 
@@ -189,11 +205,8 @@ impl Grid {
             }
         };
         let value = ranking::value_of(lab, &entry.case.id, entry.target, &entry.figure);
-        let falls = || match entry.figure.value {
-            Value::MaxTps => lab.cell(&entry.case.id, entry.target)?.blocks.iter().find_map(labels::fall),
-            _ => None,
-        };
-        let note = value.reason().map(|reason| format!("{}: {reason}", value.word())).or_else(falls);
+        let absent = value.reason().map(|reason| format!("{}: {reason}", value.word()));
+        let note = absent.or_else(|| caution(lab, entry, &value));
         let note = note.map(|note| index_or_push(&mut self.notes, note) + 1);
         let cells = &mut self.rows[row].cells;
         if cells.len() <= column {
@@ -205,7 +218,27 @@ impl Grid {
             return;
         }
         let (case, target) = (entry.case.id.clone(), entry.target.to_owned());
-        cells[column].push(Slot { case, target, figure: entry.figure.clone(), value, note });
+        let (figure, unit) = (entry.figure.clone(), labels::unit(lab, &entry.figure));
+        let share = ranking::share(lab, &case, &target);
+        let of_cpu = FigureSpec { value: Value::TpsOfCpu, ..figure.clone() };
+        let by_cpu = share.filter(|_| figure.value == Value::Tps);
+        let by_cpu = by_cpu.and_then(|_| {
+            ranking::value_of(lab, &case, &target, &of_cpu).estimate().map(|found| found.value)
+        });
+        cells[column].push(Slot { case, target, figure, unit, value, note, share, by_cpu });
+    }
+}
+
+/// What a reader has to know of a figure that is there.
+fn caution(lab: &Lab, entry: &Entry<'_>, value: &CellValue) -> Option<String> {
+    let found = value.estimate()?;
+    match entry.figure.value {
+        Value::LimitShare if found.value >= 1.0 => Some(labels::ABOVE_LIMIT.to_owned()),
+        Value::MaxTps => lab.cell(&entry.case.id, entry.target)?.blocks.iter().find_map(labels::fall),
+        Value::Cpu | Value::TpsOfCpu => {
+            lab.cell(&entry.case.id, entry.target).and_then(labels::mostly_failed)
+        }
+        _ => None,
     }
 }
 

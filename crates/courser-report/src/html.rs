@@ -1,12 +1,14 @@
 //! One page with everything: no network request, no script, light and dark, on a phone and on paper.
 //!
-//! The verdict comes first, then each suite with its tables and plots, then what a sceptic wants to check: machine,
-//! tuning, core map, configuration files, commands, the raw data. All text of a record is escaped: parts of it were
-//! chosen by servers.
+//! The answer comes first: one table, one plot, three sentences. Findings and method are folded behind one click, then come
+//! tables and plots, then what a sceptic wants to check: machine, tuning, core map, configuration files, commands, the raw
+//! data. All text of a record is escaped: parts of it were chosen by servers.
 
+mod answer;
 mod appendix;
 mod costs;
 mod data;
+mod index;
 mod plots;
 mod style;
 mod suite;
@@ -15,7 +17,9 @@ mod table;
 use courser_record::Lab;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::labels::{self, Verdict};
+use crate::labels;
+pub use index::{Page, index};
+
 use appendix::Appendix;
 use suite::Suite;
 
@@ -47,7 +51,36 @@ pub fn render(labs: &[Lab]) -> String {
 }
 
 fn page(labs: &[Lab], suites: &[Suite], plots: usize, appendix: &Markup) -> String {
-    let title = title(labs);
+    let main = html! {
+        @for (index, (lab, suite)) in labs.iter().zip(suites).enumerate() {
+            (suite.section(lab, index, labs.len() > 1, plots))
+        }
+        (appendix)
+    };
+    let warnings = labs.iter().filter_map(|lab| {
+        Some(
+            (labs.len() > 1)
+                .then(|| lab.suite.title.clone())
+                .into_iter()
+                .chain([labels::cut(lab)?])
+                .collect::<Vec<_>>()
+                .join(": "),
+        )
+    });
+    let contents = if labs.len() > 1 {
+        contents(labs)
+    } else {
+        html! {}
+    };
+    document(
+        &title(labs),
+        &warnings.chain(labels::across(labs)).collect::<Vec<_>>(),
+        &html! { (contents) (main) },
+    )
+}
+
+/// A page with its style sheet and nothing to load.
+fn document(title: &str, warnings: &[String], main: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -63,17 +96,9 @@ fn page(labs: &[Lab], suites: &[Suite], plots: usize, appendix: &Markup) -> Stri
             body {
                 header {
                     h1 { (title) }
-                    p.byline { (byline(labs)) }
-                    @for warning in labels::across(labs) { p.warning role="note" { strong { "Caution: " } (warning) } }
+                    @for warning in warnings { p.warning role="note" { strong { "Caution: " } (warning) } }
                 }
-                main {
-                    (headline(labs, suites))
-                    (contents(labs))
-                    @for (index, (lab, suite)) in labs.iter().zip(suites).enumerate() {
-                        (suite.section(lab, index, labs.len() > 1, plots))
-                    }
-                    (appendix)
-                }
+                main { (main) }
             }
         }
     };
@@ -97,43 +122,13 @@ fn title(labs: &[Lab]) -> String {
     }
 }
 
-fn byline(labs: &[Lab]) -> String {
-    let lines: Vec<String> = labs.iter().map(labels::byline).collect();
-    crate::ranking::distinct(lines.iter()).join(" · ")
-}
-
-/// In plain words first: who, by how much, how sure, and what could not be measured.
-fn headline(labs: &[Lab], suites: &[Suite]) -> Markup {
-    html! {
-        section.headline #verdict {
-            h2 { "What came out" }
-            @for (index, (lab, suite)) in labs.iter().zip(suites).enumerate() {
-                @if labs.len() > 1 { h3 { a href=(format!("#{}", anchor(index))) { (lab.suite.title) } } }
-                (suite.verdict)
-            }
-        }
-    }
-}
-
-fn verdict(verdict: &Verdict) -> Markup {
-    html! {
-        @for sentence in &verdict.sentences { p.verdict { (sentence) } }
-        @if !verdict.cautions.is_empty() {
-            p.cautions { (verdict.cautions.join(" ")) }
-        }
-    }
-}
-
 fn contents(labs: &[Lab]) -> Markup {
     html! {
         nav aria-label="Contents" {
-            h2 { "Contents" }
-            ol {
-                @for (index, lab) in labs.iter().enumerate() {
-                    li { a href=(format!("#{}", anchor(index))) { (lab.suite.title) } }
-                }
-                @for (id, name) in appendix::PARTS { li { a href=(format!("#{id}")) { (name) } } }
+            @for (index, lab) in labs.iter().enumerate() {
+                a href=(format!("#{}", anchor(index))) { (lab.suite.name) } " "
             }
+            @for (id, name) in appendix::PARTS { a href=(format!("#{id}")) { (name) } " " }
         }
     }
 }

@@ -22,6 +22,12 @@ pub fn render(labs: &[Lab], style: Style) -> String {
 
 fn suite(page: &mut Page, lab: &Lab) {
     page.heading(&lab.suite.title);
+    if let Some(cut) = labels::cut(lab) {
+        page.paragraph(Tone::Warning, "  ", &cut);
+    }
+    for sentence in crate::answer::answer(lab).iter().flat_map(|answer| &answer.sentences) {
+        page.paragraph(Tone::Plain, "  ", sentence);
+    }
     let verdict = labels::verdict(lab);
     verdict.sentences.iter().for_each(|sentence| page.paragraph(Tone::Good, "  ", sentence));
     verdict.cautions.iter().for_each(|caution| page.paragraph(Tone::Warning, "  ", caution));
@@ -32,6 +38,9 @@ fn suite(page: &mut Page, lab: &Lab) {
     }
     for grid in &grids(lab) {
         table(page, grid);
+    }
+    if let Some(note) = labels::share_note(lab) {
+        page.paragraph(Tone::Plain, "  ", &note);
     }
     missing(page, lab);
 }

@@ -1,7 +1,10 @@
 //! What figures are called, and the sentences about them. The only place: page, text, Markdown and CSV agree.
 
+mod failures;
+mod figures;
 mod findings;
 mod order;
+mod prose;
 mod verdict;
 
 use courser_record::Lab;
@@ -10,8 +13,11 @@ use courser_record::lab::{Block, Case, Cell, Era, Value};
 use crate::figure;
 use crate::ranking::{self, CellValue, Estimate, FigureSpec, Kind};
 
+pub use failures::mostly_failed;
+pub use figures::{figure_name, figure_spread, figure_text, repeats};
 pub use findings::{Concern, findings, grouped};
-pub use order::order;
+pub use order::{detectable, factor, factor_range, order};
+pub use prose::without_figures;
 pub use verdict::{Verdict, verdict};
 
 /// What a figure is called, at the head of a column.
@@ -90,25 +96,96 @@ pub fn estimate(value: Value, estimate: &Estimate) -> String {
 /// How far it may be off: `1,950 to 2,010`; in brackets of another kind where it is only what blocks range over.
 pub fn spread(value: Value, estimate: &Estimate) -> Option<String> {
     let spread = estimate.spread?;
-    let ends = format!("{} to {}", amount(value, spread.low), amount(value, spread.high));
+    if estimate.kind == Kind::AtLeast {
+        return Some(format!("from {}", amount(value, spread.low)));
+    }
+    let ends = range(&amount(value, spread.low), &amount(value, spread.high));
     Some(if spread.is_interval { ends } else { format!("range {ends}") })
+}
+
+/// Both ends, their unit once where it is the same: `210 to 236 us`.
+pub(crate) fn range(low: &str, high: &str) -> String {
+    match (low.split_once(' '), high.split_once(' ')) {
+        (Some((number, one)), Some((_, other))) if one == other => format!("{number} to {high}"),
+        _ => format!("{low} to {high}"),
+    }
+}
+
+/// A share in whole percent, as sentences have it.
+pub(crate) fn whole_percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
 }
 
 /// What stands in a cell: the figure, or the word for why there is none.
 pub fn cell_text(value: Value, cell: &CellValue) -> String {
     match cell {
         CellValue::Value(found) => estimate(value, found),
+        CellValue::Inconclusive { at_least: Some(bound), computed: Some(computed), .. } => {
+            format!("{} ({})", estimate(value, bound), estimate(Value::TpsOfCpu, computed))
+        }
         CellValue::Inconclusive { computed: Some(computed), .. } => estimate(Value::TpsOfCpu, computed),
+        CellValue::Inconclusive { at_least: Some(bound), .. } => estimate(value, bound),
         CellValue::Pending => "not measured".to_owned(),
         CellValue::Unknown => figure::UNKNOWN.to_owned(),
         other => other.word().to_owned(),
     }
 }
 
+/// What stands behind a figure of a target that was held to a share of its cores: the rate of all of them, in proportion;
+/// the mark of response times, which have waits in them.
+pub fn of_share(value: Value, cell: &CellValue, share: f64, by_cpu: Option<f64>) -> String {
+    match (value, cell) {
+        (Value::Mean | Value::P50 | Value::P99, CellValue::Value(_)) => " †".to_owned(),
+        (value, CellValue::Value(found)) if is_rate(value) => {
+            let by_rate = amount(value, found.value / share);
+            match by_cpu {
+                Some(by_cpu) => {
+                    format!(" (whole core: {by_rate} by rate, {} by CPU)", amount(value, by_cpu))
+                }
+                None => format!(" (whole core: {by_rate})"),
+            }
+        }
+        _ => String::new(),
+    }
+}
+
+/// Whether a figure depends on how much of its cores a target has.
+pub(crate) fn is_rate(value: Value) -> bool {
+    use Value::{
+        Handshakes, MaxTps, MaxTpsAvg100ms, MaxTpsAvg500ms, MaxTpsLoss, MaxTpsRule, Throughput, Tps,
+    };
+    matches!(
+        value,
+        Tps | Handshakes | Throughput | MaxTps | MaxTpsAvg100ms | MaxTpsAvg500ms | MaxTpsLoss | MaxTpsRule
+    )
+}
+
+/// What a share of their cores means for the figures of a suite; `None` where all targets had all of theirs.
+pub fn share_note(lab: &Lab) -> Option<String> {
+    let held = lab.cells.iter().find_map(|cell| cell.server_share)?;
+    Some(format!(
+        "Targets were held to {} of their cores ({} in each {}), so that they are the limit and not the generator. Rates \
+         are for that share; in brackets stands the rate of a whole core, in proportion and by processor time (the two \
+         differ where other programs had the core meanwhile: then the second holds). †: a response time has waits of up \
+         to {} for the next period in it, and is not compared.",
+        held.share,
+        figure::duration(held.quota_us),
+        figure::duration(held.period_us),
+        figure::duration(held.period_us.saturating_sub(held.quota_us))
+    ))
+}
+
 /// What a target is called in a report.
 pub fn target<'a>(lab: &'a Lab, name: &'a str) -> &'a str {
     let found = lab.targets.iter().find(|target| target.name == name);
     found.map(|target| target.title.as_str()).filter(|title| !title.is_empty()).unwrap_or(name)
+}
+
+/// What a target is called in a sentence: by its name where its title is one itself, or another target's too.
+pub fn short_target<'a>(lab: &'a Lab, name: &'a str) -> &'a str {
+    let title = target(lab, name);
+    let is_shared = lab.targets.iter().filter(|target| target.title == title).count() > 1;
+    if title.contains(',') || is_shared { name } else { title }
 }
 
 /// What a case is called in a report of its suite.
@@ -177,7 +254,7 @@ pub fn era(era: Era) -> &'static str {
 /// What the marks of a table mean.
 pub const MARKS: &str = "Figures are medians over interleaved blocks; in brackets their 95 % confidence interval, or, of too \
     few blocks for one, what they range over. ≈: computed from processor time, since the rate is inconclusive. ≥: nothing was \
-    seen to fail above it. †: most attempts failed, and their processor time is in it.";
+    seen to fail above it, or the generator was the limit. †: most attempts failed, and their processor time is in it.";
 
 /// Several names as a sentence has them: `a, b and c`; `a, b; c, d` where there are commas in them.
 pub(crate) fn list(names: &[String]) -> String {
@@ -195,13 +272,19 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
 }
 
 /// How sure an order is.
-pub const HOW_SURE: &str = "Two targets are compared by the ratio of their figures in the same round; factors have 95 % confidence \
-    intervals, corrected for all comparisons of a case (Holm). The minimum detectable difference is the one that such rounds \
-    would have shown in nine of ten cases.";
+pub const HOW_SURE: &str = "All targets of a case are compared together, round by round, after what each round adds to all is \
+    taken out (METHODOLOGY.md); the 95 % confidence intervals of all factors of a case hold at once (Tukey). The minimum \
+    detectable difference is the one that such rounds would have shown in nine of ten cases.";
 
 /// What the physical limit is.
 pub const LIMIT: &str = "Bare cryptography: what the signatures, key exchanges and ciphers of a connection take by \
-    themselves, timed on this machine, and their share of what the target spent: no terminator can do with less.";
+    themselves, timed on this machine, and their share of what the target spent. It is not yet the limit: reads and writes \
+    without TLS have a floor in the kernel too. A share of 100 % or more means that the machine was faster in the block than \
+    when cryptography was timed.";
+
+/// A share of the limit that cannot be.
+pub const ABOVE_LIMIT: &str =
+    "more than all of it: cryptography was timed at another moment, when the machine was slower";
 
 /// Which machine and when: `Intel Xeon, 2 cores (vm-1), 2026-11-22T02:00:00Z, courser-bench 0.1.0`.
 pub fn byline(lab: &Lab) -> String {
@@ -212,6 +295,14 @@ pub fn byline(lab: &Lab) -> String {
         "{}, {cores} ({}), {}, {} {}{quick}",
         machine.cpu_model, machine.name, lab.envelope.created, tool.name, tool.version
     )
+}
+
+/// That a suite was cut short, and how much of it there is.
+pub fn cut(lab: &Lab) -> Option<String> {
+    let cut = lab.envelope.cut.as_ref()?;
+    let done = lab.cells.iter().filter(|cell| cell.state != courser_record::lab::CellState::Pending).count();
+    let all = counted(lab.cells.len(), "cell");
+    Some(format!("Cut short ({cut}): {done} of {all} were measured to their end."))
 }
 
 /// Warnings about several records together.

@@ -5,6 +5,7 @@
 //! text of a record reaches a terminal with its control characters, or a page as markup: parts of it were chosen by
 //! servers.
 
+pub mod answer;
 pub mod chart;
 pub mod csv;
 pub mod diff;

@@ -18,6 +18,13 @@ pub fn render(labs: &[Lab]) -> String {
 
 fn suite(lab: &Lab) -> String {
     let mut text = format!("# {}\n\n", escaped(&lab.suite.title));
+    if let Some(cut) = labels::cut(lab) {
+        text.push_str(&format!("> **Caution:** {}\n\n", escaped(&cut)));
+    }
+    for sentence in crate::answer::answer(lab).iter().flat_map(|answer| &answer.sentences) {
+        text.push_str(&format!("- {}\n", escaped(sentence)));
+    }
+    text.push('\n');
     let verdict = labels::verdict(lab);
     for sentence in &verdict.sentences {
         text.push_str(&format!("**{}**\n\n", escaped(sentence)));
@@ -27,7 +34,7 @@ fn suite(lab: &Lab) -> String {
     }
     text.push_str(&format!("*{}*\n\n", escaped(&lab.suite.question)));
     text.push_str(&format!("{}\n\n{}\n\n", escaped(&lab.suite.source), escaped(&labels::byline(lab))));
-    for paragraph in lab.suite.analysis.split("\n\n") {
+    for paragraph in labels::without_figures(&lab.suite.analysis) {
         text.push_str(&format!("{}\n\n", escaped(paragraph)));
     }
     text.push_str(&orders(lab));
@@ -36,6 +43,9 @@ fn suite(lab: &Lab) -> String {
     text.push_str(&tables.concat());
     if !tables.is_empty() {
         text.push_str(&format!("{}\n\n", labels::MARKS));
+    }
+    if let Some(note) = labels::share_note(lab) {
+        text.push_str(&format!("{note}\n\n"));
     }
     text + &missing(lab)
 }

@@ -49,6 +49,8 @@ pub enum CellValue {
     Inconclusive {
         /// Why.
         reason: String,
+        /// The true one is at least this, where the generator was the limit; of rates only.
+        at_least: Option<Estimate>,
         /// What the target's cores could do by their processor time; of rates only.
         computed: Option<Estimate>,
     },
@@ -63,11 +65,11 @@ pub enum CellValue {
 }
 
 impl CellValue {
-    /// The figure, inconclusive or not: what was computed stands for what is inconclusive.
+    /// The figure, inconclusive or not: what was computed, else a lower bound, stands for what is inconclusive.
     pub fn estimate(&self) -> Option<&Estimate> {
         match self {
             Self::Value(estimate) => Some(estimate),
-            Self::Inconclusive { computed, .. } => computed.as_ref(),
+            Self::Inconclusive { computed, at_least, .. } => computed.as_ref().or(at_least.as_ref()),
             _ => None,
         }
     }
@@ -94,7 +96,8 @@ impl CellValue {
 }
 
 /// What a cell says about a figure: the median of its blocks. With the figure of fewer than half of its blocks it is
-/// inconclusive: blocks are spoilt more often where a target is fast.
+/// inconclusive: blocks are spoilt more often where a target is fast. Where the generator was the limit, the rate of a block is
+/// a lower bound.
 pub fn cell_value(lab: &Lab, cell: &Cell, spec: &FigureSpec) -> CellValue {
     let reason = || cell.reason.clone().unwrap_or_else(|| "no reason given".to_owned());
     match cell.state {
@@ -115,14 +118,16 @@ fn measured(lab: &Lab, cell: &Cell, spec: &FigureSpec) -> CellValue {
         cell.blocks.iter().map(|block| blocks::read(lab, cell, block, spec)).collect();
     let known = reads.iter().filter(|read| matches!(read, BlockValue::Value { .. })).count();
     let inconclusive = reads.iter().find_map(|read| match read {
-        BlockValue::Inconclusive(reason) => Some(reason.clone()),
+        BlockValue::Inconclusive(reason) | BlockValue::AtLeast(_, reason) => Some(reason.clone()),
         _ => None,
     });
+    let estimate = estimate::of(&reads, lab.seed);
     match inconclusive {
         Some(reason) if known * 2 < reads.len() => {
-            CellValue::Inconclusive { reason, computed: computed(lab, cell, spec) }
+            let at_least = estimate.filter(|estimate| estimate.kind == Kind::AtLeast);
+            CellValue::Inconclusive { reason, at_least, computed: computed(lab, cell, spec) }
         }
-        _ => estimate::of(&reads, lab.seed).map_or(CellValue::Unknown, CellValue::Value),
+        _ => estimate.map_or(CellValue::Unknown, CellValue::Value),
     }
 }
 
@@ -212,6 +217,11 @@ pub fn targets(lab: &Lab) -> Vec<&str> {
 /// The cells of a case, in the order of [`targets`].
 pub fn cells<'a>(lab: &'a Lab, case: &str) -> Vec<&'a Cell> {
     targets(lab).into_iter().filter_map(|target| lab.cell(case, target)).collect()
+}
+
+/// The share of its cores that a target was held to in a case; `None` for all of them.
+pub fn share(lab: &Lab, case: &str, target: &str) -> Option<f64> {
+    lab.cell(case, target)?.server_share.map(|held| held.share)
 }
 
 /// Names of the in-process figures of a case, in the order in which they first appear.

@@ -2,12 +2,12 @@
 //!
 //! Methods and their sources are with each function. None may be asked for a level other than 95 %: a report in which
 //! every number has the same level cannot mislead by choosing one. (Several comparisons at once need another: see
-//! [`crate::paired_at`].)
+//! [`crate::two_way`].)
 
 use crate::confidence_interval::{ConfidenceInterval, LEVEL};
 use crate::number::float;
 use crate::special::beta_quantile;
-use crate::{paired, resample};
+use crate::{resample, student};
 
 /// The share that lies below the true one with probability `1 - error` at least: a one-sided Clopper-Pearson bound.
 pub(crate) fn share_above(seen: u64, trials: u64, error: f64) -> f64 {
@@ -46,7 +46,7 @@ pub fn median(series: &[f64], seed: u64) -> Option<ConfidenceInterval> {
     match series.len() {
         _ if series.iter().any(|value| !value.is_finite()) => None,
         resample::FEWEST.. => Some(resample::median(series, seed)),
-        paired::FEWEST.. => Some(of_few(series)),
+        student::FEWEST.. => Some(of_few(series)),
         _ => None,
     }
 }
@@ -54,10 +54,10 @@ pub fn median(series: &[f64], seed: u64) -> Option<ConfidenceInterval> {
 fn of_few(series: &[f64]) -> ConfidenceInterval {
     let interval = if series.iter().all(|value| *value > 0.0) {
         let logarithms: Vec<f64> = series.iter().map(|value| value.ln()).collect();
-        let interval = paired::student(&logarithms, 1.0 - LEVEL);
+        let interval = student::student(&logarithms, 1.0 - LEVEL);
         ConfidenceInterval { low: interval.low.exp(), high: interval.high.exp() }
     } else {
-        paired::student(series, 1.0 - LEVEL)
+        student::student(series, 1.0 - LEVEL)
     };
     let middle = resample::middle(&mut series.to_vec());
     ConfidenceInterval { low: interval.low.min(middle), high: interval.high.max(middle) }

@@ -55,6 +55,20 @@ impl Histogram {
         float(self.count()) + 0.5 >= 10.0 / (1.0 - fraction)
     }
 
+    /// The highest of the usual quantiles up to `most` that the samples support, and which it is: what a judgement may rest on.
+    /// `None` of fewer than 20 samples, which do not support a median.
+    pub fn estimable(&self, most: f64) -> Option<(f64, Duration)> {
+        let usual = [0.999, 0.99, 0.9, 0.5].into_iter().filter(|fraction| *fraction <= most);
+        let fraction = usual.into_iter().find(|fraction| self.supports(*fraction))?;
+        Some((fraction, self.quantile(fraction)?))
+    }
+
+    /// How long all durations together exceed `limit`.
+    pub fn beyond(&self, limit: Duration) -> Duration {
+        let one = |(value, count): (Duration, u64)| value.saturating_sub(limit).as_secs_f64() * float(count);
+        Duration::from_secs_f64(self.buckets().map(one).sum())
+    }
+
     /// Mean; `None` of an empty histogram.
     pub fn mean(&self) -> Option<Duration> {
         (self.count() > 0).then(|| Duration::from_secs_f64(self.inner.mean() / 1e9))
@@ -115,6 +129,16 @@ mod tests {
         assert!(of(0..1000).supports(0.99));
         assert!(!of(0..999).supports(0.99));
         assert!(of(0..10_000).supports(0.999));
+    }
+
+    #[test]
+    fn what_may_be_judged_depends_on_the_number_of_samples() {
+        let quantile = |count| of(0..count).estimable(0.99).map(|(fraction, _)| fraction);
+        assert_eq!(
+            [19, 20, 99, 100, 999, 1000, 20_000].map(quantile),
+            [None, Some(0.5), Some(0.5), Some(0.9), Some(0.9), Some(0.99), Some(0.99)]
+        );
+        assert_eq!(of([10, 40, 70]).beyond(Duration::from_millis(30)).as_millis(), 50);
     }
 
     #[test]

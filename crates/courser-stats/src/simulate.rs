@@ -34,6 +34,27 @@ pub(crate) fn exponential(rng: &mut Rng) -> f64 {
     -(1.0 - rng.f64()).ln()
 }
 
+/// What noise looks like.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Tails {
+    Normal,
+    /// Normal, and the bursts of [`blocks`].
+    Bursts,
+    /// Student's t with three degrees of freedom.
+    Student3,
+}
+
+/// Noise around 0; normal noise has a deviation of 1.
+pub(crate) fn noise(rng: &mut Rng, tails: Tails) -> f64 {
+    match tails {
+        Tails::Normal | Tails::Bursts => normal(rng),
+        Tails::Student3 => {
+            let squares: f64 = (0..3).map(|_| normal(rng).powi(2)).sum();
+            normal(rng) / (squares / 3.0).sqrt()
+        }
+    }
+}
+
 /// What changes slowly while blocks are measured.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Drift {

@@ -25,6 +25,16 @@ pub(crate) fn student_quantile(p: f64, freedom: f64) -> f64 {
     (freedom.max(1.0) * (1.0 - y) / y).sqrt()
 }
 
+/// The probability that Student's t exceeds `t`; 1 where that is no number, as of nothing over no noise.
+pub(crate) fn student_above(t: f64, freedom: f64) -> f64 {
+    let beyond = beta_below(freedom / 2.0, 0.5, freedom / (freedom + t * t)) / 2.0;
+    match t {
+        t if t.is_nan() => 1.0,
+        t if t > 0.0 => beyond,
+        _ => 1.0 - beyond,
+    }
+}
+
 /// The value that a beta variable of these shapes stays below with probability `p`.
 pub(crate) fn beta_quantile(a: f64, b: f64, p: f64) -> f64 {
     bisect(0.0, 1.0, |x| beta_below(a, b, x) < p)
@@ -100,6 +110,8 @@ mod tests {
         near(normal_above(1.959_964), 0.025);
         near(student_quantile(0.975, 1.0), 12.7062);
         near(student_quantile(0.975, 9.0), 2.262_157);
+        near(student_above(2.262_157, 9.0), 0.025);
+        near(student_above(-2.262_157, 9.0), 0.975);
         near(student_quantile(0.975, 1e6), 1.959_966);
         near(beta_quantile(2.0, 3.0, 0.5), 0.385_728);
     }

@@ -8,7 +8,8 @@ use crate::ConfidenceInterval;
 use crate::confidence_interval::LEVEL;
 use crate::number::length;
 use crate::resample::average;
-use crate::special::student_quantile;
+use crate::special::{student_above, student_quantile};
+use crate::student::detectable;
 
 /// Fewest blocks on either side that say anything.
 pub const FEWEST: usize = 2;
@@ -22,12 +23,28 @@ pub struct Unpaired {
     pub interval: ConfidenceInterval,
     /// How many blocks there were on each side.
     pub blocks: [usize; 2],
+    /// The relative difference that blocks like these show in nine of ten cases: 0.02 is 2 %.
+    pub min_detectable: f64,
+    /// Standard error of the logarithm of the ratio.
+    error: f64,
+    /// Its degrees of freedom.
+    freedom: f64,
 }
 
 impl Unpaired {
     /// Whether they differ: equality is not in the interval.
     pub fn is_different(&self) -> bool {
         !self.interval.contains(1.0)
+    }
+
+    /// How likely a ratio of `limit` looks at least this far above it: small where the true one is above the limit.
+    pub fn p_above(&self, limit: f64) -> f64 {
+        student_above((self.ratio / limit).ln() / self.error, self.freedom)
+    }
+
+    /// The same for a ratio below it.
+    pub fn p_below(&self, limit: f64) -> f64 {
+        student_above((limit / self.ratio).ln() / self.error, self.freedom)
     }
 }
 
@@ -38,10 +55,18 @@ pub fn unpaired(a: &[f64], b: &[f64]) -> Option<Unpaired> {
     (a.len() >= FEWEST && b.len() >= FEWEST).then(|| {
         let difference = average(&b) - average(&a);
         let (error, freedom) = welch(spread(&a), spread(&b));
-        let half =
-            if error > 0.0 { student_quantile(1.0 - (1.0 - LEVEL) / 2.0, freedom) * error } else { 0.0 };
+        let critical = student_quantile(1.0 - (1.0 - LEVEL) / 2.0, freedom);
+        let half = critical * error;
         let interval = ConfidenceInterval { low: (difference - half).exp(), high: (difference + half).exp() };
-        Unpaired { ratio: difference.exp(), interval, blocks: [a.len(), b.len()] }
+        let min_detectable = (detectable(critical, freedom) * error).exp_m1();
+        Unpaired {
+            ratio: difference.exp(),
+            interval,
+            blocks: [a.len(), b.len()],
+            min_detectable,
+            error,
+            freedom,
+        }
     })
 }
 

@@ -7,9 +7,10 @@ use clap::Args;
 use courser_lab::comparing::ComparisonOptions;
 use courser_lab::cores::ByHand;
 use courser_lab::run::SuiteOptions;
+use courser_lab::share::ShareChoice;
 use courser_lab::start::BenchOptions;
 
-use crate::units::{Cpus, cpu_list, duration};
+use crate::units::{Cpus, cpu_list, duration, server_share};
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
@@ -82,6 +83,10 @@ pub(crate) struct BenchArgs {
     /// CPUs of the origin server [default: the first one]
     #[arg(long, value_name = "LIST", value_parser = cpu_list)]
     pub(crate) origin_cpus: Option<Cpus>,
+    /// Hold each target to this share of its cores by a control group, so that it is the limit: 0.5, or off
+    /// [default: of `run` 0.5 where generator and origin have one core together, else off]
+    #[arg(long, value_name = "SHARE", default_value = "auto", hide_default_value = true, value_parser = server_share)]
+    pub(crate) server_share: ShareChoice,
 }
 
 /// Arguments of `compare`.
@@ -92,16 +97,16 @@ pub(crate) struct CompareArgs {
     #[arg(value_name = "TARGET|FILE", required_unless_present = "baseline")]
     pub(crate) what: Vec<String>,
     /// Case: tls13-ecdsa, tls13-rsa, tls13-resumed, tls12-ecdsa, tls12-rsa, tls12-resumed, tls12-resumed-id,
-    /// keep-alive, keep-alive-20k; or SUITE/CASE
-    #[arg(long, value_name = "CASE", default_value = "tls13-ecdsa")]
-    pub(crate) case: String,
-    /// Maximum time of a comparison
+    /// keep-alive, keep-alive-20k; or SUITE/CASE; several separated by commas
+    #[arg(long, value_name = "CASE", default_value = "tls13-ecdsa", value_delimiter = ',')]
+    pub(crate) case: Vec<String>,
+    /// Maximum time of each comparison
     #[arg(long, value_name = "TIME", default_value = "3m", value_parser = duration)]
     pub(crate) time: Duration,
     /// Number of comparisons, one after the other
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) times: u32,
-    /// Exit with code 8 for a regression above this limit
+    /// Exit with code 8 when the second is worse by more than this, beyond what chance explains
     #[arg(long, value_name = "PERCENT", value_parser = crate::units::percent)]
     pub(crate) fail_above: Option<f64>,
     /// Record to compare all others with, as the loss in percent
@@ -129,12 +134,20 @@ impl CompareArgs {
     /// What the lab takes of these flags.
     pub(crate) fn options(&self) -> ComparisonOptions {
         ComparisonOptions {
-            case: self.case.clone(),
+            cases: self.case.clone(),
             time: self.time,
             times: self.times,
+            limit: self.fail_above,
             record: self.record_path(),
-            bench: self.bench.options(),
+            bench: self.options_of_a_comparison(),
         }
+    }
+
+    /// A comparison goes by processor time, which holds also where the generator is the limit.
+    fn options_of_a_comparison(&self) -> BenchOptions {
+        let options = self.bench.options();
+        let share = if options.share == ShareChoice::Auto { ShareChoice::Off } else { options.share };
+        BenchOptions { share, ..options }
     }
 }
 
@@ -150,6 +163,7 @@ impl BenchArgs {
                 generator: cpus(&self.cpus),
                 origin: cpus(&self.origin_cpus),
             },
+            share: self.server_share,
             notice: crate::exit::notice,
         }
     }
@@ -216,6 +230,7 @@ mod tests {
                     pid: Some(100),
                     origin_pid: Some(200),
                     roots: None,
+                    origin: None,
                 };
                 let (load, length) = match case.measure {
                     Measure::Staircase => {

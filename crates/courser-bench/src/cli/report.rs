@@ -22,6 +22,9 @@ pub(crate) struct ReportArgs {
     /// Write plots and flame graphs (SVG) to this folder
     #[arg(long, value_name = "FOLDER")]
     pub(crate) svg: Option<PathBuf>,
+    /// Write a page for each record (NAME.html for NAME.json) and one over all of them (index.html) to this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) index: Option<PathBuf>,
     /// Print the records as a JSON list instead of text
     #[arg(long)]
     pub(crate) json: bool,

@@ -20,7 +20,7 @@ impl LoadArgs {
             (_, Some(rate), _) => Load::Connections(rate),
             (.., clients) => Load::Closed(clients.unwrap_or(1)),
         };
-        self.common.spec(&self.url, load, self.reuse.reuse, Work::Requests(self.request.spec()))
+        self.request.load(&self.common, &self.url, load, self.reuse.reuse)
     }
 }
 
@@ -39,15 +39,14 @@ impl HandshakeArgs {
 impl RampArgs {
     pub(crate) fn spec(&self) -> LoadSpec {
         let load = Load::Staircase { from: self.from, to: self.to, steps: self.steps };
-        self.common.spec(&self.url, load, self.reuse.reuse, Work::Requests(self.request.spec()))
+        self.request.load(&self.common, &self.url, load, self.reuse.reuse)
     }
 }
 
 impl SearchArgs {
     /// The load at the lowest rate.
     pub(crate) fn spec(&self) -> LoadSpec {
-        let (load, work) = (Load::Sessions(self.from), Work::Requests(self.request.spec()));
-        self.common.spec(&self.url, load, self.reuse.reuse, work)
+        self.request.load(&self.common, &self.url, Load::Sessions(self.from), self.reuse.reuse)
     }
 }
 
@@ -94,6 +93,7 @@ impl CommonArgs {
             share: run.share.map(|(k, n)| Share { index: k - 1, of: n }),
             start_at: run.start_at,
             server: self.server.spec(),
+            origin: Vec::new(),
         }
     }
 }
@@ -138,6 +138,12 @@ impl ServerArgs {
 }
 
 impl RequestArgs {
+    /// The load of a command that sends requests.
+    fn load(&self, common: &CommonArgs, url: &Url, load: Load, reuse: u32) -> LoadSpec {
+        let spec = common.spec(url, load, reuse, Work::Requests(self.spec()));
+        LoadSpec { origin: self.origin.clone(), ..spec }
+    }
+
     fn spec(&self) -> RequestSpec {
         RequestSpec {
             keepalive: self.keepalive,

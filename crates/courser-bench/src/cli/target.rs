@@ -4,12 +4,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::units::{Cpus, cpu_list};
+use courser_lab::share::ShareChoice;
+
+use crate::units::{Cpus, cpu_list, server_share};
 
 /// Examples of `start`.
 pub(super) const START_EXAMPLES: &str = "\
 Examples:
   courser-bench start haproxy --key RSA-2048 --versions 1.2
+  courser-bench start nginx --cpus 1 --server-share 0.5
   courser-bench start hitch --backend 127.0.0.1:8000
   courser-bench start nginx=/opt/nginx/sbin/nginx
   courser-bench start mine.toml";
@@ -64,6 +67,9 @@ pub(crate) struct StartArgs {
     /// CPUs to pin it to: 1 or 2-3
     #[arg(long, value_name = "LIST", value_parser = cpu_list)]
     pub(crate) cpus: Option<Cpus>,
+    /// Hold it to this share of its workers' cores by a control group: 0.5
+    #[arg(long, value_name = "SHARE", default_value = "off", hide_default_value = true, value_parser = server_share)]
+    pub(crate) server_share: ShareChoice,
     /// Use the package's defaults instead of the settings that its documentation recommends for load
     #[arg(long)]
     pub(crate) stock: bool,

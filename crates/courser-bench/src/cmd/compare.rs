@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use courser_lab::comparing;
+use courser_lab::comparing::{self, Compared, LimitVerdict};
 use courser_lab::record_file::read_lab;
 use courser_record::Lab;
 use courser_report::diff;
@@ -35,7 +35,8 @@ fn is_record(text: &str) -> bool {
 
 fn targets(a: &str, b: &str, args: &CompareArgs) -> Result<Ended, Failure> {
     let mut progress = ComparisonProgress::new(args.quiet);
-    let (state, ended) = comparing::compare(&args.options(), [a, b], &exit::interrupt()?, &mut progress)?;
+    let Compared { state, ended, limit } =
+        comparing::compare(&args.options(), [a, b], &exit::interrupt()?, &mut progress)?;
     if args.json {
         deliver::print(&state.lab.to_json());
     } else {
@@ -46,7 +47,16 @@ fn targets(a: &str, b: &str, args: &CompareArgs) -> Result<Ended, Failure> {
     }
     state.kept()?;
     notice!("record: {}", state.path().display());
-    Ok(ended.into())
+    match (ended.into(), limit) {
+        (Ended::Well, Some(LimitVerdict::Exceeded)) => Ok(Ended::Worse),
+        (Ended::Well, Some(LimitVerdict::Unknown)) => {
+            notice!(
+                "warning: the blocks vary too much to know of every case whether the limit is kept: more --time, or longer blocks (--seconds)"
+            );
+            Ok(Ended::Well)
+        }
+        (ended, _) => Ok(ended),
+    }
 }
 
 /// Before and after, as a Markdown table; the exit code says whether anything is worse than allowed.
@@ -57,7 +67,7 @@ fn records(before: &Path, after: &Path, args: &CompareArgs) -> Result<Ended, Fai
     }
     deliver::print(&diff::markdown(&diff, [&name(before), &name(after)]));
     let Some(limit) = args.fail_above else { return Ok(Ended::Well) };
-    let worse: Vec<_> = diff.lines.iter().filter(|line| line.is_worse_than(limit)).collect();
+    let worse = diff.worse_than(limit);
     let blind = diff.lines.iter().filter(|line| line.cannot_detect(limit)).count();
     if blind > 0 {
         notice!(

@@ -1,6 +1,5 @@
 //! `load`: sessions or connections at a rate, or a closed loop.
 
-use courser_lab::files;
 use courser_load::spec::Load;
 use courser_record::LoadKind;
 
@@ -8,7 +7,7 @@ use crate::cli::LoadArgs;
 use crate::deliver;
 use crate::exit::{Ended, Failure};
 use crate::experiment::Asked;
-use crate::session::Session;
+use crate::session::{self, Session};
 use crate::thresholds::{self, Judged};
 
 pub(crate) fn load(args: &LoadArgs) -> Result<Ended, Failure> {
@@ -19,7 +18,7 @@ pub(crate) fn load(args: &LoadArgs) -> Result<Ended, Failure> {
         Load::Closed(_) => LoadKind::Closed,
         _ => LoadKind::ConstantRate,
     };
-    let plan = spec.plan(files::READ)?;
+    let plan = session::plan(&spec)?;
     let mut session = Session::open(&spec, &args.common.output, &plan)?;
     let (_, mut runs) = session.runner.run("load", &plan)?;
     let mut judged = Judged::default();

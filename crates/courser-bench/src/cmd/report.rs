@@ -20,9 +20,15 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Ended, Failure> {
     if let Some(folder) = &args.svg {
         plots(folder, &labs)?;
     }
+    if let Some(folder) = &args.index {
+        index(folder, &args.files, &labs)?;
+    }
     if args.json {
         deliver::print(&json(&labs));
-    } else if [&args.output, &args.markdown, &args.csv, &args.svg].iter().all(|path| path.is_none()) {
+    } else if [&args.output, &args.markdown, &args.csv, &args.svg, &args.index]
+        .iter()
+        .all(|path| path.is_none())
+    {
         deliver::print(&lab_text::render(&labs, deliver::style()));
     }
     Ok(Ended::Well)
@@ -33,6 +39,30 @@ fn save(path: Option<&Path>, text: impl FnOnce() -> String) -> Result<(), Failur
     record_file::write(path, &text())?;
     notice!("{}", path.display());
     Ok(())
+}
+
+/// A page for each record, and one over all.
+fn index(folder: &Path, paths: &[PathBuf], labs: &[Lab]) -> Result<(), Failure> {
+    fs::create_dir_all(folder).map_err(|error| Failure::system(folder.display(), error))?;
+    let names: Vec<String> = paths.iter().map(|path| page_name(path)).collect();
+    for (index, name) in names.iter().enumerate() {
+        if names[..index].contains(name) || name == "index.html" {
+            return Err(Failure::usage(format!("two pages would be called {name}: rename a record")));
+        }
+    }
+    for (name, lab) in names.iter().zip(labs) {
+        save(Some(&folder.join(name)), || html::render(std::slice::from_ref(lab)))?;
+    }
+    let pages: Vec<html::Page<'_>> =
+        names.iter().zip(labs).map(|(file, lab)| html::Page { lab, file }).collect();
+    save(Some(&folder.join("index.html")), || html::index(&pages))
+}
+
+/// `capacity.html` for `record/capacity.json`: a name that a link can have.
+fn page_name(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let plain = |char: char| if char.is_ascii_alphanumeric() || "-_.".contains(char) { char } else { '-' };
+    format!("{}.html", stem.chars().map(plain).collect::<String>())
 }
 
 /// Every plot of every suite, numbered in the order of the page; suites of the same name are numbered too.

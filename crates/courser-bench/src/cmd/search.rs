@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use courser_lab::{files, findings};
+use courser_lab::findings;
 use courser_load::plan::{Model, Phases, Plan};
 use courser_load::spec::LoadSpec;
 use courser_load::tally::Tally;
@@ -14,7 +14,7 @@ use crate::cli::SearchArgs;
 use crate::deliver;
 use crate::exit::{Ended, Failure};
 use crate::experiment::Asked;
-use crate::session::Session;
+use crate::session::{self, Session};
 
 pub(crate) fn search(args: &SearchArgs) -> Result<Ended, Failure> {
     let rules = args
@@ -31,7 +31,7 @@ pub(crate) fn search(args: &SearchArgs) -> Result<Ended, Failure> {
     if spec.reuse == 0 {
         return Err(Failure::usage("a search offers sessions: --reuse 1 or more"));
     }
-    let plan = spec.plan(files::READ)?;
+    let plan = session::plan(&spec)?;
     let mut session = Session::open(&spec, &args.common.output, &plan)?;
     let runs = trials(&mut search, &mut session, &plan)?;
     let (kind, rules) = (LoadKind::Sessions, args.rules.clone());

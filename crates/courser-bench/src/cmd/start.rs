@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use courser_lab::scratch::Scratch;
 use courser_lab::selector::{TargetSelector, TargetSource};
+use courser_lab::share::{self, ShareChoice};
 use courser_lab::target::{self, Definition, Fleet, NotStarted, Preset, Running, TargetSpec, Tls};
+use courser_machine::quota::LimitGroup;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -29,13 +31,26 @@ pub(crate) fn start(args: &StartArgs) -> Result<Ended, Failure> {
     let preset = if args.stock { Preset::Stock } else { preset };
     let spec = spec(args, preset, backends, folder.path())?;
     let mut running = target::start(&definition, &spec).map_err(|why| failure(&why))?;
+    let held = held(args, &running)?;
     print(&greeting(&running, origin.as_ref().map(|(_, running)| running), args));
-    while over.recv_timeout(LOOK).is_err() {
-        if let Some(why) = running.ended() {
-            return Err(Failure::Unreachable(why));
+    let ended = loop {
+        match (over.recv_timeout(LOOK).is_ok(), running.ended()) {
+            (true, _) => break Ok(Ended::Well),
+            (false, Some(why)) => break Err(Failure::Unreachable(why)),
+            (false, None) => {}
         }
-    }
-    Ok(Ended::Well)
+    };
+    // The group can be removed once it is empty.
+    drop(running);
+    drop(held);
+    ended
+}
+
+/// What holds it to the share that was asked for.
+fn held(args: &StartArgs, running: &Running) -> Result<Option<LimitGroup>, Failure> {
+    let ShareChoice::Of(share) = args.server_share else { return Ok(None) };
+    let held = share::hold(running.pid, share, args.workers as usize * args.hosts as usize);
+    held.map(|(group, _)| Some(group)).map_err(|why| Failure::System(format!("--server-share: {why}")))
 }
 
 /// What is to be started: one that is built in, with a program by its path too, or a target file.

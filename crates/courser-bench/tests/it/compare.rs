@@ -104,7 +104,7 @@ fn platforms_are_told_as_losses_against_a_baseline() {
 #[test]
 fn what_is_no_record_of_a_suite_is_told_as_what_it_is() {
     let Some(base) = base() else { return };
-    let newer = base.to_json().replacen("\"version\": 2", "\"version\": 3", 1);
+    let newer = base.to_json().replacen("\"version\": 3", "\"version\": 4", 1);
     let mini = records(&[("suite.json", base)]);
     mini.write("newer.json", newer);
     mini.write("text.json", "hello\n");
@@ -113,7 +113,7 @@ fn what_is_no_record_of_a_suite_is_told_as_what_it_is() {
     let keep = ["--duration", "1s", "--warm-up", "0", "--ramp-up", "0", "--record", load.to_str().unwrap()];
     let _ = finished(&[&["load", &url(liar.address()), "-c", "1"], &keep[..]].concat());
     for (file, said) in [
-        ("newer.json", "newer.json: a record of version 3, and this program reads up to version 2"),
+        ("newer.json", "newer.json: a record of version 4, and this program reads up to version 3"),
         ("text.json", "text.json: not JSON at line 1, column "),
         ("load.json", "load.json: a courser-record (of: load,"),
         ("nowhere.json", "nowhere.json: cannot be read: No such file"),
@@ -149,4 +149,25 @@ fn a_program_against_itself_gets_a_verdict_and_a_record_of_both() {
     }
     let told = lab.findings.iter().find(|finding| finding.id == "comparison").unwrap();
     assert!(run.stdout.contains(&told.text), "{run:?}");
+}
+
+#[test]
+fn a_limit_is_checked_while_two_programs_take_turns_in_several_cases() {
+    if !is_installed("courser") {
+        skip("courser is not built");
+        return;
+    }
+    let mini = Mini::new();
+    let words =
+        "compare courser courser --case tls13-ecdsa,tls12-ecdsa --fail-above 300% --time 1s --seconds 100ms";
+    let run = mini.finished(&words.split(' ').collect::<Vec<_>>());
+    ended(&run, 0, &[]);
+    let lines: Vec<&str> = run.stdout.lines().collect();
+    assert!(
+        lines.len() == 2 && lines.iter().all(|line| line.contains("worse by more than 300 %")),
+        "{run:?}"
+    );
+    assert!(lines[0].starts_with("tls13-ecdsa: ") && lines[1].starts_with("tls12-ecdsa: "), "{run:?}");
+    let run = mini.finished(&["compare", "courser", "courser", "--case", "tls13-ecdsa,fleet/full"]);
+    ended(&run, 2, &["cases of one suite at a time, not of compare and fleet"]);
 }

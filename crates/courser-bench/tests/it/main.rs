@@ -16,6 +16,7 @@ mod plan;
 mod record_file;
 mod resume;
 mod search;
+mod share;
 mod suites;
 mod support;
 mod targets;

@@ -27,7 +27,7 @@ const ASKED: [&str; 6] = [
 ];
 
 /// `courser-bench start`, and what it has told.
-struct Started {
+pub(crate) struct Started {
     child: Child,
     /// It goes on for as long as this is open; waiting for a child would close its own.
     input: Option<ChildStdin>,
@@ -37,7 +37,7 @@ struct Started {
 
 impl Started {
     /// Starts a target; `None` when it is not installed here.
-    fn new(target: &str, arguments: &[&str]) -> Option<Self> {
+    pub(crate) fn new(target: &str, arguments: &[&str]) -> Option<Self> {
         if !is_installed(target) {
             let why = format!("{target} is not installed");
             // Debian has no package of it.
@@ -72,6 +72,11 @@ impl Started {
         Some(started)
     }
 
+    /// The number of the program itself.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What is told behind a word.
     fn fact(&self, word: &str) -> Option<&str> {
         self.told.iter().find_map(|line| line.strip_prefix(word)?.strip_prefix(' '))
@@ -83,7 +88,7 @@ impl Started {
             .unwrap_or_else(|| panic!("no {word}: {:?}", self.told))
     }
 
-    fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.addresses()[0]
     }
 
@@ -127,7 +132,7 @@ impl Started {
     }
 
     /// Closes its standard input, waits for its end, and looks that nothing is left.
-    fn stop(mut self) {
+    pub(crate) fn stop(mut self) {
         drop(self.input.take());
         assert!(self.child.wait().unwrap().success());
         assert_eq!(of_folder(self.folder.path()), Vec::<String>::new());

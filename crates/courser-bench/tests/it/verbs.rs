@@ -150,6 +150,18 @@ fn report_draws_the_same_page_from_the_same_record() {
 }
 
 #[test]
+fn report_writes_a_page_for_each_record_and_one_over_all() {
+    let folder = Folder::new();
+    let pages = folder.join("pages");
+    let run = finished(&["report", SUITE, "--index", &pages.display().to_string()]);
+    assert!(run.status.success() && run.stdout.is_empty() && run.stderr.contains("index.html"), "{run:?}");
+    let index = std::fs::read_to_string(pages.join("index.html")).unwrap();
+    assert!(index.contains("href=\"primitives.html\"") && pages.join("primitives.html").exists(), "{index}");
+    let twice = finished(&["report", SUITE, SUITE, "--index", &pages.display().to_string()]);
+    assert_eq!(twice.status.code(), Some(2), "{twice:?}");
+}
+
+#[test]
 fn report_says_what_it_cannot_read_and_what_can() {
     let run_record = concat!(env!("CARGO_MANIFEST_DIR"), "/../courser-record/tests/fixtures/record-v1.json");
     let other = finished(&["report", run_record]);
@@ -158,9 +170,9 @@ fn report_says_what_it_cannot_read_and_what_can() {
     let folder = Folder::new();
     let newer = folder.write(
         "newer.json",
-        std::fs::read_to_string(SUITE).unwrap().replace("\"version\": 2", "\"version\": 3"),
+        std::fs::read_to_string(SUITE).unwrap().replace("\"version\": 3", "\"version\": 4"),
     );
     let newer = finished(&["report", &newer.display().to_string()]);
     assert_eq!(newer.status.code(), Some(2), "{newer:?}");
-    assert!(newer.stderr.contains("a record of version 3"), "{newer:?}");
+    assert!(newer.stderr.contains("a record of version 4"), "{newer:?}");
 }

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use courser_load::failure::Class;
 use courser_load::plan::Model;
-use courser_record::{Finding, Severity};
+use courser_machine::usage::CoreShare;
+use courser_record::{Finding, GeneratorThread, Severity};
+use courser_stats::Histogram;
 
 use super::{Evidence, percent, share};
 use crate::to_record;
@@ -12,8 +14,14 @@ use crate::to_record;
 /// Above this a core has no room for what comes next: its queue, not the server's, is measured.
 const BUSIEST: f64 = 0.8;
 
-/// A start that is later than this at the 99th percentile is part of what is measured.
+/// Starts that are late by no more than this at the 99th percentile are on time.
 const LATEST: Duration = Duration::from_millis(1);
+
+/// A lag of no more than this share of the response time does not spoil it.
+const MOST_OF_RESPONSE: f64 = 0.1;
+
+/// Above this share of the window spent waiting for a processor it is part of what is measured.
+const MOST_WAITED: f64 = 0.1;
 
 /// A thread that sleeps for 10 ms and is not busy wakes within this, unless somebody else has its processor.
 const WAKES_WITHIN: Duration = Duration::from_millis(15);
@@ -28,8 +36,12 @@ pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
     found.extend(wrong_offers(evidence));
     found.extend(busy_threads(evidence));
     found.extend(busy_cores(evidence));
-    found.extend(late(evidence));
-    found.extend(descheduled(evidence));
+    let tally = &evidence.counted.tally;
+    let window = evidence.counted.window.to.saturating_sub(evidence.counted.window.from);
+    let threads: Vec<GeneratorThread> =
+        evidence.run.generators.iter().flat_map(|generator| generator.threads.clone()).collect();
+    found.extend(late(&tally.lag, &tally.response_intended));
+    found.extend(descheduled(&tally.beat, window, &threads));
     found.extend(not_offered(evidence));
     found.extend(used_up(evidence));
     found.extend(unread_server(evidence));
@@ -85,16 +97,75 @@ fn busy_cores(evidence: &Evidence<'_>) -> Option<Finding> {
         return unpinned(evidence);
     }
     let shares = to_record::cores(before, after, &ours);
-    let (cpu, share) = shares.iter().max_by(|a, b| a.1.busy.total_cmp(&b.1.busy))?;
-    (!ours.is_empty() && share.busy > BUSIEST).then(|| {
-        let text = format!(
-            "client-bound: core {cpu}, the generator's or the origin's, was {} busy",
-            percent(share.busy)
-        );
-        let advice =
-            "nothing else may run there: keep the server on other cores (taskset), and the load lower";
-        Finding::new("client-bound-core", Severity::Invalid, text, advice)
-    })
+    let found = shares.iter().filter(|_| !ours.is_empty());
+    let found = found.filter_map(|(cpu, share)| busy_core(*cpu, share, own_use(evidence, *cpu)));
+    found.max_by_key(|finding| finding.severity)
+}
+
+/// What generator and origin themselves had of a core, and how long they waited for it, as shares of the window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct OwnUse {
+    busy: f64,
+    waited: f64,
+}
+
+/// `None` where it is not known.
+fn own_use(evidence: &Evidence<'_>, cpu: usize) -> Option<OwnUse> {
+    let [before, after] = evidence.counted.samples.as_ref()?;
+    let window = (evidence.counted.window.to.saturating_sub(evidence.counted.window.from)).as_secs_f64();
+    let number = u32::try_from(cpu).ok();
+    let threads = evidence.run.generators.iter().flat_map(|generator| &generator.threads);
+    let mut own = OwnUse { busy: 0.0, waited: 0.0 };
+    for thread in threads.filter(|thread| thread.cpu == number) {
+        own.busy += thread.busy?;
+        own.waited += thread.run_queue_wait_us as f64 / 1e6 / window.max(1e-9);
+    }
+    // The process may have more threads there than make load: all that it had is shared out over its cores.
+    let process: u64 = evidence.run.generators.iter().map(|generator| generator.cpu_us).sum();
+    let pinned = evidence.plan.threads.iter().flatten();
+    let (here, all) = (pinned.clone().filter(|one| **one == cpu).count(), pinned.count());
+    let each = process as f64 / 1e6 / window.max(1e-9) / all.max(1) as f64;
+    own.busy = own.busy.max(each * here as f64);
+    let cpus = &evidence.watched.origin_cpus;
+    if cpus.contains(&cpu) {
+        let usage = after.origin.as_ref()?.since(before.origin.as_ref()?);
+        // Which of its cores it was on is not known: it is taken to use them alike.
+        let each = 1.0 / (cpus.len() as f64 * usage.wall.as_secs_f64().max(1e-9));
+        own.busy += (usage.user + usage.system).as_secs_f64() * each;
+        own.waited += usage.run_queue_wait.unwrap_or_default().as_secs_f64() * each;
+    }
+    Some(own)
+}
+
+/// A core that is busy with generator and origin has no room for them; where others have it, what counts is whether they
+/// waited. Softirqs on it are of the connections that they have.
+fn busy_core(cpu: usize, share: &CoreShare, own: Option<OwnUse>) -> Option<Finding> {
+    if share.busy <= BUSIEST {
+        return None;
+    }
+    let advice = "nothing else may run there: keep the server on other cores (taskset), and the load lower";
+    let network = share.interrupts + share.soft_interrupts;
+    match own.map(|own| (own.busy + network, own.waited)) {
+        Some((busy, waited)) if busy <= BUSIEST => {
+            let (others, took) = (percent((share.busy - busy).max(0.0)), percent(waited));
+            let named =
+                format!("other processes had {others} of core {cpu}, the generator's or the origin's");
+            if waited <= MOST_WAITED {
+                let text = format!("{named}, which waited for it {took} of the time");
+                return Some(Finding::new("core-shared", Severity::Warning, text, advice));
+            }
+            let text = format!("client-bound: {named}, which waited for it {took} of the time");
+            Some(Finding::new("core-shared", Severity::Invalid, text, advice))
+        }
+        _ => {
+            let busy = own.map_or(share.busy, |own| (own.busy + network).min(share.busy));
+            let text = format!(
+                "client-bound: core {cpu}, the generator's or the origin's, was {} busy with them",
+                percent(busy)
+            );
+            Some(Finding::new("client-bound-core", Severity::Invalid, text, advice))
+        }
+    }
 }
 
 /// A generator that moves over all cores of the machine that the server runs on takes from it what it measures.
@@ -113,23 +184,55 @@ fn is_local(evidence: &Evidence<'_>) -> bool {
     evidence.plan.target.addresses.iter().any(|address| address.ip().is_loopback())
 }
 
-fn late(evidence: &Evidence<'_>) -> Option<Finding> {
-    let lag = &evidence.counted.tally.lag;
-    let p99 = lag.quantile(0.99).filter(|p99| *p99 > LATEST)?;
-    let text = format!("client-bound: connections started {p99:.1?} late (99th percentile)");
+/// Starts that were late, against what is measured: a response time is counted from the intended start, so that lag is
+/// part of it. Judged by the highest percentile that the starts support, and that is what is printed.
+fn late(lag: &Histogram, response: &Histogram) -> Option<Finding> {
+    let (fraction, late) = lag.estimable(0.99).filter(|(_, late)| *late > LATEST)?;
+    let measured = response.quantile(fraction).unwrap_or_default();
+    let which = percentile(fraction, lag);
+    if late.as_secs_f64() <= MOST_OF_RESPONSE * measured.as_secs_f64() {
+        let text = format!(
+            "connections started {late:.1?} late ({which}), which is {} of the response time there",
+            percent(late.as_secs_f64() / measured.as_secs_f64())
+        );
+        return Some(Finding::new(
+            "schedule-lag",
+            Severity::Note,
+            text,
+            "it is part of the response time from the intended start",
+        ));
+    }
+    let text = format!("client-bound: connections started {late:.1?} late ({which})");
     let advice =
         "the generator did not get its processor when it was due: give it a core of its own (--cpus)";
     Some(Finding::new("schedule-lag", Severity::Invalid, text, advice))
 }
 
-/// In a closed loop nothing is due; a thread that has time to sleep and wakes late was kept from its processor.
-fn descheduled(evidence: &Evidence<'_>) -> Option<Finding> {
-    let beat = &evidence.counted.tally.beat;
-    let p99 = beat.quantile(0.99).filter(|p99| *p99 > WAKES_WITHIN)?;
-    let threads = evidence.run.generators.iter().flat_map(|generator| &generator.threads);
-    let busiest = threads.filter_map(|thread| thread.busy).fold(0.0, f64::max);
+/// A percentile, and of how many samples where they are few.
+fn percentile(fraction: f64, of: &Histogram) -> String {
+    let name =
+        if fraction > 0.5 { format!("{:.0}th percentile", fraction * 100.0) } else { "median".to_owned() };
+    if of.supports(0.99) { name } else { format!("{name} of {}", of.count()) }
+}
+
+/// In a closed loop nothing is due; a thread that has time to sleep and wakes late was kept from its processor. By the highest
+/// percentile that its waking supports, or by the time that it lost altogether, which takes no number of samples.
+fn descheduled(beat: &Histogram, window: Duration, threads: &[GeneratorThread]) -> Option<Finding> {
+    let busiest = threads.iter().filter_map(|thread| thread.busy).fold(0.0, f64::max);
+    let all = window.as_secs_f64() * threads.len().max(1) as f64;
+    let lost = beat.beyond(WAKES_WITHIN).as_secs_f64() / all.max(1e-9);
+    let often = beat.estimable(0.99).filter(|(_, late)| *late > WAKES_WITHIN);
+    let how = match often {
+        Some((fraction, late)) => {
+            format!("its threads woke {late:.0?} late ({})", percentile(fraction, beat))
+        }
+        None if lost > MOST_WAITED => {
+            format!("its threads were kept from their processors for {} of the time", percent(lost))
+        }
+        None => return None,
+    };
     (busiest <= BUSIEST).then(|| {
-        let text = format!("client-bound: the generator was descheduled, its threads woke {p99:.0?} late (99th percentile)");
+        let text = format!("client-bound: the generator was descheduled, {how}");
         let advice = "it is held to a share of its core (a quota, a signal, a busy neighbour): lift that, or use another \
                       machine";
         Finding::new("descheduled", Severity::Invalid, text, advice)
@@ -189,4 +292,73 @@ fn unread_server(evidence: &Evidence<'_>) -> Option<Finding> {
     let trouble = before.trouble.as_ref().or(after.trouble.as_ref())?;
     let text = format!("the server's processor time is missing: {trouble}");
     Some(Finding::new("server-unread", Severity::Warning, text, "look at --server-pid or --server-cgroup"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(milliseconds: &[(f64, u64)]) -> Histogram {
+        let mut histogram = Histogram::default();
+        for (ms, times) in milliseconds {
+            histogram.record_many(Duration::from_secs_f64(ms / 1e3), *times);
+        }
+        histogram
+    }
+
+    fn thread(busy: f64) -> [GeneratorThread; 1] {
+        [GeneratorThread { cpu: Some(0), busy: Some(busy), ..GeneratorThread::default() }]
+    }
+
+    fn severity(finding: Option<&Finding>) -> Option<Severity> {
+        finding.map(|finding| finding.severity)
+    }
+
+    #[test]
+    fn five_of_five_hundred_starts_do_not_judge_a_run() {
+        // 50/s for ten seconds: a p99 would rest on five of them.
+        let lag = of(&[(0.05, 494), (2.0, 6)]);
+        assert_eq!(late(&lag, &of(&[(1.5, 500)])), None);
+        let found = late(&of(&[(0.05, 400), (2.0, 100)]), &of(&[(1.5, 500)])).unwrap();
+        assert_eq!(found.severity, Severity::Invalid);
+        assert!(found.text.ends_with("started 2.0ms late (90th percentile of 500)"), "{}", found.text);
+    }
+
+    #[test]
+    fn a_lag_is_judged_against_the_response_time() {
+        let lag = of(&[(0.05, 1900), (2.0, 100)]);
+        let found = |ms: f64| late(&lag, &of(&[(ms, 2000)]));
+        assert_eq!(severity(found(5.0).as_ref()), Some(Severity::Invalid));
+        assert_eq!(severity(found(400.0).as_ref()), Some(Severity::Note));
+    }
+
+    #[test]
+    fn one_late_waking_of_twenty_is_no_verdict_and_half_of_the_time_is() {
+        let two_seconds = Duration::from_secs(2);
+        assert_eq!(descheduled(&of(&[(0.1, 19), (60.0, 1)]), two_seconds, &thread(0.3)), None);
+        // Held to a tenth by a signal: few wakings, each late.
+        let held = of(&[(0.1, 3), (90.0, 12)]);
+        let found = descheduled(&held, two_seconds, &thread(0.1)).unwrap();
+        assert!(found.text.contains("for 45 % of the time"), "{}", found.text);
+        assert_eq!(descheduled(&held, two_seconds, &thread(0.95)), None, "it was busy itself");
+    }
+
+    #[test]
+    fn a_core_that_others_use_is_not_the_generators_load() {
+        let full =
+            CoreShare { busy: 1.0, user: 0.7, system: 0.2, soft_interrupts: 0.1, ..CoreShare::default() };
+        let found = |busy, waited| busy_core(0, &full, Some(OwnUse { busy, waited })).unwrap();
+        let (ours, theirs, fight) = (found(0.85, 0.0), found(0.3, 0.02), found(0.3, 0.4));
+        assert_eq!((ours.id.as_str(), ours.severity), ("client-bound-core", Severity::Invalid));
+        assert_eq!((theirs.id.as_str(), theirs.severity), ("core-shared", Severity::Warning));
+        assert!(theirs.text.starts_with("other processes had 60 % of core 0"), "{}", theirs.text);
+        assert_eq!((fight.id.as_str(), fight.severity), ("core-shared", Severity::Invalid));
+        assert!(fight.text.contains("waited for it 40 % of the time"), "{}", fight.text);
+        assert_eq!(busy_core(0, &CoreShare { busy: 0.7, ..full }, None), None);
+        assert_eq!(
+            busy_core(0, &full, None).unwrap().id,
+            "client-bound-core",
+            "what is not known is not excused"
+        );
+    }
 }

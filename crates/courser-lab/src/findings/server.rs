@@ -1,5 +1,7 @@
 //! What the server did that the figures alone would hide: named by what it is.
 
+use std::time::Duration;
+
 use courser_load::failure::{Class, Step};
 use courser_load::offered::Session;
 use courser_load::plan::{Model, Workload};
@@ -41,6 +43,7 @@ pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
     found.extend(lingering(evidence));
     found.extend(closed_loop(evidence));
     found.extend(loopback(evidence));
+    found.extend(limited(evidence));
     found
 }
 
@@ -246,6 +249,21 @@ fn closed_loop(evidence: &Evidence<'_>) -> Option<Finding> {
         let advice = "use --rate for what users would wait";
         (!held).then(|| Finding::new("closed-loop", Severity::Note, text, advice))
     })?
+}
+
+/// A limit on its processor time, of a container, a service or `--server-share`: it is not the program that stops there.
+fn limited(evidence: &Evidence<'_>) -> Option<Finding> {
+    let limit = evidence.run.server.as_ref()?.cpu_limit?;
+    let (quota, period) = (Duration::from_micros(limit.quota_us), Duration::from_micros(limit.period_us));
+    let text = format!(
+        "the server is held to {:.2} of a core by its control group ({quota:?} in each {period:?}); it waited for the next \
+         period in {} of them",
+        quota.as_secs_f64() / period.as_secs_f64(),
+        percent(share(limit.throttled_periods, limit.periods))
+    );
+    let advice =
+        "rates are for that share, and response times have its waits in them: use rates and processor time";
+    Some(Finding::new("cpu-limit", Severity::Note, text, advice))
 }
 
 fn loopback(evidence: &Evidence<'_>) -> Option<Finding> {

@@ -48,7 +48,8 @@ impl Worker {
     }
 }
 
-async fn accept(state: Rc<State>, listener: AsyncListener) {
+/// Accepts connections for as long as its runtime lives.
+pub(super) async fn accept(state: Rc<State>, listener: AsyncListener) {
     loop {
         match listener.accept().await {
             Ok(accepted) => {

@@ -40,6 +40,7 @@ fn short() -> Plan {
         threads: vec![None],
         share: Share::WHOLE,
         seed: 1,
+        origin: None,
     }
 }
 

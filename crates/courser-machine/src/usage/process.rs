@@ -66,6 +66,12 @@ pub(super) fn allowed_cpus(pid: u32) -> Option<String> {
     status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).map(|list| list.trim().to_owned())
 }
 
+/// When a process started, in ticks since the machine did: with the number it names one process for good. `None` when
+/// it has ended.
+pub(crate) fn started(pid: u32) -> Option<u64> {
+    Stat::of_process(pid).filter(|stat| !stat.zombie).map(|stat| stat.started)
+}
+
 /// How many descriptors a process has open.
 ///
 /// # Errors

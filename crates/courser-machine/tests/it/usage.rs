@@ -20,7 +20,7 @@ use nix::time::ClockId;
 const ROLE: &str = "COURSER_MACHINE_TEST_ROLE";
 
 /// How much processor time a role burns: many steps of the coarsest clock.
-const WORK: Duration = Duration::from_millis(300);
+pub(crate) const WORK: Duration = Duration::from_millis(300);
 
 /// What steps of 10 ms, of some processes at both ends, may hide.
 const TOLERANCE: Duration = Duration::from_millis(50);
@@ -178,7 +178,7 @@ fn assert_near(one: Duration, other: Duration) {
 }
 
 /// This program again, as a server to look at.
-struct Role {
+pub(crate) struct Role {
     child: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
@@ -186,7 +186,7 @@ struct Role {
 
 impl Role {
     /// Returns once it is ready.
-    fn start(role: &str) -> Self {
+    pub(crate) fn start(role: &str) -> Self {
         let mut command = Command::new(env::current_exe().unwrap());
         command.args(["--exact", "usage::role", "--nocapture"]).env(ROLE, role);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -197,16 +197,20 @@ impl Role {
         role
     }
 
-    fn server(&self) -> Server {
-        Server::from_pid(self.child.id()).unwrap()
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
     }
 
-    fn go(&mut self) {
+    pub(crate) fn server(&self) -> Server {
+        Server::from_pid(self.pid()).unwrap()
+    }
+
+    pub(crate) fn go(&mut self) {
         self.stdin.write_all(b"\n").unwrap();
     }
 
     /// How much processor time it says that it and its children used; it stays alive.
-    fn result(&mut self) -> Duration {
+    pub(crate) fn result(&mut self) -> Duration {
         Duration::from_micros(self.line("used").parse().unwrap())
     }
 

@@ -36,6 +36,21 @@ pub struct Cell {
     pub profile: Option<Profile>,
     /// What a reader has to know.
     pub findings: Vec<Finding>,
+    /// The share of its cores that the target was held to; null where it had all of them.
+    #[serde(default)]
+    pub server_share: Option<ServerShare>,
+}
+
+/// A share of its cores that a target was held to, so that it is the limit and not the generator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ServerShare {
+    /// Of each core: 0.5 is half of it.
+    pub share: f64,
+    /// Processor time that it may use in each period, on all of its cores.
+    pub quota_us: u64,
+    /// Length of a period: response times have waits of up to the rest of it in them.
+    pub period_us: u64,
 }
 
 /// How far a cell came.
@@ -158,6 +173,9 @@ pub struct WindowResult {
     pub memory_bytes: Option<u64>,
     /// Share of the window that the target's cores were idle; null when unknown.
     pub target_idle: Option<f64>,
+    /// How long the target waited for the next period of its limit on processor time; null without a limit.
+    #[serde(default)]
+    pub throttled_us: Option<u64>,
     /// The busiest of the cores that generator and origin used; null when unknown.
     pub generator_busy: Option<f64>,
     /// How late connections were started, 99th percentile; null in a closed loop or without the samples.

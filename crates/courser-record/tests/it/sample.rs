@@ -267,6 +267,13 @@ fn server(random: &mut Random) -> ServerUsage {
             before_bytes: 10 << 20,
             with_bytes: 60 << 20,
         }),
+        cpu_limit: random.some(CpuLimit {
+            quota_us: 2500,
+            period_us: 5000,
+            periods: 400,
+            throttled_periods: 390,
+            throttled_us: 970_000,
+        }),
         ..ServerUsage::default()
     };
     usage.divide(360);

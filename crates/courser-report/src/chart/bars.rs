@@ -43,8 +43,11 @@ fn of_cell(lab: &Lab, chart: &Chart, case: &Case, cell: &Cell) -> Vec<Row> {
     let row = |client: Option<String>| {
         let name = client.as_ref().map_or(target.to_owned(), |client| format!("{target}, {client}"));
         let found = cell_value(lab, cell, &FigureSpec { client, ..chart.value.into() });
-        let value =
-            if matches!(found, CellValue::Inconclusive { .. }) { Value::TpsOfCpu } else { chart.value };
+        let value = if matches!(found, CellValue::Inconclusive { computed: Some(_), .. }) {
+            Value::TpsOfCpu
+        } else {
+            chart.value
+        };
         Row { number: super::number(lab, &cell.target), name, found, value }
     };
     clients.into_iter().map(row).collect()

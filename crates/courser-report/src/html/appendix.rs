@@ -36,7 +36,7 @@ impl Appendix {
         let last = [files(labs, room), data.clone()];
         html! {
             @for ((id, name), body) in PARTS.iter().zip(self.facts.iter().chain(&last)) {
-                section id=(id) { h2 { (name) } (body) }
+                details id=(id) { summary { (name) } (body) }
             }
         }
     }

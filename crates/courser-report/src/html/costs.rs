@@ -14,7 +14,6 @@ pub(super) fn costs(lab: &Lab) -> Markup {
     let rows: Vec<Vec<String>> = lab.cases.iter().flat_map(|case| of_case(lab, case)).collect();
     html! {
         @if !rows.is_empty() {
-            h3 { "Where processor time goes" }
             (table::plain(&["case, target", "CPU per connection", "user", "kernel", "bare cryptography", "by class"], &rows))
             p.notes { (labels::LIMIT) }
             (limits(lab))

@@ -5,50 +5,95 @@ use courser_record::lab::CellState;
 use maud::{Markup, html};
 
 use super::plots::Plots;
-use super::{anchor, costs, table, verdict};
+use super::{anchor, answer, costs, table};
 use crate::grid::grids;
 use crate::labels;
 use crate::ranking::rankings;
 
 /// A suite that is drawn, but for how many of its plots there is room.
 pub(super) struct Suite {
-    /// Its verdict, for the headline too.
-    pub(super) verdict: Markup,
-    answers: Markup,
+    answer: Markup,
+    tables: Markup,
     plots: Plots,
     checks: Markup,
 }
 
 impl Suite {
     pub(super) fn new(lab: &Lab) -> Self {
-        let answers = html! {
-            p.analysis { (lab.suite.analysis) }
-            (orders(lab))
-            (findings(lab))
-            @for grid in &grids(lab) { (table::table(grid)) }
-            @if !grids(lab).is_empty() { p.notes { (labels::MARKS) } }
+        let grids = grids(lab);
+        let tables = html! {
+            (folded("Case by case, and how sure", &html! { (verdict(lab)) (orders(lab)) }))
+            (folded("Cautions of the instrument", &findings(lab)))
+            (method(lab))
+            @for grid in &grids { (table::table(grid)) }
+            @if let Some(note) = labels::share_note(lab) { p.notes { (note) } }
         };
         let checks = html! {
-            (costs::costs(lab))
-            (missing(lab))
+            (folded("Where processor time goes, in figures", &costs::costs(lab)))
+            (folded("What is missing, and why", &missing(lab)))
             (asked(lab))
         };
-        Self { verdict: verdict(&labels::verdict(lab)), answers, plots: Plots::new(lab), checks }
+        let answer = crate::answer::answer(lab);
+        Self {
+            answer: answer::answer(answer.as_ref(), &lab.suite.question),
+            tables,
+            plots: Plots::new(lab),
+            checks,
+        }
     }
 
     /// Its part of the page; plots may take `room` bytes.
     pub(super) fn section(&self, lab: &Lab, index: usize, is_one_of_several: bool, room: usize) -> Markup {
         html! {
-            section.suite id=(anchor(index)) {
-                h2 { (lab.suite.title) }
-                @if !lab.suite.question.is_empty() { p.question { (lab.suite.question) } }
-                p.source { (lab.suite.source) }
-                // Of a single suite both stand at the top of the page.
-                @if is_one_of_several { p.faint { (labels::byline(lab)) } (self.verdict) }
-                (self.answers)
+            section.suite[is_one_of_several] id=(anchor(index)) {
+                // Of a single suite it is the title of the page.
+                @if is_one_of_several { h2 { (lab.suite.title) } }
+                (self.answer)
+                p.byline { (labels::byline(lab)) ". " (measured_by(lab)) }
+                (self.tables)
                 (self.plots.show(room))
                 (self.checks)
             }
+        }
+    }
+}
+
+/// A part that a click opens; nothing of nothing.
+fn folded(title: &str, inside: &Markup) -> Markup {
+    html! { @if !inside.0.trim().is_empty() { details { summary { (title) } (inside) } } }
+}
+
+/// Which build: a record without it says so.
+fn measured_by(lab: &Lab) -> Markup {
+    html! {
+        @match &lab.envelope.tool.commit {
+            Some(commit) => { "Commit " code { (commit.chars().take(12).collect::<String>()) } "." }
+            None => "This record has neither commit nor hashes of the programs.",
+        }
+    }
+}
+
+fn verdict(lab: &Lab) -> Markup {
+    let verdict = labels::verdict(lab);
+    html! {
+        @for sentence in &verdict.sentences { p.verdict { (sentence) } }
+        @if !verdict.cautions.is_empty() { p.cautions { (verdict.cautions.join(" ")) } }
+    }
+}
+
+/// How the figures are made and how sure they are: what the first screen need not say.
+fn method(lab: &Lab) -> Markup {
+    let prose = labels::without_figures(&lab.suite.analysis);
+    html! {
+        details.method {
+            summary { "How it was measured, and how sure it is" }
+            @for paragraph in &prose { p { (paragraph) } }
+            p { (labels::MARKS) }
+            p { (labels::HOW_SURE) }
+            @if lab.cases.iter().any(|case| case.limit.is_some()) { p { (labels::LIMIT) } }
+            @if let Some(repeats) = labels::repeats(lab) { p { (repeats) } }
+            p { "Then and now differ in processor, operating system and client too; figures per core are divided by the cores that were used." }
+            p.source { "The published experiment: " (lab.suite.source) }
         }
     }
 }
@@ -58,7 +103,6 @@ fn orders(lab: &Lab) -> Markup {
     let rankings = rankings(lab);
     html! {
         @if !rankings.is_empty() {
-            h3 { "Case by case" }
             @let common = labels::common(lab);
             @if !common.is_empty() { p.faint { "All cases: " (common) "." } }
             ul {
@@ -66,7 +110,6 @@ fn orders(lab: &Lab) -> Markup {
                     li { strong { (labels::ranking_title(lab, ranking)) ": " } (labels::order(lab, ranking)) }
                 }
             }
-            p.notes { (labels::HOW_SURE) }
         }
     }
 }
@@ -76,7 +119,6 @@ fn findings(lab: &Lab) -> Markup {
     let findings = labels::findings(lab);
     html! {
         @if !findings.is_empty() {
-            h3 { "Caution" }
             ul {
                 @for finding in &findings {
                     li class=(finding.severity.to_string()) {

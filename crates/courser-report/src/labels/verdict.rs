@@ -12,7 +12,7 @@ use crate::ranking::{Outcome, Ranking, rankings};
 /// A suite in plain words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// Who is ahead, by how much, how sure: one sentence for each era and preset, that of today first.
+    /// Who is ahead, by how much, how sure, in sentences of at most 25 words: of each era and preset, those of today first.
     pub sentences: Vec<String>,
     /// Cautions for a reader.
     pub cautions: Vec<String>,
@@ -21,7 +21,8 @@ pub struct Verdict {
 /// The verdict of a suite.
 pub fn verdict(lab: &Lab) -> Verdict {
     let rankings = rankings(lab);
-    let mut sentences: Vec<String> = groups(lab, &rankings).iter().map(|group| group.sentence(lab)).collect();
+    let mut sentences: Vec<String> =
+        groups(lab, &rankings).iter().flat_map(|group| group.sentences(lab)).collect();
     if sentences.is_empty() {
         sentences.push(nothing(lab));
     }
@@ -34,8 +35,7 @@ fn nothing(lab: &Lab) -> String {
     match measured {
         0 => "Nothing was measured.".to_owned(),
         _ if in_process => {
-            "Figures of libraries without a network: none is compared with another; the tables show what each takes."
-                .to_owned()
+            "Figures of libraries without a network: the tables show what each takes.".to_owned()
         }
         _ => "There are not two targets to compare; the tables show what was measured.".to_owned(),
     }
@@ -62,38 +62,30 @@ fn groups<'a>(lab: &Lab, rankings: &'a [Ranking]) -> Vec<Group<'a>> {
 }
 
 impl Group<'_> {
-    fn sentence(&self, lab: &Lab) -> String {
+    /// Each of at most 25 words; case by case it stands below.
+    fn sentences(&self, lab: &Lab) -> Vec<String> {
         let label = match self.targets.as_str() {
-            "" => format!("{} cases", labels::era(self.cases)),
-            preset => format!("{} cases, {preset} settings", labels::era(self.cases)),
+            "" => format!("{} cases", capital(labels::era(self.cases))),
+            preset => format!("{} cases, {preset} settings", capital(labels::era(self.cases))),
         };
-        let text = match self.rankings.as_slice() {
-            [one] => format!("{}: {}", labels::case(lab, &one.case), order(lab, one)),
-            several => self.summary(lab, several),
-        };
-        format!("{}: {text}", capital(&label))
-    }
-
-    fn summary(&self, lab: &Lab, rankings: &[&Ranking]) -> String {
-        let (mut first, mut level, mut unknown) =
-            (BTreeMap::<&str, Vec<Outcome>>::new(), Vec::new(), Vec::new());
-        for ranking in rankings {
+        let (mut first, mut level, mut unknown) = (BTreeMap::<&str, Vec<Outcome>>::new(), Vec::new(), 0);
+        for ranking in &self.rankings {
             match leader(ranking) {
                 Leader::Ahead(target, outcome) => first.entry(target).or_default().push(outcome),
                 Leader::Level(smallest) => level.push(smallest),
-                Leader::Unknown => unknown.push(case_title(lab, ranking)),
+                Leader::Unknown => unknown += 1,
             }
         }
         let mut first: Vec<_> = first.into_iter().collect();
         first.sort_by_key(|(_, won)| std::cmp::Reverse(won.len()));
-        let all = rankings.len();
+        let all = self.rankings.len();
         let mut parts: Vec<String> =
-            first.iter().map(|(target, won)| ahead(labels::target(lab, target), won, all)).collect();
+            first.iter().map(|(target, won)| ahead(labels::short_target(lab, target), won, all)).collect();
         parts.extend(levelled(&level, all));
-        if !unknown.is_empty() {
-            parts.push(format!("no verdict in {} of {all} ({})", unknown.len(), labels::list(&unknown)));
-        }
-        format!("{}.", parts.join("; "))
+        parts.extend((unknown > 0).then(|| {
+            format!("no verdict in {unknown} of {all}: too few rounds, or a single target with figures")
+        }));
+        parts.into_iter().map(|part| format!("{label}: {part}.")).collect()
     }
 }
 
@@ -130,7 +122,7 @@ fn ahead(target: &str, won: &[Outcome], all: usize) -> String {
         _ => format!(
             "{target} is first in {} of {all}, ahead of the next by a factor of {}",
             won.len(),
-            order::range(low, high)
+            order::factor_range(low, high)
         ),
     }
 }
@@ -139,7 +131,7 @@ fn levelled(level: &[f64], all: usize) -> Option<String> {
     let (_, worst) = ends(level);
     (!level.is_empty()).then(|| {
         format!(
-            "no difference seen between the first two in {} of {all} (one of {} would have been detected)",
+            "no difference seen between the first two in {} of {all}; {} would have been",
             level.len(),
             order::detectable(worst)
         )
@@ -152,13 +144,6 @@ fn ends(values: &[f64]) -> (f64, f64) {
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)))
 }
 
-fn case_title(lab: &Lab, ranking: &Ranking) -> String {
-    match ranking.client.as_deref() {
-        Some(client) if !client.is_empty() => format!("{}, {client}", labels::case(lab, &ranking.case)),
-        _ => labels::case(lab, &ranking.case),
-    }
-}
-
 fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
@@ -166,9 +151,6 @@ fn capital(text: &str) -> String {
 
 fn cautions(lab: &Lab, rankings: &[Ranking]) -> Vec<String> {
     let mut cautions = Vec::new();
-    if let Some(cut) = &lab.envelope.cut {
-        cautions.push(format!("Cut short ({cut}): the figures are of what there was until then."));
-    }
     if lab.quick {
         cautions.push(
             "The quick variant: fewer and shorter blocks, so small differences stay unseen.".to_owned(),

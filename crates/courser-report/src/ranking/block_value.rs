@@ -5,6 +5,8 @@
 pub(crate) enum BlockValue {
     /// This.
     Value { value: f64, kind: Kind, spread: Option<Spread> },
+    /// The true one is at least this high, for a reason: the generator was the limit.
+    AtLeast(f64, String),
     /// There is one, but it says nothing about the target.
     Inconclusive(String),
     /// It is not known.
@@ -22,6 +24,16 @@ impl BlockValue {
         finite.map_or(Self::Absent, |value| Self::Value { value, kind, spread: None })
     }
 
+    /// A rate of a window that is inconclusive: a bound where the generator was the limit and nothing else was wrong, since a
+    /// faster one could only have made more of it.
+    pub(super) fn bounded(value: Option<f64>, reason: String) -> Self {
+        let is_bound = reason.split("; ").all(|part| part.starts_with("client-bound"));
+        match value.filter(|value| is_bound && value.is_finite() && *value > 0.0) {
+            Some(value) => Self::AtLeast(value, reason),
+            None => Self::Inconclusive(reason),
+        }
+    }
+
     pub(super) fn known(&self) -> Option<(f64, Kind)> {
         match self {
             Self::Value { value, kind, .. } => Some((*value, *kind)),
@@ -35,7 +47,7 @@ impl BlockValue {
 pub struct Spread {
     /// Lower end.
     pub low: f64,
-    /// Upper end.
+    /// Upper end; of no meaning where the figure is a lower bound.
     pub high: f64,
     /// Whether it is a 95 % interval; of too few blocks for one it is what they range over.
     pub is_interval: bool,
@@ -50,7 +62,7 @@ pub enum Kind {
     Computed,
     /// Most of what was attempted failed, and cost processor time too: shown with `†`.
     MostFailed,
-    /// The true one is at least as high: nothing was seen to fail above it. Shown with `≥`.
+    /// The true one is at least as high: nothing was seen to fail above it, or the generator was the limit. Shown with `≥`.
     AtLeast,
 }
 

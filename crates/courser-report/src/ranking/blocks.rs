@@ -69,16 +69,17 @@ fn response(case: &Case, block: &Block, spec: &FigureSpec) -> BlockValue {
 
 fn rate(case: &Case, cell: &Cell, block: &Block, spec: &FigureSpec) -> BlockValue {
     let chosen = chosen(case, block, spec);
-    if let Some(reason) = inconclusive(&chosen) {
-        return BlockValue::Inconclusive(reason);
-    }
     let sum = Sum::of(&chosen);
     let body = cell.verified.as_ref().and_then(|verified| verified.body_bytes);
-    BlockValue::measured(match spec.value {
+    let rate = match spec.value {
         Value::Tps => sum.per_second(sum.served.transactions),
         Value::Handshakes => sum.per_second(sum.served.full),
         _ => body.and_then(|body| Some(sum.per_second(sum.served.transactions)? * float(body))),
-    })
+    };
+    match inconclusive(&chosen) {
+        Some(reason) => BlockValue::bounded(rate, reason),
+        None => BlockValue::measured(rate),
+    }
 }
 
 fn inconclusive(windows: &[&WindowResult]) -> Option<String> {

@@ -19,16 +19,33 @@ pub struct Estimate {
     pub kind: Kind,
 }
 
-/// `None` where no block has a value.
+/// `None` where no block has a value. A block that gives only a lower bound counts as that: the median of all is a bound as
+/// soon as it would be another if the bounds were higher.
 pub(super) fn of(reads: &[BlockValue], seed: u64) -> Option<Estimate> {
-    let known: Vec<_> = reads.iter().filter_map(BlockValue::known).collect();
-    let values: Vec<f64> = known.iter().map(|(value, _)| *value).collect();
-    let kind = known.iter().map(|(_, kind)| *kind).max()?;
+    let number = |read: &BlockValue| match read {
+        BlockValue::Value { value, .. } | BlockValue::AtLeast(value, _) => Some(*value),
+        _ => None,
+    };
+    let values: Vec<f64> = reads.iter().filter_map(number).collect();
+    let bounds = reads.iter().filter(|read| matches!(read, BlockValue::AtLeast(..))).count();
+    let raised = |read: &BlockValue| match read {
+        BlockValue::AtLeast(..) => Some(f64::INFINITY),
+        other => number(other),
+    };
+    let is_bound = median(&values) < median(&reads.iter().filter_map(raised).collect::<Vec<_>>());
+    let known = reads.iter().filter_map(BlockValue::known).map(|(_, kind)| kind).max();
+    let kind = if is_bound { Kind::AtLeast } else { known? };
     let own = match reads {
         [BlockValue::Value { spread, .. }] => *spread,
         _ => None,
     };
-    let spread = own.or_else(|| spread(&values, seed));
+    let highest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    // How much higher a bound's true value is, no interval knows.
+    let open = |spread: Spread| Spread {
+        high: if bounds > 0 { spread.high.max(highest) } else { spread.high },
+        ..spread
+    };
+    let spread = own.or_else(|| spread(&values, seed)).map(open);
     Some(Estimate { value: median(&values), spread, blocks: values.len(), of: reads.len(), kind })
 }
 

@@ -56,13 +56,21 @@ pub(super) fn highest(block: &Block, rule: Rule) -> BlockValue {
     let steps = steps(block);
     let usable: Vec<&WindowResult> =
         steps.iter().copied().filter(|step| step.inconclusive.is_none()).collect();
+    // Steps that the generator held back carried at least what they carried.
+    let bound = bound(&steps, rule);
     let Some(best) = highest_of(&usable, rule) else {
         let reason = steps.iter().find_map(|step| step.inconclusive.clone());
-        return match reason {
-            Some(reason) if usable.is_empty() => BlockValue::Inconclusive(reason),
+        return match (bound, reason) {
+            (Some(bound), _) => bound,
+            (None, Some(reason)) if usable.is_empty() => BlockValue::Inconclusive(reason),
             _ => BlockValue::measured((!usable.is_empty()).then_some(0.0)),
         };
     };
+    if let Some(BlockValue::AtLeast(value, reason)) = bound
+        && value > rate(best)
+    {
+        return BlockValue::AtLeast(value, reason);
+    }
     let seen = seen_up_to(&usable, best);
     if seen < rule.needs() {
         let needs = count(rule.needs());
@@ -74,6 +82,17 @@ pub(super) fn highest(block: &Block, rule: Rule) -> BlockValue {
     let exceeded = usable.iter().any(|step| step.offered_tps > best.offered_tps && gives_way(step, rule));
     let kind = if exceeded || falls_short(best) { Kind::Measured } else { Kind::AtLeast };
     BlockValue::of_kind(Some(rate(best)), kind)
+}
+
+/// The highest rate among the steps that keep a rule although the generator was the limit.
+fn bound(steps: &[&WindowResult], rule: Rule) -> Option<BlockValue> {
+    let is_bound = |step: &&WindowResult| {
+        let reason = step.inconclusive.clone().unwrap_or_default();
+        matches!(BlockValue::bounded(Some(rate(step)), reason), BlockValue::AtLeast(..))
+    };
+    let held_back: Vec<&WindowResult> = steps.iter().copied().filter(is_bound).collect();
+    let best = highest_of(&held_back, rule).filter(|best| seen_up_to(steps, best) >= rule.needs())?;
+    Some(BlockValue::bounded(Some(rate(best)), best.inconclusive.clone()?))
 }
 
 /// What a staircase served at most, and at the highest rate that was offered, where that is less by more than 5 %:

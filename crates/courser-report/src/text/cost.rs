@@ -1,6 +1,9 @@
 //! What it cost: the server, the generator, the wire.
 
-use courser_record::{GeneratorUsage, HandshakeBytes, Outcomes, RequestBytes, Run, ServerUsage, WireCost};
+use courser_record::{
+    GeneratorUsage, HandshakeBytes, Outcomes, RequestBytes, Run, ServerUsage, WireCost, times,
+};
+use courser_stats::Histogram;
 use courser_stats::number::float;
 
 use crate::figure;
@@ -15,7 +18,8 @@ pub(super) fn show(page: &mut Page, run: &Run) {
     }
     if !run.generators.is_empty() {
         page.heading("generator");
-        run.generators.iter().for_each(|usage| generator(page, usage));
+        let lag = run.totals.times.get(times::SCHEDULE_LAG);
+        run.generators.iter().for_each(|usage| generator(page, usage, lag));
     }
     if let Some(cost) = &run.wire {
         wire(page, cost);
@@ -102,18 +106,25 @@ fn further(threads: usize, how: &str) -> String {
     format!("  {threads} further {noun}, {how}")
 }
 
-fn generator(page: &mut Page, usage: &GeneratorUsage) {
+fn generator(page: &mut Page, usage: &GeneratorUsage, lag: Option<&Histogram>) {
     let busiest = usage.cores.iter().filter_map(|core| Some((core.busy?, core.cpu)));
     let busiest = busiest.max_by(|left, right| left.0.total_cmp(&right.0));
-    let lag = usage.threads.iter().filter_map(|thread| thread.schedule_lag_p99_us).max_by(f64::total_cmp);
+    let own = usage.threads.iter().filter_map(|thread| thread.schedule_lag_p99_us).max_by(f64::total_cmp);
+    // With too few starts for a p99, the percentile that the verdict goes by.
+    let few = || lag.and_then(|lag| lag.estimable(0.99));
+    let lag = match own {
+        Some(us) => format!("p99 {}", figure::time(Some(us))),
+        None => few().map_or(figure::UNKNOWN.to_owned(), |(fraction, lag)| {
+            format!("p{:.0} {}", fraction * 100.0, figure::time(Some(lag.as_secs_f64() * 1e6)))
+        }),
+    };
     let waited = usage.threads.iter().fold(0_u64, |sum, thread| sum.saturating_add(thread.run_queue_wait_us));
     let busiest = busiest.map_or(figure::UNKNOWN.to_owned(), |(busy, cpu)| {
         format!("{} (core {cpu})", figure::percent(Some(busy)))
     });
     let text = format!(
-        "busiest core {busiest}, schedule lag p99 {}, waited {} for a core, {} of its own per handshake ({}), at most {} \
+        "busiest core {busiest}, schedule lag {lag}, waited {} for a core, {} of its own per handshake ({}), at most {} \
          open",
-        figure::time(lag),
         figure::duration(waited),
         figure::time(usage.cpu_us_per_handshake()),
         figure::count(usage.handshakes),

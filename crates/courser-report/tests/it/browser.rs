@@ -33,6 +33,7 @@ frame.onload = () => {
   document.body.dataset.found = JSON.stringify({
     width: root.scrollWidth, background: style.backgroundColor, charts: page.querySelectorAll('figure svg').length,
     least: Math.min(...texts), wide: wide.slice(0, 3).map(part => part.outerHTML.slice(0, 80)),
+    answer: Math.max(...[...page.querySelectorAll('.sentences')].slice(0, 1).map(part => part.getBoundingClientRect().bottom)),
     requests: frame.contentWindow.performance.getEntriesByType('resource').filter(one => !one.name.startsWith('data:')).length,
   });
 };
@@ -61,6 +62,23 @@ fn the_page_fits_a_phone_and_a_screen_light_and_dark() {
             assert!(least >= 11.0, "text of plots is too small {place}");
             assert!(number(&found, "charts") > 10.0, "{place}");
         }
+    }
+}
+
+/// Table, plot and sentences stand in the first screen of a phone and of a laptop.
+#[test]
+fn the_answer_stands_on_the_first_screen() {
+    let Some(chromium) = require("chromium") else { return };
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../record/capacity.json");
+    let lab = courser_record::Lab::from_json(std::fs::read(file).unwrap()).unwrap();
+    let (folder, page) = (Folder::new(), html::render(&[lab]));
+    for (width, height) in [(390, 844.0), (1280, 800.0)] {
+        let probe = PROBE.replace("WIDTH", &width.to_string()).replace("PAGE", &literal(&page));
+        let file = folder.write(&format!("{width}.html"), probe);
+        let out = browse(&chromium, &folder, &file, width, 1);
+        let found = found(&String::from_utf8_lossy(&out.stdout), &String::from_utf8_lossy(&out.stderr));
+        let bottom = number(&found, "answer");
+        assert!(bottom > 300.0 && bottom < height, "the sentences end at {bottom} of {height}: {found}");
     }
 }
 

@@ -2,10 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod answers;
 mod browser;
+mod diff;
 mod labs;
 mod pages;
 mod ranking;
+mod shares;
 
 use std::path::Path;
 use std::time::Duration;

@@ -46,7 +46,8 @@ fn a_rate_of_half_of_the_blocks_is_a_rate_and_of_fewer_is_none() {
     let cell =
         lab.cells.iter_mut().find(|cell| cell.case == "tls13-ecdsa" && cell.target == "courser").unwrap();
     let spoil = |index: usize, cell: &mut courser_record::lab::Cell| {
-        cell.blocks[index].windows[0].inconclusive = Some("client-bound".to_owned());
+        cell.blocks[index].windows[0].inconclusive =
+            Some("wrong experiment: 3 ClientHellos did not offer what was asked".to_owned());
     };
     (0..3).for_each(|index| spoil(index, cell));
     let seen = value_of(&lab, "tls13-ecdsa", "courser", &Value::Tps.into());
@@ -56,6 +57,52 @@ fn a_rate_of_half_of_the_blocks_is_a_rate_and_of_fewer_is_none() {
     spoil(3, cell);
     let seen = value_of(&lab, "tls13-ecdsa", "courser", &Value::Tps.into());
     assert!(matches!(seen, CellValue::Inconclusive { .. }), "{seen:?}");
+}
+
+#[test]
+fn blocks_in_which_the_generator_was_the_limit_are_lower_bounds() {
+    let mut lab = capacity();
+    let of = |lab: &Lab| value_of(lab, "tls13-ecdsa", "courser", &Value::Tps.into());
+    let measured = of(&lab).estimate().unwrap().value;
+    // The three fastest blocks were held back by the generator, at a rate above that of the others.
+    let cell =
+        lab.cells.iter_mut().find(|cell| cell.case == "tls13-ecdsa" && cell.target == "courser").unwrap();
+    for block in &mut cell.blocks[..3] {
+        block.windows[0].inconclusive = Some("client-bound: core 0 was 97 % busy".to_owned());
+        block.windows[0].window_us /= 2;
+    }
+    let CellValue::Value(found) = of(&lab) else { panic!("{:?}", of(&lab)) };
+    assert_eq!((found.kind, found.blocks), (Kind::AtLeast, 6), "{found:?}");
+    assert!(found.value > 1.2 * measured, "{found:?}: the slow half alone says {measured}");
+    // With more of them there is no figure, and still a bound.
+    let cell =
+        lab.cells.iter_mut().find(|cell| cell.case == "tls13-ecdsa" && cell.target == "courser").unwrap();
+    cell.blocks[3].windows[0].inconclusive = Some("client-bound: core 0 was 97 % busy".to_owned());
+    let CellValue::Inconclusive { at_least: Some(bound), computed: Some(_), .. } = of(&lab) else { panic!() };
+    assert_eq!(bound.kind, Kind::AtLeast);
+    let text = labels::cell_text(Value::Tps, &of(&lab));
+    assert!(text.starts_with("≥ ") && text.contains("(≈ "), "{text}");
+    // Another experiment bounds nothing.
+    let cell =
+        lab.cells.iter_mut().find(|cell| cell.case == "tls13-ecdsa" && cell.target == "courser").unwrap();
+    for block in &mut cell.blocks {
+        block.windows[0].inconclusive =
+            Some("client-bound: busy; wrong experiment: 3 ClientHellos".to_owned());
+    }
+    assert!(matches!(of(&lab), CellValue::Inconclusive { at_least: None, .. }), "{:?}", of(&lab));
+}
+
+#[test]
+fn a_maximum_over_steps_that_the_generator_held_back_is_a_lower_bound() {
+    let mut lab = capacity();
+    let cell = lab.cells.iter_mut().find(|cell| cell.case == "stairs" && cell.target == "courser").unwrap();
+    for window in cell.blocks[0].windows.iter_mut().skip(5) {
+        window.inconclusive = Some("client-bound: core 0 was 97 % busy".to_owned());
+    }
+    let held = value_of(&lab, "stairs", "courser", &Value::MaxTps.into());
+    let CellValue::Inconclusive { at_least: Some(bound), .. } = held else { panic!("{held:?}") };
+    let whole = value_of(&capacity(), "stairs", "courser", &Value::MaxTps.into());
+    assert!((bound.value / whole.estimate().unwrap().value - 1.0).abs() < 1e-9, "{bound:?}");
 }
 
 #[test]
@@ -125,9 +172,13 @@ fn rates_are_called_the_same_only_where_they_are() {
     };
     ["courser", "haproxy", "nginx"].iter().for_each(|target| offer(&mut lab, target, 2000));
     let order = |lab: &Lab| labels::order(lab, &ranking_of(lab, "tls13-rsa"));
-    assert!(order(&lab).contains("all had the same rate"), "{}", order(&lab));
+    assert!(order(&lab).contains("per connection at 1000/s"), "{}", order(&lab));
     offer(&mut lab, "nginx", 100);
-    assert!(order(&lab).contains("rates differed, from 50 to 1,000/s"), "{}", order(&lab));
+    assert!(
+        order(&lab).contains("of rates that differ: courser 1000/s, haproxy 1000/s and nginx 50/s"),
+        "{}",
+        order(&lab)
+    );
 }
 
 #[test]
@@ -139,7 +190,7 @@ fn a_loss_limit_that_too_few_transactions_support_is_inconclusive() {
     }
     let told = value_of(&lab, "stairs", "courser", &Value::MaxTpsLoss.into());
     assert!(
-        matches!(&told, CellValue::Inconclusive { reason, computed: None } if reason.contains("30,000")),
+        matches!(&told, CellValue::Inconclusive { reason, computed: None, .. } if reason.contains("30,000")),
         "{told:?}"
     );
 }

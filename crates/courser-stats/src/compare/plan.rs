@@ -1,12 +1,13 @@
 //! When a comparison is looked at, and how much error each look may spend.
 
 use super::ranks;
+use crate::confidence_interval::LEVEL;
 use crate::number::length;
 use crate::special::{bisect, normal_above};
 
-/// What a comparison may spend on finding a difference where there is none. It promises 5 %: the rest is a margin for
-/// ranks of few sequences, which walk a little wider than the Brownian motion that the levels are from.
-const ERROR: f64 = 0.04;
+/// The share of a promised error that is spent: the rest is a margin for ranks of few sequences, which walk a little wider
+/// than the Brownian motion that the levels are from.
+const SPENT: f64 = 0.8;
 
 /// How long a comparison runs at most, and how sure each look has to be. Costly to make, cheap to clone.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,11 +30,22 @@ impl Plan {
 
     /// A plan that is looked at after each sequence, up to `sequences` (6 to [`Self::MOST`]; others are moved there).
     ///
-    /// The error spent up to `k` of `n` sequences is 4 % of `(k/n)²` (Kim and DeMets, Biometrika 74, 1987): a big
+    /// The error spent up to `k` of `n` sequences is 4 % (of the 5 % that are promised) of `(k/n)²` (Kim and DeMets, Biometrika 74, 1987): a big
     /// difference is found after half of them, and the last look loses little against a single one.
     pub fn new(sequences: usize) -> Self {
-        let sequences = sequences.clamp(ranks_needed(ERROR), Self::MOST);
-        let spent = |k: usize| ERROR * (length(k) / length(sequences)).powi(2);
+        Self::at(sequences, 1.0 - LEVEL)
+    }
+
+    /// The same for one of so many limits, each on one side ([`super::Gate`]): 5 % among all of them.
+    pub fn of_limits(sequences: usize, limits: usize) -> Self {
+        Self::at(sequences, 2.0 * (1.0 - LEVEL) / length(limits.max(1)))
+    }
+
+    /// A plan with this two-sided error, between 0 and 1.
+    fn at(sequences: usize, error: f64) -> Self {
+        let error = SPENT * error;
+        let sequences = sequences.clamp(ranks_needed(error), Self::MOST);
+        let spent = |k: usize| error * (length(k) / length(sequences)).powi(2);
         let first = (1..=sequences).find(|k| ranks_needed(spent(*k)) <= *k).unwrap_or(sequences);
         let looks: Vec<(usize, f64)> = (first..=sequences).map(|k| (k, spent(k))).collect();
         let mut ranks = vec![None; sequences];

@@ -1,0 +1,164 @@
+//! The answer in three sentences, each made from the record.
+
+use courser_record::Lab;
+use courser_record::lab::{Cell, Era, Value};
+
+use super::lead::Lead;
+use super::since::Since;
+use super::{is_yardstick, rivals, unit_of_cost};
+use crate::ranking::{FigureSpec, Outcome, Ranking, cell_value};
+use crate::{figure, labels};
+
+/// What changed, where the time goes, what to choose.
+pub(super) fn of_terminators(lab: &Lab, lead: &Lead<'_>, since: Option<&Since>) -> Vec<String> {
+    [Some(changed(lab, since)), time(lab, lead), choice(lab, lead)].into_iter().flatten().collect()
+}
+
+fn changed(lab: &Lab, since: Option<&Since>) -> String {
+    match since {
+        Some(since) => since.sentence(),
+        None if lab.suite.source.starts_with("none") => {
+            "No published experiment stands beside this one.".to_owned()
+        }
+        None => "The published experiment has no figure that this record has too.".to_owned(),
+    }
+}
+
+/// Of the first: sampled where it was, else the kernel's share and bare cryptography.
+fn time(lab: &Lab, lead: &Lead<'_>) -> Option<String> {
+    let first = rivals(&lead.ranking).first().copied()?;
+    let cell = lab.cell(&lead.case.id, first)?;
+    let of = |value: Value| {
+        let spec = FigureSpec { client: lead.ranking.client.clone(), ..value.into() };
+        cell_value(lab, cell, &spec).estimate().map(|found| found.value)
+    };
+    let spent = format!(
+        "Of {}'s {} a {}",
+        labels::short_target(lab, first),
+        figure::time(Some(of(Value::Cpu)?)),
+        unit_of_cost(lead.case)
+    );
+    if let Some([library, kernel, program]) = sampled(cell) {
+        return Some(format!(
+            "{spent}, the TLS library takes {library}, the kernel {kernel}, the program {program}."
+        ));
+    }
+    let kernel = of(Value::KernelShare)?;
+    let rest = labels::whole_percent;
+    Some(match of(Value::LimitShare) {
+        Some(limit) if limit + kernel <= 1.0 => format!(
+            "{spent}, {} is bare cryptography, {} the kernel, {} the rest of library and program.",
+            rest(limit),
+            rest(kernel),
+            rest(1.0 - limit - kernel)
+        ),
+        _ => format!(
+            "{spent}, {} is the kernel, {} library and program (not sampled).",
+            rest(kernel),
+            rest(1.0 - kernel)
+        ),
+    })
+}
+
+/// Library, kernel, program; `None` where it was not sampled.
+fn sampled(cell: &Cell) -> Option<[String; 3]> {
+    let profile = cell.profile.as_ref().filter(|profile| profile.samples > 0)?;
+    let all = profile.classes.values().sum();
+    let of = |names: &[&str]| {
+        let named = profile.classes.iter().filter(|(name, _)| names.contains(&name.to_lowercase().as_str()));
+        labels::whole_percent(figure::share(named.map(|(_, count)| count).sum(), all).unwrap_or(0.0))
+    };
+    Some([of(&["crypto", "tls"]), of(&["kernel"]), of(&["proxy", "memory", "other"])])
+}
+
+/// Who is first in how many cases, and by how much in the one that leads.
+fn choice(lab: &Lab, lead: &Lead<'_>) -> Option<String> {
+    let targets = rivals(&lead.ranking);
+    let [first, second, ..] = targets.as_slice() else {
+        return targets
+            .first()
+            .map(|only| format!("Nothing to choose: only {} has figures.", labels::short_target(lab, only)));
+    };
+    let (name, next) = (labels::short_target(lab, first), labels::short_target(lab, second));
+    Some(match lead.ranking.pair(first, second)?.outcome {
+        Outcome::Ahead { factor, low, high } => format!(
+            "Choose {name} to spend least: {}of {next}, the next here, by {} times ({}).",
+            cases(lab, first, lead),
+            labels::factor(factor),
+            labels::factor_range(low, high)
+        ),
+        Outcome::NotSeen { min_detectable } => format!(
+            "Choose {name} or {next} by other things: no difference seen; {} would have been.",
+            labels::detectable(min_detectable)
+        ),
+        Outcome::TooFew { rounds } => format!(
+            "{name} is first here, but not beyond doubt after {}: run the suite with more rounds.",
+            labels::counted(rounds, "round")
+        ),
+    })
+}
+
+/// In how many of the cases of today it is ahead of all others, beyond doubt.
+fn cases(lab: &Lab, target: &str, lead: &Lead<'_>) -> String {
+    let is_modern = |ranking: &&Ranking| {
+        ranking.preset == lead.ranking.preset
+            && lab.case(&ranking.case).is_some_and(|case| case.era == Era::Modern)
+    };
+    let all: Vec<&Ranking> =
+        lead.all.iter().filter(is_modern).filter(|ranking| rivals(ranking).len() > 1).collect();
+    let is_known = |ranking: &&&Ranking| {
+        ranking.pairs.iter().any(|pair| !matches!(pair.outcome, Outcome::TooFew { .. }))
+    };
+    let wins = |ranking: &&&Ranking| {
+        let others =
+            ranking.places.iter().filter(|place| place.target != target && !is_yardstick(&place.target));
+        others.map(|place| ranking.pair(target, &place.target)).all(|pair| {
+            pair.is_some_and(|pair| pair.ahead == target && matches!(pair.outcome, Outcome::Ahead { .. }))
+        })
+    };
+    match (all.iter().filter(wins).count(), all.iter().filter(is_known).count()) {
+        (0, _) | (_, 1) => "ahead ".to_owned(),
+        (wins, count) => format!("ahead of all in {wins} of {count} cases, "),
+    }
+}
+
+/// `courser, × 2.6 ahead of hitch`.
+pub(super) fn first(lab: &Lab, ranking: &Ranking) -> Option<String> {
+    let targets = rivals(ranking);
+    let [first, second, ..] = targets.as_slice() else { return None };
+    let (name, next) = (labels::short_target(lab, first), labels::short_target(lab, second));
+    Some(match ranking.pair(first, second)?.outcome {
+        Outcome::Ahead { factor, .. } => format!("{name}, ×\u{a0}{} ahead of {next}", labels::factor(factor)),
+        Outcome::NotSeen { .. } => format!("{name} and {next}: no difference seen"),
+        Outcome::TooFew { .. } => format!("{name}, not repeated"),
+    })
+}
+
+/// The same for libraries without a network.
+pub(super) fn of_libraries(lab: &Lab, ratios: &[(String, f64)], since: Option<&Since>) -> Vec<String> {
+    let mut sentences = vec![
+        changed(lab, since),
+        "All of it is the library's time: there is no network, kernel or program in these figures."
+            .to_owned(),
+    ];
+    let (low, high) = ratios
+        .iter()
+        .fold((f64::INFINITY, 0.0_f64), |(low, high), (_, ratio)| (low.min(*ratio), high.max(*ratio)));
+    if let (true, [first, second, ..]) = (low.is_finite(), crate::ranking::targets(lab).as_slice()) {
+        let (first, second) = (labels::short_target(lab, first), labels::short_target(lab, second));
+        sentences.push(if low > 1.0 {
+            format!(
+                "Choose {first}: {} times as fast as {second} in these operations.",
+                labels::factor_range(low, high)
+            )
+        } else if high < 1.0 {
+            format!("Choose {second}: {first} is {} times as fast as it.", labels::factor_range(low, high))
+        } else {
+            format!(
+                "Choose by the operation: {first} is {} times as fast as {second}.",
+                labels::factor_range(low, high)
+            )
+        });
+    }
+    sentences
+}

@@ -1,0 +1,270 @@
+//! The first screen and the page over all suites: each figure in a sentence is one of the record, or of those published.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use courser_record::Lab;
+use courser_record::lab::{CellState, Value};
+use courser_report::ranking::{Outcome, cell_value, figure_specs, rankings};
+use courser_report::text::Style;
+use courser_report::{answer, figure, html, lab_text, labels, markdown};
+
+use crate::labs::{capacity, primitives};
+
+/// Suites' own prose is written before anything is measured: a figure in it is of no record.
+#[test]
+fn prose_of_suites_states_no_figure() {
+    let mut stating = Vec::new();
+    for path in files("suites", "toml") {
+        let suite: toml::Table = toml::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        let prose = suite.get("analysis").and_then(toml::Value::as_str).unwrap_or_default();
+        let paragraphs: Vec<&str> =
+            prose.trim().split("\n\n").filter(|text| !text.is_empty()).map(str::trim).collect();
+        if labels::without_figures(prose) != paragraphs {
+            stating.push(path);
+        }
+    }
+    assert!(stating.is_empty(), "{stating:?}");
+}
+
+#[test]
+fn prose_of_a_record_that_states_a_figure_is_on_no_page() {
+    let mut lab = small();
+    // What the suite printed where 5.4 was published.
+    lab.suite.analysis = "The key decides.\n\nThe published factor between the columns was seven.".to_owned();
+    let labs = [lab];
+    for text in [html::render(&labs), markdown::render(&labs), lab_text::render(&labs, Style::default())] {
+        assert!(!text.contains("was seven"), "{text}");
+    }
+}
+
+#[test]
+fn sentences_on_the_first_screen_are_short() {
+    for name in NAMES {
+        let lab = record(name);
+        let answer = answer::answer(&lab).unwrap();
+        assert_eq!(answer.sentences.len(), 3, "{name}: {:?}", answer.sentences);
+        for sentence in answer.sentences.iter().chain(&labels::verdict(&lab).sentences) {
+            assert!(sentence.split_whitespace().count() <= 25, "{name}: {sentence}");
+        }
+    }
+}
+
+#[test]
+fn each_figure_in_a_sentence_is_in_the_data() {
+    for name in ["capacity", "handshake-flood", "overheads"] {
+        let lab = record(name);
+        let known = known(&lab);
+        for sentence in answer::answer(&lab).unwrap().sentences {
+            for number in numbers(&sentence) {
+                assert!(known.contains(&number), "{name}: {number} in {sentence:?}");
+            }
+        }
+    }
+}
+
+/// The published figures stand in the file of their suite, as they were printed.
+#[test]
+fn published_figures_are_those_that_were_printed() {
+    for published in answer::published() {
+        let text = fs::read_to_string(root(&format!("record/published/{}.toml", published.suite))).unwrap();
+        let file: toml::Table = toml::from_str(&text).unwrap();
+        let tables = file["table"].as_array().unwrap();
+        let table = tables.iter().find(|table| table["id"].as_str() == Some(&published.table)).unwrap();
+        let column = texts(&table["columns"]).iter().position(|name| *name == published.column).unwrap();
+        let rows = table["row"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["label"].as_str() == Some(&published.row)).unwrap();
+        let cell = texts(&row["cells"])[column].clone();
+        assert!(cell.contains(&published.printed), "{}: {cell}", published.suite);
+        let number: f64 = published.printed.replace(',', "").replace(" K", "000").parse().unwrap();
+        assert!((number - published.figure).abs() < 1e-9, "{}: {number}", published.suite);
+    }
+}
+
+#[test]
+fn an_operation_of_microseconds_is_no_zero_and_says_whether_it_was_repeated() {
+    let page = html::render(&[record("primitives")]);
+    assert!(page.contains("24.3 us") && page.contains("not repeated"), "ECDSA P-256, sign");
+    assert!(!page.contains("0.0000"), "{:?}", page.find("0.0000").map(|at| &page[at - 300..at + 20]));
+}
+
+#[test]
+fn repeats_within_a_row_are_not_called_an_interval_of_it() {
+    let text = html::render(&[record("overheads")]);
+    assert!(text.contains("repeats ") && text.contains("changed a row by a factor of up to 1."), "{text}");
+}
+
+#[test]
+fn more_than_all_of_the_limit_is_marked() {
+    let mut lab = small();
+    for limit in lab.cases.iter_mut().filter_map(|case| case.limit.as_mut()) {
+        limit.us_per_connection = 87.0;
+    }
+    let page = html::render(&[lab]);
+    assert!(page.contains("102 %") && page.contains("cryptography was timed at another moment"));
+    assert!(!page.contains("no terminator can do with less"));
+}
+
+#[test]
+fn rates_that_differ_are_not_called_the_same() {
+    let lab = record("continuous-more");
+    let all = rankings(&lab);
+    let steady = all.iter().find(|ranking| ranking.case == "steady-as-published").unwrap();
+    let order = labels::order(&lab, steady);
+    assert!(!order.contains("same rate") && order.contains("of rates that differ: courser "), "{order}");
+}
+
+#[test]
+fn processor_time_is_marked_where_most_failed() {
+    let mut lab = small();
+    for cell in lab.cells.iter_mut().filter(|cell| cell.target == "nginx") {
+        for window in cell.blocks.iter_mut().flat_map(|block| &mut block.windows) {
+            window.failed = window.succeeded * 32;
+            window.attempted = window.succeeded + window.failed;
+        }
+    }
+    let labs = [lab];
+    for text in [html::render(&labs), markdown::render(&labs)] {
+        assert!(text.contains("97 % of its transactions failed"), "{text}");
+    }
+    assert!(!html::render(&[small()]).contains("of its transactions failed"));
+}
+
+#[test]
+fn a_suite_that_was_cut_says_so_on_top() {
+    let mut lab = small();
+    lab.envelope.cut = Some("interrupted".to_owned());
+    lab.cells[0].state = CellState::Pending;
+    let labs = [lab];
+    let page = html::render(&labs);
+    let header = &page[page.find("<header>").unwrap()..page.find("</header>").unwrap()];
+    assert!(header.contains("Cut short (interrupted): "), "{header}");
+    assert!(markdown::render(&labs).contains("Cut short"));
+    assert!(lab_text::render(&labs, Style::default()).contains("Cut short"));
+}
+
+#[test]
+fn a_title_stands_once() {
+    let lab = small();
+    let page = html::render(std::slice::from_ref(&lab));
+    let body = &page[page.find("<body>").unwrap()..];
+    assert_eq!(body.matches(&lab.suite.title).count(), 1);
+}
+
+#[test]
+fn the_page_over_all_suites_is_small_and_leads_to_each() {
+    let names = ["capacity", "handshake-flood", "overheads"];
+    let labs: Vec<Lab> = names.iter().map(|name| record(name)).collect();
+    let files: Vec<String> = names.iter().map(|name| format!("{name}.html")).collect();
+    let pages: Vec<html::Page<'_>> =
+        files.iter().zip(&labs).map(|(file, lab)| html::Page { lab, file }).collect();
+    let page = html::index(&pages);
+    assert!(page.len() < html::LIMIT && !page.contains("data:application"), "{}", page.len());
+    for (file, lab) in files.iter().zip(&labs) {
+        assert!(page.contains(&format!("href=\"{file}\"")), "{file}");
+        assert!(page.contains(&lab.suite.question.replace('&', "&amp;")), "{file}");
+    }
+    assert!(page.contains("1,500") && page.contains("2011: stud"), "{page}");
+}
+
+/// Cases of libraries are laid side by side, with what one is to the other.
+#[test]
+fn libraries_have_an_answer_of_their_own() {
+    let answer = answer::answer(&primitives()).unwrap();
+    assert_eq!(answer.heads, ["aws-lc-rs", "openssl", "aws-lc-rs is as fast"]);
+    assert_eq!(answer.rows[0].cells[2].0, "×\u{a0}1.25");
+    assert!(answer.plot.is_some());
+}
+
+const NAMES: [&str; 3] = ["capacity", "offload", "overheads"];
+
+/// A case at saturation, of all targets.
+fn small() -> Lab {
+    let mut lab = capacity();
+    lab.cases.retain(|case| case.id == "tls13-ecdsa");
+    lab.cells.retain(|cell| cell.case == "tls13-ecdsa");
+    lab
+}
+
+fn root(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
+    let all = fs::read_dir(root(folder)).unwrap().map(|entry| entry.unwrap().path());
+    all.filter(|path| path.extension().is_some_and(|own| own == extension)).collect()
+}
+
+fn record(name: &str) -> Lab {
+    Lab::from_json(fs::read(root(&format!("record/{name}.json"))).unwrap()).unwrap()
+}
+
+fn texts(list: &toml::Value) -> Vec<String> {
+    list.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
+}
+
+/// What stands for itself: not within a name, as `TLS 1.3`, `P-256`, `RSA-1024`, `8 bytes`.
+fn numbers(sentence: &str) -> Vec<String> {
+    let conditions = ["TLS 1.3", "TLS 1.2", "TLS 1.0", "8 bytes"].iter();
+    let text = conditions.fold(sentence.to_owned(), |text, name| text.replace(name, ""));
+    let words = text.split_whitespace().map(|word| word.trim_matches(|char: char| !char.is_alphanumeric()));
+    words
+        .filter(|word| word.replace([',', '.'], "").bytes().all(|byte| byte.is_ascii_digit()))
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// All figures that a sentence may state, as they are printed.
+fn known(lab: &Lab) -> Vec<String> {
+    let mut known = Vec::new();
+    let digits = |text: String| text.split_whitespace().next().unwrap().to_owned();
+    let percent = |share: f64| format!("{:.0}", share * 100.0);
+    for cell in &lab.cells {
+        for spec in figure_specs(lab, &cell.case) {
+            let Some(found) = cell_value(lab, cell, &spec).estimate().map(|found| found.value) else {
+                continue;
+            };
+            known.extend([figure::number(Some(found.round())), digits(figure::time(Some(found)))]);
+            known.extend([digits(figure::time(Some(found * 1e3))), percent(found), percent(1.0 - found)]);
+        }
+    }
+    for cell in &lab.cells {
+        let of = |value: Value| cell_value(lab, cell, &value.into()).estimate().map(|found| found.value);
+        if let (Some(kernel), Some(limit)) = (of(Value::KernelShare), of(Value::LimitShare)) {
+            known.push(percent(1.0 - kernel - limit));
+        }
+    }
+    let all = rankings(lab);
+    for pair in all.iter().flat_map(|ranking| &ranking.pairs) {
+        match pair.outcome {
+            Outcome::Ahead { factor, low, high } => known.extend([factor, low, high].map(labels::factor)),
+            Outcome::NotSeen { min_detectable } => {
+                known.extend(labels::detectable(min_detectable).split_whitespace().map(str::to_owned));
+            }
+            Outcome::TooFew { rounds } => known.push(rounds.to_string()),
+        }
+    }
+    known.extend((0..=all.len()).map(|count| count.to_string()));
+    for published in answer::published().iter().filter(|published| published.suite == lab.suite.name) {
+        let then = published.figure / published.cores;
+        known.extend([
+            published.year.to_string(),
+            figure::number(Some(then)),
+            digits(figure::time(Some(then * 1e3))),
+        ]);
+    }
+    if let Some(since) = answer::answer(lab).unwrap().since {
+        known.extend([labels::factor(since.now / since.then), labels::factor(since.then / since.now)]);
+    }
+    if let Some(answer) = answer::answer(lab) {
+        known.extend(
+            answer
+                .rows
+                .iter()
+                .flat_map(|row| &row.cells)
+                .map(|(text, _)| text.trim_start_matches("×\u{a0}").to_owned()),
+        );
+    }
+    known
+}
