@@ -78,7 +78,7 @@ pub struct Tool {
     /// unknown, and in a debug build.
     pub commit: Option<String>,
     /// SHA-256 of the program's file, hexadecimal; null when unknown, and in records that do not have it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub sha256: Option<String>,
 }
 
