@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use courser_load::inspect::{FullHandshake, full_handshake};
+use courser_load::inspect::leaf;
 use courser_load::offered::Session;
 use courser_load::plan::{Model, Offered, Phases, Plan, Reuse, Workload};
 use courser_load::run::Run;
@@ -56,8 +56,7 @@ fn within(moment: Duration, plan: &Plan, spec: &CaseSpec) -> Result<(Verified, V
     if let (Some(expected), Some(group)) = (&spec.exchange, full.group_name()) {
         equal("group", &plain(expected), &plain(&group))?;
     }
-    let handshake = handshake(plan);
-    let key = handshake.as_ref().and_then(|shown| shown.leaf.as_ref()).map(|leaf| key_name(&leaf.key));
+    let key = found_key(plan);
     certificate(spec, full, key.as_deref())?;
     let verified = Verified {
         version: format!("TLS {version}"),
@@ -65,7 +64,8 @@ fn within(moment: Duration, plan: &Plan, spec: &CaseSpec) -> Result<(Verified, V
         group: full.group_name(),
         scheme: full.scheme_name(),
         key,
-        tickets: handshake.map(|shown| shown.tickets),
+        // A resumption is followed by fewer, if any.
+        tickets: tally.tickets.iter().map(|(count, _)| *count).max(),
         again: (spec.reuse != 1).then(|| resumption_name(again)),
         body_bytes,
     };
@@ -113,10 +113,10 @@ fn plain(group: &str) -> String {
     }
 }
 
-/// One full handshake more, of which the certificate and the tickets are read.
-fn handshake(plan: &Plan) -> Option<FullHandshake> {
+/// The key of the certificate, of one handshake more.
+fn found_key(plan: &Plan) -> Option<String> {
     let (security, address) = (plan.target.security.as_ref()?, plan.target.addresses.first()?);
-    full_handshake(*address, SERVER_NAME, &security.terms, plan.phases.timeout)
+    leaf(*address, SERVER_NAME, &security.terms, plan.phases.timeout).map(|leaf| key_name(&leaf.key))
 }
 
 /// A certificate's key, as suites write it: `RSA-2048`, `P-256`.

@@ -26,7 +26,7 @@ pub use negotiation::{Negotiated, Order, Retry};
 pub use prober::InspectError;
 pub use resumption::{EarlyData, Resumption};
 pub use rows::Row;
-pub use served::{ClientKind, FullHandshake, Served, full_handshake};
+pub use served::{ClientKind, Served, leaf};
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -24,11 +24,8 @@ pub(super) fn hold(
     terms: &ClientTlsConfig,
     sessions: ClientSessions,
 ) -> Option<Dialogue> {
-    let socket = prober.connect().ok()?;
-    let connection = ClientConnection::new(terms, &prober.name, sessions).ok()?;
+    let mut talk = Talk::new(prober, terms, sessions)?;
     let request = format!("GET / HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", prober.host);
-    let mut talk =
-        Talk { socket, connection, state: State::Handshaking, received: Vec::new(), outgoing: Vec::new() };
     let is_early = talk.connection.send_early(request.as_bytes(), &mut talk.outgoing).is_some();
     talk.shake_hands()?;
     let facts = talk.connection.handshake_info()?;
@@ -41,6 +38,15 @@ pub(super) fn hold(
     Some(Dialogue { facts, tickets, certificates, sessions: talk.connection.into_sessions() })
 }
 
+/// Shakes hands and ends the connection. The server's chain, DER; none if the handshake fails.
+pub(super) fn shake_hands(prober: &mut Prober, terms: &ClientTlsConfig) -> Option<Vec<Vec<u8>>> {
+    let mut talk = Talk::new(prober, terms, ClientSessions::default())?;
+    talk.shake_hands()?;
+    let _ = talk.connection.send_close_notify(&mut talk.received, &mut talk.outgoing);
+    let _ = talk.transmit();
+    Some(talk.connection.peer_certificates())
+}
+
 /// A connection and what it has not done with yet.
 struct Talk {
     socket: TcpStream,
@@ -51,6 +57,13 @@ struct Talk {
 }
 
 impl Talk {
+    fn new(prober: &mut Prober, terms: &ClientTlsConfig, sessions: ClientSessions) -> Option<Self> {
+        let socket = prober.connect().ok()?;
+        let connection = ClientConnection::new(terms, &prober.name, sessions).ok()?;
+        let state = State::Handshaking;
+        Some(Self { socket, connection, state, received: Vec::new(), outgoing: Vec::new() })
+    }
+
     fn shake_hands(&mut self) -> Option<()> {
         self.process()?;
         while self.state == State::Handshaking {

@@ -36,27 +36,17 @@ pub struct Served {
     pub bytes: usize,
 }
 
-/// What a full handshake with exactly these terms shows beside what it negotiates.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FullHandshake {
-    /// The first certificate of the chain; none when it is not one.
-    pub leaf: Option<CertificateInfo>,
-    /// Session tickets that followed it.
-    pub tickets: u32,
-}
-
-/// Makes one connection with a full handshake and a request; none when it fails.
-pub fn full_handshake(
+/// The first certificate that a server sends to a client with exactly these terms; none when the handshake fails.
+/// Nothing is requested: there may be no backend that answers.
+pub fn leaf(
     address: SocketAddr,
     name: &str,
     terms: &ClientTlsConfig,
     timeout: Duration,
-) -> Option<FullHandshake> {
+) -> Option<CertificateInfo> {
     let server_name = ServerName::parse(name).ok()?;
     let mut prober = Prober { address, name: server_name, host: name.to_owned(), timeout, connections: 0 };
-    let held = dialogue::hold(&mut prober, terms, ClientSessions::default())?;
-    let leaf = held.certificates.first().and_then(|der| CertificateInfo::read(der));
-    Some(FullHandshake { leaf, tickets: held.tickets })
+    CertificateInfo::read(dialogue::shake_hands(&mut prober, terms)?.first()?)
 }
 
 /// The chain that each kind of client gets.
