@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use courser_record::Lab;
 use courser_testkit::{Process, Signal, leave_out};
 
-use crate::mini::{A_SECOND, Mini, cell, ended};
+use crate::mini::{A_SECOND, Mini, cell, ended, has_measured};
 use crate::support::judge_at;
 use crate::targets::{Started, find_process, is_installed};
 
@@ -46,7 +46,7 @@ fn a_target_gets_its_share_and_record_and_page_name_it() {
         return;
     }
     let run = mini.run(&[&A_SECOND[..], &["--server-share", "0.25"]].concat());
-    ended(&run, 0, &["targets are held to 0.25 of their cores (a control group)"]);
+    has_measured(&run, &["targets are held to 0.25 of their cores (a control group)"]);
     let lab = mini.record();
     let cell = cell(&lab, "nginx");
     let held = cell.server_share.unwrap();
@@ -65,7 +65,7 @@ fn a_target_gets_its_share_and_record_and_page_name_it() {
 fn off_is_all_of_its_core() {
     let Some(mini) = Mini::of(&["nginx"]) else { return };
     let run = mini.run(&[&A_SECOND[..], &["--server-share", "off"]].concat());
-    ended(&run, 0, &[]);
+    has_measured(&run, &[]);
     let lab = mini.record();
     assert_eq!(cell(&lab, "nginx").server_share, None);
     assert!(!run.stdout.contains("were held to") && !run.stderr.contains("held to"), "{run:?}");
@@ -77,7 +77,7 @@ fn a_record_is_not_continued_with_another_share() {
     if !can_hold() {
         return;
     }
-    ended(&mini.run(&["--server-share", "0.5"]), 0, &[]);
+    mini.measured(&["--server-share", "0.5"]);
     let again = ["--resume", "--server-share", "off", "--rounds", "2", "--seconds", "300ms"];
     // All of its blocks are there, so it is done; it is asked for more of them.
     let text = fs::read_to_string(mini.join("record.json")).unwrap();
@@ -110,7 +110,7 @@ fn without_permission_it_names_what_is_missing_and_goes_on_unless_it_was_asked_f
     ended(&run, 1, &["error: --server-share: ", missing]);
     let _ = fs::remove_file(mini.join("record.json"));
     let run = without_permission(&mini, &[&A_SECOND[..], &shared].concat());
-    ended(&run, 0, &["targets have all of their cores", missing, "--server-share off"]);
+    has_measured(&run, &["targets have all of their cores", missing, "--server-share off"]);
     let lab = mini.record();
     assert!(cell(&lab, "nginx").server_share.is_none() && !cell(&lab, "nginx").blocks.is_empty());
     assert!(lab.findings.iter().any(|finding| finding.id == "server-share"), "{:?}", lab.findings);
@@ -131,7 +131,7 @@ fn a_killed_run_leaves_no_control_group_after_the_next_start() {
     let _ = process.finish();
     mini.wait_until_nothing_is_left();
     fs::remove_file(mini.join("record.json")).unwrap();
-    ended(&mini.run(&["--server-share", "0.5"]), 0, &[]);
+    mini.measured(&["--server-share", "0.5"]);
     assert_eq!(groups_of(pid), Vec::<PathBuf>::new());
 }
 
@@ -180,7 +180,7 @@ fn generator_and_origin_on_one_core_are_one_process() {
         Process::start(&mut mini.suite(&[&["--rounds", "2", "--seconds", "600ms"], &shared[..]].concat()));
     mini.first_block();
     assert_eq!(find_process(mini.path(), " origin --listen"), None);
-    ended(&process.finish(), 0, &[]);
+    has_measured(&process.finish(), &[]);
     let lab = mini.record();
     let window = &cell(&lab, "nginx").blocks[1].windows[0];
     assert!(window.succeeded > 0 && window.failed == 0, "{window:?}");
