@@ -16,17 +16,18 @@ pub struct Page<'a> {
     pub file: &'a str,
 }
 
-/// The page over these, in the order given; of several records of a suite the first leads, and the others are links.
+/// The page over these, suites with a published figure first. Of several records of a suite the one named like it leads, or
+/// else the first, and the others are links.
 pub fn index(pages: &[Page<'_>]) -> String {
-    let leading: Vec<&Page<'_>> = pages
-        .iter()
-        .enumerate()
-        .filter(|(index, page)| {
-            pages[..*index].iter().all(|other| other.lab.suite.name != page.lab.suite.name)
-        })
-        .map(|(_, page)| page)
-        .collect();
-    let answers: Vec<_> = leading.iter().map(|page| (*page, crate::answer::answer(page.lab))).collect();
+    let leads = |page: &Page<'_>| {
+        let mut same = pages.iter().filter(|other| other.lab.suite.name == page.lab.suite.name);
+        let first = same.clone().next();
+        same.find(|other| stem(other) == other.lab.suite.name).or(first).map(|lead| lead.file)
+            == Some(page.file)
+    };
+    let leading: Vec<&Page<'_>> = pages.iter().filter(|page| leads(page)).collect();
+    let mut answers: Vec<_> = leading.iter().map(|page| (*page, crate::answer::answer(page.lab))).collect();
+    answers.sort_by_key(|(_, answer)| answer.as_ref().is_none_or(|answer| answer.since.is_none()));
     let factors: Vec<(String, f64)> = answers
         .iter()
         .filter_map(|(page, answer)| Some((stem(page).to_owned(), answer.as_ref()?.since.as_ref()?.factor())))

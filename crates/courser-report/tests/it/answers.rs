@@ -167,6 +167,19 @@ fn the_page_over_all_suites_is_small_and_leads_to_each() {
     assert!(page.contains("1,500") && page.contains("2011: stud"), "{page}");
 }
 
+/// Shells sort names in one order or another.
+#[test]
+fn the_record_named_like_its_suite_leads_in_any_order() {
+    let (quick, historic) = (record("capacity"), record("capacity-historic"));
+    let page = |lab, file| html::Page { lab, file };
+    let (quick, historic) = (page(&quick, "capacity.html"), page(&historic, "capacity-historic.html"));
+    for pages in [[quick, historic], [historic, quick]] {
+        let drawn = html::index(&pages);
+        let row = &drawn[drawn.find("<tbody>").unwrap()..];
+        assert!(row.find("capacity.html").unwrap() < row.find("capacity-historic.html").unwrap());
+    }
+}
+
 /// Cases of libraries are laid side by side, with what one is to the other.
 #[test]
 fn libraries_have_an_answer_of_their_own() {
