@@ -109,9 +109,13 @@ fn a_host_that_was_cut_off_asks_for_what_it_missed() {
     let second = member(2);
     second
         .wait("its state transfer", |status| (status["messages"]["state_transfer"] == "done").then_some(()));
+    let sent = |status: &serde_json::Value| status["messages"]["sent"]["sessions"].as_u64();
     let come_unheard = || {
         fleet.host(2).unplug();
+        let before = sent(&first.status());
         visitor.come(&first.courser, "");
+        // Not before it has left: its thread may be late, and the client is gone by then.
+        first.wait("the session's message", |status| (sent(status) > before).then_some(()));
         fleet.host(2).plug_in();
     };
     come_unheard();
