@@ -78,7 +78,7 @@ fn relied(planned: &CorePlan) -> String {
         "predicted and measured processor time of mixes that the fit has not seen. With them, and with each of the other \
          {} left out in turn, 19 of 20 mixes are within {either_way} of what is predicted: the interval of the answer is \
          at least as wide. Mixes that the fit has seen are {} off.{}",
-        planned.validation.left_out.len(),
+        planned.validation.held_out.len(),
         percent(Some(planned.fitted.error())),
         if planned.validation.is_reliable() {
             ""
@@ -199,7 +199,7 @@ fn document(planned: &CorePlan) -> Value {
         "unseen_error": validation.worst(),
         "misfit": validation.misfit(),
         "checks": validation.unseen.iter().map(check).collect::<Vec<_>>(),
-        "left_out": validation.left_out.iter().map(check).collect::<Vec<_>>(),
+        "held_out": validation.held_out.iter().map(check).collect::<Vec<_>>(),
         "waits": waits(&planned.question, &planned.model),
         "costs": planned.fitted.costs().into_iter().map(cost).collect::<Vec<_>>(),
         "target": planned.model.target,

@@ -28,26 +28,26 @@ pub(crate) struct Validation {
     /// Mixes that no fit has seen.
     pub(crate) unseen: Vec<Check>,
     /// Mixes of the fit, each predicted by one that was made without it.
-    pub(crate) left_out: Vec<Check>,
+    pub(crate) held_out: Vec<Check>,
 }
 
 impl Validation {
     /// Predicts every mix without having seen it, from its rate and window alone.
     pub(crate) fn new(model: &Model, fitted: &Fitted) -> Self {
         let unseen = model.runs.iter().filter(|run| run.unseen && fitted.knows(&run.mix));
-        let mut left_out = Vec::new();
+        let mut held_out = Vec::new();
         for asked in mixes(model.seen()) {
             let (rows, totals) = problem(&fitted.kinds, model.seen().filter(|run| run.asked != asked));
             if let Some(costs) = coefficients(&rows, &totals) {
-                left_out.extend(checks(fitted, &costs, model.seen().filter(|run| run.asked == asked)));
+                held_out.extend(checks(fitted, &costs, model.seen().filter(|run| run.asked == asked)));
             }
         }
-        Self { unseen: checks(fitted, fitted.coefficients(), unseen), left_out }
+        Self { unseen: checks(fitted, fitted.coefficients(), unseen), held_out }
     }
 
     /// So many times more or less than predicted holds 19 of 20 mixes that were not seen.
     pub(crate) fn misfit(&self) -> f64 {
-        let errors: Vec<f64> = self.unseen.iter().chain(&self.left_out).map(Check::error).collect();
+        let errors: Vec<f64> = self.unseen.iter().chain(&self.held_out).map(Check::error).collect();
         misfit(&errors)
     }
 
@@ -114,7 +114,7 @@ mod tests {
         let (_, validation) = validated(&model());
         assert_eq!(validation.unseen.len(), 3);
         assert!(validation.is_reliable(), "{:?}", validation.unseen);
-        assert!(validation.misfit() < 1.15, "{} {:?}", validation.misfit(), validation.left_out);
+        assert!(validation.misfit() < 1.15, "{} {:?}", validation.misfit(), validation.held_out);
         let idle = paper(Paper { waking: 300.0, misfit: 0.0, seed: 4 });
         assert!(validated(&idle).1.is_reliable());
     }
@@ -126,7 +126,7 @@ mod tests {
             let model = paper(Paper { waking: 100.0, misfit: 0.25, seed });
             let (_, validation) = validated(&model);
             // What is left out says how far off those are that were never in.
-            let factor = Validation { unseen: Vec::new(), left_out: validation.left_out }.misfit();
+            let factor = Validation { unseen: Vec::new(), held_out: validation.held_out }.misfit();
             for check in &validation.unseen {
                 let ratio = check.predicted / check.measured;
                 held += usize::from(ratio <= factor && ratio >= 1.0 / factor);
