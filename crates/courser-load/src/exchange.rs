@@ -241,9 +241,14 @@ async fn close(
         send_close_notify_and_shutdown(worker, channel).await?;
         channel.shutdown();
     }
-    let ending = end(worker, channel).await;
+    let mut ending = end(worker, channel).await;
+    if server_first {
+        worker.record_lingering(attempt, worker.now() - answered);
+    } else if ending == PeerClose::Lingered {
+        // The end of a server that closes second is a round trip away, which may be longer.
+        ending = PeerClose::NotAwaited;
+    }
     worker.record_close(attempt, ending);
-    worker.record_lingering(attempt, worker.now() - answered);
     if ending != PeerClose::Reset {
         // The server may have closed for good.
         let _ = send_close_notify_and_shutdown(worker, channel).await;

@@ -66,3 +66,11 @@ fn system_check_has_every_published_setting_and_changes_nothing() {
     assert!(setting["command"].as_str().unwrap().contains("sysctl -w"));
     assert_eq!(read(), before);
 }
+
+/// Its end comes a round trip after the client's.
+#[test]
+fn a_server_that_closes_second_is_not_said_to_linger() {
+    let judged = through(&FaultyServer::start(Fault::None), &["--keepalive"]);
+    assert!(judged.total("/requests/succeeded") > 4, "{:#}", judged.run()["totals"]);
+    assert!(!judged.has("lingering"), "{:?}", judged.ids());
+}
