@@ -136,6 +136,8 @@ Examples:
     courser-bench load https://127.0.0.1:8443/ --rate 2000 --reuse 4 --duration 60s
   1000 connections at a time, kept alive for the whole run:
     courser-bench load https://127.0.0.1:8443/ -c 1000 --keepalive
+  As HTTP/2 where the server agrees on it (ALPN), else as HTTP/1.1; h2 alone has to be agreed on:
+    courser-bench load https://127.0.0.1:8443/ --rate 100 --requests 5 --alpn h2,http/1.1
   Generator and backend on one core, the terminator on the other:
     taskset -c 1 courser serve --listen 127.0.0.1:8443 --backend 127.0.0.1:8000 &
     courser-bench load https://127.0.0.1:8443/ -c 64 --cpus 0 --origin 127.0.0.1:8000
@@ -480,7 +482,7 @@ pub(crate) struct TlsArgs {
     /// Signature schemes, in order of preference
     #[arg(long, value_name = "SCHEMES", value_delimiter = ',')]
     pub(crate) schemes: Vec<String>,
-    /// Application protocols (ALPN)
+    /// Application protocols (ALPN); where the server chooses h2, requests are HTTP/2
     #[arg(long, value_name = "PROTOCOLS", value_delimiter = ',')]
     pub(crate) alpn: Vec<String>,
     /// How sessions are resumed

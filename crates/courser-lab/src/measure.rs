@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use courser_load::failure::Class;
-use courser_load::plan::{Plan, Workload};
+use courser_load::plan::Plan;
 use courser_load::run::{self, Run, Stop};
 use courser_load::tally::{Negotiated, Tally};
 
@@ -69,21 +69,10 @@ fn probe_address(plan: &Plan, address: SocketAddr) -> Result<Option<Negotiated>,
     let outcome = run.finish().map_err(|why| Error::system("a first connection", why))?;
     let tally = &outcome.windows[0].tally;
     let negotiated = tally.negotiated.iter().next().map(|(negotiated, _)| negotiated.clone());
-    if negotiated.as_ref().and_then(|negotiated| negotiated.alpn.as_deref()) == Some(b"h2") && asks(plan) {
-        return Err(Error::Input(format!(
-            "{address}: the server has chosen HTTP/2 (ALPN h2), and requests are HTTP/1.1; leave --alpn out or offer \
-             http/1.1 alone, or measure handshakes with h2 (`courser-bench handshake --alpn h2`)"
-        )));
-    }
     match tally.failures.iter().next() {
         Some((class, _)) => explain(class, tally, address),
         None => Ok(negotiated),
     }
-}
-
-/// Whether connections carry HTTP requests.
-fn asks(plan: &Plan) -> bool {
-    matches!(plan.exchange, Workload::Http { .. } | Workload::Hold { first: Some(_), .. })
 }
 
 /// A target that cannot be loaded at all is said so before the load; one that only answers wrongly is loaded: how often
@@ -110,6 +99,9 @@ fn explain(class: &Class, tally: &Tally, address: SocketAddr) -> Result<Option<N
             let advice = "see with `courser-bench inspect` what it accepts, and offer that (--tls, --suites, --groups, \
                           --schemes, --sni, --cert)";
             Err(Error::NoTls(explained(advice)))
+        }
+        Class::Http2NotAgreed => {
+            Err(Error::NoTls(explained("offer HTTP/1.1 beside it (--alpn h2,http/1.1), or leave --alpn out")))
         }
         Class::BadSource => Err(Error::Input(explained("--source takes addresses of this machine"))),
         Class::WrongOffer => Err(Error::Input(explained("the engine cannot offer that"))),

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::rc::Rc;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use courser_net::{Stream, Then};
 use courser_tls::State;
@@ -13,6 +13,9 @@ use crate::failure::{Failed, Step};
 
 /// Room for two full TLS records (RFC 8446, section 5.2).
 const BUFFER_BYTES: usize = 36 * 1024;
+
+/// HTTP/2 over TLS, as ALPN names it.
+pub(crate) const HTTP2: &[u8] = b"h2";
 
 /// Buffers kept for later connections.
 const KEPT: usize = 64;
@@ -57,8 +60,10 @@ pub(crate) struct Channel {
     pub(crate) close_notify_received: bool,
     /// Records that are not complete yet.
     received: Vec<u8>,
-    /// Bytes for the server that have not been written.
+    /// Bytes for the server, until all of them have been written.
     outgoing: Vec<u8>,
+    /// How many of these have been.
+    written: usize,
     /// What the server has said, in plaintext, until it is taken.
     pub(crate) plaintext: Vec<u8>,
     pub(crate) payload_out: u64,
@@ -78,6 +83,7 @@ impl Channel {
             close_notify_received: false,
             received: Vec::new(),
             outgoing: Vec::new(),
+            written: 0,
             plaintext: Vec::new(),
             payload_out: 0,
             payload_in: 0,
@@ -112,6 +118,12 @@ impl Channel {
 
     pub(crate) fn tls(&self) -> Option<&ClientConnection> {
         self.tls.as_ref()
+    }
+
+    /// Whether HTTP/2 was agreed on (RFC 9113, section 3.2).
+    pub(crate) fn is_http2(&self) -> bool {
+        let agreed = self.tls.as_ref().and_then(ClientConnection::handshake_info);
+        agreed.and_then(|agreed| agreed.alpn).as_deref() == Some(HTTP2)
     }
 
     pub(crate) fn stream(&self) -> &Stream {
@@ -149,27 +161,36 @@ impl Channel {
 
     /// Writes what is queued. `then`: whether [`Self::shutdown`] follows.
     pub(crate) async fn flush(&mut self, then: Then, step: Step) -> Result<(), Failed> {
-        let mut written = 0;
-        while written < self.outgoing.len() {
-            let rest = &self.outgoing[written..];
-            let wrote = poll_fn(|cx| self.stream.poll_write(cx, rest, then)).await;
-            written += wrote.map_err(|error| Failed::socket(&error, step))?;
+        poll_fn(|cx| self.poll_flush(cx, then, step)).await
+    }
+
+    /// As [`Self::flush`].
+    pub(crate) fn poll_flush(
+        &mut self,
+        cx: &mut Context<'_>,
+        then: Then,
+        step: Step,
+    ) -> Poll<Result<(), Failed>> {
+        while self.written < self.outgoing.len() {
+            let wrote = ready!(self.stream.poll_write(cx, &self.outgoing[self.written..], then));
+            self.written += wrote.map_err(|error| Failed::socket(&error, step))?;
         }
-        self.bytes_out += written as u64;
+        self.bytes_out += std::mem::take(&mut self.written) as u64;
         self.buffers.give(std::mem::take(&mut self.outgoing));
-        Ok(())
+        Poll::Ready(Ok(()))
     }
 
     /// Bytes that wait for the next [`Self::flush`].
     pub(crate) fn queued(&self) -> u64 {
-        self.outgoing.len() as u64
+        (self.outgoing.len() - self.written) as u64
     }
 
     /// Writes what can be written at once: an alert on the way out.
     pub(crate) fn try_flush(&mut self) {
         let mut cx = Context::from_waker(Waker::noop());
-        if !self.outgoing.is_empty() {
-            let _ = self.stream.poll_write(&mut cx, &self.outgoing, Then::Wait);
+        let rest = &self.outgoing[self.written..];
+        if !rest.is_empty() {
+            let _ = self.stream.poll_write(&mut cx, rest, Then::Wait);
         }
     }
 
@@ -180,6 +201,15 @@ impl Channel {
 
     /// Waits for bytes and lets TLS have them.
     pub(crate) async fn receive(&mut self, step: Step) -> Result<ReadOutcome, Failed> {
+        poll_fn(|cx| self.poll_receive(cx, step)).await
+    }
+
+    /// As [`Self::receive`].
+    pub(crate) fn poll_receive(
+        &mut self,
+        cx: &mut Context<'_>,
+        step: Step,
+    ) -> Poll<Result<ReadOutcome, Failed>> {
         self.settle();
         let Self { stream, received, buffers, .. } = self;
         let make_room = |received: &mut Vec<u8>| {
@@ -189,10 +219,10 @@ impl Channel {
                 received.reserve(BUFFER_BYTES / 2);
             }
         };
-        let read = poll_fn(|cx| stream.poll_read(cx, received, make_room)).await;
+        let read = ready!(stream.poll_read(cx, received, make_room));
         let read = read.map_err(|error| Failed::socket(&error, step))?;
         self.bytes_in += read as u64;
-        if read == 0 { Ok(ReadOutcome::End) } else { self.process() }
+        Poll::Ready(if read == 0 { Ok(ReadOutcome::End) } else { self.process() })
     }
 
     /// Gives back buffers that hold nothing.

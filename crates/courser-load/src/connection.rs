@@ -68,6 +68,10 @@ async fn steps(
     if channel.is_handshaking() {
         let times = within(worker, attempt, handshake(worker, attempt, channel, has_session)).await?;
         attempt.set_resumed(worker.record_handshake(attempt, connected, &times, channel));
+        if worker.requires_http2() && !channel.is_http2() {
+            let why = "the server has not chosen HTTP/2, and nothing else was offered (ALPN)";
+            return Err(Failed::new(Class::Http2NotAgreed, why));
+        }
     }
     exchange::exchange(worker, attempt, channel).await
 }

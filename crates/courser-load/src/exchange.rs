@@ -1,6 +1,8 @@
 //! What a connection is for, once it is secured: requests, bytes there and back, a handshake's confirmation, or silence;
 //! and how it ends.
 
+mod http2;
+
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
@@ -12,7 +14,7 @@ use tokio::time::timeout;
 use crate::attempt::{AnswerTimes, Attempt};
 use crate::channel::{Channel, ReadOutcome};
 use crate::failure::{Class, Failed, Step};
-use crate::http::{self, Answer, Expect, Rendered, WrongAnswer};
+use crate::http::{self, Answer, Expect, Http2Request, Rendered, WrongAnswer};
 use crate::plan::Workload;
 use crate::tally::PeerClose;
 use crate::worker::Worker;
@@ -26,15 +28,22 @@ pub(crate) async fn exchange(
 ) -> Result<(), Failed> {
     let server_first = match &worker.plan.exchange {
         Workload::Handshake => return confirm(worker, attempt, channel).await,
-        Workload::Http { request, expect, count } => {
-            requests(worker, attempt, channel, request, expect, *count).await?
-        }
+        Workload::Http { request, expect, count } => match http2_request(request, channel) {
+            Some(request) => {
+                http2::requests(worker, attempt, channel, request, expect, *count).await?;
+                false
+            }
+            None => requests(worker, attempt, channel, request, expect, *count).await?,
+        },
         Workload::Echo { bytes, count } => {
             echoes(worker, attempt, channel, *bytes, *count).await?;
             false
         }
         Workload::Hold { first, .. } => {
             if let Some((request, expect)) = first {
+                if let Some(request) = http2_request(request, channel) {
+                    return http2::hold(worker, attempt, channel, request, expect).await;
+                }
                 let mut answer = Answer::new(expect, request.method());
                 let asked = ask(worker, attempt, channel, request.bytes(http::Then::KeepAlive), &mut answer);
                 within(worker, attempt, asked).await?;
@@ -44,6 +53,11 @@ pub(crate) async fn exchange(
         Workload::Abandon { .. } => false,
     };
     close(worker, attempt, channel, server_first).await
+}
+
+/// The request of a connection that speaks HTTP/2.
+fn http2_request<'r>(request: &'r Rendered, channel: &Channel) -> Option<&'r Http2Request> {
+    request.http2().filter(|_| channel.is_http2())
 }
 
 /// Bounds a part of the connection's life, and says in which step it was when its time was over.

@@ -73,6 +73,14 @@ pub enum Class {
     Incompatible,
     /// The server broke the protocol.
     Protocol,
+    /// HTTP/2 alone was offered, and the server has chosen no protocol.
+    Http2NotAgreed,
+    /// The server has agreed on HTTP/2 and speaks something else.
+    NotHttp2,
+    /// The server ended the HTTP/2 connection with GOAWAY and this error code (RFC 9113, section 7) before it was done.
+    GoAway(String),
+    /// The server ended the HTTP/2 stream with RST_STREAM and this error code.
+    RstStream(String),
     /// The wrong bytes, status or length.
     WrongAnswer,
     /// The ClientHello did not offer what was asked for: the experiment is wrong.
@@ -103,6 +111,8 @@ impl fmt::Display for Class {
             Self::Timeout(step) => return write!(f, "timeout-{}", step.name()),
             Self::Truncated(step) => return write!(f, "truncated-{}", step.name()),
             Self::Alert(name) => return write!(f, "alert-{name}"),
+            Self::GoAway(code) => return write!(f, "goaway-{code}"),
+            Self::RstStream(code) => return write!(f, "rst-stream-{code}"),
             Self::Unfinished => "unfinished",
             Self::Refused => "refused",
             Self::Unreachable => "unreachable",
@@ -115,6 +125,8 @@ impl fmt::Display for Class {
             Self::FalseResumption => "false-resumption",
             Self::Incompatible => "incompatible",
             Self::Protocol => "protocol",
+            Self::Http2NotAgreed => "http2-not-agreed",
+            Self::NotHttp2 => "not-http2",
             Self::WrongAnswer => "wrong-answer",
             Self::WrongOffer => "wrong-offer",
             Self::Internal => "internal",

@@ -56,6 +56,8 @@ pub struct Security {
     pub terms: ClientTlsConfig,
     /// Whether the first request is sent as early data where the session allows it (RFC 8446, section 2.3).
     pub early_data: bool,
+    /// Whether HTTP/2 has to be agreed on: it is offered, and no version of HTTP beside it.
+    pub requires_http2: bool,
     /// Server names.
     pub names: Arc<Names>,
     /// What a ClientHello must offer; checked on every connection.

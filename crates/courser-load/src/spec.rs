@@ -247,7 +247,7 @@ impl LoadSpec {
                     host: self.url.host_field(),
                     ..Request::default()
                 };
-                let request = Arc::new(request.render().map_err(invalid)?);
+                let request = Arc::new(self.render(&request)?);
                 Ok(Workload::Hold { first: Some((request, Arc::default())), over: *over })
             }
             Work::Hold(over) => Ok(Workload::Hold { first: None, over: *over }),
@@ -258,11 +258,23 @@ impl LoadSpec {
                 "an endpoint without http:// or https:// has no requests; give a URL, or --echo SIZE",
             )),
             Work::Requests(spec) => Ok(Workload::Http {
-                request: Arc::new(spec.request(&self.url)?),
+                request: Arc::new(self.render(&spec.request(&self.url)?)?),
                 expect: Arc::new(spec.expect()?),
                 count: (!spec.keepalive).then_some(spec.count),
             }),
         }
+    }
+
+    /// The request in every version of HTTP that may be agreed on.
+    fn render(&self, request: &Request) -> Result<Rendered, SpecError> {
+        if !self.url.is_secure() || !self.tls.offers_http2() {
+            return request.render().map_err(invalid);
+        }
+        if self.tls.early_data {
+            // What is sent early is sent before it is known which protocol it is to be.
+            return Err(invalid("early data is sent as HTTP/1.1: leave --early-data out, or h2 of --alpn"));
+        }
+        request.render_with_http2().map_err(invalid)
     }
 
     /// A CPU to pin to, or none, for each thread.
@@ -329,6 +341,7 @@ impl LoadSpec {
         args.list("--suites", &self.tls.suites);
         args.list("--groups", &self.tls.groups);
         args.list("--schemes", &self.tls.schemes);
+        args.list("--alpn", &self.tls.alpn);
         if self.tls.engine != EngineChoice::Lean {
             args.flag("--engine", self.tls.engine.name());
         }
@@ -339,7 +352,7 @@ impl LoadSpec {
 }
 
 impl RequestSpec {
-    fn request(&self, url: &Url) -> Result<Rendered, SpecError> {
+    fn request(&self, url: &Url) -> Result<Request, SpecError> {
         let header = |text: &String| {
             let (name, value) = text.split_once(':')?;
             Some((name.trim().to_owned(), value.trim().to_owned()))
@@ -348,8 +361,7 @@ impl RequestSpec {
         let headers = headers.ok_or_else(|| invalid("a header field is written `Name: value`"))?;
         let method = if self.post.is_some() { Method::Post } else { Method::Get };
         let body = self.post.unwrap_or(0);
-        let request = Request { method, target: url.path.clone(), host: url.host_field(), headers, body };
-        request.render().map_err(invalid)
+        Ok(Request { method, target: url.path.clone(), host: url.host_field(), headers, body })
     }
 
     fn expect(&self) -> Result<Expect, SpecError> {

@@ -7,6 +7,7 @@ use std::{fmt, io};
 use courser_tls::names as tls_names;
 use courser_tls_client::{ClientIdentity, ClientTlsConfig, ClientTlsSpec, Engine, Resume, ServerName, Trust};
 
+use crate::channel::HTTP2;
 use crate::names::Names;
 use crate::offered::Check;
 use crate::plan::Security;
@@ -112,7 +113,18 @@ impl ClientTlsOptions {
             EngineChoice::Openssl => Engine::Openssl,
         };
         let terms = ClientTlsConfig::new(engine, &offer).map_err(|why| BadChoice(why.to_string()))?;
-        Ok(Security { terms, early_data: self.early_data, names: Arc::new(self.names(host, read)?), check })
+        Ok(Security {
+            terms,
+            early_data: self.early_data,
+            requires_http2: self.offers_http2() && !self.alpn.iter().any(|name| name.starts_with("http/")),
+            names: Arc::new(self.names(host, read)?),
+            check,
+        })
+    }
+
+    /// Whether HTTP/2 is among the application protocols.
+    pub(crate) fn offers_http2(&self) -> bool {
+        self.alpn.iter().any(|name| name.as_bytes() == HTTP2)
     }
 
     fn offer(&self, read: ReadFile<'_>) -> Result<ClientTlsSpec, BadChoice> {

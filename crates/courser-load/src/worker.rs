@@ -119,6 +119,11 @@ impl Worker {
         self.plan.target.security.as_ref().is_some_and(|tls| tls.early_data)
     }
 
+    /// Whether a connection without HTTP/2 has failed.
+    pub(crate) fn requires_http2(&self) -> bool {
+        self.plan.target.security.as_ref().is_some_and(|tls| tls.requires_http2)
+    }
+
     pub(crate) fn hold(&self) {
         self.control.held.fetch_add(1, Ordering::Relaxed);
     }

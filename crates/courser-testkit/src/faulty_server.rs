@@ -73,13 +73,17 @@ pub enum Fault {
     StaysOpen,
     /// It signs with another key than its certificate's.
     WrongKey,
-    /// It agrees to HTTP/2 where the client offers that (ALPN h2), and hangs up on what is none.
-    Http2,
+    /// It agrees on HTTP/2 where the client offers that (ALPN h2), and speaks HTTP/1.
+    Http2AsHttp1,
+    /// It agrees on HTTP/2, and ends every connection with GOAWAY before any request, without an error.
+    GoAway,
+    /// It agrees on HTTP/2, and refuses every stream.
+    RstStream,
 }
 
 impl Fault {
     /// Every fault, [`Fault::None`] first.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::None,
         Self::Late,
         Self::AlwaysLate,
@@ -97,8 +101,24 @@ impl Fault {
         Self::AwaitsClose,
         Self::StaysOpen,
         Self::WrongKey,
-        Self::Http2,
+        Self::Http2AsHttp1,
+        Self::GoAway,
+        Self::RstStream,
     ];
+
+    /// Whether it agrees on HTTP/2.
+    fn is_http2(self) -> bool {
+        self == Self::Http2AsHttp1 || self.frames().is_some()
+    }
+
+    /// All that it says in HTTP/2 (RFC 9113, sections 6.4, 6.5 and 6.8): empty SETTINGS, and then.
+    fn frames(self) -> Option<&'static [u8]> {
+        match self {
+            Self::GoAway => Some(b"\0\0\0\x04\0\0\0\0\0\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0"),
+            Self::RstStream => Some(b"\0\0\0\x04\0\0\0\0\0\0\0\x04\x03\0\0\0\0\x01\0\0\0\x07"),
+            _ => None,
+        }
+    }
 
     /// Whether the connection of this number, counted from 1, is one of those that are treated badly as a whole.
     fn picks(self, number: u64) -> bool {

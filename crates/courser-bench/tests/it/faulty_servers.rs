@@ -218,17 +218,6 @@ fn a_window_in_which_nothing_begins_has_no_verdict() {
 }
 
 #[test]
-fn http_2_is_named_where_requests_are_http_1() {
-    let server = FaultyServer::start(Fault::Http2);
-    let run =
-        finished(&[&["load", &url(server.address()), "--rate", "20", "--alpn", "h2"], &AT_ONCE[..]].concat());
-    assert_eq!((run.status.code(), run.stdout.as_str()), (Some(2), ""), "{run:?}");
-    assert!(run.stderr.contains("chosen HTTP/2") && run.stderr.contains("HTTP/1.1"), "{run:?}");
-    let handshakes = judge("handshake", &server, &["--rate", "20", "--alpn", "h2"]);
-    assert_eq!(handshakes.run()["totals"]["alpn"]["h2"], handshakes.total("/connections/succeeded"));
-}
-
-#[test]
 fn each_address_is_tried_before_the_load() {
     let (server, dead) = (FaultyServer::start(Fault::None), format!("127.0.0.1:{}", free_port()));
     let load = ["load", &url(server.address()), "--rate", "20", "--reuse", "4", "--also", &dead];

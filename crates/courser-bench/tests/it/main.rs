@@ -10,6 +10,7 @@ mod counts;
 mod delay;
 mod faulty_servers;
 mod help;
+mod http2;
 mod idle;
 mod mini;
 mod plan;

@@ -145,6 +145,15 @@ impl Answer {
         Ok(Progress { consumed: received.len() - rest.len(), done: matches!(self.state, State::Done) })
     }
 
+    /// Takes the status of an HTTP/2 answer. What is fed then is its body, up to [`Self::end`].
+    ///
+    /// # Errors
+    /// [`WrongAnswer::Status`], when it is not the expected one.
+    pub(crate) fn begin_http2(&mut self, status: u16) -> Result<(), WrongAnswer> {
+        self.take_status(status)?;
+        self.begin_body(Framing::UntilClose)
+    }
+
     /// The server has closed its side.
     ///
     /// # Errors
@@ -207,12 +216,14 @@ impl Answer {
         if head.status < 200 && head.status != 101 {
             return Ok(());
         }
-        self.status = Some(head.status);
         self.closes = head.closes;
-        if !self.expect.status.allows(head.status) {
-            return Err(WrongAnswer::Status(head.status));
-        }
+        self.take_status(head.status)?;
         self.begin_body(head.framing)
+    }
+
+    fn take_status(&mut self, status: u16) -> Result<(), WrongAnswer> {
+        self.status = Some(status);
+        if self.expect.status.allows(status) { Ok(()) } else { Err(WrongAnswer::Status(status)) }
     }
 
     fn begin_body(&mut self, framing: Framing) -> Result<(), WrongAnswer> {

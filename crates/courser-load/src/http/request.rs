@@ -3,6 +3,10 @@
 use std::fmt;
 use std::io::Write as _;
 
+use bytes::Bytes;
+use http::uri::{PathAndQuery, Uri};
+use http::{HeaderName, HeaderValue, Version};
+
 use super::body::body;
 
 /// What is asked.
@@ -62,7 +66,15 @@ impl Request {
         self.check()?;
         let keep_alive = self.bytes(Then::KeepAlive).into_boxed_slice();
         let close = self.bytes(Then::Close).into_boxed_slice();
-        Ok(Rendered { method: self.method, keep_alive, close })
+        Ok(Rendered { method: self.method, keep_alive, close, http2: None })
+    }
+
+    /// Renders it for connections of which HTTP/2 may be spoken, too.
+    ///
+    /// # Errors
+    /// As [`Self::render`], and when something in it is HTTP/1.1's alone.
+    pub fn render_with_http2(&self) -> Result<Rendered, BadRequest> {
+        Ok(Rendered { http2: Some(Http2Request::new(self)?), ..self.render()? })
     }
 
     fn check(&self) -> Result<(), BadRequest> {
@@ -112,11 +124,12 @@ fn check_field(name: &str, value: &str) -> Result<(), BadRequest> {
 const OURS: [&str; 4] = ["Host", "Connection", "Content-Length", "Transfer-Encoding"];
 
 /// A request's bytes, body included.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Rendered {
     method: Method,
     keep_alive: Box<[u8]>,
     close: Box<[u8]>,
+    http2: Option<Http2Request>,
 }
 
 impl Rendered {
@@ -129,12 +142,68 @@ impl Rendered {
         }
     }
 
+    /// The same for a connection that speaks HTTP/2; none where that is not offered.
+    pub(crate) fn http2(&self) -> Option<&Http2Request> {
+        self.http2.as_ref()
+    }
+
     /// For the reader of the answer.
     #[must_use]
     pub fn method(&self) -> Method {
         self.method
     }
 }
+
+/// A request as HTTP/2 has it (RFC 9113, section 8.3.1): fields and a body, which the library makes frames of.
+#[derive(Clone, Debug)]
+pub struct Http2Request {
+    method: Method,
+    head: http::Request<()>,
+    body: Bytes,
+}
+
+impl Http2Request {
+    /// A request over TLS of what the other one asks for.
+    ///
+    /// # Errors
+    /// [`BadRequest`], when something in it is HTTP/1.1's alone.
+    pub(super) fn new(request: &Request) -> Result<Self, BadRequest> {
+        let target = || BadRequest::Target(request.target.clone());
+        let path: PathAndQuery = request.target.parse().map_err(|_| target())?;
+        let uri = Uri::builder().scheme("https").authority(request.host.as_str()).path_and_query(path);
+        let mut head = http::Request::new(());
+        *head.uri_mut() = uri.build().map_err(|_| target())?;
+        *head.method_mut() = request.method.name().parse().expect("GET, HEAD and POST are methods");
+        *head.version_mut() = Version::HTTP_2;
+        for (name, value) in &request.headers {
+            let field = || BadRequest::Field(name.clone());
+            if CONNECTION_FIELDS.iter().any(|theirs| theirs.eq_ignore_ascii_case(name)) {
+                return Err(BadRequest::OfConnection(name.clone()));
+            }
+            let parsed: HeaderName = name.parse().map_err(|_| field())?;
+            head.headers_mut().append(parsed, HeaderValue::from_str(value).map_err(|_| field())?);
+        }
+        Ok(Self { method: request.method, head, body: body(request.body).into() })
+    }
+
+    /// Method, path, authority and fields.
+    pub(crate) fn head(&self) -> http::Request<()> {
+        self.head.clone()
+    }
+
+    /// For the reader of the answer.
+    pub(crate) fn method(&self) -> Method {
+        self.method
+    }
+
+    /// Bytes after the head; none of a GET.
+    pub(crate) fn body(&self) -> &Bytes {
+        &self.body
+    }
+}
+
+/// Fields that HTTP/2 has no use for, beyond those that no user sets (RFC 9113, section 8.2.2).
+const CONNECTION_FIELDS: [&str; 4] = ["Keep-Alive", "Proxy-Connection", "TE", "Upgrade"];
 
 /// Why a request cannot be sent as it was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,6 +214,8 @@ pub enum BadRequest {
     Field(String),
     /// The field of this name is written by the client itself.
     Ours(String),
+    /// The field of this name is of an HTTP/1.1 connection, and HTTP/2 is offered.
+    OfConnection(String),
 }
 
 impl fmt::Display for BadRequest {
@@ -158,6 +229,9 @@ impl fmt::Display for BadRequest {
             }
             Self::Field(name) => {
                 write!(f, "the header field {name:?} has a name or a value that HTTP cannot carry")
+            }
+            Self::OfConnection(name) => {
+                write!(f, "HTTP/2 forbids the header field {name:?}: leave it out, or h2 of --alpn")
             }
             Self::Ours(name) => {
                 write!(f, "the header field {name:?} is set by the client itself: leave it out")

@@ -59,7 +59,16 @@ fn what_would_break_the_head_is_refused() {
     assert_eq!(field("a", "b\r\nc: d"), BadRequest::Field("a".to_owned()));
     assert_eq!(field("content-length", "3"), BadRequest::Ours("content-length".to_owned()));
     let host = Request { host: "a\n".to_owned(), ..get() };
-    assert_eq!(host.render(), Err(BadRequest::Field("Host".to_owned())));
+    assert_eq!(host.render().unwrap_err(), BadRequest::Field("Host".to_owned()));
+}
+
+#[test]
+fn http_2_has_no_fields_of_connections() {
+    let with = |name: &str| {
+        Request { headers: vec![(name.to_owned(), "x".to_owned())], ..get() }.render_with_http2().map(drop)
+    };
+    assert_eq!(with("keep-alive"), Err(BadRequest::OfConnection("keep-alive".to_owned())));
+    assert_eq!(with("X-Name"), Ok(()));
 }
 
 #[test]

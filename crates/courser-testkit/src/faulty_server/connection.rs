@@ -42,6 +42,13 @@ pub(super) fn serve(shared: &Shared, mut socket: TcpStream, number: u64) -> io::
         // With it the close sends RST.
         return SockRef::from(&socket).set_linger(Some(Duration::ZERO));
     }
+    if tls.alpn_protocol().is_some() {
+        shared.count_fault();
+        if let Some(frames) = shared.fault.frames() {
+            rustls::Stream::new(&mut tls, &mut socket).write_all(frames)?;
+            return end(&mut socket);
+        }
+    }
     answer_all(shared, &mut tls, &mut socket)
 }
 
@@ -116,10 +123,6 @@ fn answer_all(shared: &Shared, tls: &mut ServerConnection, socket: &mut TcpStrea
     let mut received = Vec::new();
     let mut answered = 0;
     while let Some(request) = http::next_request(&mut rustls::Stream::new(tls, socket), &mut received)? {
-        if shared.fault == Fault::Http2 && tls.alpn_protocol().is_some() {
-            shared.count_fault();
-            return end(socket);
-        }
         let late = match shared.fault {
             Fault::Late => answered == 0,
             Fault::AlwaysLate => true,

@@ -103,7 +103,7 @@ fn config(
     if fault == Fault::WrongKey {
         config.cert_resolver = Arc::new(SingleCertAndKey::from(mismatched(issued)));
     }
-    if fault == Fault::Http2 {
+    if fault.is_http2() {
         config.alpn_protocols = vec![b"h2".to_vec()];
     }
     if fault == Fault::NeverResumes {
