@@ -36,6 +36,8 @@ use std::time::Duration;
 
 use prober::Prober;
 
+use crate::channel::HTTP2;
+
 /// How to ask.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -72,6 +74,8 @@ pub struct Inspection {
     pub asks_certificate: bool,
     /// Application protocols that are accepted, in the order in which the server prefers them over one another.
     pub protocols: Vec<Vec<u8>>,
+    /// Whether HTTP/2 is spoken; none where it is not accepted.
+    pub http2: Option<bool>,
     /// Each kind of resumption that could be tried.
     pub resumptions: Vec<Resumption>,
     /// Tickets after a full TLS 1.3 handshake.
@@ -92,6 +96,8 @@ pub fn inspect(target: &InspectedEndpoint, options: &Options) -> Result<Inspecti
     let retry = negotiation::retry(&mut prober, &versions)?;
     let certificates = served::certificates(&mut prober, &versions)?;
     let protocols = resumption::protocols(&mut prober, &versions, &options.protocols);
+    let accepted = protocols.iter().any(|protocol| protocol == HTTP2);
+    let http2 = accepted.then(|| resumption::speaks_http2(&mut prober, &versions)).flatten();
     let (resumptions, tickets) = resumption::try_all(&mut prober, &versions, options.attempts);
     let early_data = resumption::early_data(&mut prober, &versions);
     Ok(Inspection {
@@ -101,6 +107,7 @@ pub fn inspect(target: &InspectedEndpoint, options: &Options) -> Result<Inspecti
         certificates,
         asks_certificate,
         protocols,
+        http2,
         resumptions,
         tickets,
         early_data,

@@ -98,6 +98,7 @@ fn entry(target: &InspectedEndpoint, found: &Inspection) -> Value {
         "certificates": found.certificates.iter().map(certificate).collect::<Vec<_>>(),
         "asks_for_client_certificate": found.asks_certificate,
         "application_protocols": protocols.collect::<Vec<_>>(),
+        "http2_spoken": found.http2,
         "resumptions": found.resumptions.iter().map(resumption).collect::<Vec<_>>(),
         "tickets": found.tickets,
         "early_data": found.early_data.map(|early| match early {

@@ -32,7 +32,7 @@ pub(super) fn hold(
     if !is_early || facts.early_data == Some(false) {
         talk.send(request.as_bytes());
     }
-    talk.listen();
+    talk.listen(1);
     let tickets = talk.connection.tickets_received();
     let certificates = talk.connection.peer_certificates();
     Some(Dialogue { facts, tickets, certificates, sessions: talk.connection.into_sessions() })
@@ -47,6 +47,18 @@ pub(super) fn shake_hands(prober: &mut Prober, terms: &ClientTlsConfig) -> Optio
     Some(talk.connection.peer_certificates())
 }
 
+/// Shakes hands, greets as an HTTP/2 client does and listens: whether the server's first frame is SETTINGS (RFC 9113,
+/// section 3.4). None if the handshake fails.
+pub(super) fn speaks_http2(prober: &mut Prober, terms: &ClientTlsConfig) -> Option<bool> {
+    const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
+    let mut talk = Talk::new(prober, terms, ClientSessions::default())?;
+    talk.shake_hands()?;
+    talk.send(&[PREFACE, SETTINGS].concat());
+    talk.listen(SETTINGS.len());
+    Some(talk.plaintext.get(3) == SETTINGS.get(3))
+}
+
 /// A connection and what it has not done with yet.
 struct Talk {
     socket: TcpStream,
@@ -54,6 +66,8 @@ struct Talk {
     state: State,
     received: Vec<u8>,
     outgoing: Vec<u8>,
+    /// What the server has said.
+    plaintext: Vec<u8>,
 }
 
 impl Talk {
@@ -61,7 +75,8 @@ impl Talk {
         let socket = prober.connect().ok()?;
         let connection = ClientConnection::new(terms, &prober.name, sessions).ok()?;
         let state = State::Handshaking;
-        Some(Self { socket, connection, state, received: Vec::new(), outgoing: Vec::new() })
+        let (received, outgoing, plaintext) = Default::default();
+        Some(Self { socket, connection, state, received, outgoing, plaintext })
     }
 
     fn shake_hands(&mut self) -> Option<()> {
@@ -73,13 +88,13 @@ impl Talk {
         Some(())
     }
 
-    /// A server that answers nothing to a request that it does not understand is waited for a moment only.
-    fn listen(&mut self) {
+    /// Until so many bytes have come. A server that answers nothing to a request that it does not understand is waited
+    /// for a moment only.
+    fn listen(&mut self, wanted: usize) {
         let _ = self.socket.set_read_timeout(Some(MOMENT));
-        while self.state == State::Open && self.receive().is_some() {
-            match self.process() {
-                Some(0) => {}
-                _ => break,
+        while self.plaintext.len() < wanted && self.state == State::Open && self.receive().is_some() {
+            if self.process().is_none() {
+                break;
             }
         }
         let _ = self.connection.send_close_notify(&mut self.received, &mut self.outgoing);
@@ -91,15 +106,15 @@ impl Talk {
         let _ = self.transmit();
     }
 
-    /// Bytes of plaintext that have come out; none when it has failed.
-    fn process(&mut self) -> Option<usize> {
-        let mut plaintext = Vec::new();
-        let progress = self.connection.process(&mut self.received, &mut plaintext, &mut self.outgoing);
+    /// None when it has failed.
+    fn process(&mut self) -> Option<()> {
+        let Self { connection, received, outgoing, plaintext, .. } = self;
+        let progress = connection.process(received, plaintext, outgoing);
         let sent = self.transmit();
         let progress = progress.ok()?;
         self.received.drain(..progress.consumed);
         self.state = progress.state;
-        sent.map(|()| plaintext.len())
+        sent
     }
 
     fn receive(&mut self) -> Option<()> {

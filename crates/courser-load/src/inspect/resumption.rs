@@ -5,6 +5,7 @@ use courser_tls_client::{ClientSessions, ClientTlsConfig, ClientTlsSpec, Engine,
 use super::dialogue::{self, Dialogue};
 use super::negotiation::Negotiated;
 use super::prober::Prober;
+use crate::channel::HTTP2;
 
 /// How one kind of resumption went.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +58,13 @@ pub(super) fn protocols(prober: &mut Prober, versions: &[Negotiated], protocols:
         taken.push(left.remove(place));
     }
     taken
+}
+
+/// Whether the server speaks HTTP/2 where it is agreed on.
+pub(super) fn speaks_http2(prober: &mut Prober, versions: &[Negotiated]) -> Option<bool> {
+    let newest = versions.iter().map(|found| found.version).take(1).collect();
+    let offer = ClientTlsSpec { versions: newest, alpn: vec![HTTP2.to_vec()], ..ClientTlsSpec::default() };
+    terms_for(&offer).find_map(|terms| dialogue::speaks_http2(prober, &terms))
 }
 
 /// Tries each kind of resumption `attempts` times, each time with what the connection before has brought; and counts

@@ -26,6 +26,8 @@ impl Inspection {
             if self.asks_certificate { "asked for" } else { "not asked for" },
         ));
         rows.push(row("application protocols", self.protocols_text()));
+        let spoken = |spoken| if spoken { "spoken" } else { "agreed on, and not spoken" };
+        rows.extend(self.http2.map(|http2| row("HTTP/2", spoken(http2))));
         rows.extend(self.resumptions.iter().map(of_resumption));
         rows.extend(
             self.tickets.map(|count| row("TLSv1.3 tickets", format!("{count} after a full handshake"))),

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use courser_load::inspect::{InspectError, InspectedEndpoint, Inspection, Options, inspect, inspect_all};
 use courser_testkit::{
-    Courser, Folder, KeyType, OriginServer, PATIENCE, Process, TestCa, free_port, require, skip,
+    Courser, Fault, FaultyServer, Folder, KeyType, OriginServer, PATIENCE, Process, TestCa, free_port,
+    require, skip,
 };
 
 #[test]
@@ -148,6 +149,7 @@ fn nginx_is_reported_exactly() {
     assert_eq!(rows["certificate for RSA clients"].split(", ").nth(1), Some("RSA2048"));
     assert!(found.certificates.iter().all(|served| served.length == 2), "{:?}", found.certificates);
     assert_eq!(rows["application protocols"], "h2, http/1.1, http/1.0");
+    assert_eq!(rows["HTTP/2"], "spoken");
     assert_eq!(rows["TLSv1.2 resumption by session ID"], "3 of 3");
     assert_eq!(rows["TLSv1.2 resumption by ticket"], "nothing given to resume with");
     assert_eq!(
@@ -286,6 +288,13 @@ fn options() -> Options {
 
 fn rows(found: &Inspection) -> BTreeMap<String, String> {
     found.rows().into_iter().map(|row| (row.what, row.found)).collect()
+}
+
+#[test]
+fn http_2_that_is_agreed_on_and_not_spoken_is_told() {
+    let rows = rows(&inspected(FaultyServer::start(Fault::Http2AsHttp1).address()));
+    assert_eq!(rows["application protocols"], "h2");
+    assert_eq!(rows["HTTP/2"], "agreed on, and not spoken");
 }
 
 /// `openssl s_server`, on a port of its choice.
