@@ -22,7 +22,8 @@ use crate::schedule::Schedule;
 use crate::tally::ThreadStats;
 use crate::worker::{Control, Worker};
 
-/// Tasks that the runtime runs before it asks the kernel for events again: an arrival that is due waits for no more.
+/// Tasks that the runtime of a schedule runs before it asks the kernel for events again: an arrival that is due waits for no
+/// more. In a closed loop nothing is due, and each time that it asks is a system call: there it is tokio's own, 61.
 const EVENT_INTERVAL: u32 = 4;
 
 /// What a thread has to do.
@@ -43,7 +44,7 @@ impl Task {
         if let Some(Some(cpu)) = self.plan.threads.get(self.index) {
             cpu::pin(*cpu)?;
         }
-        let runtime = runtime()?;
+        let runtime = runtime(&self.plan.model)?;
         let worker = Rc::new(Worker::new(&self.plan, self.index, self.start, &self.control));
         runtime.block_on(drive(Rc::clone(&worker), self.seconds.clone()))?;
         // A connection that is still open accounts for itself as it is dropped.
@@ -56,9 +57,13 @@ impl Task {
     }
 }
 
-fn runtime() -> io::Result<LocalRuntime> {
+fn runtime(model: &Model) -> io::Result<LocalRuntime> {
     let mut builder = Builder::new_current_thread();
-    builder.enable_io().enable_time().event_interval(EVENT_INTERVAL).build_local(LocalOptions::default())
+    builder.enable_io().enable_time();
+    if !matches!(model, Model::Closed(_)) {
+        builder.event_interval(EVENT_INTERVAL);
+    }
+    builder.build_local(LocalOptions::default())
 }
 
 /// The thread's life: arrivals, then the drain.
