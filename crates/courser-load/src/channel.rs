@@ -131,8 +131,8 @@ impl Channel {
     }
 
     /// What the client keeps for its next connection.
-    pub(crate) fn into_sessions(self) -> Option<ClientSessions> {
-        self.tls.map(ClientConnection::into_sessions)
+    pub(crate) fn into_sessions(mut self) -> Option<ClientSessions> {
+        self.tls.take().map(ClientConnection::into_sessions)
     }
 
     /// Queues plaintext for the next [`Self::flush`].
@@ -263,5 +263,44 @@ impl Channel {
         };
         self.payload_in += (self.plaintext.len() - before) as u64;
         Ok(outcome)
+    }
+}
+
+impl Drop for Channel {
+    /// The next connection takes them: fresh ones are cold in the cache.
+    fn drop(&mut self) {
+        for buffer in [&mut self.received, &mut self.plaintext, &mut self.outgoing] {
+            self.buffers.give(std::mem::take(buffer));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn connections_one_after_the_other_share_their_buffers() {
+        let buffers = Rc::<Buffers>::default();
+        for connection in 0..5 {
+            let (mut server, client) = UnixStream::pair().unwrap();
+            server.write_all(b"an answer").unwrap();
+            drop(server);
+            client.set_nonblocking(true).unwrap();
+            let mut channel = Channel::new(Stream::new(client.into(), true), None, &buffers);
+            let mut cx = Context::from_waker(Waker::noop());
+            let received = std::pin::pin!(channel.receive(Step::Answer)).poll(&mut cx);
+            assert!(received.is_ready() && channel.plaintext == b"an answer");
+            drop(channel);
+            let spare = buffers.0.borrow();
+            let addresses: Vec<_> = spare.iter().map(|buffer| (buffer.as_ptr(), buffer.len())).collect();
+            assert!(
+                spare.len() == 3 && addresses.iter().all(|(_, length)| *length == 0),
+                "{connection}: {addresses:?}"
+            );
+        }
     }
 }

@@ -47,6 +47,12 @@ struct Connection {
     announced: Option<Box<AcceptProxy>>,
 }
 
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.state.give_back(std::mem::take(&mut self.received));
+    }
+}
+
 /// Whether a connection goes on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
