@@ -233,13 +233,19 @@ impl<'a> Bench<'a> {
         }
         let certificates = target_spec.tls.as_ref().map_or(&[][..], |tls| &tls.certificates);
         let roots = self.roots(certificates).map_err(NotStarted::Failed)?;
+        // What is reached directly is an origin itself.
+        let has_origin = !target.is_direct();
         let address = TargetAddress {
             address: addresses.first().copied(),
             others: addresses.split_off(1),
             url: None,
-            pid: (running.pid != 0).then_some(running.pid),
-            origin_pid: self.origin.as_ref().filter(|_| !map.is_shared()).map(|(_, origin)| origin.pid),
-            origin: self.origin_sockets.clone().filter(|_| map.is_shared()),
+            pid: Some(running.pid),
+            origin_pid: self
+                .origin
+                .as_ref()
+                .filter(|_| has_origin && !map.is_shared())
+                .map(|(_, origin)| origin.pid),
+            origin: self.origin_sockets.clone().filter(|_| has_origin && map.is_shared()),
             roots,
         };
         let name = target.name.clone();
@@ -264,7 +270,7 @@ impl<'a> Bench<'a> {
         running: &Running,
         cell: &mut Cell,
     ) -> Result<Option<LimitGroup>, NotStarted> {
-        let share = self.options.share.of(spec, map).filter(|_| running.pid != 0 && self.no_share.is_none());
+        let share = self.options.share.of(spec, map).filter(|_| self.no_share.is_none());
         let held = share.map(|share| share::hold(running.pid, share, spec.cores)).transpose();
         let (group, share) = held.map_err(NotStarted::Failed)?.unzip();
         if !cell.blocks.is_empty() && cell.server_share != share {

@@ -106,10 +106,10 @@ pub struct Running {
     pub address: SocketAddr,
     /// Where the other hosts of its fleet do.
     pub others: Vec<SocketAddr>,
-    /// The root of the family of processes whose processor time is the target's; 0 when nothing was started (`direct`).
+    /// The root of the family of processes whose processor time is the target's.
     /// Of a chain or a fleet it is the keeper, which has all and sleeps meanwhile.
     pub pid: u32,
-    /// The program; empty when nothing was started.
+    /// The program.
     pub program: PathBuf,
     /// Its version, as it says.
     pub version: String,
@@ -123,8 +123,8 @@ pub struct Running {
     pub remarks: Vec<String>,
     /// How its hosts are asked what they told each other; empty where they do not.
     asks: Vec<messages::Ask>,
-    /// Ends it; none when nothing was started.
-    keeper: Option<Keeper>,
+    /// Ends it.
+    keeper: Keeper,
 }
 
 /// Why a target does not run. Each is a whole sentence.
@@ -164,26 +164,14 @@ pub fn start(definition: &Definition, spec: &TargetSpec) -> Result<Running, NotS
     }
 }
 
-/// Nothing is started: the first origin is the target.
+/// An origin of its own is the target: it has the target's cores, and clients reach it with nothing between.
 fn direct(definition: &Definition, spec: &TargetSpec) -> Result<Running, NotStarted> {
-    let cannot = |why: &str| NotStarted::Cannot(format!("{} cannot: {why}", definition.title));
     if spec.tls.is_some() || spec.backend_tls {
-        return Err(cannot("it is the way to the origin without TLS"));
+        let why = "it is the way to the origin without TLS";
+        return Err(NotStarted::Cannot(format!("{} cannot: {why}", definition.title)));
     }
-    let address = *spec.backends.first().ok_or_else(|| cannot("there is no origin"))?;
-    Ok(Running {
-        address,
-        others: Vec::new(),
-        pid: 0,
-        program: PathBuf::new(),
-        version: String::new(),
-        library: None,
-        command: Vec::new(),
-        files: Vec::new(),
-        remarks: Vec::new(),
-        asks: Vec::new(),
-        keeper: None,
-    })
+    let (_, running) = origin(1, &spec.cpus, &spec.folder).map_err(NotStarted::Failed)?;
+    Ok(running)
 }
 
 /// Starts this program's own `origin` with `count` listeners on `cpus`, kept as targets are. `folder` is made.
@@ -243,7 +231,7 @@ fn ourselves(
         files: Vec::new(),
         remarks: Vec::new(),
         asks: Vec::new(),
-        keeper: Some(keeper),
+        keeper,
     })
 }
 
@@ -268,7 +256,7 @@ fn absolute(path: &Path) -> Result<PathBuf, String> {
 impl Running {
     /// Why it has ended, with the last lines of what it printed; none while it runs.
     pub fn ended(&mut self) -> Option<String> {
-        self.keeper.as_ref()?.ended()
+        self.keeper.ended()
     }
 
     /// What its hosts have told each other since they were started; none when they do not, or do not say.
@@ -276,9 +264,9 @@ impl Running {
         messages::sent(&self.asks)
     }
 
-    /// The process that ends it when we end; none when nothing was started.
-    pub fn keeper(&self) -> Option<u32> {
-        self.keeper.as_ref().map(|keeper| keeper.pid)
+    /// The process that ends it when we end.
+    pub fn keeper(&self) -> u32 {
+        self.keeper.pid
     }
 }
 
@@ -307,7 +295,7 @@ fn run(plan: Plan, spec: &TargetSpec) -> Result<Running, String> {
         files: plan.files,
         remarks,
         asks: plan.asks,
-        keeper: Some(keeper),
+        keeper,
     })
 }
 

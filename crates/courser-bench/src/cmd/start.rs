@@ -9,7 +9,7 @@ use std::time::Duration;
 use courser_lab::scratch::Scratch;
 use courser_lab::selector::{TargetSelector, TargetSource};
 use courser_lab::share::{self, ShareChoice};
-use courser_lab::target::{self, Definition, Fleet, NotStarted, Preset, Running, TargetSpec, Tls};
+use courser_lab::target::{self, Definition, Fleet, NotStarted, Preset, Role, Running, TargetSpec, Tls};
 use courser_machine::quota::LimitGroup;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -26,7 +26,7 @@ pub(crate) fn start(args: &StartArgs) -> Result<Ended, Failure> {
     let (definition, preset) = definition(&args.target)?;
     let over = over()?;
     let folder = Folder::new(args.folder.as_deref())?;
-    let origin = origin(args, folder.path())?;
+    let origin = origin(args, &definition, folder.path())?;
     let backends = origin.as_ref().map_or(args.backend.clone(), |(addresses, _)| addresses.clone());
     let preset = if args.stock { Preset::Stock } else { preset };
     let spec = spec(args, preset, backends, folder.path())?;
@@ -71,8 +71,17 @@ fn failure(why: &NotStarted) -> Failure {
     }
 }
 
-fn origin(args: &StartArgs, folder: &Path) -> Result<Option<(Vec<std::net::SocketAddr>, Running)>, Failure> {
-    if !args.backend.is_empty() {
+/// An origin for it to send to; none where the caller has one, or the target is one itself.
+fn origin(
+    args: &StartArgs,
+    definition: &Definition,
+    folder: &Path,
+) -> Result<Option<(Vec<std::net::SocketAddr>, Running)>, Failure> {
+    let is_direct = definition.role == Role::Direct;
+    if is_direct && !args.backend.is_empty() {
+        return Err(Failure::usage("direct has no backend: it is an origin itself"));
+    }
+    if is_direct || !args.backend.is_empty() {
         return Ok(None);
     }
     target::origin(1, &[], &folder.join("origin")).map(Some).map_err(Failure::System)
@@ -126,7 +135,7 @@ fn greeting(running: &Running, origin: Option<&Running>, args: &StartArgs) -> St
     let mut lines: Vec<String> = vec![address(running.address)];
     lines.extend(running.others.iter().copied().map(address));
     lines.push(format!("pid {}", running.pid));
-    lines.extend(running.keeper().map(|pid| format!("keeper {pid}")));
+    lines.push(format!("keeper {}", running.keeper()));
     lines.extend(origin.map(|origin| format!("origin http://{} pid {}", origin.address, origin.pid)));
     let library = running.library.as_deref().unwrap_or_default();
     lines.push(

@@ -186,3 +186,21 @@ fn generator_and_origin_on_one_core_are_one_process() {
     assert!(window.succeeded > 0 && window.failed == 0, "{window:?}");
     assert!(typed(&lab).contains(" --origin 127.0.0.1:") && !typed(&lab).contains("--origin-pid"));
 }
+
+#[test]
+fn what_is_reached_directly_has_the_targets_core_and_is_measured() {
+    if !is_installed("nginx") || courser_machine::allowed_cpus().len() < 2 {
+        return leave_out("nginx is not installed, or there is one core");
+    }
+    let mini = Mini::of(&["direct", "nginx"]).unwrap();
+    let shared = ["--target-cpus", "1", "--cpus", "0", "--origin-cpus", "0"];
+    has_measured(&mini.run(&[&A_SECOND[..], &shared].concat()), &[]);
+    let lab = mini.record();
+    let (direct, nginx) = (cell(&lab, "direct"), cell(&lab, "nginx"));
+    assert!(direct.command.join(" ").ends_with(" --cpus 1"), "{:?}", direct.command);
+    assert_eq!(direct.server_share, nginx.server_share);
+    let window = &direct.blocks[0].windows[0];
+    assert!(window.succeeded > 0 && window.failed == 0, "{window:?}");
+    let used = window.user_us.unwrap() + window.system_us.unwrap();
+    assert!(used > 0, "{window:?}");
+}
