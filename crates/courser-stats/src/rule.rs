@@ -1,7 +1,8 @@
 //! What a rate has to satisfy to count as carried: `avg<100ms,loss<0.1%`.
 //!
 //! A rule is a list of limits, all of which must hold. It says so only of an observation that supports it: a
-//! percentile needs 10/(1-p) samples, a limit on losses p needs 3/p attempts and a bound on the true share.
+//! percentile needs 10/(1-p) samples, a limit on losses p needs 3/p attempts and a bound on the true share, and a rate
+//! that may fall short of what was offered by p needs 3/p attempts.
 
 use std::error::Error;
 use std::fmt;
@@ -102,8 +103,8 @@ impl Rule {
         1.0 - self.limits.iter().map(|limit| 1.0 - limit.leaning(observation)).product::<f64>()
     }
 
-    /// How many attempts an observation needs before every limit can be found kept: 3/p for losses under p, 10/(1-p)
-    /// for the percentile p.
+    /// How many attempts an observation needs before every limit can be found kept: 3/p for losses under p and for
+    /// a rate that may fall short by p, 10/(1-p) for the percentile p.
     pub fn samples_to_confirm(&self) -> u64 {
         self.limits.iter().map(Limit::samples_to_confirm).max().unwrap_or(1)
     }
@@ -234,6 +235,24 @@ mod tests {
             Rule::rfc9411().check(&seen),
             Outcome::Fails { limit: Limit::Rate { .. }, seen: Seen::Percent(_) }
         ));
+    }
+
+    #[test]
+    fn a_rate_is_judged_from_three_over_what_may_be_missing() {
+        let limit = rule("rate>95%");
+        let check = |attempted: u64, served: u64| {
+            let histogram = of(&[(1, attempted)]);
+            limit.check(&Observation { achieved: float(served), ..observed(&histogram, 0) })
+        };
+        // One that ends after the window is a tenth of ten.
+        assert!(matches!(check(10, 9), Outcome::Undecided { more: 50, .. }));
+        assert!(matches!(check(59, 59), Outcome::Undecided { more: 1, .. }));
+        assert_eq!(check(60, 59), Outcome::Holds);
+        assert!(matches!(check(60, 57), Outcome::Fails { .. }));
+        // Beyond chance, few are enough.
+        assert!(matches!(check(20, 5), Outcome::Fails { .. }));
+        assert_eq!(limit.samples_to_confirm(), 60);
+        assert_eq!(rule("rate>99.9%").samples_to_confirm(), 3000);
     }
 
     #[test]

@@ -65,7 +65,7 @@ impl Limit {
         let response = observation.response;
         match *self {
             Self::Loss { percent } => losses(observation, percent / 100.0),
-            Self::Rate { percent } => rate(observation, percent),
+            Self::Rate { percent } => rate(observation, percent, self.samples_to_confirm()),
             _ if response.count() == 0 && observation.attempted > 0 => LimitCheck::No(Seen::Nothing),
             Self::Mean(time) => compared(response.count(), FEW, response.mean(), time),
             Self::Max(time) => compared(response.count(), FEW, response.max(), time),
@@ -101,7 +101,9 @@ impl Limit {
         match *self {
             Self::Loss { percent } => of(300.0 / percent),
             Self::Percentile { percent, .. } => of(1000.0 / (100.0 - percent)),
-            Self::Mean(_) | Self::Max(_) | Self::Rate { .. } => FEW,
+            // What may be missing is a share as losses are.
+            Self::Rate { percent } => of(300.0 / (100.0 - percent)).max(FEW),
+            Self::Mean(_) | Self::Max(_) => FEW,
         }
     }
 
@@ -159,11 +161,19 @@ fn decisive(failed: u64, attempted: u64, limit: f64) -> u64 {
     whole(attempts.ceil())
 }
 
-fn rate(observation: &Observation<'_>, percent: f64) -> LimitCheck {
-    if observation.attempted < FEW {
-        return LimitCheck::Unknown { more: FEW - observation.attempted };
+/// Judged from 3/p attempts on, where p is the share that may be missing: what ends just beyond an edge of the window is
+/// then less than p. On fewer it is broken where the exact one-sided bound on what is missing is above p, and else unknown.
+fn rate(observation: &Observation<'_>, percent: f64, needed: u64) -> LimitCheck {
+    let attempted = observation.attempted;
+    if attempted == 0 {
+        return LimitCheck::Unknown { more: needed };
     }
     let seen = 100.0 * observation.achieved / observation.offered;
+    // More than was offered is served where a queue from before the window is.
+    let missing = whole((float(attempted) * (1.0 - seen / 100.0)).round().max(0.0));
+    if attempted < needed && share_above(missing, attempted, ERROR) <= 1.0 - percent / 100.0 {
+        return LimitCheck::Unknown { more: needed - attempted };
+    }
     if seen > percent { LimitCheck::Yes } else { LimitCheck::No(Seen::Percent(seen)) }
 }
 
