@@ -27,7 +27,7 @@ pub enum Limit {
         /// What they have to stay under.
         percent: f64,
     },
-    /// `rate>PERCENT%`: successes a second of the attempts a second that were scheduled.
+    /// `rate>PERCENT%`: what was completed in the window, whenever it was to start, of what was scheduled in it.
     Rate {
         /// What it has to exceed.
         percent: f64,

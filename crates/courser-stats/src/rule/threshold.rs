@@ -26,12 +26,12 @@ pub enum Threshold {
         /// What they must not exceed.
         percent: f64,
     },
-    /// `rate<PERCENT%`: successes of the attempts that were scheduled.
+    /// `rate<PERCENT%`: what was completed in the window, of the attempts that were scheduled in it.
     Share {
         /// What it must not fall below.
         percent: f64,
     },
-    /// `rate<NUMBER/s`: successes a second.
+    /// `rate<NUMBER/s`: what was completed in the window, a second.
     Rate(f64),
     /// `handshakes<NUMBER/s`: handshakes a second.
     Handshakes(f64),
