@@ -37,7 +37,12 @@ const UNSEEN: usize = 3;
 pub(crate) fn points(keys: &[KeyKind], seed: u64) -> Vec<Point> {
     let mut rng = Rng::with_seed(seed);
     let mut points = designed(keys);
-    points.extend((0..UNSEEN).map(|_| drawn(keys, &mut rng)));
+    for _ in 0..UNSEEN {
+        // One that is in the design has been seen.
+        let is_new = |drawn: &Point| points.iter().all(|point| point.to_string() != drawn.to_string());
+        let unseen = std::iter::repeat_with(|| drawn(keys, &mut rng)).find(is_new);
+        points.extend(unseen);
+    }
     rng.shuffle(&mut points);
     points
 }
@@ -101,6 +106,16 @@ mod tests {
         assert_eq!(unseen(1), unseen(1));
         assert_ne!(unseen(1), unseen(2));
         assert_eq!(points(&KEYS, 1).iter().filter(|point| !point.unseen).count(), 20);
+    }
+
+    #[test]
+    fn what_is_not_seen_is_no_mix_of_the_design() {
+        for seed in 0..2000 {
+            let (unseen, seen): (Vec<_>, Vec<_>) =
+                points(&KEYS, seed).into_iter().partition(|point| point.unseen);
+            let seen: Vec<String> = seen.iter().map(Point::to_string).collect();
+            assert!(unseen.iter().all(|point| !seen.contains(&point.to_string())), "seed {seed}");
+        }
     }
 
     #[test]

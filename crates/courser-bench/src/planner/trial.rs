@@ -93,6 +93,8 @@ impl Trial<'_> {
         let mut rng = Rng::with_seed(self.seed);
         let mut runs = Vec::new();
         for _ in 0..self.rounds {
+            // The utilisations too: one after the other, they would differ by what the machine does meanwhile.
+            rng.shuffle(&mut order);
             for (index, level) in &order {
                 let number = runs.len() + 1;
                 let all = order.len() * self.rounds;
@@ -104,7 +106,6 @@ impl Trial<'_> {
                     None => return Ok(None),
                 }
             }
-            rng.shuffle(&mut order);
         }
         Ok(Some(self.model(&targets, runs)))
     }
@@ -274,4 +275,36 @@ fn rate(full: &Run, point: &Point) -> f64 {
 
 fn unobserved() -> Failure {
     Failure::System("the target's processor time cannot be read: a plan needs /proc of its processes".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use courser_record::{Completions, RunTimes, Totals, Verdict};
+
+    use super::super::model::Version;
+    use super::*;
+
+    /// A server that served 90 a second in half of its core's time, and the rest of 800 after the window.
+    #[test]
+    fn the_rate_of_a_point_follows_from_what_was_completed_in_the_window() {
+        let completed = Completions { transactions: 180, connections: 180, full: 90, resumed: 90 };
+        let mut totals = Totals { window_us: 2_000_000, completed: Some(completed), ..Totals::default() };
+        (totals.connections.attempted, totals.connections.succeeded) = (800, 800);
+        let run = Run {
+            label: String::new(),
+            offered_rate: None,
+            window: RunTimes::default(),
+            totals,
+            seconds: Vec::new(),
+            server: Some(ServerUsage { user_us: 600_000, system_us: 400_000, ..ServerUsage::default() }),
+            generators: Vec::new(),
+            wire: None,
+            findings: Vec::new(),
+            verdict: Verdict::valid(),
+        };
+        let (key, tls) = (KeyKind::P256, Version::Tls13);
+        let point = Point { key, tls, reuse: 2, requests: 1, object: 1024, unseen: false };
+        // 180 a second would take the core, three quarters of the 90 that were reached may be offered.
+        assert!((rate(&run, &point) - 0.75 * 90.0 / 2.0).abs() < 1e-9);
+    }
 }
