@@ -7,6 +7,8 @@
 mod answer;
 mod design;
 mod model;
+#[cfg(test)]
+mod paper;
 mod sentence;
 mod trial;
 mod validation;

@@ -152,7 +152,7 @@ fn alternatives(question: &Question) -> Vec<(String, Question)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::model::tests::model;
+    use super::super::paper::model;
     use super::*;
 
     fn asked(text: &str) -> (Cores, Vec<Cores>) {
@@ -169,7 +169,7 @@ mod tests {
         assert!(cores.low <= cores.cores && cores.cores <= cores.high);
         assert!((cores.us_per_connection / 382.0 - 1.0).abs() < 0.1, "{cores:?}");
         let (half, _) = asked("1000 new/s, 4000 resumed/s, 4 KB, RSA-2048, at 50 %");
-        // The paper's connections cost the same on an idle core, but for noise.
+        // Connections of this target cost the same on an idle core, but for noise.
         assert!((half.cores / cores.cores - 2.0).abs() < 0.1, "{half:?}");
     }
 

@@ -13,7 +13,7 @@ use std::fmt;
 use std::path::Path;
 
 use courser_record::{Handshake, Machine, Tool};
-use courser_stats::{Fit, Prediction, fit};
+use courser_stats::{Fit, Prediction, coefficients, fit};
 use serde::{Deserialize, Serialize};
 
 use courser_lab::target::KeyKind;
@@ -233,9 +233,33 @@ const COSTS: [&str; 6] = [
     "more per request on an idle core",
 ];
 
-/// Counts and processor times of runs, as a fit takes them.
+/// Counts and processor times of runs, as a fit takes them. How busy the core was is what the costs explain, found in turns
+/// with them: what was measured has the run's own noise in it, by which a run that took longer for any reason would seem to
+/// have found the core less idle, and waking up to cost little.
 pub(super) fn problem<'m>(kinds: &Kinds, runs: impl Iterator<Item = &'m Mixed>) -> (Vec<Vec<f64>>, Vec<f64>) {
-    runs.map(|run| (row(kinds, &run.mix, run.utilisation()), run.cpu_us())).unzip()
+    /// After these the costs change by less than 1 in 1000.
+    const TURNS: usize = 3;
+
+    let runs: Vec<&Mixed> = runs.collect();
+    let totals: Vec<f64> = runs.iter().map(|run| run.cpu_us()).collect();
+    let mut rows: Vec<Vec<f64>> = runs.iter().map(|run| row(kinds, &run.mix, run.utilisation())).collect();
+    for _ in 0..TURNS {
+        let Some(costs) = coefficients(&rows, &totals) else { break };
+        let explained = |run: &Mixed| in_window(kinds, &costs, run) / float(run.window_us.max(1));
+        rows = runs.iter().map(|run| row(kinds, &run.mix, explained(run))).collect();
+    }
+    (rows, totals)
+}
+
+/// Processor time of a run's mix within its window, from the costs alone. How busy that makes the core follows from the
+/// time, and the time from how busy it is: `time = least + waking (1 - time / window)`.
+pub(super) fn in_window(kinds: &Kinds, costs: &[f64], run: &Mixed) -> f64 {
+    let at = |utilisation: f64| {
+        row(kinds, &run.mix, utilisation).iter().zip(costs).map(|(count, cost)| count * cost).sum::<f64>()
+    };
+    let (least, most) = (at(1.0), at(0.0));
+    let time = most / (1.0 + (most - least) / float(run.window_us.max(1)));
+    time.max(least)
 }
 
 /// The counts of a mix on a core that is busy for this share of the time.
@@ -288,86 +312,11 @@ pub(crate) fn float(count: u64) -> f64 {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
+    use courser_record::{Completions, Negotiated, Totals};
+
+    use super::super::paper::{Paper, model};
     use super::*;
-
-    /// What a target of paper spends: microseconds of a full handshake by key and version, of a resumed one by version,
-    /// of a request and of a megabyte.
-    fn truth(mix: &Mix) -> f64 {
-        let full = match (mix.key.as_str(), mix.tls) {
-            ("P-256", Version::Tls12) => 300.0,
-            ("P-256", Version::Tls13) => 280.0,
-            (_, Version::Tls12) => 1100.0,
-            (_, Version::Tls13) => 1000.0,
-        };
-        let resumed = if mix.tls == Version::Tls12 { 100.0 } else { 200.0 };
-        full * mix.full + resumed * mix.resumed + 20.0 * mix.requests + 500.0 * mix.megabytes
-    }
-
-    /// What a connection of it costs more on an idle core, and how far each mix is off what the parts make, one way or the
-    /// other.
-    #[derive(Clone, Copy)]
-    pub(in crate::planner) struct Paper {
-        pub(in crate::planner) waking: f64,
-        pub(in crate::planner) misfit: f64,
-        pub(in crate::planner) seed: u64,
-    }
-
-    /// A model of such a target, with 2 % of noise.
-    pub(in crate::planner) fn model() -> Model {
-        paper(Paper { waking: 0.0, misfit: 0.0, seed: 3 })
-    }
-
-    pub(in crate::planner) fn paper(paper: Paper) -> Model {
-        let mut rng = fastrand::Rng::with_seed(5 + paper.seed);
-        let mut runs = Vec::new();
-        let points = super::super::design::points(&[KeyKind::P256, KeyKind::Rsa(2048)], paper.seed);
-        let off: Vec<f64> = points.iter().map(|_| 1.0 + paper.misfit * (2.0 * rng.f64() - 1.0)).collect();
-        for (at, part) in
-            [0.4, 1.0, 0.4, 1.0].into_iter().flat_map(|part| (0..points.len()).map(move |at| (at, part)))
-        {
-            let point = points[at];
-            let sessions = 600.0 * part;
-            let connections = sessions * f64::from(point.reuse);
-            let requests = connections * f64::from(point.requests);
-            let megabytes = requests * point.object as f64 / 1e6;
-            let mix = Mix {
-                key: point.key.to_string(),
-                tls: point.tls,
-                full: sessions,
-                resumed: connections - sessions,
-                requests,
-                megabytes,
-            };
-            // So long that the core is busy for three quarters of it at the higher rate.
-            let busy = 0.75 * part;
-            let cost = truth(&mix) + paper.waking * (1.0 - busy) * connections;
-            #[expect(clippy::cast_possible_truncation, reason = "positive, of seconds")]
-            let [cpu_us, window_us] =
-                [cost * off[at] * (0.98 + 0.04 * rng.f64()), cost / busy].map(|time| time as u64);
-            runs.push(Mixed {
-                asked: point.to_string(),
-                unseen: point.unseen,
-                mix,
-                window_us,
-                user_us: cpu_us / 2,
-                system_us: cpu_us - cpu_us / 2,
-                failed: 0,
-                response: Some(Response { count: 2000, mean_us: 900.0 / (1.0 - busy), p99_us: Some(9000.0) }),
-            });
-        }
-        Model {
-            format: FORMAT.into(),
-            version: VERSION,
-            tool: courser_lab::to_record::tool(),
-            created: "2026-01-31T12:00:00Z".into(),
-            machine: Machine { cpu_model: "Example CPU 3000".into(), cores: 2, ..Machine::default() },
-            target: "courser 0.1.0".into(),
-            seed: 3,
-            cores_note: String::new(),
-            runs,
-        }
-    }
 
     #[test]
     fn the_parts_are_told_apart_and_unseen_mixes_predicted() {
@@ -381,14 +330,49 @@ pub(super) mod tests {
         assert!((cost("resumed, TLS 1.2") / 100.0 - 1.0).abs() < 0.1, "{:?}", fitted.costs());
     }
 
+    /// A server that serves 90 a second, was offered 400, and was waited for until it had served all of them.
+    #[test]
+    fn a_run_served_what_was_completed_in_its_window() {
+        let negotiated = Negotiated {
+            handshake: Handshake::Full,
+            version: "TLS 1.3".into(),
+            suite: "TLS_AES_128_GCM_SHA256".into(),
+            group: Some("X25519".into()),
+            scheme: None,
+            retried: false,
+            count: 800,
+        };
+        let completed = Completions { transactions: 180, connections: 180, full: 45, resumed: 135 };
+        let mut totals =
+            Totals { negotiated: vec![negotiated], completed: Some(completed), ..Totals::default() };
+        (totals.requests.attempted, totals.requests.succeeded) = (800, 800);
+        let mix = Mix::of(KeyKind::P256, Version::Tls13, 1_000_000, &totals);
+        assert_eq!([mix.full, mix.resumed, mix.requests, mix.megabytes], [45.0, 135.0, 180.0, 180.0]);
+    }
+
     #[test]
     fn what_a_busy_core_saves_is_found() {
-        let model = paper(Paper { waking: 300.0, misfit: 0.0, seed: 3 });
+        let model = Paper { waking: 300.0, ..Paper::plain(3) }.model();
         let fitted = model.fitted().unwrap();
         let mix = Mix { full: 100.0, resumed: 300.0, requests: 400.0, ..model.runs[0].mix.clone() };
         let at = |utilisation| fitted.predict(&mix, utilisation).unwrap().value / 400.0;
         // 300 us per connection times what it is less idle.
         assert!((at(0.3) - at(0.8) - 150.0).abs() < 20.0, "{} {}", at(0.3), at(0.8));
+    }
+
+    /// On a machine whose speed varies, what a connection costs more on an idle core was lost in the noise of utilisation.
+    #[test]
+    fn what_a_busy_core_saves_is_found_through_noise() {
+        let saves = |seed| {
+            let model = Paper { waking: 150.0, noise: 0.1, ..Paper::plain(seed) }.model();
+            let fitted = model.fitted().unwrap();
+            let mix = Mix { full: 100.0, resumed: 300.0, requests: 400.0, ..model.runs[0].mix.clone() };
+            let at = |utilisation| fitted.predict(&mix, utilisation).unwrap().value / 400.0;
+            at(0.3) - at(0.75)
+        };
+        let mean = (0..40).map(saves).sum::<f64>() / 40.0;
+        // 150 us times what the core is less idle.
+        assert!((mean - 67.5).abs() < 10.0, "{mean}");
     }
 
     #[test]

@@ -54,7 +54,7 @@ fn of_band(busy: [f64; 2], runs: &[Response], asked: bool) -> Option<Waits> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::model::tests::model;
+    use super::super::paper::model;
     use super::*;
 
     #[test]
