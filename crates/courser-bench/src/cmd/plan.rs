@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::cli::PlanArgs;
 use crate::deliver::{print, style};
 use crate::exit::{Ended, Failure};
-use crate::planner::{self, Carried, Check, CorePlan, Cores, Rate, Waits, waits, words};
+use crate::planner::{self, Carried, Check, CorePlan, Cores, Rate, Validation, Waits, waits, words};
 
 /// Answers, and prints a page or JSON. A model that predicts badly has its answer marked, and exit code 3.
 pub(crate) fn plan(args: &PlanArgs) -> Result<Ended, Failure> {
@@ -42,7 +42,7 @@ fn page(planned: &CorePlan, style: Style) -> String {
         page.paragraph(Tone::Plain, "  ", WAITS);
     }
     page.heading("How far the model can be relied on");
-    page.table(&judged(&validation.unseen));
+    page.table(&judged(validation));
     page.paragraph(Tone::Plain, "  ", &relied(planned));
     page.heading("What each part costs");
     page.table(&costs(planned));
@@ -73,18 +73,21 @@ fn answer(cores: &Cores) -> String {
 
 /// What the interval of the answer is made of.
 fn relied(planned: &CorePlan) -> String {
-    let either_way = percent(Some(planned.validation.misfit() - 1.0));
+    let validation = &planned.validation;
+    let either_way = |misfit: f64| percent(Some(misfit - 1.0));
+    let foreseen = validation.unseen.iter().filter(|check| validation.foresees(check)).count();
     format!(
-        "predicted and measured processor time of mixes that the fit has not seen. With them, and with each of the other \
-         {} left out in turn, 19 of 20 mixes are within {either_way} of what is predicted: the interval of the answer is \
-         at least as wide. Mixes that the fit has seen are {} off.{}",
-        planned.validation.held_out.len(),
+        "predicted and measured processor time of mixes that the fit has not seen. Each of the other {} was left out in \
+         turn: by these, 19 of 20 mixes are within {} of what is predicted, and {foreseen} of {} not seen are. With both \
+         it is {}: the interval of the answer is at least as wide. Runs that the fit has seen are {} off; \
+         those of one mix are {} off each other, which is the machine's doing.{}",
+        validation.held_out.len(),
+        either_way(validation.held_out_misfit()),
+        validation.unseen.len(),
+        either_way(validation.misfit()),
         percent(Some(planned.fitted.error())),
-        if planned.validation.is_reliable() {
-            ""
-        } else {
-            " Measure again on a quiet machine, with a longer --time"
-        }
+        percent(validation.spread),
+        if validation.is_reliable() { "" } else { " Measure again on a quiet machine, with more --rounds" }
     )
 }
 
@@ -137,11 +140,13 @@ fn waited(waits: &[Waits]) -> Vec<Vec<String>> {
     rows
 }
 
-fn judged(checks: &[Check]) -> Vec<Vec<String>> {
-    let mut rows = vec![["", "predicted", "measured", "error"].map(str::to_owned).to_vec()];
-    rows.extend(checks.iter().map(|check| {
+fn judged(validation: &Validation) -> Vec<Vec<String>> {
+    let mut rows = vec![["", "predicted", "measured", "error", "foreseen"].map(str::to_owned).to_vec()];
+    rows.extend(validation.unseen.iter().map(|check| {
         let error = format!("{:+.1} %", 100.0 * check.error());
-        vec![check.asked.clone(), time(Some(check.predicted)), time(Some(check.measured)), error]
+        let foreseen = if validation.foresees(check) { "yes" } else { "no" };
+        let [predicted, measured] = [check.predicted, check.measured].map(|us| time(Some(us)));
+        vec![check.asked.clone(), predicted, measured, error, foreseen.to_owned()]
     }));
     rows
 }
@@ -187,6 +192,11 @@ fn document(planned: &CorePlan) -> Value {
             "error": check.error(),
         })
     };
+    let judged = |judged: &Check| {
+        let mut document = check(judged);
+        document["foreseen"] = validation.foresees(judged).into();
+        document
+    };
     let cost = |(name, cost): (String, courser_stats::Prediction)| json!({ "name": name, "us": cost.value, "us_low": cost.interval.low, "us_high": cost.interval.high });
     json!({
         "format": "courser-planned",
@@ -198,7 +208,9 @@ fn document(planned: &CorePlan) -> Value {
         "reliable": validation.is_reliable(),
         "unseen_error": validation.worst(),
         "misfit": validation.misfit(),
-        "checks": validation.unseen.iter().map(check).collect::<Vec<_>>(),
+        "held_out_misfit": validation.held_out_misfit(),
+        "spread": validation.spread,
+        "checks": validation.unseen.iter().map(judged).collect::<Vec<_>>(),
         "held_out": validation.held_out.iter().map(check).collect::<Vec<_>>(),
         "waits": waits(&planned.question, &planned.model),
         "costs": planned.fitted.costs().into_iter().map(cost).collect::<Vec<_>>(),

@@ -30,12 +30,21 @@ fn a_question_is_answered_and_the_next_one_from_the_same_model() {
     assert!(matches!(run.status.code(), Some(0 | 3)), "{told}");
     let first: Value = serde_json::from_slice(&run.stdout).unwrap();
     assert!(first["answer"]["cores"].as_f64().unwrap() > 0.0, "{first:#}");
-    assert_eq!(first["checks"].as_array().unwrap().len(), 3);
+    let checks = first["checks"].as_array().unwrap();
+    assert_eq!(checks.len(), 3);
+    let misfit = first["misfit"].as_f64().unwrap();
+    for check in checks {
+        let factor = check["measured_us"].as_f64().unwrap() / check["predicted_us"].as_f64().unwrap();
+        assert!(check["foreseen"].is_boolean(), "{check:#}");
+        assert!(
+            factor <= misfit * 1.001 && factor >= 0.999 / misfit,
+            "the interval holds {check:#}: {misfit}"
+        );
+    }
     assert_eq!(told.matches(" of 46, about ").count(), 46, "{told}");
     assert!(told.contains("1 of 46, about ") && told.contains(" s left: "), "{told}");
     let (low, high) = (&first["answer"]["low"], &first["answer"]["high"]);
     let spread = high.as_f64().unwrap() / low.as_f64().unwrap();
-    let misfit = first["misfit"].as_f64().unwrap();
     assert!(spread >= misfit * misfit * 0.999, "the interval has the misfit of mixes not seen: {first:#}");
     assert!(!first["waits"].as_array().unwrap().is_empty(), "{first:#}");
 
@@ -48,6 +57,7 @@ fn a_question_is_answered_and_the_next_one_from_the_same_model() {
     assert_eq!(answer.contains("UNRELIABLE"), text.status.code() == Some(3), "{text:?}");
     assert!(text.stdout.contains("RSA-2048 instead of P-256"), "{text:?}");
     assert!(text.stdout.contains("How long responses take"), "{text:?}");
+    assert!(text.stdout.contains("foreseen") && text.stdout.contains("off each other"), "{text:?}");
 
     let cores = first["answer"]["cores"].as_f64().unwrap();
     let reverse = format!("what do {cores} cores carry: 1 new, 4 resumed, 4 KB, RSA-2048");
