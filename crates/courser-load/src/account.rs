@@ -111,6 +111,9 @@ impl Worker {
     pub(crate) fn answered(&self, attempt: &Attempt, answered: AnswerTimes) {
         attempt.transactions.set(attempt.transactions.get() + 1);
         let now = self.now();
+        let took = answered.first_byte.unwrap_or(now).saturating_sub(answered.asked);
+        let fastest = self.fastest_answer.get();
+        self.fastest_answer.set(if fastest.is_zero() { took } else { fastest.min(took) });
         let (intended, actual) = if answered.first {
             (attempt.intended, attempt.started)
         } else {

@@ -86,7 +86,8 @@ async fn confirm(worker: &Worker, attempt: &Attempt, channel: &mut Channel) -> R
         channel.shutdown();
         let outcome = within(worker, attempt, channel.receive(Step::Confirmation)).await?;
         let confirmed = worker.now();
-        let ending = if outcome == ReadOutcome::End { PeerClose::Fin } else { end(worker, channel).await };
+        let ending =
+            if outcome == ReadOutcome::End { PeerClose::Fin } else { end(worker, channel, false).await };
         if ending == PeerClose::Reset {
             return Err(Failed::new(Class::Reset(Step::Confirmation), "the server reset the connection"));
         }
@@ -233,8 +234,9 @@ async fn hold(worker: &Worker, attempt: &Attempt, channel: &mut Channel) -> Resu
     Err(Failed::truncated(Step::Answer))
 }
 
-/// How long a server is given to end a connection after the last answer. A server on the same machine needs microseconds;
-/// one that needs longer is named for it, and holds no client up: RFC 9112, section 9.6, has the client close.
+/// How long a server is given to end a connection after the last answer, beside the round trip of a network. A server on the
+/// same machine needs microseconds; one that needs longer is named for it, and holds no client up: RFC 9112, section 9.6, has
+/// the client close.
 const PATIENCE: Duration = Duration::from_millis(5);
 
 /// Ends a connection whose answer is whole. A server that was asked to close has the first word, so that the wait for
@@ -255,12 +257,9 @@ async fn close(
         send_close_notify_and_shutdown(worker, channel).await?;
         channel.shutdown();
     }
-    let mut ending = end(worker, channel).await;
+    let ending = end(worker, channel, server_first).await;
     if server_first {
         worker.record_lingering(attempt, worker.now() - answered);
-    } else if ending == PeerClose::Lingered {
-        // The end of a server that closes second is a round trip away, which may be longer.
-        ending = PeerClose::NotAwaited;
     }
     worker.record_close(attempt, ending);
     if ending != PeerClose::Reset {
@@ -271,9 +270,20 @@ async fn close(
 }
 
 /// The client's part of the end: it answers close_notify at once (RFC 5246, section 7.2.1; RFC 8446, section 6.1; there are
-/// servers that wait for that), and awaits the server's FIN, both for no longer than [`PATIENCE`].
-async fn end(worker: &Worker, channel: &mut Channel) -> PeerClose {
-    timeout(PATIENCE, read_to_end(worker, channel)).await.unwrap_or(PeerClose::Lingered)
+/// servers that wait for that), and awaits the server's FIN for no longer than [`PATIENCE`]. A FIN that answers ours, or our
+/// close_notify, is a round trip away: a server whose FIN has not come by then does not linger. One that was to close first
+/// may be a round trip behind its answer, where what was sent waits for an acknowledgement.
+async fn end(worker: &Worker, channel: &mut Channel, server_first: bool) -> PeerClose {
+    let mut ended = timeout(PATIENCE, read_to_end(worker, channel)).await;
+    if ended.is_err() && server_first && !channel.close_notify_received {
+        ended = timeout(worker.fastest_answer.get(), read_to_end(worker, channel)).await;
+    }
+    match ended {
+        Ok(ending) => ending,
+        Err(_) if channel.close_notify_received => PeerClose::CloseNotify,
+        Err(_) if server_first => PeerClose::Lingered,
+        Err(_) => PeerClose::NotAwaited,
+    }
 }
 
 /// Reads until the server has closed. How it does is counted, and is no failure: the answer is there.

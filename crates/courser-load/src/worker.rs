@@ -46,6 +46,8 @@ pub(crate) struct Worker {
     /// Clients between two connections.
     pub(crate) resting: RefCell<VecDeque<Client>>,
     pub(crate) over: Cell<bool>,
+    /// The least time from a request to the first byte of its answer so far: no round trip takes longer. 0 before the first.
+    pub(crate) fastest_answer: Cell<Duration>,
     pub(crate) idle: Notify,
 }
 
@@ -69,6 +71,7 @@ impl Worker {
             random: RefCell::new(fastrand::Rng::with_seed(plan.seed ^ index)),
             resting: RefCell::default(),
             over: Cell::new(false),
+            fastest_answer: Cell::default(),
             idle: Notify::new(),
         }
     }

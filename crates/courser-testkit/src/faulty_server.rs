@@ -25,7 +25,7 @@ use socket2::{Domain, Socket, Type};
 
 use crate::{KeyType, Leaf, TestCa};
 
-/// By how much [`Fault::Late`] and [`Fault::LateEach`] are late.
+/// By how much [`Fault::Late`], [`Fault::AlwaysLate`] and [`Fault::ClosesLate`] are late.
 pub const LATENESS: Duration = Duration::from_millis(40);
 /// How long [`Fault::Stalls`] stalls.
 pub const STALL: Duration = Duration::from_secs(1);
@@ -71,6 +71,8 @@ pub enum Fault {
     AwaitsClose,
     /// It leaves the close to the client, whatever that asked for.
     StaysOpen,
+    /// It closes [`LATENESS`] after its last answer.
+    ClosesLate,
     /// It signs with another key than its certificate's.
     WrongKey,
     /// It agrees on HTTP/2 where the client offers that (ALPN h2), and speaks HTTP/1.
@@ -83,7 +85,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every fault, [`Fault::None`] first.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::None,
         Self::Late,
         Self::AlwaysLate,
@@ -100,6 +102,7 @@ impl Fault {
         Self::Silent,
         Self::AwaitsClose,
         Self::StaysOpen,
+        Self::ClosesLate,
         Self::WrongKey,
         Self::Http2AsHttp1,
         Self::GoAway,

@@ -66,4 +66,6 @@ fn connections_that_linger_after_their_answer_are_counted() {
         judged.run()
     );
     assert!(judged.run()["totals"]["times"]["lingering"].is_object(), "{:#}", judged.run()["totals"]);
+    let late = judge("load", &FaultyServer::start(Fault::ClosesLate), &["--rate", "10", "--reuse", "4"]);
+    assert!(late.has("lingering") || late.is_inconclusive(), "{:?}", late.ids());
 }

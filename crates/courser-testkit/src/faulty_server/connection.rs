@@ -150,6 +150,10 @@ fn answer_all(shared: &Shared, tls: &mut ServerConnection, socket: &mut TcpStrea
         shared.count_fault();
         return read_to_end(socket);
     }
+    if shared.fault == Fault::ClosesLate {
+        shared.count_fault();
+        thread::sleep(LATENESS);
+    }
     tls.send_close_notify();
     tls.write_tls(socket)?;
     if shared.fault == Fault::AwaitsClose {
