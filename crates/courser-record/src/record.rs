@@ -88,11 +88,11 @@ pub struct Tool {
 pub struct Found {
     /// The rule, as it was given.
     pub rule: String,
-    /// The highest rate that satisfies it, arrivals a second; null when none did or none was too high.
+    /// The highest rate that satisfies it, arrivals a second; null when it is not known.
     pub rate: Option<f64>,
-    /// Lower end of its 95 % interval.
+    /// Lower end of its 95 % interval; without a rate, one that satisfies the rule.
     pub rate_low: Option<f64>,
-    /// Upper end of its 95 % interval.
+    /// Upper end of its 95 % interval; without a rate, one that breaks the rule.
     pub rate_high: Option<f64>,
     /// A remark: never exceeded, nothing satisfied it, generator-bound above a rate.
     pub note: Option<String>,

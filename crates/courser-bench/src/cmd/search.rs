@@ -132,15 +132,20 @@ fn found(found: &courser_stats::search::Found) -> Found {
             found_rate.note = Some(format!("{width}{}", confirmed(confirmation)));
         }
         Finding::NeverExceeded { at } => {
+            found_rate.rate_low = Some(*at);
             found_rate.note = Some(format!(
                 "never exceeded: it holds at {at:.0}/s; a search has to see failure above (more --budget, or a higher --to)"
             ));
         }
         Finding::BelowRange { from } => {
+            found_rate.rate_high = Some(*from);
             found_rate.note = Some(format!("broken at {from:.0}/s already (--from)"));
         }
         Finding::GeneratorBound { above, reason } => {
-            found_rate.note = Some(format!("the generator was the limit above {above:.0}/s: {reason}"));
+            found_rate.rate_low = Some(*above).filter(|above| *above > 0.0);
+            let limit =
+                found_rate.rate_low.map_or("at every rate".to_owned(), |low| format!("above {low:.0}/s"));
+            found_rate.note = Some(format!("the generator was the limit {limit}: {reason}"));
         }
         Finding::Bracket { held, broken } => {
             (found_rate.rate_low, found_rate.rate_high) = (*held, *broken);

@@ -20,17 +20,18 @@ pub(super) fn show(page: &mut Page, record: &Record) {
 
 fn line(found: &Found) -> String {
     let note = found.note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
-    if found.rate.is_none()
-        && let (Some(low), Some(high)) = (found.rate_low, found.rate_high)
-    {
-        let (low, high) = (figure::rate(Some(low)), figure::rate(Some(high)));
-        return format!("{}: between {low} and {high}{note}", found.rule);
-    }
-    let interval = found.rate_low.zip(found.rate_high).map(|(low, high)| {
-        format!(" (95 % interval {} to {})", figure::rate(Some(low)), figure::rate(Some(high)))
-    });
-    let rate = found.rate.map_or_else(|| "no rate".to_owned(), |rate| figure::rate(Some(rate)));
-    format!("{}: {rate}{}{}", found.rule, interval.unwrap_or_default(), note)
+    let shown = |rate: f64| figure::rate(Some(rate));
+    let answer = match (found.rate, found.rate_low, found.rate_high) {
+        (Some(rate), Some(low), Some(high)) => {
+            format!("{} (95 % interval {} to {})", shown(rate), shown(low), shown(high))
+        }
+        (Some(rate), ..) => shown(rate),
+        (None, Some(low), Some(high)) => format!("between {} and {}", shown(low), shown(high)),
+        (None, Some(low), None) => format!("at least {}", shown(low)),
+        (None, None, Some(high)) => format!("below {}", shown(high)),
+        (None, None, None) => "no rate".to_owned(),
+    };
+    format!("{}: {answer}{note}", found.rule)
 }
 
 fn held(label: &str, idle: &IdleMemory) -> String {

@@ -227,6 +227,17 @@ fn a_bracket_is_an_answer() {
     assert!(!shown.contains("no rate"), "{shown}");
 }
 
+#[test]
+fn a_rule_that_no_trial_broke_has_a_rate_all_the_same() {
+    let mut record = valid();
+    let at_least = Found { rate_low: Some(200.0), ..found("avg<1s", None, Some("never exceeded")) };
+    let below = Found { rate_high: Some(20.0), ..found("avg<1us", None, Some("broken at 20/s already")) };
+    record.found = vec![at_least, below];
+    let shown = plain(&record);
+    assert!(shown.contains("avg<1s: at least 200/s; never exceeded"), "{shown}");
+    assert!(shown.contains("avg<1us: below 20/s; broken"), "{shown}");
+}
+
 fn found(rule: &str, rate: Option<f64>, note: Option<&str>) -> Found {
     let (rate_low, rate_high) = (rate.map(|rate| rate * 0.975), rate.map(|rate| rate * 1.025));
     Found { rule: rule.to_owned(), rate, rate_low, rate_high, note: note.map(str::to_owned) }
