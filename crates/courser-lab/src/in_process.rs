@@ -20,6 +20,9 @@ use speed::Speed;
 
 pub use handshakes::overheads;
 
+/// How often all rows of [`overheads`] are measured.
+pub const OVERHEADS_PASSES: u32 = 5;
+
 /// The library that courser uses.
 const OURS: &str = "aws-lc-rs";
 
@@ -79,11 +82,15 @@ impl RowLabel {
     }
 }
 
-/// The bare operations: throughput by block size, signatures, key exchanges. About two minutes, six when not
-/// `quick`.
+/// How often all rows of [`primitives`] are measured.
+pub const fn primitives_passes(quick: bool) -> u32 {
+    if quick { 1 } else { 3 }
+}
+
+/// A pass over the bare operations: throughput by block size, signatures, key exchanges. About two minutes.
 pub fn primitives(quick: bool, progress: Progress<'_>) -> Vec<Row> {
-    let ours = Ours { time: Duration::from_millis(if quick { 100 } else { 500 }) };
-    let mut speed = Speed::new(if quick { 1 } else { 3 });
+    let ours = Ours { time: Duration::from_millis(if quick { 100 } else { 200 }) };
+    let mut speed = Speed::new(1);
     let total = 2 * (THROUGHPUT.len() + SIGNATURES.len() + EXCHANGES.len());
     let mut done = 0;
     let mut next = |library: &str, title: &str| {

@@ -27,8 +27,8 @@ const NO_SSL: &str = "the library speaks TLS 1.2 and 1.3 alone, and takes no RSA
 const NO_SSLV3: &str =
     "distributions build OpenSSL without SSLv3, and without RC4 and DES in TLS: TLS 1.0 stands beside it";
 
-/// User seconds for 1000 connections, each with so many bytes there and back: with full handshakes, and with one full
-/// handshake and 999 resumed ones. Some two minutes, ten when not `quick`.
+/// A pass: user seconds for 1000 connections, each with so many bytes there and back, with full handshakes, and with one full
+/// handshake and 999 resumed ones. Half a minute, two minutes when not `quick`.
 pub fn overheads(quick: bool, progress: Progress<'_>) -> Vec<Row> {
     let kinds = kinds();
     let total = 2 * kinds.len();
@@ -65,7 +65,7 @@ fn measure(library: Library, kind: &Kind, quick: bool) -> Result<Vec<Figure>, St
     let options = Options {
         library,
         bytes: BYTES.to_vec(),
-        number: if quick { 200 } else { 1000 },
+        number: if quick { 40 } else { 200 },
         suites: vec![kind.suite.to_owned()],
         keys: vec![kind.key],
     };

@@ -1,4 +1,4 @@
-//! Figures of libraries: each has a unit of its own, and repeats that followed each other within a second.
+//! Figures of libraries: each has a unit of its own; repeats of earlier records followed each other within a second.
 
 use std::collections::BTreeMap;
 
@@ -24,12 +24,13 @@ pub fn figure_text(unit: &str, value: &CellValue) -> String {
     }
 }
 
-/// What its repeats range over; a single measurement says so.
+/// Its interval of several passes, else what its repeats within one range over; a single measurement says so.
 pub fn figure_spread(unit: &str, value: &CellValue) -> Option<String> {
-    let CellValue::Value(Estimate { spread, .. }) = value else { return None };
+    let CellValue::Value(Estimate { spread, blocks, .. }) = value else { return None };
+    let what = if *blocks > 1 { "" } else { "repeats " };
     Some(spread.map_or("not repeated".to_owned(), |spread| {
         let (low, high) = (amount(unit, spread.low), amount(unit, spread.high));
-        if low == high { format!("repeats {low}") } else { format!("repeats {}", super::range(&low, &high)) }
+        if low == high { format!("{what}{low}") } else { format!("{what}{}", super::range(&low, &high)) }
     }))
 }
 
@@ -71,10 +72,14 @@ pub fn repeats(lab: &Lab) -> Option<String> {
             super::factor(drift)
         )
     });
-    in_process.then(|| {
+    let passes = lab.cells.iter().map(|cell| cell.blocks.len()).max().unwrap_or(0);
+    let how = if passes > 1 {
         format!(
-            "Repeats followed each other within a row: what the machine did from one row to the next is not in them.{}",
-            drift.unwrap_or_default()
+            "Each figure is the median of {passes} passes over all rows, and its interval has what the machine did between them."
         )
-    })
+    } else {
+        "Repeats followed each other within a row: what the machine did from one row to the next is not in them."
+            .to_owned()
+    };
+    in_process.then(|| format!("{how}{}", drift.unwrap_or_default()))
 }

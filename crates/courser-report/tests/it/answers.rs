@@ -94,6 +94,33 @@ fn repeats_within_a_row_are_not_called_an_interval_of_it() {
     assert!(text.contains("repeats ") && text.contains("changed a row by a factor of up to 1."), "{text}");
 }
 
+/// Rows drift by a factor of 1.8 while the repeats within each agree to the digit.
+#[test]
+fn passes_over_all_rows_have_their_drift_in_the_interval() {
+    let mut lab = record("overheads");
+    for cell in lab.cells.iter_mut().filter(|cell| !cell.blocks.is_empty()) {
+        let scaled = |factor: f64| {
+            let mut block = cell.blocks[0].clone();
+            for figure in block.windows.iter_mut().flat_map(|window| &mut window.figures) {
+                figure.value *= factor;
+                (figure.low, figure.high) = (Some(figure.value), Some(figure.value));
+            }
+            block
+        };
+        cell.blocks = [1.0, 1.8, 1.2].map(scaled).to_vec();
+    }
+    let page = html::render(&[lab.clone()]);
+    assert!(
+        page.contains("median of 3 passes over all rows") && !page.contains("Repeats followed"),
+        "{page}"
+    );
+    let case = &lab.cases[0].id;
+    let spec = figure_specs(&lab, case).remove(0);
+    let seen = cell_value(&lab, lab.cells.iter().find(|cell| cell.case == *case).unwrap(), &spec);
+    let spread = seen.estimate().unwrap().spread.unwrap();
+    assert!(spread.is_interval && spread.high / spread.low > 1.8, "{spread:?}");
+}
+
 #[test]
 fn more_than_all_of_the_limit_is_marked() {
     let mut lab = small();
