@@ -13,7 +13,7 @@ pub enum Ended {
     Complete,
     /// A cell failed.
     Failed,
-    /// Nothing was measured that the suite's only target could be judged by.
+    /// Nothing was measured, or nothing that the suite's only target could be judged by.
     Inconclusive,
     /// By an interrupt.
     Cut,

@@ -218,14 +218,16 @@ fn order(targets: usize, round: u32, seed: u64) -> Vec<usize> {
 }
 
 /// A suite in which a cell failed is told by the exit code; what cannot be done by nature is not. Of several targets the
-/// processor times hold where rates are inconclusive; of one alone the rate is the result.
+/// processor times hold where rates are inconclusive; of one alone the rate is the result. Where no target can do any case
+/// there is no result.
 fn ended(cells: &[Cell]) -> Ended {
     if cells.iter().any(|cell| cell.state == CellState::Failed) {
         return Ended::Failed;
     }
     let is_alone = cells.first().is_some_and(|first| cells.iter().all(|cell| cell.target == first.target));
     let windows = || cells.iter().flat_map(|cell| &cell.blocks).flat_map(|block| &block.windows);
-    if is_alone && windows().all(|window| window.inconclusive.is_some()) {
+    let is_nothing = !cells.is_empty() && windows().next().is_none();
+    if is_nothing || is_alone && windows().all(|window| window.inconclusive.is_some()) {
         Ended::Inconclusive
     } else {
         Ended::Complete
@@ -270,7 +272,10 @@ mod tests {
         assert_eq!(of(vec![cell("a", 10, true)]), Ended::Inconclusive);
         assert_eq!(of(vec![cell("a", 10, true), cell("b", 10, true)]), Ended::Complete);
         let cannot = Cell { target: "a".into(), state: CellState::Cannot, ..Cell::default() };
-        assert_eq!(of(vec![cannot]), Ended::Inconclusive, "nothing was measured");
+        assert_eq!(of(vec![cannot.clone()]), Ended::Inconclusive, "nothing was measured");
+        let neither = vec![cannot.clone(), Cell { target: "b".into(), ..cannot.clone() }];
+        assert_eq!(of(neither), Ended::Inconclusive, "nor of any of two");
+        assert_eq!(of(vec![cannot, cell("b", 10, false)]), Ended::Complete);
         assert_eq!(of(Vec::new()), Ended::Complete);
     }
 
