@@ -228,6 +228,19 @@ mod tests {
         }
     }
 
+    /// The like-for-like rival of a program that forwards bytes.
+    #[test]
+    fn nginx_stream_is_measured_wherever_nginx_is() {
+        for (name, text) in BUILT_IN {
+            let suite = Suite::read(text, false).unwrap();
+            let groups = suite.cases.iter().filter_map(|case| case.targets.as_ref());
+            for targets in groups.chain([&suite.targets]) {
+                let has = |target: &str| targets.iter().any(|name| name == target);
+                assert!(has("nginx-stream") || !has("nginx"), "{name}: {targets:?}");
+            }
+        }
+    }
+
     #[test]
     fn a_suite_needs_no_prose() {
         let text = "name = 'x'\n[[group]]\nid = 'a'\nmeasure = 'saturation'\n";

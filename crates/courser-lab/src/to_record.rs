@@ -304,3 +304,38 @@ pub fn micros(duration: Duration) -> u64 {
 pub fn unix_us(time: SystemTime) -> u64 {
     micros(time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    /// The script is compiled and run as cargo does it, and git is the judge.
+    #[test]
+    fn a_release_has_the_commit_that_git_describes() {
+        let (folder, here) = (courser_testkit::Folder::new(), env!("CARGO_MANIFEST_DIR"));
+        let script = folder.join("build");
+        let compiled = Command::new("rustc")
+            .args(["--edition", "2024", "-o"])
+            .arg(&script)
+            .arg("build.rs")
+            .current_dir(here)
+            .status();
+        assert!(compiled.unwrap().success());
+        let printed = |profile: &str| {
+            let mut command = Command::new(&script);
+            let output =
+                command.current_dir(here).env("PROFILE", profile).env_remove("COURSER_COMMIT").output();
+            String::from_utf8(output.unwrap().stdout).unwrap()
+        };
+        assert!(!printed("debug").contains("rustc-env"));
+        let git = Command::new("git").args(["describe", "--always", "--dirty"]).current_dir(here).output();
+        let Some(described) = git.ok().filter(|output| output.status.success()) else {
+            return courser_testkit::skip("this is no git repository");
+        };
+        let line = format!(
+            "cargo::rustc-env=COURSER_COMMIT={}",
+            String::from_utf8(described.stdout).unwrap().trim()
+        );
+        assert!(printed("release").lines().any(|printed| printed == line), "{line}");
+    }
+}

@@ -220,10 +220,18 @@ fn a_window_in_which_nothing_begins_has_no_verdict() {
 #[test]
 fn each_address_is_tried_before_the_load() {
     let (server, dead) = (FaultyServer::start(Fault::None), format!("127.0.0.1:{}", free_port()));
-    let load = ["load", &url(server.address()), "--rate", "20", "--reuse", "4", "--also", &dead];
-    let run = finished(&[&load[..], &AT_ONCE].concat());
-    assert_eq!(run.status.code(), Some(4), "{run:?}");
-    assert!(run.stderr.contains(&format!("error: {dead}: refused")), "{run:?}");
+    let url = url(server.address());
+    for verb in [
+        &["load", "--rate", "20", "--reuse", "4"][..],
+        &["ramp", "--from", "10", "--to", "20"],
+        &["search", "--rule", "avg<1s"],
+        &["handshake", "--rate", "20"],
+        &["idle", "-c", "2"],
+    ] {
+        let run = finished(&[verb, &[&url, "--also", &dead]].concat());
+        assert_eq!((run.status.code(), run.stdout.as_str()), (Some(4), ""), "{run:?}");
+        assert!(run.stderr.contains(&format!("error: {dead}: refused")), "{run:?}");
+    }
 }
 
 /// A client that was never let in can have no session.

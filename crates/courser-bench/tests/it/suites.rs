@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use courser_record::lab::{CellState, Lab, WindowResult};
-use courser_testkit::{Courser, KeyType, Process, TestCa, skip};
+use courser_testkit::{Courser, Folder, KeyType, Leaf, Process, TestCa, skip};
 
 use crate::mini::{A_SECOND, Mini, SUITE, cell, ended, fake, outcome};
 use crate::support::bench;
@@ -220,6 +220,24 @@ fn a_target_that_takes_another_suite_is_not_measured_and_named() {
     is_measured(&lab, "hitch");
 }
 
+/// Whoever signs with another key than it was given has not done the work that is measured, or has done another's.
+#[test]
+fn a_target_with_a_certificate_of_its_own_is_not_measured() {
+    let Some(mini) = Mini::of(&["nginx", "haproxy"]) else { return };
+    let folder = Folder::new();
+    let own = TestCa::new().issue(&Leaf::new(KeyType::EcdsaP256)).write_combined(&folder, "own");
+    let target = AES_256
+        .replace("aes256", "own")
+        .replace("{{ tls.certificates[0].combined }}", own.to_str().unwrap())
+        .replace(" ciphersuites TLS_AES_256_GCM_SHA384", " ciphersuites TLS_AES_128_GCM_SHA256");
+    mini.write("own.toml", &target);
+    ended(&mini.run(&["nginx", "own.toml"]), 3, &["failed: it does not do what was asked: "]);
+    let lab = mini.record();
+    let (state, reason) = outcome(&lab, "own");
+    assert!(state == CellState::Failed && reason.contains("certificate"), "{reason}");
+    is_measured(&lab, "nginx");
+}
+
 #[test]
 fn each_kind_of_client_gets_its_certificate_or_the_reason_why_not() {
     let targets = ["nginx", "haproxy", "courser", "haproxy-relay"];
@@ -270,6 +288,15 @@ fn a_target_that_cannot_is_shown_with_its_reason_and_the_others_go_on() {
     );
     is_measured(&lab, "nginx");
     assert!(fs::read_to_string(mini.join("record.html")).unwrap().contains("no RSA key under 2048 bits"));
+    let nothing = mini.finished(&[
+        "run",
+        "mini.toml",
+        "--targets",
+        "courser,courser:stock",
+        "--record",
+        "nothing.json",
+    ]);
+    ended(&nothing, 3, &["cannot: "]);
 }
 
 #[test]

@@ -126,8 +126,10 @@ fn inspect_tells_an_endpoint_without_tls_and_one_that_is_not_there() {
     let plain = FaultyServer::start(Fault::PlainHttp);
     let run = finished(&["inspect", &plain.address().to_string()]);
     assert_eq!(run.status.code(), Some(5), "{run:?}");
-    let run = finished(&["inspect", &format!("127.0.0.1:{}", free_port())]);
+    let (dead, live) = (format!("127.0.0.1:{}", free_port()), FaultyServer::start(Fault::None));
+    let run = finished(&["inspect", &dead, &live.address().to_string()]);
     assert_eq!(run.status.code(), Some(4), "{run:?}");
+    assert!(run.stdout.starts_with(&format!("{dead}: ")) && run.stdout.contains("TLSv1.3"), "{run:?}");
 }
 
 /// A record of a suite that the report's own tests keep.
