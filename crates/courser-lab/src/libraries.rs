@@ -6,20 +6,23 @@ use courser_record::lab::{Block, Case, CellState, Measure, TargetNotes, WindowRe
 
 use super::state::State;
 use crate::in_process::{self, Row};
+use crate::measure::Interrupt;
 use crate::progress::Progress;
 
 /// The suite whose cases are both ends of TLS; the other one has bare operations.
 const OVERHEADS: &str = "overheads";
 
-/// Measures all rows of the suite pass by pass, and notes them; of a record that has them nothing is left to do.
-pub(crate) fn run(quick: bool, state: &mut State, progress: &mut impl Progress) {
-    if !state.lab.cells.is_empty() {
-        return;
-    }
+/// Measures all rows of the suite pass by pass, and keeps each pass; of a record that has some, those that are left. An interrupt
+/// ends it after the pass that is under way.
+pub(crate) fn run(quick: bool, interrupt: &Interrupt, state: &mut State, progress: &mut impl Progress) {
     let is_overheads = state.lab.suite.name == OVERHEADS;
     let passes =
         if is_overheads { in_process::OVERHEADS_PASSES } else { in_process::primitives_passes(quick) };
-    for pass in 0..passes {
+    let done = state.lab.cells.iter().flat_map(|cell| &cell.blocks).map(|block| block.round + 1).max();
+    for pass in done.unwrap_or(0)..passes {
+        if interrupt.came() {
+            return;
+        }
         let mut progress = |done: usize, of: usize, what: &str| {
             let (before, all) = (of * pass as usize, of * passes as usize);
             progress.part(before + done, all, &format!("{what}, pass {} of {passes}", pass + 1));
@@ -30,6 +33,7 @@ pub(crate) fn run(quick: bool, state: &mut State, progress: &mut impl Progress) 
             in_process::primitives(quick, &mut progress)
         };
         rows.into_iter().for_each(|row| note(row, pass, state));
+        state.keep();
     }
 }
 

@@ -73,7 +73,7 @@ pub fn run(
         }
         progress.case(spec);
         if spec.measure == Measure::InProcess {
-            libraries::run(args.quick, &mut state, progress);
+            libraries::run(args.quick, interrupt, &mut state, progress);
             continue;
         }
         case(spec, args.profile, &mut bench, &mut state, progress);
