@@ -1,11 +1,12 @@
 //! Experiments without a network: what libraries do, ours and the one that its rivals use, as the rows of
-//! published tables.
+//! published tables; and beside them what the kernel takes for a connection over loopback.
 //!
 //! Nothing here starts a terminator, and no figure here is a server's. A row that a library cannot do says
 //! why; none is left out.
 
 mod algorithms;
 mod handshakes;
+mod kernel;
 mod ours;
 mod speed;
 
@@ -29,6 +30,9 @@ const OURS: &str = "aws-lc-rs";
 /// The library that most others use, as its own program measures it.
 const THEIRS: &str = "openssl";
 
+/// The kernel, without any library.
+const KERNEL: &str = "kernel";
+
 /// What one library does with one case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
@@ -39,9 +43,9 @@ pub struct Row {
     /// Modern or historic.
     pub era: Era,
     /// `kind` says which table it belongs to: `throughput`, `signature` (seconds), `rate` (signatures a
-    /// second), `exchange`, `connection`.
+    /// second), `exchange`, `connection`, `kernel` (seconds).
     pub dimensions: BTreeMap<String, String>,
-    /// The library: `aws-lc-rs` or `openssl`.
+    /// The library: `aws-lc-rs` or `openssl`; or `kernel`.
     pub target: String,
     /// A figure for each column; or why there are none.
     pub result: Result<Vec<Figure>, String>,
@@ -51,6 +55,10 @@ pub struct Row {
 pub fn library(name: &str) -> (String, String) {
     match name {
         OURS => (crate::primitives::library_version(), "linked into this program".to_owned()),
+        KERNEL => (
+            courser_machine::machine::read().kernel,
+            "a server that makes the reads and writes of a connection over loopback, without TLS".to_owned(),
+        ),
         _ => (
             speed::version(),
             "operations: its own program, `openssl speed`; connections: both ends in this process".to_owned(),
@@ -87,11 +95,12 @@ pub const fn primitives_passes(quick: bool) -> u32 {
     if quick { 1 } else { 3 }
 }
 
-/// A pass over the bare operations: throughput by block size, signatures, key exchanges. About two minutes.
+/// A pass over the bare operations: throughput by block size, signatures, key exchanges; and the kernel's floor. About two
+/// minutes.
 pub fn primitives(quick: bool, progress: Progress<'_>) -> Vec<Row> {
     let ours = Ours { time: Duration::from_millis(if quick { 100 } else { 200 }) };
     let mut speed = Speed::new(1);
-    let total = 2 * (THROUGHPUT.len() + SIGNATURES.len() + EXCHANGES.len());
+    let total = 2 * (THROUGHPUT.len() + SIGNATURES.len() + EXCHANGES.len()) + kernel::COUNT;
     let mut done = 0;
     let mut next = |library: &str, title: &str| {
         progress(done, total, &format!("{title}, {library}"));
@@ -116,6 +125,7 @@ pub fn primitives(quick: bool, progress: Progress<'_>) -> Vec<Row> {
         next(THEIRS, algorithm.title);
         rows.push(exchange(algorithm).row(THEIRS, speed.exchange(algorithm)));
     }
+    rows.extend(kernel::rows(|title| next(KERNEL, title)));
     progress(total, total, "");
     rows
 }

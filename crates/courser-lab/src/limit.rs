@@ -1,10 +1,12 @@
 //! The least that a connection can cost a server: the bare cryptographic operations that its mix of
-//! handshakes and bytes needs, each timed on this machine with the library that courser uses.
+//! handshakes and bytes needs, each timed on this machine with the library that courser uses, and the reads and writes that
+//! carry them, timed without TLS.
 //!
-//! It is a floor to look at and no forecast: parsing, copying, system calls and the network stack are not in
-//! it, and a library that does an operation in less time than ours can go below it. How many of which
-//! operation: `operations.rs`.
+//! It is a limit to look at and no forecast: parsing, timers and logs are not in it, and a library that does an operation in
+//! less time than ours can go below it. How many of which operation: `operations.rs`; which reads and writes: `exchanges.rs`.
 
+mod exchanges;
+pub(crate) mod floor;
 mod operations;
 
 use std::collections::HashMap;
@@ -12,6 +14,8 @@ use std::time::Duration;
 
 use crate::primitives::{self, Family};
 use courser_record::lab::{Limit, LimitPart};
+pub(crate) use exchanges::Exchanges;
+use floor::Cores;
 use operations::{Operation, Step};
 
 /// For one operation: with less, what else runs on the machine shows in the figure.
@@ -47,27 +51,60 @@ pub struct Needs {
 #[derive(Debug, Default)]
 pub struct Limits {
     known: HashMap<(String, Family, Option<usize>), f64>,
+    floors: HashMap<Exchanges, f64>,
+}
+
+/// How an operation is timed, and how a connection without TLS: microseconds.
+struct Timers<T, F> {
+    operation: T,
+    connection: F,
 }
 
 impl Limits {
-    /// The least processor time of a connection.
+    /// The least processor time of a connection, with server and clients on these cores.
     ///
     /// # Errors
-    /// Which of the operations cannot be timed, and why.
-    pub fn of(&mut self, needs: &Needs) -> Result<Limit, String> {
-        self.with(needs, time)
+    /// What cannot be timed, and why.
+    pub(crate) fn of(&mut self, needs: &Needs, cores: Cores) -> Result<Limit, String> {
+        let connection = |exchanges: &Exchanges| floor::measure(exchanges, cores).map(|floor| floor.us);
+        self.with(needs, &Timers { operation: time, connection })
     }
 
-    fn with(&mut self, needs: &Needs, time: impl Fn(&Step) -> Result<f64, String>) -> Result<Limit, String> {
+    fn with<T, F>(&mut self, needs: &Needs, timers: &Timers<T, F>) -> Result<Limit, String>
+    where
+        T: Fn(&Step) -> Result<f64, String>,
+        F: Fn(&Exchanges) -> Result<f64, String>,
+    {
         let mut parts = Vec::new();
         for Operation { step, bytes, times } in operations::of(needs)? {
             let us = match bytes {
-                None => self.known(&step, &time)?,
-                Some(bytes) => self.between(&step, bytes, &time)?,
+                None => self.known(&step, &timers.operation)?,
+                Some(bytes) => self.between(&step, bytes, &timers.operation)?,
             };
             parts.push(LimitPart { name: step.to_string(), times, us });
         }
-        Ok(Limit { us_per_connection: parts.iter().map(|part| part.times * part.us).sum(), parts })
+        let mut floor = Vec::new();
+        for (name, is_full, times) in [("full", true, needs.full), ("resumed", false, 1.0 - needs.full)] {
+            if times > 0.0 {
+                let us = self.floor(Exchanges::of(needs, is_full), &timers.connection)?;
+                floor.push(LimitPart { name: format!("reads and writes of a {name} connection"), times, us });
+            }
+        }
+        let us_per_connection = LimitPart::sum(&parts) + LimitPart::sum(&floor);
+        Ok(Limit { us_per_connection, parts, floor })
+    }
+
+    fn floor(
+        &mut self,
+        exchanges: Exchanges,
+        time: &impl Fn(&Exchanges) -> Result<f64, String>,
+    ) -> Result<f64, String> {
+        if let Some(us) = self.floors.get(&exchanges) {
+            return Ok(*us);
+        }
+        let us = time(&exchanges)?;
+        self.floors.insert(exchanges, us);
+        Ok(us)
     }
 
     /// What an operation on so many bytes takes, on the line through its ends.
@@ -103,10 +140,10 @@ fn time(step: &Step) -> Result<f64, String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn needs() -> Needs {
+    pub(crate) fn needs() -> Needs {
         Needs {
             version: "1.3".into(),
             key: "RSA-2048".into(),
@@ -130,14 +167,35 @@ mod tests {
         })
     }
 
+    /// Reads and writes take nothing.
+    fn free(_: &Exchanges) -> Result<f64, String> {
+        Ok(0.0)
+    }
+
     fn limit(needs: &Needs) -> f64 {
-        Limits::default().with(needs, paper).unwrap().us_per_connection
+        let timers = Timers { operation: paper, connection: free };
+        Limits::default().with(needs, &timers).unwrap().us_per_connection
+    }
+
+    #[test]
+    fn reads_and_writes_are_a_part_by_the_mix_of_connections() {
+        let connection =
+            |exchanges: &Exchanges| Ok(if exchanges.handshake[0][1] > 500 { 40.0 } else { 20.0 });
+        let mixed = Needs { full: 0.25, ..needs() };
+        let timers = Timers { operation: paper, connection };
+        let with = Limits::default().with(&mixed, &timers).unwrap();
+        assert!((with.us_per_connection - limit(&mixed) - 25.0).abs() < 1e-9, "{with:#?}");
+        assert!((with.cryptography_us() - limit(&mixed)).abs() < 1e-9);
+        let times: Vec<f64> = with.floor.iter().map(|part| part.times).collect();
+        assert_eq!(times, [0.25, 0.75]);
+        assert_eq!(Limits::default().with(&needs(), &timers).unwrap().floor.len(), 1, "none resumes");
     }
 
     #[test]
     fn the_parts_add_up() {
-        let limit = Limits::default().with(&needs(), paper).unwrap();
-        let sum: f64 = limit.parts.iter().map(|part| part.times * part.us).sum();
+        let timers = Timers { operation: paper, connection: free };
+        let limit = Limits::default().with(&needs(), &timers).unwrap();
+        let sum = limit.cryptography_us();
         assert!((sum - limit.us_per_connection).abs() < 1e-9);
         assert!(sum > 560.0 && sum < 575.0, "{limit:#?}");
     }
@@ -169,11 +227,18 @@ mod tests {
             count.set(count.get() + 1);
             paper(step)
         };
-        let mut limits = Limits::default();
-        limits.with(&needs(), time).unwrap();
+        let floors = std::cell::Cell::new(0);
+        let connection = |_: &Exchanges| {
+            floors.set(floors.get() + 1);
+            Ok(1.0)
+        };
+        let (mut limits, timers) = (Limits::default(), Timers { operation: time, connection });
+        limits.with(&needs(), &timers).unwrap();
         let first = count.get();
-        limits.with(&Needs { tickets: false, bytes_out: 9, ..needs() }, time).unwrap();
-        assert_eq!(count.get(), first);
+        limits.with(&Needs { tickets: false, bytes_out: 9, ..needs() }, &timers).unwrap();
+        assert_eq!((count.get(), floors.get()), (first, 2), "an answer is read and written too");
+        limits.with(&Needs { bytes_out: 9, ..needs() }, &timers).unwrap();
+        assert_eq!(floors.get(), 2);
     }
 
     #[test]

@@ -97,7 +97,7 @@ impl Bench<'_> {
         let (verified, clients, mut findings) = if spec.keys.len() == 1 {
             let (verified, findings) = verified(&mut ready, &load, &ClientKind::default(), spec)?
                 .map_err(|why| NotStarted::Failed(format!("it does not do what was asked: {why}")))?;
-            self.limit(spec, &verified, state);
+            self.limit(spec, map, &verified, state);
             (Some(verified), Vec::new(), findings)
         } else {
             let mut got = Vec::new();

@@ -90,8 +90,8 @@ impl Bench<'_> {
         sampling.finish()
     }
 
-    /// The least that a connection of the case can take, from what was negotiated.
-    pub(crate) fn limit(&mut self, spec: &CaseSpec, verified: &Verified, state: &mut State) {
+    /// The least that a connection of the case can take on these cores, from what was negotiated.
+    pub(crate) fn limit(&mut self, spec: &CaseSpec, map: &CoreMap, verified: &Verified, state: &mut State) {
         let (Transport::Tls(version), [key]) = (&spec.transport, spec.keys.as_slice()) else { return };
         let per_connection = matches!(spec.requests, Requests::Exactly(_));
         let Some(case) = state.lab.cases.iter_mut().find(|case| case.id == spec.id) else { return };
@@ -113,11 +113,11 @@ impl Bench<'_> {
             bytes_out: spec.object.map_or(0, |size| size as u64 + HEAD_BYTES),
             reencrypted: spec.backend == Backend::Tls,
         };
-        match self.limits.of(&needs) {
+        match self.limits.of(&needs, map.into()) {
             Ok(limit) => case.limit = Some(limit),
             // It is no fault of the case; said once, where what was asked stands.
             Err(why) => {
-                let reason = format!("no limit of the cryptography: {why}");
+                let reason = format!("no limit: {why}");
                 if !case.asked.contains(&reason) {
                     case.asked.push(reason);
                 }

@@ -244,10 +244,11 @@ pub(crate) fn unit_of_cost(case: &Case) -> &'static str {
 
 /// Libraries side by side, operation by operation.
 fn of_libraries(lab: &Lab) -> Option<Answer> {
-    let targets = ranking::targets(lab);
     let is_modern = |case: &&Case| case.era == courser_record::lab::Era::Modern;
     let known: Vec<&Case> = OF_LIBRARIES.iter().filter_map(|id| lab.case(id)).collect();
     let cases = if known.is_empty() { lab.cases.iter().filter(is_modern).take(5).collect() } else { known };
+    let has_some = |target: &&str| cases.iter().any(|case| lab.cell(&case.id, target).is_some());
+    let targets: Vec<&str> = ranking::targets(lab).into_iter().filter(has_some).collect();
     let mut heads: Vec<String> =
         targets.iter().map(|target| labels::target(lab, target).to_owned()).collect();
     let compared = targets.len() == 2;

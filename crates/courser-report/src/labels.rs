@@ -8,7 +8,7 @@ mod prose;
 mod verdict;
 
 use courser_record::Lab;
-use courser_record::lab::{Block, Case, Cell, Era, Value};
+use courser_record::lab::{Block, Case, Cell, Era, Limit, LimitPart, Value};
 
 use crate::figure;
 use crate::ranking::{self, CellValue, Estimate, FigureSpec, Kind};
@@ -37,7 +37,7 @@ pub fn value(value: Value) -> &'static str {
         Value::Handshakes => "full handshakes/s",
         Value::Cpu => "CPU per connection",
         Value::KernelShare => "kernel's share",
-        Value::LimitShare => "bare cryptography's share",
+        Value::LimitShare => "limit's share",
         // As the figures of 2011 were called.
         Value::MaxTps => "maximum",
         Value::MaxTpsAvg100ms => "average < 100 ms",
@@ -276,15 +276,40 @@ pub const HOW_SURE: &str = "All targets of a case are compared together, round b
     taken out (METHODOLOGY.md); the 95 % confidence intervals of all factors of a case hold at once (Tukey). The minimum \
     detectable difference is the one that such rounds would have shown in nine of ten cases.";
 
-/// What the physical limit is.
-pub const LIMIT: &str = "Bare cryptography: what the signatures, key exchanges and ciphers of a connection take by \
+/// What the physical limit is, of a record in which the kernel's floor is part of it.
+const LIMIT: &str = "The limit: what the signatures, key exchanges and ciphers of a connection take by themselves, and its reads \
+    and writes without TLS (the kernel's floor), both timed on this machine; and its share of what the target spent. A share \
+    of 100 % or more means that the machine was faster in the block than when the limit was timed.";
+
+/// The same of earlier records.
+const CRYPTOGRAPHY: &str = "Bare cryptography: what the signatures, key exchanges and ciphers of a connection take by \
     themselves, timed on this machine, and their share of what the target spent. It is not yet the limit: reads and writes \
     without TLS have a floor in the kernel too. A share of 100 % or more means that the machine was faster in the block than \
     when cryptography was timed.";
 
 /// A share of the limit that cannot be.
 pub const ABOVE_LIMIT: &str =
-    "more than all of it: cryptography was timed at another moment, when the machine was slower";
+/// What the limit of a record is; `None` where it has none.
+pub fn limit(lab: &Lab) -> Option<&'static str> {
+    let known = lab.cases.iter().any(|case| case.limit.is_some());
+    known.then_some(if has_floor(lab) { LIMIT } else { CRYPTOGRAPHY })
+}
+
+/// A limit, and what of it is the kernel's floor: `95.0 us, of it 42.0 us reads and writes`.
+pub fn least(limit: &Limit) -> String {
+    let all = figure::time(Some(limit.us_per_connection));
+    if limit.floor.is_empty() {
+        return all;
+    }
+    format!("{all}, of it {} reads and writes", figure::time(Some(LimitPart::sum(&limit.floor))))
+}
+
+/// Whether the kernel's floor is part of the limit.
+pub fn has_floor(lab: &Lab) -> bool {
+    lab.cases.iter().filter_map(|case| case.limit.as_ref()).any(|limit| !limit.floor.is_empty())
+}
+
+    "more than all of it: the limit was timed at another moment, when the machine was slower";
 
 /// Which machine and when: `Intel Xeon, 2 cores (vm-1), 2026-11-22T02:00:00Z, courser-bench 0.1.0`.
 pub fn byline(lab: &Lab) -> String {

@@ -20,7 +20,7 @@ pub struct Case {
     pub measure: Measure,
     /// What is asked of every target, in words: the neutral specification and the load.
     pub asked: Vec<String>,
-    /// The least that the cryptography of one connection takes on this machine; null when it is not known.
+    /// The least that one connection takes on this machine; null when it is not known.
     pub limit: Option<Limit>,
 }
 
@@ -56,17 +56,25 @@ pub enum Measure {
     InProcess,
 }
 
-/// The least that a connection can take: the bare cryptographic operations that it needs, timed on this machine.
+/// The least that a connection can take: the bare cryptographic operations that it needs and the reads and writes that
+/// carry them, each timed on this machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Limit {
-    /// Processor time of a core per connection.
+    /// Processor time of a core per connection, of all parts.
     pub us_per_connection: f64,
-    /// What it is made of.
+    /// The cryptography that it is made of.
     pub parts: Vec<LimitPart>,
 }
 
-/// One kind of operation.
+impl Limit {
+    /// Bare cryptography alone, microseconds.
+    pub fn cryptography_us(&self) -> f64 {
+        self.us_per_connection - LimitPart::sum(&self.floor)
+    }
+}
+
+/// One kind of operation, or of connection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LimitPart {
@@ -76,4 +84,15 @@ pub struct LimitPart {
     pub times: f64,
     /// Processor time of one.
     pub us: f64,
+}
+    /// The kernel's floor: the connections of the mix, without TLS, by a server that makes the reads and writes alone. Empty in
+    /// records that do not have it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub floor: Vec<LimitPart>,
+
+impl LimitPart {
+    /// What several take together, microseconds.
+    pub fn sum(parts: &[Self]) -> f64 {
+        parts.iter().map(|part| part.times * part.us).sum()
+    }
 }

@@ -43,7 +43,7 @@ pub enum Value {
     Cpu,
     /// The kernel's share of it.
     KernelShare,
-    /// The cryptography's least share of it: the physical limit over what was spent.
+    /// The physical limit over what was spent.
     LimitShare,
     /// Highest rate of a staircase.
     MaxTps,

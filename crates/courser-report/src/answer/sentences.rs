@@ -6,7 +6,7 @@ use courser_record::lab::{Cell, Era, Value};
 use super::lead::Lead;
 use super::since::Since;
 use super::{is_yardstick, rivals, unit_of_cost};
-use crate::ranking::{FigureSpec, Outcome, Ranking, cell_value};
+use crate::ranking::{self, FigureSpec, Outcome, Ranking, cell_value};
 use crate::{figure, labels};
 
 /// What changed, where the time goes, what to choose.
@@ -45,7 +45,12 @@ fn time(lab: &Lab, lead: &Lead<'_>) -> Option<String> {
     }
     let kernel = of(Value::KernelShare)?;
     let rest = labels::whole_percent;
-    Some(match of(Value::LimitShare) {
+    // The kernel's part is measured, its floor included.
+    let cryptography =
+        lead.case.limit.as_ref().and_then(|limit| {
+            Some(of(Value::LimitShare)? * limit.cryptography_us() / limit.us_per_connection)
+        });
+    Some(match cryptography {
         Some(limit) if limit + kernel <= 1.0 => format!(
             "{spent}, {} is bare cryptography, {} the kernel, {} the rest of library and program.",
             rest(limit),
@@ -138,13 +143,18 @@ pub(super) fn first(lab: &Lab, ranking: &Ranking) -> Option<String> {
 pub(super) fn of_libraries(lab: &Lab, ratios: &[(String, f64)], since: Option<&Since>) -> Vec<String> {
     let mut sentences = vec![
         changed(lab, since),
-        "All of it is the library's time: there is no network, kernel or program in these figures."
-            .to_owned(),
+        if ranking::targets(lab).contains(&"kernel") {
+            "All of the libraries' figures is their own time; the kernel's are reads and writes without TLS: no connection \
+             is cheaper than both together."
+        } else {
+            "All of it is the library's time: there is no network, kernel or program in these figures."
+        }
+        .to_owned(),
     ];
     let (low, high) = ratios
         .iter()
         .fold((f64::INFINITY, 0.0_f64), |(low, high), (_, ratio)| (low.min(*ratio), high.max(*ratio)));
-    if let (true, [first, second, ..]) = (low.is_finite(), crate::ranking::targets(lab).as_slice()) {
+    if let (true, [first, second, ..]) = (low.is_finite(), ranking::targets(lab).as_slice()) {
         let (first, second) = (labels::short_target(lab, first), labels::short_target(lab, second));
         sentences.push(if low > 1.0 {
             format!(

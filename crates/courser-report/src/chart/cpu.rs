@@ -2,7 +2,7 @@
 //! limit. A plot for each case, all on one scale.
 
 use courser_record::Lab;
-use courser_record::lab::{Case, Cell, Chart, Value};
+use courser_record::lab::{Case, Cell, Chart, Limit, Value};
 
 use super::Drawing;
 use super::canvas::{self, AxisSide, Canvas, fitted, rounded, sheet_width};
@@ -72,11 +72,12 @@ fn plot(title: &str, case: &Case, rows: &[Row], most: f64) -> Drawing {
     let legend = i32::try_from(names.len().div_ceil(3)).unwrap_or(1) * 20 + 6;
     let height = rows.len() * ROW.unsigned_abs() as usize + legend.unsigned_abs() as usize + 8;
     let height = u32::try_from(height).unwrap_or(u32::MAX);
-    let limit = case.limit.as_ref().map(|limit| limit.us_per_connection);
+    let limit = case.limit.as_ref();
+    let us = limit.map(|limit| limit.us_per_connection);
     let inside = canvas::draw(height, |canvas| {
         heads(canvas, &names);
         for (index, row) in rows.iter().enumerate() {
-            stack(canvas, legend + i32::try_from(index).unwrap_or(0) * ROW, row, &names, most, limit);
+            stack(canvas, legend + i32::try_from(index).unwrap_or(0) * ROW, row, &names, most, us);
         }
     });
     let describe = |row: &Row| {
@@ -84,7 +85,8 @@ fn plot(title: &str, case: &Case, rows: &[Row], most: f64) -> Drawing {
         format!("{}: {}", row.name, parts.collect::<Vec<_>>().join(", "))
     };
     let description = rows.iter().map(describe).collect::<Vec<_>>().join("; ");
-    let least = limit.map(|us| format!("; upright line: bare cryptography, {}", figure::time(Some(us))));
+    let what = |limit: &Limit| if limit.floor.is_empty() { "bare cryptography" } else { "the limit" };
+    let least = limit.map(|limit| format!("; upright line: {}, {}", what(limit), labels::least(limit)));
     let caption = format!("processor time per connection{}", least.unwrap_or_default());
     Drawing { title: title.to_owned(), description, caption, height, inside }
 }

@@ -1,7 +1,7 @@
 //! Where processor time goes: user and kernel, classes where it was sampled, and how far it is from the physical limit.
 
 use courser_record::Lab;
-use courser_record::lab::{Case, Cell, Value};
+use courser_record::lab::{Case, Cell, Limit, LimitPart, Value};
 use maud::{Markup, html};
 
 use super::table;
@@ -14,8 +14,9 @@ pub(super) fn costs(lab: &Lab) -> Markup {
     let rows: Vec<Vec<String>> = lab.cases.iter().flat_map(|case| of_case(lab, case)).collect();
     html! {
         @if !rows.is_empty() {
-            (table::plain(&["case, target", "CPU per connection", "user", "kernel", "bare cryptography", "by class"], &rows))
-            p.notes { (labels::LIMIT) }
+            @let least = if labels::has_floor(lab) { "limit" } else { "bare cryptography" };
+            (table::plain(&["case, target", "CPU per connection", "user", "kernel", least, "by class"], &rows))
+            @if let Some(limit) = labels::limit(lab) { p.notes { (limit) } }
             (limits(lab))
         }
     }
@@ -32,9 +33,8 @@ fn row(lab: &Lab, case: &Case, cell: &Cell) -> Option<Vec<String>> {
     let kernel = of(Value::KernelShare).map(|share| share.value);
     let text =
         |value: Value| of(value).map_or(figure::UNKNOWN.to_owned(), |found| labels::estimate(value, &found));
-    let limit = case.limit.as_ref().map(|limit| figure::time(Some(limit.us_per_connection)));
-    let limit =
-        limit.map_or(figure::UNKNOWN.to_owned(), |least| format!("{least} ({})", text(Value::LimitShare)));
+    let least = |limit: &Limit| format!("{} ({})", labels::least(limit), text(Value::LimitShare));
+    let limit = case.limit.as_ref().map_or(figure::UNKNOWN.to_owned(), least);
     Some(vec![
         format!("{}, {}", labels::case(lab, &case.id), labels::target(lab, &cell.target)),
         labels::estimate(Value::Cpu, &cpu),
@@ -57,7 +57,7 @@ fn classes(cell: &Cell) -> String {
 
 /// What the physical limit of each case is made of.
 fn limits(lab: &Lab) -> Markup {
-    let part = |part: &courser_record::lab::LimitPart| {
+    let part = |part: &LimitPart| {
         format!("{} × {} ({} each)", figure::number(Some(part.times)), part.name, figure::time(Some(part.us)))
     };
     html! {
@@ -68,8 +68,8 @@ fn limits(lab: &Lab) -> Markup {
                     @for case in &lab.cases {
                         @if let Some(limit) = &case.limit {
                             dt { (labels::case(lab, &case.id)) }
-                            dd { (figure::time(Some(limit.us_per_connection))) ": "
-                                (limit.parts.iter().map(part).collect::<Vec<_>>().join(", ")) }
+                            dd { (labels::least(limit)) ": "
+                                (limit.parts.iter().chain(&limit.floor).map(part).collect::<Vec<_>>().join(", ")) }
                         }
                     }
                 }

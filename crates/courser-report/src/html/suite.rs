@@ -90,7 +90,7 @@ fn method(lab: &Lab) -> Markup {
             @for paragraph in &prose { p { (paragraph) } }
             p { (labels::MARKS) }
             p { (labels::HOW_SURE) }
-            @if lab.cases.iter().any(|case| case.limit.is_some()) { p { (labels::LIMIT) } }
+            @if let Some(limit) = labels::limit(lab) { p { (limit) } }
             @if let Some(repeats) = labels::repeats(lab) { p { (repeats) } }
             p { "Then and now differ in processor, operating system and client too; figures per core are divided by the cores that were used." }
             p.source { "The published experiment: " (lab.suite.source) }

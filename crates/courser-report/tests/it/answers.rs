@@ -128,7 +128,7 @@ fn more_than_all_of_the_limit_is_marked() {
         limit.us_per_connection = 87.0;
     }
     let page = html::render(&[lab]);
-    assert!(page.contains("102 %") && page.contains("cryptography was timed at another moment"));
+    assert!(page.contains("102 %") && page.contains("the limit was timed at another moment"));
     assert!(!page.contains("no terminator can do with less"));
 }
 
@@ -272,7 +272,9 @@ fn known(lab: &Lab) -> Vec<String> {
     for cell in &lab.cells {
         let of = |value: Value| cell_value(lab, cell, &value.into()).estimate().map(|found| found.value);
         if let (Some(kernel), Some(limit)) = (of(Value::KernelShare), of(Value::LimitShare)) {
-            known.push(percent(1.0 - kernel - limit));
+            let least = lab.case(&cell.case).and_then(|case| case.limit.as_ref()).unwrap();
+            let limit = limit * least.cryptography_us() / least.us_per_connection;
+            known.extend([percent(limit), percent(1.0 - kernel - limit)]);
         }
     }
     let all = rankings(lab);

@@ -246,6 +246,7 @@ fn make_inconclusive(cell: &mut Cell) {
 }
 
 fn case(id: &str, title: &str, era: Era, measure: Measure, dimensions: &[(&str, &str)]) -> Case {
+    let floor = LimitPart { name: "reads and writes of a full connection".to_owned(), times: 1.0, us: 19.0 };
     let part = LimitPart { name: "ECDSA P-256 sign".to_owned(), times: 0.25, us: 48.0 };
     Case {
         id: id.to_owned(),
@@ -257,7 +258,11 @@ fn case(id: &str, title: &str, era: Era, measure: Measure, dimensions: &[(&str, 
             .collect(),
         measure,
         asked: vec![title.to_owned(), "four connections per session".to_owned()],
-        limit: (measure == Measure::Saturation).then(|| Limit { us_per_connection: 31.0, parts: vec![part] }),
+        limit: (measure == Measure::Saturation).then(|| Limit {
+            us_per_connection: 31.0,
+            parts: vec![part],
+            floor: vec![floor],
+        }),
     }
 }
 
