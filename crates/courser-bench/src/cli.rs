@@ -161,6 +161,8 @@ Examples:
     courser-bench run capacity --quick
   Two builds of one program, another program by its path, and a target file:
     courser-bench run capacity --quick courser=./old courser=./new nginx=/opt/nginx/sbin/nginx mine.toml
+  Without the control block of each target, where time is short:
+    courser-bench run handshake-flood --no-control
   A server that already runs elsewhere, beside a local target:
     courser-bench run handshake-flood courser external=https://10.0.0.9";
 

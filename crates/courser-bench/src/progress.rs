@@ -55,7 +55,11 @@ impl progress::Progress for SuiteProgress {
     }
 
     fn block(&mut self, spec: &CaseSpec, target: &str, round: u32) {
-        self.bar.set_message(format!("{target}, round {} of {}", round + 1, spec.rounds));
+        self.bar.set_message(if round < spec.rounds {
+            format!("{target}, round {} of {}", round + 1, spec.rounds)
+        } else {
+            format!("{target}, control with the real client")
+        });
         self.bar.inc(block(spec).as_secs());
     }
 
@@ -114,7 +118,7 @@ fn length(spec: &CaseSpec, targets: usize) -> Duration {
     if spec.measure == Measure::InProcess {
         Duration::from_secs(60)
     } else {
-        block(spec) * spec.rounds * cells
+        block(spec) * (spec.rounds + u32::from(spec.control)) * cells
     }
 }
 

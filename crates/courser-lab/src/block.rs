@@ -19,6 +19,9 @@ use crate::to_record;
 /// seen.
 const STAIRCASE: [f64; 2] = [0.3, 1.4];
 
+/// The step that stands for a staircase, where one has to: below the limit.
+const ONE_STEP: f64 = 0.6;
+
 /// How long the closed loop before a staircase lasts.
 const FEELER: Duration = Duration::from_millis(1200);
 
@@ -67,8 +70,25 @@ impl BlockRun<'_> {
         Ok(BlockResult { block, reached, cut: seen.cut })
     }
 
+    /// The same, of a staircase one step.
+    ///
+    /// # Errors
+    /// When the load cannot be made at all.
+    pub(crate) fn take_one_step(&self) -> Result<BlockResult, Error> {
+        if self.spec.measure != Measure::Staircase {
+            return self.take();
+        }
+        let step = CaseSpec { measure: Measure::Rate, capacity: Some(ONE_STEP), ..self.spec.clone() };
+        BlockRun { spec: &step, ..*self }.take()
+    }
+
+    /// Whether its load depends on what a closed loop reaches.
+    pub(crate) fn needs_reach(&self) -> bool {
+        self.spec.measure == Measure::Staircase || self.spec.capacity.is_some()
+    }
+
     /// What a closed loop reaches, sessions a second, unless an earlier block has found it.
-    fn reach(&self) -> Result<f64, Error> {
+    pub(crate) fn reach(&self) -> Result<f64, Error> {
         if let Some(reached) = self.reached {
             return Ok(reached);
         }

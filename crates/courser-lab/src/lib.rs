@@ -23,6 +23,7 @@ pub mod comparing;
 pub mod progress;
 pub mod run;
 
+mod control;
 mod libraries;
 mod prepare;
 mod request;

@@ -47,6 +47,7 @@ fn note(row: Row, pass: u32, state: &mut State) {
             measure: Measure::InProcess,
             asked: Vec::new(),
             limit: None,
+            control: None,
         });
     }
     if !state.lab.targets.iter().any(|known| known.name == row.target) {

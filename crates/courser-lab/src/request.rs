@@ -8,7 +8,6 @@ use courser_machine::allowed_cpus;
 use courser_record::lab::{CellState, Profile, Verified};
 use courser_record::{Finding, Severity};
 
-use super::block::BlockRun;
 use super::command;
 use super::cores::CoreMap;
 use super::start::{BACKLOG, Bench, PreparedTarget, SESSION_CACHE};
@@ -76,17 +75,7 @@ impl Bench<'_> {
     ) -> Result<Profile, String> {
         fs::create_dir_all(folder).map_err(|why| format!("{}: {why}", folder.display()))?;
         let sampling = Sampling::start(pid, SAMPLES, folder)?;
-        let run = BlockRun {
-            spec: &target.spec,
-            address: &target.address,
-            cores: &target.cores,
-            seed: self.options.seed,
-            round: 0,
-            interrupt: &self.interrupt,
-            reached: target.reached,
-            clients: &target.clients,
-        };
-        run.take().map_err(|why| why.to_string())?;
+        target.run(self, 0).take().map_err(|why| why.to_string())?;
         sampling.finish()
     }
 

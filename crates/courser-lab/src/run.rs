@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use courser_machine::allowed_cpus;
 use courser_record::lab::{Cell, CellState, Figure, Measure};
 
-use crate::block::BlockRun;
+use crate::control;
 use crate::cores::CoreMap;
 use crate::error::Error;
 use crate::libraries;
@@ -36,6 +36,8 @@ pub struct SuiteOptions {
     pub rounds: Option<u32>,
     /// Whether targets are profiled in an additional block.
     pub profile: bool,
+    /// Whether a block of each target has the client that does all the work.
+    pub control: bool,
     /// How each case is run.
     pub bench: BenchOptions,
 }
@@ -105,6 +107,7 @@ fn chosen(args: &SuiteOptions) -> Result<Suite, Error> {
     for case in &mut suite.cases {
         case.rounds = args.rounds.unwrap_or(case.rounds);
         case.length = args.bench.length.unwrap_or(case.length);
+        case.control = args.control && control::is_due(case, args.quick);
     }
     Ok(suite)
 }
@@ -137,6 +140,16 @@ fn case(
             block(spec, &mut ready[index], bench, state, round);
         }
     }
+    if spec.control {
+        for target in &mut ready {
+            if bench.interrupt().came() {
+                return;
+            }
+            progress.block(spec, &target.name, spec.rounds);
+            control::block(spec, target, bench, state);
+        }
+        control::compare(spec, state);
+    }
     for target in &mut ready {
         if profile && !bench.interrupt().came() {
             bench.profile(target, state);
@@ -167,16 +180,7 @@ pub(crate) fn block(
     if cell.state != CellState::Pending || cell.blocks.iter().any(|block| block.round == round) {
         return;
     }
-    let run = BlockRun {
-        spec: &target.spec,
-        address: &target.address,
-        cores: &target.cores,
-        seed: bench.seed().wrapping_add(u64::from(round)),
-        round,
-        interrupt: bench.interrupt(),
-        reached: target.reached,
-        clients: &target.clients,
-    };
+    let run = target.run(bench, round);
     let before = target.sent();
     let result = run.take();
     let wire = before.zip(target.sent()).and_then(|(before, after)| after.per_session_since(before));

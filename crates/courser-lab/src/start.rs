@@ -11,6 +11,7 @@ use courser_machine::quota::LimitGroup;
 use courser_record::lab::{Cell, Measure, TargetNotes};
 use courser_record::{Finding, Severity};
 
+use super::block::BlockRun;
 use super::command::TargetAddress;
 use super::cores::{ByHand, CoreMap};
 use super::scratch::Scratch;
@@ -92,6 +93,20 @@ pub(crate) struct PreparedTarget {
 }
 
 impl PreparedTarget {
+    /// A block of it.
+    pub(crate) fn run<'a>(&'a self, bench: &'a Bench<'_>, round: u32) -> BlockRun<'a> {
+        BlockRun {
+            spec: &self.spec,
+            address: &self.address,
+            cores: &self.cores,
+            seed: bench.seed().wrapping_add(u64::from(round)),
+            round,
+            interrupt: bench.interrupt(),
+            reached: self.reached,
+            clients: &self.clients,
+        }
+    }
+
     /// What its hosts have told each other so far; none when they do not.
     pub(crate) fn sent(&self) -> Option<Sent> {
         self.running.as_ref()?.sent()

@@ -92,6 +92,7 @@ impl State {
                 measure: spec.measure,
                 asked,
                 limit: None,
+                control: None,
             });
         }
     }

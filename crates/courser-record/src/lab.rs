@@ -10,7 +10,7 @@ mod layout;
 
 use serde::{Deserialize, Serialize};
 
-pub use case::{Case, Era, Limit, LimitPart, Measure};
+pub use case::{Case, ControlRatio, Era, Limit, LimitPart, Measure};
 pub use cell::{
     Block, Cell, CellState, ClientVerified, Figure, File, HostNoise, Profile, ServerShare, Symbol, Verified,
     WindowResult,

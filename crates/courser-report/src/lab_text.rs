@@ -31,6 +31,9 @@ fn suite(page: &mut Page, lab: &Lab) {
     let verdict = labels::verdict(lab);
     verdict.sentences.iter().for_each(|sentence| page.paragraph(Tone::Good, "  ", sentence));
     verdict.cautions.iter().for_each(|caution| page.paragraph(Tone::Warning, "  ", caution));
+    if let Some(caution) = labels::control_caution(lab) {
+        page.paragraph(Tone::Warning, "  ", &caution);
+    }
     page.paragraph(Tone::Plain, "  ", &labels::byline(lab));
     orders(page, lab);
     for finding in labels::findings(lab).iter().filter(|finding| finding.severity > Severity::Note) {
@@ -42,6 +45,7 @@ fn suite(page: &mut Page, lab: &Lab) {
     if let Some(note) = labels::share_note(lab) {
         page.paragraph(Tone::Plain, "  ", &note);
     }
+    control(page, lab);
     missing(page, lab);
 }
 
@@ -83,6 +87,18 @@ fn table(page: &mut Page, grid: &Grid) {
     for (index, note) in grid.notes.iter().enumerate() {
         page.paragraph(Tone::Plain, &format!("  [{}] ", index + 1), note);
     }
+}
+
+/// What a client that does all the work says of each case.
+fn control(page: &mut Page, lab: &Lab) {
+    let rows = labels::control_rows(lab);
+    if rows.is_empty() {
+        return;
+    }
+    page.heading("Control of the client");
+    let head = labels::CONTROL_HEADS.map(str::to_owned).to_vec();
+    page.table(&std::iter::once(head).chain(rows).collect::<Vec<_>>());
+    page.paragraph(Tone::Plain, "  ", labels::CONTROL);
 }
 
 fn missing(page: &mut Page, lab: &Lab) {

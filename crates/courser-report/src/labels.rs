@@ -1,5 +1,6 @@
 //! What figures are called, and the sentences about them. The only place: page, text, Markdown and CSV agree.
 
+mod control;
 mod failures;
 mod figures;
 mod findings;
@@ -13,6 +14,7 @@ use courser_record::lab::{Block, Case, Cell, Era, Limit, LimitPart, Value};
 use crate::figure;
 use crate::ranking::{self, CellValue, Estimate, FigureSpec, Kind};
 
+pub use control::{CONTROL, CONTROL_HEADS, control_caution, control_rows};
 pub use failures::mostly_failed;
 pub use figures::{figure_name, figure_spread, figure_text, repeats};
 pub use findings::{Concern, findings, grouped};
@@ -287,8 +289,6 @@ const CRYPTOGRAPHY: &str = "Bare cryptography: what the signatures, key exchange
     without TLS have a floor in the kernel too. A share of 100 % or more means that the machine was faster in the block than \
     when cryptography was timed.";
 
-/// A share of the limit that cannot be.
-pub const ABOVE_LIMIT: &str =
 /// What the limit of a record is; `None` where it has none.
 pub fn limit(lab: &Lab) -> Option<&'static str> {
     let known = lab.cases.iter().any(|case| case.limit.is_some());
@@ -309,6 +309,8 @@ pub fn has_floor(lab: &Lab) -> bool {
     lab.cases.iter().filter_map(|case| case.limit.as_ref()).any(|limit| !limit.floor.is_empty())
 }
 
+/// A share of the limit that cannot be.
+pub const ABOVE_LIMIT: &str =
     "more than all of it: the limit was timed at another moment, when the machine was slower";
 
 /// Which machine and when: `Intel Xeon, 2 cores (vm-1), 2026-11-22T02:00:00Z, courser-bench 0.1.0`.

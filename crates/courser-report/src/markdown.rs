@@ -32,6 +32,9 @@ fn suite(lab: &Lab) -> String {
     if !verdict.cautions.is_empty() {
         text.push_str(&format!("{}\n\n", escaped(&verdict.cautions.join(" "))));
     }
+    if let Some(caution) = labels::control_caution(lab) {
+        text.push_str(&format!("{}\n\n", escaped(&caution)));
+    }
     text.push_str(&format!("*{}*\n\n", escaped(&lab.suite.question)));
     text.push_str(&format!("{}\n\n{}\n\n", escaped(&lab.suite.source), escaped(&labels::byline(lab))));
     for paragraph in labels::without_figures(&lab.suite.analysis) {
@@ -47,7 +50,18 @@ fn suite(lab: &Lab) -> String {
     if let Some(note) = labels::share_note(lab) {
         text.push_str(&format!("{note}\n\n"));
     }
-    text + &missing(lab)
+    text + &control(lab) + &missing(lab)
+}
+
+/// What a client that does all the work says of each case.
+fn control(lab: &Lab) -> String {
+    let rows = labels::control_rows(lab);
+    if rows.is_empty() {
+        return String::new();
+    }
+    let [case, columns @ ..] = labels::CONTROL_HEADS.map(str::to_owned);
+    let lines = rows.iter().map(|cells| row(&cells[0], &cells[1..])).collect::<String>();
+    format!("## Control of the client\n\n{}{lines}\n{}\n\n", head(&case, &columns), labels::CONTROL)
 }
 
 fn orders(lab: &Lab) -> String {

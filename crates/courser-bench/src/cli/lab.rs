@@ -51,6 +51,10 @@ pub(crate) struct RunSuiteArgs {
     /// Profile targets in an additional block of each cell (needs perf)
     #[arg(long)]
     pub(crate) profile: bool,
+    /// Leave out the control block of each cell: the same load by clients that do all the work and verify (engine real)
+    /// [default: in the quick variant where it takes more than a tenth of the time]
+    #[arg(long)]
+    pub(crate) no_control: bool,
     #[command(flatten)]
     pub(crate) bench: BenchArgs,
     /// Print the record as JSON instead of tables
@@ -193,6 +197,7 @@ impl RunSuiteArgs {
             resume: self.resume,
             rounds: self.rounds,
             profile: self.profile,
+            control: !self.no_control,
             bench: self.bench.options(),
         }
     }

@@ -6,6 +6,7 @@ mod bad_input;
 mod closing;
 mod compare;
 mod completions;
+mod control;
 mod counts;
 mod delay;
 mod faulty_servers;

@@ -61,6 +61,8 @@ pub struct CaseSpec {
     pub length: Duration,
     /// Steps of a staircase.
     pub steps: u32,
+    /// Whether each target has one block more, by clients of the engine `real`.
+    pub control: bool,
     /// Other targets than the suite's.
     pub targets: Option<Vec<String>>,
     /// Why nobody can do it here.
@@ -222,6 +224,7 @@ fn case(group: &Group, one: &Dimensions, swept: &Swept, quick: bool) -> Result<C
             .map_err(|why| format!("{}: seconds: {why}", group.id))?,
         steps: steps.max(1),
         targets: group.targets.clone(),
+        control: false,
         cannot: group.cannot.clone(),
         dimensions,
     })

@@ -22,6 +22,32 @@ pub struct Case {
     pub asked: Vec<String>,
     /// The least that one connection takes on this machine; null when it is not known.
     pub limit: Option<Limit>,
+    /// What the control blocks say; null where no target has one that can be compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<ControlRatio>,
+}
+
+/// A server's processor time per connection, with clients of the engine `real` over that with lean ones. What it differs
+/// from 1 by is the lean client's doing, or that of the load: [`ControlRatio::load`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ControlRatio {
+    /// Geometric mean over the targets.
+    pub ratio: f64,
+    /// The smallest of a target.
+    pub low: f64,
+    /// The largest of a target.
+    pub high: f64,
+    /// How many targets.
+    pub targets: u32,
+    /// Connections a second that the real clients brought over those of the lean ones, geometric mean: a server with less
+    /// to do takes more processor time for each.
+    pub load: f64,
+}
+
+impl ControlRatio {
+    /// Ratios that call for no caution: 10 %, four times what a block differs from the next by (METHODOLOGY.md).
+    pub const EXPECTED: std::ops::RangeInclusive<f64> = 0.9..=1.1;
 }
 
 /// Whether a case is of today or as published.
@@ -65,6 +91,10 @@ pub struct Limit {
     pub us_per_connection: f64,
     /// The cryptography that it is made of.
     pub parts: Vec<LimitPart>,
+    /// The kernel's floor: the connections of the mix, without TLS, by a server that makes the reads and writes alone. Empty in
+    /// records that do not have it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub floor: Vec<LimitPart>,
 }
 
 impl Limit {
@@ -85,10 +115,6 @@ pub struct LimitPart {
     /// Processor time of one.
     pub us: f64,
 }
-    /// The kernel's floor: the connections of the mix, without TLS, by a server that makes the reads and writes alone. Empty in
-    /// records that do not have it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub floor: Vec<LimitPart>,
 
 impl LimitPart {
     /// What several take together, microseconds.

@@ -32,6 +32,10 @@ pub struct Cell {
     pub clients: Vec<ClientVerified>,
     /// What was measured, in the order of time.
     pub blocks: Vec<Block>,
+    /// The same load once more, by clients of the engine `real`: it counts in no figure, and shows what is the lean client's
+    /// doing. Its round is the one after the last; of a staircase it has one step. Null where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<Block>,
     /// Where the server's processor time went; null when it was not sampled.
     pub profile: Option<Profile>,
     /// What a reader has to know.

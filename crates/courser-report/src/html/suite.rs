@@ -49,6 +49,7 @@ impl Suite {
                 // Of a single suite it is the title of the page.
                 @if is_one_of_several { h2 { (lab.suite.title) } }
                 (self.answer)
+                @if let Some(caution) = labels::control_caution(lab) { p.cautions { (caution) } }
                 p.byline { (labels::byline(lab)) ". " (measured_by(lab)) }
                 (self.tables)
                 (self.plots.show(room))
@@ -91,9 +92,21 @@ fn method(lab: &Lab) -> Markup {
             p { (labels::MARKS) }
             p { (labels::HOW_SURE) }
             @if let Some(limit) = labels::limit(lab) { p { (limit) } }
+            (control(lab))
             @if let Some(repeats) = labels::repeats(lab) { p { (repeats) } }
             p { "Then and now differ in processor, operating system and client too; figures per core are divided by the cores that were used." }
             p.source { "The published experiment: " (lab.suite.source) }
+        }
+    }
+}
+
+/// What a client that does all the work says of each case.
+fn control(lab: &Lab) -> Markup {
+    let rows = labels::control_rows(lab);
+    html! {
+        @if !rows.is_empty() {
+            p { (labels::CONTROL) }
+            (table::plain(&labels::CONTROL_HEADS, &rows))
         }
     }
 }

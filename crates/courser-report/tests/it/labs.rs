@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use courser_record::lab::{
-    Block, Case, Cell, CellState, Chart, ChartKind, CoreRole, Era, Figure, File, HostNoise, LAB_FORMAT,
-    LAB_VERSION, LeftOut, Limit, LimitPart, Measure, Profile, Published, PublishedRow, SuiteNotes, Symbol,
-    Table, TargetNotes, Tuning, Value, Verified, WindowResult,
+    Block, Case, Cell, CellState, Chart, ChartKind, ControlRatio, CoreRole, Era, Figure, File, HostNoise,
+    LAB_FORMAT, LAB_VERSION, LeftOut, Limit, LimitPart, Measure, Profile, Published, PublishedRow,
+    SuiteNotes, Symbol, Table, TargetNotes, Tuning, Value, Verified, WindowResult,
 };
 use courser_record::{Completions, Envelope, Finding, Lab, Machine, Second, Severity, Summary, Tool};
 use courser_stats::Histogram;
@@ -263,6 +263,17 @@ fn case(id: &str, title: &str, era: Era, measure: Measure, dimensions: &[(&str, 
             parts: vec![part],
             floor: vec![floor],
         }),
+        control: control(id),
+    }
+}
+
+/// One as it should be, and one that is not.
+fn control(id: &str) -> Option<ControlRatio> {
+    let of = |ratio, load| ControlRatio { ratio, low: ratio * 0.95, high: ratio * 1.07, targets: 3, load };
+    match id {
+        "tls13-ecdsa" => Some(of(1.02, 0.97)),
+        "tls13-rsa" => Some(of(1.31, 0.64)),
+        _ => None,
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod answers;
 mod browser;
+mod controls;
 mod diff;
 mod labs;
 mod pages;
