@@ -24,6 +24,12 @@ pub enum ShareChoice {
 }
 
 impl ShareChoice {
+    /// The share of what is reached directly, where targets have `share`: it does so little for each connection that the
+    /// generator would be its limit.
+    pub(crate) fn of_direct(self, share: f64) -> f64 {
+        if self == Self::Auto { share / 2.0 } else { share }
+    }
+
     /// The share of a case; `None` for all of it. At a rate that is given the generator is no limit, and response times
     /// are what is asked: they would have the period of the limit in them.
     pub(crate) fn of(self, spec: &CaseSpec, map: &CoreMap) -> Option<f64> {

@@ -225,7 +225,12 @@ impl<'a> Bench<'a> {
             ..target_spec.clone()
         };
         let running = target::start(definition, &target_spec)?;
-        let limit = self.hold(spec, map, &running, state.cell(&spec.id, &target.name))?;
+        let share = self.options.share.of(spec, map).filter(|_| self.no_share.is_none());
+        let share = share.map(|share| match target.is_direct() {
+            true => self.options.share.of_direct(share),
+            false => share,
+        });
+        let limit = hold(share, spec, &running, state.cell(&spec.id, &target.name))?;
         note(
             state,
             TargetNotes {
@@ -275,25 +280,6 @@ impl<'a> Bench<'a> {
             limit,
             delays,
         })
-    }
-
-    /// Holds a target to the share that is its own, and notes it in its cell.
-    fn hold(
-        &self,
-        spec: &CaseSpec,
-        map: &CoreMap,
-        running: &Running,
-        cell: &mut Cell,
-    ) -> Result<Option<LimitGroup>, NotStarted> {
-        let share = self.options.share.of(spec, map).filter(|_| self.no_share.is_none());
-        let held = share.map(|share| share::hold(running.pid, share, spec.cores)).transpose();
-        let (group, share) = held.map_err(NotStarted::Failed)?.unzip();
-        if !cell.blocks.is_empty() && cell.server_share != share {
-            let why = "its blocks were measured with another --server-share: name another file".to_owned();
-            return Err(NotStarted::Failed(why));
-        }
-        cell.server_share = share;
-        Ok(group)
     }
 
     /// Finds out whether this machine permits the share that targets are to be held to, and notes it in the record.
@@ -465,6 +451,23 @@ impl<'a> Bench<'a> {
         self.folders += 1;
         self.scratch.path().join(format!("{}-{name}", self.folders))
     }
+}
+
+/// Holds a target to its share, and notes it in its cell.
+fn hold(
+    share: Option<f64>,
+    spec: &CaseSpec,
+    running: &Running,
+    cell: &mut Cell,
+) -> Result<Option<LimitGroup>, NotStarted> {
+    let held = share.map(|share| share::hold(running.pid, share, spec.cores)).transpose();
+    let (group, share) = held.map_err(NotStarted::Failed)?.unzip();
+    if !cell.blocks.is_empty() && cell.server_share != share {
+        let why = "its blocks were measured with another --server-share: name another file".to_owned();
+        return Err(NotStarted::Failed(why));
+    }
+    cell.server_share = share;
+    Ok(group)
 }
 
 fn note(state: &mut State, notes: TargetNotes) {

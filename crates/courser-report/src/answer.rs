@@ -11,7 +11,7 @@ use courser_record::Lab;
 use courser_record::lab::{Case, Cell, CellState, Measure, Value};
 
 use crate::chart::{self, Drawing};
-use crate::ranking::{self, CellValue, FigureSpec, Outcome, Ranking, Spread, value_of};
+use crate::ranking::{self, CellValue, FigureSpec, Outcome, Ranking, Spread, is_yardstick, value_of};
 use crate::{figure, labels};
 use lead::{Lead, lead};
 
@@ -122,11 +122,6 @@ fn plotted(lab: &Lab, lead: &Lead<'_>) -> Vec<chart::Costs> {
         }
     };
     rivals(&lead.ranking).iter().map(of).collect()
-}
-
-/// The way without a terminator is a yardstick and no rival.
-pub(crate) fn is_yardstick(target: &str) -> bool {
-    target == "direct"
 }
 
 fn rivals(ranking: &Ranking) -> Vec<&str> {

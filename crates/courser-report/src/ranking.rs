@@ -249,3 +249,8 @@ pub(crate) fn distinct<'a>(names: impl Iterator<Item = &'a String>) -> Vec<Strin
     }
     seen
 }
+
+/// The way without a terminator is a yardstick and no rival.
+pub(crate) fn is_yardstick(target: &str) -> bool {
+    target == "direct"
+}

@@ -5,8 +5,8 @@ use courser_record::lab::{Cell, Era, Value};
 
 use super::lead::Lead;
 use super::since::Since;
-use super::{is_yardstick, rivals, unit_of_cost};
-use crate::ranking::{self, FigureSpec, Outcome, Ranking, cell_value};
+use super::{rivals, unit_of_cost};
+use crate::ranking::{self, FigureSpec, Outcome, Ranking, cell_value, is_yardstick};
 use crate::{figure, labels};
 
 /// What changed, where the time goes, what to choose.

@@ -7,7 +7,7 @@ use courser_record::lab::{Case, Measure, Value};
 use serde::Deserialize;
 
 use super::rate;
-use crate::ranking::{FigureSpec, cells, value_of};
+use crate::ranking::{FigureSpec, cells, is_yardstick, value_of};
 use crate::{figure, grid, labels};
 
 /// The published figures, as the repository has them.
@@ -164,7 +164,7 @@ fn best<'a>(
             };
             Some((labels::target(lab, &cell.target).to_owned(), value))
         };
-        let rivals = cells(lab, &case.id).into_iter().filter(|cell| !super::is_yardstick(&cell.target));
+        let rivals = cells(lab, &case.id).into_iter().filter(|cell| !is_yardstick(&cell.target));
         let better = |a: &(String, f64), b: &(String, f64)| {
             let order = a.1.total_cmp(&b.1);
             if is_time { order.reverse() } else { order }

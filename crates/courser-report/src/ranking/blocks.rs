@@ -5,7 +5,7 @@ use courser_record::{Completions, Lab};
 use courser_stats::number::{float, length};
 
 use super::block_value::{BlockValue, Kind, Spread};
-use super::{FigureSpec, staircase};
+use super::{FigureSpec, is_yardstick, staircase};
 
 /// What a block says about a figure.
 pub(super) fn read(lab: &Lab, cell: &Cell, block: &Block, spec: &FigureSpec) -> BlockValue {
@@ -17,6 +17,8 @@ pub(super) fn read(lab: &Lab, cell: &Cell, block: &Block, spec: &FigureSpec) -> 
         Value::Figure => figure(block, spec.figure.as_deref()),
         Value::Mean | Value::P50 | Value::P99 => response(case, block, spec),
         Value::Tps | Value::Handshakes | Value::Throughput => rate(case, cell, block, spec),
+        // It terminates nothing, so the least that a terminator can take says nothing of it.
+        Value::LimitShare if is_yardstick(&cell.target) => BlockValue::Absent,
         value => spent(lab, case, &Sum::of(&chosen(case, block, spec)), value),
     }
 }
