@@ -1,0 +1,72 @@
+//! Which server belongs to a key: weighted rendezvous hashing with bounded loads.
+//!
+//! Each server draws a number from the key and its own name, and the highest one wins (Thaler and Ravishankar, "A
+//! Name-Based Mapping Scheme for Rendezvous", 1996; with weights: Schindelhauer and Schomaker, 2005). No table; a server
+//! that goes moves its own keys alone. A server with a quarter more than its share passes keys on to its runner-up
+//! (Mirrokni et al., "Consistent Hashing with Bounded Loads", 2016), so that a key that half of all clients have does not
+//! sink the server that it belongs to.
+
+use std::sync::Arc;
+
+use crate::server::Server;
+
+/// Load of a server in percent of its share, from which on keys go to the next one.
+const BOUND_PERCENT: u64 = 125;
+
+/// What keeps a client at its server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AffinityKey(u64);
+
+impl AffinityKey {
+    /// The key of these bytes: an address, a name, a session ID.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(hash(bytes))
+    }
+}
+
+/// The server of the key among those with a weight, below its bound; where all are above, the one that the key belongs to.
+pub(crate) fn choose<T>(
+    key: AffinityKey,
+    servers: &[Arc<Server<T>>],
+    weight: impl Fn(&Server<T>) -> u64,
+) -> Option<&Arc<Server<T>>> {
+    let weighed = || servers.iter().map(|server| (server, weight(server))).filter(|(_, weight)| *weight > 0);
+    let (load, whole) = weighed().fold((1u64, 0u64), |(load, whole), (server, weight)| {
+        (load + u64::from(server.in_flight()), whole + weight)
+    });
+    let has_room = |server: &Server<T>, weight: u64| {
+        let share = u128::from(load) * u128::from(weight) * u128::from(BOUND_PERCENT);
+        u128::from(server.in_flight()) < share.div_ceil(u128::from(whole) * 100)
+    };
+    let drawn = |(server, weight): &(&Arc<Server<T>>, u64)| draw(key, server.identity, *weight);
+    let highest = |a: &(&Arc<Server<T>>, u64), b: &(&Arc<Server<T>>, u64)| drawn(a).total_cmp(&drawn(b));
+    weighed()
+        .filter(|(server, weight)| has_room(server, *weight))
+        .max_by(highest)
+        .or_else(|| weighed().max_by(highest))
+        .map(|(server, _)| server)
+}
+
+/// Exponentially distributed with the weight as its rate, negated: the highest of several is each one's in proportion to
+/// its weight.
+#[expect(clippy::cast_precision_loss, reason = "a draw")]
+fn draw(key: AffinityKey, server: u64, weight: u64) -> f64 {
+    let uniform = ((mix(key.0 ^ server) >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+    uniform.ln() / weight as f64
+}
+
+/// FNV-1a, finished by [`mix`]. The same on every host and in every version: clients of a fleet find the same server through
+/// each of its hosts. Not for tables that a stranger can fill: here who finds a collision shares a server.
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
+    let fnv = bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    mix(fnv)
+}
+
+/// The finalizer of SplitMix64 (Steele, Lea and Flood, 2014).
+pub(crate) fn mix(word: u64) -> u64 {
+    let word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ word >> 31
+}

@@ -1,0 +1,6 @@
+//! Pools of servers in simulation: millions of connections, whose truth is known.
+
+mod distribution;
+mod health;
+mod limit;
+mod support;
