@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::affinity::mix;
+use crate::hash::mix;
 use crate::server::Server;
 
 /// Servers of which `least` looks at all. Up to here all of them are as cheap as a few, and better.
@@ -33,14 +33,14 @@ pub enum Balance {
 
 /// What a choice depends on beside the servers.
 #[derive(Clone, Copy)]
-pub(crate) struct Turn {
+pub(crate) struct Draw {
     pub(crate) number: u64,
     /// Keeps workers apart whose numbers are alike.
     pub(crate) seed: u64,
     pub(crate) now: Duration,
 }
 
-impl Turn {
+impl Draw {
     fn random(self, draw: u64) -> u64 {
         mix(mix(self.number.wrapping_add(self.seed)).wrapping_add(draw))
     }
@@ -51,7 +51,7 @@ impl Balance {
     pub(crate) fn choose<T>(
         self,
         servers: &[Arc<Server<T>>],
-        turn: Turn,
+        turn: Draw,
         weight: impl Fn(&Server<T>) -> u64,
     ) -> Option<&Arc<Server<T>>> {
         let weighed = weighed(&weight);
@@ -113,7 +113,7 @@ fn fastest<'a, T: 'a>(
 }
 
 /// Servers at random, more than are needed: some of them may get no connections.
-fn sample<T>(servers: &[Arc<Server<T>>], turn: Turn) -> impl Iterator<Item = &Arc<Server<T>>> + Clone {
+fn sample<T>(servers: &[Arc<Server<T>>], turn: Draw) -> impl Iterator<Item = &Arc<Server<T>>> + Clone {
     (1..=PROBES).map(move |probe| &servers[share(turn.random(probe), servers.len() as u64)])
 }
 

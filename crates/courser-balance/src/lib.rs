@@ -7,6 +7,7 @@
 
 mod affinity;
 mod balance;
+mod hash;
 mod health;
 mod latency;
 mod pool;
@@ -17,7 +18,7 @@ mod server;
 pub use affinity::AffinityKey;
 pub use balance::Balance;
 pub use health::{Availability, Drain};
-pub use pool::{Choice, Current, Pool, Request};
+pub use pool::{Current, Pick, Pool, Request};
 pub use queue::{Handover, Waiting};
 pub use retry::RetryBudget;
-pub use server::{Place, Server};
+pub use server::{Server, ServerPermit, ServerSettings};

@@ -1,24 +1,23 @@
 //! A pool of servers, shared by all workers.
 
-use std::num::NonZeroU32;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::affinity::{self, AffinityKey};
-use crate::balance::{Balance, Turn};
+use crate::balance::{Balance, Draw};
 use crate::health::Availability;
 use crate::queue::{Queue, Waiting};
 use crate::retry::RetryBudget;
-use crate::server::{Place, Server};
+use crate::server::{Server, ServerPermit, ServerSettings};
 
 /// Servers, and how connections are distributed to them.
 #[derive(Debug)]
 pub struct Pool<T> {
     servers: Servers<T>,
     balance: Balance,
-    queue: Arc<Queue<T>>,
+    queue: Arc<Queue<ServerPermit<T>>>,
     /// Further attempts of its connections.
     pub retries: RetryBudget,
     /// Whether servers that are down or ejected get connections because no other one is left.
@@ -53,9 +52,9 @@ impl<T> Deref for Current<'_, T> {
 
 /// Where a connection may go.
 #[derive(Debug)]
-pub enum Choice<T> {
+pub enum Pick<T> {
     /// To this server, at which it has a place.
-    Server(Place<T>),
+    Server(ServerPermit<T>),
     /// Nowhere yet: every server that could take it is full.
     Full,
     /// Nowhere: there is no server, or each was tried or is drained.
@@ -92,14 +91,8 @@ impl<T> Pool<T> {
     }
 
     /// A server for this pool, which has to be put into it.
-    pub fn server(
-        &self,
-        name: String,
-        target: T,
-        weight: NonZeroU32,
-        limit: Option<NonZeroU32>,
-    ) -> Arc<Server<T>> {
-        Arc::new(Server::new(name, target, weight, limit, Arc::clone(&self.queue)))
+    pub fn server(&self, settings: ServerSettings<T>) -> Arc<Server<T>> {
+        Arc::new(Server::new(settings, Arc::clone(&self.queue)))
     }
 
     /// With these servers for good.
@@ -132,7 +125,7 @@ impl<T> Pool<T> {
     }
 
     /// Chooses a server, and takes a place at it. Whoever comes while others wait for a place waits too.
-    pub fn choose(&self, request: &Request<'_, T>, now: Duration) -> Choice<T> {
+    pub fn choose(&self, request: &Request<'_, T>, now: Duration) -> Pick<T> {
         let servers = self.servers();
         if let [only] = &*servers
             && !only.is_full()
@@ -141,12 +134,12 @@ impl<T> Pool<T> {
             && only.percent() > 0
             && let Some(place) = only.try_take()
         {
-            return Choice::Server(place);
+            return Pick::Server(place);
         }
         self.choose_among(&servers, request, now)
     }
 
-    /// Joins those who wait for a place, after a choice that was [`Choice::Full`]. `since` is when the connection began to wait.
+    /// Joins those who wait for a place, after a choice that was [`Pick::Full`]. `since` is when the connection began to wait.
     ///
     /// # Errors
     /// The wait, unless there is something else to be done by now.
@@ -156,9 +149,9 @@ impl<T> Pool<T> {
         since: Duration,
         patience: Duration,
         now: Duration,
-    ) -> Result<Choice<T>, Waiting<T>> {
+    ) -> Result<Pick<T>, Waiting<ServerPermit<T>>> {
         self.queue.join(since, now, patience, || match self.choose(request, now) {
-            Choice::Full => None,
+            Pick::Full => None,
             choice => Some(choice),
         })
     }
@@ -184,19 +177,24 @@ impl<T> Pool<T> {
             && self.is_desperate.swap(is_desperate, Ordering::Relaxed) != is_desperate
     }
 
-    fn choose_among(&self, servers: &[Arc<Server<T>>], request: &Request<'_, T>, now: Duration) -> Choice<T> {
+    fn choose_among(&self, servers: &[Arc<Server<T>>], request: &Request<'_, T>, now: Duration) -> Pick<T> {
         let is_untried =
             |server: &Server<T>| !request.tried.iter().any(|tried| std::ptr::eq(&**tried, server));
+        let is_good = |server: &Server<T>| {
+            server.availability(now).is_good() && server.percent() > 0 && is_untried(server)
+        };
+        let priorities = servers.iter().filter(|server| is_good(server)).map(|server| server.priority);
+        let first = priorities.min();
         let good = |server: &Server<T>| {
-            let availability = server.availability(now);
-            (availability.is_good() && server.percent() > 0 && is_untried(server)).then_some(availability)
+            let is_eligible = Some(server.priority) == first && is_good(server);
+            is_eligible.then(|| server.availability(now))
         };
         let last_resort = |server: &Server<T>| {
             let availability = server.availability(now);
             (availability.is_last_resort() && is_untried(server)).then_some(availability)
         };
         match self.take(servers, request, now, good) {
-            Choice::None => self.take(servers, request, now, last_resort),
+            Pick::None => self.take(servers, request, now, last_resort),
             choice => choice,
         }
     }
@@ -208,10 +206,10 @@ impl<T> Pool<T> {
         request: &Request<'_, T>,
         now: Duration,
         eligible: impl Fn(&Server<T>) -> Option<Availability>,
-    ) -> Choice<T> {
+    ) -> Pick<T> {
         let all = || servers.iter().filter_map(|server| eligible(server));
         if all().next().is_none() {
-            return Choice::None;
+            return Pick::None;
         }
         // Where all are starting, none is slower to start than the others.
         let slow_start = all().any(|availability| !matches!(availability, Availability::Starting(_)));
@@ -221,7 +219,7 @@ impl<T> Pool<T> {
             }
             _ => 0,
         };
-        let turn = Turn { number: request.number, seed: request.seed, now };
+        let turn = Draw { number: request.number, seed: request.seed, now };
         // Another worker may take the last place of a server between the look and the take.
         for _ in 0..=servers.len() {
             let chosen = match request.key {
@@ -229,11 +227,11 @@ impl<T> Pool<T> {
                 None => self.balance.choose(servers, turn, weight),
             };
             match chosen.map(Server::try_take) {
-                None => return Choice::Full,
-                Some(Some(place)) => return Choice::Server(place),
+                None => return Pick::Full,
+                Some(Some(place)) => return Pick::Server(place),
                 Some(None) => {}
             }
         }
-        Choice::Full
+        Pick::Full
     }
 }

@@ -11,54 +11,52 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use crate::server::Place;
-
 #[derive(Debug)]
-pub(crate) struct Queue<T> {
+pub(crate) struct Queue<P> {
     /// Those in line and those about to join: read without the lock by everyone who gives a place back.
     coming: AtomicUsize,
     /// Who joins sets how long one waits at most.
-    line: Mutex<Line<T>>,
+    line: Mutex<Line<P>>,
 }
 
 #[derive(Debug)]
-struct Line<T> {
+struct Line<P> {
     /// In order of their coming.
-    waiters: VecDeque<Arc<Waiter<T>>>,
+    waiters: VecDeque<Arc<Waiter<P>>>,
     /// Serves the newest first.
     is_overloaded: bool,
 }
 
 #[derive(Debug)]
-struct Waiter<T> {
+struct Waiter<P> {
     since: Duration,
-    slot: Mutex<Slot<T>>,
+    slot: Mutex<Slot<P>>,
 }
 
 #[derive(Debug)]
-enum Slot<T> {
+enum Slot<P> {
     Waiting(Waker),
-    Handed(Handover<T>),
+    Handed(Handover<P>),
     Taken,
 }
 
 /// What a wait ends with.
 #[derive(Debug)]
-pub enum Handover<T> {
+pub enum Handover<P> {
     /// A place.
-    Place(Place<T>),
+    Permit(P),
     /// The pool has changed: there may be one now.
     Changed,
 }
 
-impl<T> Default for Queue<T> {
+impl<P> Default for Queue<P> {
     fn default() -> Self {
         let line = Line { waiters: VecDeque::new(), is_overloaded: false };
         Self { coming: AtomicUsize::new(0), line: Mutex::new(line) }
     }
 }
 
-impl<T> Queue<T> {
+impl<P> Queue<P> {
     pub(crate) fn is_empty(&self) -> bool {
         self.coming.load(Ordering::SeqCst) == 0
     }
@@ -75,7 +73,7 @@ impl<T> Queue<T> {
         now: Duration,
         patience: Duration,
         try_again: impl FnOnce() -> Option<R>,
-    ) -> Result<R, Waiting<T>> {
+    ) -> Result<R, Waiting<P>> {
         self.coming.fetch_add(1, Ordering::SeqCst);
         let mut line = lock(&self.line);
         if let Some(found) = try_again() {
@@ -91,7 +89,7 @@ impl<T> Queue<T> {
     }
 
     /// Gives a place to the next in line, if there is one and `take` still finds a place.
-    pub(crate) fn hand_over(&self, take: impl FnOnce() -> Option<Place<T>>) {
+    pub(crate) fn hand_over(&self, take: impl FnOnce() -> Option<P>) {
         if self.is_empty() {
             return;
         }
@@ -104,7 +102,7 @@ impl<T> Queue<T> {
         self.coming.fetch_sub(1, Ordering::SeqCst);
         drop(line);
         if let Some(waiter) = next {
-            waiter.give(Handover::Place(place));
+            waiter.give(Handover::Permit(place));
         }
     }
 
@@ -121,8 +119,8 @@ impl<T> Queue<T> {
     }
 }
 
-impl<T> Waiter<T> {
-    fn give(&self, handover: Handover<T>) {
+impl<P> Waiter<P> {
+    fn give(&self, handover: Handover<P>) {
         let mut slot = lock(&self.slot);
         if let Slot::Waiting(waker) = std::mem::replace(&mut *slot, Slot::Handed(handover)) {
             drop(slot);
@@ -133,19 +131,19 @@ impl<T> Waiter<T> {
 
 /// A place in the line. Whoever drops it leaves the line; a place that was handed over meanwhile goes to the next one.
 #[derive(Debug)]
-pub struct Waiting<T> {
-    queue: Arc<Queue<T>>,
-    waiter: Arc<Waiter<T>>,
+pub struct Waiting<P> {
+    queue: Arc<Queue<P>>,
+    waiter: Arc<Waiter<P>>,
 }
 
-impl<T> Waiting<T> {
+impl<P> Waiting<P> {
     /// When the wait began; whoever joins again after [`Handover::Changed`] counts from there.
     pub fn since(&self) -> Duration {
         self.waiter.since
     }
 
     /// Ready when something was handed over, once.
-    pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Handover<T>> {
+    pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Handover<P>> {
         let mut slot = lock(&self.waiter.slot);
         match &mut *slot {
             Slot::Waiting(waker) => {
@@ -161,7 +159,7 @@ impl<T> Waiting<T> {
     }
 }
 
-impl<T> Drop for Waiting<T> {
+impl<P> Drop for Waiting<P> {
     fn drop(&mut self) {
         let mut line = lock(&self.queue.line);
         let before = line.waiters.len();

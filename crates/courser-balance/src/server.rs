@@ -1,26 +1,37 @@
 //! One server of a pool: its weight, its limit, the connections it has.
 
 use std::num::NonZeroU32;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::affinity;
+use crate::hash::hash;
 use crate::health::{Availability, Drain, Health};
 use crate::latency::Latency;
 use crate::queue::Queue;
 
-/// A server that connections go to, reached by what `T` says. Shared by all workers, which count in it without a lock; on
-/// cache lines of its own, so that counting one does not slow another down (two, because processors fetch them in pairs).
-#[derive(Debug)]
-#[repr(align(128))]
-pub struct Server<T> {
-    /// As it is configured, or its address where a name has several.
+/// What is configured of a server.
+#[derive(Clone, Debug)]
+pub struct ServerSettings<T> {
+    /// As it is configured, or with its address where a name has several.
     pub name: String,
     /// How it is reached.
     pub target: T,
-    weight: NonZeroU32,
-    limit: Option<NonZeroU32>,
+    /// Its share among the others'.
+    pub weight: NonZeroU32,
+    /// Connections at most.
+    pub limit: Option<NonZeroU32>,
+    /// Gets connections when no server of a lower number can (RFC 2782).
+    pub priority: u16,
+}
+
+/// A server that connections go to. Shared by all workers, which count in it without a lock; on cache lines of its own, so
+/// that counting one does not slow another down (two, because processors fetch them in pairs).
+#[derive(Debug)]
+#[repr(align(128))]
+pub struct Server<T> {
+    settings: ServerSettings<T>,
     /// Stands for it when connections are spread by a key, on every host alike.
     pub(crate) identity: u64,
     percent: AtomicU32,
@@ -29,23 +40,22 @@ pub struct Server<T> {
     failures: AtomicU64,
     pub(crate) health: Health,
     latency: Latency,
-    queue: Arc<Queue<T>>,
+    queue: Arc<Queue<ServerPermit<T>>>,
+}
+
+impl<T> Deref for Server<T> {
+    type Target = ServerSettings<T>;
+
+    fn deref(&self) -> &ServerSettings<T> {
+        &self.settings
+    }
 }
 
 impl<T> Server<T> {
-    pub(crate) fn new(
-        name: String,
-        target: T,
-        weight: NonZeroU32,
-        limit: Option<NonZeroU32>,
-        queue: Arc<Queue<T>>,
-    ) -> Self {
+    pub(crate) fn new(settings: ServerSettings<T>, queue: Arc<Queue<ServerPermit<T>>>) -> Self {
         Self {
-            identity: affinity::hash(name.as_bytes()),
-            name,
-            target,
-            weight,
-            limit,
+            identity: hash(settings.name.as_bytes()),
+            settings,
             percent: AtomicU32::new(100),
             in_flight: AtomicU32::new(0),
             connections: AtomicU64::new(0),
@@ -61,11 +71,6 @@ impl<T> Server<T> {
         self.health.availability(now)
     }
 
-    /// Configured weight.
-    pub fn weight(&self) -> u32 {
-        self.weight.get()
-    }
-
     /// Percent of its weight that operator or agent have left it.
     pub fn percent(&self) -> u32 {
         self.percent.load(Ordering::Relaxed)
@@ -75,11 +80,6 @@ impl<T> Server<T> {
     pub fn set_percent(&self, percent: u32) {
         self.percent.store(percent, Ordering::Relaxed);
         self.queue.wake_all();
-    }
-
-    /// Connections at most.
-    pub fn limit(&self) -> Option<u32> {
-        self.limit.map(NonZeroU32::get)
     }
 
     /// Connections that it has, those that are being made included.
@@ -116,10 +116,15 @@ impl<T> Server<T> {
         changed
     }
 
-    /// Counts a connection that was made, and how long that took.
+    /// Counts how long it took to connect.
     pub fn connected(&self, taken: Duration, now: Duration) {
-        self.health.succeeded();
         self.latency.observe(taken, now);
+    }
+
+    /// It has sent a byte: whatever it failed before, it works. To have accepted a connection is not enough: so does a proxy
+    /// in front of a dead server.
+    pub fn answered(&self) {
+        self.health.succeeded();
     }
 
     /// Counts a connection that it has failed: refused, not answered, or reset before its first byte.
@@ -142,7 +147,7 @@ impl<T> Server<T> {
     }
 
     /// Takes a place, if there is one. Never more than the limit are taken, not even for a moment.
-    pub(crate) fn try_take(self: &Arc<Self>) -> Option<Place<T>> {
+    pub fn try_take(self: &Arc<Self>) -> Option<ServerPermit<T>> {
         match self.limit {
             None => {
                 self.in_flight.fetch_add(1, Ordering::Relaxed);
@@ -155,24 +160,24 @@ impl<T> Server<T> {
         Some(self.place())
     }
 
-    fn place(self: &Arc<Self>) -> Place<T> {
+    fn place(self: &Arc<Self>) -> ServerPermit<T> {
         self.connections.fetch_add(1, Ordering::Relaxed);
-        Place(Arc::clone(self))
+        ServerPermit(Arc::clone(self))
     }
 }
 
 /// A place for one connection at a server, given back when it is dropped.
 #[derive(Debug)]
-pub struct Place<T>(Arc<Server<T>>);
+pub struct ServerPermit<T>(Arc<Server<T>>);
 
-impl<T> Place<T> {
+impl<T> ServerPermit<T> {
     /// Where the place is.
     pub fn server(&self) -> &Arc<Server<T>> {
         &self.0
     }
 }
 
-impl<T> Drop for Place<T> {
+impl<T> Drop for ServerPermit<T> {
     fn drop(&mut self) {
         let server = &self.0;
         if server.limit.is_none() {

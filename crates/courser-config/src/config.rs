@@ -4,6 +4,7 @@
 //! the system: whether files exist, addresses can be bound, names resolve.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -35,6 +36,8 @@ pub struct Config {
     pub fleet: Fleet,
     /// At least one.
     pub listeners: Vec<ListenerConfig>,
+    /// Pools of servers, in the order of their names.
+    pub pools: Vec<PoolConfig>,
 }
 
 impl Config {
@@ -172,8 +175,8 @@ pub struct HostConfig {
     pub client_auth: ClientAuth,
     /// The authorities whose certificates clients may show: at least one, or none where no certificate is requested.
     pub client_ca: Vec<Located<PathBuf>>,
-    /// Addresses of the servers that receive the plaintext.
-    pub backends: Vec<BackendAddress>,
+    /// Where plaintext goes.
+    pub backends: Backends,
     /// Which PROXY protocol header the backend gets.
     pub send_proxy: SendProxy,
     /// Never empty; ascending.
@@ -200,6 +203,39 @@ pub struct HostConfig {
     pub tcp_user_timeout: Duration,
     /// Action towards the backend when the client's FIN comes without close_notify.
     pub on_truncation: OnTruncation,
+}
+
+/// Servers that receive plaintext.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Backends {
+    /// A pool of the host's own, with the defaults of pools.
+    Own(Vec<BackendAddress>),
+    /// The pool of this name.
+    Pool(String),
+}
+
+/// A pool of servers, which several hosts may have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolConfig {
+    /// Unique.
+    pub name: String,
+    /// At least one.
+    pub servers: Vec<ServerConfig>,
+    /// Server of the next connection.
+    pub balance: Balance,
+    /// Maximum time that a connection waits for a server with room.
+    pub queue_timeout: Duration,
+}
+
+/// A server of a pool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerConfig {
+    /// Where it is.
+    pub address: BackendAddress,
+    /// Share among the others', 1 to 1000.
+    pub weight: NonZeroU32,
+    /// Connections at most.
+    pub max_connections: Option<NonZeroU32>,
 }
 
 /// A certificate chain and its private key, as files in PEM. Their contents have not been looked at.
@@ -250,6 +286,22 @@ named! {
         V1 = "v1",
         /// The binary form, with TLS details.
         V2 = "v2",
+    }
+}
+
+named! {
+    /// Server of a pool's next connection.
+    #[derive(Default)]
+    Balance {
+        /// The fewest connections by its weight.
+        #[default]
+        Least = "least" | "leastconn" | "least_conn",
+        /// Each in turn.
+        RoundRobin = "round-robin" | "roundrobin" | "rr",
+        /// Any.
+        Random = "random",
+        /// The least product of connect time and connections.
+        Latency = "latency",
     }
 }
 

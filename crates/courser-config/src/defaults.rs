@@ -1,9 +1,12 @@
 //! Drafts in which every setting has its default from the tables.
 
-use crate::config::{Fleet, Process, Sessions};
-use crate::draft::{Draft, HostDraft, ListenerDraft};
+use std::time::Duration;
+
+use crate::config::{Balance, Fleet, Process, Sessions};
+use crate::draft::{Draft, HostDraft, ListenerDraft, PoolDraft};
+use crate::read::Located;
 use crate::setting::{DefaultValue, Setting};
-use crate::settings::{FLEET, HOST_ONLY, LISTENER, PROCESS, SESSIONS, SHARED};
+use crate::settings::{FLEET, HOST_ONLY, LISTENER, POOL, PROCESS, SESSIONS, SHARED};
 use crate::source::SourceSpan;
 use crate::value::Value;
 
@@ -14,6 +17,7 @@ impl Draft {
             process: with_defaults(PROCESS, Process::default()),
             sessions: with_defaults(SESSIONS, Sessions::default()),
             fleet: with_defaults(FLEET, Fleet::default()),
+            pools: Vec::new(),
             listeners: Vec::new(),
         }
     }
@@ -29,6 +33,14 @@ impl ListenerDraft {
             draft.listen.iter_mut().for_each(|address| address.origin = origin.clone());
         }
         draft
+    }
+}
+
+impl PoolDraft {
+    pub(crate) fn new(name: Located<String>) -> Self {
+        let (servers, queue_timeout) = (Vec::new(), Duration::ZERO);
+        let blank = Self { name, servers, balance: Balance::default(), queue_timeout, incomplete: false };
+        with_defaults(POOL, blank)
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use crate::draft::{Draft, ListenerDraft};
+use crate::draft::{Draft, ListenerDraft, PoolDraft};
 use crate::near::nearest;
 use crate::problem::{Problem, Problems};
+use crate::read::Located;
 use crate::setting::{About, Flag, Setting};
-use crate::settings::{FLEET, HOST_ONLY, LISTENER, PROCESS, SESSIONS, SHARED, Scope};
+use crate::settings::{FLEET, HOST_ONLY, LISTENER, POOL, PROCESS, SESSIONS, SHARED, Scope};
 use crate::value::{Entry, Literal, Table, Value};
 
 /// Reads a file's text into a draft as far as it can be read.
@@ -21,7 +22,7 @@ pub(crate) fn read(text: &str, path: &Path, problems: &mut Problems) -> Draft {
 
 fn read_top(top: &Table, draft: &mut Draft, problems: &mut Problems) {
     apply(PROCESS, top, &mut draft.process, problems);
-    refuse_unknown(top, &[Scope::Process], &["sessions", "fleet", "listener"], problems);
+    refuse_unknown(top, &[Scope::Process], &["sessions", "fleet", "pool", "listener"], problems);
     let sessions = top.get("sessions").and_then(|value| table(value, "[sessions]", problems));
     if let Some(sessions) = sessions {
         apply(SESSIONS, sessions, &mut draft.sessions, problems);
@@ -32,10 +33,24 @@ fn read_top(top: &Table, draft: &mut Draft, problems: &mut Problems) {
         apply(FLEET, fleet, &mut draft.fleet, problems);
         refuse_unknown(fleet, &[Scope::Fleet], &[], problems);
     }
+    let pools = top.get("pool").and_then(|value| table(value, "[pool.NAME]", problems));
+    for entry in pools.iter().flat_map(|pools| &pools.entries) {
+        draft.pools.extend(read_pool(entry, problems));
+    }
     match top.get("listener") {
         Some(value) => draft.listeners = read_listeners(value, problems),
         None => problems.extend(no_listener(top)),
     }
+}
+
+fn read_pool(entry: &Entry, problems: &mut Problems) -> Option<PoolDraft> {
+    let settings = table(&entry.value, &format!("[pool.{}]", entry.key), problems)?;
+    let (errors_before, _) = problems.counts();
+    let mut draft = PoolDraft::new(Located { value: entry.key.clone(), origin: entry.key_origin.clone() });
+    apply(POOL, settings, &mut draft, problems);
+    refuse_unknown(settings, &[Scope::Pool], &[], problems);
+    draft.incomplete = problems.counts().0 > errors_before;
+    Some(draft)
 }
 
 /// Nothing where it is only misspelt, which is reported at the key.
@@ -58,6 +73,7 @@ fn read_listener(listener: &Table, problems: &mut Problems) -> ListenerDraft {
     apply(LISTENER, listener, &mut draft, problems);
     apply(SHARED, listener, &mut draft.own, problems);
     refuse_unknown(listener, &[Scope::Listener, Scope::Shared], &["host"], problems);
+    refuse_both(listener, problems);
     if let Some(value) = listener.get("host") {
         for host in tables(value, "listener.host", problems) {
             let mut own = draft.own.inherit(host.origin.clone());
@@ -65,6 +81,7 @@ fn read_listener(listener: &Table, problems: &mut Problems) -> ListenerDraft {
             apply(SHARED, host, &mut own, problems);
             apply(HOST_ONLY, host, &mut own, problems);
             refuse_unknown(host, &[Scope::Shared, Scope::Host], &[], problems);
+            refuse_both(host, problems);
             draft.hosts.push(own);
         }
     }
@@ -113,6 +130,16 @@ fn refuse_unknown(table: &Table, scopes: &[Scope], tables: &[&str], problems: &m
     for entry in table.entries.iter().filter(|entry| !known(&entry.key)) {
         let help = hint(entry, &settings, tables);
         problems.push(Problem::at(&entry.key_origin, format!("unknown key `{}`", entry.key), help));
+    }
+}
+
+/// Complains where plaintext would have two ways to go.
+fn refuse_both(table: &Table, problems: &mut Problems) {
+    let Some(backend) = table.entries.iter().find(|entry| entry.key == "backend") else { return };
+    if let Some(pool) = table.entries.iter().find(|entry| entry.key == "pool") {
+        let problem = Problem::at(&pool.key_origin, "there is a `pool` and a `backend`", None);
+        let help = "leave one of them out; a pool has its servers in `[pool.NAME]`";
+        problems.push(problem.related(&backend.key_origin, "the other one").help(help));
     }
 }
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::address::{BackendAddress, ListenAddress, file_path};
 use crate::config::{
-    CertificateFiles, ClientAuth, Fleet, OnTruncation, Process, SendProxy, Sessions, UnknownName,
+    Balance, CertificateFiles, ClientAuth, Fleet, OnTruncation, Process, SendProxy, ServerConfig, Sessions,
+    UnknownName,
 };
 use crate::near::suggest;
 use crate::problem::{Problem, Problems};
@@ -18,7 +19,17 @@ pub(crate) struct Draft {
     pub(crate) process: Process,
     pub(crate) sessions: Sessions,
     pub(crate) fleet: Fleet,
+    pub(crate) pools: Vec<PoolDraft>,
     pub(crate) listeners: Vec<ListenerDraft>,
+}
+
+pub(crate) struct PoolDraft {
+    pub(crate) name: Located<String>,
+    pub(crate) servers: Vec<ServerConfig>,
+    pub(crate) balance: Balance,
+    pub(crate) queue_timeout: Duration,
+    /// Something in it could not be read: what is missing may only have been misspelt.
+    pub(crate) incomplete: bool,
 }
 
 /// Its `Default` is blank, for the tables to fill in.
@@ -49,6 +60,8 @@ pub(crate) struct HostDraft {
     pub(crate) client_auth: Option<Located<ClientAuth>>,
     pub(crate) client_ca: Vec<Located<PathBuf>>,
     pub(crate) backends: Vec<BackendAddress>,
+    /// Instead of `backends`.
+    pub(crate) pool: Option<Located<String>>,
     pub(crate) send_proxy: SendProxy,
     pub(crate) profile: Profile,
     pub(crate) versions: Option<Located<Vec<TlsVersion>>>,
@@ -66,13 +79,18 @@ pub(crate) struct HostDraft {
 }
 
 impl HostDraft {
+    /// Whether plaintext has somewhere to go.
+    pub(crate) fn has_backend(&self) -> bool {
+        self.pool.is_some() || !self.backends.is_empty()
+    }
+
     /// A host of the listener that these are the settings of.
     pub(crate) fn inherit(&self, origin: SourceSpan) -> Self {
         Self { origin: Some(origin), own_certificates: false, ..self.clone() }
     }
 }
 
-/// Reads the name of a listener or host: what fits in a log line, a metric and a URL's query.
+/// Reads the name of a listener, host or pool: what fits in a log line, a metric and a URL's query.
 pub(crate) fn name(value: &Value) -> Result<String, Problems> {
     const LONGEST: usize = 64;
     let text = read::text(value, "a name")?;

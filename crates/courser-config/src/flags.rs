@@ -57,7 +57,7 @@ fn heading(scope: Scope) -> &'static str {
         Scope::Process => "Process",
         Scope::Sessions => "Sessions",
         Scope::Fleet => "Fleet",
-        Scope::Listener | Scope::Shared | Scope::Host => "Listener (without --config)",
+        Scope::Pool | Scope::Listener | Scope::Shared | Scope::Host => "Listener (without --config)",
     }
 }
 

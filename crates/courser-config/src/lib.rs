@@ -20,6 +20,7 @@ mod flags;
 mod fleet;
 mod named;
 mod near;
+mod pool;
 mod problem;
 mod read;
 mod reference;
@@ -37,8 +38,8 @@ use clap::{ArgMatches, Command};
 
 pub use address::{BackendAddress, ListenAddress};
 pub use config::{
-    CertificateFiles, ClientAuth, Config, Fleet, HostConfig, ListenerConfig, Loaded, Log, OnTruncation,
-    Process, SendProxy, Sessions, UnknownName,
+    Backends, Balance, CertificateFiles, ClientAuth, Config, Fleet, HostConfig, ListenerConfig, Loaded, Log,
+    OnTruncation, PoolConfig, Process, SendProxy, ServerConfig, Sessions, UnknownName,
 };
 pub use fleet::{FleetInterface, Network};
 pub use named::Named;

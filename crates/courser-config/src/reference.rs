@@ -45,6 +45,7 @@ fn title(scope: Scope) -> &'static str {
         Scope::Process => "The process",
         Scope::Sessions => "Sessions: `[sessions]`",
         Scope::Fleet => "Fleet: `[fleet]`",
+        Scope::Pool => "Pools of servers: `[pool.NAME]`",
         Scope::Listener => "Listeners: `[[listener]]`",
         Scope::Shared => "Listeners and hosts",
         Scope::Host => "Hosts: `[[listener.host]]`",
@@ -55,6 +56,7 @@ fn overview(scope: Scope) -> String {
     let flags = match scope {
         Scope::Process | Scope::Sessions | Scope::Fleet => "Flags override the file.",
         Scope::Listener | Scope::Shared => "Without a file, flags describe the one listener.",
+        Scope::Pool => "Pools need a configuration file; hosts and listeners name them as `pool`.",
         Scope::Host => "Hosts need a configuration file.",
     };
     let link = |about: &&About| format!("[`{}`](#{})", about.key, anchor(scope, about.key));
@@ -130,6 +132,7 @@ fn heading(scope: Scope) -> &'static str {
         Scope::Process => "",
         Scope::Sessions => "\n[sessions]\n",
         Scope::Fleet => "\n[fleet]\n",
+        Scope::Pool => "\n# Any number of pools, which listeners and hosts name as `pool`.\n# [pool.shop]\n",
         Scope::Listener => "\n[[listener]]\n",
         Scope::Shared => {
             "\n# The settings below can also be set in a [[listener.host]], for that host alone.\n"
@@ -141,9 +144,10 @@ fn heading(scope: Scope) -> &'static str {
     }
 }
 
-/// Live where there is a fixed default, and for `backend`, without which no listener is right.
+/// Live where there is a fixed default, and for `backend`, without which no listener is right. There is no pool by default.
 fn assignment(scope: Scope, about: &About) -> String {
     match about.default {
+        DefaultValue::Toml(toml) if scope == Scope::Pool => format!("# {} = {toml}", about.key),
         DefaultValue::Toml(toml) => format!("{} = {toml}", about.key),
         DefaultValue::Derived(_) if scope == Scope::Shared && about.key == "backend" => {
             format!("{} = [\"127.0.0.1:8080\"]", about.key)

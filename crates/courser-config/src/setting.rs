@@ -115,6 +115,8 @@ pub(crate) enum Kind {
     List(Item),
     /// Several PEM files, or pairs of them.
     Certificates,
+    /// Several addresses, or tables of one and what goes with it.
+    Servers,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -129,7 +131,7 @@ pub(crate) enum Item {
 impl Kind {
     /// Whether the flag may be given several times.
     pub(crate) fn repeats(self) -> bool {
-        matches!(self, Self::List(_) | Self::Certificates)
+        matches!(self, Self::List(_) | Self::Certificates | Self::Servers)
     }
 
     /// The names of which one must be given.
@@ -153,7 +155,7 @@ impl Kind {
             Self::Choice(_) => "CHOICE",
             Self::Address | Self::List(Item::Address) => "ADDRESS",
             Self::List(Item::Network) => "NETWORK",
-            Self::List(_) => "LIST",
+            Self::List(_) | Self::Servers => "LIST",
             Self::Certificates => "FILE",
         }
     }
@@ -178,6 +180,10 @@ impl Kind {
             Self::List(Item::Network) => "a list of networks, `ADDRESS/PREFIX`".to_owned(),
             Self::List(Item::Text) => "a list of strings".to_owned(),
             Self::List(Item::Choice(names)) => format!("a list of {}", crate::near::list(names())),
+            Self::Servers => {
+                "a list of addresses, or of tables `{ address = \"…\", weight = …, max_connections = … }`"
+                    .to_owned()
+            }
             Self::Certificates => {
                 "a list of PEM files, or of tables `{ chain = \"…\", key = \"…\" }`".to_owned()
             }

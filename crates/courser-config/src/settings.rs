@@ -6,6 +6,7 @@
 mod fleet;
 mod host;
 mod listener;
+mod pool;
 mod process;
 mod sessions;
 
@@ -14,6 +15,7 @@ use crate::setting::About;
 pub(crate) use fleet::FLEET;
 pub(crate) use host::{HOST_ONLY, SHARED};
 pub(crate) use listener::LISTENER;
+pub(crate) use pool::POOL;
 pub(crate) use process::PROCESS;
 pub(crate) use sessions::SESSIONS;
 
@@ -22,14 +24,15 @@ pub(crate) enum Scope {
     Process,
     Sessions,
     Fleet,
+    Pool,
     Listener,
     Shared,
     Host,
 }
 
 impl Scope {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Process, Self::Sessions, Self::Fleet, Self::Listener, Self::Shared, Self::Host];
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Process, Self::Sessions, Self::Fleet, Self::Pool, Self::Listener, Self::Shared, Self::Host];
 
     /// Its settings, in the order in which they are shown and applied.
     pub(crate) fn settings(self) -> Vec<&'static About> {
@@ -37,6 +40,7 @@ impl Scope {
             Self::Process => PROCESS.iter().map(|setting| &setting.about).collect(),
             Self::Sessions => SESSIONS.iter().map(|setting| &setting.about).collect(),
             Self::Fleet => FLEET.iter().map(|setting| &setting.about).collect(),
+            Self::Pool => POOL.iter().map(|setting| &setting.about).collect(),
             Self::Listener => LISTENER.iter().map(|setting| &setting.about).collect(),
             Self::Shared => SHARED.iter().map(|setting| &setting.about).collect(),
             Self::Host => HOST_ONLY.iter().map(|setting| &setting.about).collect(),
@@ -49,6 +53,7 @@ impl Scope {
             Self::Process => "at the top of the file, before the first `[table]`",
             Self::Sessions => "in `[sessions]`",
             Self::Fleet => "in `[fleet]`",
+            Self::Pool => "in a `[pool.NAME]`",
             Self::Listener => "in a `[[listener]]`",
             Self::Shared => "in a `[[listener]]`, or in a `[[listener.host]]` for that host alone",
             Self::Host => "in a `[[listener.host]]`",

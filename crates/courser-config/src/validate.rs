@@ -5,10 +5,14 @@ use std::time::Duration;
 
 use crate::address::ListenAddress;
 use crate::client_auth;
-use crate::config::{ClientAuth, Config, Fleet, HostConfig, ListenerConfig, Loaded, Sessions, UnknownName};
+use crate::config::{
+    Backends, ClientAuth, Config, Fleet, HostConfig, ListenerConfig, Loaded, PoolConfig, Sessions,
+    UnknownName,
+};
 use crate::draft::{Draft, HostDraft, ListenerDraft};
 use crate::named::Named;
 use crate::near::list;
+use crate::pool;
 use crate::problem::{Problem, Problems};
 use crate::read::Located;
 use crate::source::SourceSpan;
@@ -21,6 +25,7 @@ pub(crate) fn validate(draft: Draft, mut problems: Problems) -> Result<Loaded, P
     check_sessions(&draft.sessions, &mut problems);
     check_store(&draft.sessions, &draft.fleet, &mut problems);
     check_fleet(&draft.fleet, &mut problems);
+    pool::check(&draft.pools, &draft.listeners, &mut problems);
     let any_certificate = draft.listeners.iter().any(has_certificate);
     for listener in draft.listeners.iter().filter(|listener| !listener.incomplete) {
         check_listener(listener, any_certificate, &mut problems);
@@ -32,7 +37,9 @@ pub(crate) fn validate(draft: Draft, mut problems: Problems) -> Result<Loaded, P
     if problems.has_errors() {
         return Err(problems);
     }
-    let config = Config { process: draft.process, sessions: draft.sessions, fleet: draft.fleet, listeners };
+    let pools = draft.pools.into_iter().map(PoolConfig::from).collect();
+    let (process, sessions, fleet) = (draft.process, draft.sessions, draft.fleet);
+    let config = Config { process, sessions, fleet, listeners, pools };
     Ok(Loaded { config, warnings: problems })
 }
 
@@ -188,7 +195,7 @@ fn check_fleet(fleet: &Fleet, problems: &mut Problems) {
 /// Each host that clients can reach needs a backend and, where there are certificates, one of them.
 fn check_listener(listener: &ListenerDraft, any_certificate: bool, problems: &mut Problems) {
     let reachable = listener.unknown_name == UnknownName::Default || listener.hosts.is_empty();
-    if reachable && listener.own.backends.is_empty() {
+    if reachable && !listener.own.has_backend() {
         problems.push(no_backend(listener));
     }
     if reachable && any_certificate && listener.own.certificates.is_empty() {
@@ -225,7 +232,7 @@ fn no_certificate(listener: &ListenerDraft) -> Problem {
 
 fn check_host(host: &HostDraft, any_certificate: bool, problems: &mut Problems) {
     let origin = host.origin.as_ref();
-    if host.backends.is_empty() {
+    if !host.has_backend() {
         problems.push(at(origin, "the host has no backend, nor has its listener"));
     }
     if any_certificate && host.certificates.is_empty() {
@@ -273,7 +280,10 @@ fn finish_host(draft: HostDraft, problems: &mut Problems) -> HostConfig {
         certificates: draft.certificates,
         client_auth,
         client_ca: if client_auth == ClientAuth::None { Vec::new() } else { draft.client_ca },
-        backends: draft.backends,
+        backends: match draft.pool {
+            Some(pool) => Backends::Pool(pool.value),
+            None => Backends::Own(draft.backends),
+        },
         send_proxy: draft.send_proxy,
         versions,
         suites,

@@ -11,6 +11,7 @@ use courser_telemetry::metrics::{ByteDirection, Metric, Step};
 use courser_telemetry::{Close, CloseReason, ConnectionRecord, Format, Resumption};
 use courser_tls::{HandshakeInfo, Identity, names};
 
+use crate::pool::Backend;
 use crate::settings::{Listener, VirtualHost};
 use crate::worker_state::{Permit, WorkerState};
 
@@ -31,8 +32,8 @@ pub(crate) struct Account {
     pub(crate) handshake: Option<Box<HandshakeInfo>>,
     pub(crate) session: Option<Resumption>,
     pub(crate) not_resumed: Option<&'static str>,
-    /// Index of the backend in its host's list.
-    pub(crate) backend: Option<usize>,
+    /// The last server that a connection was tried to.
+    pub(crate) backend: Option<Arc<Backend>>,
     pub(crate) retries: u32,
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
@@ -144,7 +145,7 @@ impl Account {
                 .map(|client| client.common_name.clone().unwrap_or_default()),
             session: self.session,
             not_resumed: self.not_resumed,
-            backend: self.backend_name(),
+            backend: self.backend.as_ref().map(|backend| backend.name.clone()),
             retries: self.retries,
             bytes_in: self.bytes_in,
             bytes_out: self.bytes_out,
@@ -156,9 +157,10 @@ impl Account {
         }
     }
 
-    fn backend_name(&self) -> Option<String> {
-        let host = self.host.as_ref()?;
-        Some(host.pool.get(self.backend?)?.name.clone())
+    /// For event lines: what the connection is served as.
+    pub(crate) fn served_as(&self) -> String {
+        let host = self.host.as_ref().map_or("", |host| &host.name);
+        format!("host {host}")
     }
 
     /// Why the connection ended. A task that ends without a reason was stopped with its worker, or has panicked.

@@ -3,29 +3,39 @@
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
 use std::pin::pin;
-use std::task::Poll;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use courser_balance::{Handover, Pick, Request, ServerPermit};
 use courser_net::{Address, Stream};
 use courser_telemetry::{Close, CloseReason};
 
 use crate::client::{Client, EarlyClose};
 use crate::handshake::Secured;
-use crate::settings::VirtualHost;
+use crate::pool::Backend;
+use crate::settings::Forwarding;
+use crate::worker_state::since_start;
 
 pub(crate) struct Connected {
     pub(crate) secured: Secured,
-    pub(crate) backend: Stream,
+    pub(crate) backend: BackendStream,
 }
 
-/// Connects to the next backend of the round; one that refuses or does not answer in time is passed over for the one after.
-/// A client that has gone away already, without a word, gets none: health checks and port scans do not trouble the
-/// backends. For one that goes away meanwhile the attempts end.
+/// A connection to a backend, and its place there, which is given back after the connection is closed.
+pub(crate) struct BackendStream {
+    pub(crate) stream: Stream,
+    pub(crate) place: ServerPermit<Address>,
+}
+
+/// Connects to a backend of the pool; one that refuses or does not answer in time is passed over. A client that has gone away
+/// already, without a word, gets none: health checks and port scans do not trouble the backends. For one that goes away
+/// meanwhile the attempts end.
 pub(crate) async fn connect(mut secured: Secured) -> Result<Connected, Box<EarlyClose>> {
     if secured.client_closed && secured.plaintext.is_empty() {
         return Err(secured.close_with_notify(CloseReason::ClosedAfterHandshake));
     }
-    match connect_any(&mut secured.client, &secured.host).await {
+    match connect_any(&mut secured.client, &secured.forwarding).await {
         Ok(backend) => {
             secured.client.account.connected();
             Ok(Connected { secured, backend })
@@ -35,106 +45,193 @@ pub(crate) async fn connect(mut secured: Secured) -> Result<Connected, Box<Early
     }
 }
 
-async fn connect_any(client: &mut Client, host: &VirtualHost) -> Result<Stream, Close> {
-    let (mut full, mut failed) = (Vec::new(), None);
-    for (index, backend, before) in host.pool.next(client.worker.index) {
-        client.account.backend = Some(index);
-        let addresses = backend.addresses();
-        let mut has_address = false;
-        for address in addresses.rotated(before) {
-            has_address = true;
-            match connect_one(client, host, address).await? {
-                Ok(stream) => return Ok(stream),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => full.push((index, address.clone())),
-                Err(error) => failed = Some(failure(client, &backend.name, address, &error)),
-            }
-        }
-        if !has_address {
-            failed = Some(Close::with(
-                CloseReason::NoBackend,
-                warn(client, &backend.name, "the name has no address"),
-            ));
-        }
-    }
-    if !full.is_empty() {
+async fn connect_any(client: &mut Client, forwarding: &Forwarding) -> Result<BackendStream, Close> {
+    let request = forwarding.pool.request(client.worker.index, None);
+    let place = match forwarding.pool.servers().choose(&request, since_start()) {
+        Pick::Server(place) => place,
+        choice => next_place(client, forwarding, &request, choice).await?,
+    };
+    forwarding.pool.servers().retries.deposit(since_start());
+    match connect_one(client, forwarding, &place).await? {
+        Ok(stream) => Ok(BackendStream { stream, place }),
         // Boxed, because few connections come here and all would have to hold the room for it.
-        return Box::pin(wait_for_room(client, host, &full)).await;
+        Err(error) => Box::pin(connect_another(client, forwarding, request, place, error)).await,
     }
-    Err(failed.unwrap_or_else(|| CloseReason::NoBackend.into()))
 }
 
 /// An attempt, whose end is the first of an answer, the timeout and the client's own end.
 async fn connect_one(
-    client: &Client,
-    host: &VirtualHost,
-    address: &Address,
+    client: &mut Client,
+    forwarding: &Forwarding,
+    place: &ServerPermit<Address>,
 ) -> Result<io::Result<Stream>, Close> {
-    client.deadline.set(host.connect_timeout);
-    let mut connecting = pin!(Stream::connect(address));
-    poll_fn(|cx| {
+    let server = place.server();
+    client.account.backend = Some(Arc::clone(server));
+    client.deadline.set(forwarding.connect_timeout);
+    let begun = Instant::now();
+    let mut connecting = pin!(Stream::connect(&server.target));
+    let result = poll_fn(|cx| {
         if let Poll::Ready(result) = connecting.as_mut().poll(cx) {
             return Poll::Ready(Ok(result));
         }
-        if client.stream.poll_reset(cx).is_ready() {
-            return Poll::Ready(Err(CloseReason::ClientReset.into()));
-        }
+        poll_client_reset(client, cx)?;
         client.deadline.poll_expired(cx).map(|()| Ok(Err(ErrorKind::TimedOut.into())))
     })
-    .await
+    .await;
+    if let Ok(Ok(_)) = result {
+        server.connected(begun.elapsed(), since_start());
+    }
+    result
 }
 
-/// Tries backends again whose accept queues were full. With a unix socket the kernel refuses at once instead of waiting
+/// Goes on to other servers, after the first has failed.
+async fn connect_another(
+    client: &mut Client,
+    forwarding: &Forwarding,
+    first: Request<'_, Address>,
+    mut place: ServerPermit<Address>,
+    mut error: io::Error,
+) -> Result<BackendStream, Close> {
+    let pool = forwarding.pool.servers();
+    let until = Instant::now() + SERVERS_WAITED_FOR * forwarding.connect_timeout;
+    let (mut tried, mut full, mut failed) = (Vec::new(), Vec::new(), None);
+    loop {
+        let server = Arc::clone(place.server());
+        if error.kind() == ErrorKind::WouldBlock {
+            full.push(Arc::clone(&server));
+        } else {
+            failed = Some(failure(client, forwarding, &server, &error));
+        }
+        tried.push(server);
+        let request = Request { tried: &tried, ..first };
+        let choice = pool.choose(&request, since_start());
+        if matches!(choice, Pick::None) || Instant::now() > until || !pool.retries.withdraw(since_start()) {
+            break;
+        }
+        place = match choice {
+            Pick::Server(place) => place,
+            choice => next_place(client, forwarding, &request, choice).await?,
+        };
+        match connect_one(client, forwarding, &place).await? {
+            Ok(stream) => return Ok(BackendStream { stream, place }),
+            Err(why) => error = why,
+        }
+    }
+    drop(place);
+    if full.is_empty() {
+        return Err(failed.unwrap_or_else(|| CloseReason::NoBackend.into()));
+    }
+    wait_for_room(client, forwarding, &full).await
+}
+
+/// Waits for a place where every server has as many connections as it may, and makes sense of a pool that has none.
+async fn next_place(
+    client: &Client,
+    forwarding: &Forwarding,
+    request: &Request<'_, Address>,
+    mut choice: Pick<Address>,
+) -> Result<ServerPermit<Address>, Close> {
+    let (pool, limit) = (forwarding.pool.servers(), forwarding.pool.queue_timeout);
+    let since = since_start();
+    client.deadline.set(limit);
+    loop {
+        choice = match choice {
+            Pick::Server(place) => return Ok(place),
+            Pick::None => return Err(no_server(client, forwarding)),
+            Pick::Full => match pool.wait(request, since, limit, since_start()) {
+                Ok(choice) => choice,
+                Err(mut waiting) => match poll_fn(|cx| poll_place(client, &mut waiting, cx)).await? {
+                    Handover::Permit(place) => return Ok(place),
+                    Handover::Changed => pool.choose(request, since_start()),
+                },
+            },
+        };
+    }
+}
+
+fn poll_place(
+    client: &Client,
+    waiting: &mut courser_balance::Waiting<ServerPermit<Address>>,
+    cx: &mut Context<'_>,
+) -> Poll<Result<Handover<ServerPermit<Address>>, Close>> {
+    if let Poll::Ready(handover) = waiting.poll(cx) {
+        return Poll::Ready(Ok(handover));
+    }
+    poll_client_reset(client, cx)?;
+    client.deadline.poll_expired(cx).map(|()| Err(CloseReason::QueueTimeout.into()))
+}
+
+/// An error once the client has gone: nobody connects for those who have left.
+fn poll_client_reset(client: &Client, cx: &mut Context<'_>) -> Result<(), Close> {
+    match client.stream.poll_reset(cx) {
+        Poll::Ready(()) => Err(CloseReason::ClientReset.into()),
+        Poll::Pending => Ok(()),
+    }
+}
+
+/// Tries servers again whose accept queues were full. With a unix socket the kernel refuses at once instead of waiting
 /// as with TCP, and makes no event when there is room (connect(2), EAGAIN); hence the pauses.
 async fn wait_for_room(
     client: &mut Client,
-    host: &VirtualHost,
-    full: &[(usize, Address)],
-) -> Result<Stream, Close> {
-    let until = Instant::now() + host.connect_timeout;
+    forwarding: &Forwarding,
+    full: &[Arc<Backend>],
+) -> Result<BackendStream, Close> {
+    let until = Instant::now() + forwarding.connect_timeout;
     let mut pause = FIRST_PAUSE;
     while Instant::now() < until {
         wait_out(client, pause).await?;
         pause = (2 * pause).min(LONGEST_PAUSE);
-        for (index, address) in full {
-            client.account.backend = Some(*index);
+        for place in full.iter().filter_map(Backend::try_take) {
             // Another failure may pass too: a backend that restarts refuses for a moment.
-            if let Ok(stream) = connect_one(client, host, address).await? {
-                return Ok(stream);
+            if let Ok(stream) = connect_one(client, forwarding, &place).await? {
+                return Ok(BackendStream { stream, place });
             }
         }
     }
-    let name = full.first().map(|(_, address)| address.to_string()).unwrap_or_default();
-    let seconds = host.connect_timeout.as_secs_f64();
-    let why = format!("its accept queue stayed full for {seconds} s: it accepts too slowly");
     client.account.retries += 1;
+    let seconds = forwarding.connect_timeout.as_secs_f64();
+    let why = format!("its accept queue stayed full for {seconds} s");
+    let name = full.first().map_or_else(String::new, |server| server.name.clone());
     Err(Close::with(CloseReason::NoBackend, warn(client, &name, &why)))
 }
 
 async fn wait_out(client: &Client, pause: Duration) -> Result<(), Close> {
     let mut pause = pin!(tokio::time::sleep(pause));
     poll_fn(|cx| {
-        if client.stream.poll_reset(cx).is_ready() {
-            return Poll::Ready(Err(CloseReason::ClientReset.into()));
-        }
+        poll_client_reset(client, cx)?;
         pause.as_mut().poll(cx).map(Ok)
     })
     .await
 }
 
 /// Counts a failed attempt, and returns whose fault it was: a machine without ports is no fault of its backends.
-fn failure(client: &mut Client, backend: &str, address: &Address, error: &io::Error) -> Close {
+fn failure(client: &mut Client, forwarding: &Forwarding, server: &Backend, error: &io::Error) -> Close {
     client.account.retries += 1;
     if error.kind() == ErrorKind::AddrNotAvailable {
+        let address = &server.target;
         let why = format!("no local port left towards {address}, or no local address that leads there");
-        return Close::with(CloseReason::NoLocalPort, warn(client, backend, &why));
+        return Close::with(CloseReason::NoLocalPort, warn(client, &server.name, &why));
     }
-    Close::with(CloseReason::NoBackend, warn(client, backend, &error.to_string()))
+    if let Some(time) = forwarding.pool.servers().failed(server, since_start()) {
+        let why = format!("ejected for {} s: {error}", time.as_secs());
+        return Close::with(CloseReason::NoBackend, warn(client, &server.name, &why));
+    }
+    Close::with(CloseReason::NoBackend, warn(client, &server.name, &error.to_string()))
+}
+
+fn no_server(client: &Client, forwarding: &Forwarding) -> Close {
+    let servers = forwarding.pool.servers().servers();
+    let why = if servers.is_empty() { "the name has no address" } else { "every server is drained" };
+    Close::with(CloseReason::NoBackend, warn(client, &client.account.served_as(), why))
 }
 
 fn warn(client: &Client, backend: &str, why: &str) -> String {
     client.worker.events.warn("backend", format_args!("backend {backend}: {why}"));
     format!("{backend}: {why}")
 }
+
+/// Servers that may each take the whole `connect_timeout` before a connection ends; those that refuse at once do not count.
+const SERVERS_WAITED_FOR: u32 = 3;
 
 /// A backend that accepts at all mostly does so within a few turns of its event loop.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);

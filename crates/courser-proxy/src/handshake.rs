@@ -14,12 +14,12 @@ use courser_tls::{Failure, FailureKind, HandshakeInfo, ServerConnection, State};
 use crate::buffers::{Inbox, Outbox};
 use crate::client::{Client, EarlyClose};
 use crate::resume::Planned;
-use crate::settings::VirtualHost;
+use crate::settings::Forwarding;
 use crate::side::Side;
 
 pub(crate) struct Secured {
     pub(crate) client: Client,
-    pub(crate) host: Arc<VirtualHost>,
+    pub(crate) forwarding: Arc<Forwarding>,
     /// With TLS 1.3 tickets, which no client waits for: they leave with the first answer, or before the first wait.
     pub(crate) side: Side,
     /// Plaintext that came with the handshake.
@@ -51,7 +51,8 @@ pub(crate) async fn handshake(planned: Planned) -> Result<Secured, Box<EarlyClos
             record_handshake(&mut client, &mut io.tls, offered);
             let HandshakeIo { tls, received, plaintext, out } = io;
             let client_closed = state == State::PeerClosed;
-            Ok(Secured { client, host, side: Side::tls(tls, received, out), plaintext, client_closed })
+            let forwarding = Arc::clone(&host.forwarding);
+            Ok(Secured { client, forwarding, side: Side::tls(tls, received, out), plaintext, client_closed })
         }
         Err(end) => {
             delete_session_on_alert(&client, &mut io.tls, &end);

@@ -34,8 +34,8 @@ mod resolve;
 pub mod supervision;
 
 pub use admission::Admission;
-pub use pool::Pool;
-pub use resolve::{Backend, Resolver};
+pub use pool::{Backend, Distribution, Location, Pool, ServerSpec};
+pub use resolve::Resolver;
 pub use settings::Certificates;
 pub use supervision::Threads;
 pub use worker::{Command, Listeners, Worker};

@@ -21,8 +21,9 @@ use crate::client::Client;
 use crate::handshake::Secured;
 use crate::proxy_header::HeaderSent;
 use crate::request::Request;
-use crate::settings::VirtualHost;
+use crate::settings::Forwarding;
 use crate::side::{After, Side};
+use crate::worker_state::since_start;
 use limits::{Limits, Wait};
 
 /// Reads in one direction before the other connections of the worker go on.
@@ -59,7 +60,7 @@ enum Flow {
 
 struct Pipe {
     client: Client,
-    host: Arc<VirtualHost>,
+    forwarding: Arc<Forwarding>,
     client_side: Side,
     backend: Request,
     backend_side: Side,
@@ -80,7 +81,7 @@ impl Pipe {
     fn new(header_sent: HeaderSent) -> Self {
         let HeaderSent { connected, to_backend, plaintext_bytes } = header_sent;
         let Connected { secured, backend } = connected;
-        let Secured { mut client, host, side: client_side, client_closed, .. } = secured;
+        let Secured { mut client, forwarding, side: client_side, client_closed, .. } = secured;
         client.account.bytes_in += plaintext_bytes; // came with the Finished
         let mut backend = Request::new(backend);
         if plaintext_bytes > 0 {
@@ -96,10 +97,10 @@ impl Pipe {
             backend_write_error: None,
             backend_reset: false,
             truncated: false,
-            limits: Limits::new(&host, &client),
+            limits: Limits::new(&forwarding, &client),
             reads_since: None,
             client,
-            host,
+            forwarding,
             client_side,
             backend,
             backend_side,
@@ -109,16 +110,16 @@ impl Pipe {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Close> {
         self.reads_since = None;
         // Before anything moves: bytes that move move the deadline as well.
-        if limits::is_too_old(&self.host, &self.client) {
+        if limits::is_too_old(&self.forwarding, &self.client) {
             return Poll::Ready(self.expired().into());
         }
         match self.poll_both(cx) {
             Poll::Ready(Ok(())) => Poll::Ready(self.orderly_close().into()),
             Poll::Ready(Err(end)) => Poll::Ready(end),
             Poll::Pending => {
-                self.limits.move_deadline(self.wait(), &self.host, &self.client);
+                self.limits.move_deadline(self.wait(), &self.forwarding, &self.client);
                 self.settle();
-                ready!(self.limits.poll_deadline(&self.host, &self.client, &self.backend, cx));
+                ready!(self.limits.poll_deadline(&self.forwarding, &self.client, &self.backend, cx));
                 Poll::Ready(self.expired().into())
             }
         }
@@ -136,7 +137,7 @@ impl Pipe {
     fn expired(&self) -> CloseReason {
         match self.limits.wait {
             _ if self.backend_reset => CloseReason::BackendReset,
-            _ if limits::is_too_old(&self.host, &self.client) => CloseReason::MaxConnectionAge,
+            _ if limits::is_too_old(&self.forwarding, &self.client) => CloseReason::MaxConnectionAge,
             Wait::Byte => CloseReason::IdleTimeout,
             Wait::BackendEnd if self.backend_write_error.is_some() => CloseReason::BackendReset,
             Wait::BackendEnd => CloseReason::ClientFinTimeout,
@@ -251,10 +252,9 @@ impl Pipe {
         if !self.truncated {
             return Ok(());
         }
-        let host = &self.host;
-        let message = format_args!("host {}: a client's stream was cut short", host.name);
+        let message = format_args!("{}: a client's stream was cut short", self.client.account.served_as());
         self.client.worker.events.warn("truncated", message);
-        if host.reset_truncated { Err(CloseReason::Truncated.into()) } else { Ok(()) }
+        if self.forwarding.reset_truncated { Err(CloseReason::Truncated.into()) } else { Ok(()) }
     }
 
     /// Both directions have ended.
@@ -335,6 +335,7 @@ impl Pipe {
 
     fn count_answer(&mut self, bytes: usize) {
         self.client.account.bytes_out += bytes as u64;
+        self.backend.has_sent();
         // An answer to what the backend has not got yet is not the last word.
         if self.backend_side.outbox.is_empty() {
             self.backend.answered();
@@ -344,6 +345,9 @@ impl Pipe {
 
     /// What the backend has sent is delivered, but not its end: the client can tell that it may not be the whole.
     fn cut_downward(&mut self) {
+        if let Some(server) = self.backend.silent_server() {
+            self.forwarding.pool.servers().failed(server, since_start());
+        }
         self.downward = Flow::Closing;
         self.backend_reset = true;
         self.backend_write_error.get_or_insert(io::ErrorKind::ConnectionReset);

@@ -1,116 +1,187 @@
-//! A virtual host's backends, and which is next. May not connect to them.
+//! Pools: the servers that connections go to, under the names and addresses that they are configured by.
+//!
+//! Which server of them gets a connection is decided in courser-balance. Here a pool gets its servers: one for each fixed
+//! address, and one for each address that a name has at the moment.
 
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use crate::resolve::Backend;
+use courser_balance::{AffinityKey, Balance, Request, Server, ServerSettings};
+use courser_net::Address;
 
-/// The backends of a virtual host, with the place of each worker in its round of them.
+use crate::resolve::{ResolvedName, Resolver, Subscriber};
+
+/// A server of a pool.
+pub type Backend = Server<Address>;
+
+/// A server as it is configured.
+#[derive(Debug)]
+pub struct ServerSpec {
+    /// Where it is.
+    pub location: Location,
+    /// Its share among the others'.
+    pub weight: NonZeroU32,
+    /// Connections that it gets at most.
+    pub max_connections: Option<NonZeroU32>,
+}
+
+/// Where a server is.
+#[derive(Debug)]
+pub enum Location {
+    /// At this address.
+    Fixed(Address),
+    /// At every address of this name: each is a server of its own.
+    Name {
+        /// Looked up by the system's resolver.
+        host: String,
+        /// The port at each address.
+        port: u16,
+    },
+}
+
+/// How a pool distributes connections.
+#[derive(Clone, Copy, Debug)]
+pub struct Distribution {
+    /// Who gets the next connection.
+    pub balance: Balance,
+    /// How long a connection may wait for a place, where servers have a limit.
+    pub queue_timeout: Duration,
+}
+
+/// The servers that a host's connections go to, with the number of each worker's turn.
 #[derive(Debug)]
 pub struct Pool {
-    backends: Box<[Backend]>,
-    /// One for each worker; none where there is nothing to choose.
-    cursors: Box<[Cursor]>,
+    members: Arc<Members>,
+    pub(crate) queue_timeout: Duration,
+    sequences: Box<[Sequence]>,
 }
 
-/// A worker's place. Only its worker moves it, and no other place is on its cache line: it costs what a plain number
-/// does, and needs no table of pools in each worker that a later generation of settings would have to renew.
-#[derive(Debug)]
+/// The number of a worker's next connection. Only its worker counts it, and nothing else is on its cache line.
+#[derive(Debug, Default)]
 #[repr(align(64))]
-struct Cursor(AtomicUsize);
+struct Sequence(AtomicU64);
 
 impl Pool {
-    /// Backends in configured order, for so many workers.
-    pub fn new(backends: Vec<Backend>, workers: usize) -> Self {
-        let has_choice = backends.len() > 1 || backends.iter().any(Backend::may_have_several_addresses);
+    /// A pool of these servers, for so many workers.
+    pub fn new(servers: Vec<ServerSpec>, how: Distribution, resolver: &Resolver, workers: usize) -> Self {
+        let members = Members::new(servers, how.balance, resolver);
         let random = RandomState::new();
-        let start = |worker| match worker {
+        let sequence = |worker| match worker {
             // So one worker, the case that people look at, goes by the configured order.
-            0 => 0,
-            // Workers that began alike, or one apart, would meet the same backends at the same moment for good.
-            worker => usize::try_from(random.hash_one(worker) >> 32).unwrap_or(0),
+            0 => Sequence::default(),
+            // Workers that began alike would meet the same server at the same moment for good.
+            worker => Sequence(AtomicU64::new(random.hash_one(worker) >> 32)),
         };
-        let cursors = if has_choice { workers } else { 0 };
-        let cursors = (0..cursors).map(|worker| Cursor(AtomicUsize::new(start(worker)))).collect();
-        Self { backends: backends.into(), cursors }
+        Self { members, queue_timeout: how.queue_timeout, sequences: (0..workers).map(sequence).collect() }
     }
 
-    /// Where `worker`'s next connection may go: each backend once, the next one of the round first, with its
-    /// number in configured order and the number of rounds before.
-    pub(crate) fn next(&self, worker: u16) -> impl Iterator<Item = (usize, &Backend, usize)> {
-        let (turn, count) = (self.advance(worker), self.backends.len());
-        (0..count).map(move |step| {
-            let index = (turn + step) % count;
-            (index, &self.backends[index], turn / count)
-        })
+    /// The servers, and what is decided about them.
+    pub fn servers(&self) -> &courser_balance::Pool<Address> {
+        &self.members.pool
     }
 
-    pub(crate) fn get(&self, index: usize) -> Option<&Backend> {
-        self.backends.get(index)
-    }
-
-    fn advance(&self, worker: u16) -> usize {
-        let Some(Cursor(next)) = self.cursors.get(usize::from(worker)) else { return 0 };
-        // No `fetch_add`, which would lock the bus: nothing else writes.
-        let turn = next.load(Ordering::Relaxed);
-        next.store(turn.wrapping_add(1), Ordering::Relaxed);
-        turn
+    /// The request of `worker`'s next connection.
+    pub(crate) fn request(&self, worker: u16, key: Option<AffinityKey>) -> Request<'static, Address> {
+        let number = self.sequences.get(usize::from(worker)).map_or(0, |Sequence(next)| {
+            // No `fetch_add`, which would lock the bus: nothing else writes.
+            let number = next.load(Ordering::Relaxed);
+            next.store(number.wrapping_add(1), Ordering::Relaxed);
+            number
+        });
+        Request { number, seed: u64::from(worker), key, tried: &[] }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use courser_net::Address;
+/// Keeps the servers of a pool in step with the addresses of its names.
+#[derive(Debug)]
+pub(crate) struct Members {
+    pool: courser_balance::Pool<Address>,
+    entries: Mutex<Vec<Entry>>,
+}
 
-    use super::*;
+#[derive(Debug)]
+enum Entry {
+    Fixed(Arc<Backend>),
+    Name { name: Arc<ResolvedName>, weight: NonZeroU32, limit: Option<NonZeroU32>, servers: Found },
+}
 
-    fn pool(backends: usize, workers: usize) -> Pool {
-        let backend = |number| Backend::fixed(Address::Abstract(format!("{number}")));
-        Pool::new((0..backends).map(backend).collect(), workers)
-    }
+type Found = HashMap<Address, Arc<Backend>>;
 
-    fn order(pool: &Pool, worker: u16) -> Vec<usize> {
-        pool.next(worker).map(|(index, ..)| index).collect()
-    }
-
-    #[test]
-    fn each_backend_has_its_turn_and_the_others_follow() {
-        let pool = pool(3, 1);
-        let orders: Vec<_> = (0..4).map(|_| order(&pool, 0)).collect();
-        assert_eq!(orders, [[0, 1, 2], [1, 2, 0], [2, 0, 1], [0, 1, 2]]);
-    }
-
-    #[test]
-    fn how_often_a_backend_had_its_turn_is_counted_for_its_addresses() {
-        let pool = pool(2, 1);
-        let turns: Vec<_> =
-            (0..6).map(|_| pool.next(0).map(|(index, _, before)| (index, before)).next()).collect();
-        let expected = [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2)].map(Some);
-        assert_eq!(turns, expected);
-    }
-
-    #[test]
-    fn hosts_and_workers_do_not_move_one_another() {
-        let (one, other) = (pool(2, 2), pool(2, 2));
-        for turn in 0..10 {
-            assert_eq!(order(&one, 0)[0], turn % 2);
-            assert_eq!(order(&other, 0)[0], turn % 2);
-            let _ = order(&other, 1);
+impl Members {
+    fn new(specs: Vec<ServerSpec>, balance: Balance, resolver: &Resolver) -> Arc<Self> {
+        let changes = specs.iter().any(|spec| matches!(spec.location, Location::Name { .. }));
+        let pool = courser_balance::Pool::new(balance, changes);
+        let mut names = Vec::new();
+        let entry = |spec: ServerSpec| {
+            let ServerSpec { location, weight, max_connections: limit } = spec;
+            match location {
+                Location::Fixed(target) => {
+                    let name = target.to_string();
+                    Entry::Fixed(pool.server(ServerSettings { name, target, weight, limit, priority: 0 }))
+                }
+                Location::Name { host, port } => {
+                    let name = resolver.name(&host, port);
+                    names.push(Arc::clone(&name));
+                    Entry::Name { name, weight, limit, servers: HashMap::new() }
+                }
+            }
+        };
+        let entries: Vec<Entry> = specs.into_iter().map(entry).collect();
+        let fixed = |entry: &Entry| match entry {
+            Entry::Fixed(server) => Some(Arc::clone(server)),
+            Entry::Name { .. } => None,
+        };
+        let pool = if changes { pool } else { pool.with(entries.iter().filter_map(fixed).collect()) };
+        let members = Arc::new(Self { pool, entries: Mutex::new(entries) });
+        for name in names {
+            name.subscribe(Arc::downgrade(&members) as _);
         }
+        members
     }
 
-    #[test]
-    fn workers_begin_at_different_places() {
-        let pool = pool(1000, 8);
-        let firsts: std::collections::HashSet<_> = (0..8).map(|worker| order(&pool, worker)[0]).collect();
-        assert!(firsts.len() >= 6, "of 8 starts among 1000, 7 alike in a million: {firsts:?}");
+    /// Takes over the addresses that the names have now. Servers whose address is still there stay what they are.
+    fn take_over(&self) {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let servers = entries.iter_mut().flat_map(|entry| entry.servers(&self.pool)).collect();
+        self.pool.replace(servers);
     }
+}
 
-    #[test]
-    fn one_backend_needs_no_cursor() {
-        let pool = pool(1, 64);
-        assert!(pool.cursors.is_empty());
-        assert_eq!([order(&pool, 0), order(&pool, 63)], [[0], [0]]);
-        assert!(order(&Pool::new(Vec::new(), 1), 0).is_empty());
+impl Subscriber for Members {
+    fn addresses_changed(&self) {
+        self.take_over();
     }
+}
+
+impl Entry {
+    fn servers(&mut self, pool: &courser_balance::Pool<Address>) -> Vec<Arc<Backend>> {
+        let (name, weight, limit, servers) = match self {
+            Self::Fixed(server) => return vec![Arc::clone(server)],
+            Self::Name { name, weight, limit, servers } => (name, *weight, *limit, servers),
+        };
+        let addresses = name.latest();
+        let server = |address: &Address| {
+            let new = || {
+                let (name, target) = (format!("{name} ({address})"), address.clone());
+                let priority = u16::from(is_of_other_family(address, &addresses));
+                pool.server(ServerSettings { name, target, weight, limit, priority })
+            };
+            servers.remove(address).unwrap_or_else(new)
+        };
+        let current: Vec<_> = addresses.iter().map(server).collect();
+        *servers = current.iter().map(|server| (server.target.clone(), Arc::clone(server))).collect();
+        current
+    }
+}
+
+/// Whether the resolver prefers other addresses to this one. Addresses of the other family are mostly other ways to the same
+/// machines, and often no way at all (RFC 6724 sorts by that): they are for when the preferred ones fail.
+fn is_of_other_family(address: &Address, all: &[Address]) -> bool {
+    let is_v6 = |address: &Address| matches!(address, Address::Ip(SocketAddr::V6(_)));
+    all.first().is_some_and(|first| is_v6(first) != is_v6(address))
 }

@@ -25,7 +25,7 @@ pub(crate) struct HeaderSent {
 pub(crate) fn send_proxy_header(mut connected: Connected) -> Result<HeaderSent, Box<EarlyClose>> {
     let secured = &mut connected.secured;
     let plaintext = std::mem::take(&mut secured.plaintext);
-    let header = match secured.host.send_proxy {
+    let header = match secured.forwarding.send_proxy {
         SendProxy::Off => Vec::new(),
         SendProxy::V1 => write_v1(&secured.client),
         SendProxy::V2 => match write_v2(&secured.client) {

@@ -5,11 +5,18 @@
 
 use std::ops::Deref;
 
-use courser_net::Stream;
+use courser_balance::ServerPermit;
+use courser_net::{Address, Stream};
+
+use crate::backend::BackendStream;
+use crate::pool::Backend;
 
 pub(crate) struct Request {
     stream: Stream,
     part: Part,
+    has_answered: bool,
+    /// Given back after the stream is closed.
+    place: ServerPermit<Address>,
 }
 
 /// How much of the request the backend has got.
@@ -26,8 +33,22 @@ enum Part {
 
 impl Request {
     /// One that the backend has got nothing of.
-    pub(crate) fn new(stream: Stream) -> Self {
-        Self { stream, part: Part::Rest }
+    pub(crate) fn new(backend: BackendStream) -> Self {
+        let BackendStream { stream, place } = backend;
+        Self { stream, part: Part::Rest, has_answered: false, place }
+    }
+
+    /// The backend has sent something. The first time says that it works.
+    pub(crate) fn has_sent(&mut self) {
+        if !self.has_answered {
+            self.has_answered = true;
+            self.place.server().answered();
+        }
+    }
+
+    /// The server that has not sent a byte.
+    pub(crate) fn silent_server(&self) -> Option<&Backend> {
+        (!self.has_answered).then(|| &**self.place.server())
     }
 
     pub(crate) fn begun(&mut self) {

@@ -1,4 +1,4 @@
-//! Backends and the addresses behind their names.
+//! The addresses behind the names of servers.
 //!
 //! Names are looked up by the system's resolver, so that /etc/hosts, search domains and container networks work as
 //! everywhere else on the machine. It does not say how long an answer holds, so every answer expires after
@@ -6,6 +6,7 @@
 //! connection reads the latest answer.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -19,64 +20,7 @@ use crate::supervision::Threads;
 /// How long an answer holds: the time to live that most services with changing addresses use at least.
 const REFRESH: Duration = Duration::from_secs(10);
 
-/// A server that gets the plaintext.
-#[derive(Debug)]
-pub struct Backend {
-    /// As configured.
-    pub name: String,
-    addresses: Addresses,
-}
-
-#[derive(Debug)]
-enum Addresses {
-    Fixed([Address; 1]),
-    Resolved(Arc<ResolvedName>),
-}
-
-impl Backend {
-    /// A backend with a known address.
-    pub fn fixed(address: Address) -> Self {
-        Self { name: address.to_string(), addresses: Addresses::Fixed([address]) }
-    }
-
-    pub(crate) fn may_have_several_addresses(&self) -> bool {
-        matches!(self.addresses, Addresses::Resolved(_))
-    }
-
-    /// The addresses to try. Empty while a name has none.
-    ///
-    /// A fixed address, the common case, costs nothing; a looked-up one a lock of its own for the length of a copy of
-    /// one pointer.
-    pub(crate) fn addresses(&self) -> Candidates<'_> {
-        match &self.addresses {
-            Addresses::Fixed(address) => Candidates::Fixed(address),
-            Addresses::Resolved(answer) => Candidates::Resolved(Arc::clone(&answer.latest())),
-        }
-    }
-}
-
-pub(crate) enum Candidates<'a> {
-    Fixed(&'a [Address; 1]),
-    Resolved(Arc<[Address]>),
-}
-
-impl Candidates<'_> {
-    /// All of them, for the connection before which there were so many. Those of the resolver's preferred family take
-    /// turns at being first; those of the other one are for when these fail, since they are mostly other ways to the
-    /// same machines, and often no way at all (RFC 6724 sorts by that).
-    pub(crate) fn rotated(&self, before: usize) -> impl Iterator<Item = &Address> {
-        let all: &[Address] = match self {
-            Self::Fixed(address) => *address,
-            Self::Resolved(addresses) => addresses,
-        };
-        let is_v6 = |address: &Address| matches!(address, Address::Ip(SocketAddr::V6(_)));
-        let preferred = all.iter().take_while(|address| is_v6(address) == is_v6(&all[0])).count();
-        let turns = (0..preferred).map(move |step| (before + step) % preferred);
-        turns.chain(preferred..all.len()).map(|index| &all[index])
-    }
-}
-
-/// Makes backends out of names, and looks the names up, each once for all generations of settings.
+/// Looks names up, each once for all pools and generations of settings.
 #[derive(Debug, Default)]
 pub struct Resolver {
     names: Mutex<HashMap<(String, u16), Name>>,
@@ -105,20 +49,20 @@ struct LookupState {
 }
 
 impl Resolver {
-    /// A backend by name. It has no address before [`Resolver::start`].
-    pub fn backend(&self, host: &str, port: u16) -> Backend {
+    /// A name, which has no address before [`Resolver::start`].
+    pub(crate) fn name(&self, host: &str, port: u16) -> Arc<ResolvedName> {
         let mut names = lock(&self.names);
         let name = names.entry((host.to_owned(), port)).or_default();
-        let answer = name.answer.upgrade().unwrap_or_else(|| {
+        name.answer.upgrade().unwrap_or_else(|| {
             let latest = Mutex::new(Arc::new([]) as Arc<[Address]>);
-            let answer = Arc::new(ResolvedName { host: host.to_owned(), port, latest });
+            let (host, subscribers) = (host.to_owned(), Mutex::default());
+            let answer = Arc::new(ResolvedName { host, port, latest, subscribers });
             *name = Name { answer: Arc::downgrade(&answer), has_thread: false };
             answer
-        });
-        Backend { name: format!("{host}:{port}"), addresses: Addresses::Resolved(answer) }
+        })
     }
 
-    /// Starts a thread for each name that has none. It ends when no backend has the name any more.
+    /// Starts a thread for each name that has none. It ends when no pool has the name any more.
     ///
     /// # Errors
     /// When the system gives no thread.
@@ -220,11 +164,25 @@ fn keep_fresh(name: &Weak<ResolvedName>, mut lookup: LookupThread) {
     }
 }
 
+/// Who has to know when a name has other addresses.
+pub(crate) trait Subscriber: fmt::Debug + Send + Sync {
+    /// The name's [`ResolvedName::latest`] are others now.
+    fn addresses_changed(&self);
+}
+
 #[derive(Debug)]
-struct ResolvedName {
+pub(crate) struct ResolvedName {
     host: String,
     port: u16,
     latest: Mutex<Arc<[Address]>>,
+    /// Those that are told when they change.
+    subscribers: Mutex<Vec<Weak<dyn Subscriber>>>,
+}
+
+impl fmt::Display for ResolvedName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -235,8 +193,18 @@ enum Outcome {
 }
 
 impl ResolvedName {
-    fn latest(&self) -> MutexGuard<'_, Arc<[Address]>> {
-        lock(&self.latest)
+    /// What the last look-up has found, the resolver's preferred addresses first.
+    pub(crate) fn latest(&self) -> Arc<[Address]> {
+        Arc::clone(&lock(&self.latest))
+    }
+
+    /// Calls the subscriber now, and after every change.
+    pub(crate) fn subscribe(&self, subscriber: Weak<dyn Subscriber>) {
+        let alive = subscriber.upgrade();
+        lock(&self.subscribers).push(subscriber);
+        if let Some(subscriber) = alive {
+            subscriber.addresses_changed();
+        }
     }
 
     /// Looks the name up, and logs what has changed since `last`.
@@ -274,12 +242,14 @@ impl ResolvedName {
     /// Returns how many addresses there were.
     fn replace(&self, found: Vec<SocketAddr>) -> usize {
         let found: Arc<[Address]> = found.into_iter().map(Address::Ip).collect();
-        let mut latest = self.latest();
-        let before = latest.len();
-        if **latest != *found {
-            *latest = found;
+        let before = std::mem::replace(&mut *lock(&self.latest), Arc::clone(&found));
+        if before != found {
+            // Without the lock: subscribers look at the answer.
+            let mut subscribers = std::mem::take(&mut *lock(&self.subscribers));
+            subscribers.retain(|one| one.upgrade().inspect(|one| one.addresses_changed()).is_some());
+            lock(&self.subscribers).append(&mut subscribers);
         }
-        before
+        before.len()
     }
 }
 
@@ -291,32 +261,15 @@ fn gone(lost: usize) -> String {
 mod tests {
     use super::*;
 
-    fn order(addresses: &[&str], before: usize) -> Vec<String> {
-        let parse = |address: &&str| Address::Ip(address.parse().expect("an address with a port"));
-        let candidates = Candidates::Resolved(addresses.iter().map(parse).collect());
-        candidates.rotated(before).map(ToString::to_string).collect()
-    }
-
-    #[test]
-    fn addresses_of_the_preferred_family_take_turns_and_all_are_tried() {
-        let all = ["192.0.2.1:1", "192.0.2.2:1", "[2001:db8::1]:1", "[2001:db8::2]:1"];
-        assert_eq!(order(&all, 0), all);
-        assert_eq!(order(&all, 1), [all[1], all[0], all[2], all[3]]);
-        assert_eq!(order(&all, 6), all);
-        assert_eq!(order(&[], 3), [""; 0]);
-    }
-
     #[test]
     fn a_name_is_looked_up_once_however_many_use_it() {
         let resolver = Resolver::default();
         let threads = Threads::new(|panicked| panic!("{panicked:?}"));
-        let backends = [(); 3].map(|()| resolver.backend("localhost", 80));
+        let names = [(); 3].map(|()| resolver.name("localhost", 80));
         resolver.start(&threads).expect("a thread can be made");
         assert_eq!(lock(&resolver.lookups.state).threads, 1);
         resolver.wait_for_first_answers(Duration::from_secs(60));
-        for backend in backends {
-            assert!(backend.addresses().rotated(0).next().is_some());
-        }
+        assert!(names.iter().all(|name| !name.latest().is_empty()));
         assert!(resolver.stop(Duration::from_secs(1)), "a thread that rests ends at once");
     }
 

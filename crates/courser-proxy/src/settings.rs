@@ -45,8 +45,15 @@ pub struct VirtualHost {
     pub policy: PolicyHash,
     /// Certificates to choose from.
     pub certificates: Certificates,
-    /// Where plaintext goes.
-    pub pool: Pool,
+    /// Where its plaintext goes.
+    pub forwarding: Arc<Forwarding>,
+}
+
+/// How connections go on to backends, and how long they may take for what.
+#[derive(Debug)]
+pub struct Forwarding {
+    /// The servers that they go to.
+    pub pool: Arc<Pool>,
     /// The PROXY header that a backend gets.
     pub send_proxy: SendProxy,
     /// How long connecting to one backend may take.

@@ -2,7 +2,8 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use courser_sharing::{RemoteSessions, Sharing};
 use courser_telemetry::{Counters, Events, Lines};
@@ -29,6 +30,12 @@ pub(crate) struct WorkerState {
     opened: Cell<u64>,
     /// A connection has ended.
     closed: Notify,
+}
+
+/// The time since the process first asked: what pools of servers count in.
+pub(crate) fn since_start() -> Duration {
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed()
 }
 
 /// Leave for one connection of a worker, counted as long as it is held.

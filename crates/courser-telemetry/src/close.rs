@@ -111,6 +111,8 @@ reasons! {
     /// This machine has no local port left towards the last backend that was tried, or no address that leads there (`detail`
     /// names it).
     NoLocalPort = "no_local_port", Courser;
+    /// Every server of the pool had as many connections as it may for `queue_timeout`.
+    QueueTimeout = "queue_timeout", Backend;
     /// The backend reset its connection.
     BackendReset = "backend_reset", Backend;
     /// The backend closed and took no more of what the client sent, for example after an early refusal; its answer was

@@ -1,14 +1,18 @@
 //! From settings to one generation: listeners, virtual hosts, certificates and pools, immutable and replaced as a whole.
 //! Opens nothing.
 
+use std::collections::HashMap;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use courser_balance::Balance;
 use courser_config::{
-    BackendAddress, Config, HostConfig, ListenerConfig, OnTruncation, TlsVersion, UnknownName,
+    BackendAddress, Backends, Config, HostConfig, ListenerConfig, OnTruncation, PoolConfig, ServerConfig,
+    TlsVersion, UnknownName,
 };
 use courser_net::{Address, Liveness};
-use courser_proxy::settings::{Listener, Names, SendProxy, VirtualHost};
-use courser_proxy::{Backend, Certificates, Pool};
+use courser_proxy::settings::{Forwarding, Listener, Names, SendProxy, VirtualHost};
+use courser_proxy::{Certificates, Distribution, Location, Pool, ServerSpec};
 use courser_session::PolicyHash;
 use courser_telemetry::event::{Level, log};
 use courser_tls::{ClientAuth, ServerTlsConfig, ServerTlsSpec, Sessions, Version};
@@ -31,25 +35,32 @@ pub(crate) fn build(
     certificates: &LoadedCertificates,
     process: &Process,
 ) -> Result<Generation, Failure> {
+    let pools =
+        config.pools.iter().map(|pool| (pool.name.as_str(), Arc::new(pool_of(pool, process)))).collect();
+    let context = Context { config, certificates, process, pools };
     let build = |settings: &ListenerConfig| {
-        let listener = Arc::new(listener(settings, certificates, config, process)?);
+        let listener = Arc::new(listener(settings, &context)?);
         Ok(BuiltListener { settings: settings.clone(), listener })
     };
     Ok(Generation { listeners: config.listeners.iter().map(build).collect::<Result<_, Failure>>()? })
 }
 
-fn listener(
-    settings: &ListenerConfig,
-    certificates: &LoadedCertificates,
-    config: &Config,
-    process: &Process,
-) -> Result<Listener, Failure> {
-    let build = |host: &HostConfig| host_of(&settings.session_scope, host, certificates, config, process);
+/// What a generation is made of beside its listeners.
+struct Context<'a> {
+    config: &'a Config,
+    certificates: &'a LoadedCertificates,
+    process: &'a Process,
+    /// By name: hosts that name the same pool share it.
+    pools: HashMap<&'a str, Arc<Pool>>,
+}
+
+fn listener(settings: &ListenerConfig, context: &Context<'_>) -> Result<Listener, Failure> {
+    let build = |host: &HostConfig| host_of(&settings.session_scope, host, context);
     let default = Arc::new(build(&settings.default)?);
     let mut hosts = Names::default();
     for host in &settings.hosts {
         let built = Arc::new(build(host)?);
-        for name in names_of(host, certificates) {
+        for name in names_of(host, context.certificates) {
             hosts.insert(&name, Arc::clone(&built));
         }
     }
@@ -70,20 +81,24 @@ fn names_of(host: &HostConfig, certificates: &LoadedCertificates) -> Vec<String>
     }
 }
 
-fn host_of(
-    listener: &str,
-    host: &HostConfig,
-    certificates: &LoadedCertificates,
-    config: &Config,
-    process: &Process,
-) -> Result<VirtualHost, Failure> {
+fn host_of(listener: &str, host: &HostConfig, context: &Context<'_>) -> Result<VirtualHost, Failure> {
+    let Context { config, certificates, process, .. } = context;
     let client_auth = certificates.client_auth(host)?;
     Ok(VirtualHost {
         name: host.name.clone(),
         policy: policy(listener, host, &client_auth),
         tls: terms(host, config, client_auth, &process.sessions)?,
         certificates: Certificates::new(&certificates.of(host)),
-        pool: pool(host, process),
+        forwarding: Arc::new(forwarding(host, context)),
+    })
+}
+
+fn forwarding(host: &HostConfig, context: &Context<'_>) -> Forwarding {
+    Forwarding {
+        pool: match &host.backends {
+            Backends::Own(addresses) => Arc::new(own_pool(addresses, host, context.process)),
+            Backends::Pool(name) => Arc::clone(&context.pools[name.as_str()]),
+        },
         send_proxy: match host.send_proxy {
             courser_config::SendProxy::Off => SendProxy::Off,
             courser_config::SendProxy::V1 => SendProxy::V1,
@@ -96,7 +111,7 @@ fn host_of(
         max_connection_age: host.max_connection_age,
         liveness: liveness(host),
         reset_truncated: host.on_truncation == OnTruncation::Reset,
-    })
+    }
 }
 
 fn terms(
@@ -140,14 +155,40 @@ fn policy(listener: &str, host: &HostConfig, client_auth: &ClientAuth) -> Policy
         .finish()
 }
 
-fn pool(host: &HostConfig, process: &Process) -> Pool {
-    let backend = |address: &BackendAddress| match address {
-        BackendAddress::Ip(address) => Backend::fixed(Address::Ip(*address)),
-        BackendAddress::Unix(path) => Backend::fixed(Address::Unix(path.clone())),
-        BackendAddress::Abstract(name) => Backend::fixed(Address::Abstract(name.clone())),
-        BackendAddress::Name { host, port } => process.resolver.backend(host, *port),
+/// The pool of a host that names none.
+fn own_pool(addresses: &[BackendAddress], host: &HostConfig, process: &Process) -> Pool {
+    let server = |address: &BackendAddress| ServerSpec {
+        location: location(address),
+        weight: NonZeroU32::MIN,
+        max_connections: None,
     };
-    Pool::new(host.backends.iter().map(backend).collect(), process.workers())
+    let how = Distribution { balance: Balance::Least, queue_timeout: host.connect_timeout };
+    Pool::new(addresses.iter().map(server).collect(), how, &process.resolver, process.workers())
+}
+
+fn pool_of(pool: &PoolConfig, process: &Process) -> Pool {
+    let server = |server: &ServerConfig| ServerSpec {
+        location: location(&server.address),
+        weight: server.weight,
+        max_connections: server.max_connections,
+    };
+    let balance = match pool.balance {
+        courser_config::Balance::Least => Balance::Least,
+        courser_config::Balance::RoundRobin => Balance::RoundRobin,
+        courser_config::Balance::Random => Balance::Random,
+        courser_config::Balance::Latency => Balance::Latency,
+    };
+    let how = Distribution { balance, queue_timeout: pool.queue_timeout };
+    Pool::new(pool.servers.iter().map(server).collect(), how, &process.resolver, process.workers())
+}
+
+fn location(address: &BackendAddress) -> Location {
+    match address {
+        BackendAddress::Ip(address) => Location::Fixed(Address::Ip(*address)),
+        BackendAddress::Unix(path) => Location::Fixed(Address::Unix(path.clone())),
+        BackendAddress::Abstract(name) => Location::Fixed(Address::Abstract(name.clone())),
+        BackendAddress::Name { host, port } => Location::Name { host: host.clone(), port: *port },
+    }
 }
 
 pub(crate) fn liveness(host: &HostConfig) -> Liveness {
@@ -159,7 +200,13 @@ impl BuiltListener {
     pub(crate) fn log(&self) {
         let Self { settings, listener } = self;
         for host in std::iter::once(&settings.default).chain(&settings.hosts) {
-            let backends: Vec<String> = host.backends.iter().map(ToString::to_string).collect();
+            let backends = match &host.backends {
+                Backends::Own(addresses) => {
+                    let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+                    format!("backends: {}", addresses.join(", "))
+                }
+                Backends::Pool(name) => format!("pool: {name}"),
+            };
             let served = if host.name == settings.default.name {
                 listener.default.certificates.describe()
             } else {
@@ -168,11 +215,8 @@ impl BuiltListener {
                     .and_then(|name| listener.hosts.get(name))
                     .map_or_else(|| "certificates of its own".to_owned(), |host| host.certificates.describe())
             };
-            let (name, backends) = (&settings.name, backends.join(", "));
-            log(
-                Level::Info,
-                format_args!("listener {name}, host {}: {served}; backends: {backends}", host.name),
-            );
+            let name = &settings.name;
+            log(Level::Info, format_args!("listener {name}, host {}: {served}; {backends}", host.name));
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use courser_balance::{Availability, Balance, Choice, Drain, Request};
+use std::num::NonZeroU32;
+
+use courser_balance::{Availability, Balance, Drain, Pick, Pool, Request, ServerSettings};
 
 use crate::support::{counts, place, pool, request};
 
@@ -21,7 +23,7 @@ fn a_dead_server_costs_three_connections_and_then_one_now_and_then() {
                 attempts += 1;
                 pool.failed(chosen.server(), at(second));
             } else {
-                chosen.server().connected(Duration::from_micros(80), at(second));
+                chosen.server().answered();
             }
         }
     }
@@ -63,14 +65,14 @@ fn a_server_that_has_failed_a_connection_is_not_chosen_for_it_again() {
     let pool = pool(Balance::Least, &[1; 3], None);
     let mut tried = Vec::new();
     for _ in 0..3 {
-        let Choice::Server(place) = pool.choose(&Request { tried: &tried, ..request(5) }, at(0)) else {
+        let Pick::Server(place) = pool.choose(&Request { tried: &tried, ..request(5) }, at(0)) else {
             panic!("{} of 3 tried, and none left", tried.len());
         };
         tried.push(std::sync::Arc::clone(place.server()));
     }
     tried.sort_by_key(|server| server.target);
     assert_eq!(tried.iter().map(|server| server.target).collect::<Vec<_>>(), [0, 1, 2]);
-    assert!(matches!(pool.choose(&Request { tried: &tried, ..request(5) }, at(0)), Choice::None));
+    assert!(matches!(pool.choose(&Request { tried: &tried, ..request(5) }, at(0)), Pick::None));
 }
 
 #[test]
@@ -87,6 +89,22 @@ fn a_server_that_came_back_gets_little_at_first_unless_all_did() {
         server.set_down(false, at(10));
     }
     assert_eq!(counts(&all, 10), [775; 4]);
+}
+
+#[test]
+fn servers_of_a_lower_priority_are_for_when_the_others_cannot() {
+    let pool = Pool::new(Balance::Least, false);
+    let server = |target: usize, priority| {
+        let (name, weight) = (target.to_string(), NonZeroU32::MIN);
+        pool.server(ServerSettings { name, target, weight, limit: None, priority })
+    };
+    let servers = vec![server(0, 20), server(1, 10), server(2, 10)];
+    let pool = pool.with(servers);
+    assert_eq!(counts(&pool, 100, 0, at(0)), [0, 50, 50]);
+    pool.servers()[1].set_down(true, at(0));
+    assert_eq!(counts(&pool, 100, 0, at(0)), [0, 0, 100]);
+    pool.servers()[2].set_down(true, at(0));
+    assert_eq!(counts(&pool, 100, 0, at(0)), [100, 0, 0]);
 }
 
 #[test]

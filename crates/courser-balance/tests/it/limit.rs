@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use courser_balance::{Balance, Choice, Handover, Place, Pool, Waiting};
+use courser_balance::{Balance, Handover, Pick, Pool, ServerPermit, Waiting};
 
 use crate::support::{place, pool, request};
 
@@ -18,17 +18,17 @@ fn at(millis: u64) -> Duration {
     Duration::from_secs(1000) + Duration::from_millis(millis)
 }
 
-fn join(pool: &Pool<usize>, since: u64) -> Waiting<usize> {
+fn join(pool: &Pool<usize>, since: u64) -> Waiting<ServerPermit<usize>> {
     pool.wait(&request(0), at(since), PATIENCE, at(since)).expect_err("the pool is full")
 }
 
-fn poll(waiting: &mut Waiting<usize>) -> Poll<Handover<usize>> {
+fn poll(waiting: &mut Waiting<ServerPermit<usize>>) -> Poll<Handover<ServerPermit<usize>>> {
     waiting.poll(&mut Context::from_waker(Waker::noop()))
 }
 
-fn is_served(waiting: &mut Waiting<usize>) -> Option<Place<usize>> {
+fn is_served(waiting: &mut Waiting<ServerPermit<usize>>) -> Option<ServerPermit<usize>> {
     match poll(waiting) {
-        Poll::Ready(Handover::Place(place)) => Some(place),
+        Poll::Ready(Handover::Permit(place)) => Some(place),
         Poll::Ready(Handover::Changed) | Poll::Pending => None,
     }
 }
@@ -96,16 +96,16 @@ impl Wake for Unpark {
 }
 
 /// Takes a place as a worker would, waiting for it for at most `patience`.
-fn take(pool: &Pool<usize>, number: u64, start: Instant, patience: Duration) -> Option<Place<usize>> {
+fn take(pool: &Pool<usize>, number: u64, start: Instant, patience: Duration) -> Option<ServerPermit<usize>> {
     let since = start.elapsed();
     loop {
         match pool.choose(&request(number), start.elapsed()) {
-            Choice::Server(place) => return Some(place),
-            Choice::None => return None,
-            Choice::Full => {}
+            Pick::Server(place) => return Some(place),
+            Pick::None => return None,
+            Pick::Full => {}
         }
         let mut waiting = match pool.wait(&request(number), since, patience, start.elapsed()) {
-            Ok(Choice::Server(place)) => return Some(place),
+            Ok(Pick::Server(place)) => return Some(place),
             Ok(_) => return None,
             Err(waiting) => waiting,
         };
@@ -113,7 +113,7 @@ fn take(pool: &Pool<usize>, number: u64, start: Instant, patience: Duration) -> 
         let mut cx = Context::from_waker(&waker);
         loop {
             match waiting.poll(&mut cx) {
-                Poll::Ready(Handover::Place(place)) => return Some(place),
+                Poll::Ready(Handover::Permit(place)) => return Some(place),
                 Poll::Ready(Handover::Changed) => break,
                 Poll::Pending => {}
             }

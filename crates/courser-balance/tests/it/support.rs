@@ -3,14 +3,15 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use courser_balance::{AffinityKey, Balance, Choice, Place, Pool, Request};
+use courser_balance::{AffinityKey, Balance, Pick, Pool, Request, ServerPermit, ServerSettings};
 
 /// A pool of servers with these weights, and each with the same limit. What a server is reached by is its index.
 pub(crate) fn pool(balance: Balance, weights: &[u32], limit: Option<u32>) -> Pool<usize> {
     let pool = Pool::new(balance, false);
     let limit = limit.and_then(NonZeroU32::new);
     let server = |(index, weight): (usize, &u32)| {
-        pool.server(format!("10.0.0.{index}:80"), index, NonZeroU32::new(*weight).expect("a weight"), limit)
+        let (name, weight) = (format!("10.0.0.{index}:80"), NonZeroU32::new(*weight).expect("a weight"));
+        pool.server(ServerSettings { name, target: index, weight, limit, priority: 0 })
     };
     let servers = weights.iter().enumerate().map(server).collect();
     pool.with(servers)
@@ -20,16 +21,16 @@ pub(crate) fn request(number: u64) -> Request<'static, usize> {
     Request { number, seed: 7, key: None, tried: &[] }
 }
 
-pub(crate) fn place(pool: &Pool<usize>, number: u64, now: Duration) -> Option<Place<usize>> {
+pub(crate) fn place(pool: &Pool<usize>, number: u64, now: Duration) -> Option<ServerPermit<usize>> {
     match pool.choose(&request(number), now) {
-        Choice::Server(place) => Some(place),
-        Choice::Full | Choice::None => None,
+        Pick::Server(place) => Some(place),
+        Pick::Full | Pick::None => None,
     }
 }
 
-pub(crate) fn keyed(pool: &Pool<usize>, key: AffinityKey, now: Duration) -> Place<usize> {
+pub(crate) fn keyed(pool: &Pool<usize>, key: AffinityKey, now: Duration) -> ServerPermit<usize> {
     match pool.choose(&Request { key: Some(key), ..request(0) }, now) {
-        Choice::Server(place) => place,
+        Pick::Server(place) => place,
         other => panic!("no server for the key: {other:?}"),
     }
 }

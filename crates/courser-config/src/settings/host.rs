@@ -33,11 +33,29 @@ settings! {
         default: DefaultValue::Derived("none: a listener needs one, its own or one in each host"),
         doc: "Addresses of the servers that receive the plaintext. An address is `10.0.0.3:80`, \
               `[2001:db8::3]:80`, `app.internal:8080`, `unix:/run/app.sock` or `abstract:app`. With several, \
-              connections are distributed round robin.",
+              each connection goes to the one that has the fewest; a `pool` can distribute them otherwise.",
         example: "[\"10.0.0.3:80\", \"10.0.0.4:80\"]",
         danger: "Traffic to it is not encrypted: use the same machine or a network you trust.",
         elsewhere: &["backends", "upstream", "server", "proxy_pass", "target", "connect"],
-        store: |host, value| read::distinct(value, address::backend).map(|it| host.backends = it),
+        store: |host, value| {
+            host.backends = read::distinct(value, address::backend)?;
+            host.pool = None;
+            Ok(())
+        },
+    }
+    "pool" {
+        flag: Flag::None,
+        kind: Kind::Text,
+        default: DefaultValue::Derived("none: the servers of `backend`"),
+        doc: "Name of the pool of servers that receive the plaintext, instead of `backend`. Hosts that name the same \
+              pool share its servers' limits and health.",
+        example: "\"shop\"",
+        elsewhere: &["upstream", "default_backend", "use_backend"],
+        store: |host, value| {
+            host.pool = Some(read::located(value, name)?);
+            host.backends.clear();
+            Ok(())
+        },
     }
     "send_proxy" {
         flag: Flag::Takes("send-proxy"),

@@ -33,7 +33,9 @@ fn is_of(line: &str, key: &str) -> bool {
 
 /// A file with one listener and one host, and this line at its place.
 fn file(scope: Scope, line: &str) -> Config {
-    let backend = if is_of(line, "backend") { "" } else { "backend = 'app:80'" };
+    let goes_elsewhere = is_of(line, "backend") || (scope == Scope::Shared && is_of(line, "pool"));
+    let backend = if goes_elsewhere { "" } else { "backend = 'app:80'" };
+    let servers = if is_of(line, "servers") { "" } else { "servers = 'app:80'" };
     let names = if line.starts_with("names") { "" } else { "names = 'b.example'" };
     let at = |place: Scope| if place == scope { line } else { "" };
     let besides = |place: Scope| {
@@ -43,12 +45,13 @@ fn file(scope: Scope, line: &str) -> Config {
         lines.map(|(_, key, value)| format!("{key} = '{value}'\n")).collect::<String>()
     };
     let text = format!(
-        "{}\n[sessions]\n{}{}\n[fleet]\n{}{}\n[[listener]]\n{backend}\n{}\n{}{}\n[[listener.host]]\n{names}\n{}\n",
+        "{}\n[sessions]\n{}{}\n[fleet]\n{}{}\n[pool.shop]\n{servers}\n{}\n[[listener]]\n{backend}\n{}\n{}{}\n[[listener.host]]\n{names}\n{}\n",
         at(Scope::Process),
         besides(Scope::Sessions),
         at(Scope::Sessions),
         besides(Scope::Fleet),
         at(Scope::Fleet),
+        at(Scope::Pool),
         at(Scope::Listener),
         besides(Scope::Shared),
         at(Scope::Shared),
@@ -103,8 +106,9 @@ fn flags(words: &[String]) -> Config {
         .config
 }
 
-/// The same configuration as flags would give it: no hosts, no name, no places.
+/// The same configuration as flags would give it: no pools, no hosts, no name, no places.
 fn without_places(mut config: Config, origin: &SourceSpan) -> Config {
+    config.pools.clear();
     for listener in &mut config.listeners {
         listener.hosts.clear();
         "default".clone_into(&mut listener.name);

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use courser_config::{
-    BackendAddress, Group, ListenAddress, Loaded, Named, OnTruncation, Problem, Problems, SendProxy, Suite,
-    TlsVersion, UnknownName, from_toml, fuzz, load,
+    BackendAddress, Backends, Group, ListenAddress, Loaded, Named, OnTruncation, Problem, Problems,
+    SendProxy, Suite, TlsVersion, UnknownName, from_toml, fuzz, load,
 };
 use proptest::prelude::*;
 
@@ -116,7 +116,7 @@ fn relative_paths_start_at_the_folder_of_the_file() {
     let host = &config.listeners[0].default;
     assert_eq!(host.certificates[0].chain, Path::new("/etc/courser/a.pem"));
     assert_eq!(host.certificates[1].key, Path::new("/b.pem"));
-    assert_eq!(host.backends, [BackendAddress::Unix("/etc/courser/run/app.sock".into())]);
+    assert_eq!(host.backends, Backends::Own(vec![BackendAddress::Unix("/etc/courser/run/app.sock".into())]));
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use courser_config::{
-    BackendAddress, ListenAddress, Loaded, Log, Problems, SendProxy, Suite, from_matches, serve_command,
+    BackendAddress, Backends, ListenAddress, Loaded, Log, Problems, SendProxy, Suite, from_matches,
+    serve_command,
 };
 
 use crate::snapshot::{hold, root};
@@ -56,7 +57,8 @@ fn flags_alone_make_one_listener() {
         [ListenAddress::Any { port: 8443 }, ListenAddress::Ip("[::1]:9443".parse().unwrap())]
     );
     let app = BackendAddress::Name { host: "app".to_owned(), port: 80 };
-    assert_eq!(listener.default.backends, [app, BackendAddress::Ip("10.0.0.1:80".parse().unwrap())]);
+    let ip = BackendAddress::Ip("10.0.0.1:80".parse().unwrap());
+    assert_eq!(listener.default.backends, Backends::Own(vec![app, ip]));
     assert_eq!(listener.default.send_proxy, SendProxy::V2);
 }
 

@@ -25,7 +25,10 @@ fn the_commented_defaults_are_the_defaults() {
 
 #[test]
 fn the_commented_defaults_are_right_without_their_comments_too() {
-    let whole: String = defaults_toml().lines().map(uncomment).collect();
+    // A listener has the one or the other.
+    let text = defaults_toml().replace("\nbackend = ", "\n# backend = ");
+    let whole: String =
+        text.lines().filter(|line| !line.starts_with("# backend = ")).map(uncomment).collect();
     let loaded =
         from_toml(&whole, Path::new("courser.toml")).unwrap_or_else(|problems| panic!("{problems}\n{whole}"));
     assert_eq!(loaded.config.listeners[0].hosts.len(), 1);
@@ -37,7 +40,7 @@ fn uncomment(line: &str) -> String {
     let setting = bare
         .split_once(" = ")
         .is_some_and(|(key, _)| key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'));
-    let live = if setting || bare.starts_with("[[") { bare } else { line };
+    let live = if setting || bare.starts_with('[') { bare } else { line };
     format!("{live}\n")
 }
 

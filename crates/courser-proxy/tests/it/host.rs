@@ -1,12 +1,16 @@
 //! A host: a worker with its cache, and its part in a fleet.
 
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::num::NonZeroU32;
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
+use courser_balance::Balance;
 use courser_net::{Address, ListenSocket, Liveness};
-use courser_proxy::settings::{Listener, Names, SendProxy, VirtualHost};
-use courser_proxy::{Admission, Backend, Certificates, Command, Listeners, Pool, Worker};
+use courser_proxy::settings::{Forwarding, Listener, Names, SendProxy, VirtualHost};
+use courser_proxy::{
+    Admission, Certificates, Command, Distribution, Listeners, Location, Pool, Resolver, ServerSpec, Worker,
+};
 use courser_session::{Cache, ResumptionFailure, Ticketer};
 use courser_sharing::{FleetHandle, Sharing};
 use courser_telemetry::metrics::{Metric, RemoteLookup};
@@ -199,14 +203,23 @@ fn virtual_host(cache: &Arc<Cache>, backend: SocketAddr) -> VirtualHost {
         tls: terms.unwrap(),
         policy: policy(),
         certificates: Certificates::new(&[Arc::new(identity)]),
-        pool: Pool::new(vec![Backend::fixed(Address::Ip(backend))], 1),
-        send_proxy: SendProxy::Off,
-        connect_timeout: crate::PATIENCE,
-        idle_timeout: crate::PATIENCE,
-        client_fin_timeout: crate::PATIENCE,
-        backend_fin_timeout: crate::PATIENCE,
-        max_connection_age: None,
-        liveness: Liveness::default(),
-        reset_truncated: false,
+        forwarding: Arc::new(Forwarding {
+            pool: Arc::new(pool(backend)),
+            send_proxy: SendProxy::Off,
+            connect_timeout: crate::PATIENCE,
+            idle_timeout: crate::PATIENCE,
+            client_fin_timeout: crate::PATIENCE,
+            backend_fin_timeout: crate::PATIENCE,
+            max_connection_age: None,
+            liveness: Liveness::default(),
+            reset_truncated: false,
+        }),
     }
+}
+
+fn pool(backend: SocketAddr) -> Pool {
+    let location = Location::Fixed(Address::Ip(backend));
+    let server = ServerSpec { location, weight: NonZeroU32::MIN, max_connections: None };
+    let how = Distribution { balance: Balance::Least, queue_timeout: crate::PATIENCE };
+    Pool::new(vec![server], how, &Resolver::default(), 1)
 }

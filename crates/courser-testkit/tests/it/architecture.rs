@@ -102,7 +102,14 @@ fn only_courser_net_contains_unsafe_but_for_one_call() {
 
 #[test]
 fn wire_session_fleet_stats_and_record_have_no_clock_no_socket_and_no_runtime() {
-    for name in ["courser-wire", "courser-session", "courser-fleet", "courser-stats", "courser-record"] {
+    for name in [
+        "courser-wire",
+        "courser-session",
+        "courser-fleet",
+        "courser-balance",
+        "courser-stats",
+        "courser-record",
+    ] {
         let found = files_that_say(&sources(&root().join("crates").join(name).join("src")), &WORLD);
         assert!(found.is_empty(), "{found:#?}");
     }

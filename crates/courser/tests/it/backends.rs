@@ -2,6 +2,7 @@
 
 mod attempts;
 mod names;
+mod pools;
 
 use std::{
     io::Write,
@@ -194,7 +195,7 @@ fn reached(origin: &OriginServer, address: Option<&str>) {
     stage.client(&courser, Version::Tls13).connect().unwrap().get(1000, true).unwrap();
     let line = only_line(&courser);
     assert_closed(&line, "done", "none");
-    assert_eq!(line["backend"], address);
+    assert!(line["backend"].as_str().unwrap().starts_with(address), "{line}");
 }
 
 #[track_caller]

@@ -1,0 +1,81 @@
+//! Pools of servers: reading an entry of `servers`, and whether pools and hosts fit together.
+
+use std::num::NonZeroU32;
+
+use crate::address;
+use crate::config::{PoolConfig, ServerConfig};
+use crate::draft::{HostDraft, ListenerDraft, PoolDraft};
+use crate::near::suggest;
+use crate::problem::{Problem, Problems};
+use crate::read::{self, wrong_kind};
+use crate::value::{Literal, Table, Value};
+
+/// Reads a server: an address, or a table with one.
+pub(crate) fn server(value: &Value) -> Result<ServerConfig, Problems> {
+    match &value.literal {
+        Literal::Text(_) => {
+            let address = address::backend(value)?;
+            Ok(ServerConfig { address, weight: NonZeroU32::MIN, max_connections: None })
+        }
+        Literal::Table(table) => from_table(value, table),
+        _ => Err(wrong_kind(value, "an address or `{ address = \"…\", weight = … }`")),
+    }
+}
+
+fn from_table(value: &Value, table: &Table) -> Result<ServerConfig, Problems> {
+    const KEYS: [&str; 3] = ["address", "weight", "max_connections"];
+    if let Some(entry) = table.entries.iter().find(|entry| !KEYS.contains(&entry.key.as_str())) {
+        let message = format!("unknown key `{}`", entry.key);
+        return Err(Problem::at(&entry.key_origin, message, Some(suggest(&entry.key, KEYS))).into());
+    }
+    let Some(address) = table.get("address") else {
+        return Err(Problem::at(&value.origin, "the server has no `address`", None).into());
+    };
+    let number = |key: &str, most: u32| {
+        let read = |value| read::count(value, 1..=most).map(NonZeroU32::new);
+        table.get(key).map(read).transpose().map(Option::flatten)
+    };
+    Ok(ServerConfig {
+        address: address::backend(address)?,
+        weight: number("weight", 1000)?.unwrap_or(NonZeroU32::MIN),
+        max_connections: number("max_connections", u32::MAX)?,
+    })
+}
+
+/// Whether each pool has servers, and each host's pool exists.
+pub(crate) fn check(pools: &[PoolDraft], listeners: &[ListenerDraft], problems: &mut Problems) {
+    for pool in pools.iter().filter(|pool| pool.servers.is_empty() && !pool.incomplete) {
+        problems.push(Problem::at(&pool.name.origin, "the pool has no servers", None));
+    }
+    let mut used = Vec::new();
+    for name in hosts(listeners).filter_map(|host| host.pool.as_ref()) {
+        if !pools.iter().any(|pool| pool.name.value == name.value) {
+            let names = pools.iter().map(|pool| pool.name.value.as_str());
+            let help = match pools.is_empty() {
+                true => format!("add `[pool.{}]` with `servers`", name.value),
+                false => suggest(&name.value, names),
+            };
+            problems.push(Problem::at(
+                &name.origin,
+                format!("there is no pool `{}`", name.value),
+                Some(help),
+            ));
+        }
+        used.push(&name.value);
+    }
+    for pool in pools.iter().filter(|pool| !used.contains(&&pool.name.value)) {
+        let message = format!("no listener and no host has the pool `{}`", pool.name.value);
+        problems.push(Problem::at(&pool.name.origin, message, None).as_warning());
+    }
+}
+
+fn hosts(listeners: &[ListenerDraft]) -> impl Iterator<Item = &HostDraft> {
+    listeners.iter().flat_map(|listener| listener.hosts.iter().chain([&listener.own]))
+}
+
+impl From<PoolDraft> for PoolConfig {
+    fn from(draft: PoolDraft) -> Self {
+        let PoolDraft { name, servers, balance, queue_timeout, .. } = draft;
+        Self { name: name.value, servers, balance, queue_timeout }
+    }
+}

@@ -1,0 +1,47 @@
+//! Settings of a pool of servers: `[pool.NAME]`.
+
+use crate::config::Balance;
+use crate::draft::PoolDraft;
+use crate::named::Named;
+use crate::pool::server;
+use crate::read;
+use crate::setting::{DefaultValue, Flag, Kind, settings};
+
+settings! {
+    POOL: PoolDraft, WithGeneration;
+    "servers" {
+        flag: Flag::None,
+        kind: Kind::Servers,
+        default: DefaultValue::Derived("none: a pool needs one"),
+        doc: "Servers of the pool. An entry is an address as in `backend`, or a table with it as `address`, and \
+              with `weight` (1 to 1000, by default 1), the server's share among the others', and \
+              `max_connections`, which it never gets more of. A name stands for all its addresses: each is a \
+              server of its own.",
+        example: "[{ address = \"10.0.1.1:8080\", weight = 3 }, { address = \"10.0.1.2:8080\", max_connections = 200 }, \"unix:/run/shop.sock\"]",
+        danger: "Traffic to them is not encrypted: use the same machine or a network you trust.",
+        elsewhere: &["server", "backend", "upstream", "members", "targets"],
+        store: |pool, value| read::some(value, server).map(|it| pool.servers = it),
+    }
+    "balance" {
+        flag: Flag::None,
+        kind: Kind::Choice(|| Balance::ALL.iter().map(|choice| choice.name()).collect()),
+        default: DefaultValue::Toml("\"least\""),
+        doc: "Server of the next connection: `least`, the one with the fewest connections by its weight; \
+              `round-robin`, each in turn; `random`; `latency`, the one with the least product of connect time \
+              and connections. Each respects weights.",
+        example: "\"round-robin\"",
+        elsewhere: &["algorithm", "method", "lb_policy", "load_balancing"],
+        store: |pool, value| read::named(value, "policy").map(|it| pool.balance = it),
+    }
+    "queue_timeout" {
+        flag: Flag::None,
+        kind: Kind::Duration,
+        default: DefaultValue::Toml("\"5s\""),
+        doc: "Maximum time that a connection waits while every server has its `max_connections`. First come, first \
+              served, until the oldest has waited for half of it; then the newest is served first, since the \
+              oldest would be served shortly before it gives up.",
+        example: "\"1s\"",
+        elsewhere: &["timeout_queue", "queue"],
+        store: |pool, value| read::duration(value, "1d").map(|it| pool.queue_timeout = it),
+    }
+}
