@@ -281,7 +281,10 @@ mod tests {
             assert!(page.contains(&format!("`{command}`")), "{}: {command}", file.display());
             match Cli::try_parse_from(&lab.envelope.command_line).unwrap().command {
                 Command::Run(args) => {
-                    let suite = Suite::find(&args.suite, args.quick).map_err(|why| why.to_string()).unwrap();
+                    // Commands with a path are typed at the repository's root.
+                    let path = folder.parent().unwrap().join(&args.suite);
+                    let name = if path.is_file() { path.display().to_string() } else { args.suite.clone() };
+                    let suite = Suite::find(&name, args.quick).map_err(|why| why.to_string()).unwrap();
                     let is_there = |name: &String| suite.cases.iter().any(|case| case.id.contains(name));
                     assert!(args.cases.iter().all(is_there), "{command}");
                     let targets = courser_lab::selector::parse_all(&args.options().targets);
