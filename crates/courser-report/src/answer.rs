@@ -82,12 +82,17 @@ fn of_terminators(lab: &Lab, lead: &Lead<'_>) -> Option<Answer> {
             notes.push(format!("† {name}: {failed}."));
         }
         cells.push(cost);
-        cells.extend(stairs.map(|stairs| figure_cell(lab, &stairs.id, target, Value::MaxTpsRule, None)));
+        cells.extend(stairs.map(|stairs| before_waiting(lab, stairs, target)));
         cells.extend(has_hosts.then(|| figure_cell(lab, &case.id, target, Value::Resumed, None)));
         cells.push(behind(ranking, places[0], target));
         Row { name, cells }
     };
     let mut rows: Vec<Row> = places.iter().map(row).collect();
+    if let Some(share) = places.iter().find_map(|target| ranking::share(lab, &case.id, target)) {
+        notes.push(format!(
+            "Targets were held to {share} of a core; rates are for a whole one, in proportion."
+        ));
+    }
     rows.extend(absent(lab, case, ranking, heads.len()));
     Some(Answer {
         title: titled(lab, lead),
@@ -184,6 +189,17 @@ fn figure_cell(
     (text, spread)
 }
 
+/// The highest rate that kept the rule, for whole cores in proportion where the target had a share.
+fn before_waiting(lab: &Lab, case: &Case, target: &str) -> (String, Option<String>) {
+    let value = Value::MaxTpsRule;
+    let (text, spread) = figure_cell(lab, &case.id, target, value, None);
+    let found = value_of(lab, &case.id, target, &value.into());
+    let share = ranking::share(lab, &case.id, target);
+    let Some((share, estimate)) = share.zip(found.estimate()) else { return (text, spread) };
+    let bound = if text.starts_with('≥') { "≥ " } else { "" };
+    (format!("{bound}{}", figure::number(Some((estimate.value / share).round()))), None)
+}
+
 fn rate_cell(lab: &Lab, case: &Case, target: &str, client: Option<String>) -> (String, Option<String>) {
     match rate(lab, case, target, client) {
         Some((value, is_computed)) => {
@@ -193,11 +209,13 @@ fn rate_cell(lab: &Lab, case: &Case, target: &str, client: Option<String>) -> (S
     }
 }
 
-/// Transactions a second per core, and whether they are computed from processor time.
+/// Transactions a second per core, and whether they are computed from processor time. Of a target that was held to a share
+/// of its cores, for whole ones in proportion.
 pub(crate) fn rate(lab: &Lab, case: &Case, target: &str, client: Option<String>) -> Option<(f64, bool)> {
     let cores: f64 = case.dimensions.get("cores").and_then(|cores| cores.parse().ok()).unwrap_or(1.0);
+    let share = ranking::share(lab, &case.id, target).unwrap_or(1.0);
     match value_of(lab, &case.id, target, &FigureSpec { client, ..Value::Tps.into() }) {
-        CellValue::Value(found) => Some((found.value / cores, false)),
+        CellValue::Value(found) => Some((found.value / cores / share, false)),
         CellValue::Inconclusive { computed: Some(found), .. } => Some((found.value / cores, true)),
         _ => None,
     }

@@ -266,6 +266,9 @@ fn known(lab: &Lab) -> Vec<String> {
                 continue;
             };
             known.extend([figure::number(Some(found.round())), digits(figure::time(Some(found)))]);
+            // Sentences speak of whole cores.
+            let share = cell.server_share.map_or(1.0, |held| held.share);
+            known.push(figure::number(Some((found / share).round())));
             known.extend([digits(figure::time(Some(found * 1e3))), percent(found), percent(1.0 - found)]);
         }
     }
