@@ -198,7 +198,9 @@ fn what_is_reached_directly_has_the_targets_core_and_is_measured() {
     let lab = mini.record();
     let (direct, nginx) = (cell(&lab, "direct"), cell(&lab, "nginx"));
     assert!(direct.command.join(" ").ends_with(" --cpus 1"), "{:?}", direct.command);
-    assert_eq!(direct.server_share, nginx.server_share);
+    // A quarter of the core is enough for what does so little, and half is more than the generator can load.
+    let share = |cell: &courser_record::lab::Cell| cell.server_share.map(|held| held.share);
+    assert_eq!([share(direct), share(nginx)], [Some(0.25), Some(0.5)]);
     let window = &direct.blocks[0].windows[0];
     assert!(window.succeeded > 0 && window.failed == 0, "{window:?}");
     let used = window.user_us.unwrap() + window.system_us.unwrap();
