@@ -223,8 +223,28 @@ pub struct PoolConfig {
     pub servers: Vec<ServerConfig>,
     /// Server of the next connection.
     pub balance: Balance,
+    /// What keeps a client at its server.
+    pub affinity: Option<Affinity>,
     /// Maximum time that a connection waits for a server with room.
     pub queue_timeout: Duration,
+}
+
+/// What keeps a client at its server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Affinity {
+    /// The first bits of its address.
+    Source {
+        /// Of an IPv4 address, 1 to 32.
+        v4: u8,
+        /// Of an IPv6 address, 1 to 128.
+        v6: u8,
+    },
+    /// The server name that it asks for.
+    ServerName,
+    /// The public key of its certificate.
+    ClientCertificate,
+    /// The TLS session that it resumes, by its session ID.
+    Session,
 }
 
 /// A server of a pool.

@@ -39,7 +39,8 @@ impl ListenerDraft {
 impl PoolDraft {
     pub(crate) fn new(name: Located<String>) -> Self {
         let (servers, queue_timeout) = (Vec::new(), Duration::ZERO);
-        let blank = Self { name, servers, balance: Balance::default(), queue_timeout, incomplete: false };
+        let balance = Balance::default();
+        let blank = Self { name, servers, balance, affinity: None, queue_timeout, incomplete: false };
         with_defaults(POOL, blank)
     }
 }

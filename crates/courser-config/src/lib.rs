@@ -10,6 +10,7 @@
 //! address in use later, and reports it the same way with [`Problem::at`].
 
 mod address;
+mod affinity;
 mod client_auth;
 mod config;
 mod defaults;
@@ -38,8 +39,8 @@ use clap::{ArgMatches, Command};
 
 pub use address::{BackendAddress, ListenAddress};
 pub use config::{
-    Backends, Balance, CertificateFiles, ClientAuth, Config, Fleet, HostConfig, ListenerConfig, Loaded, Log,
-    OnTruncation, PoolConfig, Process, SendProxy, ServerConfig, Sessions, UnknownName,
+    Affinity, Backends, Balance, CertificateFiles, ClientAuth, Config, Fleet, HostConfig, ListenerConfig,
+    Loaded, Log, OnTruncation, PoolConfig, Process, SendProxy, ServerConfig, Sessions, UnknownName,
 };
 pub use fleet::{FleetInterface, Network};
 pub use named::Named;

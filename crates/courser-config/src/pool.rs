@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 
 use crate::address;
+use crate::affinity;
 use crate::config::{PoolConfig, ServerConfig};
 use crate::draft::{HostDraft, ListenerDraft, PoolDraft};
 use crate::near::suggest;
@@ -48,7 +49,7 @@ pub(crate) fn check(pools: &[PoolDraft], listeners: &[ListenerDraft], problems: 
         problems.push(Problem::at(&pool.name.origin, "the pool has no servers", None));
     }
     let mut used = Vec::new();
-    for name in hosts(listeners).filter_map(|host| host.pool.as_ref()) {
+    for (host, name) in hosts(listeners).filter_map(|host| Some((host, host.pool.as_ref()?))) {
         if !pools.iter().any(|pool| pool.name.value == name.value) {
             let names = pools.iter().map(|pool| pool.name.value.as_str());
             let help = match pools.is_empty() {
@@ -62,6 +63,9 @@ pub(crate) fn check(pools: &[PoolDraft], listeners: &[ListenerDraft], problems: 
             ));
         }
         used.push(&name.value);
+        let affinity =
+            pools.iter().find(|pool| pool.name.value == name.value).and_then(|pool| pool.affinity.as_ref());
+        problems.extend(affinity.and_then(|affinity| affinity::useless(affinity, host, name)));
     }
     for pool in pools.iter().filter(|pool| !used.contains(&&pool.name.value)) {
         let message = format!("no listener and no host has the pool `{}`", pool.name.value);
@@ -75,7 +79,8 @@ fn hosts(listeners: &[ListenerDraft]) -> impl Iterator<Item = &HostDraft> {
 
 impl From<PoolDraft> for PoolConfig {
     fn from(draft: PoolDraft) -> Self {
-        let PoolDraft { name, servers, balance, queue_timeout, .. } = draft;
-        Self { name: name.value, servers, balance, queue_timeout }
+        let PoolDraft { name, servers, balance, affinity, queue_timeout, .. } = draft;
+        let affinity = affinity.map(|affinity| affinity.value);
+        Self { name: name.value, servers, balance, affinity, queue_timeout }
     }
 }

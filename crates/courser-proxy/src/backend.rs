@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use courser_balance::{Handover, Pick, Request, ServerPermit};
+use courser_balance::{AffinityKey, Handover, Pick, Request, ServerPermit};
 use courser_net::{Address, Stream};
 use courser_telemetry::{Close, CloseReason};
 
+use crate::affinity::{Affinity, of_network};
 use crate::client::{Client, EarlyClose};
 use crate::handshake::Secured;
 use crate::pool::Backend;
@@ -46,7 +47,7 @@ pub(crate) async fn connect(mut secured: Secured) -> Result<Connected, Box<Early
 }
 
 async fn connect_any(client: &mut Client, forwarding: &Forwarding) -> Result<BackendStream, Close> {
-    let request = forwarding.pool.request(client.worker.index, None);
+    let request = forwarding.pool.request(client.worker.index, affinity_key(client, forwarding));
     let place = match forwarding.pool.servers().choose(&request, since_start()) {
         Pick::Server(place) => place,
         choice => next_place(client, forwarding, &request, choice).await?,
@@ -56,6 +57,18 @@ async fn connect_any(client: &mut Client, forwarding: &Forwarding) -> Result<Bac
         Ok(stream) => Ok(BackendStream { stream, place }),
         // Boxed, because few connections come here and all would have to hold the room for it.
         Err(error) => Box::pin(connect_another(client, forwarding, request, place, error)).await,
+    }
+}
+
+/// What keeps the client at its server; `None` where nothing does, or the client has no such thing.
+fn affinity_key(client: &Client, forwarding: &Forwarding) -> Option<AffinityKey> {
+    match forwarding.pool.affinity? {
+        Affinity::Source { v4, v6 } => client.address().map(|address| of_network(address, v4, v6)),
+        Affinity::ServerName => client.account.sni.as_deref().map(|name| AffinityKey::of(name.as_bytes())),
+        Affinity::ClientCertificate => {
+            let certificate = client.account.handshake.as_ref()?.client.as_ref()?;
+            Some(AffinityKey::of(&certificate.key_hash))
+        }
     }
 }
 

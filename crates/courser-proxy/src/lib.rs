@@ -9,6 +9,7 @@ mod connection;
 mod accept;
 mod account;
 mod admission;
+mod affinity;
 mod backend;
 mod certificate;
 mod classify;
@@ -34,6 +35,7 @@ mod resolve;
 pub mod supervision;
 
 pub use admission::Admission;
+pub use affinity::Affinity;
 pub use pool::{Backend, Distribution, Location, Pool, ServerSpec};
 pub use resolve::Resolver;
 pub use settings::Certificates;

@@ -14,6 +14,7 @@ use std::time::Duration;
 use courser_balance::{AffinityKey, Balance, Request, Server, ServerSettings};
 use courser_net::Address;
 
+use crate::affinity::Affinity;
 use crate::resolve::{ResolvedName, Resolver, Subscriber};
 
 /// A server of a pool.
@@ -49,6 +50,8 @@ pub enum Location {
 pub struct Distribution {
     /// Who gets the next connection.
     pub balance: Balance,
+    /// What keeps a client at its server.
+    pub affinity: Option<Affinity>,
     /// How long a connection may wait for a place, where servers have a limit.
     pub queue_timeout: Duration,
 }
@@ -57,6 +60,7 @@ pub struct Distribution {
 #[derive(Debug)]
 pub struct Pool {
     members: Arc<Members>,
+    pub(crate) affinity: Option<Affinity>,
     pub(crate) queue_timeout: Duration,
     sequences: Box<[Sequence]>,
 }
@@ -77,7 +81,8 @@ impl Pool {
             // Workers that began alike would meet the same server at the same moment for good.
             worker => Sequence(AtomicU64::new(random.hash_one(worker) >> 32)),
         };
-        Self { members, queue_timeout: how.queue_timeout, sequences: (0..workers).map(sequence).collect() }
+        let Distribution { affinity, queue_timeout, .. } = how;
+        Self { members, affinity, queue_timeout, sequences: (0..workers).map(sequence).collect() }
     }
 
     /// The servers, and what is decided about them.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use aws_lc_rs::digest::{Context, SHA256};
+use aws_lc_rs::digest::{Context, SHA256, digest};
 use courser_session::UnixSeconds;
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{CryptoProvider, aws_lc_rs as provider};
@@ -231,16 +231,24 @@ fn not_after(der: &CertificateDer<'_>) -> Option<UnixSeconds> {
 pub struct ClientCertificate {
     /// The first common name of its subject, where it has one that is text without control characters.
     pub common_name: Option<String>,
+    /// SHA-256 of its SubjectPublicKeyInfo (RFC 7469, section 2.4), which is the same after a renewal with the same key.
+    pub key_hash: [u8; 32],
 }
 
 impl ClientCertificate {
     /// Reads a leaf certificate, DER, that has been verified.
     pub fn read(leaf: &[u8]) -> Self {
-        let common_name = X509Certificate::from_der(leaf).ok().and_then(|(_, certificate)| {
+        let certificate = X509Certificate::from_der(leaf).ok().map(|(_, certificate)| certificate);
+        let common_name = certificate.as_ref().and_then(|certificate| {
             let name = certificate.subject().iter_common_name().next()?.as_str().ok()?;
             (!name.chars().any(char::is_control)).then(|| name.to_owned())
         });
-        Self { common_name }
+        // The library has parsed it too, more strictly; what only it can read is taken as a whole.
+        let key = certificate.as_ref().map_or(leaf, |certificate| certificate.public_key().raw);
+        Self {
+            common_name,
+            key_hash: digest(&SHA256, key).as_ref().try_into().expect("SHA-256 has 32 bytes"),
+        }
     }
 }
 

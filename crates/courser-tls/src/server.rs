@@ -54,7 +54,7 @@ pub struct HandshakeInfo {
     /// The session that was created and cached. It holds secrets: take it out, and drop it soon.
     pub new_session: Option<SharedSession>,
     /// The client's certificate, verified in this handshake or in the one that created the session.
-    pub client: Option<ClientCertificate>,
+    pub client: Option<Box<ClientCertificate>>,
 }
 
 impl HandshakeInfo {
@@ -164,7 +164,7 @@ impl ServerConnection {
                 .tls
                 .peer_certificates()
                 .and_then(<[_]>::first)
-                .map(|leaf| ClientCertificate::read(leaf)),
+                .map(|leaf| Box::new(ClientCertificate::read(leaf))),
         })
     }
 

@@ -12,7 +12,7 @@ use courser_config::{
 };
 use courser_net::{Address, Liveness};
 use courser_proxy::settings::{Forwarding, Listener, Names, SendProxy, VirtualHost};
-use courser_proxy::{Certificates, Distribution, Location, Pool, ServerSpec};
+use courser_proxy::{Affinity, Certificates, Distribution, Location, Pool, ServerSpec};
 use courser_session::PolicyHash;
 use courser_telemetry::event::{Level, log};
 use courser_tls::{ClientAuth, ServerTlsConfig, ServerTlsSpec, Sessions, Version};
@@ -162,7 +162,8 @@ fn own_pool(addresses: &[BackendAddress], host: &HostConfig, process: &Process) 
         weight: NonZeroU32::MIN,
         max_connections: None,
     };
-    let how = Distribution { balance: Balance::Least, queue_timeout: host.connect_timeout };
+    let (balance, queue_timeout) = (Balance::Least, host.connect_timeout);
+    let how = Distribution { balance, affinity: None, queue_timeout };
     Pool::new(addresses.iter().map(server).collect(), how, &process.resolver, process.workers())
 }
 
@@ -178,8 +179,22 @@ fn pool_of(pool: &PoolConfig, process: &Process) -> Pool {
         courser_config::Balance::Random => Balance::Random,
         courser_config::Balance::Latency => Balance::Latency,
     };
-    let how = Distribution { balance, queue_timeout: pool.queue_timeout };
+    let how = Distribution {
+        balance,
+        affinity: pool.affinity.and_then(affinity),
+        queue_timeout: pool.queue_timeout,
+    };
     Pool::new(pool.servers.iter().map(server).collect(), how, &process.resolver, process.workers())
+}
+
+fn affinity(affinity: courser_config::Affinity) -> Option<Affinity> {
+    match affinity {
+        courser_config::Affinity::Source { v4, v6 } => Some(Affinity::Source { v4, v6 }),
+        courser_config::Affinity::ServerName => Some(Affinity::ServerName),
+        courser_config::Affinity::ClientCertificate => Some(Affinity::ClientCertificate),
+        // Of connections that are relayed; where TLS ends here, no server has a session.
+        courser_config::Affinity::Session => None,
+    }
 }
 
 fn location(address: &BackendAddress) -> Location {

@@ -1,5 +1,6 @@
 //! Settings of a pool of servers: `[pool.NAME]`.
 
+use crate::affinity;
 use crate::config::Balance;
 use crate::draft::PoolDraft;
 use crate::named::Named;
@@ -32,6 +33,20 @@ settings! {
         example: "\"round-robin\"",
         elsewhere: &["algorithm", "method", "lb_policy", "load_balancing"],
         store: |pool, value| read::named(value, "policy").map(|it| pool.balance = it),
+    }
+    "affinity" {
+        flag: Flag::None,
+        kind: Kind::Text,
+        default: DefaultValue::Derived("none: each connection goes where `balance` says"),
+        doc: "What keeps a client at its server: `source`, the client's address, or the first bits of it \
+              (`source/24,/56`; of IPv6 64 where none are given, as devices change the rest: RFC 8981); \
+              `server-name`; `client-certificate`, the public key in it; `session`, the TLS session that the client \
+              resumes, which is for connections that are relayed without being decrypted. A server with a quarter more \
+              than its share, and 16 connections, passes clients on; `balance` distributes those who have no such \
+              thing.",
+        example: "\"source/24,/56\"",
+        elsewhere: &["persistence", "sticky", "stick", "stickiness", "session_affinity", "ip_hash", "hash", "hash_policy"],
+        store: |pool, value| read::located(value, affinity::read).map(|it| pool.affinity = Some(it)),
     }
     "queue_timeout" {
         flag: Flag::None,

@@ -49,6 +49,9 @@ impl std::fmt::Debug for Settings<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let config = &self.0.config;
         f.debug_list().entry(&config.process).entry(&config.sessions).entry(&config.fleet).finish()?;
+        for pool in &config.pools {
+            write!(f, "\npool {}: {:?}, {:?}", pool.name, pool.balance, pool.affinity)?;
+        }
         for listener in &config.listeners {
             write!(f, "\nlistener {}: {:?}", listener.name, listener.listen)?;
             write!(f, "\n  sessions of {:?}", listener.session_scope)?;

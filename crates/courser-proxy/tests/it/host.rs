@@ -220,6 +220,6 @@ fn virtual_host(cache: &Arc<Cache>, backend: SocketAddr) -> VirtualHost {
 fn pool(backend: SocketAddr) -> Pool {
     let location = Location::Fixed(Address::Ip(backend));
     let server = ServerSpec { location, weight: NonZeroU32::MIN, max_connections: None };
-    let how = Distribution { balance: Balance::Least, queue_timeout: crate::PATIENCE };
+    let how = Distribution { balance: Balance::Least, affinity: None, queue_timeout: crate::PATIENCE };
     Pool::new(vec![server], how, &Resolver::default(), 1)
 }

@@ -1,5 +1,6 @@
 //! Where the plaintext goes: every kind of address, each backend in turn, and what happens when one is not there.
 
+mod affinity;
 mod attempts;
 mod names;
 mod pools;

@@ -58,6 +58,11 @@ impl Stage {
         Client::new(courser.address(), version, self.key, Resume::Never)
     }
 
+    /// As [`Stage::client`], but it comes back with tickets.
+    pub(crate) fn returning_client(&self, courser: &Courser, version: Version) -> Client {
+        Client::new(courser.address(), version, self.key, Resume::Ticket)
+    }
+
     /// curl that trusts the stage's authority and resolves localhost to the terminator.
     pub(crate) fn curl(&self, courser: &Courser, path: &str) -> Command {
         let mut command = Command::new("curl");

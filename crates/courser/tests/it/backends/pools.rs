@@ -11,11 +11,16 @@ use crate::backends::nobody;
 use crate::stage::{Stage, assert_closed, courser};
 
 /// A terminator with these pools, and a listener for each of `used`, a pool's name.
-fn serve(stage: &Stage, pools: &str, used: &[&str]) -> Courser {
+pub(super) fn serve(stage: &Stage, pools: &str, used: &[&str]) -> Courser {
+    serve_with(stage, pools, used, "")
+}
+
+/// As [`serve`], with further settings of each listener.
+pub(super) fn serve_with(stage: &Stage, pools: &str, used: &[&str], settings: &str) -> Courser {
     let certificate = stage.certificate.display();
     let listener = |(number, pool): (usize, &&str)| {
         format!(
-            "[[listener]]\nname = 'l{number}'\nlisten = '127.0.0.1:0'\ncert = '{certificate}'\npool = '{pool}'\n"
+            "[[listener]]\nname = 'l{number}'\nlisten = '127.0.0.1:0'\ncert = '{certificate}'\npool = '{pool}'\n{settings}\n"
         )
     };
     let listeners: String = used.iter().enumerate().map(listener).collect();
@@ -23,7 +28,7 @@ fn serve(stage: &Stage, pools: &str, used: &[&str]) -> Courser {
     courser().config(&file).sockets(used.len()).start()
 }
 
-fn open(stage: &Stage, courser: &Courser) -> Connection {
+pub(super) fn open(stage: &Stage, courser: &Courser) -> Connection {
     stage.client(courser, Version::Tls13).connect().unwrap()
 }
 
