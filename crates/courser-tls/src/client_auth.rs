@@ -6,20 +6,21 @@
 use std::sync::Arc;
 
 use aws_lc_rs::digest::{Context, SHA256, digest};
-use courser_session::UnixSeconds;
 use rustls::client::danger::HandshakeSignatureValid;
-use rustls::crypto::{CryptoProvider, aws_lc_rs as provider};
+use rustls::crypto::{verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, Error, RootCertStore, SignatureScheme};
+use webpki::KeyUsage;
 use x509_parser::prelude::{FromDer, X509Certificate, X509Version};
 
-use crate::client_chain;
+use crate::chain_limits;
 use crate::config_error::TlsConfigError;
 use crate::identity::{IdentityError, Validity};
 use crate::pem;
 use crate::plan::with_current;
+use crate::trust_path::TrustedPaths;
 
 /// Whether a client may answer a CertificateRequest without a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,25 @@ impl Authorities {
         let certificates = pem::chain(text)?;
         certificates.iter().try_for_each(check_authority)?;
         Ok(Self(certificates))
+    }
+
+    /// Those that the system trusts: of `SSL_CERT_FILE` and `SSL_CERT_DIR` where they are set, of the distribution
+    /// otherwise. One that cannot be parsed is left out: large collections have old ones.
+    ///
+    /// # Errors
+    /// When there is none, with the reasons.
+    pub fn system() -> Result<Self, String> {
+        let mut found = rustls_native_certs::load_native_certs();
+        found.certs.retain(|der| check_authority(der).is_ok());
+        if found.certs.is_empty() {
+            let reasons: Vec<_> = found.errors.iter().map(ToString::to_string).collect();
+            return Err(if reasons.is_empty() { "it has none".to_owned() } else { reasons.join("; ") });
+        }
+        Ok(Self(found.certs))
+    }
+
+    pub(crate) fn certificates(&self) -> &[CertificateDer<'static>] {
+        &self.0
     }
 
     /// Those that are not valid at `now` (Unix seconds), by their subjects. They are trusted all the same: a path ends
@@ -108,17 +128,14 @@ impl ClientAuth {
         for der in set {
             roots.add(der).map_err(|error| TlsConfigError::BadRoot(error.to_string()))?;
         }
-        let counted = CryptoProvider {
-            signature_verification_algorithms: client_chain::algorithms(),
-            ..provider::default_provider()
-        };
-        let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::new(counted));
-        let builder = match demand {
-            Demand::Optional => builder.allow_unauthenticated(),
-            Demand::Required => builder,
-        };
-        let library = builder.build().map_err(|error| TlsConfigError::Inconsistent(error.to_string()))?;
-        let verifier = Arc::new(RecordingVerifier { library });
+        if roots.is_empty() {
+            return Err(TlsConfigError::Unable("no authority to verify clients with"));
+        }
+        let verifier = Arc::new(ClientVerifier {
+            subjects: roots.subjects(),
+            paths: TrustedPaths::new(roots),
+            is_mandatory: demand == Demand::Required,
+        });
         Ok(Self { verifier, mode: demand.name(), fingerprint: Some(fingerprint) })
     }
 
@@ -153,24 +170,21 @@ fn fingerprint(sorted: &[CertificateDer<'_>]) -> [u8; 32] {
     context.finish().as_ref().try_into().expect("SHA-256 yields 32 bytes")
 }
 
-/// The library's verifier, within limits, which also records in the handshake's plan when the accepted certificates
-/// expire.
+/// Verifies clients' certificates, and records in the handshake's plan when the accepted ones expire.
 #[derive(Debug)]
-struct RecordingVerifier {
-    library: Arc<dyn ClientCertVerifier>,
+struct ClientVerifier {
+    paths: TrustedPaths,
+    subjects: Vec<DistinguishedName>,
+    is_mandatory: bool,
 }
 
-impl ClientCertVerifier for RecordingVerifier {
-    fn offer_client_auth(&self) -> bool {
-        self.library.offer_client_auth()
-    }
-
+impl ClientCertVerifier for ClientVerifier {
     fn client_auth_mandatory(&self) -> bool {
-        self.library.client_auth_mandatory()
+        self.is_mandatory
     }
 
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        self.library.root_hint_subjects()
+        &self.subjects
     }
 
     fn verify_client_cert(
@@ -179,11 +193,9 @@ impl ClientCertVerifier for RecordingVerifier {
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
-        let search = || self.library.verify_client_cert(leaf, intermediates, now);
-        let verified = client_chain::with_limits(intermediates, search)?;
-        let end = chain_expiry(leaf, intermediates, UnixSeconds(now.as_secs()));
+        let end = self.paths.verify(leaf, intermediates, KeyUsage::client_auth(), now)?;
         with_current(|plan| plan.client_expires = Some(end));
-        Ok(verified)
+        Ok(ClientCertVerified::assertion())
     }
 
     fn verify_tls12_signature(
@@ -192,7 +204,7 @@ impl ClientCertVerifier for RecordingVerifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.library.verify_tls12_signature(message, certificate, signature)
+        verify_tls12_signature(message, certificate, signature, &chain_limits::library_algorithms())
     }
 
     fn verify_tls13_signature(
@@ -201,29 +213,12 @@ impl ClientCertVerifier for RecordingVerifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.library.verify_tls13_signature(message, certificate, signature)
+        verify_tls13_signature(message, certificate, signature, &chain_limits::library_algorithms())
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.library.supported_verify_schemes()
+        chain_limits::library_algorithms().supported_schemes()
     }
-}
-
-/// The earliest notAfter of a chain that has just been verified. The library does not report which intermediates it
-/// used; one that has expired, or cannot be parsed, was not.
-fn chain_expiry(
-    leaf: &CertificateDer<'_>,
-    intermediates: &[CertificateDer<'_>],
-    now: UnixSeconds,
-) -> UnixSeconds {
-    let valid = intermediates.iter().filter_map(not_after).filter(|end| *end >= now);
-    // A leaf that could be verified can be parsed; if ever not, its session is never resumed.
-    valid.chain([not_after(leaf).unwrap_or_default()]).min().unwrap_or_default()
-}
-
-fn not_after(der: &CertificateDer<'_>) -> Option<UnixSeconds> {
-    let (_, certificate) = X509Certificate::from_der(der).ok()?;
-    u64::try_from(certificate.validity().not_after.timestamp()).ok().map(UnixSeconds)
 }
 
 /// A client's certificate that was verified, in this handshake or in the one whose session it resumes.
@@ -266,39 +261,9 @@ pub(crate) fn correct_alert(outgoing: &mut [u8]) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-    use courser_testkit::{KeyType, Leaf, TestCa};
+    use courser_testkit::TestCa;
 
     use super::*;
-
-    const NOW: u64 = 1_700_000_000;
-
-    /// A certificate that expires so many seconds after `NOW`.
-    fn ending(after: i64) -> CertificateDer<'static> {
-        let end: SystemTime = UNIX_EPOCH + Duration::from_secs(NOW.saturating_add_signed(after));
-        TestCa::new().issue(&Leaf::new(KeyType::EcdsaP256).with_expiry(end)).certificate
-    }
-
-    fn end(leaf: i64, intermediates: &[i64]) -> i64 {
-        let intermediates: Vec<_> = intermediates.iter().map(|after| ending(*after)).collect();
-        let end = chain_expiry(&ending(leaf), &intermediates, UnixSeconds(NOW));
-        i64::try_from(end.0).unwrap() - i64::try_from(NOW).unwrap()
-    }
-
-    #[test]
-    fn a_chain_expires_with_the_first_of_its_certificates() {
-        assert_eq!(end(60, &[]), 60);
-        assert_eq!(end(60, &[90, 30]), 30);
-        assert_eq!(end(60, &[90]), 60);
-    }
-
-    #[test]
-    fn an_intermediate_that_has_expired_was_not_on_the_path() {
-        assert_eq!(end(60, &[-1, 90]), 60);
-        let junk = [CertificateDer::from(b"no certificate".to_vec())];
-        assert_eq!(chain_expiry(&ending(60), &junk, UnixSeconds(NOW)), UnixSeconds(NOW + 60));
-    }
 
     #[test]
     fn the_fingerprint_is_of_the_set() {

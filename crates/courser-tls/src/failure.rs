@@ -63,11 +63,53 @@ impl From<Error> for Failure {
         };
         let detail = match &error {
             Error::AlertReceived(alert) => format!("{alert:?}"),
-            Error::InvalidCertificate(CertificateError::Other(ours)) => ours.to_string(),
+            Error::InvalidCertificate(refused) => describe(refused),
             other => other.to_string(),
         };
         Self { kind, detail }
     }
+}
+
+/// Why a certificate is refused, in the words of the documentation. The library has the rest.
+fn describe(refused: &CertificateError) -> String {
+    match refused {
+        CertificateError::NotValidForNameContext { expected, presented } => {
+            let names: Vec<_> = presented.iter().map(|name| plain_name(name)).collect();
+            let names = if names.is_empty() { "no name".to_owned() } else { names.join(", ") };
+            format!("wrong name: the certificate is for {names}, not for {}", expected.to_str())
+        }
+        CertificateError::ExpiredContext { time, not_after } => {
+            format!(
+                "expired: the certificate ended {} s ago",
+                time.as_secs().saturating_sub(not_after.as_secs())
+            )
+        }
+        CertificateError::NotValidYetContext { time, not_before } => {
+            let seconds = not_before.as_secs().saturating_sub(time.as_secs());
+            format!("not valid yet: the certificate begins in {seconds} s")
+        }
+        CertificateError::UnknownIssuer => {
+            "unknown authority: none that is trusted issued the certificate".to_owned()
+        }
+        CertificateError::Revoked => "revoked: the certificate is on its authority's list".to_owned(),
+        CertificateError::UnknownRevocationStatus => {
+            "revocation unknown: no list covers the certificate, or one above it".to_owned()
+        }
+        CertificateError::ExpiredRevocationListContext { time, next_update } => {
+            let seconds = time.as_secs().saturating_sub(next_update.as_secs());
+            format!("revocation unknown: the authority's list was due for renewal {seconds} s ago")
+        }
+        CertificateError::BadSignature => {
+            "wrong signature: not made by the key that should have signed".to_owned()
+        }
+        CertificateError::Other(ours) => ours.to_string(),
+        other => format!("the certificate is not accepted: {other}"),
+    }
+}
+
+/// A name as certificates have it: the library adds its kind, `DnsName("a.example")`.
+fn plain_name(name: &str) -> &str {
+    name.split_once('(').map_or(name, |(_, rest)| rest.trim_end_matches(')').trim_matches('"'))
 }
 
 /// The alert that ends a connection after `error`, where the library sends none (RFC 8446, section 6.2): code point.

@@ -1,13 +1,15 @@
-//! TLS 1.2 and 1.3 without sockets, the server's side: certificates and keys, negotiation, a connection's records,
-//! sessions. The instrument's client is courser-tls-client, which this crate cannot reach.
+//! TLS 1.2 and 1.3 without sockets, the server's side and the client's towards backends: certificates and keys,
+//! negotiation, a connection's records, sessions. The instrument's client is courser-tls-client, which this crate cannot
+//! reach.
 //!
 //! The two are the only crates that name the TLS library (rustls 0.23 on aws-lc-rs); none of the library's types appears
 //! in their public interface, so that another version or another library changes them alone. It does no input or output
 //! but reading certificate files, and decides no policy: which certificate, group and order of suites a handshake
 //! uses is the caller's choice, handed over in a [`HandshakePlan`].
 
+mod backend;
+mod chain_limits;
 mod client_auth;
-mod client_chain;
 mod config_error;
 pub mod failure;
 pub mod identity;
@@ -27,7 +29,12 @@ mod server;
 mod server_config;
 mod sessions;
 mod signing;
+mod trust_path;
 
+pub use backend::{
+    BackendConnection, BackendHandshakeInfo, BackendName, BackendTls, BackendTlsConfig, BackendTlsSpec,
+    Verify,
+};
 pub use client_auth::{Authorities, ClientAuth, ClientCertificate, Demand};
 pub use config_error::TlsConfigError;
 pub use failure::{Failure, FailureKind};

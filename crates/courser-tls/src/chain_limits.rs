@@ -1,6 +1,6 @@
-//! Limits on the cost of verifying a client's certificate chain, which an unauthenticated peer sends.
+//! Limits on the cost of verifying a certificate chain, which an unauthenticated peer sends.
 //!
-//! The library tries every path through the certificates that a client sends, of which some 60 fit into 19 KB. Paths
+//! The library tries every path through the certificates that a peer sends, of which some 60 fit into 19 KB. Paths
 //! multiply with certificates of one name, so their number is bounded, and so is that of the signatures that a search
 //! verifies. Their bytes are: the library reads no message of more than 64 KiB.
 
@@ -15,7 +15,7 @@ use rustls::pki_types::{
 use rustls::{CertificateError, Error, OtherError};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-/// Certificates that a client may send, its own included. OpenSSL's limit of depth is 100, Go's none; chains of more
+/// Certificates that a peer may send, its own included. OpenSSL's limit of depth is 100, Go's none; chains of more
 /// than five are hardly seen, and the library itself follows six intermediates at most.
 const MAX_CERTIFICATES: usize = 10;
 
@@ -37,18 +37,15 @@ impl fmt::Display for ChainLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Certificates(sent) => {
-                write!(f, "the client sends {sent} certificates, at most {MAX_CERTIFICATES} are judged")
+                write!(f, "{sent} certificates were sent, at most {MAX_CERTIFICATES} are judged")
             }
             Self::OneName(sent) => {
-                write!(
-                    f,
-                    "the client sends {sent} intermediates of one name, at most {MAX_OF_ONE_NAME} are judged"
-                )
+                write!(f, "{sent} intermediates of one name were sent, at most {MAX_OF_ONE_NAME} are judged")
             }
             Self::Signatures => {
                 write!(
                     f,
-                    "no path within {MAX_SIGNATURES} signatures leads from the client's certificate to an authority"
+                    "no path within {MAX_SIGNATURES} signatures leads from the certificate to an authority"
                 )
             }
         }
@@ -68,7 +65,7 @@ thread_local! {
     static SIGNATURES_LEFT: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Runs `search` for a path from a client's certificate through `intermediates`, within the limits above.
+/// Runs `search` for a path from a peer's certificate through `intermediates`, within the limits above.
 ///
 /// # Errors
 /// Those of the search, or [`CertificateError::Other`] with the limit that is exceeded.
@@ -95,16 +92,18 @@ fn check(intermediates: &[CertificateDer<'_>]) -> Result<(), ChainLimit> {
     if most > MAX_OF_ONE_NAME { Err(ChainLimit::OneName(most)) } else { Ok(()) }
 }
 
-/// The library's algorithms; of those for chains each use counts.
-pub(crate) fn algorithms() -> WebPkiSupportedAlgorithms {
+/// The library's algorithms for signatures of certificates, of which each use counts.
+pub(crate) fn algorithms() -> &'static [&'static dyn SignatureVerificationAlgorithm] {
     static COUNTED: LazyLock<Vec<&'static dyn SignatureVerificationAlgorithm>> = LazyLock::new(|| {
-        let all = provider::default_provider().signature_verification_algorithms.all;
+        let all = library_algorithms().all;
         all.iter().map(|algorithm| Box::leak(Box::new(Counted(*algorithm))) as _).collect()
     });
-    WebPkiSupportedAlgorithms {
-        all: &COUNTED,
-        ..provider::default_provider().signature_verification_algorithms
-    }
+    &COUNTED
+}
+
+/// The library's algorithms for signatures of handshakes.
+pub(crate) fn library_algorithms() -> WebPkiSupportedAlgorithms {
+    provider::default_provider().signature_verification_algorithms
 }
 
 /// An algorithm that verifies nothing more once the search has used up its signatures.
@@ -153,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_search_verifies_so_many_signatures_and_no_more() {
-        let algorithm = algorithms().all[0];
+        let algorithm = algorithms()[0];
         let verify = || {
             (0..2 * MAX_SIGNATURES).for_each(|_| {
                 let _ = algorithm.verify_signature(&[], &[], &[]);
