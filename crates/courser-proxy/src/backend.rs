@@ -8,13 +8,13 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use courser_balance::{AffinityKey, Handover, Pick, Request, ServerPermit};
-use courser_net::{Address, Stream};
+use courser_net::Stream;
 use courser_telemetry::{Close, CloseReason};
 
 use crate::affinity::{Affinity, of_network};
 use crate::client::{Client, EarlyClose};
 use crate::handshake::Secured;
-use crate::pool::Backend;
+use crate::pool::{Backend, Target};
 use crate::settings::Forwarding;
 use crate::worker_state::since_start;
 
@@ -26,7 +26,7 @@ pub(crate) struct Connected {
 /// A connection to a backend, and its place there, which is given back after the connection is closed.
 pub(crate) struct BackendStream {
     pub(crate) stream: Stream,
-    pub(crate) place: ServerPermit<Address>,
+    pub(crate) place: ServerPermit<Target>,
 }
 
 /// Connects to a backend of the pool; one that refuses or does not answer in time is passed over. A client that has gone away
@@ -76,13 +76,13 @@ fn affinity_key(client: &Client, forwarding: &Forwarding) -> Option<AffinityKey>
 async fn connect_one(
     client: &mut Client,
     forwarding: &Forwarding,
-    place: &ServerPermit<Address>,
+    place: &ServerPermit<Target>,
 ) -> Result<io::Result<Stream>, Close> {
     let server = place.server();
     client.account.backend = Some(Arc::clone(server));
     client.deadline.set(forwarding.connect_timeout);
     let begun = Instant::now();
-    let mut connecting = pin!(Stream::connect(&server.target));
+    let mut connecting = pin!(Stream::connect(&server.target.address));
     let result = poll_fn(|cx| {
         if let Poll::Ready(result) = connecting.as_mut().poll(cx) {
             return Poll::Ready(Ok(result));
@@ -101,8 +101,8 @@ async fn connect_one(
 async fn connect_another(
     client: &mut Client,
     forwarding: &Forwarding,
-    first: Request<'_, Address>,
-    mut place: ServerPermit<Address>,
+    first: Request<'_, Target>,
+    mut place: ServerPermit<Target>,
     mut error: io::Error,
 ) -> Result<BackendStream, Close> {
     let pool = forwarding.pool.servers();
@@ -141,9 +141,9 @@ async fn connect_another(
 async fn next_place(
     client: &Client,
     forwarding: &Forwarding,
-    request: &Request<'_, Address>,
-    mut choice: Pick<Address>,
-) -> Result<ServerPermit<Address>, Close> {
+    request: &Request<'_, Target>,
+    mut choice: Pick<Target>,
+) -> Result<ServerPermit<Target>, Close> {
     let (pool, limit) = (forwarding.pool.servers(), forwarding.pool.queue_timeout);
     let since = since_start();
     client.deadline.set(limit);
@@ -164,9 +164,9 @@ async fn next_place(
 
 fn poll_place(
     client: &Client,
-    waiting: &mut courser_balance::Waiting<ServerPermit<Address>>,
+    waiting: &mut courser_balance::Waiting<ServerPermit<Target>>,
     cx: &mut Context<'_>,
-) -> Poll<Result<Handover<ServerPermit<Address>>, Close>> {
+) -> Poll<Result<Handover<ServerPermit<Target>>, Close>> {
     if let Poll::Ready(handover) = waiting.poll(cx) {
         return Poll::Ready(Ok(handover));
     }
@@ -221,7 +221,7 @@ async fn wait_out(client: &Client, pause: Duration) -> Result<(), Close> {
 fn failure(client: &mut Client, forwarding: &Forwarding, server: &Backend, error: &io::Error) -> Close {
     client.account.retries += 1;
     if error.kind() == ErrorKind::AddrNotAvailable {
-        let address = &server.target;
+        let address = &server.target.address;
         let why = format!("no local port left towards {address}, or no local address that leads there");
         return Close::with(CloseReason::NoLocalPort, warn(client, &server.name, &why));
     }

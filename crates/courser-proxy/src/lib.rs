@@ -36,7 +36,7 @@ pub mod supervision;
 
 pub use admission::Admission;
 pub use affinity::Affinity;
-pub use pool::{Backend, Distribution, Location, Pool, ServerSpec};
+pub use pool::{Backend, Distribution, Location, Pool, ServerSpec, Target};
 pub use resolve::Resolver;
 pub use settings::Certificates;
 pub use supervision::Threads;

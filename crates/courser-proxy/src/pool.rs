@@ -13,12 +13,29 @@ use std::time::Duration;
 
 use courser_balance::{AffinityKey, Balance, Request, Server, ServerSettings};
 use courser_net::Address;
+use courser_tls::{BackendTls, BackendTlsConfig};
 
 use crate::affinity::Affinity;
 use crate::resolve::{ResolvedName, Resolver, Subscriber};
 
 /// A server of a pool.
-pub type Backend = Server<Address>;
+pub type Backend = Server<Target>;
+
+/// How a server is reached. It stays the same for as long as a pool has the server, however often its name is looked up.
+#[derive(Debug)]
+pub struct Target {
+    /// Where it is.
+    pub address: Address,
+    /// TLS with it, and the sessions that it can resume.
+    pub tls: Option<Box<BackendTls>>,
+}
+
+impl Target {
+    /// `own` is the name or IP address that the server is configured by.
+    fn new(address: Address, tls: Option<&BackendTlsConfig>, own: Option<&str>) -> Self {
+        Self { address, tls: tls.map(|tls| Box::new(tls.of_server(own))) }
+    }
+}
 
 /// A server as it is configured.
 #[derive(Debug)]
@@ -29,6 +46,8 @@ pub struct ServerSpec {
     pub weight: NonZeroU32,
     /// Connections that it gets at most.
     pub max_connections: Option<NonZeroU32>,
+    /// TLS with it.
+    pub tls: Option<Arc<BackendTlsConfig>>,
 }
 
 /// Where a server is.
@@ -86,12 +105,12 @@ impl Pool {
     }
 
     /// The servers, and what is decided about them.
-    pub fn servers(&self) -> &courser_balance::Pool<Address> {
+    pub fn servers(&self) -> &courser_balance::Pool<Target> {
         &self.members.pool
     }
 
     /// The request of `worker`'s next connection.
-    pub(crate) fn request(&self, worker: u16, key: Option<AffinityKey>) -> Request<'static, Address> {
+    pub(crate) fn request(&self, worker: u16, key: Option<AffinityKey>) -> Request<'static, Target> {
         let number = self.sequences.get(usize::from(worker)).map_or(0, |Sequence(next)| {
             // No `fetch_add`, which would lock the bus: nothing else writes.
             let number = next.load(Ordering::Relaxed);
@@ -105,14 +124,20 @@ impl Pool {
 /// Keeps the servers of a pool in step with the addresses of its names.
 #[derive(Debug)]
 pub(crate) struct Members {
-    pool: courser_balance::Pool<Address>,
+    pool: courser_balance::Pool<Target>,
     entries: Mutex<Vec<Entry>>,
 }
 
 #[derive(Debug)]
 enum Entry {
     Fixed(Arc<Backend>),
-    Name { name: Arc<ResolvedName>, weight: NonZeroU32, limit: Option<NonZeroU32>, servers: Found },
+    Name {
+        name: Arc<ResolvedName>,
+        weight: NonZeroU32,
+        limit: Option<NonZeroU32>,
+        tls: Option<Arc<BackendTlsConfig>>,
+        servers: Found,
+    },
 }
 
 type Found = HashMap<Address, Arc<Backend>>;
@@ -123,16 +148,21 @@ impl Members {
         let pool = courser_balance::Pool::new(balance, changes);
         let mut names = Vec::new();
         let entry = |spec: ServerSpec| {
-            let ServerSpec { location, weight, max_connections: limit } = spec;
+            let ServerSpec { location, weight, max_connections: limit, tls } = spec;
             match location {
-                Location::Fixed(target) => {
-                    let name = target.to_string();
+                Location::Fixed(address) => {
+                    let own = match &address {
+                        Address::Ip(address) => Some(address.ip().to_string()),
+                        Address::Unix(_) | Address::Abstract(_) => None,
+                    };
+                    let name = address.to_string();
+                    let target = Target::new(address, tls.as_deref(), own.as_deref());
                     Entry::Fixed(pool.server(ServerSettings { name, target, weight, limit, priority: 0 }))
                 }
                 Location::Name { host, port } => {
                     let name = resolver.name(&host, port);
                     names.push(Arc::clone(&name));
-                    Entry::Name { name, weight, limit, servers: HashMap::new() }
+                    Entry::Name { name, weight, limit, tls, servers: HashMap::new() }
                 }
             }
         };
@@ -164,22 +194,25 @@ impl Subscriber for Members {
 }
 
 impl Entry {
-    fn servers(&mut self, pool: &courser_balance::Pool<Address>) -> Vec<Arc<Backend>> {
-        let (name, weight, limit, servers) = match self {
+    fn servers(&mut self, pool: &courser_balance::Pool<Target>) -> Vec<Arc<Backend>> {
+        let (name, weight, limit, tls, servers) = match self {
             Self::Fixed(server) => return vec![Arc::clone(server)],
-            Self::Name { name, weight, limit, servers } => (name, *weight, *limit, servers),
+            Self::Name { name, weight, limit, tls, servers } => {
+                (name, *weight, *limit, tls.as_deref(), servers)
+            }
         };
         let addresses = name.latest();
         let server = |address: &Address| {
             let new = || {
-                let (name, target) = (format!("{name} ({address})"), address.clone());
+                let target = Target::new(address.clone(), tls, Some(name.host()));
+                let name = format!("{name} ({address})");
                 let priority = u16::from(is_of_other_family(address, &addresses));
                 pool.server(ServerSettings { name, target, weight, limit, priority })
             };
             servers.remove(address).unwrap_or_else(new)
         };
         let current: Vec<_> = addresses.iter().map(server).collect();
-        *servers = current.iter().map(|server| (server.target.clone(), Arc::clone(server))).collect();
+        *servers = current.iter().map(|server| (server.target.address.clone(), Arc::clone(server))).collect();
         current
     }
 }

@@ -6,17 +6,17 @@
 use std::ops::Deref;
 
 use courser_balance::ServerPermit;
-use courser_net::{Address, Stream};
+use courser_net::Stream;
 
 use crate::backend::BackendStream;
-use crate::pool::Backend;
+use crate::pool::{Backend, Target};
 
 pub(crate) struct Request {
     stream: Stream,
     part: Part,
     has_answered: bool,
     /// Given back after the stream is closed.
-    place: ServerPermit<Address>,
+    place: ServerPermit<Target>,
 }
 
 /// How much of the request the backend has got.

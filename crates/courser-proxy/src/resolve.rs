@@ -193,6 +193,11 @@ enum Outcome {
 }
 
 impl ResolvedName {
+    /// The name.
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+
     /// What the last look-up has found, the resolver's preferred addresses first.
     pub(crate) fn latest(&self) -> Arc<[Address]> {
         Arc::clone(&lock(&self.latest))

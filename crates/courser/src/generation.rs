@@ -161,6 +161,7 @@ fn own_pool(addresses: &[BackendAddress], host: &HostConfig, process: &Process) 
         location: location(address),
         weight: NonZeroU32::MIN,
         max_connections: None,
+        tls: None,
     };
     let (balance, queue_timeout) = (Balance::Least, host.connect_timeout);
     let how = Distribution { balance, affinity: None, queue_timeout };
@@ -172,6 +173,7 @@ fn pool_of(pool: &PoolConfig, process: &Process) -> Pool {
         location: location(&server.address),
         weight: server.weight,
         max_connections: server.max_connections,
+        tls: None,
     };
     let balance = match pool.balance {
         courser_config::Balance::Least => Balance::Least,

@@ -55,10 +55,10 @@ pub struct BackendTlsSpec {
 /// A pool's settings for TLS, compiled.
 #[derive(Debug)]
 pub struct BackendTlsConfig {
-    provider: Arc<CryptoProvider>,
+    /// Of every server, without its sessions.
+    rustls: ClientConfig,
     proof: Arc<Proof>,
     name: BackendName,
-    identity: Option<Arc<Identity>>,
 }
 
 impl BackendTlsConfig {
@@ -71,54 +71,52 @@ impl BackendTlsConfig {
         if let BackendName::Fixed(name) = &name {
             server_name(name).ok_or_else(|| bad_name(name))?;
         }
+        let proof = Arc::new(proof(verify)?);
         let library = provider::default_provider();
         let suites = library.cipher_suites.iter().map(|suite| with_prepared_hkdf(*suite)).collect();
-        let provider = Arc::new(CryptoProvider { cipher_suites: suites, ..library });
-        Ok(Self { provider, proof: Arc::new(proof(verify)?), name, identity })
-    }
-
-    /// The settings of one server, without a session. `own` is the name or IP address that it is configured by; a unix
-    /// socket has none.
-    ///
-    /// # Errors
-    /// When it needs a name and has none.
-    pub fn of_server(&self, own: Option<&str>) -> Result<BackendTls, TlsConfigError> {
-        let own = own.and_then(server_name);
-        let name = match &self.name {
-            BackendName::Fixed(name) => server_name(name),
-            BackendName::Own | BackendName::Client => own,
-        };
-        if name.is_none() && self.needs_name() {
-            return Err(TlsConfigError::Unable("a server without a name of its own needs `server_name`"));
-        }
-        let sessions = Arc::new(BackendSessions::default());
-        let verifier = BackendVerifier { proof: Arc::clone(&self.proof), sessions: Arc::clone(&sessions) };
-        let builder = ClientConfig::builder_with_provider(Arc::clone(&self.provider))
+        let provider = CryptoProvider { cipher_suites: suites, ..library };
+        let builder = ClientConfig::builder_with_provider(Arc::new(provider))
             .with_protocol_versions(rustls::ALL_VERSIONS)
             .map_err(|error| TlsConfigError::Inconsistent(error.to_string()))?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(verifier));
-        let mut config = match &self.identity {
+            .with_custom_certificate_verifier(verifier(&proof, &Arc::default()));
+        let rustls = match identity {
             Some(identity) => builder
                 .with_client_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(&identity.certified)))),
             None => builder.with_no_client_auth(),
         };
-        config.resumption = Resumption::store(Arc::clone(&sessions) as _)
-            .tls12_resumption(Tls12Resumption::SessionIdOrTickets);
-        let by_client = self.name == BackendName::Client;
-        Ok(BackendTls {
-            rustls: Arc::new(config),
-            name: name.unwrap_or_else(nameless),
-            by_client,
-            #[cfg(test)]
-            sessions,
-        })
+        Ok(Self { rustls, proof, name })
     }
 
-    /// Whether a server has to have a name.
-    fn needs_name(&self) -> bool {
-        self.name != BackendName::Client && matches!(*self.proof, Proof::Path(_))
+    /// Whether a server that is configured by neither name nor IP address cannot be verified.
+    pub fn needs_name(&self) -> bool {
+        self.name == BackendName::Own && matches!(*self.proof, Proof::Path(_))
     }
+
+    /// The settings of one server, without a session. `own` is the name or IP address that it is configured by; a unix
+    /// socket has none.
+    pub fn of_server(&self, own: Option<&str>) -> BackendTls {
+        let name = match &self.name {
+            BackendName::Fixed(name) => server_name(name),
+            BackendName::Own | BackendName::Client => own.and_then(server_name),
+        };
+        let sessions = Arc::new(BackendSessions::default());
+        let mut rustls = self.rustls.clone();
+        rustls.dangerous().set_certificate_verifier(verifier(&self.proof, &sessions));
+        rustls.resumption = Resumption::store(Arc::clone(&sessions) as _)
+            .tls12_resumption(Tls12Resumption::SessionIdOrTickets);
+        BackendTls {
+            rustls: Arc::new(rustls),
+            name: name.unwrap_or_else(nameless),
+            by_client: self.name == BackendName::Client,
+            #[cfg(test)]
+            sessions,
+        }
+    }
+}
+
+fn verifier(proof: &Arc<Proof>, sessions: &Arc<BackendSessions>) -> Arc<BackendVerifier> {
+    Arc::new(BackendVerifier { proof: Arc::clone(proof), sessions: Arc::clone(sessions) })
 }
 
 /// TLS with one server.
