@@ -20,18 +20,44 @@ const SLACK: u128 = 16;
 
 /// What keeps a client at its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AffinityKey(u64);
+pub struct AffinityKey(Key);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Key {
+    /// Draws a server.
+    Drawn(u64),
+    /// Names one by its identity.
+    Server(u64),
+}
 
 impl AffinityKey {
-    /// The key of these bytes: an address, a name, a session ID.
+    /// The key of these bytes: an address, a name.
     pub fn of(bytes: &[u8]) -> Self {
-        Self(hash(bytes))
+        Self(Key::Drawn(hash(bytes)))
+    }
+
+    pub(crate) fn of_server(identity: u64) -> Self {
+        Self(Key::Server(identity))
     }
 }
 
-/// The server of the key among those with a weight, below its bound; where all are above, the one that the key belongs to.
+/// The server of the key among those with a weight; `None` where the key names a server that is not among them.
 pub(crate) fn choose<T>(
     key: AffinityKey,
+    servers: &[Arc<Server<T>>],
+    weight: impl Fn(&Server<T>) -> u64,
+) -> Option<&Arc<Server<T>>> {
+    match key.0 {
+        Key::Drawn(key) => drawn(key, servers, weight),
+        Key::Server(identity) => {
+            servers.iter().find(|server| server.identity == identity && weight(server) > 0)
+        }
+    }
+}
+
+/// The server that the key draws, below its bound; where all are above, the one that the key belongs to.
+fn drawn<T>(
+    key: u64,
     servers: &[Arc<Server<T>>],
     weight: impl Fn(&Server<T>) -> u64,
 ) -> Option<&Arc<Server<T>>> {
@@ -55,7 +81,7 @@ pub(crate) fn choose<T>(
 /// Exponentially distributed with the weight as its rate, negated: the highest of several is each one's in proportion to
 /// its weight.
 #[expect(clippy::cast_precision_loss, reason = "a draw")]
-fn draw(key: AffinityKey, server: u64, weight: u64) -> f64 {
-    let uniform = ((mix(key.0 ^ server) >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+fn draw(key: u64, server: u64, weight: u64) -> f64 {
+    let uniform = ((mix(key ^ server) >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
     uniform.ln() / weight as f64
 }

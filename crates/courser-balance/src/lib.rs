@@ -14,6 +14,7 @@ mod pool;
 mod queue;
 mod retry;
 mod server;
+mod stick_table;
 
 pub use affinity::AffinityKey;
 pub use balance::Balance;
@@ -22,3 +23,4 @@ pub use pool::{Current, Pick, Pool, Request};
 pub use queue::{Handover, Waiting};
 pub use retry::RetryBudget;
 pub use server::{Server, ServerPermit, ServerSettings};
+pub use stick_table::StickTable;

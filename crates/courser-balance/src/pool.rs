@@ -222,10 +222,8 @@ impl<T> Pool<T> {
         let turn = Draw { number: request.number, seed: request.seed, now };
         // Another worker may take the last place of a server between the look and the take.
         for _ in 0..=servers.len() {
-            let chosen = match request.key {
-                Some(key) => affinity::choose(key, servers, weight),
-                None => self.balance.choose(servers, turn, weight),
-            };
+            let kept = request.key.and_then(|key| affinity::choose(key, servers, weight));
+            let chosen = kept.or_else(|| self.balance.choose(servers, turn, weight));
             match chosen.map(Server::try_take) {
                 None => return Pick::Full,
                 Some(Some(place)) => return Pick::Server(place),

@@ -3,4 +3,5 @@
 mod distribution;
 mod health;
 mod limit;
+mod stick_table;
 mod support;
