@@ -9,6 +9,8 @@ pub mod record;
 
 pub mod hello;
 
+pub mod server_hello;
+
 pub mod alert;
 
 pub mod proxy;

@@ -225,7 +225,7 @@ const OPENINGS: [(&[u8], NotHello); 12] = [
 
 /// Content types that TLS has, heartbeat the last (RFC 8446 section 5.1, RFC 6520 section 6).
 const CONTENT_TYPES: std::ops::RangeInclusive<u8> = 20..=24;
-const HANDSHAKE: u8 = 22;
+pub(crate) const HANDSHAKE: u8 = 22;
 
 /// The handshake message type (RFC 8446 section 4), and SSL 2's number for the same message.
 const CLIENT_HELLO: u8 = 1;

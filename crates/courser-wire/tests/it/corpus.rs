@@ -21,6 +21,11 @@ fn the_proxy_v2_corpus_holds() {
     run("proxy_v2", exercise::proxy_v2);
 }
 
+#[test]
+fn the_server_hello_corpus_holds() {
+    run("server_hello", exercise::server_hello);
+}
+
 fn run(target: &str, exercise: fn(&[u8])) {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
     let mut files = 0;

@@ -1,9 +1,10 @@
 //! What has to hold for any bytes at all, one function for each thing that is parsed. The fuzz targets, the
-//! committed corpora and the property tests run the same three.
+//! committed corpora and the property tests run the same.
 
 use courser_wire::hello::ClientHello;
 use courser_wire::proxy::{v1, v2};
 use courser_wire::record::{Assembler, Assembly, assemble};
+use courser_wire::server_hello::{self, ServerSession, session_id};
 
 /// The most a connection may send before its ClientHello is whole.
 pub(crate) const LIMIT: usize = 1 << 14;
@@ -23,6 +24,21 @@ pub(crate) fn client_hello(received: &[u8]) {
     assert_eq!(assemble(&again, again.len()), Ok(Assembly::Complete(body.to_vec().into())));
     if let Ok(hello) = ClientHello::parse(&body) {
         walk(&hello);
+    }
+}
+
+/// The answer does not depend on how the bytes arrive, comes within the bound, and is a part of what was sent.
+pub(crate) fn server_hello(sent: &[u8]) {
+    let at_once = session_id(sent);
+    let decided =
+        (0..=sent.len()).map(|end| session_id(&sent[..end])).find(|one| *one != ServerSession::Incomplete);
+    assert_eq!(decided.unwrap_or(ServerSession::Incomplete), at_once);
+    match at_once {
+        ServerSession::Incomplete => assert!(sent.len() < server_hello::MAX_LENGTH),
+        ServerSession::Id(id) => {
+            assert!((1..=32).contains(&id.len()) && sent.windows(id.len()).any(|part| part == id));
+        }
+        ServerSession::None => {}
     }
 }
 

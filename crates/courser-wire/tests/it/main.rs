@@ -8,3 +8,4 @@ mod exercise;
 mod hello;
 mod properties;
 mod record;
+mod server_hello;

@@ -62,6 +62,8 @@ proptest! {
         exercise::client_hello(&bytes);
         exercise::client_hello(&exercise::split(&bytes, &[7]));
         let _ = ClientHello::parse(&bytes);
+        exercise::server_hello(&bytes);
+        exercise::server_hello(&[&[22, 3, 3, 0, 90, 2, 0, 0, 86, 3, 3], &bytes[..]].concat());
         exercise::proxy_v1(&bytes);
         exercise::proxy_v1(&[b"PROXY TCP4 ", &bytes[..]].concat());
         exercise::proxy_v2(&bytes);
