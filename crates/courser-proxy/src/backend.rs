@@ -1,5 +1,7 @@
 //! Which backend, and a connection to it.
 
+mod families;
+
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
 use std::pin::pin;
@@ -53,10 +55,10 @@ async fn connect_any(client: &mut Client, forwarding: &Forwarding) -> Result<Bac
         choice => next_place(client, forwarding, &request, choice).await?,
     };
     forwarding.pool.servers().retries.deposit(since_start());
-    match connect_one(client, forwarding, &place).await? {
-        Ok(stream) => Ok(BackendStream { stream, place }),
+    match connect_one(client, forwarding, place).await? {
+        (place, Ok(stream)) => Ok(BackendStream { stream, place }),
         // Boxed, because few connections come here and all would have to hold the room for it.
-        Err(error) => Box::pin(connect_another(client, forwarding, request, place, error)).await,
+        (place, Err(error)) => Box::pin(connect_another(client, forwarding, request, place, error)).await,
     }
 }
 
@@ -72,29 +74,38 @@ fn affinity_key(client: &Client, forwarding: &Forwarding) -> Option<AffinityKey>
     }
 }
 
-/// An attempt, whose end is the first of an answer, the timeout and the client's own end.
+/// An attempt, whose end is the first of an answer, the timeout and the client's own end. Where it is late and a name has
+/// addresses of both families, the result may be another server's, whose place is returned with it.
 async fn connect_one(
     client: &mut Client,
     forwarding: &Forwarding,
-    place: &ServerPermit<Target>,
-) -> Result<io::Result<Stream>, Close> {
-    let server = place.server();
-    client.account.backend = Some(Arc::clone(server));
-    client.deadline.set(forwarding.connect_timeout);
-    let begun = Instant::now();
-    let mut connecting = pin!(Stream::connect(&server.target.address));
-    let result = poll_fn(|cx| {
-        if let Poll::Ready(result) = connecting.as_mut().poll(cx) {
-            return Poll::Ready(Ok(result));
+    place: ServerPermit<Target>,
+) -> Result<(ServerPermit<Target>, io::Result<Stream>), Close> {
+    let (faster, result) = {
+        let server = place.server();
+        client.account.backend = Some(Arc::clone(server));
+        let races = forwarding.pool.has_both_families() && forwarding.connect_timeout > FAMILY_DELAY;
+        client.deadline.set(if races { FAMILY_DELAY } else { forwarding.connect_timeout });
+        let begun = Instant::now();
+        let mut connecting = pin!(Stream::connect(&server.target.address));
+        let result = poll_fn(|cx| {
+            if let Poll::Ready(result) = connecting.as_mut().poll(cx) {
+                return Poll::Ready(Ok::<_, Close>(Some(result)));
+            }
+            poll_client_reset(client, cx)?;
+            client.deadline.poll_expired(cx).map(|()| Ok(None))
+        });
+        let (faster, result) = match result.await? {
+            Some(result) => (None, result),
+            None if races => Box::pin(families::race(client, forwarding, server, connecting)).await?,
+            None => (None, Err(ErrorKind::TimedOut.into())),
+        };
+        if faster.is_none() && result.is_ok() {
+            server.connected(begun.elapsed(), since_start());
         }
-        poll_client_reset(client, cx)?;
-        client.deadline.poll_expired(cx).map(|()| Ok(Err(ErrorKind::TimedOut.into())))
-    })
-    .await;
-    if let Ok(Ok(_)) = result {
-        server.connected(begun.elapsed(), since_start());
-    }
-    result
+        (faster, result)
+    };
+    Ok((faster.unwrap_or(place), result))
 }
 
 /// Goes on to other servers, after the first has failed.
@@ -125,9 +136,9 @@ async fn connect_another(
             Pick::Server(place) => place,
             choice => next_place(client, forwarding, &request, choice).await?,
         };
-        match connect_one(client, forwarding, &place).await? {
-            Ok(stream) => return Ok(BackendStream { stream, place }),
-            Err(why) => error = why,
+        match connect_one(client, forwarding, place).await? {
+            (place, Ok(stream)) => return Ok(BackendStream { stream, place }),
+            (late, Err(why)) => (place, error) = (late, why),
         }
     }
     drop(place);
@@ -196,7 +207,7 @@ async fn wait_for_room(
         pause = (2 * pause).min(LONGEST_PAUSE);
         for place in full.iter().filter_map(Backend::try_take) {
             // Another failure may pass too: a backend that restarts refuses for a moment.
-            if let Ok(stream) = connect_one(client, forwarding, &place).await? {
+            if let (place, Ok(stream)) = connect_one(client, forwarding, place).await? {
                 return Ok(BackendStream { stream, place });
             }
         }
@@ -242,6 +253,9 @@ fn warn(client: &Client, backend: &str, why: &str) -> String {
     client.worker.events.warn("backend", format_args!("backend {backend}: {why}"));
     format!("{backend}: {why}")
 }
+
+/// How long an attempt may take before one to the other family joins in (RFC 8305, section 5: 250 ms).
+const FAMILY_DELAY: Duration = Duration::from_millis(250);
 
 /// Servers that may each take the whole `connect_timeout` before a connection ends; those that refuse at once do not count.
 const SERVERS_WAITED_FOR: u32 = 3;

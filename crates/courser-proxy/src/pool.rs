@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -109,6 +109,11 @@ impl Pool {
         &self.members.pool
     }
 
+    /// Whether a name of the pool has addresses of both families.
+    pub(crate) fn has_both_families(&self) -> bool {
+        self.members.has_both_families.load(Ordering::Relaxed)
+    }
+
     /// The request of `worker`'s next connection.
     pub(crate) fn request(&self, worker: u16, key: Option<AffinityKey>) -> Request<'static, Target> {
         let number = self.sequences.get(usize::from(worker)).map_or(0, |Sequence(next)| {
@@ -126,6 +131,8 @@ impl Pool {
 pub(crate) struct Members {
     pool: courser_balance::Pool<Target>,
     entries: Mutex<Vec<Entry>>,
+    /// Whether a name has addresses of both families.
+    has_both_families: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -172,7 +179,8 @@ impl Members {
             Entry::Name { .. } => None,
         };
         let pool = if changes { pool } else { pool.with(entries.iter().filter_map(fixed).collect()) };
-        let members = Arc::new(Self { pool, entries: Mutex::new(entries) });
+        let members =
+            Arc::new(Self { pool, entries: Mutex::new(entries), has_both_families: AtomicBool::new(false) });
         for name in names {
             name.subscribe(Arc::downgrade(&members) as _);
         }
@@ -182,7 +190,9 @@ impl Members {
     /// Takes over the addresses that the names have now. Servers whose address is still there stay what they are.
     fn take_over(&self) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let servers = entries.iter_mut().flat_map(|entry| entry.servers(&self.pool)).collect();
+        let servers = entries.iter_mut().flat_map(|entry| entry.servers(&self.pool)).collect::<Vec<_>>();
+        let has_both = entries.iter().any(Entry::has_both_families);
+        self.has_both_families.store(has_both, Ordering::Relaxed);
         self.pool.replace(servers);
     }
 }
@@ -215,11 +225,21 @@ impl Entry {
         *servers = current.iter().map(|server| (server.target.address.clone(), Arc::clone(server))).collect();
         current
     }
+
+    fn has_both_families(&self) -> bool {
+        match self {
+            Self::Fixed(_) => false,
+            Self::Name { servers, .. } => servers.keys().any(is_v6) && !servers.keys().all(is_v6),
+        }
+    }
 }
 
 /// Whether the resolver prefers other addresses to this one. Addresses of the other family are mostly other ways to the same
 /// machines, and often no way at all (RFC 6724 sorts by that): they are for when the preferred ones fail.
 fn is_of_other_family(address: &Address, all: &[Address]) -> bool {
-    let is_v6 = |address: &Address| matches!(address, Address::Ip(SocketAddr::V6(_)));
     all.first().is_some_and(|first| is_v6(first) != is_v6(address))
+}
+
+fn is_v6(address: &Address) -> bool {
+    matches!(address, Address::Ip(SocketAddr::V6(_)))
 }

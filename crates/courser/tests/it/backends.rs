@@ -2,6 +2,7 @@
 
 mod affinity;
 mod attempts;
+mod families;
 mod names;
 mod pools;
 

@@ -18,7 +18,7 @@ use courser_testkit::{
     require,
 };
 use serde_json::Value;
-use socket2::{Domain, SockAddr, Socket, Type};
+use socket2::{SockAddr, Socket, Type};
 
 /// A certificate for localhost, the authority behind it, and a folder for whatever else a test needs.
 pub(crate) struct Stage {
@@ -189,9 +189,13 @@ pub(crate) struct Stuck {
 
 impl Stuck {
     pub(crate) fn new() -> Self {
-        let any = SocketAddr::from(([127, 0, 0, 1], 0)).into();
-        let listener = stream();
-        listener.bind(&any).and_then(|()| listener.listen(0)).expect("loopback has a free port");
+        Self::at(([127, 0, 0, 1], 0).into())
+    }
+
+    pub(crate) fn at(address: SocketAddr) -> Self {
+        let address = address.into();
+        let listener = stream(&address);
+        listener.bind(&address).and_then(|()| listener.listen(0)).expect("loopback has a free port");
         let address = listener.local_addr().expect("a bound socket has an address");
         // A queue of length 0 holds one connection, one more on its way to it.
         let queued = (0..3).map(|_| queue(&address)).collect();
@@ -204,12 +208,12 @@ impl Stuck {
     }
 }
 
-fn stream() -> Socket {
-    Socket::new(Domain::IPV4, Type::STREAM, None).expect("the kernel has sockets")
+fn stream(address: &SockAddr) -> Socket {
+    Socket::new(address.domain(), Type::STREAM, None).expect("the kernel has sockets")
 }
 
 fn queue(address: &SockAddr) -> Socket {
-    let socket = stream();
+    let socket = stream(address);
     socket.set_nonblocking(true).expect("every socket can be non-blocking");
     // In progress, and so it stays.
     let _ = socket.connect(address);
