@@ -13,6 +13,7 @@ Examples:
   courser check --config courser.toml
   courser fleet keygen --out /etc/courser/fleet.key
   courser config defaults > courser.toml
+  courser import hitch /etc/hitch/hitch.conf > courser.toml
 
 Signals:
   SIGTERM, SIGINT   stop accepting and drain: finish open connections until the drain timeout; a second one stops at once
@@ -34,6 +35,7 @@ pub(crate) fn command() -> Command {
         .subcommand(courser_config::check_command())
         .subcommand(fleet())
         .subcommand(config())
+        .subcommand(import())
         .subcommand(
             Command::new("man")
                 .about("Print the manual page (for `man -l -`)")
@@ -127,6 +129,47 @@ fn config() -> Command {
                 .after_help("Example:\n  courser config defaults > courser.toml"),
         )
 }
+
+fn import() -> Command {
+    let program = |name: &'static str, title: &str, path: &str| {
+        let example = format!("Example:\n  courser import {name} {path} > courser.toml");
+        let source = Arg::new("file")
+            .value_name("FILE")
+            .value_parser(value_parser!(PathBuf))
+            .required(true)
+            .help("Path of its configuration file");
+        Command::new(name).about(format!("Import a configuration of {title}")).arg(source).after_help(example)
+    };
+    let arguments = Arg::new("arguments")
+        .num_args(1..)
+        .required(true)
+        .trailing_var_arg(true)
+        .allow_hyphen_values(true)
+        .help("Its command line, without the program's name");
+    Command::new("import")
+        .about("Print another terminator's configuration as one of courser; what has no counterpart is named")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(program("hitch", "hitch", "/etc/hitch/hitch.conf"))
+        .subcommand(program("stunnel", "stunnel", "/etc/stunnel/stunnel.conf"))
+        .subcommand(program("haproxy", "HAProxy: `bind … ssl` in mode tcp", "/etc/haproxy/haproxy.cfg"))
+        .subcommand(
+            Command::new("stud").about("Import a command line of stud or hitch").arg(arguments).after_help(
+                "Example:\n  courser import stud -f '[*]:443' -b '[127.0.0.1]:80' -n 4 --write-proxy site.pem",
+            ),
+        )
+        .after_help(IMPORT_HELP)
+}
+
+const IMPORT_HELP: &str = "\
+Standard error says what is different, with the line; comments in the output say it too.
+
+Exit codes:
+  0  the configuration does what the original did, but for differences that were named
+  2  something has no counterpart, and what depends on it was left out; or the file is invalid
+
+Example:
+  courser import hitch /etc/hitch/hitch.conf > courser.toml && courser check --config courser.toml";
 
 fn completions() -> Command {
     Command::new("completions")

@@ -2,5 +2,6 @@
 
 pub(crate) mod check;
 pub(crate) mod fleet;
+pub(crate) mod import;
 pub(crate) mod pages;
 pub(crate) mod serve;

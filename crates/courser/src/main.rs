@@ -59,6 +59,7 @@ fn perform(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Some(("serve", flags)) => cmd::serve::serve(flags),
         Some(("check", flags)) => cmd::check::check(flags),
         Some(("fleet", flags)) => cmd::fleet::fleet(flags),
+        Some(("import", flags)) => cmd::import::import(flags),
         Some(("config", _)) => cmd::pages::defaults(),
         Some(("man", _)) => cmd::pages::man(),
         Some(("completions", flags)) => cmd::pages::completions(flags),

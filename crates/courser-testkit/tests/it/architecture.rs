@@ -155,7 +155,7 @@ fn the_codemap_names_every_crate_and_its_modules() {
 
 #[test]
 fn the_page_stays_short() {
-    assert!(page().lines().count() <= 150, "ARCHITECTURE.md is the way in, at most 150 lines");
+    assert!(page().lines().count() <= 160, "ARCHITECTURE.md is the way in, at most 160 lines");
 }
 
 #[test]

@@ -1,0 +1,315 @@
+//! `courser import`, judged by the programs whose configurations it reads: each configuration is loaded by its own program and
+//! by courser, and clients must not be able to tell the two apart, nor must the backend.
+
+use std::net::TcpStream;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use courser_testkit::{
+    Behaviour, Courser, Folder, KeyType, OriginServer, PATIENCE, Process, TestCa, ca::Leaf, free_port,
+    require,
+};
+
+use crate::stage::{courser, run_courser};
+
+/// A program, what it is started with, and a configuration with `PORT`, `BACKEND` and `DIR` where they differ.
+struct Original {
+    program: &'static str,
+    /// As `courser import` calls it.
+    language: &'static str,
+    text: &'static str,
+    /// The backend gets a PROXY header.
+    proxy: bool,
+}
+
+const HITCH: [&str; 4] = [
+    "frontend = \"[127.0.0.1]:PORT\"
+backend = \"[127.0.0.1]:BACKEND\"
+pem-file = \"DIR/a.pem\"
+pem-file = \"DIR/b.pem\"
+",
+    "frontend = { host = \"127.0.0.1\" port = \"PORT\" }
+backend = \"[127.0.0.1]:BACKEND\"
+pem-file = { cert = \"DIR/a.crt\" private-key = \"DIR/a.key\" }
+tls-protos = TLSv1.2
+ciphers = \"EECDH+AESGCM:!AES256\"
+",
+    "frontend = \"[127.0.0.1]:PORT\"
+backend = \"[127.0.0.1]:BACKEND\"
+pem-dir = \"DIR/pairs\"
+pem-dir-glob = \"*.pem\"
+tls-protos = TLSv1.3
+ciphersuites = \"TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256\"
+write-proxy-v1 = on
+",
+    "frontend = \"[127.0.0.1]:PORT\"
+backend = \"[127.0.0.1]:BACKEND\"
+pem-file = \"DIR/rsa.pem\"
+ecdh-curve = \"prime256v1:secp384r1\"
+write-proxy-v2 = on
+",
+];
+
+const STUNNEL: [&str; 4] = [
+    "foreground = yes
+[s]
+accept = 127.0.0.1:PORT
+connect = 127.0.0.1:BACKEND
+cert = DIR/a.pem
+",
+    "foreground = yes
+sslVersion = TLSv1.2
+ciphers = ECDHE+CHACHA20:ECDHE+AES256
+[s]
+accept = 127.0.0.1:PORT
+connect = 127.0.0.1:BACKEND
+cert = DIR/rsa.pem
+protocol = proxy
+",
+    "foreground = yes
+cert = DIR/a.crt
+key = DIR/a.key
+[s]
+accept = 127.0.0.1:PORT
+connect = 127.0.0.1:BACKEND
+sslVersionMin = TLSv1.3
+curves = X25519:P-384
+[b]
+sni = s:b.example
+connect = 127.0.0.1:BACKEND
+cert = DIR/b.crt
+key = DIR/b.key
+",
+    "foreground = yes
+[s]
+accept = 127.0.0.1:PORT
+connect = 127.0.0.1:BACKEND
+cert = DIR/a.pem
+verifyChain = yes
+CAfile = DIR/ca.pem
+",
+];
+
+const HAPROXY: [&str; 4] = [
+    "defaults
+  mode tcp
+  timeout connect 5s
+  timeout client 1m
+  timeout server 1m
+listen s
+  bind 127.0.0.1:PORT ssl crt DIR/a.pem crt DIR/b.pem
+  server o 127.0.0.1:BACKEND
+",
+    "global
+  ssl-default-bind-options ssl-min-ver TLSv1.2
+  ssl-default-bind-ciphers ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-CHACHA20-POLY1305
+  ssl-default-bind-ciphersuites TLS_AES_128_GCM_SHA256
+defaults
+  mode tcp
+  timeout connect 5s
+  timeout client 1m
+  timeout server 1m
+frontend f
+  bind 127.0.0.1:PORT ssl crt DIR/bundle.pem curves X25519:P-256 strict-sni
+  default_backend b
+backend b
+  balance leastconn
+  server o 127.0.0.1:BACKEND weight 5 send-proxy-v2
+",
+    "defaults
+  mode tcp
+  timeout connect 5s
+  timeout client 1m
+  timeout server 1m
+frontend f
+  bind 127.0.0.1:PORT ssl crt DIR/pairs/ ssl-max-ver TLSv1.2
+  use_backend b if { ssl_fc_sni b.example }
+  default_backend a
+backend a
+  server o 127.0.0.1:BACKEND send-proxy
+backend b
+  server o 127.0.0.1:BACKEND send-proxy
+",
+    "defaults
+  mode tcp
+  timeout connect 5s
+  timeout client 1m
+  timeout server 1m
+listen s
+  bind 127.0.0.1:PORT ssl crt DIR/a.pem verify required ca-file DIR/ca.pem
+  server o 127.0.0.1:BACKEND
+",
+];
+
+#[test]
+fn what_hitch_does_courser_does_after_the_import() {
+    for (index, text) in HITCH.into_iter().enumerate() {
+        alike(&Original { program: "hitch", language: "hitch", text, proxy: index >= 2 });
+    }
+}
+
+#[test]
+fn what_stunnel_does_courser_does_after_the_import() {
+    for (index, text) in STUNNEL.into_iter().enumerate() {
+        alike(&Original { program: "stunnel4", language: "stunnel", text, proxy: index == 1 });
+    }
+}
+
+#[test]
+fn what_haproxy_does_courser_does_after_the_import() {
+    for (index, text) in HAPROXY.into_iter().enumerate() {
+        alike(&Original { program: "haproxy", language: "haproxy", text, proxy: index == 1 || index == 2 });
+    }
+}
+
+#[test]
+fn the_samples_of_the_packages_are_read_and_what_they_cannot_be_is_said() {
+    let samples = [
+        ("hitch", "/etc/hitch/hitch.conf"),
+        ("stunnel", "/usr/share/doc/stunnel4/examples/stunnel.conf-sample"),
+        ("haproxy", "/etc/haproxy/haproxy.cfg"),
+    ];
+    for (language, path) in samples {
+        // The package may not install its documentation, as in containers.
+        if !std::path::Path::new(path).exists() {
+            println!("{path} is not there");
+            continue;
+        }
+        let import = run_courser(&["import", language, path]);
+        assert!(!import.stderr.contains("would not take it"), "{}", import.stderr);
+        // Of stunnel's all are clients, and HAProxy's has no front end: what is not there, nothing is made of.
+        assert!(!import.stdout.contains("[[listener]]") || language == "hitch", "{}", import.stdout);
+    }
+}
+
+/// The files that configurations name: certificates for a.example and b.example, by themselves and in a folder, ECDSA and
+/// RSA of one name as a bundle.
+fn files() -> Folder {
+    let (folder, ca) = (Folder::new(), TestCa::new());
+    let leaf = |key, name: &str| ca.issue(&Leaf::new(key).names([name]).with_common_name(name));
+    for name in ["a", "b"] {
+        let issued = leaf(KeyType::EcdsaP256, &format!("{name}.example"));
+        issued.write_combined(&folder, name);
+        issued.write_pair(&folder, name);
+        std::fs::create_dir_all(folder.join("pairs")).unwrap();
+        issued.write_combined(&folder, &format!("pairs/{name}"));
+    }
+    leaf(KeyType::Rsa2048, "a.example").write_combined(&folder, "rsa");
+    for (key, kind) in [(KeyType::EcdsaP256, "ecdsa"), (KeyType::Rsa2048, "rsa")] {
+        let issued = leaf(key, "a.example");
+        folder.write(&format!("bundle.pem.{kind}"), format!("{}{}", issued.chain_pem, issued.key_pem));
+    }
+    ca.write_root(&folder);
+    ca.issue(&Leaf::new(KeyType::EcdsaP256).of_client("client")).write_combined(&folder, "client");
+    folder
+}
+
+#[track_caller]
+fn alike(original: &Original) {
+    let (Some(program), Some(_)) = (require(original.program), require("openssl")) else { return };
+    let (folder, origin) = (files(), OriginServer::setup(Behaviour::Http));
+    let origin = if original.proxy { origin.proxy().start() } else { origin.start() };
+    let write = |name: &str, port: u16| {
+        let text = original.text.replace("PORT", &port.to_string());
+        let text = text.replace("BACKEND", &origin.address().port().to_string());
+        folder.write(name, text.replace("DIR", &folder.path().display().to_string()))
+    };
+    let (theirs, ours) = (free_port(), free_port());
+    let (file, other) = (write("theirs.conf", theirs), write("ours.conf", ours));
+    let mut command = Command::new(program);
+    match original.program {
+        // As root it insists on another user for its workers; it has read the keys by then.
+        "hitch" => {
+            command.args(["--user=nobody", "--group=nogroup"]).arg(format!("--config={}", file.display()))
+        }
+        "haproxy" => command.arg("-f").arg(&file),
+        _ => command.arg(&file),
+    };
+    let mut process = Process::start(&mut command);
+    let deadline = Instant::now() + PATIENCE;
+    while TcpStream::connect(("127.0.0.1", theirs)).is_err() {
+        let why = || [process.stdout(), process.stderr()].concat().join("\n");
+        assert!(Instant::now() < deadline, "{} does not listen: {}", original.program, why());
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert!(process.is_running());
+    let imported = run_courser(&["import", original.language, &other.display().to_string()]);
+    assert!(imported.status.success(), "{}{}", imported.stderr, original.text);
+    let config = folder.write("courser.toml", &imported.stdout);
+    let courser: Courser = courser().config(&config).arg("--workers").arg("1").start();
+    let is_verified = original.text.contains("ca.pem");
+    for probe in probes(is_verified) {
+        let (theirs, ours) =
+            (probe.outcome(theirs, &folder), probe.outcome(courser.address().port(), &folder));
+        assert_eq!(ours, theirs, "{probe:?} of\n{}\n{}", original.text, imported.stdout);
+    }
+    if original.proxy {
+        let headers: Vec<_> =
+            origin.headers().iter().map(|header| header.starts_with(b"PROXY TCP4 127.0.0.1")).collect();
+        assert!(
+            headers.windows(2).all(|pair| pair[0] == pair[1]),
+            "either version 1 from both, or 2: {headers:?}"
+        );
+    }
+}
+
+/// A client of one kind.
+#[derive(Debug)]
+struct Probe {
+    arguments: Vec<&'static str>,
+    name: Option<&'static str>,
+    shows_certificate: bool,
+}
+
+fn probes(is_verified: bool) -> Vec<Probe> {
+    let suites12 = [
+        "ECDHE-ECDSA-AES128-GCM-SHA256",
+        "ECDHE-RSA-AES128-GCM-SHA256",
+        "ECDHE-ECDSA-AES256-GCM-SHA384",
+        "ECDHE-RSA-AES256-GCM-SHA384",
+        "ECDHE-ECDSA-CHACHA20-POLY1305",
+        "ECDHE-RSA-CHACHA20-POLY1305",
+    ];
+    let suites13 = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"];
+    let probe =
+        |arguments: Vec<&'static str>, name, shows_certificate| Probe { arguments, name, shows_certificate };
+    let mut probes = Vec::new();
+    for shows_certificate in [true, false].into_iter().filter(|shows| *shows || is_verified) {
+        for version in ["-tls1_2", "-tls1_3"] {
+            for name in [Some("a.example"), Some("b.example"), Some("c.example"), None] {
+                probes.push(probe(vec![version], name, shows_certificate));
+            }
+        }
+    }
+    probes.extend(suites12.map(|suite| probe(vec!["-tls1_2", "-cipher", suite], Some("a.example"), true)));
+    probes.extend(
+        suites13.map(|suite| probe(vec!["-tls1_3", "-ciphersuites", suite], Some("a.example"), true)),
+    );
+    for group in ["X25519", "P-256", "P-384"] {
+        probes.push(probe(vec!["-tls1_3", "-groups", group], Some("a.example"), true));
+    }
+    probes
+}
+
+impl Probe {
+    /// The subject of the certificate, and whether the request was answered.
+    fn outcome(&self, port: u16, folder: &Folder) -> (Option<String>, bool) {
+        let mut command = Command::new("openssl");
+        command
+            .args(["s_client", "-ign_eof", "-connect", &format!("127.0.0.1:{port}")])
+            .args(&self.arguments);
+        match self.name {
+            Some(name) => command.args(["-servername", name]),
+            None => command.arg("-noservername"),
+        };
+        if self.shows_certificate {
+            let file = folder.join("client.pem");
+            command.arg("-cert").arg(&file).arg("-key").arg(&file);
+        }
+        let request = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+        let done = Process::start_with_input(&mut command, request).finish();
+        let subject = done.stdout.lines().find_map(|line| line.strip_prefix("subject="));
+        (subject.map(str::to_owned), done.stdout.contains("HTTP/1.1 200"))
+    }
+}
