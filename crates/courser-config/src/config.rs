@@ -15,6 +15,7 @@ use crate::problem::Problems;
 use crate::read::Located;
 use crate::source::SourceSpan;
 use crate::tls::{Group, Suite, TlsVersion};
+use crate::written::Written;
 
 /// A valid configuration, and warnings about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub struct Loaded {
     pub config: Config,
     /// Warnings only.
     pub warnings: Problems,
+    /// What the file says, to compare with another one; empty where flags alone were given.
+    pub written: Written,
 }
 
 /// The whole configuration of one `courser` process.

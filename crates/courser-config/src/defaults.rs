@@ -9,11 +9,13 @@ use crate::setting::{DefaultValue, Setting};
 use crate::settings::{FLEET, HOST_ONLY, LISTENER, POOL, PROCESS, SESSIONS, SHARED};
 use crate::source::SourceSpan;
 use crate::value::Value;
+use crate::written::Written;
 
 impl Draft {
     /// Every setting at its default, and no listener.
     pub(crate) fn new() -> Self {
         Self {
+            written: Written::default(),
             process: with_defaults(PROCESS, Process::default()),
             sessions: with_defaults(SESSIONS, Sessions::default()),
             fleet: with_defaults(FLEET, Fleet::default()),

@@ -9,12 +9,16 @@ use crate::read::Located;
 use crate::setting::{About, Flag, Setting};
 use crate::settings::{FLEET, HOST_ONLY, LISTENER, POOL, PROCESS, SESSIONS, SHARED, Scope};
 use crate::value::{Entry, Literal, Table, Value};
+use crate::written::Written;
 
 /// Reads a file's text into a draft as far as it can be read.
 pub(crate) fn read(text: &str, path: &Path, problems: &mut Problems) -> Draft {
     let mut draft = Draft::new();
     match Table::parse(text, path) {
-        Ok(top) => read_top(&top, &mut draft, problems),
+        Ok(top) => {
+            draft.written = Written::of(&top);
+            read_top(&top, &mut draft, problems);
+        }
         Err(errors) => problems.extend(errors),
     }
     draft

@@ -14,8 +14,10 @@ use crate::read::{self, Located, wrong_kind};
 use crate::source::SourceSpan;
 use crate::tls::{Group, Profile, Suite, TlsVersion};
 use crate::value::{Literal, Table, Value};
+use crate::written::Written;
 
 pub(crate) struct Draft {
+    pub(crate) written: Written,
     pub(crate) process: Process,
     pub(crate) sessions: Sessions,
     pub(crate) fleet: Fleet,

@@ -32,6 +32,7 @@ mod tls;
 mod units;
 mod validate;
 mod value;
+mod written;
 
 use std::path::Path;
 
@@ -49,6 +50,7 @@ pub use read::Located;
 pub use reference::{defaults_toml, reference_markdown};
 pub use source::SourceSpan;
 pub use tls::{Group, Profile, Suite, TlsVersion};
+pub use written::{Change, Written};
 
 /// Reads a configuration file.
 ///

@@ -38,9 +38,9 @@ pub(crate) fn validate(draft: Draft, mut problems: Problems) -> Result<Loaded, P
         return Err(problems);
     }
     let pools = draft.pools.into_iter().map(PoolConfig::from).collect();
-    let (process, sessions, fleet) = (draft.process, draft.sessions, draft.fleet);
+    let (process, sessions, fleet, written) = (draft.process, draft.sessions, draft.fleet, draft.written);
     let config = Config { process, sessions, fleet, listeners, pools };
-    Ok(Loaded { config, warnings: problems })
+    Ok(Loaded { config, warnings: problems, written })
 }
 
 fn has_certificate(listener: &ListenerDraft) -> bool {
