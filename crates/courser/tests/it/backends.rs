@@ -3,6 +3,7 @@
 mod affinity;
 mod attempts;
 mod families;
+mod faults;
 mod names;
 mod pools;
 
