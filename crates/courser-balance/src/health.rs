@@ -87,6 +87,14 @@ impl Health {
         }
     }
 
+    pub(crate) fn is_drained_by(&self, by: Drain) -> bool {
+        self.drained.load(Ordering::Relaxed) & by as u8 != 0
+    }
+
+    pub(crate) fn ejected_for(&self, now: Duration) -> Duration {
+        Duration::from_millis(self.ejected_until.load(Ordering::Relaxed).saturating_sub(millis(now)))
+    }
+
     /// Whether it may be given connections by whoever knows no time: neither down nor drained.
     pub(crate) fn is_wanted(&self) -> bool {
         self.drained.load(Ordering::Relaxed) == 0 && !self.is_down.load(Ordering::Relaxed)

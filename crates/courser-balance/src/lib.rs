@@ -22,5 +22,5 @@ pub use health::{Availability, Drain};
 pub use pool::{Current, Pick, Pool, Request};
 pub use queue::{Handover, Waiting};
 pub use retry::RetryBudget;
-pub use server::{Server, ServerPermit, ServerSettings};
+pub use server::{Server, ServerPermit, ServerSettings, Sharer};
 pub use stick_table::StickTable;

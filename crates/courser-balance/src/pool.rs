@@ -131,7 +131,6 @@ impl<T> Pool<T> {
             && !only.is_full()
             && request.tried.is_empty()
             && only.availability(now).is_last_resort()
-            && only.percent() > 0
             && let Some(place) = only.try_take()
         {
             return Pick::Server(place);
@@ -167,11 +166,13 @@ impl<T> Pool<T> {
         if (out + 1) * 2 > servers.len() {
             return None;
         }
-        server.health.eject(now)
+        let ejected = server.health.eject(now)?;
+        server.ejections.fetch_add(1, Ordering::Relaxed);
+        Some(ejected)
     }
 
-    /// Whether the last choices had to make do with servers that are down or ejected; `true` once each time that begins.
-    pub fn has_become_desperate(&self, is_desperate: bool) -> bool {
+    /// Sets whether the last choices had to make do with servers that are down or ejected. Returns whether that is news.
+    pub fn set_desperate(&self, is_desperate: bool) -> bool {
         // Loaded first: a store would take the line from all workers for each connection.
         self.is_desperate.load(Ordering::Relaxed) != is_desperate
             && self.is_desperate.swap(is_desperate, Ordering::Relaxed) != is_desperate
@@ -180,9 +181,7 @@ impl<T> Pool<T> {
     fn choose_among(&self, servers: &[Arc<Server<T>>], request: &Request<'_, T>, now: Duration) -> Pick<T> {
         let is_untried =
             |server: &Server<T>| !request.tried.iter().any(|tried| std::ptr::eq(&**tried, server));
-        let is_good = |server: &Server<T>| {
-            server.availability(now).is_good() && server.percent() > 0 && is_untried(server)
-        };
+        let is_good = |server: &Server<T>| server.availability(now).is_good() && is_untried(server);
         let priorities = servers.iter().filter(|server| is_good(server)).map(|server| server.priority);
         let first = priorities.min();
         let good = |server: &Server<T>| {

@@ -20,11 +20,26 @@ pub struct ServerSettings<T> {
     pub target: T,
     /// Its share among the others'.
     pub weight: NonZeroU32,
-    /// Connections at most.
+    /// Connections at most, at the start.
     pub limit: Option<NonZeroU32>,
     /// Gets connections when no server of a lower number can (RFC 2782).
     pub priority: u16,
 }
+
+/// Who sets a part of a server's share. The parts multiply: neither undoes the other's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharer {
+    /// The operator.
+    Operator,
+    /// The server's agent.
+    Agent,
+}
+
+/// The most that a server may get of its weight, in percent: HAProxy's bound for what an agent says.
+const MOST_PERCENT: u16 = 25_600;
+
+/// 100 percent by each, side by side, so that a choice loads them at once.
+const SHARES: u32 = 100 << 16 | 100;
 
 /// A server that connections go to. Shared by all workers, which count in it without a lock; on cache lines of its own, so
 /// that counting one does not slow another down (two, because processors fetch them in pairs).
@@ -34,10 +49,13 @@ pub struct Server<T> {
     settings: ServerSettings<T>,
     /// Stands for it when connections are spread by a key, on every host alike.
     pub(crate) identity: u64,
-    percent: AtomicU32,
+    shares: AtomicU32,
+    /// 0 for none. At first what is configured.
+    limit: AtomicU32,
     in_flight: AtomicU32,
     connections: AtomicU64,
     failures: AtomicU64,
+    pub(crate) ejections: AtomicU64,
     pub(crate) health: Health,
     latency: Latency,
     queue: Arc<Queue<ServerPermit<T>>>,
@@ -55,11 +73,13 @@ impl<T> Server<T> {
     pub(crate) fn new(settings: ServerSettings<T>, queue: Arc<Queue<ServerPermit<T>>>) -> Self {
         Self {
             identity: hash(settings.name.as_bytes()),
+            shares: AtomicU32::new(SHARES),
+            limit: AtomicU32::new(settings.limit.map_or(0, NonZeroU32::get)),
             settings,
-            percent: AtomicU32::new(100),
             in_flight: AtomicU32::new(0),
             connections: AtomicU64::new(0),
             failures: AtomicU64::new(0),
+            ejections: AtomicU64::new(0),
             health: Health::default(),
             latency: Latency::default(),
             queue,
@@ -68,18 +88,67 @@ impl<T> Server<T> {
 
     /// Whether it gets connections, and how many.
     pub fn availability(&self, now: Duration) -> Availability {
-        self.health.availability(now)
+        match self.shares() {
+            (0, _) | (_, 0) => Availability::Draining,
+            _ => self.health.availability(now),
+        }
     }
 
-    /// Percent of its weight that operator or agent have left it.
+    /// Whether this one has drained it.
+    pub fn is_drained_by(&self, by: Drain) -> bool {
+        self.health.is_drained_by(by)
+    }
+
+    /// How much longer it is ejected for; zero where it is not.
+    pub fn ejected_for(&self, now: Duration) -> Duration {
+        self.health.ejected_for(now)
+    }
+
+    /// How often it was ejected since the start.
+    pub fn ejections(&self) -> u64 {
+        self.ejections.load(Ordering::Relaxed)
+    }
+
+    /// Percent of its weight that operator and agent have left it, both together.
     pub fn percent(&self) -> u32 {
-        self.percent.load(Ordering::Relaxed)
+        let (operator, agent) = self.shares();
+        match operator * agent {
+            0 => 0,
+            product => (product / 100).max(1),
+        }
     }
 
-    /// Sets the percentage of its weight; 0 gives it no new connections.
-    pub fn set_percent(&self, percent: u32) {
-        self.percent.store(percent, Ordering::Relaxed);
+    /// Sets the percentage of its weight, by who says so; 0 gives it no new connections. Returns whether that is news.
+    pub fn set_percent(&self, by: Sharer, percent: u16) -> bool {
+        let percent = u32::from(percent.min(MOST_PERCENT));
+        let next = |shares: u32| {
+            Some(match by {
+                Sharer::Operator => shares & 0xffff | percent << 16,
+                Sharer::Agent => shares & !0xffff | percent,
+            })
+        };
+        let before = self.shares.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
         self.queue.wake_all();
+        before.ok().and_then(next) != before.ok()
+    }
+
+    /// What is left of its weight by the operator, and by the agent, in percent. At most [`MOST_PERCENT`] each.
+    fn shares(&self) -> (u32, u32) {
+        let shares = self.shares.load(Ordering::Relaxed);
+        (shares >> 16, shares & 0xffff)
+    }
+
+    /// Connections that it gets at most, now.
+    pub fn limit(&self) -> Option<NonZeroU32> {
+        NonZeroU32::new(self.limit.load(Ordering::Relaxed))
+    }
+
+    /// Sets how many connections it gets at most; those beyond a lower limit go on. Returns whether that is news.
+    pub fn set_limit(&self, limit: Option<NonZeroU32>) -> bool {
+        let limit = limit.map_or(0, NonZeroU32::get);
+        let before = self.limit.swap(limit, Ordering::Relaxed);
+        self.queue.wake_all();
+        before != limit
     }
 
     /// Connections that it has, those that are being made included.
@@ -139,16 +208,17 @@ impl<T> Server<T> {
             Availability::Starting(percent) if slow_start => percent,
             _ => 100,
         };
-        u64::from(self.weight.get()) * u64::from(self.percent()) * u64::from(started)
+        let (operator, agent) = self.shares();
+        u64::from(self.weight.get()) * u64::from(operator * agent) * u64::from(started)
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.limit.is_some_and(|limit| self.in_flight() >= limit.get())
+        self.limit().is_some_and(|limit| self.in_flight() >= limit.get())
     }
 
     /// Takes a place, if there is one. Never more than the limit are taken, not even for a moment.
     pub fn try_take(self: &Arc<Self>) -> Option<ServerPermit<T>> {
-        match self.limit {
+        match self.limit() {
             None => {
                 self.in_flight.fetch_add(1, Ordering::Relaxed);
             }
@@ -180,7 +250,7 @@ impl<T> ServerPermit<T> {
 impl<T> Drop for ServerPermit<T> {
     fn drop(&mut self) {
         let server = &self.0;
-        if server.limit.is_none() {
+        if server.limit().is_none() {
             server.in_flight.fetch_sub(1, Ordering::Relaxed);
             return;
         }

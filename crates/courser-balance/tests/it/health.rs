@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use std::num::NonZeroU32;
 
-use courser_balance::{Availability, Balance, Drain, Pick, Pool, Request, ServerSettings};
+use courser_balance::{Availability, Balance, Drain, Pick, Pool, Request, ServerSettings, Sharer};
 
 use crate::support::{counts, place, pool, request};
 
@@ -110,17 +110,52 @@ fn servers_of_a_lower_priority_are_for_when_the_others_cannot() {
 #[test]
 fn a_weight_of_nothing_gets_nothing() {
     let pool = pool(Balance::Least, &[1, 1], None);
-    pool.servers()[0].set_percent(0);
+    pool.servers()[0].set_percent(Sharer::Operator, 0);
     assert_eq!(counts(&pool, 100, 10, at(0)), [0, 100]);
-    pool.servers()[0].set_percent(50);
-    let counts = counts(&pool, 3000, 0, at(0));
+    pool.servers()[1].set_down(true, at(0));
+    assert_eq!(counts(&pool, 100, 10, at(0)), [0, 100], "not even as the last resort");
+    pool.servers()[1].set_down(false, at(0));
+    pool.servers()[0].set_percent(Sharer::Operator, 50);
+    let counts = counts(&pool, 3000, 0, at(60));
     assert!((990..=1010).contains(&counts[0]), "{counts:?}");
 }
 
 #[test]
-fn the_operator_hears_once_that_a_pool_has_nothing_good_left() {
+fn neither_the_operator_nor_the_agent_undoes_what_the_other_says_of_a_weight() {
+    let pool = pool(Balance::Least, &[1, 1], None);
+    let servers = pool.servers();
+    let server = &servers[0];
+    assert!(server.set_percent(Sharer::Operator, 50));
+    assert!(server.set_percent(Sharer::Agent, 50));
+    assert!(!server.set_percent(Sharer::Agent, 50), "nothing has changed");
+    assert_eq!(server.percent(), 25);
+    let shares = counts(&pool, 5000, 0, at(0));
+    assert!((990..=1010).contains(&shares[0]), "{shares:?}");
+    server.set_percent(Sharer::Agent, 0);
+    assert!(server.set_percent(Sharer::Operator, 100));
+    assert_eq!(counts(&pool, 10, 0, at(0)), [0, 10]);
+    server.set_percent(Sharer::Agent, 200);
+    assert_eq!(server.percent(), 200, "an agent may ask for more");
+}
+
+#[test]
+fn a_limit_that_is_set_later_holds_and_one_that_is_lifted_lets_in() {
+    let pool = pool(Balance::Least, &[1], None);
+    let servers = pool.servers();
+    let held: Vec<_> = (0..3).filter_map(|_| servers[0].try_take()).collect();
+    assert!(servers[0].set_limit(NonZeroU32::new(3)));
+    assert!(servers[0].try_take().is_none());
+    drop(held);
+    let held: Vec<_> = (0..5).filter_map(|_| servers[0].try_take()).collect();
+    assert_eq!(held.len(), 3);
+    assert!(servers[0].set_limit(None));
+    assert!(servers[0].try_take().is_some());
+}
+
+#[test]
+fn that_a_pool_has_nothing_good_left_is_news_once() {
     let pool = pool(Balance::Least, &[1, 1], None);
     let heard: Vec<_> =
-        [false, true, true, false, true].map(|is| pool.has_become_desperate(is)).into_iter().collect();
+        [false, true, true, false, true].map(|is| pool.set_desperate(is)).into_iter().collect();
     assert_eq!(heard, [false, true, false, true, true]);
 }
