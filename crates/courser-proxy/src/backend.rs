@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use courser_balance::{AffinityKey, Handover, Pick, Request, ServerPermit};
 use courser_net::Stream;
+use courser_telemetry::event::{Level, log};
 use courser_telemetry::{Close, CloseReason};
 
 use crate::affinity::{Affinity, of_network};
@@ -50,15 +51,36 @@ pub(crate) async fn connect(mut secured: Secured) -> Result<Connected, Box<Early
 
 async fn connect_any(client: &mut Client, forwarding: &Forwarding) -> Result<BackendStream, Close> {
     let request = forwarding.pool.request(client.worker.index, affinity_key(client, forwarding));
-    let place = match forwarding.pool.servers().choose(&request, since_start()) {
+    let (pool, mut now) = (forwarding.pool.servers(), since_start());
+    let place = match pool.choose(&request, now) {
         Pick::Server(place) => place,
-        choice => next_place(client, forwarding, &request, choice).await?,
+        choice => {
+            let place = next_place(client, forwarding, &request, choice).await?;
+            now = since_start();
+            place
+        }
     };
-    forwarding.pool.servers().retries.deposit(since_start());
+    let is_good = place.server().availability(now).is_good();
+    if pool.set_desperate(!is_good) {
+        log_desperation(&forwarding.pool.name, !is_good);
+    }
+    pool.retries.deposit(now);
     match connect_one(client, forwarding, place).await? {
         (place, Ok(stream)) => Ok(BackendStream { stream, place }),
         // Boxed, because few connections come here and all would have to hold the room for it.
         (place, Err(error)) => Box::pin(connect_another(client, forwarding, request, place, error)).await,
+    }
+}
+
+/// Logs that a connection goes to a server that is not good, since no other is left, or that this is over.
+#[cold]
+fn log_desperation(pool: &str, is_desperate: bool) {
+    match is_desperate {
+        true => log(
+            Level::Error,
+            format_args!("pool {pool}: NO SERVER IS GOOD: all that are not drained get connections"),
+        ),
+        false => log(Level::Info, format_args!("pool {pool}: a server is good again")),
     }
 }
 

@@ -30,14 +30,17 @@ mod worker_state;
 mod buffers;
 mod deadline;
 mod handshake_budget;
+mod orders;
 mod pool;
 mod resolve;
 pub mod supervision;
 
 pub use admission::Admission;
 pub use affinity::Affinity;
+pub use orders::{Order, Orders};
 pub use pool::{Backend, Distribution, Location, Pool, ServerSpec, Target};
 pub use resolve::Resolver;
 pub use settings::Certificates;
 pub use supervision::Threads;
 pub use worker::{Command, Listeners, Worker};
+pub use worker_state::since_start;

@@ -16,6 +16,7 @@ use courser_net::Address;
 use courser_tls::{BackendTls, BackendTlsConfig};
 
 use crate::affinity::Affinity;
+use crate::orders::Orders;
 use crate::resolve::{ResolvedName, Resolver, Subscriber};
 
 /// A server of a pool.
@@ -65,8 +66,10 @@ pub enum Location {
 }
 
 /// How a pool distributes connections.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Distribution {
+    /// The pool's name.
+    pub name: String,
     /// Who gets the next connection.
     pub balance: Balance,
     /// What keeps a client at its server.
@@ -78,6 +81,8 @@ pub struct Distribution {
 /// The servers that a host's connections go to, with the number of each worker's turn.
 #[derive(Debug)]
 pub struct Pool {
+    /// For messages, and for the operator.
+    pub name: String,
     members: Arc<Members>,
     pub(crate) affinity: Option<Affinity>,
     pub(crate) queue_timeout: Duration,
@@ -91,8 +96,15 @@ struct Sequence(AtomicU64);
 
 impl Pool {
     /// A pool of these servers, for so many workers.
-    pub fn new(servers: Vec<ServerSpec>, how: Distribution, resolver: &Resolver, workers: usize) -> Self {
-        let members = Members::new(servers, how.balance, resolver);
+    pub fn new(
+        servers: Vec<ServerSpec>,
+        how: Distribution,
+        resolver: &Resolver,
+        orders: &Arc<Orders>,
+        workers: usize,
+    ) -> Self {
+        let orders = OrdersOfPool { pool: how.name.clone(), orders: Arc::clone(orders) };
+        let members = Members::new(servers, how.balance, resolver, orders);
         let random = RandomState::new();
         let sequence = |worker| match worker {
             // So one worker, the case that people look at, goes by the configured order.
@@ -100,8 +112,8 @@ impl Pool {
             // Workers that began alike would meet the same server at the same moment for good.
             worker => Sequence(AtomicU64::new(random.hash_one(worker) >> 32)),
         };
-        let Distribution { affinity, queue_timeout, .. } = how;
-        Self { members, affinity, queue_timeout, sequences: (0..workers).map(sequence).collect() }
+        let Distribution { name, affinity, queue_timeout, .. } = how;
+        Self { name, members, affinity, queue_timeout, sequences: (0..workers).map(sequence).collect() }
     }
 
     /// The servers, and what is decided about them.
@@ -126,13 +138,35 @@ impl Pool {
     }
 }
 
+impl AsRef<courser_balance::Pool<Target>> for Pool {
+    fn as_ref(&self) -> &courser_balance::Pool<Target> {
+        self.servers()
+    }
+}
+
 /// Keeps the servers of a pool in step with the addresses of its names.
 #[derive(Debug)]
 pub(crate) struct Members {
     pool: courser_balance::Pool<Target>,
+    orders: OrdersOfPool,
     entries: Mutex<Vec<Entry>>,
     /// Whether a name has addresses of both families.
     has_both_families: AtomicBool,
+}
+
+#[derive(Debug)]
+struct OrdersOfPool {
+    pool: String,
+    orders: Arc<Orders>,
+}
+
+impl OrdersOfPool {
+    /// A new server of the pool, which knows what the operator has said of it.
+    fn server(&self, pool: &courser_balance::Pool<Target>, settings: ServerSettings<Target>) -> Arc<Backend> {
+        let server = pool.server(settings);
+        self.orders.welcome(&self.pool, &server);
+        server
+    }
 }
 
 #[derive(Debug)]
@@ -150,7 +184,7 @@ enum Entry {
 type Found = HashMap<Address, Arc<Backend>>;
 
 impl Members {
-    fn new(specs: Vec<ServerSpec>, balance: Balance, resolver: &Resolver) -> Arc<Self> {
+    fn new(specs: Vec<ServerSpec>, balance: Balance, resolver: &Resolver, orders: OrdersOfPool) -> Arc<Self> {
         let changes = specs.iter().any(|spec| matches!(spec.location, Location::Name { .. }));
         let pool = courser_balance::Pool::new(balance, changes);
         let mut names = Vec::new();
@@ -164,7 +198,9 @@ impl Members {
                     };
                     let name = address.to_string();
                     let target = Target::new(address, tls.as_deref(), own.as_deref());
-                    Entry::Fixed(pool.server(ServerSettings { name, target, weight, limit, priority: 0 }))
+                    Entry::Fixed(
+                        orders.server(&pool, ServerSettings { name, target, weight, limit, priority: 0 }),
+                    )
                 }
                 Location::Name { host, port } => {
                     let name = resolver.name(&host, port);
@@ -179,8 +215,12 @@ impl Members {
             Entry::Name { .. } => None,
         };
         let pool = if changes { pool } else { pool.with(entries.iter().filter_map(fixed).collect()) };
-        let members =
-            Arc::new(Self { pool, entries: Mutex::new(entries), has_both_families: AtomicBool::new(false) });
+        let members = Arc::new(Self {
+            pool,
+            orders,
+            entries: Mutex::new(entries),
+            has_both_families: AtomicBool::new(false),
+        });
         for name in names {
             name.subscribe(Arc::downgrade(&members) as _);
         }
@@ -190,7 +230,8 @@ impl Members {
     /// Takes over the addresses that the names have now. Servers whose address is still there stay what they are.
     fn take_over(&self) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let servers = entries.iter_mut().flat_map(|entry| entry.servers(&self.pool)).collect::<Vec<_>>();
+        let servers =
+            entries.iter_mut().flat_map(|entry| entry.servers(&self.pool, &self.orders)).collect::<Vec<_>>();
         let has_both = entries.iter().any(Entry::has_both_families);
         self.has_both_families.store(has_both, Ordering::Relaxed);
         self.pool.replace(servers);
@@ -204,7 +245,7 @@ impl Subscriber for Members {
 }
 
 impl Entry {
-    fn servers(&mut self, pool: &courser_balance::Pool<Target>) -> Vec<Arc<Backend>> {
+    fn servers(&mut self, pool: &courser_balance::Pool<Target>, orders: &OrdersOfPool) -> Vec<Arc<Backend>> {
         let (name, weight, limit, tls, servers) = match self {
             Self::Fixed(server) => return vec![Arc::clone(server)],
             Self::Name { name, weight, limit, tls, servers } => {
@@ -217,7 +258,7 @@ impl Entry {
                 let target = Target::new(address.clone(), tls, Some(name.host()));
                 let name = format!("{name} ({address})");
                 let priority = u16::from(is_of_other_family(address, &addresses));
-                pool.server(ServerSettings { name, target, weight, limit, priority })
+                orders.server(pool, ServerSettings { name, target, weight, limit, priority })
             };
             servers.remove(address).unwrap_or_else(new)
         };

@@ -33,7 +33,7 @@ pub(crate) struct WorkerState {
 }
 
 /// The time since the process first asked: what pools of servers count in.
-pub(crate) fn since_start() -> Duration {
+pub fn since_start() -> Duration {
     static START: OnceLock<Instant> = OnceLock::new();
     START.get_or_init(Instant::now).elapsed()
 }

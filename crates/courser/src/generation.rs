@@ -1,6 +1,7 @@
 //! From settings to one generation: listeners, virtual hosts, certificates and pools, immutable and replaced as a whole.
 //! Opens nothing.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -23,6 +24,8 @@ use crate::process::Process;
 
 pub(crate) struct Generation {
     pub(crate) listeners: Vec<BuiltListener>,
+    /// Those of the configuration and those of hosts that name none.
+    pub(crate) pools: Vec<Arc<Pool>>,
 }
 
 pub(crate) struct BuiltListener {
@@ -35,14 +38,16 @@ pub(crate) fn build(
     certificates: &LoadedCertificates,
     process: &Process,
 ) -> Result<Generation, Failure> {
-    let pools =
-        config.pools.iter().map(|pool| (pool.name.as_str(), Arc::new(pool_of(pool, process)))).collect();
-    let context = Context { config, certificates, process, pools };
+    let named: Vec<_> = config.pools.iter().map(|pool| Arc::new(pool_of(pool, process))).collect();
+    let by_name = named.iter().map(|pool| (pool.name.clone(), Arc::clone(pool))).collect();
+    let context = Context { config, certificates, process, by_name, own_pools: RefCell::default() };
     let build = |settings: &ListenerConfig| {
         let listener = Arc::new(listener(settings, &context)?);
         Ok(BuiltListener { settings: settings.clone(), listener })
     };
-    Ok(Generation { listeners: config.listeners.iter().map(build).collect::<Result<_, Failure>>()? })
+    let listeners = config.listeners.iter().map(build).collect::<Result<_, Failure>>()?;
+    let own_pools = context.own_pools.into_inner();
+    Ok(Generation { listeners, pools: named.into_iter().chain(own_pools).collect() })
 }
 
 /// What a generation is made of beside its listeners.
@@ -51,11 +56,13 @@ struct Context<'a> {
     certificates: &'a LoadedCertificates,
     process: &'a Process,
     /// By name: hosts that name the same pool share it.
-    pools: HashMap<&'a str, Arc<Pool>>,
+    by_name: HashMap<String, Arc<Pool>>,
+    /// Of hosts that name none.
+    own_pools: RefCell<Vec<Arc<Pool>>>,
 }
 
 fn listener(settings: &ListenerConfig, context: &Context<'_>) -> Result<Listener, Failure> {
-    let build = |host: &HostConfig| host_of(&settings.session_scope, host, context);
+    let build = |host: &HostConfig| host_of(settings, host, context);
     let default = Arc::new(build(&settings.default)?);
     let mut hosts = Names::default();
     for host in &settings.hosts {
@@ -81,29 +88,33 @@ fn names_of(host: &HostConfig, certificates: &LoadedCertificates) -> Vec<String>
     }
 }
 
-fn host_of(listener: &str, host: &HostConfig, context: &Context<'_>) -> Result<VirtualHost, Failure> {
+fn host_of(
+    listener: &ListenerConfig,
+    host: &HostConfig,
+    context: &Context<'_>,
+) -> Result<VirtualHost, Failure> {
     let Context { config, certificates, process, .. } = context;
     let client_auth = certificates.client_auth(host)?;
     Ok(VirtualHost {
         name: host.name.clone(),
-        policy: policy(listener, host, &client_auth),
+        policy: policy(&listener.session_scope, host, &client_auth),
         tls: terms(host, config, client_auth, &process.sessions)?,
         certificates: Certificates::new(&certificates.of(host)),
-        forwarding: Arc::new(forwarding(host, context)),
+        forwarding: Arc::new(forwarding(listener, host, context)),
     })
 }
 
-fn forwarding(host: &HostConfig, context: &Context<'_>) -> Forwarding {
+fn forwarding(listener: &ListenerConfig, host: &HostConfig, context: &Context<'_>) -> Forwarding {
     Forwarding {
         pool: match &host.backends {
-            Backends::Own(addresses) => Arc::new(own_pool(addresses, host, context.process)),
-            Backends::Pool(name) => Arc::clone(&context.pools[name.as_str()]),
+            Backends::Own(addresses) => {
+                let pool = Arc::new(own_pool(addresses, &listener.name, host, context.process));
+                context.own_pools.borrow_mut().push(Arc::clone(&pool));
+                pool
+            }
+            Backends::Pool(name) => Arc::clone(&context.by_name[name.as_str()]),
         },
-        send_proxy: match host.send_proxy {
-            courser_config::SendProxy::Off => SendProxy::Off,
-            courser_config::SendProxy::V1 => SendProxy::V1,
-            courser_config::SendProxy::V2 => SendProxy::V2,
-        },
+        send_proxy: send_proxy(host.send_proxy),
         connect_timeout: host.connect_timeout,
         idle_timeout: host.idle_timeout,
         client_fin_timeout: host.client_fin_timeout,
@@ -111,6 +122,14 @@ fn forwarding(host: &HostConfig, context: &Context<'_>) -> Forwarding {
         max_connection_age: host.max_connection_age,
         liveness: liveness(host),
         reset_truncated: host.on_truncation == OnTruncation::Reset,
+    }
+}
+
+fn send_proxy(version: courser_config::SendProxy) -> SendProxy {
+    match version {
+        courser_config::SendProxy::Off => SendProxy::Off,
+        courser_config::SendProxy::V1 => SendProxy::V1,
+        courser_config::SendProxy::V2 => SendProxy::V2,
     }
 }
 
@@ -156,16 +175,18 @@ fn policy(listener: &str, host: &HostConfig, client_auth: &ClientAuth) -> Policy
 }
 
 /// The pool of a host that names none.
-fn own_pool(addresses: &[BackendAddress], host: &HostConfig, process: &Process) -> Pool {
+fn own_pool(addresses: &[BackendAddress], listener: &str, host: &HostConfig, process: &Process) -> Pool {
     let server = |address: &BackendAddress| ServerSpec {
         location: location(address),
         weight: NonZeroU32::MIN,
         max_connections: None,
         tls: None,
     };
-    let (balance, queue_timeout) = (Balance::Least, host.connect_timeout);
-    let how = Distribution { balance, affinity: None, queue_timeout };
-    Pool::new(addresses.iter().map(server).collect(), how, &process.resolver, process.workers())
+    let name = format!("{listener}/{}", host.name);
+    let how =
+        Distribution { name, balance: Balance::Least, affinity: None, queue_timeout: host.connect_timeout };
+    let Process { resolver, orders, .. } = process;
+    Pool::new(addresses.iter().map(server).collect(), how, resolver, orders, process.workers())
 }
 
 fn pool_of(pool: &PoolConfig, process: &Process) -> Pool {
@@ -182,11 +203,13 @@ fn pool_of(pool: &PoolConfig, process: &Process) -> Pool {
         courser_config::Balance::Latency => Balance::Latency,
     };
     let how = Distribution {
+        name: pool.name.clone(),
         balance,
         affinity: pool.affinity.and_then(affinity),
         queue_timeout: pool.queue_timeout,
     };
-    Pool::new(pool.servers.iter().map(server).collect(), how, &process.resolver, process.workers())
+    let Process { resolver, orders, .. } = process;
+    Pool::new(pool.servers.iter().map(server).collect(), how, resolver, orders, process.workers())
 }
 
 fn affinity(affinity: courser_config::Affinity) -> Option<Affinity> {

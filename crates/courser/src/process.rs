@@ -7,7 +7,7 @@ use std::time::Instant;
 use courser_config::Config;
 use courser_fleet::MemberName;
 use courser_net::cpu::Cpus;
-use courser_proxy::Resolver;
+use courser_proxy::{Orders, Resolver};
 use courser_session::{Cache, DEFAULT_SHARDS, SecretBytes, Ticketer};
 use courser_telemetry::Counters;
 use courser_tls::Sessions;
@@ -29,6 +29,8 @@ pub(crate) struct Process {
     /// One for each worker.
     pub(crate) counters: Vec<Arc<Counters>>,
     pub(crate) resolver: Resolver,
+    /// What the operator has said of servers.
+    pub(crate) orders: Arc<Orders>,
 }
 
 impl Process {
@@ -45,6 +47,7 @@ impl Process {
             fleet,
             counters: (0..workers).map(|_| Arc::default()).collect(),
             resolver: Resolver::default(),
+            orders: Arc::default(),
         })
     }
 

@@ -220,6 +220,11 @@ fn virtual_host(cache: &Arc<Cache>, backend: SocketAddr) -> VirtualHost {
 fn pool(backend: SocketAddr) -> Pool {
     let location = Location::Fixed(Address::Ip(backend));
     let server = ServerSpec { location, weight: NonZeroU32::MIN, max_connections: None, tls: None };
-    let how = Distribution { balance: Balance::Least, affinity: None, queue_timeout: crate::PATIENCE };
-    Pool::new(vec![server], how, &Resolver::default(), 1)
+    let how = Distribution {
+        name: "shop".to_owned(),
+        balance: Balance::Least,
+        affinity: None,
+        queue_timeout: crate::PATIENCE,
+    };
+    Pool::new(vec![server], how, &Resolver::default(), &Arc::default(), 1)
 }
