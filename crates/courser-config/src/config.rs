@@ -5,6 +5,7 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -230,6 +231,8 @@ pub struct PoolConfig {
     pub affinity: Option<Affinity>,
     /// Maximum time that a connection waits for a server with room.
     pub queue_timeout: Duration,
+    /// How its servers are checked. Each is down if one of them says so.
+    pub checks: Vec<CheckConfig>,
 }
 
 /// What keeps a client at its server.
@@ -248,6 +251,43 @@ pub enum Affinity {
     ClientCertificate,
     /// The TLS session that it resumes, by its session ID.
     Session,
+}
+
+/// How the servers of a pool are checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckConfig {
+    /// What a check does.
+    pub kind: CheckKind,
+    /// From the beginning of one to the beginning of the next.
+    pub interval: Duration,
+    /// For the whole of one.
+    pub timeout: Duration,
+    /// Successes in a row that make a server up, 1 to 100.
+    pub up: u32,
+    /// Failures in a row that make it down, 1 to 100.
+    pub down: u32,
+    /// Another port than the server's; always there for an agent.
+    pub port: Option<u16>,
+    /// `None`: as connections have it.
+    pub send_proxy: Option<SendProxy>,
+}
+
+/// What a check does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CheckKind {
+    /// Connects.
+    Tcp,
+    /// Sends a request, and looks at the status of the answer.
+    Http {
+        /// Begins with a slash; visible ASCII.
+        path: String,
+        /// `Host`; `None`: as the server is written.
+        host: Option<String>,
+        /// Good ones, within 100 to 999; at least one range.
+        status: Vec<RangeInclusive<u16>>,
+    },
+    /// Reads what an agent says.
+    Agent,
 }
 
 /// A server of a pool.

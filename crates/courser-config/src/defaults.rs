@@ -40,9 +40,15 @@ impl ListenerDraft {
 
 impl PoolDraft {
     pub(crate) fn new(name: Located<String>) -> Self {
-        let (servers, queue_timeout) = (Vec::new(), Duration::ZERO);
-        let balance = Balance::default();
-        let blank = Self { name, servers, balance, affinity: None, queue_timeout, incomplete: false };
+        let blank = Self {
+            name,
+            servers: Vec::new(),
+            balance: Balance::default(),
+            affinity: None,
+            queue_timeout: Duration::ZERO,
+            checks: Vec::new(),
+            incomplete: false,
+        };
         with_defaults(POOL, blank)
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::address::{BackendAddress, ListenAddress, file_path};
 use crate::config::{
-    Affinity, Balance, CertificateFiles, ClientAuth, Fleet, OnTruncation, Process, SendProxy, ServerConfig,
-    Sessions, UnknownName,
+    Affinity, Balance, CertificateFiles, CheckConfig, ClientAuth, Fleet, OnTruncation, Process, SendProxy,
+    ServerConfig, Sessions, UnknownName,
 };
 use crate::near::suggest;
 use crate::problem::{Problem, Problems};
@@ -31,6 +31,7 @@ pub(crate) struct PoolDraft {
     pub(crate) balance: Balance,
     pub(crate) affinity: Option<Located<Affinity>>,
     pub(crate) queue_timeout: Duration,
+    pub(crate) checks: Vec<Located<CheckConfig>>,
     /// Something in it could not be read: what is missing may only have been misspelt.
     pub(crate) incomplete: bool,
 }

@@ -11,6 +11,7 @@
 
 mod address;
 mod affinity;
+mod check;
 mod client_auth;
 mod config;
 mod defaults;
@@ -40,8 +41,9 @@ use clap::{ArgMatches, Command};
 
 pub use address::{BackendAddress, ListenAddress};
 pub use config::{
-    Affinity, Backends, Balance, CertificateFiles, ClientAuth, Config, Fleet, HostConfig, ListenerConfig,
-    Loaded, Log, OnTruncation, PoolConfig, Process, SendProxy, ServerConfig, Sessions, UnknownName,
+    Affinity, Backends, Balance, CertificateFiles, CheckConfig, CheckKind, ClientAuth, Config, Fleet,
+    HostConfig, ListenerConfig, Loaded, Log, OnTruncation, PoolConfig, Process, SendProxy, ServerConfig,
+    Sessions, UnknownName,
 };
 pub use fleet::{FleetInterface, Network};
 pub use named::Named;

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use crate::address;
+use crate::address::{self, BackendAddress};
 use crate::affinity;
 use crate::config::{PoolConfig, ServerConfig};
 use crate::draft::{HostDraft, ListenerDraft, PoolDraft};
@@ -48,6 +48,7 @@ pub(crate) fn check(pools: &[PoolDraft], listeners: &[ListenerDraft], problems: 
     for pool in pools.iter().filter(|pool| pool.servers.is_empty() && !pool.incomplete) {
         problems.push(Problem::at(&pool.name.origin, "the pool has no servers", None));
     }
+    pools.iter().for_each(|pool| problems.extend(unreachable(pool)));
     let mut used = Vec::new();
     for (host, name) in hosts(listeners).filter_map(|host| Some((host, host.pool.as_ref()?))) {
         if !pools.iter().any(|pool| pool.name.value == name.value) {
@@ -77,10 +78,21 @@ fn hosts(listeners: &[ListenerDraft]) -> impl Iterator<Item = &HostDraft> {
     listeners.iter().flat_map(|listener| listener.hosts.iter().chain([&listener.own]))
 }
 
+/// Checks at a port, where a server has none.
+fn unreachable(pool: &PoolDraft) -> Option<Problem> {
+    let check = pool.checks.iter().find(|check| check.value.port.is_some())?;
+    let is_unix =
+        |address: &BackendAddress| matches!(address, BackendAddress::Unix(_) | BackendAddress::Abstract(_));
+    let unix = pool.servers.iter().find(|server| is_unix(&server.address))?;
+    let message = format!("the check has a port, and the server `{}` has none", unix.address);
+    Some(Problem::at(&check.origin, message, Some("give such servers a pool of their own".to_owned())))
+}
+
 impl From<PoolDraft> for PoolConfig {
     fn from(draft: PoolDraft) -> Self {
-        let PoolDraft { name, servers, balance, affinity, queue_timeout, .. } = draft;
+        let PoolDraft { name, servers, balance, affinity, queue_timeout, checks, .. } = draft;
         let affinity = affinity.map(|affinity| affinity.value);
-        Self { name: name.value, servers, balance, affinity, queue_timeout }
+        let checks = checks.into_iter().map(|check| check.value).collect();
+        Self { name: name.value, servers, balance, affinity, queue_timeout, checks }
     }
 }

@@ -117,6 +117,8 @@ pub(crate) enum Kind {
     Certificates,
     /// Several addresses, or tables of one and what goes with it.
     Servers,
+    /// Several kinds of checks, or tables of one and what goes with it.
+    Checks,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -131,7 +133,7 @@ pub(crate) enum Item {
 impl Kind {
     /// Whether the flag may be given several times.
     pub(crate) fn repeats(self) -> bool {
-        matches!(self, Self::List(_) | Self::Certificates | Self::Servers)
+        matches!(self, Self::List(_) | Self::Certificates | Self::Servers | Self::Checks)
     }
 
     /// The names of which one must be given.
@@ -155,7 +157,7 @@ impl Kind {
             Self::Choice(_) => "CHOICE",
             Self::Address | Self::List(Item::Address) => "ADDRESS",
             Self::List(Item::Network) => "NETWORK",
-            Self::List(_) | Self::Servers => "LIST",
+            Self::List(_) | Self::Servers | Self::Checks => "LIST",
             Self::Certificates => "FILE",
         }
     }
@@ -182,6 +184,10 @@ impl Kind {
             Self::List(Item::Choice(names)) => format!("a list of {}", crate::near::list(names())),
             Self::Servers => {
                 "a list of addresses, or of tables `{ address = \"…\", weight = …, max_connections = … }`"
+                    .to_owned()
+            }
+            Self::Checks => {
+                "one of `tcp`, `http`, `agent`, or a table `{ kind = \"…\", interval = \"…\", … }`, or a list of these"
                     .to_owned()
             }
             Self::Certificates => {

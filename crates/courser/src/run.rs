@@ -4,10 +4,11 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use courser_config::{Config, Log};
+use courser_net::confinement::Confinement;
 use courser_proxy::supervision::catch_panic;
 use courser_proxy::{Admission, Command, Threads, Worker};
 use courser_session::Vault;
@@ -21,6 +22,7 @@ use crate::exit::Failure;
 use crate::prepared::Prepared;
 use crate::process::Process;
 use crate::service::Services;
+use crate::service::checks::ChecksService;
 use crate::service::control::ControlService;
 use crate::service::fleet::FleetService;
 use crate::service::housekeeping::Housekeeping;
@@ -49,6 +51,7 @@ pub(crate) fn run(prepared: Prepared, supervisor: Supervisor) -> Result<ExitCode
     let fleet = fleet.and_then(|fleet| fleet.handle());
     let sharing = sharing::share(&config, inputs.store, &process, fleet);
     let sink = sink(threads)?;
+    let checker = Arc::new(OnceLock::new());
     if let Some(path) = config.process.control.clone() {
         let (process, sharing, services_running) =
             (Arc::clone(&process), sharing.clone(), services.running());
@@ -58,10 +61,14 @@ pub(crate) fn run(prepared: Prepared, supervisor: Supervisor) -> Result<ExitCode
     let resolver = Arc::new(ResolverService::new(&process));
     services.start(Arc::clone(&resolver) as _)?;
     let first = Sockets::new(process.workers())?.hand_over(&generation)?;
-    drop(generation);
+    let pools = generation.pools;
     resolver.wait_for_first_answers();
-    let workers = prepare_workers(&config, &process, &sink, sharing.as_ref());
+    let confinement = hardening::confinement(&config.process);
+    let workers = prepare_workers(&config, &process, &sink, sharing.as_ref(), confinement.as_ref());
     privileges::give_up(&config, successor.as_ref())?;
+    if let Some(checks) = ChecksService::new(&config, &pools, confinement, &checker) {
+        services.start(Arc::new(checks))?;
+    }
     forward_signals(signals, &supervisor)?;
     let housekeeping = Arc::new(Housekeeping::new(&process, session_file(&config, &process), sink.losses()));
     services.start(Arc::clone(&housekeeping) as _)?;
@@ -100,9 +107,9 @@ fn prepare_workers(
     process: &Process,
     sink: &Sink,
     sharing: Option<&Sharing>,
+    confinement: Option<&Arc<Confinement>>,
 ) -> Vec<Prepare> {
     let admission = Arc::new(Admission::new(capacity::max_connections(config, process.workers())));
-    let confinement = hardening::confinement(&config.process);
     let format = match config.process.log {
         Log::Text => Format::Text,
         Log::Json => Format::Json,
@@ -117,7 +124,7 @@ fn prepare_workers(
             lines: sink.lines(format),
             sharing: sharing.cloned(),
             counters: Arc::clone(counters),
-            confinement: confinement.clone(),
+            confinement: confinement.cloned(),
             commands,
         };
         (worker, sender)

@@ -1,6 +1,7 @@
 //! What goes on beside the workers, with one life cycle: started in order, looked after once a second, stopped in reverse.
 //! The crates that do the work offer plain handles and do not know this trait.
 
+pub(crate) mod checks;
 pub(crate) mod control;
 pub(crate) mod fleet;
 pub(crate) mod housekeeping;

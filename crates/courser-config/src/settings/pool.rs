@@ -1,6 +1,7 @@
 //! Settings of a pool of servers: `[pool.NAME]`.
 
 use crate::affinity;
+use crate::check;
 use crate::config::Balance;
 use crate::draft::PoolDraft;
 use crate::named::Named;
@@ -58,5 +59,20 @@ settings! {
         example: "\"1s\"",
         elsewhere: &["timeout_queue", "queue"],
         store: |pool, value| read::duration(value, "1d").map(|it| pool.queue_timeout = it),
+    }
+    "check" {
+        flag: Flag::None,
+        kind: Kind::Checks,
+        default: DefaultValue::Derived("none: failures of connections alone eject a server"),
+        doc: "Active check of each server: `tcp`, to connect; `http`, a `GET` that is answered with a good status; \
+              `agent`, what an agent beside the server says in HAProxy's words (`up`, `down`, `drain`, `50%`, \
+              `maxconn:30`). A table has it as `kind`, and may have `interval` (`2s`), `timeout` (as `interval`), \
+              `up` and `down`, the results in a row that change a server's state (2 and 3), `port`, another than the \
+              server's, and `send_proxy` (as for connections, as LOCAL; off at another port); for `http` also `path` \
+              (`/`), `host` (as the server is written) and `status` (`\"200-399\"`, or a list). Of several checks each must \
+              pass. [Pools](pools.md#active-checks) has more.",
+        example: "{ kind = \"http\", path = \"/health\" }",
+        elsewhere: &["health_check", "healthcheck", "checks", "option_httpchk", "health"],
+        store: |pool, value| read::some(value, check::check).map(|it| pool.checks = it),
     }
 }

@@ -119,7 +119,14 @@ fn files(folder: &Path) -> Vec<String> {
 #[test]
 fn every_event_line_of_the_operations_page_is_one_that_the_program_writes() {
     let page = fs::read_to_string(root().join("docs/operations.md")).unwrap();
-    let program = ["courser", "courser-proxy", "courser-sharing", "courser-store", "courser-telemetry"];
+    let program = [
+        "courser",
+        "courser-health",
+        "courser-proxy",
+        "courser-sharing",
+        "courser-store",
+        "courser-telemetry",
+    ];
     let sources = program.iter().flat_map(|name| sources(&root().join("crates").join(name).join("src")));
     let texts: Vec<_> =
         sources.flat_map(|path| string_literals(&fs::read_to_string(path).unwrap())).collect();

@@ -19,6 +19,7 @@ mod bad_input;
 mod command_line;
 mod endings;
 mod hardening;
+mod health;
 mod imports;
 mod instruction_limits;
 mod limits;

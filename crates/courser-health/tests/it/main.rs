@@ -1,0 +1,3 @@
+//! What others send to checks.
+
+mod exercise;
