@@ -19,6 +19,7 @@ pub mod network;
 pub mod origin;
 pub mod process;
 pub mod skip;
+pub mod stuck;
 pub mod tools;
 
 pub use blocked_pipe::BlockedPipe;
@@ -33,4 +34,5 @@ pub use folder::Folder;
 pub use origin::{Behaviour, OriginServer, body};
 pub use process::{Finished, PATIENCE, Process, Signal};
 pub use skip::{leave_out, skip};
+pub use stuck::Stuck;
 pub use tools::{find, free_port, require};

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, Permissions},
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{TcpListener, TcpStream},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Command,
@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+pub(crate) use courser_testkit::Stuck;
 use courser_testkit::{
     Courser, Folder, KeyType, PATIENCE, Process, TestCa,
     client::{Client, Resume, Version},
@@ -18,7 +19,6 @@ use courser_testkit::{
     require,
 };
 use serde_json::Value;
-use socket2::{SockAddr, Socket, Type};
 
 /// A certificate for localhost, the authority behind it, and a folder for whatever else a test needs.
 pub(crate) struct Stage {
@@ -179,45 +179,6 @@ pub(crate) fn backend<T: Send + 'static>(
     let address = listener.local_addr().expect("a bound socket has an address");
     let served = thread::spawn(move || serve(listener.accept().expect("the terminator connects").0));
     (address.to_string(), served)
-}
-
-/// An address that neither takes nor refuses connections: its queue is full, so the kernel drops what knocks.
-pub(crate) struct Stuck {
-    listener: Socket,
-    _queued: Vec<Socket>,
-}
-
-impl Stuck {
-    pub(crate) fn new() -> Self {
-        Self::at(([127, 0, 0, 1], 0).into())
-    }
-
-    pub(crate) fn at(address: SocketAddr) -> Self {
-        let address = address.into();
-        let listener = stream(&address);
-        listener.bind(&address).and_then(|()| listener.listen(0)).expect("loopback has a free port");
-        let address = listener.local_addr().expect("a bound socket has an address");
-        // A queue of length 0 holds one connection, one more on its way to it.
-        let queued = (0..3).map(|_| queue(&address)).collect();
-        Self { listener, _queued: queued }
-    }
-
-    pub(crate) fn address(&self) -> String {
-        let address = self.listener.local_addr().ok().and_then(|address| address.as_socket());
-        address.expect("the socket is TCP").to_string()
-    }
-}
-
-fn stream(address: &SockAddr) -> Socket {
-    Socket::new(address.domain(), Type::STREAM, None).expect("the kernel has sockets")
-}
-
-fn queue(address: &SockAddr) -> Socket {
-    let socket = stream(address);
-    socket.set_nonblocking(true).expect("every socket can be non-blocking");
-    // In progress, and so it stays.
-    let _ = socket.connect(address);
-    socket
 }
 
 /// Compiles a program in Go; `None`, with the reason printed, where Go is missing.
