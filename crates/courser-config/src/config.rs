@@ -68,6 +68,8 @@ pub struct Process {
     pub max_connections: Option<usize>,
     /// Time for open connections to finish after the first signal to stop.
     pub drain_timeout: Duration,
+    /// Whether files that have changed are reloaded without being asked for.
+    pub reload_on_change: bool,
     /// Path of the control socket, a unix socket.
     pub control: Option<Located<PathBuf>>,
     /// The user to switch to when the sockets are open: a name or a number.
@@ -302,7 +304,7 @@ pub struct ServerConfig {
 }
 
 /// A certificate chain and its private key, as files in PEM. Their contents have not been looked at.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct CertificateFiles {
     /// The chain, leaf first.
     pub chain: PathBuf,
@@ -311,6 +313,15 @@ pub struct CertificateFiles {
     /// Where it was written, for [`Problem::at`](crate::Problem::at).
     pub origin: SourceSpan,
 }
+
+/// The same files are the same certificate, wherever they were written.
+impl PartialEq for CertificateFiles {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.chain, &self.key) == (&other.chain, &other.key)
+    }
+}
+
+impl Eq for CertificateFiles {}
 
 named! {
     /// Format of the connection log.

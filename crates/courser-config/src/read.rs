@@ -11,13 +11,22 @@ use crate::units::{self, Unreadable};
 use crate::value::{Literal, Value};
 
 /// Something and where it was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Located<T> {
     /// It.
     pub value: T,
     /// Where it was written, for [`Problem::at`].
     pub origin: SourceSpan,
 }
+
+/// The same value is the same setting, wherever it was written.
+impl<T: PartialEq> PartialEq for Located<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl<T: Eq> Eq for Located<T> {}
 
 pub(crate) fn boolean(value: &Value) -> Result<bool, Problems> {
     match value.literal {

@@ -69,10 +69,7 @@ impl ListenSocket {
 
     /// Has the kernel watch the peers of the connections that are accepted from now on. Nothing to do for a unix socket.
     pub fn set_liveness(&self, liveness: &Liveness) -> io::Result<()> {
-        match self.address {
-            Address::Ip(_) => liveness.set(&self.fd),
-            _ => Ok(()),
-        }
+        set_liveness(&self.address, &self.fd, liveness)
     }
 
     /// Another descriptor for the same queue.
@@ -99,6 +96,13 @@ impl ListenSocket {
         socket.set_nonblocking(true)?;
         let address = if tcp { local_address(&SockRef::from(&socket))? } else { address.clone() };
         Ok(Self { fd: socket.into(), address })
+    }
+}
+
+fn set_liveness(address: &Address, fd: &OwnedFd, liveness: &Liveness) -> io::Result<()> {
+    match address {
+        Address::Ip(_) => liveness.set(fd),
+        _ => Ok(()),
     }
 }
 
@@ -148,6 +152,14 @@ impl AsyncListener {
     /// Where it listens.
     pub fn address(&self) -> &Address {
         &self.address
+    }
+
+    /// As [`ListenSocket::set_liveness`].
+    ///
+    /// # Errors
+    /// As of setsockopt(2).
+    pub fn set_liveness(&self, liveness: &Liveness) -> io::Result<()> {
+        set_liveness(&self.address, &self.fd, liveness)
     }
 
     /// Waits for the next connection.

@@ -42,5 +42,5 @@ pub use pool::{Backend, Distribution, Location, Pool, ServerSpec, Target};
 pub use resolve::Resolver;
 pub use settings::Certificates;
 pub use supervision::Threads;
-pub use worker::{Command, Listeners, Worker};
+pub use worker::{Command, Listeners, Taken, Worker};
 pub use worker_state::since_start;

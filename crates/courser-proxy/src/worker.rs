@@ -23,6 +23,9 @@ use crate::worker_state::WorkerState;
 /// The listener of each listening socket, by the socket's address.
 pub type Listeners = HashMap<Address, Arc<Listener>>;
 
+/// A worker that has taken listeners over drops it: nothing is ever sent, and the end of the channel says it.
+pub type Taken = std::sync::mpsc::Sender<std::convert::Infallible>;
+
 /// An order from the main thread.
 #[derive(Debug)]
 pub enum Command {
@@ -32,6 +35,8 @@ pub enum Command {
         listeners: Arc<Listeners>,
         /// Sockets to serve beside those that the worker has.
         opened: Vec<ListenSocket>,
+        /// Dropped when new connections are served by them.
+        taken: Taken,
     },
     /// Accept no more; serve the open connections to their end.
     Drain,
@@ -122,8 +127,9 @@ async fn obey(state: &Rc<WorkerState>, mut commands: UnboundedReceiver<Command>)
     let mut sockets = Vec::new();
     let end = loop {
         match commands.recv().await {
-            Some(Command::Swap { listeners, opened }) => {
+            Some(Command::Swap { listeners, opened, taken }) => {
                 swap(state, &mut sockets, &listeners, opened).await?;
+                drop(taken);
             }
             end => break end,
         }
@@ -154,6 +160,8 @@ async fn swap(
     for socket in std::mem::take(sockets) {
         match listeners.get(socket.socket.address()) {
             Some(listener) => {
+                // One that cannot be set keeps its earlier times, which watch peers as well.
+                let _ = socket.socket.set_liveness(&listener.default.forwarding.liveness);
                 socket.listener.replace(Arc::clone(listener));
                 sockets.push(socket);
             }

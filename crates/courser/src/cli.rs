@@ -11,11 +11,13 @@ Examples:
   courser serve --listen '*:8443' --backend 127.0.0.1:8080
   courser serve --listen '*:443' --cert site-ecdsa.pem --cert site-rsa.pem --backend 10.0.0.3:80 --send-proxy v2
   courser check --config courser.toml
+  courser reload
   courser fleet keygen --out /etc/courser/fleet.key
   courser config defaults > courser.toml
   courser import hitch /etc/hitch/hitch.conf > courser.toml
 
 Signals:
+  SIGHUP            reload: read the configuration and its files again, as `courser reload` does
   SIGTERM, SIGINT   stop accepting and drain: finish open connections until the drain timeout; a second one stops at once
 
 Exit codes:
@@ -32,7 +34,8 @@ pub(crate) fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(courser_config::serve_command())
-        .subcommand(courser_config::check_command())
+        .subcommand(check())
+        .subcommand(reload())
         .subcommand(fleet())
         .subcommand(config())
         .subcommand(import())
@@ -43,6 +46,36 @@ pub(crate) fn command() -> Command {
         )
         .subcommand(completions())
 }
+
+fn check() -> Command {
+    let against = Arg::new("against-running")
+        .long("against-running")
+        .action(ArgAction::SetTrue)
+        .help("Print also what a reload of the running program would change (by its `control`)");
+    courser_config::check_command().arg(against)
+}
+
+fn reload() -> Command {
+    let about = "Have the running program read its configuration and files again, and wait for it";
+    query("reload", about, RELOAD_HELP).arg(
+        Arg::new("dry-run")
+            .long("dry-run")
+            .action(ArgAction::SetTrue)
+            .help("Only print what it would change"),
+    )
+}
+
+const RELOAD_HELP: &str = "\
+New connections are served by what the files say now; open ones go on as they began. After any mistake nothing is changed.
+
+Exit codes:
+  0  the new generation serves
+  1  the program does not answer, or the system refused (an address in use)
+  2  the configuration or a file that it names is invalid: the old generation serves on
+
+Examples:
+  courser reload
+  courser reload --dry-run --control /run/courser/control.sock";
 
 fn fleet() -> Command {
     Command::new("fleet")
@@ -100,11 +133,13 @@ fn export() -> Command {
         .after_help("Example:\n  courser fleet export --state /var/lib/courser --out joiner.state")
 }
 
+/// Where a running program is asked, unless told otherwise.
+pub(crate) const CONTROL: &str = "/run/courser/control.sock";
+
 /// A command that queries a running program.
 fn query(name: &'static str, about: &'static str, examples: &'static str) -> Command {
-    let control = file("control")
-        .default_value("/run/courser/control.sock")
-        .help("Path of the control socket (`serve --control`)");
+    let control =
+        file("control").default_value(CONTROL).help("Path of the control socket (`serve --control`)");
     let json =
         Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print JSON, one object per line");
     Command::new(name).about(about).arg(control).arg(json).after_help(examples)

@@ -4,4 +4,5 @@ pub(crate) mod check;
 pub(crate) mod fleet;
 pub(crate) mod import;
 pub(crate) mod pages;
+pub(crate) mod reload;
 pub(crate) mod serve;

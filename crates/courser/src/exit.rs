@@ -26,15 +26,22 @@ impl Failure {
 
     /// Prints the failure on standard error and returns its exit code.
     pub(crate) fn report(self) -> ExitCode {
+        event::print(self.text(colour()));
+        ExitCode::from(self.exit_code())
+    }
+
+    pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::Configuration(problems) => {
-                event::print(problems.render(colour()));
-                ExitCode::from(2)
-            }
-            Self::Runtime(message) => {
-                event::print(format!("error: {message}\n"));
-                ExitCode::from(1)
-            }
+            Self::Configuration(_) => 2,
+            Self::Runtime(_) => 1,
+        }
+    }
+
+    /// For people, in whole lines.
+    pub(crate) fn text(&self, colour: bool) -> String {
+        match self {
+            Self::Configuration(problems) => problems.render(colour),
+            Self::Runtime(message) => format!("error: {message}\n"),
         }
     }
 }

@@ -2,7 +2,6 @@
 //! Opens nothing.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -20,12 +19,13 @@ use courser_tls::{ClientAuth, ServerTlsConfig, ServerTlsSpec, Sessions, Version}
 
 use crate::certificates::LoadedCertificates;
 use crate::exit::Failure;
+use crate::pools::{PoolSettings, Pools};
 use crate::process::Process;
 
 pub(crate) struct Generation {
     pub(crate) listeners: Vec<BuiltListener>,
     /// Those of the configuration and those of hosts that name none.
-    pub(crate) pools: Vec<Arc<Pool>>,
+    pub(crate) pools: Pools,
 }
 
 pub(crate) struct BuiltListener {
@@ -37,17 +37,19 @@ pub(crate) fn build(
     config: &Config,
     certificates: &LoadedCertificates,
     process: &Process,
+    previous: &Pools,
 ) -> Result<Generation, Failure> {
-    let named: Vec<_> = config.pools.iter().map(|pool| Arc::new(pool_of(pool, process))).collect();
-    let by_name = named.iter().map(|pool| (pool.name.clone(), Arc::clone(pool))).collect();
-    let context = Context { config, certificates, process, by_name, own_pools: RefCell::default() };
+    let mut pools = Pools::default();
+    for pool in &config.pools {
+        pools.add(PoolSettings::Named(pool.clone()), previous, || pool_of(pool, process));
+    }
+    let context = Context { config, certificates, process, previous, pools: RefCell::new(pools) };
     let build = |settings: &ListenerConfig| {
         let listener = Arc::new(listener(settings, &context)?);
         Ok(BuiltListener { settings: settings.clone(), listener })
     };
     let listeners = config.listeners.iter().map(build).collect::<Result<_, Failure>>()?;
-    let own_pools = context.own_pools.into_inner();
-    Ok(Generation { listeners, pools: named.into_iter().chain(own_pools).collect() })
+    Ok(Generation { listeners, pools: context.pools.into_inner() })
 }
 
 /// What a generation is made of beside its listeners.
@@ -55,10 +57,10 @@ struct Context<'a> {
     config: &'a Config,
     certificates: &'a LoadedCertificates,
     process: &'a Process,
-    /// By name: hosts that name the same pool share it.
-    by_name: HashMap<String, Arc<Pool>>,
-    /// Of hosts that name none.
-    own_pools: RefCell<Vec<Arc<Pool>>>,
+    /// Of the generation before.
+    previous: &'a Pools,
+    /// Hosts that name the same pool share it; those that name none get one as they are made.
+    pools: RefCell<Pools>,
 }
 
 fn listener(settings: &ListenerConfig, context: &Context<'_>) -> Result<Listener, Failure> {
@@ -108,11 +110,16 @@ fn forwarding(listener: &ListenerConfig, host: &HostConfig, context: &Context<'_
     Forwarding {
         pool: match &host.backends {
             Backends::Own(addresses) => {
-                let pool = Arc::new(own_pool(addresses, &listener.name, host, context.process));
-                context.own_pools.borrow_mut().push(Arc::clone(&pool));
-                pool
+                let name = format!("{}/{}", listener.name, host.name);
+                let (servers, queue_timeout) = (addresses.clone(), host.connect_timeout);
+                let settings = PoolSettings::Own { name: name.clone(), servers, queue_timeout };
+                let make = || own_pool(addresses, name, host, context.process);
+                context.pools.borrow_mut().add(settings, context.previous, make)
             }
-            Backends::Pool(name) => Arc::clone(&context.by_name[name.as_str()]),
+            Backends::Pool(name) => {
+                let pools = context.pools.borrow();
+                Arc::clone(pools.named(name).expect("the configuration has the pools that hosts name"))
+            }
         },
         send_proxy: send_proxy(host.send_proxy),
         connect_timeout: host.connect_timeout,
@@ -175,14 +182,13 @@ fn policy(listener: &str, host: &HostConfig, client_auth: &ClientAuth) -> Policy
 }
 
 /// The pool of a host that names none.
-fn own_pool(addresses: &[BackendAddress], listener: &str, host: &HostConfig, process: &Process) -> Pool {
+fn own_pool(addresses: &[BackendAddress], name: String, host: &HostConfig, process: &Process) -> Pool {
     let server = |address: &BackendAddress| ServerSpec {
         location: location(address),
         weight: NonZeroU32::MIN,
         max_connections: None,
         tls: None,
     };
-    let name = format!("{listener}/{}", host.name);
     let how =
         Distribution { name, balance: Balance::Least, affinity: None, queue_timeout: host.connect_timeout };
     let Process { resolver, orders, .. } = process;

@@ -19,15 +19,18 @@ mod generation;
 mod hardening;
 mod input_file;
 mod loss_report;
+mod pools;
 mod prepared;
 mod privileges;
 mod process;
+mod reload;
 mod run;
 mod secret_file;
 mod service;
 mod session_file;
 mod sharing;
 mod sockets;
+mod stamp;
 mod status;
 mod status_source;
 mod supervisor;
@@ -58,6 +61,7 @@ fn perform(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     match matches.subcommand() {
         Some(("serve", flags)) => cmd::serve::serve(flags),
         Some(("check", flags)) => cmd::check::check(flags),
+        Some(("reload", flags)) => cmd::reload::reload(flags),
         Some(("fleet", flags)) => cmd::fleet::fleet(flags),
         Some(("import", flags)) => cmd::import::import(flags),
         Some(("config", _)) => cmd::pages::defaults(),

@@ -2,23 +2,28 @@
 //! May not change anything.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
-use courser_config::{Config, Located, Problem, Problems};
+use courser_config::{Config, Loaded, Located, Problem, Problems, Written};
 use courser_net::account::Account;
 
-use crate::certificates;
+use crate::certificates::{self, LoadedCertificates};
 use crate::exit::{Failure, colour};
 use crate::fleet_keys;
 use crate::generation::{self, Generation};
+use crate::pools::Pools;
 use crate::process::Process;
 use crate::session_file;
 use crate::sharing::{self, SharingInputs};
+use crate::stamp::Stamps;
 use crate::{hardening, privileges};
 
 /// All that serving needs before it opens anything.
 pub(crate) struct Prepared {
+    pub(crate) written: Written,
+    /// Of the files that the first generation is made of.
+    pub(crate) stamps: Stamps,
     pub(crate) config: Config,
     pub(crate) certificates: usize,
     pub(crate) process: Process,
@@ -30,8 +35,8 @@ pub(crate) struct Prepared {
 /// Reads everything, builds the first generation, and prints warnings. All problems of files, keys and folders are reported
 /// in one run.
 pub(crate) fn prepare(flags: &ArgMatches) -> Result<Prepared, Failure> {
-    let loaded = courser_config::from_matches(flags)?;
-    let (config, mut problems) = (loaded.config, loaded.warnings);
+    let Loaded { config, warnings: mut problems, written } = courser_config::from_matches(flags)?;
+    let stamps = Stamps::of(files(&config, flags));
     hardening::harden(&config.process)?;
     let successor = collect(privileges::successor(&config.process), &mut problems)?.flatten();
     let account = successor.clone().unwrap_or_else(Account::current);
@@ -52,8 +57,52 @@ pub(crate) fn prepare(flags: &ArgMatches) -> Result<Prepared, Failure> {
         eprint!("{}", warnings.render(colour()));
     }
     let process = Process::new(&config, fleet)?;
-    let generation = generation::build(&config, &certificates, &process)?;
-    Ok(Prepared { config, certificates: certificates.len(), process, generation, sharing, successor })
+    let generation = generation::build(&config, &certificates, &process, &Pools::default())?;
+    let certificates = certificates.len();
+    Ok(Prepared { written, stamps, config, certificates, process, generation, sharing, successor })
+}
+
+/// What a further generation is made of.
+pub(crate) struct Inputs {
+    pub(crate) config: Config,
+    pub(crate) written: Written,
+    pub(crate) certificates: LoadedCertificates,
+    pub(crate) stamps: Stamps,
+    warnings: Problems,
+}
+
+impl Inputs {
+    /// All of them, as `check` prints them.
+    pub(crate) fn warnings(&self) -> String {
+        [&self.warnings, &self.certificates.warnings].map(|problems| problems.render(false)).concat()
+    }
+}
+
+/// Reads the configuration again, and the files of a generation. All problems are reported in one run.
+pub(crate) fn read_again(flags: &ArgMatches) -> Result<Inputs, Failure> {
+    let Loaded { config, mut warnings, written } = courser_config::from_matches(flags)?;
+    // Before the files are read: one that is written meanwhile differs from its stamp afterwards.
+    let stamps = Stamps::of(files(&config, flags));
+    let certificates = collect(certificates::load(&config, &Account::current()), &mut warnings)?;
+    match certificates {
+        Some(certificates) if !warnings.has_errors() => {
+            Ok(Inputs { config, written, certificates, stamps, warnings })
+        }
+        _ => Err(warnings.into()),
+    }
+}
+
+/// The files that a generation is made of, that of the configuration first.
+fn files(config: &Config, flags: &ArgMatches) -> Vec<PathBuf> {
+    let certificates = config.hosts().flat_map(|host| &host.certificates);
+    let certificates = certificates.flat_map(|files| [&files.chain, &files.key]);
+    let authorities = config.hosts().flat_map(|host| &host.client_ca).map(|file| &file.value);
+    config_file(flags).into_iter().chain(certificates.chain(authorities).cloned()).collect()
+}
+
+/// The file that the command line names.
+pub(crate) fn config_file(flags: &ArgMatches) -> Option<PathBuf> {
+    flags.get_one::<PathBuf>("config").cloned()
 }
 
 /// Adds the problems of a result to the others, so that the rest is checked as well.

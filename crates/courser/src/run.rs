@@ -4,9 +4,10 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
+use clap::ArgMatches;
 use courser_config::{Config, Log};
 use courser_net::confinement::Confinement;
 use courser_proxy::supervision::catch_panic;
@@ -21,11 +22,13 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use crate::exit::Failure;
 use crate::prepared::Prepared;
 use crate::process::Process;
+use crate::reload::{Current, Reloader};
 use crate::service::Services;
 use crate::service::checks::ChecksService;
 use crate::service::control::ControlService;
 use crate::service::fleet::FleetService;
 use crate::service::housekeeping::Housekeeping;
+use crate::service::reload::{ReloadHandle, ReloadService};
 use crate::service::resolver::ResolverService;
 use crate::session_file::SessionFile;
 use crate::sockets::Sockets;
@@ -38,8 +41,12 @@ use crate::{capacity, hardening, privileges, sharing};
 pub(crate) const LAST_LINES: Duration = Duration::from_secs(2);
 
 /// Serves until every worker has ended.
-pub(crate) fn run(prepared: Prepared, supervisor: Supervisor) -> Result<ExitCode, Failure> {
-    let Prepared { config, process, generation, sharing: inputs, successor, .. } = prepared;
+pub(crate) fn run(
+    flags: &ArgMatches,
+    prepared: Prepared,
+    supervisor: Supervisor,
+) -> Result<ExitCode, Failure> {
+    let Prepared { config, written, stamps, process, generation, sharing: inputs, successor, .. } = prepared;
     // Before the log says that a socket is open: from then on a supervisor may send a signal.
     let signals = signals()?;
     let (process, threads) = (Arc::new(process), supervisor.threads());
@@ -52,29 +59,42 @@ pub(crate) fn run(prepared: Prepared, supervisor: Supervisor) -> Result<ExitCode
     let sharing = sharing::share(&config, inputs.store, &process, fleet);
     let sink = sink(threads)?;
     let checker = Arc::new(OnceLock::new());
+    let (reload, reload_requests) = ReloadHandle::new();
     if let Some(path) = config.process.control.clone() {
         let (process, sharing, services_running) =
             (Arc::clone(&process), sharing.clone(), services.running());
-        let source = StatusSource { process, sharing, services: services_running, log: sink.losses() };
+        let (reload, log) = (reload.clone(), sink.losses());
+        let source = StatusSource { process, sharing, services: services_running, reload, log };
         services.start(Arc::new(ControlService::new(path, source)))?;
     }
     let resolver = Arc::new(ResolverService::new(&process));
     services.start(Arc::clone(&resolver) as _)?;
-    let first = Sockets::new(process.workers())?.hand_over(&generation)?;
+    let mut sockets = Sockets::new(process.workers())?;
+    let first = sockets.hand_over(&generation, &mpsc::channel().0)?;
     let pools = generation.pools;
     resolver.wait_for_first_answers();
     let confinement = hardening::confinement(&config.process);
     let workers = prepare_workers(&config, &process, &sink, sharing.as_ref(), confinement.as_ref());
     privileges::give_up(&config, successor.as_ref())?;
-    if let Some(checks) = ChecksService::new(&config, &pools, confinement, &checker) {
+    if let Some(checks) = ChecksService::new(&config, &pools.list(), confinement, &checker) {
         services.start(Arc::new(checks))?;
     }
     forward_signals(signals, &supervisor)?;
     let housekeeping = Arc::new(Housekeeping::new(&process, session_file(&config, &process), sink.losses()));
     services.start(Arc::clone(&housekeeping) as _)?;
     let commands = start_workers(workers, first, &supervisor)?;
-    let outcome =
-        supervisor.supervise(Drain::new(commands, config.process.drain_timeout), || services.tick());
+    let drain = Drain::new(commands.clone(), config.process.drain_timeout);
+    let reloader = Reloader {
+        flags: flags.clone(),
+        process: Arc::clone(&process),
+        threads: threads.clone(),
+        workers: commands,
+        is_draining: drain.has_begun(),
+        current: Current { number: 1, written, sockets, pools, stamps },
+    };
+    let watches = config.process.reload_on_change;
+    services.start(Arc::new(ReloadService::new(reload.clone(), reload_requests, reloader, watches)))?;
+    let outcome = supervisor.supervise(drain, || services.tick(), || reload.ask());
     services.stop();
     sink.finish(LAST_LINES);
     housekeeping.report_last_losses();

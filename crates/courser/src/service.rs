@@ -5,6 +5,7 @@ pub(crate) mod checks;
 pub(crate) mod control;
 pub(crate) mod fleet;
 pub(crate) mod housekeeping;
+pub(crate) mod reload;
 pub(crate) mod resolver;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -113,6 +114,7 @@ mod tests {
     use super::*;
     use crate::certificates;
     use crate::generation;
+    use crate::pools::Pools;
     use crate::process::Process;
     use crate::status_source::StatusSource;
 
@@ -130,7 +132,8 @@ mod tests {
         process.fleet = Some(process.keys.clone());
         let certificates =
             certificates::load(&config, &courser_net::account::Account::current()).ok().unwrap();
-        let _generation = generation::build(&config, &certificates, &process).ok().unwrap();
+        let _generation =
+            generation::build(&config, &certificates, &process, &Pools::default()).ok().unwrap();
         let process = Arc::new(process);
         let threads = Threads::new(|panicked| panic!("{panicked:?}"));
         let services = Services::new(&threads);
@@ -140,6 +143,7 @@ mod tests {
             process: Arc::clone(&process),
             sharing: None,
             services: services.running(),
+            reload: reload::ReloadHandle::new().0,
             log: Arc::default(),
         };
         services.start(Arc::new(ControlService::new(config.process.control.unwrap(), source))).unwrap();

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use courser_config::{HostConfig, ListenAddress};
 use courser_net::{Address, ListenSocket, systemd};
-use courser_proxy::{Command, Listeners};
+use courser_proxy::{Command, Listeners, Taken};
 use courser_telemetry::event::{Level, log};
 
 use crate::exit::Failure;
-use crate::generation::{Generation, liveness};
+use crate::generation::{BuiltListener, Generation, liveness};
 
 pub(crate) struct Sockets {
     workers: usize,
@@ -30,9 +30,14 @@ impl Sockets {
     }
 
     /// Opens the addresses of a generation that are not open yet and retains those that are. Returns the command that
-    /// hands the generation over, one for each worker; a worker closes the sockets that the generation lacks. After a
+    /// hands the generation over, one for each worker; a worker closes the sockets that the generation lacks, and drops
+    /// its copy of `taken` when it has taken the generation over. After a
     /// failure the sockets are as before.
-    pub(crate) fn hand_over(&mut self, generation: &Generation) -> Result<Vec<Command>, Failure> {
+    pub(crate) fn hand_over(
+        &mut self,
+        generation: &Generation,
+        taken: &Taken,
+    ) -> Result<Vec<Command>, Failure> {
         let (mut open, mut listeners) = (HashMap::new(), Listeners::new());
         let mut opened: Vec<Vec<ListenSocket>> = (0..self.workers).map(|_| Vec::new()).collect();
         for built in &generation.listeners {
@@ -42,16 +47,12 @@ impl Sockets {
                     None => {
                         let groups = self.open(address, built.settings.backlog)?;
                         groups.iter().try_for_each(|group| watch_peers(group, &built.settings.default))?;
-                        distribute(groups, &mut opened)
+                        let addresses = distribute(groups, &mut opened);
+                        addresses.iter().for_each(|address| self.log(address, built));
+                        addresses
                     }
                 };
                 for address in &addresses {
-                    let (name, workers) = (&built.settings.name, self.workers);
-                    log(
-                        Level::Info,
-                        format_args!("listening on {address} (listener {name}, workers: {workers})"),
-                    );
-                    built.log();
                     listeners.insert(address.clone(), Arc::clone(&built.listener));
                 }
                 open.insert(address.clone(), addresses);
@@ -59,8 +60,15 @@ impl Sockets {
         }
         self.open = open;
         let listeners = Arc::new(listeners);
-        let command = |opened| Command::Swap { listeners: Arc::clone(&listeners), opened };
+        let command =
+            |opened| Command::Swap { listeners: Arc::clone(&listeners), opened, taken: taken.clone() };
         Ok(opened.into_iter().map(command).collect())
+    }
+
+    fn log(&self, address: &Address, built: &BuiltListener) {
+        let (name, workers) = (&built.settings.name, self.workers);
+        log(Level::Info, format_args!("listening on {address} (listener {name}, workers: {workers})"));
+        built.log();
     }
 
     /// The sockets of an address, one for each worker; for `systemd` those of every socket that was passed.

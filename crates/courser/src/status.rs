@@ -13,6 +13,9 @@ pub(crate) struct Status {
     /// This host's name in its fleet.
     pub(crate) name: String,
     pub(crate) up_s: u64,
+    /// Settings, certificates and pools of new connections; none before the first.
+    #[serde(default)]
+    pub(crate) generation: Option<Generation>,
     /// The secrets that are live, the sealing one first. Empty: keys of this process alone.
     pub(crate) keys: Vec<Key>,
     /// None where session IDs are off.
@@ -26,6 +29,25 @@ pub(crate) struct Status {
     pub(crate) messages: Option<Messages>,
     /// None without an external store.
     pub(crate) store: Option<Store>,
+}
+
+/// The generation that serves new connections.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Generation {
+    /// The one of the start is 1.
+    pub(crate) number: u64,
+    pub(crate) age_s: u64,
+    pub(crate) last_reload: Option<LastReload>,
+}
+
+/// The last attempt to replace it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct LastReload {
+    pub(crate) age_s: u64,
+    /// Why it failed.
+    pub(crate) refused: Option<String>,
+    /// What takes effect only at the next start.
+    pub(crate) needs_restart: Vec<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -325,6 +347,7 @@ mod tests {
         let status = Status {
             version: "0.1.0".into(),
             name: "edge-1".into(),
+            generation: None,
             up_s: 93_600,
             keys: vec![Key {
                 fleet: "0011223344556677".into(),

@@ -19,6 +19,7 @@ use crate::control::{ControlHandler, RequestOutcome};
 use crate::fleet_keys::{PersistentKeys, unix_now};
 use crate::process::Process;
 use crate::service::Running;
+use crate::service::reload::ReloadHandle;
 use crate::status;
 
 /// Where the status of the running program comes from.
@@ -26,6 +27,7 @@ pub(crate) struct StatusSource {
     pub(crate) process: Arc<Process>,
     pub(crate) sharing: Option<Sharing>,
     pub(crate) services: Running,
+    pub(crate) reload: ReloadHandle,
     /// Lost lines of the connection log.
     pub(crate) log: Arc<Losses>,
 }
@@ -38,6 +40,8 @@ impl ControlHandler for Arc<StatusSource> {
                 writeln!(out)?;
                 Ok(RequestOutcome::Known)
             }
+            "reload" => self.reload(false, out),
+            "reload check" => self.reload(true, out),
             "fleet watch" => self.watch(out).map(|()| RequestOutcome::Known),
             _ => Ok(RequestOutcome::Unknown),
         }
@@ -71,6 +75,15 @@ impl StatusSource {
         self.services.status(&mut status, &mut counts);
         show(&mut status, &counts);
         status
+    }
+
+    fn reload(&self, only_check: bool, out: &mut UnixStream) -> io::Result<RequestOutcome> {
+        match self.reload.reload(only_check) {
+            Some(outcome) => serde_json::to_writer(&mut *out, &outcome)?,
+            None => write!(out, "{{\"error\":\"the program is about to end\"}}")?,
+        }
+        writeln!(out)?;
+        Ok(RequestOutcome::Known)
     }
 
     /// A line for each message, until the client has gone. Without messages a line now and then: only a write that fails

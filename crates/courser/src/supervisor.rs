@@ -2,6 +2,8 @@
 //! events and the time.
 
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
@@ -66,13 +68,12 @@ impl Supervisor {
         self,
         mut drain: Drain,
         mut housekeeping: impl FnMut(),
+        reload: impl Fn(),
     ) -> Result<ExitCode, Failure> {
         let (mut failure, mut cut_off, mut workers) = (None, 0, drain.workers.len());
         while workers > 0 {
             match self.received.recv_timeout(drain.time_left().min(HOUSEKEEPING)) {
-                Ok(Event::Signal(SIGHUP)) => {
-                    log(Level::Warning, "SIGHUP ignored: settings are read at the start only");
-                }
+                Ok(Event::Signal(SIGHUP)) => reload(),
                 Ok(Event::Signal(_)) => drain.signal(),
                 Ok(Event::WorkerEnded { index, result }) => {
                     workers -= 1;
@@ -101,18 +102,24 @@ pub(crate) struct Drain {
     workers: Vec<UnboundedSender<Command>>,
     timeout: Duration,
     deadline: Option<Instant>,
-    has_begun: bool,
+    /// Also for those who would make new listeners.
+    has_begun: Arc<AtomicBool>,
 }
 
 impl Drain {
     /// A drain of these workers that has not begun.
     pub(crate) fn new(workers: Vec<UnboundedSender<Command>>, timeout: Duration) -> Self {
-        Self { workers, timeout, deadline: None, has_begun: false }
+        Self { workers, timeout, deadline: None, has_begun: Arc::default() }
+    }
+
+    /// Whether it has begun, from now on.
+    pub(crate) fn has_begun(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.has_begun)
     }
 
     /// The first signal drains, the second stops.
     fn signal(&mut self) {
-        if self.has_begun { self.stop("stopping") } else { self.begin() }
+        if self.has_begun.load(Ordering::Relaxed) { self.stop("stopping") } else { self.begin() }
     }
 
     /// Logs a failure and begins the drain. The first failure is the program's result.
@@ -124,7 +131,7 @@ impl Drain {
 
     /// Sends the command before the log line, which may wait for its reader.
     fn begin(&mut self) {
-        if std::mem::replace(&mut self.has_begun, true) {
+        if self.has_begun.swap(true, Ordering::Relaxed) {
             return;
         }
         self.send(|| Command::Drain);
@@ -173,7 +180,7 @@ mod tests {
         let supervisor = Supervisor::default();
         let (commands, mut received) = unbounded_channel();
         events.into_iter().for_each(|event| supervisor.events.send(event).unwrap());
-        let outcome = supervisor.supervise(Drain::new(vec![commands; workers], AN_HOUR), || {});
+        let outcome = supervisor.supervise(Drain::new(vec![commands; workers], AN_HOUR), || {}, || {});
         (outcome, std::iter::from_fn(|| received.try_recv().ok()).last())
     }
 
@@ -193,7 +200,7 @@ mod tests {
                 worker.send(ended(0)).unwrap();
             })
             .unwrap();
-        let outcome = supervisor.supervise(Drain::new(vec![commands], AN_HOUR), || {});
+        let outcome = supervisor.supervise(Drain::new(vec![commands], AN_HOUR), || {}, || {});
         let Err(Failure::Runtime(message)) = outcome else { panic!("{outcome:?}") };
         assert_eq!(message, "thread fleet has panicked: on purpose");
     }

@@ -81,6 +81,17 @@ settings! {
         elsewhere: &["shutdown_timeout", "hard_stop_after", "worker_shutdown_timeout"],
         store: |process, value| read::duration(value, "365d").map(|it| process.drain_timeout = it),
     }
+    "reload_on_change" {
+        flag: Flag::Switch("no-reload-on-change", false, "Reload on request alone"),
+        kind: Kind::Switch,
+        default: DefaultValue::Toml("true"),
+        doc: "Reload when the configuration file, a certificate, a key or a list of authorities has changed: they are \
+              looked at every 5 seconds. `courser reload` and SIGHUP reload in any case.",
+        example: "false",
+        danger: "A file that is valid is served when it is written, also one that is only being tried.",
+        elsewhere: &["watch", "auto_reload"],
+        store: |process, value| read::boolean(value).map(|it| process.reload_on_change = it),
+    }
     "control" {
         flag: Flag::Takes("control"),
         kind: Kind::File,

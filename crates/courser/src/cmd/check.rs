@@ -1,9 +1,12 @@
 //! `courser check`: everything that `serve` would refuse, without serving.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ArgMatches;
 
+use crate::cli;
+use crate::cmd::reload;
 use crate::exit::Failure;
 use crate::prepared::prepare;
 
@@ -16,5 +19,9 @@ pub(crate) fn check(flags: &ArgMatches) -> Result<ExitCode, Failure> {
         prepared.certificates,
         if prepared.process.fleet.is_some() { ", fleet keys" } else { "" }
     );
-    Ok(ExitCode::SUCCESS)
+    if !flags.get_flag("against-running") {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let control = prepared.config.process.control.map(|control| control.value);
+    reload::compare(&control.unwrap_or_else(|| PathBuf::from(cli::CONTROL)))
 }

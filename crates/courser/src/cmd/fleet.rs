@@ -74,7 +74,7 @@ fn create(out: &Path, text: &str) -> Result<(), Failure> {
     })
 }
 
-fn path<'a>(flags: &'a ArgMatches, name: &str) -> &'a Path {
+pub(crate) fn path<'a>(flags: &'a ArgMatches, name: &str) -> &'a Path {
     flags.get_one::<PathBuf>(name).expect("clap demands it, or it has a default")
 }
 
@@ -110,7 +110,7 @@ fn print(text: &str) -> io::Result<()> {
     if out.is_terminal() { Ok(()) } else { out.flush() }
 }
 
-fn cannot_query(socket: &Path, error: &io::Error) -> Failure {
+pub(crate) fn cannot_query(socket: &Path, error: &io::Error) -> Failure {
     let help = match error.kind() {
         io::ErrorKind::NotFound => {
             "; start the program with `--control`, or name its socket with `--control`"

@@ -27,5 +27,5 @@ pub(crate) fn serve(flags: &ArgMatches) -> Result<ExitCode, Failure> {
         let successor = prepared.successor.as_ref();
         successor.map_or_else(|| fleet.begin(), |user| privileges::as_account(user, || fleet.begin())?)?;
     }
-    run::run(prepared, supervisor)
+    run::run(flags, prepared, supervisor)
 }

@@ -28,6 +28,7 @@ mod log;
 mod memory;
 mod proxy_header;
 mod relay;
+mod reload;
 mod standing_readers;
 
 mod stage;

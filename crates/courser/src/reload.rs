@@ -1,0 +1,137 @@
+//! Reload: the next generation is made and checked whole beside the running one, and then handed to every worker. After any
+//! mistake the running one stays as it is.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use clap::ArgMatches;
+use courser_config::Written;
+use courser_proxy::{Command, Threads};
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::exit::Failure;
+use crate::generation;
+use crate::pools::Pools;
+use crate::prepared::{Inputs, config_file, read_again};
+use crate::process::Process;
+use crate::sockets::Sockets;
+use crate::stamp::Stamps;
+
+/// Time for the first addresses of names that are new, as at the start.
+const FIRST_ADDRESSES: Duration = Duration::from_secs(2);
+
+/// Time for every worker to take a generation over: an iteration of its event loop, mostly.
+const TAKE_OVER: Duration = Duration::from_secs(5);
+
+/// What a reload has done, as the control socket says it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Outcome {
+    /// Number of the generation that serves new connections now; the one of the start is 1.
+    pub(crate) generation: u64,
+    /// What is different in it, one line each.
+    pub(crate) changes: Vec<String>,
+    /// What is different in the file and takes effect only when the program starts anew.
+    pub(crate) needs_restart: Vec<String>,
+    /// About the configuration, as `check` prints them.
+    pub(crate) warnings: String,
+    /// Why the running generation stays.
+    pub(crate) refusal: Option<Refusal>,
+}
+
+/// Why the running generation stays.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Refusal {
+    /// Exit code of the command: 2 for a mistake in the configuration or its files, 1 where the system refused.
+    pub(crate) exit_code: u8,
+    pub(crate) why: String,
+}
+
+/// Makes the generations after the first.
+pub(crate) struct Reloader {
+    /// The command line: the file that it names is read again.
+    pub(crate) flags: ArgMatches,
+    pub(crate) process: Arc<Process>,
+    pub(crate) threads: Threads,
+    pub(crate) workers: Vec<UnboundedSender<Command>>,
+    /// Nobody accepts any more.
+    pub(crate) is_draining: Arc<AtomicBool>,
+    pub(crate) current: Current,
+}
+
+/// What serves new connections.
+pub(crate) struct Current {
+    pub(crate) number: u64,
+    pub(crate) written: Written,
+    pub(crate) sockets: Sockets,
+    pub(crate) pools: Pools,
+    /// Of the files that it was made of.
+    pub(crate) stamps: Stamps,
+}
+
+impl Reloader {
+    /// Replaces the running generation, or says what would be different if `only_check`.
+    pub(crate) fn reload(&mut self, only_check: bool) -> Outcome {
+        let mut outcome = Outcome { generation: self.current.number, ..Outcome::default() };
+        if let Err(failure) = self.try_reload(only_check, &mut outcome) {
+            outcome.refusal = Some(Refusal { exit_code: failure.exit_code(), why: failure.text(false) });
+        }
+        outcome
+    }
+
+    fn try_reload(&mut self, only_check: bool, outcome: &mut Outcome) -> Result<(), Failure> {
+        if self.is_draining.load(Ordering::Relaxed) {
+            return Err(Failure::Runtime("the program is about to end, and accepts no more".to_owned()));
+        }
+        let inputs = read_again(&self.flags)?;
+        outcome.warnings = inputs.warnings();
+        self.compare(&inputs, outcome);
+        let Inputs { config, written, certificates, stamps, .. } = inputs;
+        let next = generation::build(&config, &certificates, &self.process, &self.current.pools)?;
+        if only_check {
+            return Ok(());
+        }
+        // Even where nothing is different: a file may have been replaced by itself.
+        let started = self.process.resolver.start(&self.threads);
+        started.map_err(|error| Failure::runtime("cannot start the look-up of a backend", error))?;
+        self.process.resolver.wait_for_first_answers(FIRST_ADDRESSES);
+        let (taken, all_taken) = mpsc::channel();
+        let commands = self.current.sockets.hand_over(&next, &taken)?;
+        drop(taken);
+        for (worker, command) in self.workers.iter().zip(commands) {
+            // A worker that has ended takes the program with it.
+            let _ = worker.send(command);
+        }
+        self.current.number += 1;
+        self.current.written = written;
+        self.current.pools = next.pools;
+        self.current.stamps = stamps;
+        outcome.generation = self.current.number;
+        match all_taken.recv_timeout(TAKE_OVER) {
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                outcome.warnings.push_str("warning: a worker is busy, and takes the generation over later\n");
+            }
+            Ok(never) => match never {},
+            Err(mpsc::RecvTimeoutError::Disconnected) => {}
+        }
+        Ok(())
+    }
+
+    fn compare(&self, inputs: &Inputs, outcome: &mut Outcome) {
+        for change in self.current.written.changes_to(&inputs.written) {
+            let list = if change.needs_restart { &mut outcome.needs_restart } else { &mut outcome.changes };
+            list.push(change.to_string());
+        }
+        let config = config_file(&self.flags);
+        let files = self.current.stamps.changed(&inputs.stamps).into_iter();
+        let others = files.filter(|file| Some(*file) != config.as_deref());
+        outcome.changes.extend(others.map(|file| format!("file {}", file.display())));
+    }
+
+    /// Of the files that the running generation was made of, as they are now.
+    pub(crate) fn stamps_now(&self) -> Stamps {
+        self.current.stamps.now()
+    }
+}

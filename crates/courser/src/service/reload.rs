@@ -1,0 +1,259 @@
+//! Reloads, one after the other, on a thread of their own: asked for by a signal, by the control socket, or by files that have
+//! changed.
+
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use courser_proxy::Threads;
+use courser_telemetry::Counts;
+use courser_telemetry::event::{self, Level, log};
+
+use super::{STOP_TIME, Service};
+use crate::exit::Failure;
+use crate::reload::{Outcome, Reloader};
+use crate::stamp::Stamps;
+use crate::status::{self, Status};
+
+/// Between two looks at the files. Events of the file system do not tell of changes over the network, in overlays, or behind
+/// the links that Kubernetes swaps.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// Added to it for each file: a hundred thousand of them cost two percent of a processor.
+const LOOK_AT_EACH: Duration = Duration::from_micros(100);
+
+/// How long files may not fit together after a change before that is reported: a chain and its key are written one after the
+/// other, by tools that know nothing of each other.
+const SETTLING: Duration = Duration::from_secs(60);
+
+/// What the thread is asked for.
+enum Request {
+    Reload { only_check: bool, answer: Option<Sender<Outcome>> },
+    Stop,
+}
+
+/// Asks for reloads.
+#[derive(Clone)]
+pub(crate) struct ReloadHandle {
+    requests: Sender<Request>,
+    last: Arc<Mutex<Last>>,
+}
+
+/// The running generation, and the last attempt to replace it.
+struct Last {
+    generation: u64,
+    since: Instant,
+    attempt: Option<(Instant, Outcome)>,
+}
+
+impl ReloadHandle {
+    /// The way to ask, and the receiver for [`ReloadService::new`].
+    pub(crate) fn new() -> (Self, ReloadRequests) {
+        let (requests, received) = mpsc::channel();
+        let last = Last { generation: 1, since: Instant::now(), attempt: None };
+        (Self { requests, last: Arc::new(Mutex::new(last)) }, ReloadRequests(received))
+    }
+
+    /// Asks for a reload, and does not wait for it.
+    pub(crate) fn ask(&self) {
+        self.send(Request::Reload { only_check: false, answer: None });
+    }
+
+    /// Reloads, or only checks what a reload would do. `None` when the program ends.
+    pub(crate) fn reload(&self, only_check: bool) -> Option<Outcome> {
+        let (answer, outcome) = mpsc::channel();
+        self.send(Request::Reload { only_check, answer: Some(answer) });
+        outcome.recv().ok()
+    }
+
+    fn send(&self, request: Request) {
+        // Without a thread the program ends.
+        let _ = self.requests.send(request);
+    }
+
+    fn last(&self) -> MutexGuard<'_, Last> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn record(&self, outcome: &Outcome) {
+        let mut last = self.last();
+        let now = Instant::now();
+        if last.generation != outcome.generation {
+            (last.generation, last.since) = (outcome.generation, now);
+        }
+        last.attempt = Some((now, outcome.clone()));
+    }
+}
+
+/// What was asked for.
+pub(crate) struct ReloadRequests(Receiver<Request>);
+
+pub(crate) struct ReloadService {
+    handle: ReloadHandle,
+    /// Taken by the thread.
+    work: Mutex<Option<(ReloadRequests, Reloader)>>,
+    /// Disconnected when the thread has ended.
+    ended: Mutex<Option<Receiver<()>>>,
+    watches: bool,
+}
+
+impl ReloadService {
+    /// Reloads on request, and where it `watches` by itself when files have changed.
+    pub(crate) fn new(
+        handle: ReloadHandle,
+        requests: ReloadRequests,
+        reloader: Reloader,
+        watches: bool,
+    ) -> Self {
+        Self { handle, work: Mutex::new(Some((requests, reloader))), ended: Mutex::default(), watches }
+    }
+}
+
+impl Service for ReloadService {
+    fn name(&self) -> &'static str {
+        "reload"
+    }
+
+    fn start(&self, threads: &Threads) -> Result<(), Failure> {
+        let Some((requests, reloader)) = lock(&self.work).take() else { return Ok(()) };
+        let (running, ended) = mpsc::channel();
+        *lock(&self.ended) = Some(ended);
+        let watch = self.watches.then(|| Watch::new(reloader.stamps_now()));
+        let mut work = Work { handle: self.handle.clone(), reloader, watch };
+        let started = threads.spawn("reload", move || {
+            let _running = running;
+            work.serve(&requests.0);
+        });
+        started.map(drop).map_err(|error| Failure::runtime("cannot start the thread reload", error))
+    }
+
+    fn stop(&self) -> bool {
+        self.handle.send(Request::Stop);
+        let ended = lock(&self.ended).take();
+        ended.is_none_or(|ended| ended.recv_timeout(STOP_TIME) == Err(RecvTimeoutError::Disconnected))
+    }
+
+    fn status(&self, status: &mut Status, _counts: &mut Counts) {
+        let last = self.handle.last();
+        status.generation = Some(status::Generation {
+            number: last.generation,
+            age_s: last.since.elapsed().as_secs(),
+            last_reload: last.attempt.as_ref().map(|(when, outcome)| status::LastReload {
+                age_s: when.elapsed().as_secs(),
+                refused: outcome.refusal.as_ref().map(|refusal| refusal.why.clone()),
+                needs_restart: outcome.needs_restart.clone(),
+            }),
+        });
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Work {
+    handle: ReloadHandle,
+    reloader: Reloader,
+    watch: Option<Watch>,
+}
+
+impl Work {
+    fn serve(&mut self, requests: &Receiver<Request>) {
+        loop {
+            let pause = self.watch.as_ref().map_or(Duration::MAX, Watch::pause);
+            match requests.recv_timeout(pause) {
+                Ok(first) => {
+                    // What has come meanwhile is answered by the same reload.
+                    let all: Vec<Request> = std::iter::once(first).chain(requests.try_iter()).collect();
+                    if all.iter().any(|request| matches!(request, Request::Stop)) {
+                        return;
+                    }
+                    self.answer(all);
+                }
+                Err(RecvTimeoutError::Timeout) => self.look(),
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    fn answer(&mut self, requests: Vec<Request>) {
+        let mut outcomes = [None, None];
+        for request in requests {
+            let Request::Reload { only_check, answer } = request else { continue };
+            let outcome = match &outcomes[usize::from(only_check)] {
+                Some(outcome) => outcome,
+                None => outcomes[usize::from(only_check)].insert(self.reload(only_check)),
+            };
+            // Whoever asked may have gone.
+            let _ = answer.map(|answer| answer.send(outcome.clone()));
+        }
+    }
+
+    fn reload(&mut self, only_check: bool) -> Outcome {
+        let outcome = self.reloader.reload(only_check);
+        if !only_check {
+            report(&outcome);
+            self.handle.record(&outcome);
+            self.watch = self.watch.take().map(|_| Watch::new(self.reloader.stamps_now()));
+        }
+        outcome
+    }
+
+    /// Reloads if files have changed since the last look.
+    fn look(&mut self) {
+        let Some(watch) = &mut self.watch else { return };
+        let now = watch.seen.now();
+        if now == watch.seen && watch.unsettled.is_none() {
+            return;
+        }
+        if now != watch.seen {
+            watch.seen = now;
+            watch.unsettled.get_or_insert_with(Instant::now);
+        }
+        let outcome = self.reloader.reload(false);
+        let Some(watch) = &mut self.watch else { return };
+        let is_settled = outcome.refusal.is_none();
+        let is_overdue = watch.unsettled.is_some_and(|since| since.elapsed() >= SETTLING);
+        if is_settled || is_overdue {
+            report(&outcome);
+            self.handle.record(&outcome);
+            // The next file may be named by the new configuration alone.
+            *watch = Watch::new(self.reloader.stamps_now().with(&watch.seen));
+        }
+    }
+}
+
+/// Files whose changes reload.
+struct Watch {
+    /// As they were at the last look.
+    seen: Stamps,
+    /// When files changed that do not fit together yet.
+    unsettled: Option<Instant>,
+}
+
+impl Watch {
+    fn new(seen: Stamps) -> Self {
+        Self { seen, unsettled: None }
+    }
+
+    fn pause(&self) -> Duration {
+        LOOK + LOOK_AT_EACH * u32::try_from(self.seen.len()).unwrap_or(u32::MAX)
+    }
+}
+
+fn report(outcome: &Outcome) {
+    let Outcome { generation, changes, needs_restart, warnings, refusal } = outcome;
+    event::print(warnings.clone());
+    if let Some(refusal) = refusal {
+        event::print(refusal.why.clone());
+        let message = format_args!("reload refused: generation {generation} serves on");
+        return log(Level::Error, message);
+    }
+    log(Level::Info, format_args!("reload: generation {generation} serves, changes: {}", changes.len()));
+    for change in changes {
+        log(Level::Info, format_args!("reload: {change}"));
+    }
+    for change in needs_restart {
+        log(Level::Warning, format_args!("reload: {change}: takes effect at the next start"));
+    }
+}
