@@ -133,7 +133,7 @@ fn export() -> Command {
         .after_help("Example:\n  courser fleet export --state /var/lib/courser --out joiner.state")
 }
 
-/// Where a running program is asked, unless told otherwise.
+/// The control socket without `--control`.
 pub(crate) const CONTROL: &str = "/run/courser/control.sock";
 
 /// A command that queries a running program.
