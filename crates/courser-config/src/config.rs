@@ -13,7 +13,9 @@ use crate::address::{BackendAddress, ListenAddress};
 use crate::fleet::{FleetInterface, Network};
 use crate::named::named;
 use crate::problem::Problems;
+use crate::proxy_protocol::SendProxy;
 use crate::read::Located;
+use crate::route::{RouteAction, RouteRule};
 use crate::source::SourceSpan;
 use crate::tls::{Group, Suite, TlsVersion};
 use crate::written::Written;
@@ -159,11 +161,26 @@ pub struct ListenerConfig {
     pub unknown_name: UnknownName,
     /// Total for the ClientHello and the handshake, from the accepted connection on.
     pub handshake_timeout: Duration,
+    /// Rules that come before the server name, in order.
+    pub routes: Vec<RouteRule>,
     /// Serves clients whose name belongs to no host. Its `name` is `default` and its `names` are empty. With
-    /// [`UnknownName::Refuse`] its `backends` and `certificates` may be empty.
+    /// [`UnknownName::Refuse`], or where rules leave it no client, its `backends` and `certificates` may be empty.
     pub default: HostConfig,
     /// Virtual hosts in the order of the file; each has inherited what it does not set from `default`.
     pub hosts: Vec<HostConfig>,
+}
+
+impl ListenerConfig {
+    /// Whether any client's TLS ends here: not where rules relay or refuse all of them.
+    pub fn terminates(&self) -> bool {
+        let terminates = |rule: &RouteRule| matches!(rule.action, RouteAction::Terminate(_));
+        let is_named = self.unknown_name == UnknownName::Default
+            || !self.hosts.is_empty()
+            || !self.default.certificates.is_empty()
+            || self.routes.is_empty();
+        let by_name = is_named && !self.routes.iter().any(RouteRule::is_for_all);
+        by_name || self.routes.iter().any(terminates)
+    }
 }
 
 /// Settings for a set of server names.
@@ -346,20 +363,6 @@ named! {
         Default = "default",
         /// The fatal alert `unrecognized_name` (RFC 6066, section 3).
         Refuse = "refuse",
-    }
-}
-
-named! {
-    /// Which PROXY protocol header the backend gets before the first byte.
-    #[derive(Default)]
-    SendProxy {
-        /// None.
-        #[default]
-        Off = "off",
-        /// The text form.
-        V1 = "v1",
-        /// The binary form, with TLS details.
-        V2 = "v2",
     }
 }
 

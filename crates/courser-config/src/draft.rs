@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use crate::address::{BackendAddress, ListenAddress, file_path};
 use crate::config::{
-    Affinity, Balance, CertificateFiles, CheckConfig, ClientAuth, Fleet, OnTruncation, Process, SendProxy,
-    ServerConfig, Sessions, UnknownName,
+    Affinity, Balance, CertificateFiles, CheckConfig, ClientAuth, Fleet, OnTruncation, Process, ServerConfig,
+    Sessions, UnknownName,
 };
 use crate::near::suggest;
 use crate::problem::{Problem, Problems};
+use crate::proxy_protocol::SendProxy;
 use crate::read::{self, Located, wrong_kind};
+use crate::route::RouteConditions;
 use crate::source::SourceSpan;
 use crate::tls::{Group, Profile, Suite, TlsVersion};
 use crate::value::{Literal, Table, Value};
@@ -46,10 +48,28 @@ pub(crate) struct ListenerDraft {
     pub(crate) backlog: u32,
     pub(crate) unknown_name: UnknownName,
     pub(crate) handshake_timeout: Duration,
+    pub(crate) routes: Vec<RuleDraft>,
     pub(crate) own: HostDraft,
     pub(crate) hosts: Vec<HostDraft>,
     /// Something in it could not be read: what is missing may only have been misspelt.
     pub(crate) incomplete: bool,
+}
+
+/// A rule as it was read.
+#[derive(Debug, Clone)]
+pub(crate) struct RuleDraft {
+    pub(crate) origin: SourceSpan,
+    /// `None`: it is for every client.
+    pub(crate) when: Option<RouteConditions>,
+    pub(crate) action: ActionDraft,
+    pub(crate) send_proxy: Option<SendProxy>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum ActionDraft {
+    Relay(Located<String>),
+    Terminate(Located<String>),
+    Refuse,
 }
 
 /// Its `Default` is blank, for the tables to fill in.

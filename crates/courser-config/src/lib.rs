@@ -24,8 +24,11 @@ mod named;
 mod near;
 mod pool;
 mod problem;
+mod proxy_protocol;
 mod read;
 mod reference;
+mod route;
+mod rule;
 mod setting;
 mod settings;
 mod source;
@@ -42,14 +45,16 @@ use clap::{ArgMatches, Command};
 pub use address::{BackendAddress, ListenAddress};
 pub use config::{
     Affinity, Backends, Balance, CertificateFiles, CheckConfig, CheckKind, ClientAuth, Config, Fleet,
-    HostConfig, ListenerConfig, Loaded, Log, OnTruncation, PoolConfig, Process, SendProxy, ServerConfig,
-    Sessions, UnknownName,
+    HostConfig, ListenerConfig, Loaded, Log, OnTruncation, PoolConfig, Process, ServerConfig, Sessions,
+    UnknownName,
 };
 pub use fleet::{FleetInterface, Network};
 pub use named::Named;
 pub use problem::{Problem, Problems, Severity};
+pub use proxy_protocol::SendProxy;
 pub use read::Located;
 pub use reference::{defaults_toml, reference_markdown};
+pub use route::{KeyCondition, RouteAction, RouteConditions, RouteRule, SessionCondition};
 pub use source::SourceSpan;
 pub use tls::{Group, Profile, Suite, TlsVersion};
 pub use written::{Change, Written};

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use crate::address::{self, BackendAddress};
 use crate::affinity;
 use crate::config::{PoolConfig, ServerConfig};
-use crate::draft::{HostDraft, ListenerDraft, PoolDraft};
+use crate::draft::{ActionDraft, HostDraft, ListenerDraft, PoolDraft};
 use crate::near::suggest;
 use crate::problem::{Problem, Problems};
 use crate::read::{self, wrong_kind};
@@ -50,7 +50,13 @@ pub(crate) fn check(pools: &[PoolDraft], listeners: &[ListenerDraft], problems: 
     }
     pools.iter().for_each(|pool| problems.extend(unreachable(pool)));
     let mut used = Vec::new();
-    for (host, name) in hosts(listeners).filter_map(|host| Some((host, host.pool.as_ref()?))) {
+    let of_hosts = hosts(listeners).filter_map(|host| Some((Some(host), host.pool.as_ref()?)));
+    let rules = listeners.iter().flat_map(|listener| &listener.routes);
+    let of_rules = rules.filter_map(|rule| match &rule.action {
+        ActionDraft::Relay(pool) => Some((None, pool)),
+        _ => None,
+    });
+    for (host, name) in of_hosts.chain(of_rules) {
         if !pools.iter().any(|pool| pool.name.value == name.value) {
             let names = pools.iter().map(|pool| pool.name.value.as_str());
             let help = match pools.is_empty() {
@@ -66,10 +72,11 @@ pub(crate) fn check(pools: &[PoolDraft], listeners: &[ListenerDraft], problems: 
         used.push(&name.value);
         let affinity =
             pools.iter().find(|pool| pool.name.value == name.value).and_then(|pool| pool.affinity.as_ref());
-        problems.extend(affinity.and_then(|affinity| affinity::useless(affinity, host, name)));
+        problems
+            .extend(affinity.zip(host).and_then(|(affinity, host)| affinity::useless(affinity, host, name)));
     }
     for pool in pools.iter().filter(|pool| !used.contains(&&pool.name.value)) {
-        let message = format!("no listener and no host has the pool `{}`", pool.name.value);
+        let message = format!("no listener, host or rule has the pool `{}`", pool.name.value);
         problems.push(Problem::at(&pool.name.origin, message, None).as_warning());
     }
 }

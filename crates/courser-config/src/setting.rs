@@ -119,6 +119,8 @@ pub(crate) enum Kind {
     Servers,
     /// Several kinds of checks, or tables of one and what goes with it.
     Checks,
+    /// Several tables of conditions and what becomes of who meets them.
+    Rules,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -157,7 +159,7 @@ impl Kind {
             Self::Choice(_) => "CHOICE",
             Self::Address | Self::List(Item::Address) => "ADDRESS",
             Self::List(Item::Network) => "NETWORK",
-            Self::List(_) | Self::Servers | Self::Checks => "LIST",
+            Self::List(_) | Self::Servers | Self::Checks | Self::Rules => "LIST",
             Self::Certificates => "FILE",
         }
     }
@@ -188,6 +190,11 @@ impl Kind {
             }
             Self::Checks => {
                 "one of `tcp`, `http`, `agent`, or a table `{ kind = \"…\", interval = \"…\", … }`, or a list of these"
+                    .to_owned()
+            }
+            Self::Rules => {
+                "a list of tables `{ when = { … }, relay = \"…\" }`, or with `terminate = \"…\"` or \
+                            `refuse = true`"
                     .to_owned()
             }
             Self::Certificates => {

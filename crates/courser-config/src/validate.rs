@@ -9,12 +9,13 @@ use crate::config::{
     Backends, ClientAuth, Config, Fleet, HostConfig, ListenerConfig, Loaded, PoolConfig, Sessions,
     UnknownName,
 };
-use crate::draft::{Draft, HostDraft, ListenerDraft};
+use crate::draft::{ActionDraft, Draft, HostDraft, ListenerDraft, RuleDraft};
 use crate::named::Named;
 use crate::near::list;
 use crate::pool;
 use crate::problem::{Problem, Problems};
 use crate::read::Located;
+use crate::rule;
 use crate::source::SourceSpan;
 use crate::tls::{Group, Suite, TlsVersion};
 
@@ -29,6 +30,7 @@ pub(crate) fn validate(draft: Draft, mut problems: Problems) -> Result<Loaded, P
     let any_certificate = draft.listeners.iter().any(has_certificate);
     for listener in draft.listeners.iter().filter(|listener| !listener.incomplete) {
         check_listener(listener, any_certificate, &mut problems);
+        rule::check(listener, DEFAULT_HOST, &mut problems);
         client_auth::check(listener, &mut problems);
     }
     let listeners = draft.listeners.into_iter().enumerate();
@@ -194,7 +196,16 @@ fn check_fleet(fleet: &Fleet, problems: &mut Problems) {
 
 /// Each host that clients can reach needs a backend and, where there are certificates, one of them.
 fn check_listener(listener: &ListenerDraft, any_certificate: bool, problems: &mut Problems) {
-    let reachable = listener.unknown_name == UnknownName::Default || listener.hosts.is_empty();
+    let by_name = !listener.routes.iter().any(RuleDraft::is_for_all);
+    let by_rule = |name: &str| {
+        let is_named =
+            |rule: &RuleDraft| matches!(&rule.action, ActionDraft::Terminate(host) if host.value == name);
+        listener.routes.iter().any(is_named)
+    };
+    let alone =
+        listener.hosts.is_empty() && (listener.routes.is_empty() || !listener.own.certificates.is_empty());
+    let is_default = listener.unknown_name == UnknownName::Default || alone;
+    let reachable = (by_name && is_default) || by_rule(DEFAULT_HOST);
     if reachable && !listener.own.has_backend() {
         problems.push(no_backend(listener));
     }
@@ -202,7 +213,12 @@ fn check_listener(listener: &ListenerDraft, any_certificate: bool, problems: &mu
         problems.push(no_certificate(listener));
     }
     for host in &listener.hosts {
-        check_host(host, any_certificate, problems);
+        let by_rule = host_name(host).is_some_and(|name| by_rule(&name.value));
+        if by_name || by_rule {
+            check_host(host, any_certificate, by_rule, problems);
+        } else {
+            problems.push(at(host.origin.as_ref(), "no rule leaves this host a client").as_warning());
+        }
     }
 }
 
@@ -230,7 +246,8 @@ fn no_certificate(listener: &ListenerDraft) -> Problem {
     }
 }
 
-fn check_host(host: &HostDraft, any_certificate: bool, problems: &mut Problems) {
+/// `by_rule`: a rule names it.
+fn check_host(host: &HostDraft, any_certificate: bool, by_rule: bool, problems: &mut Problems) {
     let origin = host.origin.as_ref();
     if !host.has_backend() {
         problems.push(at(origin, "the host has no backend, nor has its listener"));
@@ -238,7 +255,7 @@ fn check_host(host: &HostDraft, any_certificate: bool, problems: &mut Problems) 
     if any_certificate && host.certificates.is_empty() {
         problems.push(at(origin, "the host has no certificate, nor has its listener"));
     }
-    if host.name.is_some() && host.names.is_empty() && !host.own_certificates {
+    if host.name.is_some() && host.names.is_empty() && !host.own_certificates && !by_rule {
         let help = "add `names`, or a `cert` of its own whose names it takes";
         problems
             .push(at(origin, "no client can name this host: it has neither `names` nor `cert`").help(help));
@@ -262,6 +279,7 @@ fn finish(index: usize, draft: ListenerDraft, problems: &mut Problems) -> Listen
         backlog: draft.backlog,
         unknown_name: draft.unknown_name,
         handshake_timeout: draft.handshake_timeout,
+        routes: draft.routes.into_iter().map(|rule| rule.finish(draft.own.send_proxy)).collect(),
         default: finish_host(draft.own, problems),
         hosts: draft.hosts.into_iter().map(|host| finish_host(host, problems)).collect(),
     }

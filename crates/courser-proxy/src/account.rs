@@ -6,13 +6,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use courser_telemetry::connection::Peer;
+use courser_telemetry::connection::{self, Peer, TlsMode};
 use courser_telemetry::metrics::{ByteDirection, Metric, Step};
 use courser_telemetry::{Close, CloseReason, ConnectionRecord, Format, Resumption};
 use courser_tls::{HandshakeInfo, Identity, names};
+use courser_wire::hello::ClientHello;
 
 use crate::pool::Backend;
-use crate::settings::{Listener, VirtualHost};
+use crate::settings::{Forwarding, Listener, VirtualHost};
 use crate::worker_state::{Permit, WorkerState};
 
 /// What is known of a connection while it lives.
@@ -27,6 +28,11 @@ pub(crate) struct Account {
     /// The TCP peer; `None` for a unix socket.
     pub(crate) peer: Option<SocketAddr>,
     pub(crate) sni: Option<Box<str>>,
+    /// What rules and the log of a relay need of the ClientHello; `None` where the listener has no rules.
+    pub(crate) offered: Option<Box<Offered>>,
+    pub(crate) ech: bool,
+    /// Where it goes as it came.
+    pub(crate) relay: Option<Arc<Forwarding>>,
     pub(crate) host: Option<Arc<VirtualHost>>,
     pub(crate) identity: Option<Arc<Identity>>,
     pub(crate) handshake: Option<Box<HandshakeInfo>>,
@@ -43,6 +49,24 @@ pub(crate) struct Account {
     close: Option<Close>,
 }
 
+/// The parts of the ClientHello that only rules decide by, and the log of a relay.
+pub(crate) struct Offered {
+    pub(crate) alpn: Vec<Vec<u8>>,
+    /// The highest first.
+    pub(crate) versions: Vec<u16>,
+}
+
+impl Offered {
+    pub(crate) fn of(hello: &ClientHello<'_>) -> Self {
+        let mut versions: Vec<u16> = match hello.supported_versions {
+            Some(versions) => versions.without_grease().collect(),
+            None => vec![hello.legacy_version],
+        };
+        versions.sort_unstable_by(|a, b| b.cmp(a));
+        Self { alpn: hello.alpn.iter().map(<[u8]>::to_vec).collect(), versions }
+    }
+}
+
 impl Account {
     /// Opens the account of a connection that was just accepted.
     pub(crate) fn open(permit: Permit, listener: Arc<Listener>, peer: Option<SocketAddr>) -> Box<Self> {
@@ -56,6 +80,9 @@ impl Account {
             number,
             peer,
             sni: None,
+            offered: None,
+            ech: false,
+            relay: None,
             host: None,
             identity: None,
             handshake: None,
@@ -104,7 +131,7 @@ impl Account {
         [
             between(Some(self.opened), self.hello),
             between(self.hello, self.secured),
-            between(self.secured, self.connected),
+            between(self.secured.or(self.hello), self.connected),
         ]
     }
 
@@ -129,9 +156,11 @@ impl Account {
             worker: self.worker.index,
             number: self.number,
             listener: self.listener.name.clone(),
+            tls_mode: self.tls_mode(),
             host: self.host.as_ref().map(|host| host.name.clone()),
             peer: self.peer.map_or(Peer::Unix, Peer::Ip),
             sni: self.sni.as_deref().map(str::to_owned),
+            offered: self.offered(),
             alpn: facts
                 .and_then(|f| f.alpn.as_deref())
                 .map(|alpn| String::from_utf8_lossy(alpn).into_owned()),
@@ -157,8 +186,30 @@ impl Account {
         }
     }
 
+    fn tls_mode(&self) -> Option<TlsMode> {
+        let relayed = self.relay.as_ref().map(|_| TlsMode::Passthrough);
+        relayed.or(self.host.as_ref().map(|_| TlsMode::Terminate))
+    }
+
+    fn offered(&self) -> connection::Offered {
+        let alpn = self.offered.iter().flat_map(|hello| &hello.alpn);
+        let alpn: Vec<_> = alpn.map(|protocol| String::from_utf8_lossy(protocol)).collect();
+        let versions = self.offered.iter().flat_map(|hello| &hello.versions);
+        let versions: Vec<_> =
+            versions.map(|version| names::version(*version).unwrap_or("unknown")).collect();
+        let joined = |list: String| (!list.is_empty()).then_some(list);
+        connection::Offered {
+            alpn: joined(alpn.join(",")),
+            versions: joined(versions.join(",")),
+            ech: self.ech,
+        }
+    }
+
     /// For event lines: what the connection is served as.
     pub(crate) fn served_as(&self) -> String {
+        if let Some(forwarding) = &self.relay {
+            return format!("relay to pool {}", forwarding.pool.name);
+        }
         let host = self.host.as_ref().map_or("", |host| &host.name);
         format!("host {host}")
     }

@@ -106,6 +106,11 @@ impl Inbox {
         }
     }
 
+    /// All that is in it.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// Gives the buffer back with all that is in it.
     pub(crate) fn discard(self, buffers: &Buffers) {
         buffers.release(self.bytes);

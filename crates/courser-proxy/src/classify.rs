@@ -9,6 +9,7 @@ use courser_wire::alert;
 use courser_wire::hello::ClientHello;
 use courser_wire::record::{Assembler, Assembly, NotHello};
 
+use crate::account::Offered;
 use crate::buffers::Inbox;
 use crate::client::{Accepted, Client, EarlyClose};
 
@@ -46,7 +47,7 @@ pub(crate) struct ClientOffer {
 pub(crate) async fn classify(accepted: Accepted) -> Result<Classified, Box<EarlyClose>> {
     let Accepted { mut client } = accepted;
     let mut received = Inbox::default();
-    let offer = match hello(&client, &mut received).await {
+    let offer = match hello(&mut client, &mut received).await {
         Ok(offer) => offer,
         Err((close, alert)) => {
             received.discard(&client.worker.buffers);
@@ -60,7 +61,7 @@ pub(crate) async fn classify(accepted: Accepted) -> Result<Classified, Box<Early
 
 type Refusal = (Close, Vec<u8>);
 
-async fn hello(client: &Client, received: &mut Inbox) -> Result<ClientOffer, Refusal> {
+async fn hello(client: &mut Client, received: &mut Inbox) -> Result<ClientOffer, Refusal> {
     let mut assembler = Assembler::new(HELLO_LIMIT);
     loop {
         let read = read_more(client, received).await?;
@@ -68,7 +69,7 @@ async fn hello(client: &Client, received: &mut Inbox) -> Result<ClientOffer, Ref
             return Err(closed(received));
         }
         match assembler.assemble(received.bytes()) {
-            Ok(Assembly::Complete(body)) => return ClientOffer::read(&body),
+            Ok(Assembly::Complete(body)) => return read_hello(&body, client),
             Ok(Assembly::Incomplete) => received.settle(&client.worker.buffers),
             Err(not_hello) => return Err(refusal(not_hello)),
         }
@@ -105,17 +106,19 @@ fn refusal(what: NotHello) -> Refusal {
     (Close::with(reason, what.to_string()), alert.unwrap_or_default())
 }
 
-impl ClientOffer {
-    fn read(body: &[u8]) -> Result<Self, Refusal> {
-        match ClientHello::parse(body) {
-            Ok(hello) => Ok(Self::of(&hello)),
-            Err(malformed) => Err((
-                Close::with(CloseReason::MalformedHello, malformed.to_string()),
-                alert::record(malformed.alert()).to_vec(),
-            )),
-        }
+fn read_hello(body: &[u8], client: &mut Client) -> Result<ClientOffer, Refusal> {
+    let hello = ClientHello::parse(body).map_err(|malformed| {
+        let close = Close::with(CloseReason::MalformedHello, malformed.to_string());
+        (close, alert::record(malformed.alert()).to_vec())
+    })?;
+    client.account.ech = hello.ech;
+    if !client.listener.rules.is_empty() {
+        client.account.offered = Some(Box::new(Offered::of(&hello)));
     }
+    Ok(ClientOffer::of(&hello))
+}
 
+impl ClientOffer {
     fn of(hello: &ClientHello<'_>) -> Self {
         let tls12 = match hello.supported_versions {
             Some(versions) => versions.contains(courser_wire::hello::TLS12),

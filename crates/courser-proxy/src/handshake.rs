@@ -10,27 +10,32 @@ use courser_session::{Provenance, ResumptionFailure};
 use courser_telemetry::metrics::{Metric, RESUMPTION_FAILURES};
 use courser_telemetry::{Close, CloseReason, Counters, Resumption};
 use courser_tls::{Failure, FailureKind, HandshakeInfo, ServerConnection, State};
+use courser_wire::alert::Description;
 
 use crate::buffers::{Inbox, Outbox};
-use crate::client::{Client, EarlyClose};
+use crate::client::{Client, EarlyClose, alert};
 use crate::resume::Planned;
 use crate::settings::Forwarding;
 use crate::side::Side;
 
+/// A connection that may go on to a backend: after its handshake, or as it came where the handshake is the backend's.
 pub(crate) struct Secured {
     pub(crate) client: Client,
     pub(crate) forwarding: Arc<Forwarding>,
     /// With TLS 1.3 tickets, which no client waits for: they leave with the first answer, or before the first wait.
     pub(crate) side: Side,
-    /// Plaintext that came with the handshake.
+    /// Plaintext that came with the handshake; of a relay, what has come so far.
     pub(crate) plaintext: Vec<u8>,
     /// Whether the client has sent close_notify.
     pub(crate) client_closed: bool,
 }
 
 impl Secured {
-    /// Ends the connection; the client gets a clean close.
+    /// Ends the connection; the client gets a clean close, or before its handshake an alert.
     pub(crate) fn close_with_notify(mut self, close: impl Into<Close>) -> Box<EarlyClose> {
+        if self.side.is_plain() {
+            return self.client.close_with(close, alert(Description::InternalError));
+        }
         // A connection that can no longer write has nothing to say.
         let _ = self.side.end();
         self.client.close_with(close, std::mem::take(&mut self.side.outbox.bytes))

@@ -10,6 +10,10 @@ use courser_tls::{Identity, KeyKind, ServerTlsConfig};
 
 use crate::pool::Pool;
 
+mod rule;
+
+pub use rule::{Action, Conditions, Rule, ServerNames};
+
 /// The settings of one listener.
 #[derive(Debug)]
 pub struct Listener {
@@ -17,6 +21,8 @@ pub struct Listener {
     pub name: String,
     /// Total for the ClientHello and the handshake.
     pub handshake_timeout: Duration,
+    /// The first that fits a client decides; where none does, the server name.
+    pub rules: Vec<Rule>,
     /// Whether a client that names no known host, or none, is refused.
     pub refuse_unknown: bool,
     /// Serves clients whose name belongs to no host.

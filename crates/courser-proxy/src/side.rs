@@ -52,6 +52,10 @@ impl Side {
         Self { outbox: tickets, wire: Wire::Tls { tls, received, only_tickets: true } }
     }
 
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self.wire, Wire::Plain)
+    }
+
     /// Waits until there is something to read, and appends its plaintext, which may be none.
     pub(crate) fn poll_read(
         &mut self,

@@ -78,6 +78,8 @@ reasons! {
     ClosedInHello = "closed_in_hello", Client;
     /// The server name is not ours and `unknown_name = "refuse"`.
     UnknownName = "unknown_name", Client;
+    /// A rule of `route` refuses such clients.
+    RefusedByRule = "refused_by_rule", Client;
     /// The client offers no version that is allowed here.
     NoCommonVersion = "no_common_version", Client;
     /// The client offers no cipher suite that is allowed here in the version.

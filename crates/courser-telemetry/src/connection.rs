@@ -23,6 +23,16 @@ named! {
     }
 }
 
+named! {
+    /// Where the TLS of a connection ends.
+    TlsMode {
+        /// Here.
+        Terminate = "terminate",
+        /// At a backend, which gets it as it comes.
+        Passthrough = "passthrough",
+    }
+}
+
 /// An end of a connection as logs print it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peer {
@@ -52,12 +62,16 @@ pub struct ConnectionRecord {
     pub number: u64,
     /// Configured name of the listener.
     pub listener: String,
+    /// Where its TLS ends, once that is decided.
+    pub tls_mode: Option<TlsMode>,
     /// Configured name of the virtual host, once chosen.
     pub host: Option<String>,
     /// The TCP peer.
     pub peer: Peer,
     /// Server name of the ClientHello.
     pub sni: Option<String>,
+    /// What else the ClientHello offers.
+    pub offered: Offered,
     /// Application protocol agreed on.
     pub alpn: Option<String>,
     /// Protocol version.
@@ -96,15 +110,33 @@ pub struct ConnectionRecord {
     pub close: Close,
 }
 
+/// What a ClientHello offers, for connections whose route may be decided by it.
+#[derive(Clone, Debug, Default)]
+pub struct Offered {
+    /// Application protocols, in order, with commas between.
+    pub alpn: Option<String>,
+    /// Protocol versions, the highest first, with commas between.
+    pub versions: Option<String>,
+    /// Whether the ClientHello has `encrypted_client_hello`.
+    pub ech: bool,
+}
+
 /// The fields of a line, in order, and what each says. A value that is not known is `-` in text, `null` in JSON.
 pub const FIELDS: &[(&str, &str)] = &[
     ("time", "when it was accepted, UTC"),
     ("id", "worker and number of the connection on it; backends get the same in PROXY v2's UNIQUE_ID"),
     ("worker", "the worker that served it, counted from 0"),
     ("listener", "configured name of the listener"),
+    ("tls_mode", "`terminate`, or `passthrough` where a rule relays TLS as it comes"),
     ("host", "configured name of the virtual host, once chosen"),
     ("peer", "address and port of the TCP peer, or `unix`"),
     ("sni", "server name of the ClientHello, in lower case"),
+    ("alpn_offered", "application protocols of the ClientHello, where the listener has rules"),
+    ("versions_offered", "protocol versions of the ClientHello, where the listener has rules"),
+    (
+        "ech",
+        "`offered` where the ClientHello has `encrypted_client_hello`: `sni` is then a public name, or the client greases",
+    ),
     ("alpn", "application protocol agreed on"),
     ("version", "protocol version"),
     ("suite", "cipher suite, IANA's name"),
@@ -116,11 +148,11 @@ pub const FIELDS: &[(&str, &str)] = &[
     ("not_resumed", "why an offered session was not resumed"),
     ("backend", "the backend that served it, or the last one tried"),
     ("retries", "addresses of backends that were tried in vain"),
-    ("bytes_in", "bytes of plaintext from the client"),
-    ("bytes_out", "bytes of plaintext to the client"),
+    ("bytes_in", "bytes of plaintext from the client; of TLS where it is relayed"),
+    ("bytes_out", "bytes of plaintext to the client; of TLS where it is relayed"),
     ("hello_us", "microseconds from accept to the complete ClientHello"),
     ("handshake_us", "microseconds from there to the end of the handshake"),
-    ("connect_us", "microseconds from there to the connected backend"),
+    ("connect_us", "microseconds from there, or from the ClientHello of a relay, to the connected backend"),
     ("total_us", "microseconds from accept to the end"),
     ("close_reason", "why it ended"),
     ("cause", "who caused that: `client`, `backend`, `courser` or `none`"),
@@ -137,6 +169,7 @@ impl ConnectionRecord {
         line.plain("id", format_args!("{}-{}", self.worker, self.number));
         line.number("worker", u64::from(self.worker));
         line.text("listener", &self.listener);
+        line.maybe("tls_mode", self.tls_mode.map(TlsMode::name));
         line.maybe("host", self.host.as_deref());
         line.plain("peer", &self.peer);
         self.write_tls(&mut line);
@@ -146,6 +179,9 @@ impl ConnectionRecord {
 
     fn write_tls(&self, line: &mut Line<'_>) {
         line.maybe("sni", self.sni.as_deref());
+        line.maybe("alpn_offered", self.offered.alpn.as_deref());
+        line.maybe("versions_offered", self.offered.versions.as_deref());
+        line.maybe("ech", self.offered.ech.then_some("offered"));
         line.maybe("alpn", self.alpn.as_deref());
         line.maybe("version", self.version);
         line.maybe("suite", self.suite);

@@ -25,10 +25,14 @@ pub enum Description {
     HandshakeFailure = 40,
     /// A field is out of range or contradicts another one.
     IllegalParameter = 47,
+    /// The rules of the server do not let this client in.
+    AccessDenied = 49,
     /// A message could not be taken apart.
     DecodeError = 50,
     /// The version is recognised and not supported.
     ProtocolVersion = 70,
+    /// A failure that has nothing to do with the peer.
+    InternalError = 80,
     /// No certificate for the name asked for (RFC 6066 section 3).
     UnrecognizedName = 112,
 }

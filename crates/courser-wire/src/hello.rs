@@ -54,6 +54,8 @@ pub struct ClientHello<'a> {
     pub extended_master_secret: bool,
     /// Whether early data follows (RFC 8446 section 4.2.10).
     pub early_data: bool,
+    /// Whether it has `encrypted_client_hello` (RFC 9849 section 5): `server_name` is then a public name, or the client greases.
+    pub ech: bool,
 }
 
 impl<'a> ClientHello<'a> {
@@ -107,6 +109,7 @@ impl<'a> ClientHello<'a> {
             psk_key_exchange_modes: None,
             extended_master_secret: false,
             early_data: false,
+            ech: false,
         }
     }
 
@@ -159,6 +162,10 @@ impl<'a> ClientHello<'a> {
                 List16::filled(reader.vector16(), "signature_algorithms_cert")?;
             }
             extension::KEY_SHARE => self.key_shares = KeyShares::read(&mut reader)?,
+            extension::ECH => {
+                self.ech = true;
+                return Ok(());
+            }
             _ => return Ok(()),
         }
         if reader.is_empty() { Ok(()) } else { Err(Malformed::Trailing(extension::name(kind))) }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-use courser_config::{CertificateFiles, Config, HostConfig, Problem, Problems};
+use courser_config::{CertificateFiles, Config, HostConfig, ListenerConfig, Problem, Problems};
 use courser_net::account::Account;
 use courser_tls::{ClientAuth, Identity};
 
@@ -55,13 +55,14 @@ pub(crate) fn load(config: &Config, reader: &Account) -> Result<LoadedCertificat
         }
     }
     let trusted = Trusted::load(config, reader, &mut problems);
-    if files.is_empty() {
+    let makes_its_own = files.is_empty() && config.listeners.iter().any(ListenerConfig::terminates);
+    if makes_its_own {
         problems.push(self_signed_warning());
     }
     if problems.has_errors() {
         return Err(problems.into());
     }
-    let self_signed = if files.is_empty() { Some(self_signed(config)?) } else { None };
+    let self_signed = if makes_its_own { Some(self_signed(config)?) } else { None };
     Ok(LoadedCertificates { by_files, self_signed, trusted, warnings: problems })
 }
 

@@ -22,6 +22,8 @@ use crate::exit::Failure;
 use crate::pools::{PoolSettings, Pools};
 use crate::process::Process;
 
+mod rules;
+
 pub(crate) struct Generation {
     pub(crate) listeners: Vec<BuiltListener>,
     /// Those of the configuration and those of hosts that name none.
@@ -66,9 +68,11 @@ struct Context<'a> {
 fn listener(settings: &ListenerConfig, context: &Context<'_>) -> Result<Listener, Failure> {
     let build = |host: &HostConfig| host_of(settings, host, context);
     let default = Arc::new(build(&settings.default)?);
-    let mut hosts = Names::default();
+    let (mut hosts, mut by_name) = (Names::default(), HashMap::new());
+    by_name.insert(settings.default.name.as_str(), Arc::clone(&default));
     for host in &settings.hosts {
         let built = Arc::new(build(host)?);
+        by_name.insert(&host.name, Arc::clone(&built));
         for name in names_of(host, context.certificates) {
             hosts.insert(&name, Arc::clone(&built));
         }
@@ -76,6 +80,7 @@ fn listener(settings: &ListenerConfig, context: &Context<'_>) -> Result<Listener
     Ok(Listener {
         name: settings.name.clone(),
         handshake_timeout: settings.handshake_timeout,
+        rules: rules::of(settings, &by_name, context),
         refuse_unknown: settings.unknown_name == UnknownName::Refuse,
         default,
         hosts,
@@ -245,7 +250,11 @@ impl BuiltListener {
     /// Logs what the listener serves, with which certificates and backends.
     pub(crate) fn log(&self) {
         let Self { settings, listener } = self;
-        for host in std::iter::once(&settings.default).chain(&settings.hosts) {
+        for (number, rule) in settings.routes.iter().enumerate() {
+            log(Level::Info, format_args!("listener {}, rule {}: {rule}", settings.name, number + 1));
+        }
+        let hosts = std::iter::once(&settings.default).chain(&settings.hosts);
+        for host in hosts.filter(|_| settings.terminates()) {
             let backends = match &host.backends {
                 Backends::Own(addresses) => {
                     let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();

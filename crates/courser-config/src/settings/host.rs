@@ -1,10 +1,11 @@
 //! Settings that a listener has and each of its hosts may override, and those of a host alone.
 
 use crate::address;
-use crate::config::{ClientAuth, OnTruncation, SendProxy};
+use crate::config::{ClientAuth, OnTruncation};
 use crate::dns;
 use crate::draft::{HostDraft, certificate, name, protocol};
 use crate::named::Named;
+use crate::proxy_protocol::SendProxy;
 use crate::read;
 use crate::setting::{DefaultValue, Flag, Item, Kind, settings};
 use crate::tls::{Group, Profile, Suite, TlsVersion};

@@ -5,6 +5,7 @@ use crate::config::UnknownName;
 use crate::draft::{ListenerDraft, name};
 use crate::named::Named;
 use crate::read;
+use crate::rule;
 use crate::setting::{DefaultValue, Flag, Item, Kind, settings};
 
 settings! {
@@ -49,6 +50,24 @@ settings! {
         store: |listener, value| {
             read::count(value, 1..=i32::MAX.cast_unsigned()).map(|it| listener.backlog = it)
         },
+    }
+    "route" {
+        flag: Flag::None,
+        kind: Kind::Rules,
+        default: DefaultValue::Toml("[]"),
+        doc: "Rules by which clients are routed, by their ClientHello and before anything is decrypted: \
+              `docs/routing.md` has examples. The first that fits decides; where none fits, the server name does. `when` has \
+              one or more of: `server_name` (names as in `names` of a host, `\"\"` for clients that send none), `alpn` \
+              (any of these is offered), `key` (`rsa-only`: the client can use no ECDSA certificate), `version` (the \
+              highest one that is offered, `1.3` or `1.2`), `session` (`offered` or `none`). A rule without `when` is for \
+              every client. `relay` passes the connection to a pool as it is, with the listener's timeouts and a \
+              `send_proxy` of the rule's or the listener's; `terminate` serves a host of the listener by its name \
+              (`default`: the listener's own settings); `refuse` sends the alert `access_denied`.",
+        example: "[{ when = { server_name = \"db.example\" }, relay = \"shop\" }, { when = { key = \"rsa-only\" }, relay = \"shop\", send_proxy = \"v2\" }]",
+        danger: "A client chooses what it sends: a rule is no access control. With Encrypted Client Hello it sees the outer \
+                 name.",
+        elsewhere: &["routes", "rules", "acl", "sni_routes"],
+        store: |listener, value| read::list(value, rule::read).map(|it| listener.routes = it),
     }
     "unknown_name" {
         flag: Flag::Takes("unknown-name"),

@@ -60,6 +60,9 @@ impl std::fmt::Debug for Settings<'_> {
                 "\n  {:?}, backlog {}, {:?}",
                 listener.unknown_name, listener.backlog, listener.handshake_timeout
             )?;
+            for rule in &listener.routes {
+                write!(f, "\n  {rule}, {:?}", rule.action)?;
+            }
             for host in [&listener.default].into_iter().chain(&listener.hosts) {
                 write!(f, "\n  host {}: {:?}", host.name, host.names)?;
                 for cert in &host.certificates {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use courser_telemetry::connection::{FIELDS, Peer};
+use courser_telemetry::connection::{FIELDS, Offered, Peer};
 use courser_telemetry::{CloseReason, ConnectionRecord};
 
 /// Set it to 1 to write the tables as they are now.
@@ -67,9 +67,11 @@ fn unknown() -> ConnectionRecord {
         worker: 0,
         number: 1,
         listener: "a".into(),
+        tls_mode: None,
         host: None,
         peer: Peer::Unix,
         sni: None,
+        offered: Offered::default(),
         alpn: None,
         version: None,
         suite: None,

@@ -64,6 +64,7 @@ pub(super) const SUPPORTED_VERSIONS: u16 = 43;
 pub(super) const PSK_KEY_EXCHANGE_MODES: u16 = 45;
 pub(super) const SIGNATURE_ALGORITHMS_CERT: u16 = 50;
 pub(super) const KEY_SHARE: u16 = 51;
+pub(super) const ECH: u16 = 0xfe0d;
 
 #[cfg(test)]
 mod tests {

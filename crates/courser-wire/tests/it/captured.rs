@@ -73,6 +73,8 @@ fn clients_are_understood() {
         assert_eq!(hello.cipher_suites.without_grease().count(), suites, "{name}");
         assert_eq!(hello.session_ticket.map(<[u8]>::len), ticket, "{name}");
         assert!(hello.extended_master_secret, "{name}");
+        // Browsers grease it where they have no key for the name.
+        assert_eq!(hello.ech, ["chrome", "firefox"].contains(&name), "{name}");
         assert!(hello.signature_schemes.unwrap().contains(0x0403), "{name} verifies ECDSA with P-256");
     }
 }

@@ -12,6 +12,7 @@ mod key_updates;
 mod negotiation;
 mod policy_grid;
 mod resumption;
+mod routing;
 
 mod backend_names;
 mod backends;
