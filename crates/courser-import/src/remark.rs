@@ -33,7 +33,9 @@ impl fmt::Display for Remark {
             Effect::Differs => "differs",
             Effect::LeftOut => "LEFT OUT",
         };
-        write!(f, "line {}: {effect}: `{}`: {}", self.line, self.setting, self.why)
+        // A comment has no control characters (TOML 1.0, "Comment"), and a terminal should get none.
+        let shown = |text: &str| text.replace(char::is_control, "?");
+        write!(f, "line {}: {effect}: `{}`: {}", self.line, shown(&self.setting), shown(&self.why))
     }
 }
 
