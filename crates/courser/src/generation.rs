@@ -2,6 +2,7 @@
 //! Opens nothing.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
