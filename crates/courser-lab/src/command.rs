@@ -13,7 +13,7 @@ use courser_record::lab::Era;
 use super::cores::CoreMap;
 use crate::error::Error;
 use crate::files;
-use crate::suite::{CaseSpec, Requests, Resume, Transport};
+use crate::suite::{Backend, CaseSpec, Requests, Resume, Transport};
 use crate::target::KeyKind;
 
 /// The name that clients ask for, and that certificates are for.
@@ -135,7 +135,9 @@ fn scheme(key: &str) -> Option<&'static str> {
 }
 
 fn url(case: &CaseSpec, target: &TargetAddress) -> String {
-    let path = case.object.map_or(String::new(), |size| format!("/?s={size}"));
+    // Each of several origins has a page of its own, so that the distribution shows.
+    let page = if case.backend == Backend::Several { "&page" } else { "" };
+    let path = case.object.map_or(String::new(), |size| format!("/?s={size}{page}"));
     if let Some(url) = &target.url {
         return format!("{}{path}", url.trim_end_matches('/'));
     }

@@ -115,6 +115,7 @@ fn totals(plan: &Plan, counted: &Counted<Reading>, since_us: u64) -> Totals {
         negotiated: negotiated(tally),
         offered: tally.offered.iter().map(|(session, count)| (session.to_string(), *count)).collect(),
         tickets_received: tally.tickets.clone(),
+        pages: tally.pages.iter().map(|(page, count)| (char::from(*page).to_string(), *count)).collect(),
         early_data_accepted: counts(tally, |negotiated| negotiated.early_data == Some(true)),
         alpn: tally.negotiated.iter().map(|(negotiated, count)| (alpn(negotiated), *count)).collect(),
         times: histograms(tally, matches!(plan.model, Model::Closed(_))),

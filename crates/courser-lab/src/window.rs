@@ -1,6 +1,6 @@
 //! From a run of the engine to a window of a block: what a suite's record keeps of it.
 
-use courser_record::lab::WindowResult;
+use courser_record::lab::{Figure, WindowResult};
 use courser_record::times::{self, Moment};
 use courser_record::{Handshake, Phase, Run, Totals};
 use courser_stats::Histogram;
@@ -52,8 +52,21 @@ pub(crate) fn window_result(label: &str, run: &Run, per_arrival: f64) -> WindowR
             .cloned()
             .collect(),
         seconds: steady.map(|second| second.with(|response| *response.summary())).collect(),
-        figures: Vec::new(),
+        figures: distribution(totals),
     }
+}
+
+/// Each server's share of the answers, where they say whose they are.
+fn distribution(totals: &Totals) -> Vec<Figure> {
+    let all: u64 = totals.pages.iter().map(|(_, count)| count).sum();
+    let share = |(page, count): (&String, &u64)| Figure {
+        name: format!("server {page}"),
+        unit: "% of answers".into(),
+        value: 100.0 * *count as f64 / all as f64,
+        low: None,
+        high: None,
+    };
+    totals.pages.iter().map(share).collect()
 }
 
 fn handshakes(totals: &Totals, full: bool) -> u64 {

@@ -129,6 +129,7 @@ impl Worker {
                     .into_iter()
                     .for_each(|at| times.confirmed.record(at - attempt.started));
             }
+            answered.page.into_iter().for_each(|page| tally.pages.add(page, 1));
             tally.respond(now - intended, now - actual);
         });
         self.succeed(now, now - intended);

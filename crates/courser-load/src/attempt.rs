@@ -66,6 +66,8 @@ pub(crate) struct AnswerTimes {
     pub(crate) first_received: Option<Duration>,
     /// First byte of the answer.
     pub(crate) first_byte: Option<Duration>,
+    /// Which server it is of, where its body says so.
+    pub(crate) page: Option<u8>,
 }
 
 impl Attempt {

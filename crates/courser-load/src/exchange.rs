@@ -164,7 +164,7 @@ async fn ask(
         }
     }
     attempt.answered.set(true);
-    worker.answered(attempt, AnswerTimes { first, asked, first_received, first_byte });
+    worker.answered(attempt, AnswerTimes { first, asked, first_received, first_byte, page: answer.page() });
     Ok(())
 }
 
@@ -216,7 +216,8 @@ async fn echo(worker: &Worker, attempt: &Attempt, channel: &mut Channel, sent: &
         channel.plaintext.clear();
     }
     attempt.answered.set(true);
-    worker.answered(attempt, AnswerTimes { first, asked, first_received: first_byte, first_byte });
+    worker
+        .answered(attempt, AnswerTimes { first, asked, first_received: first_byte, first_byte, page: None });
     Ok(())
 }
 

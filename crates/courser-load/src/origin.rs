@@ -13,6 +13,7 @@
 //! | `peer` | what is known of the caller, from the PROXY header if there was one, as JSON |
 //! | `proxy` | the PROXY header as it was received |
 //! | `echo` | the request's own body, 16 MiB at most |
+//! | `page` | an object that begins with the number of the address that was asked: each of several has a page of its own |
 //! | `hash` | the length and the SHA-256 of the request's body, as JSON |
 //!
 //! The path, and parts that are not in the table, mean nothing.

@@ -259,7 +259,7 @@ impl LoadSpec {
             )),
             Work::Requests(spec) => Ok(Workload::Http {
                 request: Arc::new(self.render(&spec.request(&self.url)?)?),
-                expect: Arc::new(spec.expect()?),
+                expect: Arc::new(spec.expect(&self.url)?),
                 count: (!spec.keepalive).then_some(spec.count),
             }),
         }
@@ -364,14 +364,16 @@ impl RequestSpec {
         Ok(Request { method, target: url.path.clone(), host: url.host_field(), headers, body })
     }
 
-    fn expect(&self) -> Result<Expect, SpecError> {
+    fn expect(&self, url: &Url) -> Result<Expect, SpecError> {
         let body = match self.expect_sha256.as_deref() {
             None => BodyCheck::Length,
             Some("first") => BodyCheck::LikeTheFirst(Arc::new(OnceLock::new())),
             Some(hex) => BodyCheck::Sha256(hash(hex)?),
         };
         let status = self.expect_status.map_or(ExpectedStatus::Success, ExpectedStatus::Exactly);
-        Ok(Expect { status, length: self.expect_length.map(|length| length as u64), body })
+        let query = url.path.split_once('?').map_or("", |(_, query)| query);
+        let page = query.split('&').any(|part| part == "page");
+        Ok(Expect { status, length: self.expect_length.map(|length| length as u64), body, page })
     }
 }
 

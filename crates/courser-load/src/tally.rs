@@ -150,6 +150,8 @@ pub struct Tally {
     pub returned_empty: u64,
     /// Tickets received per handshake.
     pub tickets: Counts<u32>,
+    /// Answers by the server that they are of, where they say so.
+    pub pages: Counts<u8>,
     /// How servers ended connections.
     pub endings: Counts<PeerClose>,
     /// From the last byte of the answer to the end of the connection.
@@ -205,6 +207,7 @@ impl Tally {
         self.returned += other.returned;
         self.returned_empty += other.returned_empty;
         self.tickets.merge(other.tickets);
+        self.pages.merge(other.pages);
         self.endings.merge(other.endings);
         self.lingering.merge(&other.lingering);
         self.full.merge(&other.full);

@@ -48,6 +48,10 @@ pub struct Totals {
     #[serde(with = "encode::counts")]
     #[cfg_attr(test, schemars(with = "BTreeMap<u32, u64>"))]
     pub tickets_received: Counts<u32>,
+    /// Answers by the server that they are of, where each has a page of its own; empty in records that do not have it.
+    #[serde(default, with = "encode::counts")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, u64>"))]
+    pub pages: Counts<String>,
     /// Handshakes whose early data the server accepted.
     pub early_data_accepted: u64,
     /// Application protocols agreed on, by handshake; the empty name is none.
@@ -77,6 +81,7 @@ impl Totals {
         more.negotiated.iter().for_each(|kind| add_negotiated(&mut self.negotiated, kind));
         add_counts(&mut self.offered, &more.offered);
         add_counts(&mut self.tickets_received, &more.tickets_received);
+        add_counts(&mut self.pages, &more.pages);
         add(&mut self.early_data_accepted, more.early_data_accepted);
         add_counts(&mut self.alpn, &more.alpn);
         for (name, histogram) in &more.times {

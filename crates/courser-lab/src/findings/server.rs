@@ -22,6 +22,9 @@ const FEWEST_EMPTY: f64 = 0.02;
 /// Up to this share of what is offered may be under way when the window ends (RFC 9411, section 7: a rate within 5 %).
 const LEFT_OVER: f64 = 0.05;
 
+/// Servers of one weight may differ by this part of their share.
+const EVEN: f64 = 0.05;
+
 /// Name of the finding that no attempt succeeded: no verdict on figures, and yet a rule that is broken.
 pub(super) const NOTHING_SUCCEEDED: &str = "nothing-succeeded";
 
@@ -44,7 +47,31 @@ pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
     found.extend(closed_loop(evidence));
     found.extend(loopback(evidence));
     found.extend(limited(evidence));
+    found.extend(uneven(evidence));
     found
+}
+
+/// Of several servers with a page each, one that had far more or less than its share: all weigh the same.
+fn uneven(evidence: &Evidence<'_>) -> Option<Finding> {
+    let pages = &evidence.counted.tally.pages;
+    let (all, servers) = (pages.total() as f64, pages.iter().count() as f64);
+    let expected = all / servers;
+    // Three standard deviations of a draw at random, and a twentieth of the share.
+    let most = 3.0 * expected.sqrt() + EVEN * expected;
+    let is_uneven = pages.iter().any(|(_, count)| (*count as f64 - expected).abs() > most);
+    is_uneven.then(|| {
+        let of = |(page, count): (&u8, &u64)| {
+            format!("{} {}", char::from(*page), percent(share(*count, pages.total())))
+        };
+        let shares: Vec<String> = pages.iter().map(of).collect();
+        let text = format!("distribution: servers had uneven shares of the answers ({})", shares.join(", "));
+        Finding::new(
+            "uneven",
+            Severity::Warning,
+            text,
+            "all servers have the same weight: see the balancer's policy",
+        )
+    })
 }
 
 /// Every class of failure that is the server's, with its share.

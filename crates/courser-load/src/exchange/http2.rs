@@ -128,7 +128,8 @@ impl<'c> Session<'c> {
         let first_byte = Some(drive(connection, shared, exchange).await?);
         attempt.answered.set(true);
         let first_received = shared.received.get();
-        worker.answered(attempt, AnswerTimes { first, asked, first_received, first_byte });
+        worker
+            .answered(attempt, AnswerTimes { first, asked, first_received, first_byte, page: answer.page() });
         Ok(())
     }
 

@@ -22,6 +22,8 @@ pub struct Expect {
     pub length: Option<u64>,
     /// Its body's content.
     pub body: BodyCheck,
+    /// Whether its body's first byte says which server it is of ([`Answer::page`]).
+    pub page: bool,
 }
 
 /// Which statuses are right.
@@ -100,6 +102,7 @@ struct Body {
     /// What the server said it would be.
     announced: Option<u64>,
     hasher: Option<Sha256>,
+    first: Option<u8>,
 }
 
 impl Answer {
@@ -175,6 +178,12 @@ impl Answer {
     #[must_use]
     pub fn status(&self) -> Option<u16> {
         self.status
+    }
+
+    /// The body's first byte, where it says which server the answer is of.
+    #[must_use]
+    pub fn page(&self) -> Option<u8> {
+        self.body.first.filter(|_| self.expect.page)
     }
 
     /// Once the answer is done: whether the server closes the connection, so that no other request may follow.
@@ -273,6 +282,7 @@ impl Answer {
     }
 
     fn take_body(&mut self, data: &[u8]) -> Result<(), WrongAnswer> {
+        self.body.first = self.body.first.or(data.first().copied());
         self.body.length = self.body.length.saturating_add(data.len() as u64);
         if let Some(hasher) = &mut self.body.hasher {
             hasher.update(data);

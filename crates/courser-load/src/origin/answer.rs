@@ -16,11 +16,20 @@ pub(super) struct Shape {
     pub(super) chunked: bool,
     pub(super) head_only: bool,
     pub(super) persistence: Persistence,
+    /// The first byte of the object, as a digit; the alphabet's without.
+    pub(super) page: Option<u8>,
 }
 
 impl Shape {
     pub(super) fn of(wish: &Wish, head_only: bool, persistence: Persistence) -> Self {
-        Self { size: wish.size, status: wish.status, chunked: wish.chunked, head_only, persistence }
+        Self {
+            size: wish.size,
+            status: wish.status,
+            chunked: wish.chunked,
+            head_only,
+            persistence,
+            page: None,
+        }
     }
 }
 
@@ -49,7 +58,13 @@ impl Answer {
         match framing {
             _ if shape.head_only => {}
             Length::None => {}
-            Length::Bytes(size) => answer.plain(size),
+            Length::Bytes(size) => {
+                let body = answer.front.len();
+                answer.plain(size);
+                if let (Some(first), Some(page)) = (answer.front.get_mut(body), shape.page) {
+                    *first = b'0' + page % 10;
+                }
+            }
             Length::Chunked => answer.chunked(size),
         }
         answer
@@ -166,7 +181,7 @@ mod tests {
 
     fn shape(size: u64) -> Shape {
         let persistence = Persistence::Keep;
-        Shape { size, status: 200, chunked: false, head_only: false, persistence }
+        Shape { size, status: 200, chunked: false, head_only: false, persistence, page: None }
     }
 
     fn bytes(answer: &Answer) -> Vec<u8> {
@@ -189,6 +204,23 @@ mod tests {
                 assert!(progress.done && progress.consumed == sent.len(), "{size}, chunked {chunked}");
             }
         }
+    }
+
+    #[test]
+    fn a_page_of_its_own_begins_with_its_number_and_its_reader_says_so() {
+        let sent = bytes(&Answer::new(Shape { page: Some(2), ..shape(107) }, None));
+        let page = |page| {
+            let mut reader =
+                Reader::new(&Expect { length: Some(107), page, ..Expect::default() }, Method::Get);
+            assert!(reader.feed(&sent).unwrap().done);
+            reader.page()
+        };
+        assert_eq!((page(true), page(false)), (Some(b'2'), None));
+        assert!(sent.ends_with(&body(107)[1..]));
+        assert!(
+            !bytes(&Answer::new(Shape { page: Some(2), ..shape(0) }, None)).is_empty(),
+            "nothing to mark"
+        );
     }
 
     #[test]

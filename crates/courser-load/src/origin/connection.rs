@@ -25,10 +25,18 @@ const DRAINED: usize = 64;
 const COLLECTED: usize = 64 << 10;
 
 /// Serves one connection to its end. How it ends is for the peer to judge.
-pub(super) async fn serve(state: Rc<State>, accepted: Accepted) {
+pub(super) async fn serve(state: Rc<State>, accepted: Accepted, page: u8) {
     let Accepted { stream, peer } = accepted;
-    let mut connection =
-        Connection { stream, peer, state, received: Vec::new(), taken: 0, out: Vec::new(), announced: None };
+    let mut connection = Connection {
+        stream,
+        peer,
+        state,
+        page,
+        received: Vec::new(),
+        taken: 0,
+        out: Vec::new(),
+        announced: None,
+    };
     let served = connection.serve().await;
     if served.is_err_and(|error| error.kind() == io::ErrorKind::InvalidData) {
         count(&connection.state.counters.refused);
@@ -39,6 +47,8 @@ struct Connection {
     stream: Stream,
     peer: Option<SocketAddr>,
     state: Rc<State>,
+    /// Number of the address that was asked.
+    page: u8,
     received: Vec<u8>,
     /// How much of `received` has been dealt with.
     taken: usize,
@@ -125,12 +135,13 @@ impl Connection {
     }
 
     async fn answer(&mut self, asked: &Asked, body: Taken) -> io::Result<Next> {
-        let shape = Shape::of(&asked.wish, asked.head_only, asked.persistence);
+        let page = (asked.wish.content == Content::Page).then_some(self.page);
+        let shape = Shape { page, ..Shape::of(&asked.wish, asked.head_only, asked.persistence) };
         let caller = self.announced.as_ref().and_then(|announced| announced.source);
         let with_content = |kind, content: &[u8]| Rc::new(Answer::with_content(shape, kind, content, caller));
         let answer = match asked.wish.content {
-            Content::Object if caller.is_none() => self.state.answer(shape),
-            Content::Object => Rc::new(Answer::new(shape, caller)),
+            Content::Object | Content::Page if caller.is_none() => self.state.answer(shape),
+            Content::Object | Content::Page => Rc::new(Answer::new(shape, caller)),
             Content::Peer => with_content("application/json", &peer(self.peer, self.announced.as_deref())),
             Content::Proxy => {
                 with_content("application/octet-stream", self.announced.as_ref().map_or(&[], |a| a.bytes()))
@@ -220,8 +231,14 @@ impl Connection {
     /// Says why, and ends the connection: what follows cannot be told from the rest of this request.
     async fn refuse(&mut self, refused: Refused) -> io::Result<()> {
         let persistence = Persistence::Close;
-        let shape =
-            Shape { size: 0, status: refused.status(), chunked: false, head_only: false, persistence };
+        let shape = Shape {
+            size: 0,
+            status: refused.status(),
+            chunked: false,
+            head_only: false,
+            persistence,
+            page: None,
+        };
         let answer = Answer::with_content(shape, "text/plain", refused.advice().as_bytes(), None);
         count(&self.state.counters.refused);
         self.send(&answer, persistence).await?;
@@ -304,7 +321,7 @@ impl Taken {
         match content {
             Content::Echo => Self::Bytes(Vec::new()),
             Content::Hash => Self::Hash(Box::default(), 0),
-            Content::Object | Content::Peer | Content::Proxy => Self::Nothing,
+            Content::Object | Content::Page | Content::Peer | Content::Proxy => Self::Nothing,
         }
     }
 

@@ -46,8 +46,8 @@ impl OriginSockets {
     /// Accepts and serves connections on the current thread's runtime, until that ends.
     pub(crate) fn serve(&self) -> io::Result<()> {
         let state = Rc::new(State::new(Proxy::Accepted, Mode::Http, Arc::new(Counters::default())));
-        for socket in &*self.0 {
-            tokio::task::spawn_local(accept(Rc::clone(&state), AsyncListener::new(socket.share()?)?));
+        for (socket, page) in self.0.iter().zip(1..) {
+            tokio::task::spawn_local(accept(Rc::clone(&state), AsyncListener::new(socket.share()?)?, page));
         }
         Ok(())
     }

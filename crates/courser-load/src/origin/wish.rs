@@ -19,6 +19,7 @@ pub(super) struct Wish {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Content {
     Object,
+    Page,
     Peer,
     Proxy,
     Echo,
@@ -38,6 +39,7 @@ impl Wish {
                 ("d", value) => wish.delay = read_delay(value)?,
                 ("status", value) => wish.status = read_status(value)?,
                 ("chunked", _) => wish.chunked = true,
+                ("page", _) => wish.content = Content::Page,
                 ("peer", _) => wish.content = Content::Peer,
                 ("proxy", _) => wish.content = Content::Proxy,
                 ("echo", _) => wish.content = Content::Echo,

@@ -37,8 +37,8 @@ impl Worker {
             Builder::new_current_thread().enable_io().enable_time().build_local(LocalOptions::default())?;
         let state = Rc::new(State::new(proxy, mode, counters));
         runtime.block_on(async {
-            for socket in sockets {
-                tokio::task::spawn_local(accept(Rc::clone(&state), AsyncListener::new(socket)?));
+            for (socket, page) in sockets.into_iter().zip(1..) {
+                tokio::task::spawn_local(accept(Rc::clone(&state), AsyncListener::new(socket)?, page));
             }
             // Who started the thread waits for this, unless it is gone.
             let _ = ready.send(rustix::thread::gettid().as_raw_nonzero().get());
@@ -48,13 +48,13 @@ impl Worker {
     }
 }
 
-/// Accepts connections for as long as its runtime lives.
-pub(super) async fn accept(state: Rc<State>, listener: AsyncListener) {
+/// Accepts connections for as long as its runtime lives. `page` is the address's number.
+pub(super) async fn accept(state: Rc<State>, listener: AsyncListener, page: u8) {
     loop {
         match listener.accept().await {
             Ok(accepted) => {
                 count(&state.counters.accepted);
-                tokio::task::spawn_local(connection::serve(Rc::clone(&state), accepted));
+                tokio::task::spawn_local(connection::serve(Rc::clone(&state), accepted, page));
             }
             // A client that has gone again is the other reason, and pays nothing for the rest of the others.
             Err(_) => tokio::time::sleep(REST).await,

@@ -45,5 +45,5 @@ fn expectation(choice: u8) -> (Expect, Method) {
     let length = (choice & 8 != 0).then_some(5);
     let like_the_first = BodyCheck::LikeTheFirst(Arc::new(OnceLock::new()));
     let body = if choice & 16 == 0 { BodyCheck::Length } else { like_the_first };
-    (Expect { status, length, body }, method)
+    (Expect { status, length, body, page: false }, method)
 }

@@ -229,6 +229,7 @@ fn totals(random: &mut Random, start_unix_us: u64) -> Totals {
             .to_vec(),
         offered: [("none".to_owned(), 90), ("psk".to_owned(), 270)].into_iter().collect(),
         tickets_received: [(0, 10), (2, 350)].into_iter().collect(),
+        pages: [("1", 100), ("2", 102)].map(|(page, count)| (page.to_owned(), count)).into_iter().collect(),
         early_data_accepted: random.below(100),
         alpn: [(String::new(), 10), ("http/1.1".to_owned(), 350)].into_iter().collect(),
         times: times::all().map(|name| (name.to_owned(), durations(random, 360))).collect(),
