@@ -1,7 +1,14 @@
-//! Sockets handed over by systemd (sd_listen_fds(3)).
+//! What systemd and a service exchange: sockets that it hands over (sd_listen_fds(3)), and notes about the state of the
+//! service (sd_notify(3)).
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::path::Path;
+use std::sync::OnceLock;
 
 /// First descriptor that systemd passes (SD_LISTEN_FDS_START).
 const FIRST: i32 = 3;
@@ -19,6 +26,37 @@ pub fn inherited() -> io::Result<Vec<(String, OwnedFd)>> {
     (FIRST..FIRST.saturating_add(count))
         .map(|raw| Ok((names.next().unwrap_or("unknown").to_owned(), adopt(raw)?)))
         .collect()
+}
+
+/// Sends the service manager what is new, such as `READY=1` (sd_notify(3)); nothing where it has not asked for it
+/// (`NOTIFY_SOCKET`). The socket is opened at the first call: whoever gives up privileges calls it before.
+pub fn notify(state: &str) {
+    static SOCKET: OnceLock<Option<UnixDatagram>> = OnceLock::new();
+    let socket = SOCKET.get_or_init(|| {
+        let address = std::env::var_os("NOTIFY_SOCKET")?;
+        connect(&address).ok()
+    });
+    if let Some(socket) = socket {
+        // A manager that does not listen has nothing to wait for.
+        let _ = socket.send(state.as_bytes());
+    }
+}
+
+fn connect(address: &OsStr) -> io::Result<UnixDatagram> {
+    let address = match address.as_bytes() {
+        [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
+        _ => SocketAddr::from_pathname(Path::new(address))?,
+    };
+    let socket = UnixDatagram::unbound()?;
+    socket.connect_addr(&address)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+/// The moment on the clock that systemd compares `RELOADING=1` with (`MONOTONIC_USEC=`), in microseconds.
+pub fn monotonic_micros() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0) / 1000
 }
 
 fn adopt(raw: i32) -> io::Result<OwnedFd> {

@@ -24,7 +24,7 @@ use crate::stamp::Stamps;
 const FIRST_ADDRESSES: Duration = Duration::from_secs(2);
 
 /// Time for every worker to take a generation over: an iteration of its event loop, mostly.
-const TAKE_OVER: Duration = Duration::from_secs(5);
+pub(crate) const TAKE_OVER: Duration = Duration::from_secs(5);
 
 /// What a reload has done, as the control socket says it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +59,8 @@ pub(crate) struct Reloader {
     /// Nobody accepts any more.
     pub(crate) is_draining: Arc<AtomicBool>,
     pub(crate) current: Current,
+    /// Of the files as the last attempt found them, before it read them.
+    pub(crate) looked_at: Stamps,
 }
 
 /// What serves new connections.
@@ -85,7 +87,9 @@ impl Reloader {
         if self.is_draining.load(Ordering::Relaxed) {
             return Err(Failure::Runtime("the program is about to end, and accepts no more".to_owned()));
         }
+        self.looked_at = self.current.stamps.now();
         let inputs = read_again(&self.flags)?;
+        self.looked_at = inputs.stamps.clone();
         outcome.warnings = inputs.warnings();
         self.compare(&inputs, outcome);
         let Inputs { config, written, certificates, stamps, .. } = inputs;
@@ -128,10 +132,5 @@ impl Reloader {
         let files = self.current.stamps.changed(&inputs.stamps).into_iter();
         let others = files.filter(|file| Some(*file) != config.as_deref());
         outcome.changes.extend(others.map(|file| format!("file {}", file.display())));
-    }
-
-    /// Of the files that the running generation was made of, as they are now.
-    pub(crate) fn stamps_now(&self) -> Stamps {
-        self.current.stamps.now()
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::ArgMatches;
 use courser_config::{Config, Log};
 use courser_net::confinement::Confinement;
+use courser_net::systemd;
 use courser_proxy::supervision::catch_panic;
 use courser_proxy::{Admission, Command, Threads, Worker};
 use courser_session::Vault;
@@ -22,7 +23,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use crate::exit::Failure;
 use crate::prepared::Prepared;
 use crate::process::Process;
-use crate::reload::{Current, Reloader};
+use crate::reload::{Current, Reloader, TAKE_OVER};
 use crate::service::Services;
 use crate::service::checks::ChecksService;
 use crate::service::control::ControlService;
@@ -47,6 +48,8 @@ pub(crate) fn run(
     supervisor: Supervisor,
 ) -> Result<ExitCode, Failure> {
     let Prepared { config, written, stamps, process, generation, sharing: inputs, successor, .. } = prepared;
+    // Opens the way to the service manager while there are the privileges to.
+    systemd::notify("STATUS=starting");
     // Before the log says that a socket is open: from then on a supervisor may send a signal.
     let signals = signals()?;
     let (process, threads) = (Arc::new(process), supervisor.threads());
@@ -70,7 +73,9 @@ pub(crate) fn run(
     let resolver = Arc::new(ResolverService::new(&process));
     services.start(Arc::clone(&resolver) as _)?;
     let mut sockets = Sockets::new(process.workers())?;
-    let first = sockets.hand_over(&generation, &mpsc::channel().0)?;
+    let (taken, all_taken) = mpsc::channel();
+    let first = sockets.hand_over(&generation, &taken)?;
+    drop(taken);
     let pools = generation.pools;
     resolver.wait_for_first_answers();
     let confinement = hardening::confinement(&config.process);
@@ -83,6 +88,9 @@ pub(crate) fn run(
     let housekeeping = Arc::new(Housekeeping::new(&process, session_file(&config, &process), sink.losses()));
     services.start(Arc::clone(&housekeeping) as _)?;
     let commands = start_workers(workers, first, &supervisor)?;
+    // The end of the channel: every worker accepts, or has ended, which the supervisor finds out.
+    let _ = all_taken.recv_timeout(TAKE_OVER);
+    systemd::notify("READY=1\nSTATUS=generation 1 serves");
     let drain = Drain::new(commands.clone(), config.process.drain_timeout);
     let reloader = Reloader {
         flags: flags.clone(),
@@ -90,6 +98,7 @@ pub(crate) fn run(
         threads: threads.clone(),
         workers: commands,
         is_draining: drain.has_begun(),
+        looked_at: stamps.clone(),
         current: Current { number: 1, written, sockets, pools, stamps },
     };
     let watches = config.process.reload_on_change;

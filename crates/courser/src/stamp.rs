@@ -51,16 +51,6 @@ impl Stamps {
         Self::of(self.0.keys().cloned())
     }
 
-    /// These, and the others' where those are of the same files.
-    pub(crate) fn with(mut self, others: &Self) -> Self {
-        for (file, stamp) in &mut self.0 {
-            if let Some(other) = others.0.get(file) {
-                *stamp = *other;
-            }
-        }
-        self
-    }
-
     /// The files whose state is another one in `later`, or that are in one of the two alone.
     pub(crate) fn changed<'a>(&'a self, later: &'a Self) -> Vec<&'a Path> {
         let differs = |file: &&PathBuf| self.0.get(*file) != later.0.get(*file);

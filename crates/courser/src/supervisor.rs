@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
+use courser_net::systemd;
 use courser_proxy::supervision::Panicked;
 use courser_proxy::{Command, Threads};
 use courser_telemetry::event::{Level, log};
@@ -135,6 +136,7 @@ impl Drain {
             return;
         }
         self.send(|| Command::Drain);
+        systemd::notify("STOPPING=1\nSTATUS=draining");
         self.deadline = Some(Instant::now() + self.timeout);
         let timeout = self.timeout;
         log(Level::Info, format_args!("draining: no new connections, {timeout:?} for the open ones"));

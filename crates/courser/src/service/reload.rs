@@ -5,6 +5,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use courser_net::systemd;
 use courser_proxy::Threads;
 use courser_telemetry::Counts;
 use courser_telemetry::event::{self, Level, log};
@@ -118,7 +119,7 @@ impl Service for ReloadService {
         let Some((requests, reloader)) = lock(&self.work).take() else { return Ok(()) };
         let (running, ended) = mpsc::channel();
         *lock(&self.ended) = Some(ended);
-        let watch = self.watches.then(|| Watch::new(reloader.stamps_now()));
+        let watch = self.watches.then(|| Watch::new(reloader.looked_at.clone()));
         let mut work = Work { handle: self.handle.clone(), reloader, watch };
         let started = threads.spawn("reload", move || {
             let _running = running;
@@ -190,11 +191,16 @@ impl Work {
     }
 
     fn reload(&mut self, only_check: bool) -> Outcome {
+        if !only_check {
+            systemd::notify(&format!("RELOADING=1\nMONOTONIC_USEC={}", systemd::monotonic_micros()));
+        }
         let outcome = self.reloader.reload(only_check);
         if !only_check {
+            let state = if outcome.refusal.is_some() { " (the last reload was refused)" } else { "" };
+            systemd::notify(&format!("READY=1\nSTATUS=generation {} serves{state}", outcome.generation));
             report(&outcome);
             self.handle.record(&outcome);
-            self.watch = self.watch.take().map(|_| Watch::new(self.reloader.stamps_now()));
+            self.watch = self.watch.take().map(|_| Watch::new(self.reloader.looked_at.clone()));
         }
         outcome
     }
@@ -217,8 +223,7 @@ impl Work {
         if is_settled || is_overdue {
             report(&outcome);
             self.handle.record(&outcome);
-            // The next file may be named by the new configuration alone.
-            *watch = Watch::new(self.reloader.stamps_now().with(&watch.seen));
+            *watch = Watch::new(self.reloader.looked_at.clone());
         }
     }
 }

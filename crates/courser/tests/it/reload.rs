@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::io::{Read, Write};
+use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 
 use courser_testkit::{
-    Courser, KeyType, OriginServer, TestCa,
+    Courser, KeyType, OriginServer, PATIENCE, TestCa,
     ca::Leaf,
     client::{Client, Resume, Version},
     free_port,
@@ -282,4 +283,31 @@ fn a_pool_with_the_same_settings_keeps_its_limit_over_a_reload() {
     let line = program.courser.connections_json(1).remove(0);
     assert_eq!(line["close_reason"], "queue_timeout", "the server has its one connection still: {line}");
     assert_eq!(origin.accepted(), 1);
+}
+
+#[test]
+fn a_service_manager_is_notified_of_the_start_of_reloads_and_of_the_end() {
+    let (origin, stage) = (OriginServer::http(), Stage::new());
+    let path = stage.folder.join("notify.sock");
+    let manager = UnixDatagram::bind(&path).unwrap();
+    manager.set_read_timeout(Some(PATIENCE)).unwrap();
+    let next = || {
+        let mut note = [0; 500];
+        let length = manager.recv(&mut note).unwrap();
+        String::from_utf8_lossy(&note[..length]).into_owned()
+    };
+    let control = stage.folder.join("control.sock").display().to_string();
+    let courser = stage
+        .courser()
+        .backend(origin.backend())
+        .args(["--control", &control])
+        .env("NOTIFY_SOCKET", &path.display().to_string())
+        .start();
+    assert_eq!(next(), "STATUS=starting");
+    assert_eq!(next(), "READY=1\nSTATUS=generation 1 serves");
+    assert!(run_courser(&["reload", "--control", &control]).status.success());
+    assert!(next().starts_with("RELOADING=1\nMONOTONIC_USEC="));
+    assert_eq!(next(), "READY=1\nSTATUS=generation 2 serves");
+    courser.signal(Signal::SIGTERM);
+    assert_eq!(next(), "STOPPING=1\nSTATUS=draining");
 }
