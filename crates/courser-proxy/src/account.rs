@@ -6,10 +6,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use courser_telemetry::connection::{self, Peer, TlsMode};
+use courser_telemetry::connection::{self, BackendHandshake, BackendTlsRecord, Peer, TlsMode};
 use courser_telemetry::metrics::{ByteDirection, Metric, Step};
 use courser_telemetry::{Close, CloseReason, ConnectionRecord, Format, Resumption};
-use courser_tls::{HandshakeInfo, Identity, names};
+use courser_tls::{BackendHandshakeInfo, HandshakeInfo, Identity, names};
 use courser_wire::hello::ClientHello;
 
 use crate::pool::Backend;
@@ -40,6 +40,7 @@ pub(crate) struct Account {
     pub(crate) not_resumed: Option<&'static str>,
     /// The last server that a connection was tried to.
     pub(crate) backend: Option<Arc<Backend>>,
+    pub(crate) backend_tls: Option<Box<BackendHandshakeInfo>>,
     pub(crate) retries: u32,
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
@@ -89,6 +90,7 @@ impl Account {
             session: None,
             not_resumed: None,
             backend: None,
+            backend_tls: None,
             retries: 0,
             bytes_in: 0,
             bytes_out: 0,
@@ -175,6 +177,7 @@ impl Account {
             session: self.session,
             not_resumed: self.not_resumed,
             backend: self.backend.as_ref().map(|backend| backend.name.clone()),
+            backend_tls: self.backend_tls.as_deref().map(backend_tls),
             retries: self.retries,
             bytes_in: self.bytes_in,
             bytes_out: self.bytes_out,
@@ -219,6 +222,11 @@ impl Account {
         let without = || if std::thread::panicking() { CloseReason::Internal } else { CloseReason::Shutdown };
         self.close.take().unwrap_or_else(|| without().into())
     }
+}
+
+fn backend_tls(info: &BackendHandshakeInfo) -> BackendTlsRecord {
+    let session = if info.resumed { BackendHandshake::Resumed } else { BackendHandshake::Full };
+    BackendTlsRecord { version: info.version_name(), suite: info.suite_name(), session }
 }
 
 impl Drop for Account {

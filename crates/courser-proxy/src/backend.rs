@@ -15,6 +15,7 @@ use courser_telemetry::event::{Level, log};
 use courser_telemetry::{Close, CloseReason};
 
 use crate::affinity::{Affinity, of_network};
+use crate::backend_handshake::{self, SecuredBackend};
 use crate::client::{Client, EarlyClose};
 use crate::handshake::Secured;
 use crate::pool::{Backend, Target};
@@ -30,6 +31,32 @@ pub(crate) struct Connected {
 pub(crate) struct BackendStream {
     pub(crate) stream: Stream,
     pub(crate) place: ServerPermit<Target>,
+    /// TLS with it, after its handshake.
+    pub(crate) tls: Option<Box<SecuredBackend>>,
+}
+
+/// A connection that was made in an attempt.
+struct Link {
+    stream: Stream,
+    tls: Option<Box<SecuredBackend>>,
+}
+
+impl Link {
+    fn at(self, place: ServerPermit<Target>) -> BackendStream {
+        BackendStream { stream: self.stream, place, tls: self.tls }
+    }
+}
+
+/// Why an attempt has failed.
+enum AttemptError {
+    Connect(io::Error),
+    Handshake(Close),
+}
+
+impl From<io::Error> for AttemptError {
+    fn from(error: io::Error) -> Self {
+        Self::Connect(error)
+    }
 }
 
 /// Connects to a backend of the pool; one that refuses or does not answer in time is passed over. A client that has gone away
@@ -66,7 +93,7 @@ async fn connect_any(client: &mut Client, forwarding: &Forwarding) -> Result<Bac
     }
     pool.retries.deposit(now);
     match connect_one(client, forwarding, place).await? {
-        (place, Ok(stream)) => Ok(BackendStream { stream, place }),
+        (place, Ok(link)) => Ok(link.at(place)),
         // Boxed, because few connections come here and all would have to hold the room for it.
         (place, Err(error)) => Box::pin(connect_another(client, forwarding, request, place, error)).await,
     }
@@ -96,9 +123,32 @@ fn affinity_key(client: &Client, forwarding: &Forwarding) -> Option<AffinityKey>
     }
 }
 
-/// An attempt, whose end is the first of an answer, the timeout and the client's own end. Where it is late and a name has
-/// addresses of both families, the result may be another server's, whose place is returned with it.
+/// An attempt, with the handshake where the pool has TLS. The place is that of the server whose result it is.
 async fn connect_one(
+    client: &mut Client,
+    forwarding: &Forwarding,
+    place: ServerPermit<Target>,
+) -> Result<(ServerPermit<Target>, Result<Link, AttemptError>), Close> {
+    let begun = Instant::now();
+    let (place, stream) = connect_stream(client, forwarding, place).await?;
+    let stream = match stream {
+        Ok(stream) => stream,
+        Err(error) => return Ok((place, Err(error.into()))),
+    };
+    let Some(tls) = &place.server().target.tls else { return Ok((place, Ok(Link { stream, tls: None }))) };
+    client.deadline.set(forwarding.connect_timeout.saturating_sub(begun.elapsed()));
+    // Boxed, for those who have none.
+    let secured = Box::pin(backend_handshake::secure(client, forwarding, tls, &stream)).await?;
+    let link = match secured {
+        Ok(secured) => Ok(Link { stream, tls: Some(secured) }),
+        Err(close) => Err(AttemptError::Handshake(close)),
+    };
+    Ok((place, link))
+}
+
+/// A connection, or the first of an error, the timeout and the client's own end. Where it is late and a name has addresses
+/// of both families, the result may be another server's, whose place is returned with it.
+async fn connect_stream(
     client: &mut Client,
     forwarding: &Forwarding,
     place: ServerPermit<Target>,
@@ -136,14 +186,14 @@ async fn connect_another(
     forwarding: &Forwarding,
     first: Request<'_, Target>,
     mut place: ServerPermit<Target>,
-    mut error: io::Error,
+    mut error: AttemptError,
 ) -> Result<BackendStream, Close> {
     let pool = forwarding.pool.servers();
     let until = Instant::now() + SERVERS_WAITED_FOR * forwarding.connect_timeout;
     let (mut tried, mut full, mut failed) = (Vec::new(), Vec::new(), None);
     loop {
         let server = Arc::clone(place.server());
-        if error.kind() == ErrorKind::WouldBlock {
+        if matches!(&error, AttemptError::Connect(error) if error.kind() == ErrorKind::WouldBlock) {
             full.push(Arc::clone(&server));
         } else {
             failed = Some(failure(client, forwarding, &server, &error));
@@ -159,7 +209,7 @@ async fn connect_another(
             choice => next_place(client, forwarding, &request, choice).await?,
         };
         match connect_one(client, forwarding, place).await? {
-            (place, Ok(stream)) => return Ok(BackendStream { stream, place }),
+            (place, Ok(link)) => return Ok(link.at(place)),
             (late, Err(why)) => (place, error) = (late, why),
         }
     }
@@ -208,7 +258,7 @@ fn poll_place(
 }
 
 /// An error once the client has gone: nobody connects for those who have left.
-fn poll_client_reset(client: &Client, cx: &mut Context<'_>) -> Result<(), Close> {
+pub(crate) fn poll_client_reset(client: &Client, cx: &mut Context<'_>) -> Result<(), Close> {
     match client.stream.poll_reset(cx) {
         Poll::Ready(()) => Err(CloseReason::ClientReset.into()),
         Poll::Pending => Ok(()),
@@ -229,8 +279,8 @@ async fn wait_for_room(
         pause = (2 * pause).min(LONGEST_PAUSE);
         for place in full.iter().filter_map(Backend::try_take) {
             // Another failure may pass too: a backend that restarts refuses for a moment.
-            if let (place, Ok(stream)) = connect_one(client, forwarding, place).await? {
-                return Ok(BackendStream { stream, place });
+            if let (place, Ok(link)) = connect_one(client, forwarding, place).await? {
+                return Ok(link.at(place));
             }
         }
     }
@@ -251,18 +301,21 @@ async fn wait_out(client: &Client, pause: Duration) -> Result<(), Close> {
 }
 
 /// Counts a failed attempt, and returns whose fault it was: a machine without ports is no fault of its backends.
-fn failure(client: &mut Client, forwarding: &Forwarding, server: &Backend, error: &io::Error) -> Close {
+fn failure(client: &mut Client, forwarding: &Forwarding, server: &Backend, error: &AttemptError) -> Close {
     client.account.retries += 1;
-    if error.kind() == ErrorKind::AddrNotAvailable {
-        let address = &server.target.address;
-        let why = format!("no local port left towards {address}, or no local address that leads there");
-        return Close::with(CloseReason::NoLocalPort, warn(client, &server.name, &why));
-    }
+    let (reason, mut why) = match error {
+        AttemptError::Connect(error) if error.kind() == ErrorKind::AddrNotAvailable => {
+            let address = &server.target.address;
+            let why = format!("no local port left towards {address}, or no local address that leads there");
+            return Close::with(CloseReason::NoLocalPort, warn(client, &server.name, &why));
+        }
+        AttemptError::Connect(error) => (CloseReason::NoBackend, error.to_string()),
+        AttemptError::Handshake(close) => (close.reason, close.detail.clone().unwrap_or_default()),
+    };
     if let Some(time) = forwarding.pool.servers().failed(server, since_start()) {
-        let why = format!("ejected for {} s: {error}", time.as_secs());
-        return Close::with(CloseReason::NoBackend, warn(client, &server.name, &why));
+        why = format!("ejected for {} s: {why}", time.as_secs());
     }
-    Close::with(CloseReason::NoBackend, warn(client, &server.name, &error.to_string()))
+    Close::with(reason, warn(client, &server.name, &why))
 }
 
 fn no_server(client: &Client, forwarding: &Forwarding) -> Close {

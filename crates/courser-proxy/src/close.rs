@@ -14,6 +14,7 @@ use crate::account::CLOSE_TIMEOUT;
 use crate::buffers::{BUFFER_BYTES, Outbox};
 use crate::client::{Client, EarlyClose};
 use crate::pipe::Finished;
+use crate::side::Side;
 
 /// How long, and for how many bytes, a client that goes on talking is listened to.
 #[derive(Clone, Copy)]
@@ -45,11 +46,14 @@ pub(crate) async fn close_early(early: EarlyClose) {
 
 /// Ends a connection whose pipe is over.
 pub(crate) async fn close(finished: Finished) {
-    let Finished { mut client, mut client_side, mut backend, close } = finished;
+    let Finished { mut client, mut client_side, mut backend, mut backend_side, close } = finished;
     let reason = close.reason;
     client.account.set_close(close);
     if reason.cuts_request_short() {
         backend.cut();
+    }
+    if !backend.is_short() {
+        end_backend(&backend, &mut backend_side).await;
     }
     // The backend need not wait for a client that takes its time.
     drop(backend);
@@ -63,7 +67,11 @@ pub(crate) async fn close(finished: Finished) {
             send_and_linger(&client, &mut client_side.outbox, NONE).await;
         }
         // The answer has left; a client that still sends would have it thrown away by a reset.
-        CloseReason::BackendReset | CloseReason::BackendClosedEarly => {
+        CloseReason::BackendReset
+        | CloseReason::BackendTruncated
+        | CloseReason::BackendAlert
+        | CloseReason::BadBackendRecord
+        | CloseReason::BackendClosedEarly => {
             send_and_linger(&client, &mut client_side.outbox, ANSWER).await;
         }
         CloseReason::ClientAlert => {
@@ -75,6 +83,14 @@ pub(crate) async fn close(finished: Finished) {
             send_and_linger(&client, &mut client_side.outbox, ALERT).await;
         }
         _ => {}
+    }
+}
+
+/// Sends a backend with TLS the end that goes before the FIN, if its socket takes it at once.
+async fn end_backend(stream: &Stream, side: &mut Side) {
+    let _ = side.end();
+    if !side.outbox.is_empty() {
+        let _ = poll_fn(|cx| Poll::Ready(poll_send(stream, &mut side.outbox, cx))).await;
     }
 }
 

@@ -11,6 +11,7 @@ mod account;
 mod admission;
 mod affinity;
 mod backend;
+mod backend_handshake;
 mod certificate;
 mod classify;
 mod client;

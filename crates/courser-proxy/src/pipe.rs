@@ -16,6 +16,7 @@ use courser_telemetry::{Close, CloseReason};
 use courser_tls::{Failure, FailureKind};
 
 use crate::backend::Connected;
+use crate::backend_handshake::{SecuredBackend, close_of_record};
 use crate::buffers::BUFFER_BYTES;
 use crate::client::Client;
 use crate::handshake::Secured;
@@ -37,14 +38,15 @@ pub(crate) struct Finished {
     pub(crate) client: Client,
     pub(crate) client_side: Side,
     pub(crate) backend: Request,
+    pub(crate) backend_side: Side,
     pub(crate) close: Close,
 }
 
 pub(crate) async fn pipe(header_sent: HeaderSent) -> Finished {
     let mut pipe = Pipe::new(header_sent);
     let close = poll_fn(|cx| pipe.poll(cx)).await;
-    let Pipe { client, client_side, backend, .. } = pipe;
-    Finished { client, client_side, backend, close }
+    let Pipe { client, client_side, backend, backend_side, .. } = pipe;
+    Finished { client, client_side, backend, backend_side, close }
 }
 
 /// One direction.
@@ -68,8 +70,8 @@ struct Pipe {
     downward: Flow,
     /// The backend takes no more: why it could not be written to. What the client still sends is thrown away.
     backend_write_error: Option<io::ErrorKind>,
-    /// The backend's stream was cut off, and so its answer may be.
-    backend_reset: bool,
+    /// Why the backend's answer may be cut short.
+    cut: Option<Box<Close>>,
     /// The client's stream ended without close_notify.
     truncated: bool,
     limits: Limits,
@@ -83,19 +85,15 @@ impl Pipe {
         let Connected { secured, backend } = connected;
         let Secured { mut client, forwarding, side: client_side, client_closed, .. } = secured;
         client.account.bytes_in += plaintext_bytes; // came with the Finished
-        let mut backend = Request::new(backend);
+        let (mut backend, tls) = Request::new(backend);
         if plaintext_bytes > 0 {
             backend.begun();
         }
-        let mut backend_side = Side::plain(to_backend);
-        if client_closed {
-            let _ = backend_side.end(); // one that cannot end cannot be written to either
-        }
-        Self {
+        let mut pipe = Self {
             upward: if client_closed { Flow::Closing } else { Flow::Open },
             downward: Flow::Open,
             backend_write_error: None,
-            backend_reset: false,
+            cut: None,
             truncated: false,
             limits: Limits::new(&forwarding, &client),
             reads_since: None,
@@ -103,7 +101,31 @@ impl Pipe {
             forwarding,
             client_side,
             backend,
-            backend_side,
+            backend_side: Side::plain(to_backend),
+        };
+        if let Some(secured) = tls {
+            pipe.begin_tls(*secured);
+        }
+        if client_closed {
+            let _ = pipe.backend_side.end(); // one that cannot end cannot be written to either
+        }
+        pipe
+    }
+
+    /// What has come from both sides so far goes through the backend's TLS.
+    fn begin_tls(&mut self, secured: SecuredBackend) {
+        let SecuredBackend { side, plaintext, has_closed } = secured;
+        let buffers = &self.client.worker.buffers;
+        let first = std::mem::replace(&mut self.backend_side, side).outbox;
+        // A side that cannot be written to fails again at its next bytes, which are then told.
+        let _ = self.backend_side.write(buffers, |bytes| bytes.extend_from_slice(first.pending()));
+        if !plaintext.is_empty() {
+            let _ = self.client_side.write(buffers, |bytes| bytes.extend_from_slice(&plaintext));
+            self.count_answer(plaintext.len());
+        }
+        if has_closed {
+            self.downward = Flow::Closing;
+            let _ = self.client_side.end();
         }
     }
 
@@ -111,16 +133,16 @@ impl Pipe {
         self.reads_since = None;
         // Before anything moves: bytes that move move the deadline as well.
         if limits::is_too_old(&self.forwarding, &self.client) {
-            return Poll::Ready(self.expired().into());
+            return Poll::Ready(self.expired());
         }
         match self.poll_both(cx) {
-            Poll::Ready(Ok(())) => Poll::Ready(self.orderly_close().into()),
+            Poll::Ready(Ok(())) => Poll::Ready(self.orderly_close()),
             Poll::Ready(Err(end)) => Poll::Ready(end),
             Poll::Pending => {
                 self.limits.move_deadline(self.wait(), &self.forwarding, &self.client);
                 self.settle();
                 ready!(self.limits.poll_deadline(&self.forwarding, &self.client, &self.backend, cx));
-                Poll::Ready(self.expired().into())
+                Poll::Ready(self.expired())
             }
         }
     }
@@ -134,21 +156,28 @@ impl Pipe {
     }
 
     /// Why the connection ends when its time is over.
-    fn expired(&self) -> CloseReason {
-        match self.limits.wait {
-            _ if self.backend_reset => CloseReason::BackendReset,
+    fn expired(&mut self) -> Close {
+        if let Some(cut) = self.cut.take() {
+            return *cut;
+        }
+        let reason = match self.limits.wait {
             _ if limits::is_too_old(&self.forwarding, &self.client) => CloseReason::MaxConnectionAge,
             Wait::Byte => CloseReason::IdleTimeout,
             Wait::BackendEnd if self.backend_write_error.is_some() => CloseReason::BackendReset,
             Wait::BackendEnd => CloseReason::ClientFinTimeout,
             Wait::ClientEnd => CloseReason::BackendFinTimeout,
-        }
+        };
+        reason.into()
     }
 
     fn poll_both(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Close>> {
         let upward = self.poll_upward(cx)?;
         let held = self.client_is_paused();
         let downward = self.poll_downward(cx)?;
+        if upward.is_pending() && !self.backend_side.outbox.is_empty() {
+            // An answer of TLS to what the backend has sent.
+            let _ = self.poll_write_backend(cx);
+        }
         if held && !self.client_is_paused() {
             // What the client has sent meanwhile makes no new event.
             return yield_to_others(cx);
@@ -226,7 +255,7 @@ impl Pipe {
         let Client { stream, worker, account, .. } = client;
         let buffers = &worker.buffers;
         let poll_read = |plaintext: &mut Vec<u8>| client_side.poll_read(stream, buffers, plaintext, cx);
-        let (read, bytes) = backend_side.write(buffers, poll_read).map_err(bad_record)?;
+        let (read, bytes) = backend_side.write(buffers, poll_read).map_err(close_of_record)?;
         let read = ready!(read);
         self.limits.moved = true;
         if bytes > 0 {
@@ -237,7 +266,7 @@ impl Pipe {
             After::Open => {}
             After::End => {
                 self.upward = Flow::Closing;
-                self.backend_side.end().map_err(bad_record)?;
+                self.backend_side.end().map_err(close_of_record)?;
             }
             After::Truncation => self.client_truncated()?,
             After::Reset => return Poll::Ready(Err(CloseReason::ClientReset.into())),
@@ -258,17 +287,20 @@ impl Pipe {
     }
 
     /// Both directions have ended.
-    fn orderly_close(&self) -> CloseReason {
-        if self.backend_reset {
-            CloseReason::BackendReset
+    fn orderly_close(&mut self) -> Close {
+        let cut = self.cut.take();
+        // What a backend makes of a request without its end is no reason of its own.
+        let is_answer = |cut: &Close| self.truncated && cut.reason != CloseReason::BackendReset;
+        if let Some(cut) = cut {
+            if is_answer(&cut) { CloseReason::Truncated.into() } else { *cut }
         } else if self.backend_write_error.is_some() {
-            CloseReason::BackendClosedEarly
+            CloseReason::BackendClosedEarly.into()
         } else if self.truncated {
-            CloseReason::Truncated
+            CloseReason::Truncated.into()
         } else if self.has_moved_nothing() {
-            CloseReason::ClosedAfterHandshake
+            CloseReason::ClosedAfterHandshake.into()
         } else {
-            CloseReason::Done
+            CloseReason::Done.into()
         }
     }
 
@@ -326,7 +358,13 @@ impl Pipe {
                     self.downward = Flow::Closing;
                     self.client_side.end().map_err(bad_record)?;
                 }
-                Ok(_) | Err(_) => self.cut_downward(),
+                Ok(After::Truncation) => self.cut_downward(CloseReason::BackendTruncated),
+                Ok(_) => self.cut_downward(CloseReason::BackendReset),
+                Err(failure) => {
+                    // The alert that says why.
+                    let _ = self.poll_write_backend(cx);
+                    self.cut_downward(close_of_record(failure));
+                }
             }
             read_some = true;
         }
@@ -344,12 +382,12 @@ impl Pipe {
     }
 
     /// What the backend has sent is delivered, but not its end: the client can tell that it may not be the whole.
-    fn cut_downward(&mut self) {
+    fn cut_downward(&mut self, why: impl Into<Close>) {
         if let Some(server) = self.backend.silent_server() {
             self.forwarding.pool.servers().failed(server, since_start());
         }
         self.downward = Flow::Closing;
-        self.backend_reset = true;
+        self.cut = Some(Box::new(why.into()));
         self.backend_write_error.get_or_insert(io::ErrorKind::ConnectionReset);
     }
 

@@ -11,7 +11,7 @@ use crate::account::Account;
 use crate::backend::Connected;
 use crate::buffers::Outbox;
 use crate::client::{Client, EarlyClose};
-use crate::settings::SendProxy;
+use crate::settings::{Forwarding, SendProxy};
 
 /// A connection whose first bytes for the backend are ready.
 pub(crate) struct HeaderSent {
@@ -25,22 +25,32 @@ pub(crate) struct HeaderSent {
 pub(crate) fn send_proxy_header(mut connected: Connected) -> Result<HeaderSent, Box<EarlyClose>> {
     let secured = &mut connected.secured;
     let plaintext = std::mem::take(&mut secured.plaintext);
-    let header = match secured.forwarding.send_proxy {
-        SendProxy::Off => Vec::new(),
-        SendProxy::V1 => write_v1(&secured.client),
-        SendProxy::V2 => match write_v2(&secured.client) {
-            Ok(header) => header,
-            Err(unwritable) => {
-                return Err(connected
-                    .secured
-                    .close_with_notify(Close::with(CloseReason::Internal, unwritable.to_string())));
-            }
-        },
+    let header = match connected.backend.tls {
+        // It has left already, before the handshake with the backend.
+        Some(_) => Ok(Vec::new()),
+        None => header(&secured.client, &secured.forwarding),
+    };
+    let header = match header {
+        Ok(header) => header,
+        Err(unwritable) => {
+            return Err(connected
+                .secured
+                .close_with_notify(Close::with(CloseReason::Internal, unwritable.to_string())));
+        }
     };
     let plaintext_bytes = plaintext.len() as u64;
     let mut to_backend = Outbox::default();
     to_backend.bytes = if header.is_empty() { plaintext } else { [header, plaintext].concat() };
     Ok(HeaderSent { connected, to_backend, plaintext_bytes })
+}
+
+/// The header for a backend, empty where it gets none.
+pub(crate) fn header(client: &Client, forwarding: &Forwarding) -> Result<Vec<u8>, v2::Unwritable> {
+    match forwarding.send_proxy {
+        SendProxy::Off => Ok(Vec::new()),
+        SendProxy::V1 => Ok(write_v1(client)),
+        SendProxy::V2 => write_v2(client),
+    }
 }
 
 fn write_v1(client: &Client) -> Vec<u8> {

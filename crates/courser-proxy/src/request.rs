@@ -9,6 +9,7 @@ use courser_balance::ServerPermit;
 use courser_net::Stream;
 
 use crate::backend::BackendStream;
+use crate::backend_handshake::SecuredBackend;
 use crate::pool::{Backend, Target};
 
 pub(crate) struct Request {
@@ -32,10 +33,10 @@ enum Part {
 }
 
 impl Request {
-    /// One that the backend has got nothing of.
-    pub(crate) fn new(backend: BackendStream) -> Self {
-        let BackendStream { stream, place } = backend;
-        Self { stream, part: Part::Rest, has_answered: false, place }
+    /// One that the backend has got nothing of, and its TLS.
+    pub(crate) fn new(backend: BackendStream) -> (Self, Option<Box<SecuredBackend>>) {
+        let BackendStream { stream, place, tls } = backend;
+        (Self { stream, part: Part::Rest, has_answered: false, place }, tls)
     }
 
     /// The backend has sent something. The first time says that it works.
@@ -75,6 +76,15 @@ impl Request {
         self.change(Part::Cut);
     }
 
+    /// Whether the backend may not take what it got for the whole.
+    pub(crate) fn is_short(&self) -> bool {
+        match self.part {
+            Part::Rest => std::thread::panicking(),
+            Part::Whole => false,
+            Part::Begun | Part::Cut => true,
+        }
+    }
+
     fn change(&mut self, part: Part) {
         if !matches!(self.part, Part::Whole | Part::Cut) {
             self.part = part;
@@ -92,12 +102,7 @@ impl Deref for Request {
 
 impl Drop for Request {
     fn drop(&mut self) {
-        let is_short = match self.part {
-            Part::Rest => std::thread::panicking(),
-            Part::Whole => false,
-            Part::Begun | Part::Cut => true,
-        };
-        if is_short {
+        if self.is_short() {
             self.stream.reset_on_close();
         }
     }

@@ -4,7 +4,7 @@
 use std::task::{Context, Poll, ready};
 
 use courser_net::Stream;
-use courser_tls::{Failure, ServerConnection, State};
+use courser_tls::{BackendConnection, Failure, Progress, ServerConnection, State};
 
 use crate::buffers::{BUFFER_BYTES, Buffers, Inbox, Outbox};
 
@@ -22,12 +22,46 @@ pub(crate) struct Side {
 enum Wire {
     Plain,
     Tls {
-        tls: Box<ServerConnection>,
+        tls: Tls,
         /// Ciphertext from the peer that is no whole record yet.
         received: Inbox,
         /// The outbox holds nothing but session tickets.
         only_tickets: bool,
     },
+}
+
+/// TLS with a client or with a backend.
+enum Tls {
+    Client(Box<ServerConnection>),
+    Backend(Box<BackendConnection>),
+}
+
+impl Tls {
+    fn process(
+        &mut self,
+        received: &mut [u8],
+        plaintext: &mut Vec<u8>,
+        outgoing: &mut Vec<u8>,
+    ) -> Result<Progress, Failure> {
+        match self {
+            Self::Client(tls) => tls.process(received, plaintext, outgoing),
+            Self::Backend(tls) => tls.process(received, plaintext, outgoing),
+        }
+    }
+
+    fn send(&mut self, plaintext: &[u8], received: &mut [u8], outgoing: &mut Vec<u8>) -> Result<(), Failure> {
+        match self {
+            Self::Client(tls) => tls.send(plaintext, received, outgoing),
+            Self::Backend(tls) => tls.send(plaintext, received, outgoing),
+        }
+    }
+
+    fn send_close_notify(&mut self, received: &mut [u8], outgoing: &mut Vec<u8>) -> Result<(), Failure> {
+        match self {
+            Self::Client(tls) => tls.send_close_notify(received, outgoing),
+            Self::Backend(tls) => tls.send_close_notify(received, outgoing),
+        }
+    }
 }
 
 /// What follows the plaintext of a read.
@@ -47,9 +81,14 @@ impl Side {
         Self { outbox, wire: Wire::Plain }
     }
 
-    /// A side after its handshake, with what it has received and `tickets` that have not left.
+    /// A client after its handshake, with what it has received and `tickets` that have not left.
     pub(crate) fn tls(tls: Box<ServerConnection>, received: Inbox, tickets: Outbox) -> Self {
-        Self { outbox: tickets, wire: Wire::Tls { tls, received, only_tickets: true } }
+        Self { outbox: tickets, wire: Wire::Tls { tls: Tls::Client(tls), received, only_tickets: true } }
+    }
+
+    /// A backend after its handshake, with what it has received and the last message that has not left.
+    pub(crate) fn backend(tls: Box<BackendConnection>, received: Inbox, outbox: Outbox) -> Self {
+        Self { outbox, wire: Wire::Tls { tls: Tls::Backend(tls), received, only_tickets: false } }
     }
 
     pub(crate) fn is_plain(&self) -> bool {

@@ -115,6 +115,16 @@ reasons! {
     NoLocalPort = "no_local_port", Courser;
     /// Every server of the pool had as many connections as it may for `queue_timeout`.
     QueueTimeout = "queue_timeout", Backend;
+    /// The backend's certificate is not accepted (`detail` says why): wrong name, expired, revoked, unknown authority, wrong key.
+    BadBackendCertificate = "bad_backend_certificate", Backend;
+    /// The backend refused TLS with an alert (`detail` names it), for example because it does not accept our certificate.
+    BackendAlert = "backend_alert", Backend;
+    /// The TLS handshake with the backend failed for another reason (`detail` says which).
+    BackendHandshakeFailed = "backend_handshake_failed", Backend;
+    /// A record of the backend could not be opened, or broke the protocol (`detail` says how).
+    BadBackendRecord = "bad_backend_record", Backend;
+    /// The backend closed its TCP connection without close_notify: its answer may be cut short, and the client can tell.
+    BackendTruncated = "backend_truncated", Backend;
     /// The backend reset its connection.
     BackendReset = "backend_reset", Backend;
     /// The backend closed and took no more of what the client sent, for example after an early refusal; its answer was

@@ -33,6 +33,18 @@ named! {
     }
 }
 
+named! {
+    /// What became of a TLS handshake with a backend.
+    BackendHandshake {
+        /// A full handshake.
+        Full = "full",
+        /// A session of this server was resumed.
+        Resumed = "resumed",
+        /// It failed.
+        Failed = "failed",
+    }
+}
+
 /// An end of a connection as logs print it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peer {
@@ -92,6 +104,8 @@ pub struct ConnectionRecord {
     pub not_resumed: Option<&'static str>,
     /// The backend that served it.
     pub backend: Option<String>,
+    /// TLS with it.
+    pub backend_tls: Option<BackendTlsRecord>,
     /// Backends that were tried in vain before.
     pub retries: u32,
     /// From the client.
@@ -121,6 +135,17 @@ pub struct Offered {
     pub ech: bool,
 }
 
+/// What TLS with a backend has agreed on.
+#[derive(Clone, Copy, Debug)]
+pub struct BackendTlsRecord {
+    /// Protocol version.
+    pub version: &'static str,
+    /// Cipher suite, IANA name.
+    pub suite: &'static str,
+    /// How the session came to be.
+    pub session: BackendHandshake,
+}
+
 /// The fields of a line, in order, and what each says. A value that is not known is `-` in text, `null` in JSON.
 pub const FIELDS: &[(&str, &str)] = &[
     ("time", "when it was accepted, UTC"),
@@ -147,6 +172,9 @@ pub const FIELDS: &[(&str, &str)] = &[
     ("session", "`full` handshake, or resumed by `session_id`, `ticket` or `psk`"),
     ("not_resumed", "why an offered session was not resumed"),
     ("backend", "the backend that served it, or the last one tried"),
+    ("backend_version", "protocol version of TLS with the backend"),
+    ("backend_suite", "cipher suite with the backend, IANA's name"),
+    ("backend_session", "`full` handshake with the backend, or `resumed`"),
     ("retries", "addresses of backends that were tried in vain"),
     ("bytes_in", "bytes of plaintext from the client; of TLS where it is relayed"),
     ("bytes_out", "bytes of plaintext to the client; of TLS where it is relayed"),
@@ -195,6 +223,10 @@ impl ConnectionRecord {
 
     fn write_traffic(&self, line: &mut Line<'_>) {
         line.maybe("backend", self.backend.as_deref());
+        let tls = self.backend_tls;
+        line.maybe("backend_version", tls.map(|tls| tls.version));
+        line.maybe("backend_suite", tls.map(|tls| tls.suite));
+        line.maybe("backend_session", tls.map(|tls| tls.session.name()));
         line.number("retries", u64::from(self.retries));
         line.number("bytes_in", self.bytes_in);
         line.number("bytes_out", self.bytes_out);

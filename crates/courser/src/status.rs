@@ -97,6 +97,9 @@ pub(crate) struct Handshakes {
     pub(crate) not_resumed: BTreeMap<String, u64>,
     /// Look-ups of session IDs that are not in this host's cache.
     pub(crate) remote_lookups: BTreeMap<String, u64>,
+    /// TLS with backends: `full`, `resumed`, `failed`.
+    #[serde(default)]
+    pub(crate) with_backends: BTreeMap<String, u64>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -243,6 +246,9 @@ fn handshakes(text: &mut String, handshakes: &Handshakes) {
         row(text, "not resumed", &counts(&handshakes.not_resumed));
     }
     row(text, "remote lookups", &counts(&handshakes.remote_lookups));
+    if handshakes.with_backends.values().sum::<u64>() > 0 {
+        row(text, "to backends", &counts(&handshakes.with_backends));
+    }
 }
 
 fn messages(text: &mut String, messages: &Messages) {
@@ -372,6 +378,7 @@ mod tests {
                 remote_sessions: 3,
                 not_resumed: BTreeMap::from([("expired".to_owned(), 2)]),
                 remote_lookups: BTreeMap::new(),
+                with_backends: BTreeMap::from([("resumed".to_owned(), 6)]),
             },
             log_lines_lost: 7,
             event_lines_lost: 1,
@@ -387,6 +394,7 @@ mod tests {
             "hello 14 / 15 us",
             "10 full, 9 resumed (session_id 4, ticket 5; of those by session ID 3 made on other hosts)",
             "expired 2",
+            "to backends     resumed 6",
             "logs            7 lines of connections and 1 of events lost",
             "replayed 3 (last from 10.0.0.9:8888)",
             "2 h 1 min",

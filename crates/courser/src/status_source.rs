@@ -168,6 +168,7 @@ fn show(status: &mut status::Status, counts: &Counts) {
         remote_sessions: one(Metric::RemoteSessions),
         not_resumed: not_resumed.map(|(reason, count)| (reason.name().to_owned(), *count)).collect(),
         remote_lookups: below("handshakes.remote_lookups"),
+        with_backends: below("handshakes.with_backends"),
     };
     status.log_lines_lost = counts.of(Metric::LogLinesLost)[0];
     status.event_lines_lost = counts.of(Metric::LogLinesLost)[1];

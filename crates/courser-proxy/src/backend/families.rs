@@ -50,7 +50,7 @@ pub(super) async fn race(
     .await?;
     let Some(rival) = rival else { return Ok((None, result)) };
     if let Some(error) = rival_error {
-        failure(client, forwarding, rival.server(), &error);
+        failure(client, forwarding, rival.server(), &error.into());
     }
     if !has_rival_won {
         return Ok((None, result));
@@ -59,7 +59,7 @@ pub(super) async fn race(
     server.connected(begun.elapsed(), since_start());
     let why =
         format!("no connection within {} ms; {} was faster", FAMILY_DELAY.as_millis(), server.target.address);
-    failure(client, forwarding, late, &io::Error::new(ErrorKind::TimedOut, why));
+    failure(client, forwarding, late, &io::Error::new(ErrorKind::TimedOut, why).into());
     client.account.backend = Some(Arc::clone(server));
     Ok((Some(rival), result))
 }

@@ -1,7 +1,7 @@
 //! The table of metrics: each name that monitoring sees, once.
 
 use crate::close::CloseReason;
-use crate::connection::Resumption;
+use crate::connection::{BackendHandshake, Resumption};
 use crate::named::named;
 
 named! {
@@ -82,6 +82,9 @@ metrics! {
         ["kind": "`session` of the log"] of Resumption::NAMES;
     /// Of the handshakes resumed by session ID, those whose session another host made.
     RemoteSessions = "courser_remote_sessions_total", Counter, "", ["handshakes.remote_sessions"], [];
+    /// TLS handshakes with backends.
+    BackendHandshakes = "courser_backend_handshakes_total", Counter, "", ["handshakes.with_backends.*"],
+        ["result": "`full`, `resumed` or `failed`"] of BackendHandshake::NAMES;
     /// Sessions that clients offered and that were not resumed.
     ResumptionFailures = "courser_resumption_failures_total", Counter, "", ["handshakes.not_resumed.*"],
         ["reason": "`not_resumed` of the log"] of &[""; RESUMPTION_FAILURES];

@@ -82,6 +82,7 @@ fn unknown() -> ConnectionRecord {
         session: None,
         not_resumed: None,
         backend: None,
+        backend_tls: None,
         retries: 0,
         bytes_in: 0,
         bytes_out: 0,
