@@ -1,24 +1,28 @@
 //! Checks of the settings for client certificates. May not read the files of authorities.
 
-use std::path::PathBuf;
-
 use crate::config::ClientAuth;
 use crate::draft::{HostDraft, ListenerDraft};
 use crate::named::Named;
 use crate::problem::{Problem, Problems};
-use crate::read::Located;
 use crate::source::SourceSpan;
 
 /// Reports hosts that request certificates without authorities, and authorities that no host uses.
 pub(crate) fn check(listener: &ListenerDraft, problems: &mut Problems) {
-    let shared = &listener.own.client_ca;
-    let used = |host: &HostDraft| requests_certificate(host) && host.client_ca == *shared;
-    if !requests_certificate(&listener.own) && !listener.hosts.iter().any(used) {
-        problems.extend(unused(shared));
-    }
-    for host in listener.hosts.iter().filter(|host| !requests_certificate(host) && host.client_ca != *shared)
-    {
-        problems.extend(unused(&host.client_ca));
+    let own = [&listener.own];
+    for (name, origin) in SETTINGS {
+        let shared = origin(&listener.own);
+        let used = |host: &HostDraft| requests_certificate(host) && origin(host) == shared;
+        let unused = |host: &&HostDraft| match origin(host) == shared {
+            true => !requests_certificate(&listener.own) && !listener.hosts.iter().any(used),
+            false => !requests_certificate(host),
+        };
+        let mut seen = Vec::new();
+        for host in own.into_iter().chain(&listener.hosts).filter(unused) {
+            if let Some(origin) = origin(host).filter(|origin| !seen.contains(origin)) {
+                seen.push(origin);
+                problems.push(is_unused(name, origin));
+            }
+        }
     }
     let problems_of_hosts: Vec<_> =
         listener.hosts.iter().chain([&listener.own]).filter_map(without_authority).collect();
@@ -34,11 +38,19 @@ fn requests_certificate(host: &HostDraft) -> bool {
     host.client_auth.as_ref().is_some_and(|mode| mode.value != ClientAuth::None)
 }
 
-fn unused(authorities: &[Located<PathBuf>]) -> Option<Problem> {
-    let origin = &authorities.first()?.origin;
-    let message = "`client_ca` is set, but no certificate is requested from clients";
+/// A setting's name, and where a host has it from.
+type Setting = (&'static str, fn(&HostDraft) -> Option<&SourceSpan>);
+
+/// What is of use only where certificates are requested.
+const SETTINGS: [Setting; 2] = [
+    ("client_ca", |host: &HostDraft| Some(&host.client_ca.first()?.origin)),
+    ("client_crl", |host| Some(&host.client_crl.as_ref()?.origin)),
+];
+
+fn is_unused(name: &str, origin: &SourceSpan) -> Problem {
+    let message = format!("`{name}` is set, but no certificate is requested from clients");
     let help = "add `client_auth = \"required\"`, or \"optional\"";
-    Some(Problem::at(origin, message, Some(help.into())))
+    Problem::at(origin, message, Some(help.into()))
 }
 
 fn without_authority(host: &HostDraft) -> Option<(SourceSpan, Problem)> {

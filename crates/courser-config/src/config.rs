@@ -10,11 +10,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::address::{BackendAddress, ListenAddress};
+use crate::backend_tls::BackendTls;
 use crate::fleet::{FleetInterface, Network};
 use crate::named::named;
 use crate::problem::Problems;
 use crate::proxy_protocol::SendProxy;
 use crate::read::Located;
+use crate::revocation::Revocation;
 use crate::route::{RouteAction, RouteRule};
 use crate::source::SourceSpan;
 use crate::tls::{Group, Suite, TlsVersion};
@@ -47,6 +49,18 @@ pub struct Config {
 }
 
 impl Config {
+    /// All settings for TLS with backends; what hosts have from their listener is one.
+    pub fn backend_tls(&self) -> Vec<&Located<BackendTls>> {
+        let of_pools = self.pools.iter().filter_map(|pool| pool.tls.as_ref());
+        let mut all: Vec<&Located<BackendTls>> = Vec::new();
+        for tls in of_pools.chain(self.hosts().filter_map(|host| host.backend_tls.as_ref())) {
+            if all.iter().all(|known| known.origin != tls.origin) {
+                all.push(tls);
+            }
+        }
+        all
+    }
+
     /// The hosts of all listeners, each listener's default first.
     pub fn hosts(&self) -> impl Iterator<Item = &HostConfig> {
         self.listeners.iter().flat_map(|listener| std::iter::once(&listener.default).chain(&listener.hosts))
@@ -198,8 +212,12 @@ pub struct HostConfig {
     pub client_auth: ClientAuth,
     /// The authorities whose certificates clients may show: at least one, or none where no certificate is requested.
     pub client_ca: Vec<Located<PathBuf>>,
+    /// What is revoked of clients' certificates. Only where one is requested.
+    pub client_crl: Option<Located<Revocation>>,
     /// Where plaintext goes.
     pub backends: Backends,
+    /// TLS with [`Backends::Own`].
+    pub backend_tls: Option<Located<BackendTls>>,
     /// Which PROXY protocol header the backend gets.
     pub send_proxy: SendProxy,
     /// Never empty; ascending.
@@ -252,6 +270,8 @@ pub struct PoolConfig {
     pub queue_timeout: Duration,
     /// How its servers are checked. Each is down if one of them says so.
     pub checks: Vec<CheckConfig>,
+    /// TLS with its servers.
+    pub tls: Option<Located<BackendTls>>,
 }
 
 /// What keeps a client at its server.

@@ -47,6 +47,7 @@ impl PoolDraft {
             affinity: None,
             queue_timeout: Duration::ZERO,
             checks: Vec::new(),
+            tls: None,
             incomplete: false,
         };
         with_defaults(POOL, blank)

@@ -4,14 +4,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::address::{BackendAddress, ListenAddress, file_path};
+use crate::backend_tls::BackendTls;
 use crate::config::{
     Affinity, Balance, CertificateFiles, CheckConfig, ClientAuth, Fleet, OnTruncation, Process, ServerConfig,
     Sessions, UnknownName,
 };
-use crate::near::suggest;
 use crate::problem::{Problem, Problems};
 use crate::proxy_protocol::SendProxy;
 use crate::read::{self, Located, wrong_kind};
+use crate::revocation::Revocation;
 use crate::route::RouteConditions;
 use crate::source::SourceSpan;
 use crate::tls::{Group, Profile, Suite, TlsVersion};
@@ -34,6 +35,7 @@ pub(crate) struct PoolDraft {
     pub(crate) affinity: Option<Located<Affinity>>,
     pub(crate) queue_timeout: Duration,
     pub(crate) checks: Vec<Located<CheckConfig>>,
+    pub(crate) tls: Option<Located<BackendTls>>,
     /// Something in it could not be read: what is missing may only have been misspelt.
     pub(crate) incomplete: bool,
 }
@@ -83,9 +85,12 @@ pub(crate) struct HostDraft {
     pub(crate) own_certificates: bool,
     pub(crate) client_auth: Option<Located<ClientAuth>>,
     pub(crate) client_ca: Vec<Located<PathBuf>>,
+    pub(crate) client_crl: Option<Located<Revocation>>,
     pub(crate) backends: Vec<BackendAddress>,
     /// Instead of `backends`.
     pub(crate) pool: Option<Located<String>>,
+    /// TLS with `backends`.
+    pub(crate) backend_tls: Option<Located<BackendTls>>,
     pub(crate) send_proxy: SendProxy,
     pub(crate) profile: Profile,
     pub(crate) versions: Option<Located<Vec<TlsVersion>>>,
@@ -148,11 +153,7 @@ pub(crate) fn certificate(value: &Value) -> Result<CertificateFiles, Problems> {
 }
 
 fn chain_and_key(value: &Value, table: &Table) -> Result<CertificateFiles, Problems> {
-    const KEYS: [&str; 2] = ["chain", "key"];
-    if let Some(entry) = table.entries.iter().find(|entry| !KEYS.contains(&entry.key.as_str())) {
-        let message = format!("unknown key `{}`", entry.key);
-        return Err(Problem::at(&entry.key_origin, message, Some(suggest(&entry.key, KEYS))).into());
-    }
+    table.refuse_others(&["chain", "key"])?;
     let file = |key: &str| match table.get(key) {
         Some(file) => file_path(file, read::text(file, "a file name")?),
         None => {

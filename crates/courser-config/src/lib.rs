@@ -11,6 +11,7 @@
 
 mod address;
 mod affinity;
+mod backend_tls;
 mod check;
 mod client_auth;
 mod config;
@@ -27,6 +28,7 @@ mod problem;
 mod proxy_protocol;
 mod read;
 mod reference;
+mod revocation;
 mod route;
 mod rule;
 mod setting;
@@ -43,6 +45,7 @@ use std::path::Path;
 use clap::{ArgMatches, Command};
 
 pub use address::{BackendAddress, ListenAddress};
+pub use backend_tls::{BackendName, BackendTls, Verify};
 pub use config::{
     Affinity, Backends, Balance, CertificateFiles, CheckConfig, CheckKind, ClientAuth, Config, Fleet,
     HostConfig, ListenerConfig, Loaded, Log, OnTruncation, PoolConfig, Process, ServerConfig, Sessions,
@@ -54,6 +57,7 @@ pub use problem::{Problem, Problems, Severity};
 pub use proxy_protocol::SendProxy;
 pub use read::Located;
 pub use reference::{defaults_toml, reference_markdown};
+pub use revocation::{CrlDepth, CrlFallback, Revocation};
 pub use route::{KeyCondition, RouteAction, RouteConditions, RouteRule, SessionCondition};
 pub use source::SourceSpan;
 pub use tls::{Group, Profile, Suite, TlsVersion};

@@ -97,9 +97,9 @@ fn unreachable(pool: &PoolDraft) -> Option<Problem> {
 
 impl From<PoolDraft> for PoolConfig {
     fn from(draft: PoolDraft) -> Self {
-        let PoolDraft { name, servers, balance, affinity, queue_timeout, checks, .. } = draft;
+        let PoolDraft { name, servers, balance, affinity, queue_timeout, checks, tls, .. } = draft;
         let affinity = affinity.map(|affinity| affinity.value);
         let checks = checks.into_iter().map(|check| check.value).collect();
-        Self { name: name.value, servers, balance, affinity, queue_timeout, checks }
+        Self { name: name.value, servers, balance, affinity, queue_timeout, checks, tls }
     }
 }

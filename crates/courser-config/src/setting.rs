@@ -121,7 +121,17 @@ pub(crate) enum Kind {
     Checks,
     /// Several tables of conditions and what becomes of who meets them.
     Rules,
+    /// Something short, or a table, in words.
+    Table(&'static str),
 }
+
+/// What `tls` of a pool takes.
+pub(crate) const TLS_WITH_BACKENDS: &str =
+    "`true`, `false`, or a table `{ verify = …, server_name = \"…\", cert = \"…\", crl = … }`";
+
+/// What `client_crl` takes.
+pub(crate) const REVOCATION_LISTS: &str = "a list of paths, from the folder of the configuration file, or a table \
+     `{ files = […], depth = \"…\", unknown = \"…\", expired = \"…\" }`";
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Item {
@@ -161,6 +171,7 @@ impl Kind {
             Self::List(Item::Network) => "NETWORK",
             Self::List(_) | Self::Servers | Self::Checks | Self::Rules => "LIST",
             Self::Certificates => "FILE",
+            Self::Table(_) => "TABLE",
         }
     }
 
@@ -197,6 +208,7 @@ impl Kind {
                             `refuse = true`"
                     .to_owned()
             }
+            Self::Table(what) => what.to_owned(),
             Self::Certificates => {
                 "a list of PEM files, or of tables `{ chain = \"…\", key = \"…\" }`".to_owned()
             }

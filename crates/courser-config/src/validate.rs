@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use crate::address::ListenAddress;
+use crate::backend_tls;
 use crate::client_auth;
 use crate::config::{
     Backends, ClientAuth, Config, Fleet, HostConfig, ListenerConfig, Loaded, PoolConfig, Sessions,
@@ -27,6 +28,7 @@ pub(crate) fn validate(draft: Draft, mut problems: Problems) -> Result<Loaded, P
     check_store(&draft.sessions, &draft.fleet, &mut problems);
     check_fleet(&draft.fleet, &mut problems);
     pool::check(&draft.pools, &draft.listeners, &mut problems);
+    backend_tls::check(&draft.pools, &draft.listeners, &mut problems);
     let any_certificate = draft.listeners.iter().any(has_certificate);
     for listener in draft.listeners.iter().filter(|listener| !listener.incomplete) {
         check_listener(listener, any_certificate, &mut problems);
@@ -298,10 +300,12 @@ fn finish_host(draft: HostDraft, problems: &mut Problems) -> HostConfig {
         certificates: draft.certificates,
         client_auth,
         client_ca: if client_auth == ClientAuth::None { Vec::new() } else { draft.client_ca },
+        client_crl: draft.client_crl.filter(|_| client_auth != ClientAuth::None),
         backends: match draft.pool {
             Some(pool) => Backends::Pool(pool.value),
             None => Backends::Own(draft.backends),
         },
+        backend_tls: draft.backend_tls,
         send_proxy: draft.send_proxy,
         versions,
         suites,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeInteger, DeString, DeTable, DeValue};
 
+use crate::near::suggest;
 use crate::problem::{Problem, Problems};
 use crate::source::{Source, SourceSpan};
 
@@ -60,6 +61,17 @@ impl Table {
             problems.push(Problem::at(&origin, error.message(), None));
         }
         Err(problems)
+    }
+
+    /// Complains of a key that is none of these.
+    pub(crate) fn refuse_others(&self, keys: &[&str]) -> Result<(), Problems> {
+        match self.entries.iter().find(|entry| !keys.contains(&entry.key.as_str())) {
+            None => Ok(()),
+            Some(Entry { key, key_origin, .. }) => {
+                let help = suggest(key, keys.iter().copied());
+                Err(Problem::at(key_origin, format!("unknown key `{key}`"), Some(help)).into())
+            }
+        }
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<&Value> {

@@ -1,11 +1,12 @@
-//! The authorities that clients' certificates have to come from: their files read once each, all problems in one run.
+//! The authorities that certificates of clients and of backends have to come from: their files read once each, all
+//! problems in one run.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use courser_config::{ClientAuth as Mode, Config, HostConfig, Located, Problem, Problems};
+use courser_config::{BackendTls, ClientAuth as Mode, Config, HostConfig, Located, Problem, Problems};
 use courser_net::account::Account;
-use courser_tls::{Authorities, ClientAuth, Demand};
+use courser_tls::{Authorities, ClientAuth, Demand, Verify};
 
 use crate::exit::Failure;
 use crate::file_error::unusable;
@@ -16,6 +17,8 @@ use crate::validity::{now, out_of_validity};
 #[derive(Default)]
 pub(crate) struct Trusted {
     by_file: HashMap<PathBuf, Authorities>,
+    /// Those that the system trusts, where a backend is to be verified by them.
+    system: Option<Authorities>,
 }
 
 impl Trusted {
@@ -23,7 +26,12 @@ impl Trusted {
     pub(crate) fn load(config: &Config, reader: &Account, problems: &mut Problems) -> Self {
         let mut trusted = Self::default();
         let mut failed = Vec::new();
-        for file in config.hosts().flat_map(|host| &host.client_ca) {
+        let of_clients = config.hosts().flat_map(|host| &host.client_ca);
+        let of_backends = config.backend_tls().into_iter().flat_map(|tls| match &tls.value.verify {
+            courser_config::Verify::Files(files) => files.as_slice(),
+            _ => &[],
+        });
+        for file in of_clients.chain(of_backends) {
             if trusted.by_file.contains_key(&file.value) || failed.contains(&&file.value) {
                 continue;
             }
@@ -38,7 +46,27 @@ impl Trusted {
                 }
             }
         }
+        let backends = config.backend_tls();
+        if let Some(tls) = backends.iter().find(|tls| tls.value.verify == courser_config::Verify::System) {
+            match Authorities::system() {
+                Ok(system) => trusted.system = Some(system),
+                Err(why) => problems.push(no_system(tls, &why)),
+            }
+        }
         trusted
+    }
+
+    /// How a backend proves who it is.
+    pub(crate) fn verify(&self, tls: &BackendTls) -> Verify {
+        match &tls.verify {
+            courser_config::Verify::System => Verify::Authorities(self.system.iter().cloned().collect()),
+            courser_config::Verify::Files(files) => {
+                let known = files.iter().filter_map(|file| self.by_file.get(&file.value));
+                Verify::Authorities(known.cloned().collect())
+            }
+            courser_config::Verify::Pins(pins) => Verify::Pins(pins.clone()),
+            courser_config::Verify::Off => Verify::Off,
+        }
     }
 
     pub(crate) fn client_auth(&self, host: &HostConfig) -> Result<ClientAuth, Failure> {
@@ -63,13 +91,19 @@ fn read(file: &Located<PathBuf>, reader: &Account) -> Result<Authorities, Proble
     })
 }
 
+fn no_system(tls: &Located<BackendTls>, why: &str) -> Problem {
+    let message = format!("the certificates that the system trusts cannot be read: {why}");
+    let help = "install them (Debian: ca-certificates), or name files: `verify = [\"ca.pem\"]`";
+    Problem::at(&tls.origin, message, Some(help.into()))
+}
+
 fn validity_problems(file: &Located<PathBuf>, authorities: &Authorities, strict: bool) -> Vec<Problem> {
     let problem = |(subject, validity)| {
         let what = out_of_validity(validity)?;
         let message = format!("{}: the authority `{subject}` {what}", file.value.display());
         let help = match strict {
-            true => "remove --strict to accept its clients with a warning",
-            false => "its clients are accepted anyway; --strict refuses it",
+            true => "remove --strict to trust it with a warning",
+            false => "what it has issued is accepted anyway; --strict refuses it",
         };
         let problem = Problem::at(&file.origin, message, Some(help.into()));
         Some(if strict { problem } else { problem.as_warning() })

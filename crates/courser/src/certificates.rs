@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-use courser_config::{CertificateFiles, Config, HostConfig, ListenerConfig, Problem, Problems};
+use courser_config::{
+    BackendTls, CertificateFiles, Config, HostConfig, ListenerConfig, Located, Problem, Problems, Verify,
+};
 use courser_net::account::Account;
-use courser_tls::{ClientAuth, Identity};
+use courser_tls::{BackendName, BackendTlsConfig, BackendTlsSpec, ClientAuth, Identity};
 
 use crate::authorities::Trusted;
 use crate::exit::Failure;
@@ -36,6 +38,25 @@ impl LoadedCertificates {
         configured.chain(&self.self_signed).cloned().collect()
     }
 
+    /// TLS with the servers of a pool.
+    pub(crate) fn backend_tls(
+        &self,
+        tls: Option<&Located<BackendTls>>,
+    ) -> Result<Option<Arc<BackendTlsConfig>>, Failure> {
+        let Some(Located { value: tls, .. }) = tls else { return Ok(None) };
+        let spec = BackendTlsSpec {
+            verify: self.trusted.verify(tls),
+            name: match &tls.server_name {
+                courser_config::BackendName::Own => BackendName::Own,
+                courser_config::BackendName::FromClient => BackendName::Client,
+                courser_config::BackendName::Fixed(name) => BackendName::Fixed(name.clone()),
+            },
+            identity: tls.cert.as_ref().and_then(|files| self.by_files.get(&key(files))).cloned(),
+        };
+        let compiled = BackendTlsConfig::new(spec).map(|compiled| Some(Arc::new(compiled)));
+        compiled.map_err(|error| Failure::runtime("cannot set TLS with backends up", error))
+    }
+
     pub(crate) fn client_auth(&self, host: &HostConfig) -> Result<ClientAuth, Failure> {
         self.trusted.client_auth(host)
     }
@@ -55,10 +76,13 @@ pub(crate) fn load(config: &Config, reader: &Account) -> Result<LoadedCertificat
         }
     }
     let trusted = Trusted::load(config, reader, &mut problems);
-    let makes_its_own = files.is_empty() && config.listeners.iter().any(ListenerConfig::terminates);
+    let has_certificates = config.hosts().any(|host| !host.certificates.is_empty());
+    let makes_its_own = !has_certificates && config.listeners.iter().any(ListenerConfig::terminates);
     if makes_its_own {
         problems.push(self_signed_warning());
     }
+    problems.extend(config.backend_tls().into_iter().filter_map(unverified));
+    problems.extend(revocation_lists(config));
     if problems.has_errors() {
         return Err(problems.into());
     }
@@ -75,6 +99,7 @@ fn distinct(config: &Config) -> Vec<&CertificateFiles> {
     config
         .hosts()
         .flat_map(|host| &host.certificates)
+        .chain(config.backend_tls().into_iter().filter_map(|tls| tls.value.cert.as_ref()))
         .filter(|files| seen.insert(key(files), ()).is_none())
         .collect()
 }
@@ -124,6 +149,23 @@ fn validity_problem(files: &CertificateFiles, identity: &Identity, strict: bool)
     };
     let problem = Problem::at(&files.origin, message, Some(help.into()));
     Some(if strict { problem } else { problem.as_warning() })
+}
+
+/// They are read from the configuration before they can be looked at.
+fn revocation_lists(config: &Config) -> Vec<Problem> {
+    let of_backends = config.backend_tls().into_iter().filter(|tls| tls.value.crl.is_some());
+    let of_clients = config.hosts().filter_map(|host| host.client_crl.as_ref().map(|lists| &lists.origin));
+    let places = of_backends.map(|tls| &tls.origin).chain(of_clients);
+    places.map(|place| Problem::at(place, "lists of revoked certificates cannot be used yet", None)).collect()
+}
+
+/// Said at every start, not only where the file is written.
+fn unverified(tls: &Located<BackendTls>) -> Option<Problem> {
+    let message = "BACKENDS ARE NOT VERIFIED: whoever answers at their address gets the plaintext";
+    let help =
+        "verify by an authority or by a key: `verify = [\"ca.pem\"]`, `verify = { pin = \"sha256/…\" }`";
+    (tls.value.verify == Verify::Off)
+        .then(|| Problem::at(&tls.origin, message, Some(help.into())).as_warning())
 }
 
 fn self_signed(config: &Config) -> Result<Arc<Identity>, Failure> {

@@ -16,7 +16,7 @@ use courser_proxy::settings::{Forwarding, Listener, Names, SendProxy, VirtualHos
 use courser_proxy::{Affinity, Certificates, Distribution, Location, Pool, ServerSpec};
 use courser_session::PolicyHash;
 use courser_telemetry::event::{Level, log};
-use courser_tls::{ClientAuth, ServerTlsConfig, ServerTlsSpec, Sessions, Version};
+use courser_tls::{BackendTlsConfig, ClientAuth, ServerTlsConfig, ServerTlsSpec, Sessions, Version};
 
 use crate::certificates::LoadedCertificates;
 use crate::exit::Failure;
@@ -44,7 +44,9 @@ pub(crate) fn build(
 ) -> Result<Generation, Failure> {
     let mut pools = Pools::default();
     for pool in &config.pools {
-        pools.add(PoolSettings::Named(pool.clone()), previous, || pool_of(pool, process));
+        let tls = certificates.backend_tls(pool.tls.as_ref())?;
+        let settings = PoolSettings::Named(Box::new(pool.clone()), fingerprint(tls.as_ref()));
+        pools.add(settings, previous, || pool_of(pool, tls.as_ref(), process));
     }
     let context = Context { config, certificates, process, previous, pools: RefCell::new(pools) };
     let build = |settings: &ListenerConfig| {
@@ -53,6 +55,11 @@ pub(crate) fn build(
     };
     let listeners = config.listeners.iter().map(build).collect::<Result<_, Failure>>()?;
     Ok(Generation { listeners, pools: context.pools.into_inner() })
+}
+
+/// What tells one pool's TLS from another's: files may change while their names stay.
+fn fingerprint(tls: Option<&Arc<BackendTlsConfig>>) -> Option<[u8; 32]> {
+    tls.map(|tls| tls.fingerprint())
 }
 
 /// What a generation is made of beside its listeners.
@@ -81,7 +88,7 @@ fn listener(settings: &ListenerConfig, context: &Context<'_>) -> Result<Listener
     Ok(Listener {
         name: settings.name.clone(),
         handshake_timeout: settings.handshake_timeout,
-        rules: rules::of(settings, &by_name, context),
+        rules: rules::of(settings, &by_name, context)?,
         refuse_unknown: settings.unknown_name == UnknownName::Refuse,
         default,
         hosts,
@@ -108,18 +115,28 @@ fn host_of(
         policy: policy(&listener.session_scope, host, &client_auth),
         tls: terms(host, config, client_auth, &process.sessions)?,
         certificates: Certificates::new(&certificates.of(host)),
-        forwarding: Arc::new(forwarding(listener, host, context)),
+        forwarding: Arc::new(forwarding(listener, host, context)?),
     })
 }
 
-fn forwarding(listener: &ListenerConfig, host: &HostConfig, context: &Context<'_>) -> Forwarding {
-    Forwarding {
+fn forwarding(
+    listener: &ListenerConfig,
+    host: &HostConfig,
+    context: &Context<'_>,
+) -> Result<Forwarding, Failure> {
+    Ok(Forwarding {
         pool: match &host.backends {
             Backends::Own(addresses) => {
+                let tls = context.certificates.backend_tls(host.backend_tls.as_ref())?;
                 let name = format!("{}/{}", listener.name, host.name);
                 let (servers, queue_timeout) = (addresses.clone(), host.connect_timeout);
-                let settings = PoolSettings::Own { name: name.clone(), servers, queue_timeout };
-                let make = || own_pool(addresses, name, host, context.process);
+                let settings = PoolSettings::Own {
+                    name: name.clone(),
+                    servers,
+                    queue_timeout,
+                    tls: fingerprint(tls.as_ref()),
+                };
+                let make = || own_pool(addresses, name, host, tls.as_ref(), context.process);
                 context.pools.borrow_mut().add(settings, context.previous, make)
             }
             Backends::Pool(name) => {
@@ -135,7 +152,7 @@ fn forwarding(listener: &ListenerConfig, host: &HostConfig, context: &Context<'_
         max_connection_age: host.max_connection_age,
         liveness: liveness(host),
         reset_truncated: host.on_truncation == OnTruncation::Reset,
-    }
+    })
 }
 
 fn send_proxy(version: courser_config::SendProxy) -> SendProxy {
@@ -188,12 +205,18 @@ fn policy(listener: &str, host: &HostConfig, client_auth: &ClientAuth) -> Policy
 }
 
 /// The pool of a host that names none.
-fn own_pool(addresses: &[BackendAddress], name: String, host: &HostConfig, process: &Process) -> Pool {
+fn own_pool(
+    addresses: &[BackendAddress],
+    name: String,
+    host: &HostConfig,
+    tls: Option<&Arc<BackendTlsConfig>>,
+    process: &Process,
+) -> Pool {
     let server = |address: &BackendAddress| ServerSpec {
         location: location(address),
         weight: NonZeroU32::MIN,
         max_connections: None,
-        tls: None,
+        tls: tls.cloned(),
     };
     let how =
         Distribution { name, balance: Balance::Least, affinity: None, queue_timeout: host.connect_timeout };
@@ -201,12 +224,12 @@ fn own_pool(addresses: &[BackendAddress], name: String, host: &HostConfig, proce
     Pool::new(addresses.iter().map(server).collect(), how, resolver, orders, process.workers())
 }
 
-fn pool_of(pool: &PoolConfig, process: &Process) -> Pool {
+fn pool_of(pool: &PoolConfig, tls: Option<&Arc<BackendTlsConfig>>, process: &Process) -> Pool {
     let server = |server: &ServerConfig| ServerSpec {
         location: location(&server.address),
         weight: server.weight,
         max_connections: server.max_connections,
-        tls: None,
+        tls: tls.cloned(),
     };
     let balance = match pool.balance {
         courser_config::Balance::Least => Balance::Least,

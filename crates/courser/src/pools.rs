@@ -14,10 +14,10 @@ pub(crate) struct Pools(BTreeMap<Key, (PoolSettings, Arc<Pool>)>);
 /// What a pool is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PoolSettings {
-    /// Of the configuration.
-    Named(PoolConfig),
+    /// Of the configuration, with what its TLS is made of.
+    Named(Box<PoolConfig>, Option<[u8; 32]>),
     /// Of a host that names none.
-    Own { name: String, servers: Vec<BackendAddress>, queue_timeout: Duration },
+    Own { name: String, servers: Vec<BackendAddress>, queue_timeout: Duration, tls: Option<[u8; 32]> },
 }
 
 /// Kind and name: a host's own pool may be called as one of the configuration.
@@ -26,7 +26,7 @@ type Key = (bool, String);
 impl PoolSettings {
     fn key(&self) -> Key {
         match self {
-            Self::Named(pool) => (false, pool.name.clone()),
+            Self::Named(pool, _) => (false, pool.name.clone()),
             Self::Own { name, .. } => (true, name.clone()),
         }
     }

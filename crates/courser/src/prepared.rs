@@ -97,7 +97,10 @@ fn files(config: &Config, flags: &ArgMatches) -> Vec<PathBuf> {
     let certificates = config.hosts().flat_map(|host| &host.certificates);
     let certificates = certificates.flat_map(|files| [&files.chain, &files.key]);
     let authorities = config.hosts().flat_map(|host| &host.client_ca).map(|file| &file.value);
-    config_file(flags).into_iter().chain(certificates.chain(authorities).cloned()).collect()
+    let of_backends = config.backend_tls().into_iter().flat_map(|tls| tls.value.files());
+    let lists = config.hosts().flat_map(|host| &host.client_crl).flat_map(|lists| lists.value.files.iter());
+    let named = certificates.chain(authorities).chain(of_backends).chain(lists.map(|file| &file.value));
+    config_file(flags).into_iter().chain(named.cloned()).collect()
 }
 
 /// The file that the command line names.

@@ -1,13 +1,15 @@
 //! Settings that a listener has and each of its hosts may override, and those of a host alone.
 
 use crate::address;
+use crate::backend_tls;
 use crate::config::{ClientAuth, OnTruncation};
 use crate::dns;
 use crate::draft::{HostDraft, certificate, name, protocol};
 use crate::named::Named;
 use crate::proxy_protocol::SendProxy;
 use crate::read;
-use crate::setting::{DefaultValue, Flag, Item, Kind, settings};
+use crate::revocation;
+use crate::setting::{DefaultValue, Flag, Item, Kind, REVOCATION_LISTS, TLS_WITH_BACKENDS, settings};
 use crate::tls::{Group, Profile, Suite, TlsVersion};
 
 settings! {
@@ -36,7 +38,7 @@ settings! {
               `[2001:db8::3]:80`, `app.internal:8080`, `unix:/run/app.sock` or `abstract:app`. With several, \
               each connection goes to the one that has the fewest; a `pool` can distribute them otherwise.",
         example: "[\"10.0.0.3:80\", \"10.0.0.4:80\"]",
-        danger: "Traffic to it is not encrypted: use the same machine or a network you trust.",
+        danger: "Without `backend_tls`, traffic to it is not encrypted: use the same machine or a network you trust.",
         elsewhere: &["backends", "upstream", "server", "proxy_pass", "target", "connect"],
         store: |host, value| {
             host.backends = read::distinct(value, address::backend)?;
@@ -55,8 +57,19 @@ settings! {
         store: |host, value| {
             host.pool = Some(read::located(value, name)?);
             host.backends.clear();
+            host.backend_tls = None;
             Ok(())
         },
+    }
+    "backend_tls" {
+        flag: Flag::None,
+        kind: Kind::Table(TLS_WITH_BACKENDS),
+        default: DefaultValue::Toml("false"),
+        doc: "TLS with the servers of `backend`. As `tls` of a pool.",
+        example: "{ verify = [\"internal-ca.pem\"], server_name = \"app.internal\" }",
+        danger: "`verify = \"off\"` encrypts for whoever answers.",
+        elsewhere: &["proxy_ssl", "reencrypt", "upstream_tls", "target_tls"],
+        store: |host, value| backend_tls::read(value).map(|it| host.backend_tls = it),
     }
     "send_proxy" {
         flag: Flag::Takes("send-proxy"),
@@ -167,11 +180,27 @@ settings! {
         elsewhere: &["ssl_client_certificate", "ca_file", "cafile", "client_cas", "trusted_ca"],
         store: |host, value| read::some(value, address::located_file).map(|it| host.client_ca = it),
     }
+    "client_crl" {
+        flag: Flag::None,
+        kind: Kind::Table(REVOCATION_LISTS),
+        default: DefaultValue::Derived("none: only the dates of certificates are looked at"),
+        doc: "Paths of lists of revoked certificates (CRL, RFC 5280, section 5), PEM or DER, or a table with them as `files`. \
+              A client whose certificate is listed neither connects nor resumes a session. `depth = \"leaf\"` looks up \
+              the client's own certificate alone, not those above it. `unknown = \"allow\"` accepts a certificate \
+              that no list covers; `expired = \"allow\"` one whose list is overdue.",
+        example: "[\"clients.crl\"]",
+        danger: "By default each authority of a chain needs a current list: renew the files before they expire. A connection \
+                 that is open when its certificate is revoked stays open.",
+        elsewhere: &["crl", "crl_file", "ssl_crl", "crlfile"],
+        store: |host, value| {
+            read::located(value, revocation::read).map(|it| host.client_crl = Some(it))
+        },
+    }
     "connect_timeout" {
         flag: Flag::Takes("connect-timeout"),
         kind: Kind::Duration,
         default: DefaultValue::Toml("\"5s\""),
-        doc: "Maximum time to connect to a backend.",
+        doc: "Maximum time to connect to a backend, TLS with it included.",
         example: "\"1s\"",
         elsewhere: &["timeout_connect", "proxy_connect_timeout", "backend_timeout"],
         store: |host, value| read::duration(value, "1d").map(|it| host.connect_timeout = it),

@@ -1,13 +1,14 @@
 //! Settings of a pool of servers: `[pool.NAME]`.
 
 use crate::affinity;
+use crate::backend_tls;
 use crate::check;
 use crate::config::Balance;
 use crate::draft::PoolDraft;
 use crate::named::Named;
 use crate::pool::server;
 use crate::read;
-use crate::setting::{DefaultValue, Flag, Kind, settings};
+use crate::setting::{DefaultValue, Flag, Kind, TLS_WITH_BACKENDS, settings};
 
 settings! {
     POOL: PoolDraft, WithGeneration;
@@ -20,7 +21,7 @@ settings! {
               `max_connections`, which it never gets more of. A name stands for all its addresses: each is a \
               server of its own.",
         example: "[{ address = \"10.0.1.1:8080\", weight = 3 }, { address = \"10.0.1.2:8080\", max_connections = 200 }, \"unix:/run/shop.sock\"]",
-        danger: "Traffic to them is not encrypted: use the same machine or a network you trust.",
+        danger: "Without `tls`, traffic to them is not encrypted: use the same machine or a network you trust.",
         elsewhere: &["server", "backend", "upstream", "members", "targets"],
         store: |pool, value| read::some(value, server).map(|it| pool.servers = it),
     }
@@ -74,5 +75,20 @@ settings! {
         example: "{ kind = \"http\", path = \"/health\" }",
         elsewhere: &["health_check", "healthcheck", "checks", "option_httpchk", "health"],
         store: |pool, value| read::some(value, check::check).map(|it| pool.checks = it),
+    }
+    "tls" {
+        flag: Flag::None,
+        kind: Kind::Table(TLS_WITH_BACKENDS),
+        default: DefaultValue::Toml("false"),
+        doc: "TLS with the servers. `verify` says how a server proves who it is: by a certificate that the system trusts \
+              (`\"system\"`, which `true` stands for), by one of the authorities in a list of PEM files, by its key \
+              (`{ pin = \"sha256/…\" }`, or a list of pins, so that keys can roll), or not at all (`\"off\"`). `server_name` is the \
+              name that it is asked for and that its certificate has to be for: by default the one in its address, \
+              `\"from-client\"` the one that the client asked for. `cert` is a certificate for servers that ask for one, as \
+              in a listener's `cert`. `crl` are lists of revoked certificates, as in `client_crl`.",
+        example: "{ verify = \"system\", server_name = \"shop.internal\", cert = \"client.pem\" }",
+        danger: "`verify = \"off\"` encrypts for whoever answers: anyone on the path can. It is warned of at every start.",
+        elsewhere: &["ssl", "proxy_ssl", "reencrypt", "upstream_tls", "ssl_verify"],
+        store: |pool, value| backend_tls::read(value).map(|it| pool.tls = it),
     }
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use courser_config::{
-    BackendAddress, Backends, Group, ListenAddress, Loaded, Named, OnTruncation, Problem, Problems,
-    SendProxy, Suite, TlsVersion, UnknownName, from_toml, fuzz, load,
+    BackendAddress, BackendTls, Backends, Group, ListenAddress, Loaded, Located, Named, OnTruncation,
+    Problem, Problems, Revocation, SendProxy, Suite, TlsVersion, UnknownName, Verify, from_toml, fuzz, load,
 };
 use proptest::prelude::*;
 
@@ -51,6 +51,7 @@ impl std::fmt::Debug for Settings<'_> {
         f.debug_list().entry(&config.process).entry(&config.sessions).entry(&config.fleet).finish()?;
         for pool in &config.pools {
             write!(f, "\npool {}: {:?}, {:?}", pool.name, pool.balance, pool.affinity)?;
+            write_tls(f, pool.tls.as_ref())?;
         }
         for listener in &config.listeners {
             write!(f, "\nlistener {}: {:?}", listener.name, listener.listen)?;
@@ -75,7 +76,11 @@ impl std::fmt::Debug for Settings<'_> {
                     )?;
                 }
                 write!(f, "\n    {:?}, {:?}", host.backends, host.send_proxy)?;
+                write_tls(f, host.backend_tls.as_ref())?;
                 write!(f, "\n    client certificates {:?}", host.client_auth)?;
+                if let Some(lists) = &host.client_crl {
+                    write_lists(f, &lists.value)?;
+                }
                 for ca in &host.client_ca {
                     write!(f, "\n    {} from {}", ca.value.display(), ca.origin)?;
                 }
@@ -93,6 +98,28 @@ impl std::fmt::Debug for Settings<'_> {
         }
         Ok(())
     }
+}
+
+fn write_tls(f: &mut std::fmt::Formatter<'_>, tls: Option<&Located<BackendTls>>) -> std::fmt::Result {
+    let Some(Located { value: tls, origin }) = tls else { return Ok(()) };
+    write!(f, "\n    TLS from {origin}: ")?;
+    match &tls.verify {
+        Verify::Files(files) => {
+            f.debug_list().entries(files.iter().map(|file| file.value.display())).finish()?;
+        }
+        other => write!(f, "{other:?}")?,
+    }
+    write!(f, ", name {:?}", tls.server_name)?;
+    if let Some(cert) = &tls.cert {
+        write!(f, ", shows {} + {}", cert.chain.display(), cert.key.display())?;
+    }
+    tls.crl.as_ref().map_or(Ok(()), |lists| write_lists(f, lists))
+}
+
+fn write_lists(f: &mut std::fmt::Formatter<'_>, lists: &Revocation) -> std::fmt::Result {
+    let files: Vec<_> = lists.files.iter().map(|file| file.value.display().to_string()).collect();
+    let (depth, unknown, expired) = (lists.depth, lists.unknown, lists.expired);
+    write!(f, "\n    revoked by {files:?}, {depth:?}, unknown {unknown:?}, expired {expired:?}")
 }
 
 #[test]

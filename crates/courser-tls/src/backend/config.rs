@@ -4,6 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use aws_lc_rs::digest::{Context, SHA256};
 use rustls::client::{Resumption, Tls12Resumption};
 use rustls::crypto::{CryptoProvider, aws_lc_rs as provider};
 use rustls::pki_types::ServerName;
@@ -59,6 +60,7 @@ pub struct BackendTlsConfig {
     rustls: ClientConfig,
     proof: Arc<Proof>,
     name: BackendName,
+    fingerprint: [u8; 32],
 }
 
 impl BackendTlsConfig {
@@ -67,6 +69,7 @@ impl BackendTlsConfig {
     /// # Errors
     /// When there is no authority or no pin, or a name that is none.
     pub fn new(spec: BackendTlsSpec) -> Result<Self, TlsConfigError> {
+        let fingerprint = fingerprint(&spec);
         let BackendTlsSpec { verify, name, identity } = spec;
         if let BackendName::Fixed(name) = &name {
             server_name(name).ok_or_else(|| bad_name(name))?;
@@ -85,7 +88,12 @@ impl BackendTlsConfig {
                 .with_client_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(&identity.certified)))),
             None => builder.with_no_client_auth(),
         };
-        Ok(Self { rustls, proof, name })
+        Ok(Self { rustls, proof, name, fingerprint })
+    }
+
+    /// SHA-256 over all that it is made of: sessions that were made under another are not resumed.
+    pub fn fingerprint(&self) -> [u8; 32] {
+        self.fingerprint
     }
 
     /// Whether a server that is configured by neither name nor IP address cannot be verified.
@@ -152,6 +160,32 @@ impl fmt::Debug for BackendTls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BackendTls").field("name", &self.name).finish_non_exhaustive()
     }
+}
+
+fn fingerprint(spec: &BackendTlsSpec) -> [u8; 32] {
+    let BackendTlsSpec { verify, name, identity } = spec;
+    let mut context = Context::new(&SHA256);
+    let mut add = |kind: &str, part: &[u8]| {
+        for part in [kind.as_bytes(), part] {
+            context.update(&(part.len() as u64).to_be_bytes());
+            context.update(part);
+        }
+    };
+    match verify {
+        Verify::Authorities(files) => {
+            files.iter().flat_map(Authorities::certificates).for_each(|der| add("authority", der));
+        }
+        Verify::Pins(pins) => pins.iter().for_each(|pin| add("pin", pin)),
+        Verify::Off => add("off", &[]),
+    }
+    match name {
+        BackendName::Own => add("own name", &[]),
+        BackendName::Client => add("client's name", &[]),
+        BackendName::Fixed(name) => add("name", name.as_bytes()),
+    }
+    let chain = identity.iter().flat_map(|identity| &identity.certified.cert);
+    chain.for_each(|der| add("certificate", der));
+    context.finish().as_ref().try_into().expect("SHA-256 yields 32 bytes")
 }
 
 fn proof(verify: Verify) -> Result<Proof, TlsConfigError> {

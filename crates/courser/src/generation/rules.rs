@@ -9,6 +9,8 @@ use courser_config::{
 };
 use courser_proxy::settings::{Action, Conditions, Forwarding, Rule, ServerNames, VirtualHost};
 
+use crate::exit::Failure;
+
 use super::{Context, forwarding, version_of};
 
 /// The rules, for the hosts of the listener by their names.
@@ -16,22 +18,27 @@ pub(super) fn of(
     settings: &ListenerConfig,
     hosts: &HashMap<&str, Arc<VirtualHost>>,
     context: &Context<'_>,
-) -> Vec<Rule> {
-    let rule = |rule: &RouteRule| Rule {
-        when: conditions(&rule.when),
-        action: match &rule.action {
+) -> Result<Vec<Rule>, Failure> {
+    let rule = |rule: &RouteRule| {
+        let action = match &rule.action {
             RouteAction::Terminate(host) => Action::Terminate(Arc::clone(&hosts[host.as_str()])),
             RouteAction::Relay { pool, send_proxy } => {
-                Action::Relay(Arc::new(relay(pool, *send_proxy, settings, context)))
+                Action::Relay(Arc::new(relay(pool, *send_proxy, settings, context)?))
             }
             RouteAction::Refuse => Action::Refuse,
-        },
+        };
+        Ok(Rule { when: conditions(&rule.when), action })
     };
     settings.routes.iter().map(rule).collect()
 }
 
 /// Timeouts are those of the listener.
-fn relay(pool: &str, send_proxy: SendProxy, listener: &ListenerConfig, context: &Context<'_>) -> Forwarding {
+fn relay(
+    pool: &str,
+    send_proxy: SendProxy,
+    listener: &ListenerConfig,
+    context: &Context<'_>,
+) -> Result<Forwarding, Failure> {
     let host =
         HostConfig { backends: Backends::Pool(pool.to_owned()), send_proxy, ..listener.default.clone() };
     forwarding(listener, &host, context)

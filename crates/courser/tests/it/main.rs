@@ -15,6 +15,7 @@ mod resumption;
 mod routing;
 
 mod backend_names;
+mod backend_tls;
 mod backends;
 mod bad_input;
 mod command_line;
