@@ -53,6 +53,7 @@ pub use config::{
 };
 pub use fleet::{FleetInterface, Network};
 pub use named::Named;
+pub use near::nearest;
 pub use problem::{Problem, Problems, Severity};
 pub use proxy_protocol::SendProxy;
 pub use read::Located;

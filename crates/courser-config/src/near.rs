@@ -4,7 +4,7 @@
 ///
 /// Near enough: a third of the letters may differ, so of two letters none. Case and the kind of dash do not
 /// count.
-pub(crate) fn nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |text: &str| text.to_ascii_lowercase().replace('-', "_");
     let text = plain(text);
     let distance = |candidate: &&str| strsim::damerau_levenshtein(&text, &plain(candidate));

@@ -3,6 +3,7 @@
 mod server;
 
 use std::collections::HashMap;
+use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::rc::Rc;
@@ -15,6 +16,7 @@ use courser_balance::{Pool, Server};
 use courser_net::confinement::Confinement;
 use courser_telemetry::event::{Level, log};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -34,7 +36,7 @@ pub struct CheckedPool<T> {
 }
 
 /// A check of the servers of a pool.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub struct Check {
     /// What it does.
     pub probe: Probe,
@@ -48,8 +50,6 @@ pub struct Check {
 
 /// The checks of a process, before they run.
 pub struct Checker<T> {
-    /// Pools without checks are left out.
-    pub pools: Vec<CheckedPool<T>>,
     /// How a server is reached.
     pub endpoint: fn(&T) -> Endpoint<'_>,
     /// The time that servers are told.
@@ -59,7 +59,6 @@ pub struct Checker<T> {
 }
 
 /// A way to the thread, which ends when the last one is dropped.
-#[derive(Debug)]
 pub struct CheckerHandle<T>(Arc<Shared<T>>);
 
 impl<T> Clone for CheckerHandle<T> {
@@ -68,9 +67,9 @@ impl<T> Clone for CheckerHandle<T> {
     }
 }
 
-#[derive(Debug)]
 struct Shared<T> {
     records: Arc<Records<T>>,
+    pools: UnboundedSender<Vec<CheckedPool<T>>>,
     stop: Mutex<Option<(oneshot::Sender<()>, Receiver<()>)>>,
 }
 
@@ -125,38 +124,85 @@ impl<T: Send + Sync + 'static> Checker<T> {
         let records = Arc::new(Records { servers: Mutex::default(), counts: Mutex::default() });
         let ((stop, stopped), (running, ended), (ready, started)) =
             (oneshot::channel(), channel::<()>(), sync_channel(1));
+        let (pools, commands) = unbounded_channel();
         let seen = Arc::clone(&records);
         let run = move || {
             let _running = running;
             match runtime() {
                 Ok(runtime) => {
                     drop(ready.send(Ok(())));
-                    self.run(&runtime, &seen, stopped);
+                    self.run(&runtime, &seen, commands, stopped);
                 }
                 Err(error) => drop(ready.send(Err(error))),
             }
         };
         spawn("checks", Box::new(run))?;
         started.recv().unwrap_or_else(|_| Err(io::Error::other("the thread has ended")))?;
-        Ok(CheckerHandle(Arc::new(Shared { records, stop: Mutex::new(Some((stop, ended))) })))
+        Ok(CheckerHandle(Arc::new(Shared { records, pools, stop: Mutex::new(Some((stop, ended))) })))
     }
 
-    fn run(self, runtime: &LocalRuntime, records: &Arc<Records<T>>, stopped: oneshot::Receiver<()>) {
+    fn run(
+        self,
+        runtime: &LocalRuntime,
+        records: &Arc<Records<T>>,
+        pools: UnboundedReceiver<Vec<CheckedPool<T>>>,
+        stopped: oneshot::Receiver<()>,
+    ) {
         if let Some(Err(error)) = self.confinement.as_deref().map(Confinement::enter) {
             log(Level::Warning, format_args!("the checks of servers are not confined: {error}"));
         }
         runtime.block_on(async {
-            for pool in self.pools {
-                let watched = Watched { pool, endpoint: self.endpoint, now: self.now };
-                tokio::task::spawn_local(watch(Rc::new(watched), Arc::clone(records)));
-            }
+            tokio::task::spawn_local(self.follow(pools, Arc::clone(records)));
             // An error, where all handles are gone, is an end too.
             drop(stopped.await);
         });
     }
+
+    /// Checks the pools that it is told. Those that are the same go on.
+    async fn follow(self, mut pools: UnboundedReceiver<Vec<CheckedPool<T>>>, records: Arc<Records<T>>) {
+        let mut watchers = Vec::<(Rc<Watched<T>>, Task)>::new();
+        while let Some(pools) = pools.recv().await {
+            let mut before = std::mem::take(&mut watchers);
+            for pool in pools {
+                if let Some(same) = before.iter().position(|(watched, _)| watched.pool.is_same(&pool)) {
+                    watchers.push(before.swap_remove(same));
+                    continue;
+                }
+                let watched = Rc::new(Watched { pool, endpoint: self.endpoint, now: self.now });
+                watchers.push((Rc::clone(&watched), Task::spawn(watch(watched, Arc::clone(&records)))));
+            }
+        }
+    }
+}
+
+impl<T> CheckedPool<T> {
+    fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.pool, &other.pool) && self.checks == other.checks
+    }
+}
+
+/// A task that ends when this is dropped.
+struct Task(AbortHandle);
+
+impl Task {
+    fn spawn(task: impl Future<Output = ()> + 'static) -> Self {
+        Self(tokio::task::spawn_local(task).abort_handle())
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 impl<T> CheckerHandle<T> {
+    /// Checks these pools from now on, and no other; pools without checks are left out.
+    pub fn replace(&self, pools: Vec<CheckedPool<T>>) {
+        // A thread that has stopped checks nothing.
+        let _ = self.0.pools.send(pools);
+    }
+
     /// Ends the thread, whatever it waits for. Returns whether it has ended within `limit`.
     pub fn stop(&self, limit: Duration) -> bool {
         let Some((stop, ended)) = lock(&self.0.stop).take() else { return true };
@@ -206,10 +252,17 @@ struct Watched<T> {
     now: fn() -> Duration,
 }
 
-/// The checks of one server that run.
+/// The checks of one server, which end when this is dropped.
 struct Running<T> {
     record: Arc<Record<T>>,
-    tasks: Vec<AbortHandle>,
+    records: Arc<Records<T>>,
+    _tasks: Vec<Task>,
+}
+
+impl<T> Drop for Running<T> {
+    fn drop(&mut self) {
+        self.records.remove(&self.record);
+    }
 }
 
 /// Checks the servers that the pool has, each until the pool has it no more.
@@ -217,23 +270,17 @@ async fn watch<T: 'static>(watched: Rc<Watched<T>>, records: Arc<Records<T>>) {
     let (pool, mut running) = (&watched.pool, HashMap::<*const Server<T>, Running<T>>::new());
     loop {
         let current = (*pool.pool).as_ref().servers().to_vec();
-        running.retain(|_, checks| {
-            let stays = current.iter().any(|server| Arc::ptr_eq(server, &checks.record.server));
-            if !stays {
-                checks.tasks.iter().for_each(AbortHandle::abort);
-                records.remove(&checks.record);
-            }
-            stays
-        });
+        running.retain(|_, checks| current.iter().any(|server| Arc::ptr_eq(server, &checks.record.server)));
         for server in current {
             running.entry(Arc::as_ptr(&server)).or_insert_with(|| {
                 let record = records.add(&server, pool.checks.len());
                 let target = Rc::new(CheckedServer::new(Rc::clone(&watched), server));
                 let check = |index| {
-                    let check = repeat(Rc::clone(&target), index, Arc::clone(&record), Arc::clone(&records));
-                    tokio::task::spawn_local(check).abort_handle()
+                    let (target, record) = (Rc::clone(&target), Arc::clone(&record));
+                    Task::spawn(repeat(target, index, record, Arc::clone(&records)))
                 };
-                Running { tasks: (0..pool.checks.len()).map(check).collect(), record }
+                let tasks = (0..pool.checks.len()).map(check).collect();
+                Running { record, records: Arc::clone(&records), _tasks: tasks }
             });
         }
         sleep(NEW_SERVERS).await;
@@ -241,7 +288,7 @@ async fn watch<T: 'static>(watched: Rc<Watched<T>>, records: Arc<Records<T>>) {
 }
 
 /// One check of one server, again and again.
-async fn repeat<T>(
+async fn repeat<T: 'static>(
     target: Rc<CheckedServer<T>>,
     index: usize,
     record: Arc<Record<T>>,

@@ -140,6 +140,9 @@ impl Account {
     fn count(&self, reason: CloseReason) {
         let counters = &self.worker.counters;
         counters.count(Metric::Connections, reason as usize);
+        if self.retries > 0 {
+            counters.add(Metric::BackendRetries, 0, u64::from(self.retries));
+        }
         counters.add(Metric::PlaintextBytes, ByteDirection::In as usize, self.bytes_in);
         counters.add(Metric::PlaintextBytes, ByteDirection::Out as usize, self.bytes_out);
         for (step, time) in Step::ALL.iter().zip(self.steps()) {

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use courser_balance::{AffinityKey, Handover, Pick, Request, ServerPermit};
 use courser_net::Stream;
 use courser_telemetry::event::{Level, log};
+use courser_telemetry::metrics::Metric;
 use courser_telemetry::{Close, CloseReason};
 
 use crate::affinity::{Affinity, of_network};
@@ -20,7 +21,7 @@ use crate::client::{Client, EarlyClose};
 use crate::handshake::Secured;
 use crate::pool::{Backend, Target};
 use crate::settings::Forwarding;
-use crate::worker_state::since_start;
+use crate::worker_state::{WorkerState, since_start};
 
 pub(crate) struct Connected {
     pub(crate) secured: Secured,
@@ -312,10 +313,22 @@ fn failure(client: &mut Client, forwarding: &Forwarding, server: &Backend, error
         AttemptError::Connect(error) => (CloseReason::NoBackend, error.to_string()),
         AttemptError::Handshake(close) => (close.reason, close.detail.clone().unwrap_or_default()),
     };
-    if let Some(time) = forwarding.pool.servers().failed(server, since_start()) {
+    if let Some(time) = count_failure(&client.worker, forwarding, server) {
         why = format!("ejected for {} s: {why}", time.as_secs());
     }
     Close::with(reason, warn(client, &server.name, &why))
+}
+
+/// Counts a connection that a server has failed. Returns for how long it is ejected, if it is now.
+pub(crate) fn count_failure(
+    worker: &WorkerState,
+    forwarding: &Forwarding,
+    server: &Backend,
+) -> Option<Duration> {
+    worker.counters.count(Metric::BackendFailures, 0);
+    let ejected = forwarding.pool.servers().failed(server, since_start())?;
+    worker.counters.count(Metric::BackendEjections, 0);
+    Some(ejected)
 }
 
 fn no_server(client: &Client, forwarding: &Forwarding) -> Close {

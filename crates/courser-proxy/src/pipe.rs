@@ -15,7 +15,7 @@ use courser_net::Then;
 use courser_telemetry::{Close, CloseReason};
 use courser_tls::{Failure, FailureKind};
 
-use crate::backend::Connected;
+use crate::backend::{Connected, count_failure};
 use crate::backend_handshake::{SecuredBackend, close_of_record};
 use crate::buffers::BUFFER_BYTES;
 use crate::client::Client;
@@ -24,7 +24,6 @@ use crate::proxy_header::HeaderSent;
 use crate::request::Request;
 use crate::settings::Forwarding;
 use crate::side::{After, Side};
-use crate::worker_state::since_start;
 use limits::{Limits, Wait};
 
 /// Reads in one direction before the other connections of the worker go on.
@@ -384,7 +383,13 @@ impl Pipe {
     /// What the backend has sent is delivered, but not its end: the client can tell that it may not be the whole.
     fn cut_downward(&mut self, why: impl Into<Close>) {
         if let Some(server) = self.backend.silent_server() {
-            self.forwarding.pool.servers().failed(server, since_start());
+            let worker = &self.client.worker;
+            if let Some(time) = count_failure(worker, &self.forwarding, server) {
+                let (name, seconds) = (&server.name, time.as_secs());
+                let why =
+                    format_args!("backend {name}: ejected for {seconds} s: it resets before its first byte");
+                worker.events.warn("backend", why);
+            }
         }
         self.downward = Flow::Closing;
         self.cut = Some(Box::new(why.into()));

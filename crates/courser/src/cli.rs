@@ -13,6 +13,7 @@ Examples:
   courser check --config courser.toml
   courser reload
   courser fleet keygen --out /etc/courser/fleet.key
+  courser backend drain 10.0.1.2:8080
   courser config defaults > courser.toml
   courser import hitch /etc/hitch/hitch.conf > courser.toml
 
@@ -23,7 +24,7 @@ Signals:
 Exit codes:
   0  success; for `check`: the configuration is valid
   1  the system refused an operation, or a part of the program failed
-  2  the command line, the configuration or a file that it names is invalid
+  2  the command line (a server that does not exist included), the configuration or a file that it names is invalid
   3  open connections were cut off at the end of the drain timeout, or at the second signal";
 
 pub(crate) fn command() -> Command {
@@ -37,6 +38,7 @@ pub(crate) fn command() -> Command {
         .subcommand(check())
         .subcommand(reload())
         .subcommand(fleet())
+        .subcommand(backend())
         .subcommand(config())
         .subcommand(import())
         .subcommand(
@@ -87,6 +89,65 @@ fn fleet() -> Command {
         .subcommand(query("status", "Print this host's keys, session cache, counters and peers", STATUS_HELP))
         .subcommand(query("watch", "Print fleet messages as they pass (no secrets)", WATCH_HELP))
 }
+
+fn backend() -> Command {
+    let name = || {
+        Arg::new("name").value_name("NAME").required(true).help(
+            "Server as `list` shows it, `POOL/SERVER` where several pools have it; a name stands for all its addresses",
+        )
+    };
+    let percent = Arg::new("percent").value_name("PERCENT").required(true).value_parser(percent);
+    Command::new("backend")
+        .about("List the servers of pools; drain, enable and weigh them")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(query("list", "Print each server's state, weight, connections and last check", LIST_HELP))
+        .subcommand(
+            query("drain", "Give a server no new connections, until the program ends", DRAIN_HELP)
+                .arg(name()),
+        )
+        .subcommand(query("enable", "End the drain of a server", ENABLE_HELP).arg(name()))
+        .subcommand(
+            query("weight", "Set a server's weight for new connections, until the program ends", WEIGHT_HELP)
+                .arg(name())
+                .arg(percent.help("Percentage of the configured weight, 0% to 1000%")),
+        )
+}
+
+/// Reads `50%` or `50`.
+fn percent(text: &str) -> Result<u16, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).parse().ok();
+    number
+        .filter(|percent| *percent <= 1000)
+        .ok_or_else(|| "write for example `50%`, at most `1000%`".to_owned())
+}
+
+const LIST_HELP: &str = "\
+States: up; starting, with less than its share after it was away; ejected, after failures; down, by its checks; draining.
+
+Examples:
+  courser backend list
+  courser backend list --json | jq -r 'select(.state != \"up\") | \"\\(.pool)/\\(.server) \\(.state)\"'";
+
+const DRAIN_HELP: &str = "\
+Open connections go on; `list` shows how many are left. Of a server that its agent has drained too, `enable` ends one
+drain of the two.
+
+Examples:
+  courser backend drain 10.0.1.2:8080
+  courser backend drain shop/app.internal:8080";
+
+const ENABLE_HELP: &str = "\
+Its weight stays as it was set. It gets a tenth of its share at first, and the whole after half a minute.
+
+Example:
+  courser backend enable 10.0.1.2:8080";
+
+const WEIGHT_HELP: &str = "\
+0% drains. What an agent says of the weight counts as well: the two multiply.
+
+Example:
+  courser backend weight 10.0.1.2:8080 50%";
 
 const STATUS_HELP: &str = "\
 Example:

@@ -1,5 +1,5 @@
-//! The control socket, which answers queries about the running program. A request is one line, an answer JSON lines. May
-//! not change anything that connections depend on.
+//! The control socket, which answers queries about the running program, and passes on what the operator says of servers. A
+//! request is one line, an answer JSON lines.
 //!
 //! Only the user that runs the program, and root, may use it: the file's mode forbids it to others on most systems, and
 //! the peer's credentials are checked in any case.
@@ -22,7 +22,7 @@ use rustix::net::Shutdown;
 /// Clients at a time; one more gets an error.
 const MAX_CLIENTS: usize = 8;
 /// Length of the longest request in bytes.
-const MAX_REQUEST: u64 = 256;
+const MAX_REQUEST: u64 = 512;
 /// Time for a client to send its request, and to take each part of the answer.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -220,7 +220,7 @@ mod tests {
         let _control = Control::start(&path, Echo, &threads()).unwrap();
         let mut stream = UnixStream::connect(&path).unwrap();
         // No end of line, and no end of the stream.
-        stream.write_all(&[b'x'; 256]).unwrap();
+        stream.write_all(&[b'x'; 512]).unwrap();
         let mut answer = String::new();
         stream.set_read_timeout(Some(CLIENT_TIMEOUT)).unwrap();
         BufReader::new(&stream).read_line(&mut answer).unwrap();

@@ -9,6 +9,7 @@ mod exit;
 mod cmd;
 
 mod authorities;
+mod backends;
 mod capacity;
 mod certificates;
 mod control;
@@ -63,6 +64,7 @@ fn perform(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Some(("check", flags)) => cmd::check::check(flags),
         Some(("reload", flags)) => cmd::reload::reload(flags),
         Some(("fleet", flags)) => cmd::fleet::fleet(flags),
+        Some(("backend", flags)) => cmd::backend::backend(flags),
         Some(("import", flags)) => cmd::import::import(flags),
         Some(("config", _)) => cmd::pages::defaults(),
         Some(("man", _)) => cmd::pages::man(),

@@ -17,6 +17,7 @@ use crate::generation;
 use crate::pools::Pools;
 use crate::prepared::{Inputs, config_file, read_again};
 use crate::process::Process;
+use crate::service::checks::ChecksService;
 use crate::sockets::Sockets;
 use crate::stamp::Stamps;
 
@@ -55,6 +56,7 @@ pub(crate) struct Reloader {
     pub(crate) flags: ArgMatches,
     pub(crate) process: Arc<Process>,
     pub(crate) threads: Threads,
+    pub(crate) checks: Arc<ChecksService>,
     pub(crate) workers: Vec<UnboundedSender<Command>>,
     /// Nobody accepts any more.
     pub(crate) is_draining: Arc<AtomicBool>,
@@ -108,6 +110,7 @@ impl Reloader {
             // A worker that has ended takes the program with it.
             let _ = worker.send(command);
         }
+        self.checks.apply(&config, &next.pools)?;
         self.current.number += 1;
         self.current.written = written;
         self.current.pools = next.pools;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
-use std::sync::{Arc, OnceLock, mpsc};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use clap::ArgMatches;
@@ -20,6 +20,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
+use crate::backends::Backends;
 use crate::exit::Failure;
 use crate::prepared::Prepared;
 use crate::process::Process;
@@ -61,13 +62,17 @@ pub(crate) fn run(
     let fleet = fleet.and_then(|fleet| fleet.handle());
     let sharing = sharing::share(&config, inputs.store, &process, fleet);
     let sink = sink(threads)?;
-    let checker = Arc::new(OnceLock::new());
     let (reload, reload_requests) = ReloadHandle::new();
+    let backends = Arc::new(Backends::new(&process));
     if let Some(path) = config.process.control.clone() {
-        let (process, sharing, services_running) =
-            (Arc::clone(&process), sharing.clone(), services.running());
-        let (reload, log) = (reload.clone(), sink.losses());
-        let source = StatusSource { process, sharing, services: services_running, reload, log };
+        let source = StatusSource {
+            process: Arc::clone(&process),
+            sharing: sharing.clone(),
+            services: services.running(),
+            backends: Arc::clone(&backends),
+            reload: reload.clone(),
+            log: sink.losses(),
+        };
         services.start(Arc::new(ControlService::new(path, source)))?;
     }
     let resolver = Arc::new(ResolverService::new(&process));
@@ -81,9 +86,9 @@ pub(crate) fn run(
     let confinement = hardening::confinement(&config.process);
     let workers = prepare_workers(&config, &process, &sink, sharing.as_ref(), confinement.as_ref());
     privileges::give_up(&config, successor.as_ref())?;
-    if let Some(checks) = ChecksService::new(&config, &pools.list(), confinement, &checker) {
-        services.start(Arc::new(checks))?;
-    }
+    let checks = Arc::new(ChecksService::new(&backends, confinement));
+    services.start(Arc::clone(&checks) as _)?;
+    checks.apply(&config, &pools)?;
     forward_signals(signals, &supervisor)?;
     let housekeeping = Arc::new(Housekeeping::new(&process, session_file(&config, &process), sink.losses()));
     services.start(Arc::clone(&housekeeping) as _)?;
@@ -96,6 +101,7 @@ pub(crate) fn run(
         flags: flags.clone(),
         process: Arc::clone(&process),
         threads: threads.clone(),
+        checks,
         workers: commands,
         is_draining: drain.has_begun(),
         looked_at: stamps.clone(),

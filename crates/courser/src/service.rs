@@ -112,6 +112,7 @@ mod tests {
     use super::housekeeping::Housekeeping;
     use super::resolver::ResolverService;
     use super::*;
+    use crate::backends::Backends;
     use crate::certificates;
     use crate::generation;
     use crate::pools::Pools;
@@ -144,6 +145,7 @@ mod tests {
             sharing: None,
             services: services.running(),
             reload: reload::ReloadHandle::new().0,
+            backends: Arc::new(Backends::new(&process)),
             log: Arc::default(),
         };
         services.start(Arc::new(ControlService::new(config.process.control.unwrap(), source))).unwrap();

@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) mod backends;
+
 /// The answer to `fleet status`.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Status {
@@ -22,6 +24,7 @@ pub(crate) struct Status {
     pub(crate) cache: Option<Cache>,
     pub(crate) connections: Connections,
     pub(crate) handshakes: Handshakes,
+    pub(crate) backends: backends::Backends,
     /// Lines of the connection log that could not be written, since the start.
     pub(crate) log_lines_lost: u64,
     pub(crate) event_lines_lost: u64,
@@ -168,6 +171,7 @@ pub(crate) fn table(line: &str) -> Result<String, String> {
     }
     connections(&mut text, &status.connections);
     handshakes(&mut text, &status.handshakes);
+    row(&mut text, "backends", &status.backends.summary());
     let (log, events) = (status.log_lines_lost, status.event_lines_lost);
     row(&mut text, "logs", &format!("{log} lines of connections and {events} of events lost"));
     match &status.messages {
@@ -380,6 +384,10 @@ mod tests {
                 remote_lookups: BTreeMap::new(),
                 with_backends: BTreeMap::from([("resumed".to_owned(), 6)]),
             },
+            backends: backends::Backends {
+                states: BTreeMap::from([("up".to_owned(), 2), ("down".to_owned(), 1)]),
+                ..Default::default()
+            },
             log_lines_lost: 7,
             event_lines_lost: 1,
             messages: Some(Messages { peers: vec![peer], refused, ..Messages::default() }),
@@ -395,6 +403,7 @@ mod tests {
             "10 full, 9 resumed (session_id 4, ticket 5; of those by session ID 3 made on other hosts)",
             "expired 2",
             "to backends     resumed 6",
+            "backends        down 1, up 2; 0 connections, 0 waiting",
             "logs            7 lines of connections and 1 of events lost",
             "replayed 3 (last from 10.0.0.9:8888)",
             "2 h 1 min",

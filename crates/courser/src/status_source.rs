@@ -15,12 +15,14 @@ use courser_telemetry::time::{micros, write_rfc3339};
 use courser_telemetry::{Counts, Losses, event};
 use serde_json::json;
 
+use crate::backends::{Backends, Change};
 use crate::control::{ControlHandler, RequestOutcome};
 use crate::fleet_keys::{PersistentKeys, unix_now};
 use crate::process::Process;
 use crate::service::Running;
 use crate::service::reload::ReloadHandle;
 use crate::status;
+use crate::status::backends::ServerRow;
 
 /// Where the status of the running program comes from.
 pub(crate) struct StatusSource {
@@ -28,6 +30,7 @@ pub(crate) struct StatusSource {
     pub(crate) sharing: Option<Sharing>,
     pub(crate) services: Running,
     pub(crate) reload: ReloadHandle,
+    pub(crate) backends: Arc<Backends>,
     /// Lost lines of the connection log.
     pub(crate) log: Arc<Losses>,
 }
@@ -43,7 +46,17 @@ impl ControlHandler for Arc<StatusSource> {
             "reload" => self.reload(false, out),
             "reload check" => self.reload(true, out),
             "fleet watch" => self.watch(out).map(|()| RequestOutcome::Known),
-            _ => Ok(RequestOutcome::Unknown),
+            "backend list" => write_servers(out, self.backends.rows()),
+            _ => match request.strip_prefix("backend ").and_then(Change::parse) {
+                Some((change, name)) => match self.backends.change(name, change) {
+                    Ok(servers) => write_servers(out, servers),
+                    Err(why) => {
+                        writeln!(out, "{}", json!({ "error": why, "kind": "name" }))?;
+                        Ok(RequestOutcome::Known)
+                    }
+                },
+                None => Ok(RequestOutcome::Unknown),
+            },
         }
     }
 }
@@ -73,7 +86,9 @@ impl StatusSource {
             ..Default::default()
         };
         self.services.status(&mut status, &mut counts);
+        self.backends.count(&mut counts);
         show(&mut status, &counts);
+        status.backends.servers = self.backends.rows();
         status
     }
 
@@ -103,6 +118,17 @@ impl StatusSource {
             writeln!(out)?;
         }
     }
+}
+
+/// A line for each server.
+fn write_servers(out: &mut UnixStream, servers: Vec<ServerRow>) -> io::Result<RequestOutcome> {
+    let mut text = Vec::new();
+    for server in servers {
+        serde_json::to_writer(&mut text, &server)?;
+        text.push(b'\n');
+    }
+    out.write_all(&text)?;
+    Ok(RequestOutcome::Known)
 }
 
 fn message_line(passed: &Passed) -> serde_json::Value {
@@ -169,6 +195,16 @@ fn show(status: &mut status::Status, counts: &Counts) {
         not_resumed: not_resumed.map(|(reason, count)| (reason.name().to_owned(), *count)).collect(),
         remote_lookups: below("handshakes.remote_lookups"),
         with_backends: below("handshakes.with_backends"),
+    };
+    status.backends = status::backends::Backends {
+        states: below("backends.states"),
+        connections: one(Metric::BackendConnections),
+        queue_length: one(Metric::BackendQueue),
+        failures: one(Metric::BackendFailures),
+        retries: one(Metric::BackendRetries),
+        ejections: one(Metric::BackendEjections),
+        checks: below("backends.checks"),
+        servers: Vec::new(),
     };
     status.log_lines_lost = counts.of(Metric::LogLinesLost)[0];
     status.event_lines_lost = counts.of(Metric::LogLinesLost)[1];

@@ -96,6 +96,23 @@ metrics! {
     StepDuration = "courser_step_duration_seconds", Histogram, "seconds", ["connections.steps.*"],
         ["step": "`hello`, `handshake` and `connect`, which are `hello_us`, `handshake_us` and `connect_us` of the log"]
         of Step::NAMES;
+    /// Servers of pools, by what new connections they get.
+    Backends = "courser_backends", Gauge, "", ["backends.states.*"],
+        ["state": "`up`; `starting`, with less than their share, since they are back; `ejected`, for failures; `down`, by their checks; `draining`, by the operator, their agent or the resolver"]
+        of &["up", "starting", "ejected", "down", "draining"];
+    /// Connections that servers of pools have, those that are being made included.
+    BackendConnections = "courser_backend_connections", Gauge, "", ["backends.connections"], [];
+    /// Connections that wait for a server with room.
+    BackendQueue = "courser_backend_queue_length", Gauge, "", ["backends.queue_length"], [];
+    /// Connections that servers have failed: refused, not answered, or reset before the first byte.
+    BackendFailures = "courser_backend_failures_total", Counter, "", ["backends.failures"], [];
+    /// Further attempts, `retries` of the log.
+    BackendRetries = "courser_backend_retries_total", Counter, "", ["backends.retries"], [];
+    /// Ejections of servers.
+    BackendEjections = "courser_backend_ejections_total", Counter, "", ["backends.ejections"], [];
+    /// Active checks of servers.
+    BackendChecks = "courser_backend_checks_total", Counter, "", ["backends.checks.*"],
+        ["result": "`passed` or `failed`"] of &["passed", "failed"];
     /// Log lines that were not written, since their reader was too slow or the system refused them; standard error says
     /// which, once a minute while it lasts.
     LogLinesLost = "courser_log_lines_lost_total", Counter, "", ["log_lines_lost", "event_lines_lost"],

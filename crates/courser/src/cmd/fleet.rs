@@ -104,7 +104,7 @@ fn query(
     }
 }
 
-fn print(text: &str) -> io::Result<()> {
+pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     if out.is_terminal() { Ok(()) } else { out.flush() }

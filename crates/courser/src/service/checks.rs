@@ -2,52 +2,66 @@
 
 use std::sync::{Arc, OnceLock};
 
-use courser_config::{CheckConfig, CheckKind, Config, SendProxy};
-use courser_health::{Check, CheckedPool, Checker, CheckerHandle, Endpoint, Probe, ProbeKind};
+use courser_config::{CheckConfig, CheckKind, Config, RouteAction, SendProxy};
+use courser_health::{Check, CheckedPool, Checker, Endpoint, Probe, ProbeKind};
 use courser_net::confinement::Confinement;
-use courser_proxy::{Pool, Target, Threads, since_start};
+use courser_proxy::{Target, Threads, since_start};
 use courser_wire::proxy::{Addresses, v1, v2};
 
 use super::{STOP_TIME, Service};
+use crate::backends::Backends;
 use crate::exit::Failure;
+use crate::pools::Pools;
 
 pub(crate) struct ChecksService {
-    config: Config,
-    pools: Vec<Arc<Pool>>,
+    backends: Arc<Backends>,
     confinement: Option<Arc<Confinement>>,
-    handle: Arc<OnceLock<CheckerHandle<Target>>>,
+    /// From its start on.
+    threads: OnceLock<Threads>,
 }
 
 impl ChecksService {
-    /// `None` where no pool has checks. What is known of checks is in `handle` once it is started.
-    pub(crate) fn new(
-        config: &Config,
-        pools: &[Arc<Pool>],
-        confinement: Option<Arc<Confinement>>,
-        handle: &Arc<OnceLock<CheckerHandle<Target>>>,
-    ) -> Option<Self> {
-        let has_checks = config.pools.iter().any(|pool| !pool.checks.is_empty());
-        has_checks.then(|| Self {
-            config: config.clone(),
-            pools: pools.to_vec(),
-            confinement,
-            handle: Arc::clone(handle),
-        })
+    pub(crate) fn new(backends: &Arc<Backends>, confinement: Option<Arc<Confinement>>) -> Self {
+        Self { backends: Arc::clone(backends), confinement, threads: OnceLock::new() }
     }
 
-    fn checked_pools(&self) -> Vec<CheckedPool<Target>> {
-        let checked = self.config.pools.iter().filter(|pool| !pool.checks.is_empty());
-        let pool = |settings: &courser_config::PoolConfig| {
-            let pool = self.pools.iter().find(|pool| pool.name == settings.name)?;
-            let header = sent_to(&self.config, &settings.name);
-            Some(CheckedPool {
-                name: settings.name.clone(),
-                pool: Arc::clone(pool) as _,
-                checks: settings.checks.iter().map(|settings| check(settings, header)).collect(),
-            })
+    /// The pools are these from now on, for the operator as well. The thread is started with the first check: most
+    /// configurations have none.
+    pub(crate) fn apply(&self, config: &Config, pools: &Pools) -> Result<(), Failure> {
+        self.backends.replace(pools.list());
+        let checked = checked_pools(config, pools);
+        if let Some(handle) = self.backends.checker.get() {
+            handle.replace(checked);
+            return Ok(());
+        }
+        let Some(threads) = self.threads.get().filter(|_| !checked.is_empty()) else { return Ok(()) };
+        let checker = Checker {
+            endpoint: |target: &Target| Endpoint { address: &target.address },
+            now: since_start,
+            confinement: self.confinement.clone(),
         };
-        checked.filter_map(pool).collect()
+        let started = checker.start(|name, work| threads.spawn(name, work));
+        let handle =
+            started.map_err(|error| Failure::runtime("cannot start the checks of servers", error))?;
+        handle.replace(checked);
+        // One thread at a time comes here.
+        drop(self.backends.checker.set(handle));
+        Ok(())
     }
+}
+
+fn checked_pools(config: &Config, pools: &Pools) -> Vec<CheckedPool<Target>> {
+    let checked = config.pools.iter().filter(|pool| !pool.checks.is_empty());
+    let pool = |settings: &courser_config::PoolConfig| {
+        let pool = pools.named(&settings.name)?;
+        let header = sent_to(config, &settings.name);
+        Some(CheckedPool {
+            name: settings.name.clone(),
+            pool: Arc::clone(pool) as _,
+            checks: settings.checks.iter().map(|settings| check(settings, header)).collect(),
+        })
+    };
+    checked.filter_map(pool).collect()
 }
 
 impl Service for ChecksService {
@@ -56,34 +70,29 @@ impl Service for ChecksService {
     }
 
     fn start(&self, threads: &Threads) -> Result<(), Failure> {
-        let checker = Checker {
-            pools: self.checked_pools(),
-            endpoint: |target| Endpoint { address: &target.address },
-            now: since_start,
-            confinement: self.confinement.clone(),
-        };
-        let started = checker.start(|name, work| threads.spawn(name, work));
-        let handle =
-            started.map_err(|error| Failure::runtime("cannot start the checks of servers", error))?;
         // It is started once.
-        drop(self.handle.set(handle));
+        drop(self.threads.set(threads.clone()));
         Ok(())
     }
 
     fn stop(&self) -> bool {
-        self.handle.get().is_none_or(|handle| handle.stop(STOP_TIME))
+        self.backends.checker.get().is_none_or(|handle| handle.stop(STOP_TIME))
     }
 }
 
-/// The header that connections to the pool begin with. Where hosts differ, the servers take either way what most send.
+/// The header that connections to the pool begin with. Hosts and rules that share a pool mostly agree; where one sends none, its
+/// servers have to do without as well.
 fn sent_to(config: &Config, pool: &str) -> SendProxy {
-    let uses = |host: &&courser_config::HostConfig| matches!(&host.backends, courser_config::Backends::Pool(name) if name == pool);
-    config
-        .hosts()
-        .filter(uses)
-        .map(|host| host.send_proxy)
-        .find(|sent| *sent != SendProxy::Off)
-        .unwrap_or_default()
+    let hosts = config.hosts().filter_map(|host| match &host.backends {
+        courser_config::Backends::Pool(name) if name == pool => Some(host.send_proxy),
+        _ => None,
+    });
+    let rules = config.listeners.iter().flat_map(|listener| &listener.routes);
+    let relayed = rules.filter_map(|rule| match &rule.action {
+        RouteAction::Relay { pool: name, send_proxy } if name == pool => Some(*send_proxy),
+        _ => None,
+    });
+    hosts.chain(relayed).find(|sent| *sent != SendProxy::Off).unwrap_or_default()
 }
 
 fn check(settings: &CheckConfig, sent: SendProxy) -> Check {

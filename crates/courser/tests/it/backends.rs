@@ -214,6 +214,6 @@ fn served_after_one_retry(stage: &Stage, courser: &Courser, origin: &OriginServe
 }
 
 /// An address where nobody listens.
-fn nobody() -> String {
+pub(crate) fn nobody() -> String {
     format!("127.0.0.1:{}", free_port())
 }

@@ -16,6 +16,7 @@ mod routing;
 
 mod backend_names;
 mod backend_tls;
+mod backend_verb;
 mod backends;
 mod bad_input;
 mod command_line;
