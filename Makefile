@@ -1,7 +1,7 @@
 # The commands a newcomer needs; `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench report lint doc pictures install
+.PHONY: help demo test bench report lint doc pictures install deb
 
 # The committed Cargo.lock is part of what is tested.
 CARGO_FLAGS ?= --locked
@@ -38,3 +38,7 @@ pictures: ## draw docs/pictures/*.svg anew from the text beside them
 
 install: ## install clients and rivals from the distribution (needs root), or name what is missing
 	@scripts/install.sh
+
+deb: ## build the packages courser and courser-bench for this distribution (into target/deb)
+	cargo build $(CARGO_FLAGS) --release -p courser -p courser-bench
+	scripts/deb.sh target/release target/deb

@@ -29,6 +29,7 @@ mod limits;
 mod listeners;
 mod log;
 mod memory;
+mod package;
 mod proxy_header;
 mod relay;
 mod reload;
