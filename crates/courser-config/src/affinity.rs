@@ -49,18 +49,23 @@ fn source(value: &Value, lengths: &str) -> Result<Affinity, Problems> {
     Ok(Affinity::Source { v4: length(v4, 1..=32, "IPv4")?, v6: v6? })
 }
 
-/// A warning where no connection of the host, whose pool is named there, has what its affinity goes by.
+/// A warning where no connection has what its affinity goes by: of the host whose pool is named there, or without one of
+/// a relay.
 pub(crate) fn useless(
     affinity: &Located<Affinity>,
-    host: &HostDraft,
+    host: Option<&HostDraft>,
     pool: &Located<String>,
 ) -> Option<Problem> {
-    let asks = host.client_auth.as_ref().is_some_and(|mode| mode.value != ClientAuth::None);
+    let asks =
+        |host: &HostDraft| host.client_auth.as_ref().is_some_and(|mode| mode.value != ClientAuth::None);
     let (message, help) = match affinity.value {
-        Affinity::ClientCertificate if !asks => {
+        Affinity::ClientCertificate if host.is_none() => {
+            ("a relay sees no client's certificate", "choose another affinity")
+        }
+        Affinity::ClientCertificate if !host.is_some_and(asks) => {
             ("no client shows a certificate here", "set `client_auth`, or choose another affinity")
         }
-        Affinity::Session => (
+        Affinity::Session if host.is_some() => (
             "TLS ends here, and its sessions with it: no server of the pool has any",
             "choose another affinity, or none; `session` is for connections that are relayed without being decrypted",
         ),

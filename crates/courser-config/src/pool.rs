@@ -72,8 +72,7 @@ pub(crate) fn check(pools: &[PoolDraft], listeners: &[ListenerDraft], problems: 
         used.push(&name.value);
         let affinity =
             pools.iter().find(|pool| pool.name.value == name.value).and_then(|pool| pool.affinity.as_ref());
-        problems
-            .extend(affinity.zip(host).and_then(|(affinity, host)| affinity::useless(affinity, host, name)));
+        problems.extend(affinity.and_then(|affinity| affinity::useless(affinity, host, name)));
     }
     for pool in pools.iter().filter(|pool| !used.contains(&&pool.name.value)) {
         let message = format!("no listener, host or rule has the pool `{}`", pool.name.value);

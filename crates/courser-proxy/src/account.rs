@@ -13,6 +13,7 @@ use courser_tls::{BackendHandshakeInfo, HandshakeInfo, Identity, names};
 use courser_wire::hello::ClientHello;
 
 use crate::pool::Backend;
+use crate::session_servers::RelayedSession;
 use crate::settings::{Forwarding, Listener, VirtualHost};
 use crate::worker_state::{Permit, WorkerState};
 
@@ -55,6 +56,7 @@ pub(crate) struct Offered {
     pub(crate) alpn: Vec<Vec<u8>>,
     /// The highest first.
     pub(crate) versions: Vec<u16>,
+    pub(crate) session: RelayedSession,
 }
 
 impl Offered {
@@ -64,7 +66,9 @@ impl Offered {
             None => vec![hello.legacy_version],
         };
         versions.sort_unstable_by(|a, b| b.cmp(a));
-        Self { alpn: hello.alpn.iter().map(<[u8]>::to_vec).collect(), versions }
+        let ticket = hello.session_ticket.is_some_and(|ticket| !ticket.is_empty());
+        let session = RelayedSession::new(hello.session_id, ticket);
+        Self { alpn: hello.alpn.iter().map(<[u8]>::to_vec).collect(), versions, session }
     }
 }
 

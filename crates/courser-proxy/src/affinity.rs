@@ -18,6 +18,8 @@ pub enum Affinity {
     ServerName,
     /// The public key of the client's certificate.
     ClientCertificate,
+    /// The session that a relayed client resumes, by its ID.
+    Session,
 }
 
 /// The key of an address without the bits beyond its prefix. An IPv4 client has the same one at a socket that speaks IPv6.

@@ -121,6 +121,11 @@ fn affinity_key(client: &Client, forwarding: &Forwarding) -> Option<AffinityKey>
             let certificate = client.account.handshake.as_ref()?.client.as_ref()?;
             Some(AffinityKey::of(&certificate.key_hash))
         }
+        Affinity::Session => {
+            client.account.relay.as_ref()?;
+            let (sessions, offered) = (forwarding.pool.sessions.as_ref()?, client.account.offered.as_ref()?);
+            sessions.find(offered.session.id.as_ref()?, since_start())
+        }
     }
 }
 

@@ -22,6 +22,7 @@ mod proxy_header;
 mod request;
 mod resume;
 mod route;
+mod session_servers;
 mod side;
 
 pub mod settings;

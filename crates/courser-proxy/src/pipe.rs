@@ -24,6 +24,7 @@ use crate::proxy_header::HeaderSent;
 use crate::request::Request;
 use crate::settings::Forwarding;
 use crate::side::{After, Side};
+use crate::worker_state::since_start;
 use limits::{Limits, Wait};
 
 /// Reads in one direction before the other connections of the worker go on.
@@ -373,11 +374,24 @@ impl Pipe {
     fn count_answer(&mut self, bytes: usize) {
         self.client.account.bytes_out += bytes as u64;
         self.backend.has_sent();
+        if self.client.account.relay.is_some() {
+            self.learn_session(bytes);
+        }
         // An answer to what the backend has not got yet is not the last word.
         if self.backend_side.outbox.is_empty() {
             self.backend.answered();
         }
         self.limits.moved = true;
+    }
+
+    /// The server of a relay says whose the session is in its first bytes; so many have just come.
+    fn learn_session(&mut self, bytes: usize) {
+        let (sessions, offered) = (&self.forwarding.pool.sessions, &mut self.client.account.offered);
+        if let (Some(sessions), Some(offered)) = (sessions, offered) {
+            let pending = self.client_side.outbox.pending();
+            let sent = &pending[pending.len().saturating_sub(bytes)..];
+            offered.session.learn(sent, sessions, self.backend.server(), since_start());
+        }
     }
 
     /// What the backend has sent is delivered, but not its end: the client can tell that it may not be the whole.

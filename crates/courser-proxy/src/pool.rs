@@ -18,6 +18,7 @@ use courser_tls::{BackendTls, BackendTlsConfig};
 use crate::affinity::Affinity;
 use crate::orders::Orders;
 use crate::resolve::{ResolvedName, Resolver, Subscriber};
+use crate::session_servers::SessionServers;
 
 /// A server of a pool.
 pub type Backend = Server<Target>;
@@ -85,6 +86,8 @@ pub struct Pool {
     pub name: String,
     members: Arc<Members>,
     pub(crate) affinity: Option<Affinity>,
+    /// With [`Affinity::Session`].
+    pub(crate) sessions: Option<SessionServers>,
     pub(crate) queue_timeout: Duration,
     sequences: Box<[Sequence]>,
 }
@@ -113,7 +116,9 @@ impl Pool {
             worker => Sequence(AtomicU64::new(random.hash_one(worker) >> 32)),
         };
         let Distribution { name, affinity, queue_timeout, .. } = how;
-        Self { name, members, affinity, queue_timeout, sequences: (0..workers).map(sequence).collect() }
+        let sessions = (affinity == Some(Affinity::Session)).then(SessionServers::default);
+        let sequences = (0..workers).map(sequence).collect();
+        Self { name, members, affinity, sessions, queue_timeout, sequences }
     }
 
     /// The servers, and what is decided about them.

@@ -47,6 +47,10 @@ impl Request {
         }
     }
 
+    pub(crate) fn server(&self) -> &Backend {
+        self.place.server()
+    }
+
     /// The server that has not sent a byte.
     pub(crate) fn silent_server(&self) -> Option<&Backend> {
         (!self.has_answered).then(|| &**self.place.server())

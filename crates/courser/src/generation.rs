@@ -240,20 +240,19 @@ fn pool_of(pool: &PoolConfig, tls: Option<&Arc<BackendTlsConfig>>, process: &Pro
     let how = Distribution {
         name: pool.name.clone(),
         balance,
-        affinity: pool.affinity.and_then(affinity),
+        affinity: pool.affinity.map(affinity),
         queue_timeout: pool.queue_timeout,
     };
     let Process { resolver, orders, .. } = process;
     Pool::new(pool.servers.iter().map(server).collect(), how, resolver, orders, process.workers())
 }
 
-fn affinity(affinity: courser_config::Affinity) -> Option<Affinity> {
+fn affinity(affinity: courser_config::Affinity) -> Affinity {
     match affinity {
-        courser_config::Affinity::Source { v4, v6 } => Some(Affinity::Source { v4, v6 }),
-        courser_config::Affinity::ServerName => Some(Affinity::ServerName),
-        courser_config::Affinity::ClientCertificate => Some(Affinity::ClientCertificate),
-        // Of connections that are relayed; where TLS ends here, no server has a session.
-        courser_config::Affinity::Session => None,
+        courser_config::Affinity::Source { v4, v6 } => Affinity::Source { v4, v6 },
+        courser_config::Affinity::ServerName => Affinity::ServerName,
+        courser_config::Affinity::ClientCertificate => Affinity::ClientCertificate,
+        courser_config::Affinity::Session => Affinity::Session,
     }
 }
 

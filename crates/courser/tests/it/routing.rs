@@ -1,6 +1,7 @@
 //! Clients that are routed by their ClientHello: relayed as they came, terminated, or refused.
 
 mod rules;
+mod sessions;
 mod sides;
 mod transparency;
 
