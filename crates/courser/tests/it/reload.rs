@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use courser_testkit::{
     Courser, KeyType, OriginServer, PATIENCE, TestCa,
@@ -310,4 +311,58 @@ fn a_service_manager_is_notified_of_the_start_of_reloads_and_of_the_end() {
     assert_eq!(next(), "READY=1\nSTATUS=generation 2 serves");
     courser.signal(Signal::SIGTERM);
     assert_eq!(next(), "STOPPING=1\nSTATUS=draining");
+}
+
+#[test]
+fn reloads_under_load_fail_no_connection_and_leave_nothing_behind() {
+    const RELOADS: usize = 60;
+    let origins = [OriginServer::http(), OriginServer::http()];
+    let program = Program::start(&text(&origins[0]));
+    let (ca, port) = (TestCa::new(), free_port());
+    let descriptors = || fs::read_dir(format!("/proc/{}/fd", program.courser.pid())).unwrap().count();
+    program.client().connect().unwrap().get(100, true).unwrap();
+    let before = descriptors();
+    let (is_over, connections, resumed) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
+    let clients = || {
+        let client = |version| {
+            let client = Client::new(program.courser.address(), version, KeyType::EcdsaP256, Resume::Ticket);
+            while !is_over.load(Ordering::Relaxed) {
+                let mut connection = client.connect().expect("no handshake fails");
+                connection.get(1000, true).expect("no answer is cut short");
+                resumed.fetch_add(usize::from(connection.is_resumed()), Ordering::Relaxed);
+                connections.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        std::thread::scope(|scope| {
+            let clients =
+                [Version::Tls12, Version::Tls13].map(|version| scope.spawn(move || client(version)));
+            for number in 0..RELOADS {
+                // Backends, certificates and further listeners change in turn.
+                let more = format!(
+                    "[[listener]]\nname = 'more'\nlisten = '127.0.0.1:{port}'\ncert = 'CERT'\nbackend = '{}'\n",
+                    origins[0].backend()
+                );
+                let more = if number % 3 == 0 { more.as_str() } else { "" };
+                let renewed = ca.issue(&Leaf::new(KeyType::EcdsaP256));
+                fs::write(&program.stage.certificate, format!("{}{}", renewed.chain_pem, renewed.key_pem))
+                    .unwrap();
+                program.change(&format!("{}{more}", text(&origins[number % 2])));
+                let done = program.reload(&[]);
+                assert!(done.status.success(), "{}", done.stderr);
+            }
+            is_over.store(true, Ordering::Relaxed);
+            clients.map(|client| client.join().unwrap());
+        });
+    };
+    clients();
+    let (connections, resumed) = (connections.into_inner(), resumed.into_inner());
+    assert!(connections > 2 * RELOADS, "{connections}");
+    // The first of each client has nothing to resume.
+    assert_eq!(resumed, connections - 2);
+    program.change(&text(&origins[0]));
+    assert!(program.reload(&[]).status.success());
+    let all = origins.iter().map(OriginServer::accepted).sum::<u64>();
+    assert_eq!(all, connections as u64 + 1);
+    assert_eq!(program.status()["generation"]["number"], RELOADS + 2);
+    eventually("no descriptor is left", || descriptors() <= before);
 }
