@@ -64,6 +64,8 @@ pub(crate) fn run(
     let sink = sink(threads)?;
     let (reload, reload_requests) = ReloadHandle::new();
     let backends = Arc::new(Backends::new(&process));
+    // Before anyone can ask for them.
+    backends.replace(generation.pools.list());
     if let Some(path) = config.process.control.clone() {
         let source = StatusSource {
             process: Arc::clone(&process),

@@ -49,14 +49,14 @@ fn the_supervisor_and_its_questions_go_on_past_a_full_pipe() {
     let mut process = setup.stderr(writer).launch();
     announced(&mut pipe);
     pipe.fill();
-    // The supervisor says so each time; signals that come together count as one.
+    // Each reload is logged; signals that come together are one reload.
     eventually("lines are lost and counted", || {
         (0..100).for_each(|_| process.signal(Signal::SIGHUP));
         status(&control)["event_lines_lost"].as_u64() > Some(0)
     });
     assert!(table(&control).contains("of events lost"), "{}", table(&control));
     // What was said first comes first when the reader goes on, and then what is missing.
-    pipe.wait_line("SIGHUP ignored");
+    pipe.wait_line("reload: generation 2 serves");
     let told = pipe.wait_line("events: ");
     assert!(told.contains("lines lost"), "{told}");
     assert_eq!(ended(&mut process), Some(0));
