@@ -8,9 +8,9 @@ mod write;
 
 use header::HEADER;
 pub use header::{Command, ProxyHeader};
-pub use parse::parse;
+pub use parse::{fields, parse};
 pub use ssl::Ssl;
-pub use write::{Unwritable, write};
+pub use write::{Unwritable, write, write_with};
 
 /// The longest header: 16 bytes and what their length can count.
 pub const MAX_LENGTH: usize = HEADER + u16::MAX as usize;

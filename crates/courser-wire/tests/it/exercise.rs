@@ -73,6 +73,23 @@ pub(crate) fn proxy_v2(received: &[u8]) {
     v2::write(&read, &mut again).expect("it was written before");
     assert_eq!((&again, length), (&bytes, bytes.len()));
     assert_eq!(read.ssl, parsed.ssl);
+    pass_on(&received[..consumed], &parsed);
+}
+
+/// What is passed on comes out again as it went in, whatever is written in front of it.
+fn pass_on(received: &[u8], parsed: &v2::ProxyHeader<'_>) {
+    let fields = v2::fields(received);
+    let (bare, mut bytes) =
+        (v2::ProxyHeader { addresses: parsed.addresses, ..v2::ProxyHeader::default() }, Vec::new());
+    if v2::write_with(&bare, &fields, &mut bytes).is_ok() {
+        assert_eq!(v2::fields(&bytes), fields);
+        let (again, _) = v2::parse(&bytes).expect("they were read before").expect("a whole header");
+        assert_eq!((again.alpn, again.authority, again.ssl), (parsed.alpn, parsed.authority, parsed.ssl));
+    }
+    bytes.clear();
+    if v2::write_with(parsed, &fields, &mut bytes).is_ok() {
+        v2::parse(&bytes).expect("no type comes twice").expect("a whole header");
+    }
 }
 
 /// A ClientHello of this body, cut into records whose sizes go round in `sizes`.

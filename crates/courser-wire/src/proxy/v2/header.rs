@@ -46,4 +46,5 @@ pub(super) const MAX_UNIQUE_ID: usize = 128;
 pub(super) const ALPN: u8 = 0x01;
 pub(super) const AUTHORITY: u8 = 0x02;
 pub(super) const CRC32C: u8 = 0x03;
+pub(super) const NOOP: u8 = 0x04;
 pub(super) const UNIQUE_ID: u8 = 0x05;

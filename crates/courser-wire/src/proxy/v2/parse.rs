@@ -2,8 +2,10 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use super::field::{next_field, once, text};
-use super::header::{ALPN, AUTHORITY, CRC32C, Command, HEADER, ProxyHeader, SIGNATURE, UNIQUE_ID, UNIX_PATH};
+use super::field::{field, next_field, once, text};
+use super::header::{
+    ALPN, AUTHORITY, CRC32C, Command, HEADER, NOOP, ProxyHeader, SIGNATURE, UNIQUE_ID, UNIX_PATH,
+};
 use super::ssl::{SSL, Ssl};
 use crate::bytes::Reader;
 use crate::proxy::{Addresses, Malformed, crc32c};
@@ -30,6 +32,23 @@ pub fn parse(received: &[u8]) -> Result<Option<(ProxyHeader<'_>, usize)>, Malfor
         header.read(whole, family)?;
     }
     Ok(Some((header, whole.len())))
+}
+
+/// The fields of a whole header that [`parse`] has read, as they came, for [`write_with`](super::write_with). Those that are
+/// about the header itself are left out: its checksum and its padding (sections 2.2.3 and 2.2.4). Empty for LOCAL.
+pub fn fields(header: &[u8]) -> Vec<u8> {
+    let family = header.get(13).map(|&byte| read_family(byte));
+    let (Some(Ok((family, _))), Some(&[0x21, ..])) = (family, header.get(12..)) else { return Vec::new() };
+    let mut reader = Reader::new(header.get(HEADER..).unwrap_or_default());
+    let mut fields = Vec::new();
+    if read_addresses(&mut reader, family).is_some() {
+        while let Ok(Some((kind, value))) = next_field(&mut reader) {
+            if !matches!(kind, CRC32C | NOOP) {
+                field(kind, Some(value), &mut fields);
+            }
+        }
+    }
+    fields
 }
 
 /// The form of the addresses (section 2.2).

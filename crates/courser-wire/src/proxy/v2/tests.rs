@@ -231,3 +231,35 @@ fn a_header_is_filled_to_the_last_byte_and_not_beyond() {
     assert_eq!(parse(&bytes).unwrap().unwrap().0, fits);
     assert_eq!(write(&with(&certificate), &mut Vec::new()), Err(Unwritable::TooLong));
 }
+
+#[test]
+fn what_came_goes_on_behind_what_is_ours_and_no_type_comes_twice() {
+    let came =
+        header(&[&[0xea, 0, 1, 7][..], &[AUTHORITY, 0, 1, b'x'], &[4, 0, 2, 0, 0], &[0xe0, 0, 0]].concat());
+    let passed_on = fields(&came);
+    assert_eq!(passed_on, [&[0xea, 0, 1, 7][..], &[AUTHORITY, 0, 1, b'x'], &[0xe0, 0, 0]].concat());
+    let ours = ProxyHeader { authority: Some("ours"), ..full() };
+    let mut out = Vec::new();
+    write_with(&ours, &passed_on, &mut out).unwrap();
+    assert_eq!(parse(&out), Ok(Some((ours, out.len()))));
+    assert_eq!(fields(&out)[fields(&out).len() - 7..], [0xea, 0, 1, 7, 0xe0, 0, 0]);
+    let without = ProxyHeader { authority: None, ..full() };
+    out.clear();
+    write_with(&without, &passed_on, &mut out).unwrap();
+    assert_eq!(parse(&out).unwrap().unwrap().0.authority, Some("x"));
+}
+
+#[test]
+fn a_header_of_a_health_check_passes_nothing_on() {
+    let mut local = header(&[0xea, 0, 1, 7]);
+    local[12] = 0x20;
+    assert_eq!((fields(&local), fields(b"short")), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn fields_of_another_header_that_leave_no_room_are_an_error() {
+    let long = [&[0xea, 0xff, 0x00][..], &[0; 0xff00]].concat();
+    let mut out = Vec::new();
+    assert_eq!(write_with(&full(), &long, &mut out), Err(Unwritable::TooLong));
+    assert!(out.is_empty());
+}

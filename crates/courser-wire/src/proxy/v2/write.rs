@@ -2,12 +2,13 @@
 
 use std::fmt;
 
-use super::field::{field, field_with};
+use super::field::{field, field_with, next_field};
 use super::header::{
     ALPN, AUTHORITY, CRC32C, Command, FIELD_HEADER, HEADER, MAX_UNIQUE_ID, ProxyHeader, SIGNATURE, UNIQUE_ID,
     UNIX_PATH,
 };
 use super::ssl::SSL;
+use crate::bytes::Reader;
 use crate::proxy::{Addresses, Pair, crc32c};
 
 /// Appends the header to `out`. Fields that are `None` are left out, empty ones are written.
@@ -16,14 +17,23 @@ use crate::proxy::{Addresses, Pair, crc32c};
 /// [`Unwritable`], and `out` is as it was. Only a value of absurd length gets there; of those a client can
 /// choose, the certificate alone can be so long, and leaving it out makes room.
 pub fn write(header: &ProxyHeader<'_>, out: &mut Vec<u8>) -> Result<(), Unwritable> {
-    check(header)?;
+    write_with(header, &[], out)
+}
+
+/// As [`write()`], with `passed_on` behind the header's own fields: what [`fields`](super::fields) has taken from another
+/// header, but for types that the header has itself, since readers differ in which of two they believe.
+///
+/// # Errors
+/// As [`write()`].
+pub fn write_with(header: &ProxyHeader<'_>, passed_on: &[u8], out: &mut Vec<u8>) -> Result<(), Unwritable> {
+    check(header, passed_on)?;
     let start = out.len();
     let proxy = header.command == Command::Proxy;
     out.extend_from_slice(SIGNATURE);
     out.extend_from_slice(&[0x20 | u8::from(proxy), 0, 0, 0]);
     if proxy {
         out[start + 13] = write_addresses(&header.addresses, out);
-        write_fields(header, out);
+        write_fields(header, passed_on, out);
     }
     let length = u16::try_from(out.len() - start - HEADER).expect("it was measured before it was written");
     out[start + 14..start + HEADER].copy_from_slice(&length.to_be_bytes());
@@ -89,12 +99,24 @@ fn write_pair(pair: &Pair, out: &mut Vec<u8>) -> u8 {
     family
 }
 
-fn write_fields(header: &ProxyHeader<'_>, out: &mut Vec<u8>) {
+fn write_fields(header: &ProxyHeader<'_>, passed_on: &[u8], out: &mut Vec<u8>) {
     field(ALPN, header.alpn, out);
     field(AUTHORITY, header.authority.map(str::as_bytes), out);
     field(UNIQUE_ID, header.unique_id, out);
     if let Some(ssl) = &header.ssl {
         field_with(SSL, out, |out| ssl.write(out));
+    }
+    let mut others = Reader::new(passed_on);
+    while let Ok(Some((kind, value))) = next_field(&mut others) {
+        let is_own = match kind {
+            ALPN => header.alpn.is_some(),
+            AUTHORITY => header.authority.is_some(),
+            UNIQUE_ID => header.unique_id.is_some(),
+            SSL => header.ssl.is_some(),
+            CRC32C => true,
+            _ => false,
+        };
+        field(kind, Some(value).filter(|_| !is_own), out);
     }
     if header.crc32c {
         field(CRC32C, Some(&[0; 4]), out);
@@ -109,7 +131,7 @@ fn fill_in_checksum(header: &mut [u8]) {
     }
 }
 
-fn check(header: &ProxyHeader<'_>) -> Result<(), Unwritable> {
+fn check(header: &ProxyHeader<'_>, passed_on: &[u8]) -> Result<(), Unwritable> {
     if let Addresses::Unix { source, destination } = header.addresses
         && source.len().max(destination.len()) > UNIX_PATH
     {
@@ -119,7 +141,9 @@ fn check(header: &ProxyHeader<'_>) -> Result<(), Unwritable> {
         return Err(Unwritable::UniqueIdTooLong);
     }
     // Each field counted as if it were there: a few hundred bytes too many, and one sum to read.
-    if MAX_FIXED.saturating_add(variable_length(header)) > usize::from(u16::MAX) {
+    if MAX_FIXED.saturating_add(variable_length(header)).saturating_add(passed_on.len())
+        > usize::from(u16::MAX)
+    {
         return Err(Unwritable::TooLong);
     }
     Ok(())
