@@ -14,7 +14,7 @@ use crate::backend_tls::BackendTls;
 use crate::fleet::{FleetInterface, Network};
 use crate::named::named;
 use crate::problem::Problems;
-use crate::proxy_protocol::SendProxy;
+use crate::proxy_protocol::{AcceptProxy, SendProxy};
 use crate::read::Located;
 use crate::revocation::Revocation;
 use crate::route::{RouteAction, RouteRule};
@@ -175,6 +175,8 @@ pub struct ListenerConfig {
     pub unknown_name: UnknownName,
     /// Total for the ClientHello and the handshake, from the accepted connection on.
     pub handshake_timeout: Duration,
+    /// Who has to send a PROXY header.
+    pub accept_proxy: Option<AcceptProxy>,
     /// Rules that come before the server name, in order.
     pub routes: Vec<RouteRule>,
     /// Serves clients whose name belongs to no host. Its `name` is `default` and its `names` are empty. With

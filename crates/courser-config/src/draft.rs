@@ -10,7 +10,7 @@ use crate::config::{
     Sessions, UnknownName,
 };
 use crate::problem::{Problem, Problems};
-use crate::proxy_protocol::SendProxy;
+use crate::proxy_protocol::{AcceptProxy, SendProxy};
 use crate::read::{self, Located, wrong_kind};
 use crate::revocation::Revocation;
 use crate::route::RouteConditions;
@@ -50,6 +50,7 @@ pub(crate) struct ListenerDraft {
     pub(crate) backlog: u32,
     pub(crate) unknown_name: UnknownName,
     pub(crate) handshake_timeout: Duration,
+    pub(crate) accept_proxy: Option<Located<AcceptProxy>>,
     pub(crate) routes: Vec<RuleDraft>,
     pub(crate) own: HostDraft,
     pub(crate) hosts: Vec<HostDraft>,

@@ -55,7 +55,7 @@ pub use fleet::{FleetInterface, Network};
 pub use named::Named;
 pub use near::nearest;
 pub use problem::{Problem, Problems, Severity};
-pub use proxy_protocol::SendProxy;
+pub use proxy_protocol::{AcceptProxy, SendProxy};
 pub use read::Located;
 pub use reference::{defaults_toml, reference_markdown};
 pub use revocation::{CrlDepth, CrlFallback, Revocation};

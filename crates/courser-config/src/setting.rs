@@ -119,6 +119,8 @@ pub(crate) enum Kind {
     Servers,
     /// Several kinds of checks, or tables of one and what goes with it.
     Checks,
+    /// A table of networks.
+    Sources,
     /// Several tables of conditions and what becomes of who meets them.
     Rules,
     /// Something short, or a table, in words.
@@ -169,7 +171,7 @@ impl Kind {
             Self::Choice(_) => "CHOICE",
             Self::Address | Self::List(Item::Address) => "ADDRESS",
             Self::List(Item::Network) => "NETWORK",
-            Self::List(_) | Self::Servers | Self::Checks | Self::Rules => "LIST",
+            Self::List(_) | Self::Servers | Self::Checks | Self::Rules | Self::Sources => "LIST",
             Self::Certificates => "FILE",
             Self::Table(_) => "TABLE",
         }
@@ -203,6 +205,7 @@ impl Kind {
                 "one of `tcp`, `http`, `agent`, or a table `{ kind = \"…\", interval = \"…\", … }`, or a list of these"
                     .to_owned()
             }
+            Self::Sources => "a table `{ from = [\"NETWORK\", …] }`; `unix` is a network too".to_owned(),
             Self::Rules => {
                 "a list of tables `{ when = { … }, relay = \"…\" }`, or with `terminate = \"…\"` or \
                             `refuse = true`"

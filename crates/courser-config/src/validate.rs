@@ -33,6 +33,7 @@ pub(crate) fn validate(draft: Draft, mut problems: Problems) -> Result<Loaded, P
     for listener in draft.listeners.iter().filter(|listener| !listener.incomplete) {
         check_listener(listener, any_certificate, &mut problems);
         rule::check(listener, DEFAULT_HOST, &mut problems);
+        problems.extend(check_accept_proxy(listener));
         client_auth::check(listener, &mut problems);
     }
     let listeners = draft.listeners.into_iter().enumerate();
@@ -45,6 +46,30 @@ pub(crate) fn validate(draft: Draft, mut problems: Problems) -> Result<Loaded, P
     let (process, sessions, fleet, written) = (draft.process, draft.sessions, draft.fleet, draft.written);
     let config = Config { process, sessions, fleet, listeners, pools };
     Ok(Loaded { config, warnings: problems, written })
+}
+
+/// A warning where sources are listed that cannot connect, or where everybody is.
+fn check_accept_proxy(listener: &ListenerDraft) -> Option<Problem> {
+    let accept = listener.accept_proxy.as_ref()?;
+    let (sources, origin) = (&accept.value, &accept.origin);
+    let is_unix =
+        |address: &ListenAddress| matches!(address, ListenAddress::Unix(_) | ListenAddress::Abstract(_));
+    let may_be = |unix: bool| {
+        let kind = |address: &ListenAddress| {
+            matches!(address, ListenAddress::Systemd(_)) || is_unix(address) == unix
+        };
+        listener.listen.iter().any(|address| kind(&address.value))
+    };
+    let (message, help) = if sources.networks.iter().any(|network| network.prefix == 0) {
+        ("any client may claim any address", "list the networks of whoever stands in front of this listener")
+    } else if sources.unix && !may_be(true) {
+        ("the listener has no unix socket", "leave `unix` out, or list the networks of whoever sends headers")
+    } else if !sources.networks.is_empty() && !may_be(false) {
+        ("the listener has unix sockets alone", "write `from = [\"unix\"]`")
+    } else {
+        return None;
+    };
+    Some(Problem::at(origin, message, Some(help.into())).as_warning())
 }
 
 fn has_certificate(listener: &ListenerDraft) -> bool {
@@ -281,6 +306,7 @@ fn finish(index: usize, draft: ListenerDraft, problems: &mut Problems) -> Listen
         backlog: draft.backlog,
         unknown_name: draft.unknown_name,
         handshake_timeout: draft.handshake_timeout,
+        accept_proxy: draft.accept_proxy.map(|sources| sources.value),
         routes: draft.routes.into_iter().map(|rule| rule.finish(draft.own.send_proxy)).collect(),
         default: finish_host(draft.own, problems),
         hosts: draft.hosts.into_iter().map(|host| finish_host(host, problems)).collect(),

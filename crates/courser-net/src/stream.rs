@@ -4,6 +4,7 @@ use std::cell::{Cell, OnceCell};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::task::{Context, Poll, ready};
 
 use rustix::buffer::spare_capacity;
@@ -178,6 +179,14 @@ impl Stream {
     /// The local address; `None` for a unix socket.
     pub fn local_address(&self) -> Option<SocketAddr> {
         SockRef::from(&self.fd).local_addr().ok().and_then(|address| address.as_socket())
+    }
+
+    /// The local address of a unix socket as in `sun_path`: a path, or a name behind a zero. Empty for others.
+    pub fn local_path(&self) -> Vec<u8> {
+        let Ok(address) = SockRef::from(&self.fd).local_addr() else { return Vec::new() };
+        let path = address.as_pathname().map(|path| path.as_os_str().as_bytes().to_vec());
+        let name = || address.as_abstract_namespace().map(|name| [&[0], name].concat());
+        path.or_else(name).unwrap_or_default()
     }
 
     /// What the kernel knows of the connection, also after its end, until it is dropped.

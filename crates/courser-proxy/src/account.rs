@@ -26,8 +26,10 @@ pub(crate) struct Account {
     opened: Instant,
     /// Number of the connection on its worker.
     pub(crate) number: u64,
-    /// The TCP peer; `None` for a unix socket.
-    pub(crate) peer: Option<SocketAddr>,
+    /// The client's address: the one that a PROXY header names, else the socket's peer; `None` for a unix socket.
+    pub(crate) client: Option<SocketAddr>,
+    /// What a PROXY header said.
+    pub(crate) proxied: Option<Box<ProxyInfo>>,
     pub(crate) sni: Option<Box<str>>,
     /// What rules and the log of a relay need of the ClientHello; `None` where the listener has no rules.
     pub(crate) offered: Option<Box<Offered>>,
@@ -49,6 +51,22 @@ pub(crate) struct Account {
     secured: Option<Instant>,
     connected: Option<Instant>,
     close: Option<Close>,
+}
+
+/// What a PROXY header said, and who sent it.
+pub(crate) struct ProxyInfo {
+    /// The socket's peer; `None` for a unix socket.
+    via: Option<SocketAddr>,
+    /// `None`: the connection is the sender's own, or it does not know.
+    pub(crate) named: Option<Proxied>,
+    /// Fields of version 2, to be passed on.
+    pub(crate) fields: Vec<u8>,
+}
+
+/// The client, and where it connected, as a PROXY header names them.
+pub(crate) enum Proxied {
+    Ip { source: SocketAddr, destination: SocketAddr },
+    Unix { source: Vec<u8>, destination: Vec<u8> },
 }
 
 /// The parts of the ClientHello that only rules decide by, and the log of a relay.
@@ -74,7 +92,7 @@ impl Offered {
 
 impl Account {
     /// Opens the account of a connection that was just accepted.
-    pub(crate) fn open(permit: Permit, listener: Arc<Listener>, peer: Option<SocketAddr>) -> Box<Self> {
+    pub(crate) fn open(permit: Permit, listener: Arc<Listener>, client: Option<SocketAddr>) -> Box<Self> {
         let worker = permit.worker();
         let number = worker.connection_opened();
         Box::new(Self {
@@ -83,7 +101,8 @@ impl Account {
             listener,
             opened: Instant::now(),
             number,
-            peer,
+            client,
+            proxied: None,
             sni: None,
             offered: None,
             ech: false,
@@ -103,6 +122,19 @@ impl Account {
             connected: None,
             close: None,
         })
+    }
+
+    /// Takes the client's address from a PROXY header.
+    pub(crate) fn set_proxied(&mut self, named: Option<Proxied>, fields: Vec<u8>) {
+        let via = self.client;
+        match &named {
+            Some(Proxied::Ip { source, .. }) => {
+                self.client = Some(SocketAddr::new(source.ip().to_canonical(), source.port()));
+            }
+            Some(Proxied::Unix { .. }) => self.client = None,
+            None => {}
+        }
+        self.proxied = Some(Box::new(ProxyInfo { via, named, fields }));
     }
 
     pub(crate) fn age(&self) -> Duration {
@@ -167,7 +199,12 @@ impl Account {
             listener: self.listener.name.clone(),
             tls_mode: self.tls_mode(),
             host: self.host.as_ref().map(|host| host.name.clone()),
-            peer: self.peer.map_or(Peer::Unix, Peer::Ip),
+            client: peer(self.client),
+            via: self
+                .proxied
+                .as_ref()
+                .filter(|proxied| proxied.named.is_some())
+                .map(|proxied| peer(proxied.via)),
             sni: self.sni.as_deref().map(str::to_owned),
             offered: self.offered(),
             alpn: facts
@@ -247,6 +284,10 @@ impl Drop for Account {
         }
         worker.connection_closed();
     }
+}
+
+fn peer(address: Option<SocketAddr>) -> Peer {
+    address.map_or(Peer::Unix, Peer::Ip)
 }
 
 /// How long closing may take at most: until the last bytes have left and the client has closed too.

@@ -9,6 +9,7 @@ use courser_wire::alert;
 use courser_wire::hello::ClientHello;
 use courser_wire::record::{Assembler, Assembly, NotHello};
 
+use crate::accept_proxy;
 use crate::account::Offered;
 use crate::buffers::Inbox;
 use crate::client::{Accepted, Client, EarlyClose};
@@ -47,6 +48,15 @@ pub(crate) struct ClientOffer {
 pub(crate) async fn classify(accepted: Accepted) -> Result<Classified, Box<EarlyClose>> {
     let Accepted { mut client } = accepted;
     let mut received = Inbox::default();
+    let accept_proxy = client.listener.accept_proxy.as_ref();
+    if accept_proxy.is_some_and(|sources| sources.expects(client.account.client)) {
+        // Boxed, because few connections come here and all would have to hold the room for it.
+        let accepted = Box::pin(accept_proxy::accept_proxy(&mut client, &mut received)).await;
+        if let Err((close, alert)) = accepted {
+            received.discard(&client.worker.buffers);
+            return Err(client.close_with(close, alert));
+        }
+    }
     let offer = match hello(&mut client, &mut received).await {
         Ok(offer) => offer,
         Err((close, alert)) => {
@@ -59,13 +69,15 @@ pub(crate) async fn classify(accepted: Accepted) -> Result<Classified, Box<Early
     Ok(Classified { client, received, offer })
 }
 
-type Refusal = (Close, Vec<u8>);
+/// Why a connection ends before its hello was read, and the alert for it.
+pub(crate) type Refusal = (Close, Vec<u8>);
 
 async fn hello(client: &mut Client, received: &mut Inbox) -> Result<ClientOffer, Refusal> {
     let mut assembler = Assembler::new(HELLO_LIMIT);
+    // It may have come behind a PROXY header.
+    let mut is_new = !received.is_empty();
     loop {
-        let read = read_more(client, received).await?;
-        if read == 0 {
+        if !std::mem::take(&mut is_new) && read_more(client, received).await? == 0 {
             return Err(closed(received));
         }
         match assembler.assemble(received.bytes()) {
@@ -76,7 +88,7 @@ async fn hello(client: &mut Client, received: &mut Inbox) -> Result<ClientOffer,
     }
 }
 
-async fn read_more(client: &Client, received: &mut Inbox) -> Result<usize, Refusal> {
+pub(crate) async fn read_more(client: &Client, received: &mut Inbox) -> Result<usize, Refusal> {
     poll_fn(|cx| {
         if let Poll::Ready(read) = received.poll_read(&client.stream, &client.worker.buffers, cx) {
             return Poll::Ready(read.map_err(|_| (CloseReason::ClientReset.into(), Vec::new())));
@@ -86,7 +98,7 @@ async fn read_more(client: &Client, received: &mut Inbox) -> Result<usize, Refus
     .await
 }
 
-fn closed(received: &Inbox) -> Refusal {
+pub(crate) fn closed(received: &Inbox) -> Refusal {
     let reason = if received.is_empty() { CloseReason::Probe } else { CloseReason::ClosedInHello };
     (reason.into(), Vec::new())
 }
@@ -95,6 +107,7 @@ fn refusal(what: NotHello) -> Refusal {
     let reason = match what {
         NotHello::Sslv2 => CloseReason::Sslv2Hello,
         NotHello::ZeroLengthRecord => CloseReason::ZeroLengthRecord,
+        NotHello::ProxyHeader => CloseReason::UnexpectedProxyHeader,
         NotHello::OversizedRecord => CloseReason::OversizedRecord,
         NotHello::TooLong => CloseReason::HelloTooLong,
         NotHello::NotClientHello(_) | NotHello::UnexpectedType(_) | NotHello::Alert(_) => {

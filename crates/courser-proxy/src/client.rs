@@ -40,9 +40,9 @@ pub(crate) struct EarlyClose {
 }
 
 impl Client {
-    /// The client's address; none of a unix socket.
+    /// The client's address, as a PROXY header names it where there is one; none of a unix socket.
     pub(crate) fn address(&self) -> Option<IpAddr> {
-        self.account.peer.map(|address| address.ip())
+        self.account.client.map(|address| address.ip())
     }
 
     /// Deletes the session of this connection's handshake, here and on all hosts: the client has sent a fatal alert under

@@ -7,6 +7,7 @@
 mod connection;
 
 mod accept;
+mod accept_proxy;
 mod account;
 mod admission;
 mod affinity;

@@ -7,7 +7,7 @@ use courser_telemetry::{Close, CloseReason};
 use courser_tls::HandshakeInfo;
 use courser_wire::proxy::{Addresses, v1, v2};
 
-use crate::account::Account;
+use crate::account::{Account, Proxied};
 use crate::backend::Connected;
 use crate::buffers::Outbox;
 use crate::client::{Client, EarlyClose};
@@ -33,47 +33,86 @@ pub(crate) fn send_proxy_header(mut connected: Connected) -> Result<HeaderSent, 
     let header = match header {
         Ok(header) => header,
         Err(unwritable) => {
-            return Err(connected
-                .secured
-                .close_with_notify(Close::with(CloseReason::Internal, unwritable.to_string())));
+            let close = Close::with(CloseReason::Internal, unwritable.to_string());
+            return Err(connected.secured.close_with_notify(close));
         }
     };
+    release(&mut secured.client);
     let plaintext_bytes = plaintext.len() as u64;
     let mut to_backend = Outbox::default();
-    to_backend.bytes = if header.is_empty() { plaintext } else { [header, plaintext].concat() };
+    to_backend.bytes = if header.is_empty() {
+        plaintext
+    } else {
+        let both = [&header[..], &plaintext].concat();
+        secured.client.worker.buffers.release(plaintext);
+        both
+    };
     Ok(HeaderSent { connected, to_backend, plaintext_bytes })
+}
+
+/// A connection that lasts does not hold what only the header needs.
+fn release(client: &mut Client) {
+    if let Some(came) = &mut client.account.proxied {
+        came.fields = Vec::new();
+    }
+    let facts = client.account.handshake.as_deref_mut();
+    if let Some(certificate) = facts.and_then(|facts| facts.client.as_deref_mut()) {
+        certificate.der = Vec::new();
+    }
 }
 
 /// The header for a backend, empty where it gets none.
 pub(crate) fn header(client: &Client, forwarding: &Forwarding) -> Result<Vec<u8>, v2::Unwritable> {
-    match forwarding.send_proxy {
-        SendProxy::Off => Ok(Vec::new()),
-        SendProxy::V1 => Ok(write_v1(client)),
-        SendProxy::V2 => write_v2(client),
+    let send = forwarding.send_proxy;
+    if send == SendProxy::Off {
+        return Ok(Vec::new());
     }
+    let path = if client.account.client.is_none() { client.stream.local_path() } else { Vec::new() };
+    let addresses = addresses(client, &path);
+    let mut bytes = Vec::with_capacity(256);
+    match send {
+        SendProxy::Off => {}
+        SendProxy::V1 => v1::write(&addresses, &mut bytes),
+        SendProxy::V2Addresses => {
+            v2::write(&v2::ProxyHeader { addresses, ..v2::ProxyHeader::default() }, &mut bytes)?;
+        }
+        SendProxy::V2 => write_fields(&client.account, addresses, None, &mut bytes)?,
+        SendProxy::V2ClientCert => {
+            let facts = client.account.handshake.as_deref().and_then(|facts| facts.client.as_deref());
+            let certificate = facts.map(|client| &*client.der);
+            let whole = write_fields(&client.account, addresses, certificate, &mut bytes);
+            // A client may have one that no header can hold.
+            whole.or_else(|_| write_fields(&client.account, addresses, None, &mut bytes))?;
+        }
+    }
+    Ok(bytes)
 }
 
-fn write_v1(client: &Client) -> Vec<u8> {
-    let mut header = Vec::with_capacity(v1::MAX_LENGTH);
-    v1::write(&addresses(client), &mut header);
-    header
-}
-
-fn write_v2(client: &Client) -> Result<Vec<u8>, v2::Unwritable> {
-    let account = &*client.account;
+fn write_fields(
+    account: &Account,
+    addresses: Addresses<'_>,
+    certificate: Option<&[u8]>,
+    bytes: &mut Vec<u8>,
+) -> Result<(), v2::Unwritable> {
     let unique_id = account.unique_id();
-    let header = v2::ProxyHeader {
+    let mut header = fields(account, addresses, &unique_id);
+    if let Some(ssl) = &mut header.ssl {
+        ssl.client_certificate = certificate;
+    }
+    let passed_on = account.proxied.as_ref().map_or(&[][..], |came| &came.fields);
+    v2::write_with(&header, passed_on, bytes)
+}
+
+fn fields<'a>(account: &'a Account, addresses: Addresses<'a>, unique_id: &'a str) -> v2::ProxyHeader<'a> {
+    v2::ProxyHeader {
         command: v2::Command::Proxy,
-        addresses: addresses(client),
+        addresses,
         alpn: account.handshake.as_deref().and_then(|facts| facts.alpn.as_deref()),
         authority: account.sni.as_deref(),
         unique_id: Some(unique_id.as_bytes()),
         ssl: account.handshake.as_deref().map(|facts| ssl(account, facts)),
         crc32c: true,
-    };
-    let mut bytes = Vec::with_capacity(256);
-    v2::write(&header, &mut bytes)?;
-    Ok(bytes)
+    }
 }
 
 fn ssl<'a>(account: &'a Account, facts: &'a HandshakeInfo) -> v2::Ssl<'a> {
@@ -96,9 +135,16 @@ fn ssl<'a>(account: &'a Account, facts: &'a HandshakeInfo) -> v2::Ssl<'a> {
     }
 }
 
-fn addresses(client: &Client) -> Addresses<'static> {
-    match (client.account.peer, client.stream.local_address()) {
+/// As they came in a PROXY header, or those of the socket, whose path is `path`.
+fn addresses<'a>(client: &'a Client, path: &'a [u8]) -> Addresses<'a> {
+    match client.account.proxied.as_ref().and_then(|came| came.named.as_ref()) {
+        Some(&Proxied::Ip { source, destination }) => return Addresses::Ip { source, destination },
+        Some(Proxied::Unix { source, destination }) => return Addresses::Unix { source, destination },
+        None => {}
+    }
+    match (client.account.client, client.stream.local_address()) {
         (Some(source), Some(destination)) => Addresses::Ip { source, destination },
-        _ => Addresses::Unspecified,
+        // Clients' sockets mostly have no name.
+        _ => Addresses::Unix { source: &[], destination: path },
     }
 }

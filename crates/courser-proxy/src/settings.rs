@@ -10,8 +10,10 @@ use courser_tls::{Identity, KeyKind, ServerTlsConfig};
 
 use crate::pool::Pool;
 
+mod accept_proxy;
 mod rule;
 
+pub use accept_proxy::AcceptProxy;
 pub use rule::{Action, Conditions, Rule, ServerNames};
 
 /// The settings of one listener.
@@ -21,6 +23,8 @@ pub struct Listener {
     pub name: String,
     /// Total for the ClientHello and the handshake.
     pub handshake_timeout: Duration,
+    /// The sources that have to send a PROXY header, where there are any.
+    pub accept_proxy: Option<AcceptProxy>,
     /// The first that fits a client decides; where none does, the server name.
     pub rules: Vec<Rule>,
     /// Whether a client that names no known host, or none, is refused.
@@ -85,8 +89,12 @@ pub enum SendProxy {
     Off,
     /// Version 1.
     V1,
-    /// Version 2.
+    /// Version 2 with the addresses alone.
+    V2Addresses,
+    /// Version 2 with what TLS agreed on.
     V2,
+    /// The same with the client's certificate.
+    V2ClientCert,
 }
 
 /// The certificates of a host, by name and by kind of key.

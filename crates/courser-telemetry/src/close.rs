@@ -60,6 +60,10 @@ reasons! {
     ClosedAfterHandshake = "closed_after_handshake", None;
     /// The client connected and closed without a byte: a port probe or a TCP health check.
     Probe = "probe", Client;
+    /// The source is one of `proxy_protocol`, and what it sent first is no PROXY header (`detail` says why).
+    BadProxyHeader = "bad_proxy_header", Client;
+    /// A PROXY header from a source that is none of `proxy_protocol`.
+    UnexpectedProxyHeader = "unexpected_proxy_header", Client;
     /// The first bytes are no TLS: plain HTTP, or garbage.
     NotTls = "not_tls", Client;
     /// An SSL 2.0 ClientHello.

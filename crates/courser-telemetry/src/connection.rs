@@ -78,8 +78,10 @@ pub struct ConnectionRecord {
     pub tls_mode: Option<TlsMode>,
     /// Configured name of the virtual host, once chosen.
     pub host: Option<String>,
-    /// The TCP peer.
-    pub peer: Peer,
+    /// The client: as a PROXY header names it, or the socket's peer.
+    pub client: Peer,
+    /// The socket's peer, where a PROXY header names the client.
+    pub via: Option<Peer>,
     /// Server name of the ClientHello.
     pub sni: Option<String>,
     /// What else the ClientHello offers.
@@ -154,7 +156,8 @@ pub const FIELDS: &[(&str, &str)] = &[
     ("listener", "configured name of the listener"),
     ("tls_mode", "`terminate`, or `passthrough` where a rule relays TLS as it comes"),
     ("host", "configured name of the virtual host, once chosen"),
-    ("peer", "address and port of the TCP peer, or `unix`"),
+    ("client", "address and port of the client, or `unix`: as a PROXY header names it, or the socket's peer"),
+    ("via", "address and port of the socket's peer, or `unix`, where a PROXY header names the client"),
     ("sni", "server name of the ClientHello, in lower case"),
     ("alpn_offered", "application protocols of the ClientHello, where the listener has rules"),
     ("versions_offered", "protocol versions of the ClientHello, where the listener has rules"),
@@ -199,7 +202,11 @@ impl ConnectionRecord {
         line.text("listener", &self.listener);
         line.maybe("tls_mode", self.tls_mode.map(TlsMode::name));
         line.maybe("host", self.host.as_deref());
-        line.plain("peer", &self.peer);
+        line.plain("client", &self.client);
+        match &self.via {
+            Some(via) => line.plain("via", via),
+            None => line.maybe("via", None),
+        }
         self.write_tls(&mut line);
         self.write_traffic(&mut line);
         line.end();

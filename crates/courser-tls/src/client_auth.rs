@@ -228,6 +228,8 @@ pub struct ClientCertificate {
     pub common_name: Option<String>,
     /// SHA-256 of its SubjectPublicKeyInfo (RFC 7469, section 2.4), which is the same after a renewal with the same key.
     pub key_hash: [u8; 32],
+    /// The whole, DER, for whoever passes it on.
+    pub der: Vec<u8>,
 }
 
 impl ClientCertificate {
@@ -243,6 +245,7 @@ impl ClientCertificate {
         Self {
             common_name,
             key_hash: digest(&SHA256, key).as_ref().try_into().expect("SHA-256 has 32 bytes"),
+            der: leaf.to_vec(),
         }
     }
 }

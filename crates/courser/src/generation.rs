@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use courser_balance::Balance;
 use courser_config::{
-    BackendAddress, Backends, Config, HostConfig, ListenerConfig, OnTruncation, PoolConfig, ServerConfig,
-    TlsVersion, UnknownName,
+    BackendAddress, Backends, Config, HostConfig, ListenerConfig, Network, OnTruncation, PoolConfig,
+    ServerConfig, TlsVersion, UnknownName,
 };
 use courser_net::{Address, Liveness};
-use courser_proxy::settings::{Forwarding, Listener, Names, SendProxy, VirtualHost};
+use courser_proxy::settings::{AcceptProxy, Forwarding, Listener, Names, SendProxy, VirtualHost};
 use courser_proxy::{Affinity, Certificates, Distribution, Location, Pool, ServerSpec};
 use courser_session::PolicyHash;
 use courser_telemetry::event::{Level, log};
@@ -88,11 +88,17 @@ fn listener(settings: &ListenerConfig, context: &Context<'_>) -> Result<Listener
     Ok(Listener {
         name: settings.name.clone(),
         handshake_timeout: settings.handshake_timeout,
+        accept_proxy: settings.accept_proxy.as_ref().map(accept_proxy),
         rules: rules::of(settings, &by_name, context)?,
         refuse_unknown: settings.unknown_name == UnknownName::Refuse,
         default,
         hosts,
     })
+}
+
+fn accept_proxy(sources: &courser_config::AcceptProxy) -> AcceptProxy {
+    let network = |network: &Network| (network.address, network.prefix);
+    AcceptProxy { networks: sources.networks.iter().map(network).collect(), unix: sources.unix }
 }
 
 fn names_of(host: &HostConfig, certificates: &LoadedCertificates) -> Vec<String> {
@@ -159,7 +165,9 @@ fn send_proxy(version: courser_config::SendProxy) -> SendProxy {
     match version {
         courser_config::SendProxy::Off => SendProxy::Off,
         courser_config::SendProxy::V1 => SendProxy::V1,
+        courser_config::SendProxy::V2Addresses => SendProxy::V2Addresses,
         courser_config::SendProxy::V2 => SendProxy::V2,
+        courser_config::SendProxy::V2ClientCert => SendProxy::V2ClientCert,
     }
 }
 

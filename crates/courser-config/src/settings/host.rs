@@ -76,11 +76,12 @@ settings! {
         kind: Kind::Choice(|| SendProxy::ALL.iter().map(|choice| choice.name()).collect()),
         default: DefaultValue::Toml("\"off\""),
         doc: "PROXY protocol header to send to the backend. It carries the client's address and, with `v2`, \
-              what TLS negotiated.",
+              what TLS negotiated; with `v2-client-cert` also the client's certificate (field 0x28, DER). `v2-addresses` has \
+              no fields, for receivers that expect none.",
         example: "\"v2\"",
         danger: "A backend that does not expect the header takes it for the start of the request; one that does \
                  must accept connections from courser alone, or clients can claim any address.",
-        elsewhere: &["proxy_protocol", "write_proxy"],
+        elsewhere: &["send_proxy_v2", "write_proxy"],
         store: |host, value| read::named(value, "PROXY protocol version").map(|it| host.send_proxy = it),
     }
     "profile" {

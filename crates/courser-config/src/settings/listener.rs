@@ -4,6 +4,7 @@ use crate::address;
 use crate::config::UnknownName;
 use crate::draft::{ListenerDraft, name};
 use crate::named::Named;
+use crate::proxy_protocol;
 use crate::read;
 use crate::rule;
 use crate::setting::{DefaultValue, Flag, Item, Kind, settings};
@@ -49,6 +50,21 @@ settings! {
         elsewhere: &["queue"],
         store: |listener, value| {
             read::count(value, 1..=i32::MAX.cast_unsigned()).map(|it| listener.backlog = it)
+        },
+    }
+    "proxy_protocol" {
+        flag: Flag::None,
+        kind: Kind::Sources,
+        default: DefaultValue::Derived("none: a PROXY header is refused"),
+        doc: "Sources that send a PROXY protocol header, version 1 or 2, in front of each connection, such as a load balancer: \
+              networks, and `unix` for whoever connects to a unix socket of the listener. A header is required of \
+              them and refused from all others. The client's address is then the one in the header, in the log \
+              (`client`, with the balancer as `via`), for limits of a source, and in the header for the backend.",
+        example: "{ from = [\"10.0.0.0/24\", \"2001:db8::/64\"] }",
+        danger: "Whoever is listed can claim any address: list nobody else.",
+        elsewhere: &["accept_proxy", "proxy", "real_ip", "set_real_ip_from", "proxy_tlv"],
+        store: |listener, value| {
+            read::located(value, proxy_protocol::accept).map(|it| listener.accept_proxy = Some(it))
         },
     }
     "route" {

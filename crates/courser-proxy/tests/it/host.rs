@@ -176,6 +176,7 @@ fn generation(default: &Arc<VirtualHost>) -> Listener {
     Listener {
         name: "public".to_owned(),
         handshake_timeout: crate::PATIENCE,
+        accept_proxy: None,
         rules: Vec::new(),
         refuse_unknown: false,
         default: Arc::clone(default),

@@ -119,7 +119,7 @@ fn header(version: SendProxy) -> Vec<u8> {
     match version {
         SendProxy::Off => {}
         SendProxy::V1 => v1::write(&Addresses::Unspecified, &mut bytes),
-        SendProxy::V2 => {
+        SendProxy::V2Addresses | SendProxy::V2 | SendProxy::V2ClientCert => {
             let local = v2::ProxyHeader { command: v2::Command::Local, ..Default::default() };
             v2::write(&local, &mut bytes).expect("a header without fields can be written");
         }

@@ -49,8 +49,8 @@ fn curl_without_tls_is_told_so() {
 }
 
 #[test]
-fn a_proxy_header_that_nobody_asked_for_is_not_tls() {
-    refused(b"PROXY TCP4 127.0.0.1 127.0.0.1 1 2\r\n", UNEXPECTED_MESSAGE, "not_tls");
+fn a_proxy_header_that_nobody_asked_for_is_refused() {
+    refused(b"PROXY TCP4 127.0.0.1 127.0.0.1 1 2\r\n", UNEXPECTED_MESSAGE, "unexpected_proxy_header");
 }
 
 #[test]

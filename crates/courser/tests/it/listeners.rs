@@ -33,7 +33,7 @@ fn an_ipv4_client_of_a_star_is_logged_as_ipv4() {
     let client = TcpStream::connect(("127.0.0.1", courser.address().port())).unwrap();
     let here = client.local_addr().unwrap().to_string();
     drop(client);
-    assert_eq!(only_line(&courser)["peer"], here);
+    assert_eq!(only_line(&courser)["client"], here);
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn a_unix_socket_is_served() {
     let courser = stage.courser().listen(&listen).backend(origin.backend()).start();
     assert_eq!(courser.addresses(), [listen]);
     fetched_over(&stage, "--unix-socket", path.to_str().unwrap());
-    assert_eq!(courser.connections_json(1)[0]["peer"], "unix");
+    assert_eq!(courser.connections_json(1)[0]["client"], "unix");
 }
 
 #[test]

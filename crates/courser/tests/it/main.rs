@@ -30,6 +30,7 @@ mod listeners;
 mod log;
 mod memory;
 mod package;
+mod proxy_accept;
 mod proxy_header;
 mod relay;
 mod reload;

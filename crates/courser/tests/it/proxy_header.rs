@@ -64,7 +64,7 @@ fn an_independent_parser_reads_every_field_of_v2() {
     let Some(parsed) = parse(&stage.folder, &origin.headers()[0]) else { return };
     let line = only_line(&courser);
     let expected = json!({
-        "source": line["peer"],
+        "source": line["client"],
         "destination": courser.address().to_string(),
         "alpn": "http/1.1",
         "authority": "localhost",
@@ -81,6 +81,8 @@ fn an_independent_parser_reads_every_field_of_v2() {
         "key": "EC256",
         "group": line["group"],
         "scheme": line["scheme"],
+        "client_certificate": null,
+        "others": {},
     });
     assert_eq!(parsed, expected);
 }
@@ -120,6 +122,54 @@ fn a_client_on_a_unix_socket_has_no_address_to_tell() {
 }
 
 #[test]
+fn version_2_may_have_the_addresses_alone() {
+    let stage = Stage::new();
+    let origin = OriginServer::setup(Behaviour::Http).proxy().start();
+    let courser = stage.courser().backend(origin.backend()).args(["--send-proxy", "v2-addresses"]).start();
+    if require("curl").is_none() {
+        return;
+    }
+    content(run(&mut stage.curl(&courser, "/")));
+    assert_eq!(origin.headers()[0].len(), 16 + 12);
+    let Some((_haproxy, address)) = haproxy(&stage) else { return };
+    let courser = stage.courser().backend(address.to_string()).args(["--send-proxy", "v2-addresses"]).start();
+    let said = content(run(&mut stage.curl(&courser, "/")));
+    let client = only_line(&courser)["client"].as_str().unwrap().replace(':', " ");
+    let here = courser.address();
+    assert_eq!(
+        said.trim_end(),
+        format!("{client} {} {}", here.ip(), here.port()),
+        "neither a name nor an ID"
+    );
+}
+
+#[test]
+fn a_client_on_a_unix_socket_is_of_that_family_in_version_2() {
+    for (kind, flags) in [("unix", ["--unix-socket"]), ("abstract", ["--abstract-unix-socket"])] {
+        let stage = Stage::new();
+        let origin = OriginServer::setup(Behaviour::Http).proxy().start();
+        let path = stage.folder.join("front.sock").display().to_string();
+        let courser = stage
+            .courser()
+            .listen(format!("{kind}:{path}"))
+            .backend(origin.backend())
+            .args(["--send-proxy", "v2"])
+            .start();
+        let mut curl = Command::new("curl");
+        curl.args(["--silent", "--cacert"]).arg(&stage.root).args(flags).args([&path, "https://localhost/"]);
+        content(run(&mut curl));
+        let expected = if kind == "unix" { path } else { format!("\0{path}") };
+        let header = &origin.headers()[0];
+        assert_eq!((header[12], header[13]), (0x21, 0x31), "PROXY, AF_UNIX and SOCK_STREAM");
+        assert!(header[16..124].iter().all(|byte| *byte == 0), "clients have no path");
+        assert_eq!(String::from_utf8_lossy(&header[124..232]).trim_end_matches('\0'), expected);
+        let Some(parsed) = parse(&stage.folder, header) else { return };
+        assert_eq!((&parsed["authority"], &parsed["checksum"]), (&json!("localhost"), &json!(true)));
+        drop(courser);
+    }
+}
+
+#[test]
 fn the_header_does_not_wait_for_the_client_to_speak() {
     for version in ["v1", "v2"] {
         let stage = Stage::new();
@@ -142,7 +192,7 @@ fn told(judge: &Judge, version: &str, listen: &str) {
     let courser =
         stage.courser().listen(listen).backend(backend.to_string()).args(["--send-proxy", version]).start();
     let said = content(run(&mut stage.curl(&courser, "/")));
-    let peer: SocketAddr = only_line(&courser)["peer"].as_str().unwrap().parse().unwrap();
+    let peer: SocketAddr = only_line(&courser)["client"].as_str().unwrap().parse().unwrap();
     let here = courser.address();
     let expected = format!("{} {} {} {}", peer.ip(), peer.port(), here.ip(), here.port());
     assert!(said.starts_with(&expected), "{said:?} instead of {expected:?}");

@@ -123,12 +123,12 @@ fn copy(mut from: &TcpStream, mut to: &TcpStream, mut store: impl FnMut(&[u8])) 
 }
 
 /// A ClientHello as a browser or a tool sends it.
-fn captured(name: &str) -> Vec<u8> {
+pub(crate) fn captured(name: &str) -> Vec<u8> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../courser-wire/tests/captured");
     std::fs::read(folder.join(name).with_extension("bin")).unwrap()
 }
 
-fn read_all(mut socket: &TcpStream) -> io::Result<Vec<u8>> {
+pub(crate) fn read_all(mut socket: &TcpStream) -> io::Result<Vec<u8>> {
     let mut received = Vec::new();
     socket.read_to_end(&mut received)?;
     Ok(received)

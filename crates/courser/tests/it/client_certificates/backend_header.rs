@@ -44,6 +44,28 @@ fn a_backend_learns_whether_a_certificate_was_verified_and_whose_it_is() {
     }
 }
 
+#[test]
+fn a_backend_gets_the_certificate_itself_also_of_a_resumed_session() {
+    let club = Club::announced();
+    let origin = &club.site.origin;
+    let courser = club.serve("optional").args(["--send-proxy", "v2-client-cert"]).start();
+    let client = Client::new(courser.address(), Version::Tls13, EcdsaP256, Resume::Ticket);
+    let alice = club.member("alice");
+    let der = club.site.folder.write("alice.der", &alice.certificate);
+    let Some(digest) = crate::support::client("sha256sum", &[der.to_str().expect("a text")], "") else {
+        return;
+    };
+    let digest = digest.text.split(' ').next().map(str::to_owned);
+    let with = client.with_certificate(&alice);
+    for (number, (client, expected)) in
+        [(&client, None), (&with, digest.clone()), (&with, digest)].into_iter().enumerate()
+    {
+        client.connect().and_then(|mut connection| connection.get(1, true)).expect("everybody is let in");
+        let Some(header) = parse(&club.site.folder, &origin.headers()[number]) else { return };
+        assert_eq!(header["client_certificate"], json!(expected), "{number}");
+    }
+}
+
 /// A name with a zero byte reads as another one in a program that takes it for the end.
 #[test]
 fn a_common_name_with_control_characters_is_kept_back() {

@@ -1,5 +1,6 @@
 """Reads a PROXY header of version 2 with proxy-protocol and prints what is in it as JSON."""
 
+import hashlib
 import json
 import pathlib
 import sys
@@ -11,7 +12,7 @@ from proxyprotocol.v2 import ProxyProtocolV2
 header = pathlib.Path(sys.argv[1]).read_bytes()
 # The parser would compute the checksum over the fields in an order of its own; over the bytes as they came it is this.
 proxyprotocol.tlv.crc32c_checksum = None
-tlvs, checksum = 16 + (12 if header[13] >> 4 == 1 else 36), None
+tlvs, checksum = 16 + {0: 0, 1: 12, 2: 36, 3: 216}[header[13] >> 4], None
 while tlvs < len(header):
     length = int.from_bytes(header[tlvs + 1 : tlvs + 3], "big")
     if header[tlvs] == 3:
@@ -29,7 +30,11 @@ def text(value):
 
 
 def address(pair):
-    return "%s:%d" % pair
+    return pair if pair is None or isinstance(pair, str) else "%s:%d" % pair
+
+
+def digest(certificate):
+    return None if certificate is None else hashlib.sha256(certificate).hexdigest()
 
 
 print(
@@ -52,6 +57,8 @@ print(
             "key": tls.key_alg,
             "group": text(tls.get(0x26)),
             "scheme": text(tls.get(0x27)),
+            "client_certificate": digest(tls.get(0x28)),
+            "others": {str(kind): tlv[kind].hex() for kind in tlv if kind >= 0xE0},
         }
     )
 )
