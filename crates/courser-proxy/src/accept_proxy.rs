@@ -6,8 +6,7 @@ use courser_wire::proxy::{Addresses, Malformed, v1, v2};
 
 use crate::account::Proxied;
 use crate::buffers::Inbox;
-use crate::classify::{Refusal, closed, read_more};
-use crate::client::Client;
+use crate::client::{Client, Refusal};
 
 /// Most bytes of a header: HAProxy's bound too (`tune.bufsize`). Fields have certificates in them at most.
 const HEADER_LIMIT: usize = 16 * 1024;
@@ -15,9 +14,7 @@ const HEADER_LIMIT: usize = 16 * 1024;
 /// Waits for the whole header, under the deadline of the handshake. What has come behind it stays in `received`.
 pub(crate) async fn accept_proxy(client: &mut Client, received: &mut Inbox) -> Result<(), Refusal> {
     loop {
-        if read_more(client, received).await? == 0 {
-            return Err(closed(received));
-        }
+        client.read_greeting(received).await?;
         let header = parse(received.bytes()).map_err(|malformed| bad(malformed.to_string()))?;
         let announced = announced(received.bytes());
         if announced > HEADER_LIMIT {

@@ -1,8 +1,5 @@
 //! From the first bytes to a ClientHello: is it TLS, what is asked for, what can the client do.
 
-use std::future::poll_fn;
-use std::task::Poll;
-
 use courser_session::SessionId;
 use courser_telemetry::{Close, CloseReason};
 use courser_wire::alert;
@@ -12,7 +9,7 @@ use courser_wire::record::{Assembler, Assembly, NotHello};
 use crate::accept_proxy;
 use crate::account::Offered;
 use crate::buffers::Inbox;
-use crate::client::{Accepted, Client, EarlyClose};
+use crate::client::{Accepted, Client, EarlyClose, Refusal};
 
 /// Most bytes in which a ClientHello has to end. A post-quantum one is under 2 KB; 64 KB leaves room for whatever
 /// comes, and bounds what a stranger can make us hold.
@@ -69,16 +66,13 @@ pub(crate) async fn classify(accepted: Accepted) -> Result<Classified, Box<Early
     Ok(Classified { client, received, offer })
 }
 
-/// Why a connection ends before its hello was read, and the alert for it.
-pub(crate) type Refusal = (Close, Vec<u8>);
-
 async fn hello(client: &mut Client, received: &mut Inbox) -> Result<ClientOffer, Refusal> {
     let mut assembler = Assembler::new(HELLO_LIMIT);
     // It may have come behind a PROXY header.
     let mut is_new = !received.is_empty();
     loop {
-        if !std::mem::take(&mut is_new) && read_more(client, received).await? == 0 {
-            return Err(closed(received));
+        if !std::mem::take(&mut is_new) {
+            client.read_greeting(received).await?;
         }
         match assembler.assemble(received.bytes()) {
             Ok(Assembly::Complete(body)) => return read_hello(&body, client),
@@ -86,21 +80,6 @@ async fn hello(client: &mut Client, received: &mut Inbox) -> Result<ClientOffer,
             Err(not_hello) => return Err(refusal(not_hello)),
         }
     }
-}
-
-pub(crate) async fn read_more(client: &Client, received: &mut Inbox) -> Result<usize, Refusal> {
-    poll_fn(|cx| {
-        if let Poll::Ready(read) = received.poll_read(&client.stream, &client.worker.buffers, cx) {
-            return Poll::Ready(read.map_err(|_| (CloseReason::ClientReset.into(), Vec::new())));
-        }
-        client.deadline.poll_expired(cx).map(|()| Err((CloseReason::HelloTimeout.into(), Vec::new())))
-    })
-    .await
-}
-
-pub(crate) fn closed(received: &Inbox) -> Refusal {
-    let reason = if received.is_empty() { CloseReason::Probe } else { CloseReason::ClosedInHello };
-    (reason.into(), Vec::new())
 }
 
 fn refusal(what: NotHello) -> Refusal {

@@ -1,16 +1,19 @@
 //! What every step of a connection has: the client's side, from the accepted socket on, and the close that comes before the
 //! pipe. May not know any step.
 
+use std::future::poll_fn;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 
 use courser_net::Stream;
-use courser_telemetry::Close;
+use courser_telemetry::{Close, CloseReason};
 use courser_tls::HandshakeInfo;
 use courser_wire::alert::{self, Description};
 
 use crate::account::Account;
+use crate::buffers::Inbox;
 use crate::deadline::Deadline;
 use crate::settings::Listener;
 use crate::worker_state::WorkerState;
@@ -39,7 +42,25 @@ pub(crate) struct EarlyClose {
     pub(crate) final_bytes: Vec<u8>,
 }
 
+/// Why a connection ends before its ClientHello was read, and the alert for it.
+pub(crate) type Refusal = (Close, Vec<u8>);
+
 impl Client {
+    /// Reads more of what comes before the handshake, within its deadline.
+    pub(crate) async fn read_greeting(&self, received: &mut Inbox) -> Result<(), Refusal> {
+        let read = poll_fn(|cx| match received.poll_read(&self.stream, &self.worker.buffers, cx) {
+            Poll::Ready(read) => Poll::Ready(read.map_err(|_| CloseReason::ClientReset)),
+            Poll::Pending => self.deadline.poll_expired(cx).map(|()| Err(CloseReason::HelloTimeout)),
+        });
+        let why = match read.await {
+            Ok(1..) => return Ok(()),
+            Ok(0) if received.is_empty() => CloseReason::Probe,
+            Ok(0) => CloseReason::ClosedInHello,
+            Err(why) => why,
+        };
+        Err((why.into(), Vec::new()))
+    }
+
     /// The client's address, as a PROXY header names it where there is one; none of a unix socket.
     pub(crate) fn address(&self) -> Option<IpAddr> {
         self.account.client.map(|address| address.ip())

@@ -61,7 +61,7 @@ settings! {
               them and refused from all others. The client's address is then the one in the header, in the log \
               (`client`, with the balancer as `via`), for limits of a source, and in the header for the backend.",
         example: "{ from = [\"10.0.0.0/24\", \"2001:db8::/64\"] }",
-        danger: "Whoever is listed can claim any address: list nobody else.",
+        danger: "Whoever is listed can claim any address: list no one else.",
         elsewhere: &["accept_proxy", "proxy", "real_ip", "set_real_ip_from", "proxy_tlv"],
         store: |listener, value| {
             read::located(value, proxy_protocol::accept).map(|it| listener.accept_proxy = Some(it))
