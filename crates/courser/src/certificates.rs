@@ -10,6 +10,7 @@ use courser_config::{
     BackendTls, CertificateFiles, Config, HostConfig, ListenerConfig, Located, Problem, Problems, Verify,
 };
 use courser_net::account::Account;
+use courser_tls::identity::Validity;
 use courser_tls::{BackendName, BackendTlsConfig, BackendTlsSpec, ClientAuth, Identity};
 
 use crate::authorities::Trusted;
@@ -27,15 +28,43 @@ pub(crate) struct LoadedCertificates {
     pub(crate) warnings: Problems,
 }
 
+/// When a certificate ends.
+#[derive(Clone, Debug)]
+pub(crate) struct CertificateEnd {
+    pub(crate) name: String,
+    /// As the PROXY protocol names it.
+    pub(crate) key: String,
+    /// Start of validity, Unix seconds.
+    pub(crate) not_before: i64,
+    /// Unix seconds.
+    pub(crate) not_after: i64,
+}
+
 impl LoadedCertificates {
     pub(crate) fn len(&self) -> usize {
         self.by_files.len()
     }
 
-    /// The certificates of a host, in configured order; the self-signed one where none is configured anywhere.
+    /// The first name, the key and the end of validity (Unix seconds) of each, those that end first in front.
+    pub(crate) fn by_end(&self) -> Vec<CertificateEnd> {
+        let end = |identity: &Arc<Identity>| CertificateEnd {
+            name: identity.names.first().cloned().unwrap_or_default(),
+            key: identity.key_algorithm.clone(),
+            not_before: identity.not_before,
+            not_after: identity.not_after,
+        };
+        let mut all: Vec<CertificateEnd> = self.by_files.values().chain(&self.self_signed).map(end).collect();
+        all.sort_by(|a, b| (a.not_after, &a.name, &a.key).cmp(&(b.not_after, &b.name, &b.key)));
+        all
+    }
+
+    /// The certificates of a host, in configured order, but that one which is not valid now comes behind those that are; the
+    /// self-signed one where none is configured anywhere.
     pub(crate) fn of(&self, host: &HostConfig) -> Vec<Arc<Identity>> {
         let configured = host.certificates.iter().filter_map(|files| self.by_files.get(&key(files)));
-        configured.chain(&self.self_signed).cloned().collect()
+        let mut all: Vec<_> = configured.chain(&self.self_signed).cloned().collect();
+        all.sort_by_key(|identity| identity.validity(now()) != Validity::Valid);
+        all
     }
 
     /// TLS with the servers of a pool.

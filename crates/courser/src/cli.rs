@@ -12,6 +12,7 @@ Examples:
   courser serve --listen '*:443' --cert site-ecdsa.pem --cert site-rsa.pem --backend 10.0.0.3:80 --send-proxy v2
   courser check --config courser.toml
   courser reload
+  courser status
   courser fleet keygen --out /etc/courser/fleet.key
   courser backend drain 10.0.1.2:8080
   courser config defaults > courser.toml
@@ -37,6 +38,7 @@ pub(crate) fn command() -> Command {
         .subcommand(courser_config::serve_command())
         .subcommand(check())
         .subcommand(reload())
+        .subcommand(query("status", "Print the state of the running program", STATUS_EXAMPLE))
         .subcommand(fleet())
         .subcommand(backend())
         .subcommand(config())
@@ -148,6 +150,10 @@ const WEIGHT_HELP: &str = "\
 
 Example:
   courser backend weight 10.0.1.2:8080 50%";
+
+const STATUS_EXAMPLE: &str = "\
+Example:
+  courser status --control /run/courser/control.sock --json";
 
 const STATUS_HELP: &str = "\
 Example:

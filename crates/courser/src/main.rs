@@ -13,6 +13,7 @@ mod backends;
 mod capacity;
 mod certificates;
 mod control;
+mod expiry;
 mod exposure;
 mod file_error;
 mod fleet_keys;
@@ -63,6 +64,7 @@ fn perform(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Some(("serve", flags)) => cmd::serve::serve(flags),
         Some(("check", flags)) => cmd::check::check(flags),
         Some(("reload", flags)) => cmd::reload::reload(flags),
+        Some(("status", flags)) => cmd::fleet::status(flags),
         Some(("fleet", flags)) => cmd::fleet::fleet(flags),
         Some(("backend", flags)) => cmd::backend::backend(flags),
         Some(("import", flags)) => cmd::import::import(flags),

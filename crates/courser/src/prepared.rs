@@ -14,6 +14,7 @@ use crate::fleet_keys;
 use crate::generation::{self, Generation};
 use crate::pools::Pools;
 use crate::process::Process;
+use crate::service::reload::Served;
 use crate::session_file;
 use crate::sharing::{self, SharingInputs};
 use crate::stamp::Stamps;
@@ -26,6 +27,8 @@ pub(crate) struct Prepared {
     pub(crate) stamps: Stamps,
     pub(crate) config: Config,
     pub(crate) certificates: usize,
+    /// For the status.
+    pub(crate) served: Served,
     pub(crate) process: Process,
     pub(crate) generation: Generation,
     pub(crate) sharing: SharingInputs,
@@ -58,8 +61,9 @@ pub(crate) fn prepare(flags: &ArgMatches) -> Result<Prepared, Failure> {
     }
     let process = Process::new(&config, fleet)?;
     let generation = generation::build(&config, &certificates, &process, &Pools::default())?;
+    let served = Served::of(&config, &certificates);
     let certificates = certificates.len();
-    Ok(Prepared { written, stamps, config, certificates, process, generation, sharing, successor })
+    Ok(Prepared { written, stamps, config, certificates, served, process, generation, sharing, successor })
 }
 
 /// What a further generation is made of.

@@ -18,6 +18,7 @@ use crate::pools::Pools;
 use crate::prepared::{Inputs, config_file, read_again};
 use crate::process::Process;
 use crate::service::checks::ChecksService;
+use crate::service::reload::Served;
 use crate::sockets::Sockets;
 use crate::stamp::Stamps;
 
@@ -71,6 +72,8 @@ pub(crate) struct Current {
     pub(crate) written: Written,
     pub(crate) sockets: Sockets,
     pub(crate) pools: Pools,
+    /// For the status.
+    pub(crate) served: Served,
     /// Of the files that it was made of.
     pub(crate) stamps: Stamps,
 }
@@ -113,6 +116,7 @@ impl Reloader {
         self.checks.apply(&config, &next.pools)?;
         self.current.number += 1;
         self.current.written = written;
+        self.current.served = Served::of(&config, &certificates);
         self.current.pools = next.pools;
         self.current.stamps = stamps;
         outcome.generation = self.current.number;

@@ -48,7 +48,8 @@ pub(crate) fn run(
     prepared: Prepared,
     supervisor: Supervisor,
 ) -> Result<ExitCode, Failure> {
-    let Prepared { config, written, stamps, process, generation, sharing: inputs, successor, .. } = prepared;
+    let Prepared { config, written, stamps, served, process, generation, sharing: inputs, successor, .. } =
+        prepared;
     // Opens the way to the service manager while there are the privileges to.
     systemd::notify("STATUS=starting");
     // Before the log says that a socket is open: from then on a supervisor may send a signal.
@@ -62,7 +63,7 @@ pub(crate) fn run(
     let fleet = fleet.and_then(|fleet| fleet.handle());
     let sharing = sharing::share(&config, inputs.store, &process, fleet);
     let sink = sink(threads)?;
-    let (reload, reload_requests) = ReloadHandle::new();
+    let (reload, reload_requests) = ReloadHandle::new(served.clone());
     let backends = Arc::new(Backends::new(&process));
     // Before anyone can ask for them.
     backends.replace(generation.pools.list());
@@ -107,7 +108,7 @@ pub(crate) fn run(
         workers: commands,
         is_draining: drain.has_begun(),
         looked_at: stamps.clone(),
-        current: Current { number: 1, written, sockets, pools, stamps },
+        current: Current { number: 1, written, sockets, pools, served, stamps },
     };
     let watches = config.process.reload_on_change;
     services.start(Arc::new(ReloadService::new(reload.clone(), reload_requests, reloader, watches)))?;

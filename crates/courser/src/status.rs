@@ -40,7 +40,32 @@ pub(crate) struct Generation {
     /// The one of the start is 1.
     pub(crate) number: u64,
     pub(crate) age_s: u64,
+    /// Names and addresses.
+    #[serde(default)]
+    pub(crate) listeners: Vec<ServedListener>,
+    /// How many there are.
+    #[serde(default)]
+    pub(crate) certificates: usize,
+    /// Those that end first.
+    #[serde(default)]
+    pub(crate) ending: Vec<EndingCertificate>,
     pub(crate) last_reload: Option<LastReload>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct ServedListener {
+    pub(crate) name: String,
+    /// As configured.
+    pub(crate) listen: Vec<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct EndingCertificate {
+    /// Its first name.
+    pub(crate) name: String,
+    pub(crate) key: String,
+    /// Negative where it has ended.
+    pub(crate) days_left: i64,
 }
 
 /// The last attempt to replace it.
@@ -160,6 +185,9 @@ struct ErrorAnswer {
 pub(crate) fn table(line: &str) -> Result<String, String> {
     let status: Status = read(line)?;
     let mut text = format!("{}, courser {}, up {}\n", status.name, status.version, span(status.up_s));
+    if let Some(found) = &status.generation {
+        generation(&mut text, found);
+    }
     keys(&mut text, &status.keys);
     if let Some(cache) = &status.cache {
         let (used, capacity) = (mib(cache.bytes), mib(cache.capacity));
@@ -204,6 +232,28 @@ fn read<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, String> {
         return Err(answer.error);
     }
     serde_json::from_str(line).map_err(|error| format!("it is of another version ({error})"))
+}
+
+fn generation(text: &mut String, found: &Generation) {
+    row(text, "generation", &format!("{}, serves for {}", found.number, span(found.age_s)));
+    if let Some(LastReload { age_s, refused: Some(why), .. }) = &found.last_reload {
+        let why = why.lines().next().unwrap_or_default();
+        row(text, "last reload", &format!("REFUSED {} ago: {why}", span(*age_s)));
+    }
+    for waiting in found.last_reload.iter().flat_map(|last| &last.needs_restart) {
+        row(text, "at next start", waiting);
+    }
+    for listener in &found.listeners {
+        row(text, "listener", &format!("{}: {}", listener.name, listener.listen.join(", ")));
+    }
+    for EndingCertificate { name, key, days_left } in &found.ending {
+        let ends = if *days_left < 0 { "HAS EXPIRED".to_owned() } else { format!("{days_left} days left") };
+        row(text, "certificate", &format!("{name} ({key}): {ends}"));
+    }
+    let more = found.certificates.saturating_sub(found.ending.len());
+    if more > 0 {
+        row(text, "certificates", &format!("{more} more, which end later"));
+    }
 }
 
 fn row(text: &mut String, label: &str, value: &str) {

@@ -18,10 +18,15 @@ pub(crate) fn fleet(flags: &ArgMatches) -> Result<ExitCode, Failure> {
     match flags.subcommand() {
         Some(("keygen", flags)) => keygen(flags),
         Some(("export", flags)) => export(flags),
-        Some(("status", flags)) => query(flags, "fleet status", status::table),
+        Some(("status", flags)) => status(flags),
         Some(("watch", flags)) => query(flags, "fleet watch", status::message_line),
         _ => unreachable!("clap demands a known subcommand"),
     }
+}
+
+/// `courser status`, and `courser fleet status`, which prints the same.
+pub(crate) fn status(flags: &ArgMatches) -> Result<ExitCode, Failure> {
+    query(flags, "fleet status", status::table)
 }
 
 /// Makes a key file. It never replaces one.

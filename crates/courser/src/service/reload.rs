@@ -5,16 +5,20 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use courser_config::{Config, ListenerConfig};
 use courser_net::systemd;
 use courser_proxy::Threads;
 use courser_telemetry::Counts;
 use courser_telemetry::event::{self, Level, log};
 
 use super::{STOP_TIME, Service};
+use crate::certificates::{CertificateEnd, LoadedCertificates};
 use crate::exit::Failure;
+use crate::expiry::ExpiryWatch;
 use crate::reload::{Outcome, Reloader};
 use crate::stamp::Stamps;
 use crate::status::{self, Status};
+use crate::validity;
 
 /// Between two looks at the files. Events of the file system do not tell of changes over the network, in overlays, or behind
 /// the links that Kubernetes swaps.
@@ -40,18 +44,38 @@ pub(crate) struct ReloadHandle {
     last: Arc<Mutex<Last>>,
 }
 
+/// What the running generation serves.
+#[derive(Clone)]
+pub(crate) struct Served {
+    pub(crate) listeners: Vec<status::ServedListener>,
+    /// Those that end first in front.
+    pub(crate) certificates: Vec<CertificateEnd>,
+}
+
+impl Served {
+    pub(crate) fn of(config: &Config, certificates: &LoadedCertificates) -> Self {
+        let listener = |listener: &ListenerConfig| status::ServedListener {
+            name: listener.name.clone(),
+            listen: listener.listen.iter().map(ToString::to_string).collect(),
+        };
+        let listeners = config.listeners.iter().map(listener).collect();
+        Self { listeners, certificates: certificates.by_end() }
+    }
+}
+
 /// The running generation, and the last attempt to replace it.
 struct Last {
     generation: u64,
     since: Instant,
+    served: Served,
     attempt: Option<(Instant, Outcome)>,
 }
 
 impl ReloadHandle {
     /// The way to ask, and the receiver for [`ReloadService::new`].
-    pub(crate) fn new() -> (Self, ReloadRequests) {
+    pub(crate) fn new(served: Served) -> (Self, ReloadRequests) {
         let (requests, received) = mpsc::channel();
-        let last = Last { generation: 1, since: Instant::now(), attempt: None };
+        let last = Last { generation: 1, since: Instant::now(), served, attempt: None };
         (Self { requests, last: Arc::new(Mutex::new(last)) }, ReloadRequests(received))
     }
 
@@ -76,8 +100,9 @@ impl ReloadHandle {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn record(&self, outcome: &Outcome) {
+    fn record(&self, outcome: &Outcome, served: &Served) {
         let mut last = self.last();
+        last.served = served.clone();
         let now = Instant::now();
         if last.generation != outcome.generation {
             (last.generation, last.since) = (outcome.generation, now);
@@ -96,6 +121,7 @@ pub(crate) struct ReloadService {
     /// Disconnected when the thread has ended.
     ended: Mutex<Option<Receiver<()>>>,
     watches: bool,
+    expiry: Mutex<ExpiryWatch>,
 }
 
 impl ReloadService {
@@ -106,7 +132,13 @@ impl ReloadService {
         reloader: Reloader,
         watches: bool,
     ) -> Self {
-        Self { handle, work: Mutex::new(Some((requests, reloader))), ended: Mutex::default(), watches }
+        Self {
+            handle,
+            work: Mutex::new(Some((requests, reloader))),
+            ended: Mutex::default(),
+            watches,
+            expiry: Mutex::default(),
+        }
     }
 }
 
@@ -128,6 +160,11 @@ impl Service for ReloadService {
         started.map(drop).map_err(|error| Failure::runtime("cannot start the thread reload", error))
     }
 
+    fn tick(&self, now: Instant) {
+        let last = self.handle.last();
+        lock(&self.expiry).look(&last.served.certificates, now, validity::now());
+    }
+
     fn stop(&self) -> bool {
         self.handle.send(Request::Stop);
         let ended = lock(&self.ended).take();
@@ -139,6 +176,9 @@ impl Service for ReloadService {
         status.generation = Some(status::Generation {
             number: last.generation,
             age_s: last.since.elapsed().as_secs(),
+            listeners: last.served.listeners.clone(),
+            certificates: last.served.certificates.len(),
+            ending: last.served.certificates.iter().take(SHOWN).map(ending).collect(),
             last_reload: last.attempt.as_ref().map(|(when, outcome)| status::LastReload {
                 age_s: when.elapsed().as_secs(),
                 refused: outcome.refusal.as_ref().map(|refusal| refusal.why.clone()),
@@ -147,6 +187,14 @@ impl Service for ReloadService {
         });
     }
 }
+
+fn ending(certificate: &CertificateEnd) -> status::EndingCertificate {
+    let CertificateEnd { name, key, not_after, .. } = certificate.clone();
+    status::EndingCertificate { name, key, days_left: (not_after - validity::now()).div_euclid(86_400) }
+}
+
+/// Certificates that the status shows.
+const SHOWN: usize = 10;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -199,7 +247,7 @@ impl Work {
             let state = if outcome.refusal.is_some() { " (the last reload was refused)" } else { "" };
             systemd::notify(&format!("READY=1\nSTATUS=generation {} serves{state}", outcome.generation));
             report(&outcome);
-            self.handle.record(&outcome);
+            self.handle.record(&outcome, &self.reloader.current.served);
             self.watch = self.watch.take().map(|_| Watch::new(self.reloader.looked_at.clone()));
         }
         outcome
@@ -222,7 +270,7 @@ impl Work {
         let is_overdue = watch.unsettled.is_some_and(|since| since.elapsed() >= SETTLING);
         if is_settled || is_overdue {
             report(&outcome);
-            self.handle.record(&outcome);
+            self.handle.record(&outcome, &self.reloader.current.served);
             *watch = Watch::new(self.reloader.looked_at.clone());
         }
     }

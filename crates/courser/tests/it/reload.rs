@@ -147,6 +147,10 @@ fn a_mistake_changes_nothing_and_says_why() {
     fs::write(&program.stage.certificate, without_key).unwrap();
     assert_eq!(program.reload(&[]).status.code(), Some(2));
     program.client().connect().unwrap().get(1000, true).unwrap();
+    let table = run_courser(&["status", "--control", &program.control]).stdout;
+    assert!(table.contains("last reload     REFUSED 0 s ago: error: "), "{table}");
+    assert!(table.contains("listener        web: 127.0.0.1:0"), "{table}");
+    assert!(table.contains("certificate     localhost (EC256): "), "{table}");
     let last = &program.status()["generation"]["last_reload"];
     assert!(last["refused"].as_str().unwrap().contains("site.pem"), "{last}");
     fs::write(&program.stage.certificate, key).unwrap();
@@ -351,7 +355,7 @@ fn reloads_under_load_fail_no_connection_and_leave_nothing_behind() {
                 assert!(done.status.success(), "{}", done.stderr);
             }
             is_over.store(true, Ordering::Relaxed);
-            clients.map(|client| client.join().unwrap());
+            clients.into_iter().for_each(|client| client.join().unwrap());
         });
     };
     clients();
@@ -365,4 +369,18 @@ fn reloads_under_load_fail_no_connection_and_leave_nothing_behind() {
     assert_eq!(all, connections as u64 + 1);
     assert_eq!(program.status()["generation"]["number"], RELOADS + 2);
     eventually("no descriptor is left", || descriptors() <= before);
+}
+
+#[test]
+fn an_expired_certificate_gives_way_to_a_valid_one_of_the_same_kind_and_is_warned_of() {
+    let (origin, stage, ca) = (OriginServer::http(), Stage::new(), TestCa::new());
+    let expired = ca.issue(&Leaf::new(KeyType::EcdsaP256).expired());
+    let valid = ca.issue(&Leaf::new(KeyType::EcdsaP256));
+    let first = expired.write_combined(&stage.folder, "expired");
+    let second = valid.write_combined(&stage.folder, "valid");
+    let courser = courser().cert(&first).cert(&second).backend(origin.backend()).start();
+    let client = Client::new(courser.address(), Version::Tls13, KeyType::EcdsaP256, Resume::Never);
+    let mut connection = client.connect().unwrap();
+    assert_eq!(connection.tls().peer_certificates().unwrap()[0], valid.certificate);
+    courser.wait_stderr_line("certificate localhost (EC256): it has expired: clients refuse it");
 }
