@@ -28,6 +28,7 @@ mod process;
 mod reload;
 mod run;
 mod secret_file;
+mod served;
 mod service;
 mod session_file;
 mod sharing;

@@ -14,7 +14,7 @@ use crate::fleet_keys;
 use crate::generation::{self, Generation};
 use crate::pools::Pools;
 use crate::process::Process;
-use crate::service::reload::Served;
+use crate::served::Served;
 use crate::session_file;
 use crate::sharing::{self, SharingInputs};
 use crate::stamp::Stamps;

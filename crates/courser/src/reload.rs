@@ -17,8 +17,8 @@ use crate::generation;
 use crate::pools::Pools;
 use crate::prepared::{Inputs, config_file, read_again};
 use crate::process::Process;
+use crate::served::Served;
 use crate::service::checks::ChecksService;
-use crate::service::reload::Served;
 use crate::sockets::Sockets;
 use crate::stamp::Stamps;
 

@@ -144,7 +144,7 @@ mod tests {
             process: Arc::clone(&process),
             sharing: None,
             services: services.running(),
-            reload: reload::ReloadHandle::new(reload::Served::of(&config, &certificates)).0,
+            reload: reload::ReloadHandle::new(crate::served::Served::of(&config, &certificates)).0,
             backends: Arc::new(Backends::new(&process)),
             log: Arc::default(),
         };

@@ -5,17 +5,17 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use courser_config::{Config, ListenerConfig};
 use courser_net::systemd;
 use courser_proxy::Threads;
 use courser_telemetry::Counts;
 use courser_telemetry::event::{self, Level, log};
 
 use super::{STOP_TIME, Service};
-use crate::certificates::{CertificateEnd, LoadedCertificates};
+use crate::certificates::CertificateEnd;
 use crate::exit::Failure;
 use crate::expiry::ExpiryWatch;
 use crate::reload::{Outcome, Reloader};
+use crate::served::Served;
 use crate::stamp::Stamps;
 use crate::status::{self, Status};
 use crate::validity;
@@ -42,25 +42,6 @@ enum Request {
 pub(crate) struct ReloadHandle {
     requests: Sender<Request>,
     last: Arc<Mutex<Last>>,
-}
-
-/// What the running generation serves.
-#[derive(Clone)]
-pub(crate) struct Served {
-    pub(crate) listeners: Vec<status::ServedListener>,
-    /// Those that end first in front.
-    pub(crate) certificates: Vec<CertificateEnd>,
-}
-
-impl Served {
-    pub(crate) fn of(config: &Config, certificates: &LoadedCertificates) -> Self {
-        let listener = |listener: &ListenerConfig| status::ServedListener {
-            name: listener.name.clone(),
-            listen: listener.listen.iter().map(ToString::to_string).collect(),
-        };
-        let listeners = config.listeners.iter().map(listener).collect();
-        Self { listeners, certificates: certificates.by_end() }
-    }
 }
 
 /// The running generation, and the last attempt to replace it.
