@@ -11,7 +11,7 @@ needed=(cc:gcc pkg-config:pkg-config)
 judges=(
   openssl:openssl curl:curl gnutls-cli:gnutls-bin python3:python3 jsonschema:python3-jsonschema
   taskset:util-linux valgrind:valgrind
-  nginx:nginx haproxy:haproxy hitch:hitch stunnel4:stunnel4 wrk:wrk
+  nginx:nginx haproxy:haproxy knotd:knot hitch:hitch stunnel4:stunnel4 wrk:wrk
   chromium:chromium
   faketime:faketime ip:iproute2 iptables:iptables tcpdump:tcpdump
   redis-server:redis-server redis-cli:redis-tools

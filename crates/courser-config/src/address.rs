@@ -45,6 +45,8 @@ pub enum BackendAddress {
         /// Not 0.
         port: u16,
     },
+    /// `srv:_http._tcp.app.internal`, the SRV records of a service (RFC 2782). In lower case.
+    Service(String),
     /// `unix:/run/app.sock`.
     Unix(PathBuf),
     /// `abstract:app`, in Linux's abstract namespace, without the leading zero byte.
@@ -69,6 +71,7 @@ impl fmt::Display for BackendAddress {
         match self {
             Self::Ip(address) => address.fmt(f),
             Self::Name { host, port } => write!(f, "{host}:{port}"),
+            Self::Service(name) => write!(f, "srv:{name}"),
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
             Self::Abstract(name) => write!(f, "abstract:{name}"),
         }
@@ -124,6 +127,9 @@ pub(crate) fn backend(value: &Value) -> Result<BackendAddress, Problems> {
     if let Some(name) = text.strip_prefix("abstract:") {
         return Ok(BackendAddress::Abstract(abstract_name(value, name)?));
     }
+    if let Some(name) = text.strip_prefix("srv:") {
+        return Ok(BackendAddress::Service(service(value, name)?));
+    }
     if let Some((scheme, rest)) = text.split_once("://") {
         let help = format!("leave `{scheme}://` out: write `{}`", rest.trim_end_matches('/'));
         return Err(refuse(value, format!("`{text}` is a URL, not an address"), help));
@@ -141,6 +147,26 @@ pub(crate) fn backend(value: &Value) -> Result<BackendAddress, Problems> {
             let message = format!("`{host}` is neither an IP address nor a host name: {why}");
             Err(Problem::at(&value.origin, message, None).into())
         }
+    }
+}
+
+/// The name of SRV records: a service, a protocol, each with an underscore, and a domain.
+fn service(value: &Value, name: &str) -> Result<String, Problems> {
+    let mut labels = name.splitn(3, '.');
+    let is_marked =
+        |label: Option<&str>| label.is_some_and(|label| label.len() > 1 && label.starts_with('_'));
+    let (service, protocol, domain) = (labels.next(), labels.next(), labels.next());
+    let why = match (is_marked(service) && is_marked(protocol), domain) {
+        (true, Some(_)) => dns::wrong(name).map(|(why, _)| why),
+        _ => Some("it does not begin with a service and a protocol".to_owned()),
+    };
+    match why {
+        None => Ok(name.to_ascii_lowercase()),
+        Some(why) => Err(refuse(
+            value,
+            format!("`{name}` is not the name of SRV records: {why}"),
+            "write for example `srv:_http._tcp.shop.internal`; the port is in the records".to_owned(),
+        )),
     }
 }
 

@@ -32,12 +32,17 @@ fn from_table(value: &Value, table: &Table) -> Result<ServerConfig, Problems> {
     let Some(address) = table.get("address") else {
         return Err(Problem::at(&value.origin, "the server has no `address`", None).into());
     };
+    let address = address::backend(address)?;
+    if let (BackendAddress::Service(_), Some(weight)) = (&address, table.get("weight")) {
+        let message = "the weights of a service are in its SRV records";
+        return Err(Problem::at(&weight.origin, message, Some("leave `weight` out".to_owned())).into());
+    }
     let number = |key: &str, most: u32| {
         let read = |value| read::count(value, 1..=most).map(NonZeroU32::new);
         table.get(key).map(read).transpose().map(Option::flatten)
     };
     Ok(ServerConfig {
-        address: address::backend(address)?,
+        address,
         weight: number("weight", 1000)?.unwrap_or(NonZeroU32::MIN),
         max_connections: number("max_connections", u32::MAX)?,
     })

@@ -42,7 +42,7 @@ pub use admission::Admission;
 pub use affinity::Affinity;
 pub use orders::{Order, Orders};
 pub use pool::{Backend, Distribution, Location, Pool, ServerSpec, Target};
-pub use resolve::Resolver;
+pub use resolve::{Lookable, Resolver};
 pub use settings::Certificates;
 pub use supervision::Threads;
 pub use worker::{Command, Listeners, Taken, Worker};

@@ -17,7 +17,7 @@ use courser_tls::{BackendTls, BackendTlsConfig};
 
 use crate::affinity::Affinity;
 use crate::orders::Orders;
-use crate::resolve::{ResolvedName, Resolver, Subscriber};
+use crate::resolve::{Answer, Lookable, ResolvedName, Resolver, Subscriber};
 use crate::session_servers::SessionServers;
 
 /// A server of a pool.
@@ -57,13 +57,8 @@ pub struct ServerSpec {
 pub enum Location {
     /// At this address.
     Fixed(Address),
-    /// At every address of this name: each is a server of its own.
-    Name {
-        /// Looked up by the system's resolver.
-        host: String,
-        /// The port at each address.
-        port: u16,
-    },
+    /// At every address that is found: each is a server of its own.
+    LookedUp(Lookable),
 }
 
 /// How a pool distributes connections.
@@ -190,7 +185,7 @@ type Found = HashMap<Address, Arc<Backend>>;
 
 impl Members {
     fn new(specs: Vec<ServerSpec>, balance: Balance, resolver: &Resolver, orders: OrdersOfPool) -> Arc<Self> {
-        let changes = specs.iter().any(|spec| matches!(spec.location, Location::Name { .. }));
+        let changes = specs.iter().any(|spec| matches!(spec.location, Location::LookedUp(_)));
         let pool = courser_balance::Pool::new(balance, changes);
         let mut names = Vec::new();
         let entry = |spec: ServerSpec| {
@@ -207,8 +202,8 @@ impl Members {
                         orders.server(&pool, ServerSettings { name, target, weight, limit, priority: 0 }),
                     )
                 }
-                Location::Name { host, port } => {
-                    let name = resolver.name(&host, port);
+                Location::LookedUp(what) => {
+                    let name = resolver.name(what);
                     names.push(Arc::clone(&name));
                     Entry::Name { name, weight, limit, tls, servers: HashMap::new() }
                 }
@@ -257,17 +252,21 @@ impl Entry {
                 (name, *weight, *limit, tls.as_deref(), servers)
             }
         };
-        let addresses = name.latest();
-        let server = |address: &Address| {
-            let new = || {
-                let target = Target::new(address.clone(), tls, Some(name.host()));
-                let name = format!("{name} ({address})");
-                let priority = u16::from(is_of_other_family(address, &addresses));
+        let answers = name.latest();
+        let server = |answer: &Answer| {
+            let (weight, address) = (answer.weight.unwrap_or(weight), answer.address.clone());
+            // Those of the other family are for when the preferred ones of the same priority fail.
+            let of_family = u16::from(is_of_other_family(answer, &answers));
+            let priority = answer.priority.min(u16::MAX / 2) * 2 + of_family;
+            let is_same = |server: &Arc<Backend>| server.weight == weight && server.priority == priority;
+            let known = servers.remove(&address).filter(is_same);
+            known.unwrap_or_else(|| {
+                let target = Target::new(address.clone(), tls, Some(name.own_name()));
+                let name = format!("{}:{} ({address})", answer.host, answer.port);
                 orders.server(pool, ServerSettings { name, target, weight, limit, priority })
-            };
-            servers.remove(address).unwrap_or_else(new)
+            })
         };
-        let current: Vec<_> = addresses.iter().map(server).collect();
+        let current: Vec<_> = answers.iter().map(server).collect();
         *servers = current.iter().map(|server| (server.target.address.clone(), Arc::clone(server))).collect();
         current
     }
@@ -282,8 +281,9 @@ impl Entry {
 
 /// Whether the resolver prefers other addresses to this one. Addresses of the other family are mostly other ways to the same
 /// machines, and often no way at all (RFC 6724 sorts by that): they are for when the preferred ones fail.
-fn is_of_other_family(address: &Address, all: &[Address]) -> bool {
-    all.first().is_some_and(|first| is_v6(first) != is_v6(address))
+fn is_of_other_family(answer: &Answer, all: &[Answer]) -> bool {
+    let first = all.iter().find(|other| other.host == answer.host);
+    first.is_some_and(|first| is_v6(&first.address) != is_v6(&answer.address))
 }
 
 fn is_v6(address: &Address) -> bool {

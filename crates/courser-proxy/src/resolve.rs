@@ -2,16 +2,18 @@
 //!
 //! Names are looked up by the system's resolver, so that /etc/hosts, search domains and container networks work as
 //! everywhere else on the machine. It does not say how long an answer holds, so every answer expires after
-//! [`REFRESH`]. Each name has a thread of its own, as a look-up that hangs can neither be ended nor waited for; a
+//! [`REFRESH`]. SRV records say it. Each name has a thread of its own, as a look-up that hangs can neither be ended nor waited for; a
 //! connection reads the latest answer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use courser_dns::{ServiceLookup, ServiceRecord, look_up_service};
 use courser_net::{Address, Lookup, look_up};
 use courser_telemetry::event::{Level, log};
 
@@ -20,10 +22,17 @@ use crate::supervision::Threads;
 /// How long an answer holds: the time to live that most services with changing addresses use at least.
 const REFRESH: Duration = Duration::from_secs(10);
 
+/// The least time between two look-ups. It is the time, too, to the second answer without an address, after which it gets no
+/// more connections: so a denial ends what was known within [`REFRESH`] and this.
+const SOON: Duration = Duration::from_secs(5);
+
+/// The most that an answer holds, whatever its time to live: a server that is taken out of a service is gone by then.
+const LATE: Duration = Duration::from_secs(60);
+
 /// Looks names up, each once for all pools and generations of settings.
 #[derive(Debug, Default)]
 pub struct Resolver {
-    names: Mutex<HashMap<(String, u16), Name>>,
+    names: Mutex<HashMap<Lookable, Name>>,
     lookups: Arc<Lookups>,
 }
 
@@ -49,14 +58,13 @@ struct LookupState {
 }
 
 impl Resolver {
-    /// A name, which has no address before [`Resolver::start`].
-    pub(crate) fn name(&self, host: &str, port: u16) -> Arc<ResolvedName> {
+    /// What is looked up; it has no address before [`Resolver::start`].
+    pub(crate) fn name(&self, what: Lookable) -> Arc<ResolvedName> {
         let mut names = lock(&self.names);
-        let name = names.entry((host.to_owned(), port)).or_default();
+        let name = names.entry(what.clone()).or_default();
         name.answer.upgrade().unwrap_or_else(|| {
-            let latest = Mutex::new(Arc::new([]) as Arc<[Address]>);
-            let (host, subscribers) = (host.to_owned(), Mutex::default());
-            let answer = Arc::new(ResolvedName { host, port, latest, subscribers });
+            let answer = ResolvedName { what, latest: Mutex::default(), subscribers: Mutex::default() };
+            let answer = Arc::new(answer);
             *name = Name { answer: Arc::downgrade(&answer), has_thread: false };
             answer
         })
@@ -69,9 +77,9 @@ impl Resolver {
     pub fn start(&self, threads: &Threads) -> io::Result<()> {
         let mut names = lock(&self.names);
         names.retain(|_, name| name.answer.strong_count() > 0);
-        for ((host, _), name) in names.iter_mut().filter(|(_, name)| !name.has_thread) {
+        for (what, name) in names.iter_mut().filter(|(_, name)| !name.has_thread) {
             let (answer, lookup) = (Weak::clone(&name.answer), LookupThread::new(&self.lookups));
-            threads.spawn(&thread_name(host), move || keep_fresh(&answer, lookup))?;
+            threads.spawn(&thread_name(what.name()), move || keep_fresh(&answer, lookup))?;
             name.has_thread = true;
         }
         Ok(())
@@ -86,7 +94,7 @@ impl Resolver {
         for answer in answers.iter().filter(|answer| answer.latest().is_empty()) {
             log(
                 Level::Warning,
-                format_args!("backend {}: no address yet; the resolver is slow", answer.host),
+                format_args!("backend {}: no address yet; the resolver is slow", answer.what.name()),
             );
         }
     }
@@ -129,8 +137,8 @@ impl LookupThread {
     }
 
     /// Returns false when the threads are to end.
-    fn rest(&self) -> bool {
-        !self.lookups.wait(REFRESH, |state| state.is_stopped)
+    fn rest(&self, pause: Duration) -> bool {
+        !self.lookups.wait(pause, |state| state.is_stopped)
     }
 }
 
@@ -155,10 +163,11 @@ fn thread_name(host: &str) -> String {
 fn keep_fresh(name: &Weak<ResolvedName>, mut lookup: LookupThread) {
     let mut last = Outcome::Found;
     while let Some(answer) = name.upgrade() {
-        last = answer.refresh(last);
+        let (outcome, pause) = answer.refresh(last);
+        last = outcome;
         drop(answer);
         lookup.answered();
-        if !lookup.rest() {
+        if !lookup.rest(pause) {
             return;
         }
     }
@@ -170,19 +179,123 @@ pub(crate) trait Subscriber: fmt::Debug + Send + Sync {
     fn addresses_changed(&self);
 }
 
+/// What is looked up.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Lookable {
+    /// The addresses of a name.
+    Name {
+        /// Looked up by the system's resolver.
+        host: String,
+        /// The port at each address.
+        port: u16,
+    },
+    /// The servers of a service: the name of its SRV records.
+    Service(String),
+}
+
 #[derive(Debug)]
 pub(crate) struct ResolvedName {
-    host: String,
-    port: u16,
-    latest: Mutex<Arc<[Address]>>,
+    what: Lookable,
+    latest: Mutex<Latest>,
     /// Those that are told when they change.
     subscribers: Mutex<Vec<Weak<dyn Subscriber>>>,
 }
 
+/// A server that an answer has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) address: Address,
+    /// The name that it is at.
+    pub(crate) host: Arc<str>,
+    pub(crate) port: u16,
+    /// Of its SRV record; 0 without one.
+    pub(crate) priority: u16,
+    /// Of its SRV record; `None` without one.
+    pub(crate) weight: Option<NonZeroU32>,
+}
+
+#[derive(Debug, Default)]
+struct Latest {
+    answers: Arc<[Answer]>,
+    /// Those of them that the last answer did not have.
+    missing: HashSet<Address>,
+}
+
 impl fmt::Display for ResolvedName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.host, self.port)
+        self.what.fmt(f)
     }
+}
+
+impl fmt::Display for Lookable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name { host, port } => write!(f, "{host}:{port}"),
+            Self::Service(name) => write!(f, "srv:{name}"),
+        }
+    }
+}
+
+impl Lookable {
+    /// For messages.
+    fn name(&self) -> &str {
+        match self {
+            Self::Name { host, .. } => host,
+            Self::Service(name) => name,
+        }
+    }
+
+    /// Looks it up.
+    fn look_up(&self) -> Found {
+        match self {
+            Self::Name { host, port } => match look_up(host, *port) {
+                Lookup::Found(addresses) => Found::Answers(answers(host, &addresses, 0, None), REFRESH),
+                Lookup::NoSuchName => Found::Denied,
+                Lookup::Failed(why) => Found::Failed(why),
+            },
+            Self::Service(name) => match look_up_service(name) {
+                ServiceLookup::Found(records, lifetime) => servers(&records, lifetime),
+                ServiceLookup::Denied => Found::Denied,
+                ServiceLookup::Failed(why) => Found::Failed(why),
+            },
+        }
+    }
+}
+
+/// What a look-up has found.
+enum Found {
+    /// Servers, and how long they hold.
+    Answers(Vec<Answer>, Duration),
+    Denied,
+    Failed(String),
+}
+
+/// The addresses behind the records of a service. Where one of its targets cannot be looked up, what is known of all stays.
+fn servers(records: &[ServiceRecord], lifetime: Duration) -> Found {
+    let mut found = Vec::new();
+    for ServiceRecord { priority, weight, port, target } in records {
+        match look_up(target, *port) {
+            Lookup::Found(addresses) => {
+                // Of those that have some weight, one without gets little; among themselves they are equals.
+                let weight = NonZeroU32::new(u32::from(*weight)).unwrap_or(NonZeroU32::MIN);
+                found.extend(answers(target, &addresses, *priority, Some(weight)));
+            }
+            Lookup::NoSuchName => {}
+            Lookup::Failed(why) => return Found::Failed(format!("{target}: {why}")),
+        }
+    }
+    let mut seen = HashSet::new();
+    found.retain(|answer| seen.insert(answer.address.clone()));
+    if found.is_empty() { Found::Denied } else { Found::Answers(found, lifetime.clamp(SOON, LATE)) }
+}
+
+fn answers(host: &str, addresses: &[SocketAddr], priority: u16, weight: Option<NonZeroU32>) -> Vec<Answer> {
+    let host: Arc<str> = host.into();
+    let answer = |address: &SocketAddr| {
+        let (host, port) = (Arc::clone(&host), address.port());
+        Answer { address: Address::Ip(*address), host, port, priority, weight }
+    };
+    addresses.iter().map(answer).collect()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -193,14 +306,18 @@ enum Outcome {
 }
 
 impl ResolvedName {
-    /// The name.
-    pub(crate) fn host(&self) -> &str {
-        &self.host
+    /// The name that a certificate has to have. Of a service it is the domain that is configured, not the target in its records:
+    /// whoever forges those must not choose it (RFC 6125, section 1.7.2).
+    pub(crate) fn own_name(&self) -> &str {
+        match &self.what {
+            Lookable::Name { host, .. } => host,
+            Lookable::Service(name) => name.splitn(3, '.').nth(2).unwrap_or(name),
+        }
     }
 
-    /// What the last look-up has found, the resolver's preferred addresses first.
-    pub(crate) fn latest(&self) -> Arc<[Address]> {
-        Arc::clone(&lock(&self.latest))
+    /// What the last look-ups have found, the resolver's preferred addresses first.
+    pub(crate) fn latest(&self) -> Arc<[Answer]> {
+        Arc::clone(&lock(&self.latest).answers)
     }
 
     /// Calls the subscriber now, and after every change.
@@ -212,54 +329,71 @@ impl ResolvedName {
         }
     }
 
-    /// Looks the name up, and logs what has changed since `last`.
-    fn refresh(&self, last: Outcome) -> Outcome {
-        let host = &self.host;
-        match look_up(host, self.port) {
-            Lookup::Found(found) => {
-                self.replace(found);
+    /// Looks the name up, and logs what has changed since `last`. Returns also when to look again.
+    fn refresh(&self, last: Outcome) -> (Outcome, Duration) {
+        let name = self.what.name();
+        match self.what.look_up() {
+            Found::Answers(found, lifetime) => {
+                let (lost, is_missing) = self.replace(found);
                 if last != Outcome::Found {
-                    log(Level::Info, format_args!("backend {host}: the name has addresses again"));
+                    log(Level::Info, format_args!("backend {name}: the name has addresses again"));
                 }
-                Outcome::Found
+                if lost > 0 {
+                    log(Level::Info, format_args!("backend {name}: addresses that are gone: {lost}"));
+                }
+                (Outcome::Found, if is_missing { SOON } else { lifetime })
             }
             // Whoever gets an address next that was this name's is not who the plaintext is for.
-            Lookup::NoSuchName => {
-                let lost = self.replace(Vec::new());
+            Found::Denied => {
+                let (lost, is_missing) = self.replace(Vec::new());
                 if lost > 0 || last != Outcome::NoSuchName {
-                    log(
-                        Level::Warning,
-                        format_args!("backend {host}: no such name, or no address{}", gone(lost)),
-                    );
+                    let gone = gone(lost, is_missing);
+                    log(Level::Warning, format_args!("backend {name}: no such name, or no address{gone}"));
                 }
-                Outcome::NoSuchName
+                (Outcome::NoSuchName, if is_missing { SOON } else { REFRESH })
             }
             // A resolver that is down must not take the service with it: what was known stays.
-            Lookup::Failed(why) => {
+            Found::Failed(why) => {
                 if last != Outcome::Failed {
-                    log(Level::Warning, format_args!("backend {host}: cannot look the name up: {why}"));
+                    log(Level::Warning, format_args!("backend {name}: cannot look the name up: {why}"));
                 }
-                Outcome::Failed
+                (Outcome::Failed, REFRESH)
             }
         }
     }
 
-    /// Returns how many addresses there were.
-    fn replace(&self, found: Vec<SocketAddr>) -> usize {
-        let found: Arc<[Address]> = found.into_iter().map(Address::Ip).collect();
-        let before = std::mem::replace(&mut *lock(&self.latest), Arc::clone(&found));
-        if before != found {
+    /// Takes an answer over. An address that it does not have goes if the answer before did not have it either: one that comes
+    /// and goes, as where answers are a part of all, would lose its health and its limit each time. Returns how many have
+    /// gone, and whether some are missing that have not.
+    fn replace(&self, mut found: Vec<Answer>) -> (usize, bool) {
+        let mut latest = lock(&self.latest);
+        let is_found = |old: &&Answer| found.iter().any(|answer| answer.address == old.address);
+        let missing: Vec<_> = latest.answers.iter().filter(|old| !is_found(old)).cloned().collect();
+        let (gone, kept): (Vec<_>, Vec<_>) =
+            missing.into_iter().partition(|answer| latest.missing.contains(&answer.address));
+        let before = Arc::clone(&latest.answers);
+        let is_missing = !kept.is_empty();
+        latest.missing = kept.iter().map(|answer| answer.address.clone()).collect();
+        found.extend(kept);
+        latest.answers = found.into();
+        let has_changed = before != latest.answers;
+        drop(latest);
+        if has_changed {
             // Without the lock: subscribers look at the answer.
             let mut subscribers = std::mem::take(&mut *lock(&self.subscribers));
             subscribers.retain(|one| one.upgrade().inspect(|one| one.addresses_changed()).is_some());
             lock(&self.subscribers).append(&mut subscribers);
         }
-        before.len()
+        (gone.len(), is_missing)
     }
 }
 
-fn gone(lost: usize) -> String {
-    if lost == 0 { String::new() } else { format!("; it had {lost}, which get no more connections") }
+fn gone(lost: usize, is_missing: bool) -> String {
+    match (lost, is_missing) {
+        (0, false) => String::new(),
+        (0, true) => "; what it had stays for one more look".to_owned(),
+        _ => format!("; it had {lost}, which get no more connections"),
+    }
 }
 
 #[cfg(test)]
@@ -270,7 +404,8 @@ mod tests {
     fn a_name_is_looked_up_once_however_many_use_it() {
         let resolver = Resolver::default();
         let threads = Threads::new(|panicked| panic!("{panicked:?}"));
-        let names = [(); 3].map(|()| resolver.name("localhost", 80));
+        let names =
+            [(); 3].map(|()| resolver.name(Lookable::Name { host: "localhost".to_owned(), port: 80 }));
         resolver.start(&threads).expect("a thread can be made");
         assert_eq!(lock(&resolver.lookups.state).threads, 1);
         resolver.wait_for_first_answers(Duration::from_secs(60));

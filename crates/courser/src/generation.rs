@@ -13,7 +13,7 @@ use courser_config::{
 };
 use courser_net::{Address, Liveness};
 use courser_proxy::settings::{AcceptProxy, Forwarding, Listener, Names, SendProxy, VirtualHost};
-use courser_proxy::{Affinity, Certificates, Distribution, Location, Pool, ServerSpec};
+use courser_proxy::{Affinity, Certificates, Distribution, Location, Lookable, Pool, ServerSpec};
 use courser_session::PolicyHash;
 use courser_telemetry::event::{Level, log};
 use courser_tls::{BackendTlsConfig, ClientAuth, ServerTlsConfig, ServerTlsSpec, Sessions, Version};
@@ -269,7 +269,10 @@ fn location(address: &BackendAddress) -> Location {
         BackendAddress::Ip(address) => Location::Fixed(Address::Ip(*address)),
         BackendAddress::Unix(path) => Location::Fixed(Address::Unix(path.clone())),
         BackendAddress::Abstract(name) => Location::Fixed(Address::Abstract(name.clone())),
-        BackendAddress::Name { host, port } => Location::Name { host: host.clone(), port: *port },
+        BackendAddress::Name { host, port } => {
+            Location::LookedUp(Lookable::Name { host: host.clone(), port: *port })
+        }
+        BackendAddress::Service(name) => Location::LookedUp(Lookable::Service(name.clone())),
     }
 }
 

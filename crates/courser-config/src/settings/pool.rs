@@ -19,7 +19,8 @@ settings! {
         doc: "Servers of the pool. An entry is an address as in `backend`, or a table with it as `address`, and \
               with `weight` (1 to 1000, by default 1), the server's share among the others', and \
               `max_connections`, which it never gets more of. A name stands for all its addresses: each is a \
-              server of its own.",
+              server of its own. So does `srv:_http._tcp.shop.internal` for the targets of its SRV records, with their ports, \
+              weights and priorities (RFC 2782).",
         example: "[{ address = \"10.0.1.1:8080\", weight = 3 }, { address = \"10.0.1.2:8080\", max_connections = 200 }, \"unix:/run/shop.sock\"]",
         danger: "Without `tls`, traffic to them is not encrypted: use the same machine or a network you trust.",
         elsewhere: &["server", "backend", "upstream", "members", "targets"],

@@ -83,7 +83,7 @@ impl Host {
         let listener = Arc::new(generation(&self.virtual_host));
         let weak = Arc::downgrade(&listener);
         let listeners = Arc::new(Listeners::from([(Address::Ip(address), listener)]));
-        self.commands.send(Command::Swap { listeners, opened }).unwrap();
+        self.commands.send(Command::Swap { listeners, opened, taken: std::sync::mpsc::channel().0 }).unwrap();
         weak
     }
 

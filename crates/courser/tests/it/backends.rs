@@ -6,6 +6,7 @@ mod families;
 mod faults;
 mod names;
 mod pools;
+mod services;
 
 use std::{
     io::Write,
