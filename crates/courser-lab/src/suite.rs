@@ -19,7 +19,7 @@ use crate::error::Error;
 use file::{File, TableFile};
 
 /// The suites of the program, in the order of `--help`.
-const BUILT_IN: [(&str, &str); 12] = [
+const BUILT_IN: [(&str, &str); 13] = [
     ("capacity", include_str!("../../../suites/capacity.toml")),
     ("reuse-and-key-size", include_str!("../../../suites/reuse-and-key-size.toml")),
     ("offload", include_str!("../../../suites/offload.toml")),
@@ -31,6 +31,7 @@ const BUILT_IN: [(&str, &str); 12] = [
     ("primitives", include_str!("../../../suites/primitives.toml")),
     ("two-certificates", include_str!("../../../suites/two-certificates.toml")),
     ("fleet", include_str!("../../../suites/fleet.toml")),
+    ("sticky", include_str!("../../../suites/sticky.toml")),
     ("compare", include_str!("../../../suites/compare.toml")),
 ];
 

@@ -13,7 +13,7 @@ use super::template;
 const BALANCER: (&str, &str) = ("haproxy-balancer", "haproxy");
 
 /// The files that are built in, in the order of reports.
-const BUILT_IN: [&str; 11] = [
+const BUILT_IN: [&str; 19] = [
     include_str!("../../../../targets/courser.toml"),
     include_str!("../../../../targets/nginx.toml"),
     include_str!("../../../../targets/nginx-stream.toml"),
@@ -24,6 +24,14 @@ const BUILT_IN: [&str; 11] = [
     include_str!("../../../../targets/sozu.toml"),
     include_str!("../../../../targets/haproxy-relay.toml"),
     include_str!("../../../../targets/haproxy-balancer.toml"),
+    include_str!("../../../../targets/courser-relay.toml"),
+    include_str!("../../../../targets/courser-sticky.toml"),
+    include_str!("../../../../targets/haproxy-sticky.toml"),
+    include_str!("../../../../targets/courser-spread.toml"),
+    include_str!("../../../../targets/courser-shared.toml"),
+    include_str!("../../../../targets/haproxy-pair.toml"),
+    include_str!("../../../../targets/nginx-farm.toml"),
+    include_str!("../../../../targets/nginx-farm-shared.toml"),
     include_str!("../../../../targets/direct.toml"),
 ];
 
@@ -79,6 +87,8 @@ pub struct Definition {
     /// What a reader has to know when it is set up so.
     #[serde(default)]
     pub(super) remark: Vec<Remark>,
+    /// The built-in target that is started with it, to forward to: by name.
+    in_front_of: Option<String>,
     /// The target that it forwards to, in a chain.
     #[serde(skip)]
     pub(super) behind: Option<Box<Self>>,
@@ -86,13 +96,15 @@ pub struct Definition {
 
 /// What a target does with a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// It ends TLS.
     #[default]
     Terminator,
     /// It chooses among listeners by what the ClientHello says.
     Relay,
+    /// It ends TLS where a relay hands connections over.
+    BehindRelay,
     /// It spreads connections in clear text over several backends.
     Balancer,
     /// Nothing stands between generator and origin.
@@ -188,6 +200,12 @@ pub fn catalogue() -> &'static [Definition] {
     ALL.get_or_init(|| {
         let parsed = BUILT_IN.iter().map(|text| Definition::parse(text).expect("a test reads all of them"));
         let mut all: Vec<Definition> = parsed.collect();
+        let known = all.clone();
+        for front in &mut all {
+            let name = front.in_front_of.as_ref();
+            let behind = name.map(|name| known.iter().find(|one| one.name == *name));
+            front.behind = behind.map(|found| Box::new(found.expect("a test reads all of them").clone()));
+        }
         all.extend(chains(&all));
         all
     })
@@ -280,6 +298,7 @@ impl Definition {
             differs: self.differs.into_iter().chain(base.differs).collect(),
             cannot: self.cannot.into_iter().chain(base.cannot).collect(),
             remark: self.remark.into_iter().chain(base.remark).collect(),
+            in_front_of: self.in_front_of.or(base.in_front_of),
             behind: base.behind,
         }
     }
@@ -323,7 +342,7 @@ impl Definition {
 
     /// Whether there is a balancer behind it.
     pub fn is_chain(&self) -> bool {
-        self.behind.is_some()
+        self.role == Role::Terminator && self.behind.is_some()
     }
 
     /// The programs that connections pass, the first first: one, or two of a chain.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use courser_record::lab::File;
 
-use super::definition::Definition;
+use super::definition::{Definition, Role};
 use super::fleet::{self, FleetHost};
 use super::folder::{make_folder, write};
 use super::installed::{Installed, LIBRARIES};
@@ -47,7 +47,7 @@ pub(super) fn plan(definition: &Definition, spec: &TargetSpec) -> Result<Plan, N
     let mut plan: Option<Plan> = None;
     for host in fleet::hosts(&addresses, parts.len()) {
         for (index, part) in parts.iter().enumerate() {
-            let spec = of_part(spec, index, &host.addresses);
+            let spec = of_part(spec, definition.role, index, &host.addresses);
             let installed = part.installed().map_err(|how| missing(part, &how))?;
             let planned = plan_part(part, &spec, &host, host.addresses[index], installed)?;
             plan = Some(match plan {
@@ -78,10 +78,10 @@ fn missing(part: &Definition, how: &str) -> NotStarted {
     NotStarted::Missing(format!("{} is not installed: {how}", part.own_name()))
 }
 
-/// Of a chain, only the first part has to do with clients, and only the last with backends.
-fn of_part(spec: &TargetSpec, index: usize, addresses: &[SocketAddr]) -> TargetSpec {
+/// Of a chain, only the first part has to do with clients, and only the last with backends; behind a relay that is TLS too.
+fn of_part(spec: &TargetSpec, front: Role, index: usize, addresses: &[SocketAddr]) -> TargetSpec {
     let mut own = spec.clone();
-    if index > 0 {
+    if index > 0 && front != Role::Relay {
         own.tls = None;
     }
     if let Some(next) = addresses.get(index + 1) {
