@@ -32,6 +32,7 @@ mod memory;
 mod package;
 mod proxy_accept;
 mod proxy_header;
+mod published_relay;
 mod relay;
 mod reload;
 mod standing_readers;
