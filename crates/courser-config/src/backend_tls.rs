@@ -1,70 +1,18 @@
 //! TLS with backends: reading `tls` of a pool and `backend_tls` of a host, and whether each server can be verified. May not
 //! read the files that they name.
 
-use std::path::PathBuf;
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::address::{BackendAddress, located_file};
-use crate::config::CertificateFiles;
+use crate::config::{BackendName, BackendTls, Verify};
 use crate::dns;
 use crate::draft::{ActionDraft, HostDraft, ListenerDraft, PoolDraft, RuleDraft, certificate};
 use crate::near::suggest;
 use crate::problem::{Problem, Problems};
 use crate::read::{self, Located, wrong_kind};
-use crate::revocation::{self, Revocation};
+use crate::revocation;
 use crate::value::{Literal, Table, Value};
-
-/// TLS with the servers of a pool.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BackendTls {
-    /// How a server proves who it is.
-    pub verify: Verify,
-    /// The name that it is asked for, and that its certificate has to be for.
-    pub server_name: BackendName,
-    /// The certificate for servers that ask for one.
-    pub cert: Option<CertificateFiles>,
-    /// What is revoked. Only with [`Verify::System`] or [`Verify::Files`].
-    pub crl: Option<Revocation>,
-}
-
-impl BackendTls {
-    /// All files that it names.
-    pub fn files(&self) -> Vec<&PathBuf> {
-        let authorities: &[_] = match &self.verify {
-            Verify::Files(files) => files,
-            _ => &[],
-        };
-        let lists = self.crl.iter().flat_map(|lists| &lists.files);
-        let certificate = self.cert.iter().flat_map(|files| [&files.chain, &files.key]);
-        authorities.iter().chain(lists).map(|file| &file.value).chain(certificate).collect()
-    }
-}
-
-/// How a server proves who it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verify {
-    /// By a certificate that the system trusts.
-    System,
-    /// By a certificate of one of the authorities in these files.
-    Files(Vec<Located<PathBuf>>),
-    /// By its key: SHA-256 of SubjectPublicKeyInfo, one of these.
-    Pins(Vec<[u8; 32]>),
-    /// Not at all.
-    Off,
-}
-
-/// The name that a server is asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BackendName {
-    /// That of its address.
-    Own,
-    /// The one that the client asked for; that of its address where it asked for none.
-    FromClient,
-    /// This DNS name, in lower case, or IP address.
-    Fixed(String),
-}
 
 /// What `server_name` says where the name is the client's.
 const FROM_CLIENT: &str = "from-client";

@@ -10,7 +10,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::address::{BackendAddress, ListenAddress};
-use crate::backend_tls::BackendTls;
 use crate::fleet::{FleetInterface, Network};
 use crate::named::named;
 use crate::problem::Problems;
@@ -340,6 +339,56 @@ pub struct ServerConfig {
     pub weight: NonZeroU32,
     /// Connections at most.
     pub max_connections: Option<NonZeroU32>,
+}
+
+/// TLS with the servers of a pool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackendTls {
+    /// How a server proves who it is.
+    pub verify: Verify,
+    /// The name that it is asked for, and that its certificate has to be for.
+    pub server_name: BackendName,
+    /// The certificate for servers that ask for one.
+    pub cert: Option<CertificateFiles>,
+    /// What is revoked. Only with [`Verify::System`] or [`Verify::Files`].
+    pub crl: Option<Revocation>,
+}
+
+impl BackendTls {
+    /// All files that it names.
+    pub fn files(&self) -> Vec<&PathBuf> {
+        let authorities: &[_] = match &self.verify {
+            Verify::Files(files) => files,
+            _ => &[],
+        };
+        let lists = self.crl.iter().flat_map(|lists| &lists.files);
+        let certificate = self.cert.iter().flat_map(|files| [&files.chain, &files.key]);
+        authorities.iter().chain(lists).map(|file| &file.value).chain(certificate).collect()
+    }
+}
+
+/// How a server proves who it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verify {
+    /// By a certificate that the system trusts.
+    System,
+    /// By a certificate of one of the authorities in these files.
+    Files(Vec<Located<PathBuf>>),
+    /// By its key: SHA-256 of SubjectPublicKeyInfo, one of these.
+    Pins(Vec<[u8; 32]>),
+    /// Not at all.
+    Off,
+}
+
+/// The name that a server is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BackendName {
+    /// That of its address.
+    Own,
+    /// The one that the client asked for; that of its address where it asked for none.
+    FromClient,
+    /// This DNS name, in lower case, or IP address.
+    Fixed(String),
 }
 
 /// A certificate chain and its private key, as files in PEM. Their contents have not been looked at.

@@ -4,10 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::address::{BackendAddress, ListenAddress, file_path};
-use crate::backend_tls::BackendTls;
 use crate::config::{
-    Affinity, Balance, CertificateFiles, CheckConfig, ClientAuth, Fleet, OnTruncation, Process, ServerConfig,
-    Sessions, UnknownName,
+    Affinity, BackendTls, Balance, CertificateFiles, CheckConfig, ClientAuth, Fleet, OnTruncation, Process,
+    ServerConfig, Sessions, UnknownName,
 };
 use crate::problem::{Problem, Problems};
 use crate::proxy_protocol::{AcceptProxy, SendProxy};

@@ -45,11 +45,10 @@ use std::path::Path;
 use clap::{ArgMatches, Command};
 
 pub use address::{BackendAddress, ListenAddress};
-pub use backend_tls::{BackendName, BackendTls, Verify};
 pub use config::{
-    Affinity, Backends, Balance, CertificateFiles, CheckConfig, CheckKind, ClientAuth, Config, Fleet,
-    HostConfig, ListenerConfig, Loaded, Log, OnTruncation, PoolConfig, Process, ServerConfig, Sessions,
-    UnknownName,
+    Affinity, BackendName, BackendTls, Backends, Balance, CertificateFiles, CheckConfig, CheckKind,
+    ClientAuth, Config, Fleet, HostConfig, ListenerConfig, Loaded, Log, OnTruncation, PoolConfig, Process,
+    ServerConfig, Sessions, UnknownName, Verify,
 };
 pub use fleet::{FleetInterface, Network};
 pub use named::Named;

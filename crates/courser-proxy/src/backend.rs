@@ -170,7 +170,7 @@ async fn connect_stream(
             if let Poll::Ready(result) = connecting.as_mut().poll(cx) {
                 return Poll::Ready(Ok::<_, Close>(Some(result)));
             }
-            poll_client_reset(client, cx)?;
+            client.check_reset(cx)?;
             client.deadline.poll_expired(cx).map(|()| Ok(None))
         });
         let (faster, result) = match result.await? {
@@ -259,16 +259,8 @@ fn poll_place(
     if let Poll::Ready(handover) = waiting.poll(cx) {
         return Poll::Ready(Ok(handover));
     }
-    poll_client_reset(client, cx)?;
+    client.check_reset(cx)?;
     client.deadline.poll_expired(cx).map(|()| Err(CloseReason::QueueTimeout.into()))
-}
-
-/// An error once the client has gone: nobody connects for those who have left.
-pub(crate) fn poll_client_reset(client: &Client, cx: &mut Context<'_>) -> Result<(), Close> {
-    match client.stream.poll_reset(cx) {
-        Poll::Ready(()) => Err(CloseReason::ClientReset.into()),
-        Poll::Pending => Ok(()),
-    }
 }
 
 /// Tries servers again whose accept queues were full. With a unix socket the kernel refuses at once instead of waiting
@@ -300,7 +292,7 @@ async fn wait_for_room(
 async fn wait_out(client: &Client, pause: Duration) -> Result<(), Close> {
     let mut pause = pin!(tokio::time::sleep(pause));
     poll_fn(|cx| {
-        poll_client_reset(client, cx)?;
+        client.check_reset(cx)?;
         pause.as_mut().poll(cx).map(Ok)
     })
     .await

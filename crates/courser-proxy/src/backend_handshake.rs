@@ -14,10 +14,9 @@ use courser_telemetry::metrics::Metric;
 use courser_telemetry::{Close, CloseReason};
 use courser_tls::{BackendConnection, BackendTls, Failure, FailureKind, State};
 
-use crate::backend::poll_client_reset;
 use crate::buffers::{Inbox, Outbox};
 use crate::client::Client;
-use crate::proxy_header;
+use crate::proxy_header::write;
 use crate::settings::Forwarding;
 use crate::side::Side;
 
@@ -39,7 +38,7 @@ pub(crate) async fn secure(
     tls: &BackendTls,
     stream: &Stream,
 ) -> Result<Result<Box<SecuredBackend>, Close>, Close> {
-    let header = match proxy_header::header(client, forwarding) {
+    let header = match write::header(client, forwarding) {
         Ok(header) => header,
         Err(unwritable) => return Err(Close::with(CloseReason::Internal, unwritable.to_string())),
     };
@@ -163,7 +162,7 @@ impl BackendIo {
 
 /// An error once the client has gone or the time of the attempt is over.
 fn poll_stop(client: &Client, cx: &mut Context<'_>) -> Poll<Result<(), Stop>> {
-    poll_client_reset(client, cx).map_err(Stop::Client)?;
+    client.check_reset(cx).map_err(Stop::Client)?;
     client.deadline.poll_expired(cx).map(|()| Err(Stop::backend("the handshake took too long")))
 }
 

@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use courser_net::Stream;
 use courser_telemetry::{Close, CloseReason};
@@ -73,6 +73,14 @@ impl Client {
         let session = facts.and_then(|facts| facts.session);
         if let (Some(session), Some(remote)) = (session, &self.worker.remote_sessions) {
             remote.delete(&session.id, session.expires, self.address());
+        }
+    }
+
+    /// An error once the client has gone: nobody connects for those who have left.
+    pub(crate) fn check_reset(&self, cx: &mut Context<'_>) -> Result<(), Close> {
+        match self.stream.poll_reset(cx) {
+            Poll::Ready(()) => Err(CloseReason::ClientReset.into()),
+            Poll::Pending => Ok(()),
         }
     }
 

@@ -12,7 +12,7 @@ use courser_balance::{Pick, Request, ServerPermit};
 use courser_net::{Address, Stream};
 use courser_telemetry::Close;
 
-use super::{FAMILY_DELAY, failure, poll_client_reset};
+use super::{FAMILY_DELAY, failure};
 use crate::client::Client;
 use crate::pool::{Backend, Target};
 use crate::settings::Forwarding;
@@ -44,7 +44,7 @@ pub(super) async fn race(
             Some(Poll::Ready(Err(error))) => (attempt, rival_error) = (None, Some(error)),
             Some(Poll::Pending) | None => {}
         }
-        poll_client_reset(client, cx)?;
+        client.check_reset(cx)?;
         client.deadline.poll_expired(cx).map(|()| Ok((false, Err(ErrorKind::TimedOut.into()))))
     })
     .await?;
