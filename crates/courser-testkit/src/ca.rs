@@ -5,12 +5,13 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
-    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384, PKCS_ED25519, PKCS_RSA_SHA256,
-    RsaKeySize, date_time_ymd,
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer, DnType,
+    ExtendedKeyUsagePurpose, IsCa, KeyIdMethod, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256,
+    PKCS_ECDSA_P384_SHA384, PKCS_ED25519, PKCS_RSA_SHA256, RevokedCertParams, RsaKeySize, date_time_ymd,
 };
 use rustls::pki_types::CertificateDer;
 
@@ -126,6 +127,7 @@ impl TestCa {
         let mut params = authority(name);
         params.use_authority_key_identifier_extension = true;
         let issuer = self.intermediates.first().unwrap_or(&self.root);
+        params.serial_number = Some(INTERMEDIATE.into());
         let intermediate = CertifiedIssuer::signed_by(params, key_pair(KeyType::EcdsaP256), issuer)
             .expect("fixed parameters of an authority are valid");
         self.intermediates.insert(0, intermediate);
@@ -149,7 +151,33 @@ impl TestCa {
             let again = params.signed_by(crossed.key(), &crossed).expect("as the first");
             chain_pem.push_str(&again.pem());
         }
-        Issued { chain_pem, key_pem: key.serialize_pem(), certificate: certificate.der().clone() }
+        Issued { chain_pem, key_pem: key.serialize_pem(), certificate: certificate.der().clone(), serial: 0 }
+    }
+
+    /// The list (RFC 5280, section 5) of these certificates as revoked, in PEM, by who signs leaves. The next one is due in
+    /// 2099.
+    ///
+    /// # Panics
+    /// As [`TestCa::issue`].
+    pub fn revocation_list(&self, revoked: &[&Issued]) -> String {
+        self.revocation_list_until(revoked, date_time_ymd(2099, 1, 1).into())
+    }
+
+    /// As [`TestCa::revocation_list`], with the next one due at this time.
+    ///
+    /// # Panics
+    /// As [`TestCa::issue`].
+    pub fn revocation_list_until(&self, revoked: &[&Issued], next_update: SystemTime) -> String {
+        let issuer = self.intermediates.first().unwrap_or(&self.root);
+        list(issuer, revoked.iter().map(|issued| issued.serial), next_update)
+    }
+
+    /// The root's list, with all intermediates on it or none.
+    ///
+    /// # Panics
+    /// As [`TestCa::issue`].
+    pub fn revocation_list_of_root(&self, revoked: bool) -> String {
+        list(&self.root, revoked.then_some(INTERMEDIATE), date_time_ymd(2099, 1, 1).into())
     }
 
     /// Issues a certificate with a fresh key; those of RSA keys share one.
@@ -159,10 +187,14 @@ impl TestCa {
     pub fn issue(&self, leaf: &Leaf) -> Issued {
         let key = key_pair(leaf.key);
         let issuer = self.intermediates.first().unwrap_or(&self.root);
-        let certificate = leaf_params(leaf).signed_by(&key, issuer).expect("parameters of a leaf are valid");
+        let serial = NEXT_SERIAL.fetch_add(1, Ordering::Relaxed);
+        let mut params = leaf_params(leaf);
+        params.serial_number = Some(serial.into());
+        let certificate = params.signed_by(&key, issuer).expect("parameters of a leaf are valid");
         let mut chain_pem = certificate.pem();
         chain_pem.extend(self.intermediates.iter().map(CertifiedIssuer::pem));
-        Issued { chain_pem, key_pem: key.serialize_pem(), certificate: certificate.der().clone() }
+        let (key_pem, certificate) = (key.serialize_pem(), certificate.der().clone());
+        Issued { chain_pem, key_pem, certificate, serial }
     }
 
     /// A certificate for `localhost` in one combined file `NAME.pem`: what most tests need.
@@ -201,6 +233,8 @@ pub struct Issued {
     pub key_pem: String,
     /// The leaf.
     pub certificate: CertificateDer<'static>,
+    /// Its serial number.
+    pub serial: u64,
 }
 
 impl Issued {
@@ -232,6 +266,33 @@ impl Pair {
         let text = |path: &Path| path.display().to_string();
         format!("{},key={}", text(&self.chain), text(&self.key))
     }
+}
+
+/// The serial number of every intermediate.
+const INTERMEDIATE: u64 = 7;
+
+static NEXT_SERIAL: AtomicU64 = AtomicU64::new(1 << 40);
+
+fn list(
+    issuer: &CertifiedIssuer<'static, KeyPair>,
+    revoked: impl IntoIterator<Item = u64>,
+    next_update: SystemTime,
+) -> String {
+    let entry = |serial: u64| RevokedCertParams {
+        serial_number: serial.into(),
+        revocation_time: date_time_ymd(2021, 1, 1),
+        reason_code: None,
+        invalidity_date: None,
+    };
+    let params = CertificateRevocationListParams {
+        this_update: date_time_ymd(2020, 1, 1),
+        next_update: next_update.into(),
+        crl_number: 1u64.into(),
+        issuing_distribution_point: None,
+        revoked_certs: revoked.into_iter().map(entry).collect(),
+        key_identifier_method: KeyIdMethod::Sha256,
+    };
+    params.signed_by(issuer).and_then(|list| list.pem()).expect("fixed parameters of a list are valid")
 }
 
 fn authority(name: &str) -> CertificateParams {

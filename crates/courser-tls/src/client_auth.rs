@@ -13,13 +13,13 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, Error, RootCertStore, SignatureScheme};
 use webpki::KeyUsage;
-use x509_parser::prelude::{FromDer, X509Certificate, X509Version};
+use x509_parser::prelude::{FromDer, X509Certificate};
 
+use crate::authorities::Authorities;
 use crate::chain_limits;
 use crate::config_error::TlsConfigError;
-use crate::identity::{IdentityError, Validity};
-use crate::pem;
 use crate::plan::with_current;
+use crate::revocation::Revocation;
 use crate::trust_path::TrustedPaths;
 
 /// Whether a client may answer a CertificateRequest without a certificate.
@@ -40,67 +40,12 @@ impl Demand {
     }
 }
 
-/// Authorities that issue to clients: the certificates of one PEM file.
-#[derive(Clone, Debug)]
-pub struct Authorities(Vec<CertificateDer<'static>>);
-
-impl Authorities {
-    /// Takes one or several certificates from the text of a PEM file.
-    ///
-    /// # Errors
-    /// What is wrong with the text, or that a certificate in it belongs to no authority.
-    pub fn from_pem(text: &[u8]) -> Result<Self, IdentityError> {
-        let certificates = pem::chain(text)?;
-        certificates.iter().try_for_each(check_authority)?;
-        Ok(Self(certificates))
-    }
-
-    /// Those that the system trusts: of `SSL_CERT_FILE` and `SSL_CERT_DIR` where they are set, of the distribution
-    /// otherwise. One that cannot be parsed is left out: large collections have old ones.
-    ///
-    /// # Errors
-    /// When there is none, with the reasons.
-    pub fn system() -> Result<Self, String> {
-        let mut found = rustls_native_certs::load_native_certs();
-        found.certs.retain(|der| check_authority(der).is_ok());
-        if found.certs.is_empty() {
-            let reasons: Vec<_> = found.errors.iter().map(ToString::to_string).collect();
-            return Err(if reasons.is_empty() { "it has none".to_owned() } else { reasons.join("; ") });
-        }
-        Ok(Self(found.certs))
-    }
-
-    pub(crate) fn certificates(&self) -> &[CertificateDer<'static>] {
-        &self.0
-    }
-
-    /// Those that are not valid at `now` (Unix seconds), by their subjects. They are trusted all the same: a path ends
-    /// at an authority's name and key, whatever its own certificate contains (RFC 5280, section 6.1).
-    pub fn invalid(&self, now: i64) -> Vec<(String, Validity)> {
-        let judged = |der| {
-            let (_, certificate) = X509Certificate::from_der(der).ok()?;
-            let validity = certificate.validity();
-            let judged = Validity::at(now, validity.not_before.timestamp(), validity.not_after.timestamp());
-            (judged != Validity::Valid).then(|| (certificate.subject().to_string(), judged))
-        };
-        self.0.iter().filter_map(|der| judged(der)).collect()
-    }
-}
-
-/// Certificates of version 1 have no field for whether they belong to an authority (RFC 5280, section 4.2.1.9).
-fn check_authority(der: &CertificateDer<'static>) -> Result<(), IdentityError> {
-    let bad = |text: String| IdentityError::BadCertificate(text);
-    let (_, certificate) = X509Certificate::from_der(der).map_err(|error| bad(error.to_string()))?;
-    if certificate.version() != X509Version::V1 && !certificate.is_ca() {
-        return Err(IdentityError::NotAuthority(certificate.subject().to_string()));
-    }
-    RootCertStore::empty().add(der.clone()).map_err(|error| bad(error.to_string()))
-}
-
 /// A host's setting for client certificates. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ClientAuth {
     verifier: Arc<dyn ClientCertVerifier>,
+    /// The same, where sessions have to be looked up.
+    sessions: Option<Arc<ClientVerifier>>,
     mode: &'static str,
     fingerprint: Option<[u8; 32]>,
 }
@@ -108,17 +53,19 @@ pub struct ClientAuth {
 impl ClientAuth {
     /// No CertificateRequest is sent.
     pub fn none() -> Self {
-        Self { verifier: WebPkiClientVerifier::no_client_auth(), mode: "none", fingerprint: None }
+        let verifier = WebPkiClientVerifier::no_client_auth();
+        Self { verifier, sessions: None, mode: "none", fingerprint: None }
     }
 
     /// Requests a certificate that one of these authorities issued, directly or through intermediates that the client
-    /// sends.
+    /// sends, and that is not revoked.
     ///
     /// # Errors
     /// When there is no authority.
     pub fn new<'a>(
         demand: Demand,
         authorities: impl IntoIterator<Item = &'a Authorities>,
+        revocation: Option<Revocation>,
     ) -> Result<Self, TlsConfigError> {
         let mut set: Vec<_> = authorities.into_iter().flat_map(|file| &file.0).cloned().collect();
         set.sort_unstable_by(|a, b| a.as_ref().cmp(b.as_ref()));
@@ -133,10 +80,11 @@ impl ClientAuth {
         }
         let verifier = Arc::new(ClientVerifier {
             subjects: roots.subjects(),
-            paths: TrustedPaths::new(roots),
+            paths: TrustedPaths::new(roots, revocation),
             is_mandatory: demand == Demand::Required,
         });
-        Ok(Self { verifier, mode: demand.name(), fingerprint: Some(fingerprint) })
+        let sessions = verifier.paths.has_revocation().then(|| Arc::clone(&verifier));
+        Ok(Self { verifier, sessions, mode: demand.name(), fingerprint: Some(fingerprint) })
     }
 
     /// `none`, `optional` or `required`: a part of the policy that sessions are bound to.
@@ -148,6 +96,11 @@ impl ClientAuth {
     /// Empty where no certificate is requested.
     pub fn fingerprint(&self) -> &[u8] {
         self.fingerprint.as_ref().map_or(&[], |fingerprint| &fingerprint[..])
+    }
+
+    /// What looks up the certificates of sessions that are resumed, if anything does.
+    pub(crate) fn sessions(&self) -> Option<Arc<ClientVerifier>> {
+        self.sessions.clone()
     }
 
     pub(crate) fn verifier(&self) -> Arc<dyn ClientCertVerifier> {
@@ -172,10 +125,17 @@ fn fingerprint(sorted: &[CertificateDer<'_>]) -> [u8; 32] {
 
 /// Verifies clients' certificates, and records in the handshake's plan when the accepted ones expire.
 #[derive(Debug)]
-struct ClientVerifier {
+pub(crate) struct ClientVerifier {
     paths: TrustedPaths,
     subjects: Vec<DistinguishedName>,
     is_mandatory: bool,
+}
+
+impl ClientVerifier {
+    /// Looks up the chain of a session.
+    pub(crate) fn check_session(&self, chain: &[CertificateDer<'_>]) -> Result<(), Error> {
+        self.paths.check_session(chain, UnixTime::now())
+    }
 }
 
 impl ClientCertVerifier for ClientVerifier {
@@ -272,11 +232,14 @@ mod tests {
     fn the_fingerprint_is_of_the_set() {
         let [a, b] = ["a", "b"].map(|name| Authorities(vec![TestCa::named(name).root()]));
         let of = |files: &[&Authorities]| {
-            ClientAuth::new(Demand::Required, files.iter().copied()).unwrap().fingerprint().to_vec()
+            ClientAuth::new(Demand::Required, files.iter().copied(), None).unwrap().fingerprint().to_vec()
         };
         assert_eq!(of(&[&a, &b]), of(&[&b, &a, &b]));
         assert_ne!(of(&[&a, &b]), of(&[&a]));
-        assert!(ClientAuth::new(Demand::Required, []).is_err(), "an empty set would refuse every client");
+        assert!(
+            ClientAuth::new(Demand::Required, [], None).is_err(),
+            "an empty set would refuse every client"
+        );
     }
 
     #[test]

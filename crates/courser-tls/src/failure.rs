@@ -118,6 +118,7 @@ pub(crate) fn alert_for(error: &Error) -> u8 {
         Error::InvalidMessage(_) => AlertDescription::DecodeError,
         Error::DecryptError => AlertDescription::BadRecordMac,
         Error::PeerSentOversizedRecord => AlertDescription::RecordOverflow,
+        Error::InvalidCertificate(CertificateError::Revoked) => AlertDescription::CertificateRevoked,
         Error::InvalidCertificate(_) => AlertDescription::BadCertificate,
         Error::PeerIncompatible(_) | Error::NoApplicationProtocol => AlertDescription::HandshakeFailure,
         Error::PeerMisbehaved(_)

@@ -7,6 +7,7 @@
 //! but reading certificate files, and decides no policy: which certificate, group and order of suites a handshake
 //! uses is the caller's choice, handed over in a [`HandshakePlan`].
 
+mod authorities;
 mod backend;
 mod chain_limits;
 mod client_auth;
@@ -24,6 +25,7 @@ mod plan;
 mod random;
 mod record_cipher;
 mod records;
+mod revocation;
 mod selfsigned;
 mod server;
 mod server_config;
@@ -31,16 +33,18 @@ mod sessions;
 mod signing;
 mod trust_path;
 
+pub use authorities::Authorities;
 pub use backend::{
     BackendConnection, BackendHandshakeInfo, BackendName, BackendTls, BackendTlsConfig, BackendTlsSpec,
     Verify,
 };
-pub use client_auth::{Authorities, ClientAuth, ClientCertificate, Demand};
+pub use client_auth::{ClientAuth, ClientCertificate, Demand};
 pub use config_error::TlsConfigError;
 pub use failure::{Failure, FailureKind};
 pub use identity::{Identity, IdentityError, KeyKind};
 pub use plan::{CachedSession, HandshakePlan, SessionOffer};
 pub use records::{MAX_HELD, Progress, RECORD_OVERHEAD, State};
+pub use revocation::{Revocation, RevocationDepth, RevocationList, RevocationListError};
 pub use selfsigned::{self_signed, self_signed_rsa};
 pub use server::{HandshakeInfo, ServerConnection};
 pub use server_config::{ServerTlsConfig, ServerTlsSpec, SuiteOrder, Version};

@@ -1,23 +1,27 @@
 //! The server's end of one TLS connection: bytes in, bytes and plaintext out; no socket.
 
+use std::sync::Arc;
+
 use rustls::server::UnbufferedServerConnection;
 use rustls::{Error, HandshakeKind, ProtocolVersion};
 
 use courser_session::{ResumptionFailure, SharedSession};
 
-use crate::client_auth::{self, ClientCertificate};
+use crate::client_auth::{self, ClientCertificate, ClientVerifier};
 use crate::failure::{self, Failure, FailureKind, UNEXPECTED_MESSAGE};
 use crate::names;
 use crate::plan::{self, CachedSession, HandshakePlan};
 use crate::random;
 use crate::record_cipher::{Alert, Sealer};
-use crate::records::{self, MAX_HELD, Progress};
+use crate::records::{self, MAX_HELD, Progress, State};
 use crate::server_config::{ServerTlsConfig, SuiteOrder};
 
 /// One connection.
 pub struct ServerConnection {
     tls: UnbufferedServerConnection,
     plan: Option<Box<HandshakePlan>>,
+    /// Looks up the client's certificates once, where a session was resumed.
+    client_sessions: Option<Arc<ClientVerifier>>,
     /// Seals its records; none before the first key.
     sealer: Option<Sealer>,
     /// Set once it has failed. The library may not be called again then: it would send its alert twice.
@@ -78,7 +82,8 @@ impl ServerConnection {
         plan: HandshakePlan,
     ) -> Result<Self, Failure> {
         let tls = UnbufferedServerConnection::new(config.config(group, order))?;
-        Ok(Self { tls, plan: Some(Box::new(plan)), sealer: None, failure: None })
+        let client_sessions = config.client_sessions.clone();
+        Ok(Self { tls, plan: Some(Box::new(plan)), client_sessions, sealer: None, failure: None })
     }
 
     /// Processes the records in `incoming` as far as they are complete. Plaintext is appended to `plaintext`, records
@@ -94,6 +99,7 @@ impl ServerConnection {
         outgoing: &mut Vec<u8>,
     ) -> Result<Progress, Failure> {
         self.check_not_failed()?;
+        let before = plaintext.len();
         let Self { tls, plan, .. } = self;
         let progress = if plan.is_some() {
             random::begin_step();
@@ -108,11 +114,30 @@ impl ServerConnection {
                 let detail = "a handshake message that does not end within four records".to_owned();
                 Err(self.fail(Failure { kind: FailureKind::Protocol, detail }, UNEXPECTED_MESSAGE, outgoing))
             }
-            Ok(progress) => Ok(progress),
+            Ok(progress) => match self.check_session(progress.state) {
+                Ok(()) => Ok(progress),
+                Err(error) => {
+                    // Nothing of a client without a certificate that holds is passed on.
+                    plaintext.truncate(before);
+                    let alert = failure::alert_for(&error);
+                    Err(self.fail(error.into(), alert, outgoing))
+                }
+            },
             Err(error) => {
                 let alert = failure::alert_for(&error);
                 Err(self.fail(error.into(), alert, outgoing))
             }
+        }
+    }
+
+    /// A session must not outlive the revocation of what it rests on: after its resumption its certificates are looked up.
+    fn check_session(&mut self, state: State) -> Result<(), Error> {
+        if self.client_sessions.is_none() || state == State::Handshaking {
+            return Ok(());
+        }
+        match self.client_sessions.take().zip(self.tls.peer_certificates()) {
+            Some((sessions, chain)) if self.resumed() => sessions.check_session(chain),
+            _ => Ok(()),
         }
     }
 

@@ -11,7 +11,7 @@ use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
 use rustls::server::NoServerSessionStorage;
 use rustls::{ServerConfig, SupportedCipherSuite, SupportedProtocolVersion};
 
-use crate::client_auth::ClientAuth;
+use crate::client_auth::{ClientAuth, ClientVerifier};
 use crate::config_error::TlsConfigError;
 use crate::names;
 use crate::plan::PlannedCertificate;
@@ -65,6 +65,8 @@ pub struct ServerTlsConfig {
     /// Key exchange groups by code point, in order of preference.
     pub groups: Vec<u16>,
     configs: Vec<[Arc<ServerConfig>; 2]>,
+    /// What looks up the certificates of sessions.
+    pub(crate) client_sessions: Option<Arc<ClientVerifier>>,
 }
 
 impl ServerTlsConfig {
@@ -81,8 +83,8 @@ impl ServerTlsConfig {
         if configs.is_empty() {
             return Err(TlsConfigError::NoGroup);
         }
-        let ServerTlsSpec { versions, suites, groups, .. } = spec;
-        Ok(Self { versions, suites, groups, configs })
+        let ServerTlsSpec { versions, suites, groups, client_auth, .. } = spec;
+        Ok(Self { versions, suites, groups, configs, client_sessions: client_auth.sessions() })
     }
 
     /// Whether `version` is among them.

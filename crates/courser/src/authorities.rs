@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use courser_config::{BackendTls, ClientAuth as Mode, Config, HostConfig, Located, Problem, Problems};
 use courser_net::account::Account;
-use courser_tls::{Authorities, ClientAuth, Demand, Verify};
+use courser_tls::{Authorities, ClientAuth, Demand, Revocation, Verify};
 
 use crate::exit::Failure;
 use crate::file_error::unusable;
@@ -59,17 +59,35 @@ impl Trusted {
     /// How a backend proves who it is.
     pub(crate) fn verify(&self, tls: &BackendTls) -> Verify {
         match &tls.verify {
-            courser_config::Verify::System => Verify::Authorities(self.system.iter().cloned().collect()),
-            courser_config::Verify::Files(files) => {
-                let known = files.iter().filter_map(|file| self.by_file.get(&file.value));
-                Verify::Authorities(known.cloned().collect())
-            }
             courser_config::Verify::Pins(pins) => Verify::Pins(pins.clone()),
             courser_config::Verify::Off => Verify::Off,
+            courser_config::Verify::System | courser_config::Verify::Files(_) => {
+                Verify::Authorities(self.of_backends(tls).into_iter().cloned().collect())
+            }
         }
     }
 
-    pub(crate) fn client_auth(&self, host: &HostConfig) -> Result<ClientAuth, Failure> {
+    /// The authorities that issue to clients of a host.
+    pub(crate) fn of_clients(&self, host: &HostConfig) -> Vec<&Authorities> {
+        host.client_ca.iter().filter_map(|file| self.by_file.get(&file.value)).collect()
+    }
+
+    /// The authorities that issue to backends.
+    pub(crate) fn of_backends(&self, tls: &BackendTls) -> Vec<&Authorities> {
+        match &tls.verify {
+            courser_config::Verify::System => self.system.iter().collect(),
+            courser_config::Verify::Files(files) => {
+                files.iter().filter_map(|file| self.by_file.get(&file.value)).collect()
+            }
+            courser_config::Verify::Pins(_) | courser_config::Verify::Off => Vec::new(),
+        }
+    }
+
+    pub(crate) fn client_auth(
+        &self,
+        host: &HostConfig,
+        revocation: Option<Revocation>,
+    ) -> Result<ClientAuth, Failure> {
         let demand = match host.client_auth {
             Mode::None => return Ok(ClientAuth::none()),
             Mode::Optional => Demand::Optional,
@@ -77,9 +95,9 @@ impl Trusted {
         };
         // Every file has been read. If one ever was not, the library refuses an empty set, and fewer authorities let in
         // fewer clients.
-        let files = host.client_ca.iter().filter_map(|file| self.by_file.get(&file.value));
         let cannot = format_args!("host {}: cannot check client certificates", host.name).to_string();
-        ClientAuth::new(demand, files).map_err(|error| Failure::runtime(cannot, error))
+        ClientAuth::new(demand, self.of_clients(host), revocation)
+            .map_err(|error| Failure::runtime(cannot, error))
     }
 }
 

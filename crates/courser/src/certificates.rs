@@ -16,6 +16,7 @@ use courser_tls::{BackendName, BackendTlsConfig, BackendTlsSpec, ClientAuth, Ide
 use crate::authorities::Trusted;
 use crate::exit::Failure;
 use crate::file_error::{FileError, unusable};
+use crate::revoked::Revoked;
 use crate::validity::{now, out_of_validity};
 use crate::{input_file, secret_file};
 
@@ -24,6 +25,7 @@ pub(crate) struct LoadedCertificates {
     by_files: HashMap<(PathBuf, PathBuf), Arc<Identity>>,
     self_signed: Option<Arc<Identity>>,
     trusted: Trusted,
+    revoked: Revoked,
     /// Warnings about them.
     pub(crate) warnings: Problems,
 }
@@ -81,13 +83,15 @@ impl LoadedCertificates {
                 courser_config::BackendName::Fixed(name) => BackendName::Fixed(name.clone()),
             },
             identity: tls.cert.as_ref().and_then(|files| self.by_files.get(&key(files))).cloned(),
+            revocation: tls.crl.as_ref().map(|lists| self.revoked.of(lists)),
         };
         let compiled = BackendTlsConfig::new(spec).map(|compiled| Some(Arc::new(compiled)));
         compiled.map_err(|error| Failure::runtime("cannot set TLS with backends up", error))
     }
 
     pub(crate) fn client_auth(&self, host: &HostConfig) -> Result<ClientAuth, Failure> {
-        self.trusted.client_auth(host)
+        let revocation = host.client_crl.as_ref().map(|lists| self.revoked.of(&lists.value));
+        self.trusted.client_auth(host, revocation)
     }
 }
 
@@ -105,18 +109,18 @@ pub(crate) fn load(config: &Config, reader: &Account) -> Result<LoadedCertificat
         }
     }
     let trusted = Trusted::load(config, reader, &mut problems);
+    let revoked = Revoked::load(config, &trusted, reader, &mut problems);
     let has_certificates = config.hosts().any(|host| !host.certificates.is_empty());
     let makes_its_own = !has_certificates && config.listeners.iter().any(ListenerConfig::terminates);
     if makes_its_own {
         problems.push(self_signed_warning());
     }
     problems.extend(config.backend_tls().into_iter().filter_map(unverified));
-    problems.extend(revocation_lists(config));
     if problems.has_errors() {
         return Err(problems.into());
     }
     let self_signed = if makes_its_own { Some(self_signed(config)?) } else { None };
-    Ok(LoadedCertificates { by_files, self_signed, trusted, warnings: problems })
+    Ok(LoadedCertificates { by_files, self_signed, trusted, revoked, warnings: problems })
 }
 
 fn key(files: &CertificateFiles) -> (PathBuf, PathBuf) {
@@ -178,14 +182,6 @@ fn validity_problem(files: &CertificateFiles, identity: &Identity, strict: bool)
     };
     let problem = Problem::at(&files.origin, message, Some(help.into()));
     Some(if strict { problem } else { problem.as_warning() })
-}
-
-/// They are read from the configuration before they can be looked at.
-fn revocation_lists(config: &Config) -> Vec<Problem> {
-    let of_backends = config.backend_tls().into_iter().filter(|tls| tls.value.crl.is_some());
-    let of_clients = config.hosts().filter_map(|host| host.client_crl.as_ref().map(|lists| &lists.origin));
-    let places = of_backends.map(|tls| &tls.origin).chain(of_clients);
-    places.map(|place| Problem::at(place, "lists of revoked certificates cannot be used yet", None)).collect()
 }
 
 /// Said at every start, not only where the file is written.

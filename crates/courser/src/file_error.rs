@@ -19,8 +19,8 @@ pub(crate) enum FileError {
     Exposed(Exposure),
     /// It is not a regular file, but this.
     NoFile(&'static str),
-    /// It is longer than any file that is read.
-    TooLong,
+    /// It is longer than any file of its kind that is read: so many bytes.
+    TooLong(u64),
     NotText,
     System(io::Error),
 }
@@ -48,7 +48,7 @@ impl fmt::Display for FileError {
         match self {
             Self::Exposed(exposure) => write!(f, "{exposure}"),
             Self::NoFile(what) => write!(f, "it is {what}, not a file"),
-            Self::TooLong => write!(f, "it has more than {LONGEST} bytes"),
+            Self::TooLong(most) => write!(f, "it has more than {most} bytes"),
             Self::NotText => f.write_str("it is not text"),
             Self::System(error) => write!(f, "{error}"),
         }

@@ -13,8 +13,13 @@ use crate::file_error::{FileError, LONGEST};
 
 /// Reads a file that is no secret.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, FileError> {
+    read_up_to(path, LONGEST)
+}
+
+/// As [`read`], for files that may be longer.
+pub(crate) fn read_up_to(path: &Path, longest: u64) -> Result<Vec<u8>, FileError> {
     let (file, found) = open(path)?;
-    read_whole(file, &found).map(|mut bytes| std::mem::take(&mut *bytes))
+    read_bounded(file, &found, longest).map(|mut bytes| std::mem::take(&mut *bytes))
 }
 
 /// Opens a regular file, also behind symbolic links. A FIFO without a writer, or a device, would block the start for ever;
@@ -32,11 +37,15 @@ pub(crate) fn open(path: &Path) -> Result<(File, Metadata), FileError> {
 
 /// A file's bytes, wiped when done with.
 pub(crate) fn read_whole(file: File, found: &Metadata) -> Result<Zeroizing<Vec<u8>>, FileError> {
+    read_bounded(file, found, LONGEST)
+}
+
+fn read_bounded(file: File, found: &Metadata, longest: u64) -> Result<Zeroizing<Vec<u8>>, FileError> {
     // The whole size at once: a vector that grows leaves its bytes behind in freed memory.
-    let size = usize::try_from(found.len().min(LONGEST)).unwrap_or_default() + 1;
+    let size = usize::try_from(found.len().min(longest)).unwrap_or_default() + 1;
     let mut bytes = Zeroizing::new(Vec::with_capacity(size));
-    file.take(LONGEST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LONGEST { Err(FileError::TooLong) } else { Ok(bytes) }
+    file.take(longest + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > longest { Err(FileError::TooLong(longest)) } else { Ok(bytes) }
 }
 
 /// What it is, where it is no regular file.
@@ -93,6 +102,6 @@ mod tests {
         let most = usize::try_from(LONGEST).unwrap();
         assert_eq!(read(&folder.write("most", vec![b'a'; most])).unwrap().len(), most);
         let refusal = read(&folder.write("more", vec![b'a'; most + 1])).unwrap_err();
-        assert!(matches!(refusal, FileError::TooLong), "{refusal}");
+        assert!(matches!(refusal, FileError::TooLong(_)), "{refusal}");
     }
 }

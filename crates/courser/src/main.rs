@@ -26,6 +26,7 @@ mod prepared;
 mod privileges;
 mod process;
 mod reload;
+mod revoked;
 mod run;
 mod secret_file;
 mod served;

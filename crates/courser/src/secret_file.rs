@@ -151,6 +151,6 @@ mod tests {
         replace(&path, &[0xff, 0xfe]).unwrap();
         assert!(matches!(read(&path).unwrap_err(), FileError::NotText));
         replace(&path, &vec![b'a'; 1 << 21]).unwrap();
-        assert!(matches!(read(&path).unwrap_err(), FileError::TooLong));
+        assert!(matches!(read(&path).unwrap_err(), FileError::TooLong(_)));
     }
 }

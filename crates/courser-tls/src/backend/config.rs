@@ -14,11 +14,13 @@ use rustls::{ClientConfig, RootCertStore};
 use super::BackendConnection;
 use super::sessions::BackendSessions;
 use super::verifier::{BackendVerifier, Proof};
-use crate::client_auth::Authorities;
+use crate::authorities::Authorities;
 use crate::config_error::TlsConfigError;
 use crate::failure::Failure;
 use crate::identity::Identity;
 use crate::key_schedule::with_prepared_hkdf;
+use crate::revocation::{Revocation, RevocationDepth};
+use crate::trust_path::TrustedPaths;
 
 /// How a server proves who it is.
 #[derive(Clone, Debug)]
@@ -51,6 +53,8 @@ pub struct BackendTlsSpec {
     pub name: BackendName,
     /// The certificate that it gets where it asks for one.
     pub identity: Option<Arc<Identity>>,
+    /// What is revoked. Only with authorities.
+    pub revocation: Option<Revocation>,
 }
 
 /// A pool's settings for TLS, compiled.
@@ -70,11 +74,11 @@ impl BackendTlsConfig {
     /// When there is no authority or no pin, or a name that is none.
     pub fn new(spec: BackendTlsSpec) -> Result<Self, TlsConfigError> {
         let fingerprint = fingerprint(&spec);
-        let BackendTlsSpec { verify, name, identity } = spec;
+        let BackendTlsSpec { verify, name, identity, revocation } = spec;
         if let BackendName::Fixed(name) = &name {
             server_name(name).ok_or_else(|| bad_name(name))?;
         }
-        let proof = Arc::new(proof(verify)?);
+        let proof = Arc::new(proof(verify, revocation)?);
         let library = provider::default_provider();
         let suites = library.cipher_suites.iter().map(|suite| with_prepared_hkdf(*suite)).collect();
         let provider = CryptoProvider { cipher_suites: suites, ..library };
@@ -163,7 +167,7 @@ impl fmt::Debug for BackendTls {
 }
 
 fn fingerprint(spec: &BackendTlsSpec) -> [u8; 32] {
-    let BackendTlsSpec { verify, name, identity } = spec;
+    let BackendTlsSpec { verify, name, identity, revocation } = spec;
     let mut context = Context::new(&SHA256);
     let mut add = |kind: &str, part: &[u8]| {
         for part in [kind.as_bytes(), part] {
@@ -185,10 +189,15 @@ fn fingerprint(spec: &BackendTlsSpec) -> [u8; 32] {
     }
     let chain = identity.iter().flat_map(|identity| &identity.certified.cert);
     chain.for_each(|der| add("certificate", der));
+    if let Some(Revocation { lists, depth, accepts_unknown, accepts_expired }) = revocation {
+        lists.iter().for_each(|list| add("list", list.digest()));
+        let is_leaf = *depth == RevocationDepth::Leaf;
+        add("revocation", &[is_leaf, *accepts_unknown, *accepts_expired].map(u8::from));
+    }
     context.finish().as_ref().try_into().expect("SHA-256 yields 32 bytes")
 }
 
-fn proof(verify: Verify) -> Result<Proof, TlsConfigError> {
+fn proof(verify: Verify, revocation: Option<Revocation>) -> Result<Proof, TlsConfigError> {
     match verify {
         Verify::Authorities(files) => {
             let mut roots = RootCertStore::empty();
@@ -198,7 +207,7 @@ fn proof(verify: Verify) -> Result<Proof, TlsConfigError> {
             if roots.is_empty() {
                 return Err(TlsConfigError::Unable("no authority to verify servers with"));
             }
-            Ok(Proof::Path(crate::trust_path::TrustedPaths::new(roots)))
+            Ok(Proof::Path(TrustedPaths::new(roots, revocation)))
         }
         Verify::Pins(pins) if pins.is_empty() => Err(TlsConfigError::Unable("no pin to verify servers with")),
         Verify::Pins(pins) => Ok(Proof::Pins(pins)),

@@ -10,7 +10,7 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection, SupportedProtocolVersion};
 
 use super::*;
-use crate::client_auth::Authorities;
+use crate::authorities::Authorities;
 use crate::identity::Identity;
 use crate::records::State;
 
@@ -21,7 +21,7 @@ fn authorities(ca: &TestCa) -> Verify {
 }
 
 fn compiled(verify: Verify) -> BackendTlsConfig {
-    let spec = BackendTlsSpec { verify, name: BackendName::Own, identity: None };
+    let spec = BackendTlsSpec { verify, name: BackendName::Own, identity: None, revocation: None };
     BackendTlsConfig::new(spec).unwrap()
 }
 
@@ -177,6 +177,7 @@ fn a_server_that_asks_for_a_certificate_gets_it() {
         verify: authorities(&ca),
         name: BackendName::Fixed("localhost".to_owned()),
         identity: Some(Arc::new(identity)),
+        revocation: None,
     };
     let tls = BackendTlsConfig::new(spec).unwrap().of_server(None);
     connect(&tls, &Arc::new(config)).unwrap();

@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use courser_session::{Cache, EpochLength, FleetKeys, PolicyHash, Ticketer, UnixSeconds};
 use courser_tls::{
-    HandshakePlan, Identity, ServerConnection, ServerTlsConfig, ServerTlsSpec, SessionOffer, Sessions,
-    SuiteOrder, Version,
+    Authorities, HandshakePlan, Identity, RevocationList, ServerConnection, ServerTlsConfig, ServerTlsSpec,
+    SessionOffer, Sessions, SuiteOrder, Version,
 };
 
 const X25519: u16 = 0x001d;
@@ -77,3 +77,20 @@ pub(crate) fn server(input: &[u8]) {
         "nothing is sent before the handshake is done"
     );
 }
+
+/// A file of revocation lists: accepted or refused, and the same each time. Only one key has signed a list.
+pub(crate) fn revocation_list(bytes: &[u8]) {
+    let lists = RevocationList::read(bytes);
+    assert_eq!(lists.as_ref().err(), RevocationList::read(bytes).as_ref().err());
+    let authority = Authorities::from_pem(AUTHORITY).expect("it is committed");
+    for list in lists.into_iter().flatten() {
+        assert_eq!(list.is_empty(), list.len() == 0);
+        assert!(list.len() <= bytes.len() / 4, "an entry takes some bytes");
+        let first = list.is_signed_by(&[&authority]);
+        assert_eq!(list.is_signed_by(&[&authority]), first);
+        let _ = (list.issuer(), list.this_update(), list.next_update());
+    }
+}
+
+/// Of the lists in the corpus.
+const AUTHORITY: &[u8] = include_bytes!("../../../../fuzz/corpus/revocation_list/certificate.pem");

@@ -10,9 +10,11 @@ use std::path::Path;
 
 #[test]
 fn the_corpora_of_the_fuzz_targets_break_nothing() {
-    for (target, exercise) in
-        [("server", exercise::server as fn(&[u8])), ("hostile", hostile::exercise::hostile)]
-    {
+    for (target, exercise) in [
+        ("server", exercise::server as fn(&[u8])),
+        ("hostile", hostile::exercise::hostile),
+        ("revocation_list", exercise::revocation_list),
+    ] {
         let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
         let files: Vec<_> = fs::read_dir(corpus).expect("the corpus is committed").collect();
         assert!(files.len() > 10, "the corpus is there");

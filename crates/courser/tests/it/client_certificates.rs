@@ -5,6 +5,7 @@ mod backend_header;
 mod chains;
 mod ending;
 mod files;
+mod revocation;
 mod tickets;
 
 use std::path::PathBuf;

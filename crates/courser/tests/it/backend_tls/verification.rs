@@ -106,6 +106,21 @@ fn each_wrong_certificate_ends_the_connection_with_its_reason_and_in_order() {
 }
 
 #[test]
+fn a_revoked_backend_is_refused() {
+    let site = Site::new();
+    let [good, bad] = [site.issue(), site.issue()];
+    let list = site.folder.write("backends.crl", site.ca.revocation_list(&[&bad]));
+    let tls = format!("{{ verify = ['CA'], crl = '{}' }}", list.display());
+    is_served(&site, &good, &tls);
+    let Some((_server, port)) = site.openssl(&bad, &["-www"]) else { return };
+    let courser = site.serve(&format!("127.0.0.1:{port}"), &tls);
+    client(&courser).connect().unwrap().stream().read_to_end(&mut Vec::new()).expect("a clean end");
+    let line = only_line(&courser);
+    assert_closed(&line, "bad_backend_certificate", "backend");
+    assert!(line["detail"].as_str().unwrap().contains("revoked: "), "{line}");
+}
+
+#[test]
 fn a_server_with_a_wrong_certificate_is_passed_over_and_ejected() {
     let site = Site::new();
     let Some((_bad, bad)) = site.openssl(&site.ca.issue(&Leaf::new(KeyType::EcdsaP256).expired()), &["-www"])
