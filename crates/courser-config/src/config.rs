@@ -339,6 +339,8 @@ pub struct ServerConfig {
     pub weight: NonZeroU32,
     /// Connections at most.
     pub max_connections: Option<NonZeroU32>,
+    /// Whether it gets connections only while no other one is good.
+    pub backup: bool,
 }
 
 /// TLS with the servers of a pool.

@@ -16,7 +16,7 @@ pub(crate) fn server(value: &Value) -> Result<ServerConfig, Problems> {
     match &value.literal {
         Literal::Text(_) => {
             let address = address::backend(value)?;
-            Ok(ServerConfig { address, weight: NonZeroU32::MIN, max_connections: None })
+            Ok(ServerConfig { address, weight: NonZeroU32::MIN, max_connections: None, backup: false })
         }
         Literal::Table(table) => from_table(value, table),
         _ => Err(wrong_kind(value, "an address or `{ address = \"…\", weight = … }`")),
@@ -24,7 +24,7 @@ pub(crate) fn server(value: &Value) -> Result<ServerConfig, Problems> {
 }
 
 fn from_table(value: &Value, table: &Table) -> Result<ServerConfig, Problems> {
-    const KEYS: [&str; 3] = ["address", "weight", "max_connections"];
+    const KEYS: [&str; 4] = ["address", "weight", "max_connections", "backup"];
     if let Some(entry) = table.entries.iter().find(|entry| !KEYS.contains(&entry.key.as_str())) {
         let message = format!("unknown key `{}`", entry.key);
         return Err(Problem::at(&entry.key_origin, message, Some(suggest(&entry.key, KEYS))).into());
@@ -45,6 +45,7 @@ fn from_table(value: &Value, table: &Table) -> Result<ServerConfig, Problems> {
         address,
         weight: number("weight", 1000)?.unwrap_or(NonZeroU32::MIN),
         max_connections: number("max_connections", u32::MAX)?,
+        backup: table.get("backup").map(read::boolean).transpose()?.unwrap_or(false),
     })
 }
 

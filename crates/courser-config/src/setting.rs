@@ -198,7 +198,7 @@ impl Kind {
             Self::List(Item::Text) => "a list of strings".to_owned(),
             Self::List(Item::Choice(names)) => format!("a list of {}", crate::near::list(names())),
             Self::Servers => {
-                "a list of addresses, or of tables `{ address = \"…\", weight = …, max_connections = … }`"
+                "a list of addresses, or of tables `{ address = \"…\", weight = …, max_connections = …, backup = … }`"
                     .to_owned()
             }
             Self::Checks => {

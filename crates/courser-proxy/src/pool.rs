@@ -48,6 +48,8 @@ pub struct ServerSpec {
     pub weight: NonZeroU32,
     /// Connections that it gets at most.
     pub max_connections: Option<NonZeroU32>,
+    /// It gets connections only while no other one is good.
+    pub backup: bool,
     /// TLS with it.
     pub tls: Option<Arc<BackendTlsConfig>>,
 }
@@ -176,10 +178,15 @@ enum Entry {
         name: Arc<ResolvedName>,
         weight: NonZeroU32,
         limit: Option<NonZeroU32>,
+        /// The first priority of its servers.
+        base: u16,
         tls: Option<Arc<BackendTlsConfig>>,
         servers: Found,
     },
 }
+
+/// The first priority of servers that wait for all others to fail: behind any of SRV records.
+const BACKUP: u16 = 1 << 15;
 
 type Found = HashMap<Address, Arc<Backend>>;
 
@@ -189,7 +196,8 @@ impl Members {
         let pool = courser_balance::Pool::new(balance, changes);
         let mut names = Vec::new();
         let entry = |spec: ServerSpec| {
-            let ServerSpec { location, weight, max_connections: limit, tls } = spec;
+            let ServerSpec { location, weight, max_connections: limit, backup, tls } = spec;
+            let base = if backup { BACKUP } else { 0 };
             match location {
                 Location::Fixed(address) => {
                     let own = match &address {
@@ -199,13 +207,13 @@ impl Members {
                     let name = address.to_string();
                     let target = Target::new(address, tls.as_deref(), own.as_deref());
                     Entry::Fixed(
-                        orders.server(&pool, ServerSettings { name, target, weight, limit, priority: 0 }),
+                        orders.server(&pool, ServerSettings { name, target, weight, limit, priority: base }),
                     )
                 }
                 Location::LookedUp(what) => {
                     let name = resolver.name(what);
                     names.push(Arc::clone(&name));
-                    Entry::Name { name, weight, limit, tls, servers: HashMap::new() }
+                    Entry::Name { name, weight, limit, base, tls, servers: HashMap::new() }
                 }
             }
         };
@@ -246,10 +254,10 @@ impl Subscriber for Members {
 
 impl Entry {
     fn servers(&mut self, pool: &courser_balance::Pool<Target>, orders: &OrdersOfPool) -> Vec<Arc<Backend>> {
-        let (name, weight, limit, tls, servers) = match self {
+        let (name, weight, limit, base, tls, servers) = match self {
             Self::Fixed(server) => return vec![Arc::clone(server)],
-            Self::Name { name, weight, limit, tls, servers } => {
-                (name, *weight, *limit, tls.as_deref(), servers)
+            Self::Name { name, weight, limit, base, tls, servers } => {
+                (name, *weight, *limit, *base, tls.as_deref(), servers)
             }
         };
         let answers = name.latest();
@@ -257,7 +265,7 @@ impl Entry {
             let (weight, address) = (answer.weight.unwrap_or(weight), answer.address.clone());
             // Those of the other family are for when the preferred ones of the same priority fail.
             let of_family = u16::from(is_of_other_family(answer, &answers));
-            let priority = answer.priority.min(u16::MAX / 2) * 2 + of_family;
+            let priority = base + answer.priority.min(BACKUP / 2 - 1) * 2 + of_family;
             let is_same = |server: &Arc<Backend>| server.weight == weight && server.priority == priority;
             let known = servers.remove(&address).filter(is_same);
             known.unwrap_or_else(|| {

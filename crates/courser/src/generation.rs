@@ -224,6 +224,7 @@ fn own_pool(
         location: location(address),
         weight: NonZeroU32::MIN,
         max_connections: None,
+        backup: false,
         tls: tls.cloned(),
     };
     let how =
@@ -237,6 +238,7 @@ fn pool_of(pool: &PoolConfig, tls: Option<&Arc<BackendTlsConfig>>, process: &Pro
         location: location(&server.address),
         weight: server.weight,
         max_connections: server.max_connections,
+        backup: server.backup,
         tls: tls.cloned(),
     };
     let balance = match pool.balance {

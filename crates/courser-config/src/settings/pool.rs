@@ -18,7 +18,8 @@ settings! {
         default: DefaultValue::Derived("none: a pool needs one"),
         doc: "Servers of the pool. An entry is an address as in `backend`, or a table with it as `address`, and \
               with `weight` (1 to 1000, by default 1), the server's share among the others', and \
-              `max_connections`, which it never gets more of. A name stands for all its addresses: each is a \
+              `max_connections`, which it never gets more of, and with `backup = true` where it gets connections only \
+              while no other one is good. A name stands for all its addresses: each is a \
               server of its own. So does `srv:_http._tcp.shop.internal` for the targets of its SRV records, with their ports, \
               weights and priorities (RFC 2782).",
         example: "[{ address = \"10.0.1.1:8080\", weight = 3 }, { address = \"10.0.1.2:8080\", max_connections = 200 }, \"unix:/run/shop.sock\"]",

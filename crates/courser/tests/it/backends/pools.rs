@@ -108,3 +108,22 @@ fn a_pool_that_does_not_exist_is_told_with_the_ones_that_do() {
     assert!(told.contains("there is no pool `shpo`") && told.contains("shop"), "{told}");
     assert!(told.contains("there is a `pool` and a `backend`"), "{told}");
 }
+
+#[test]
+fn a_backup_gets_connections_while_no_other_server_is_good() {
+    let (stage, backup, first) = (Stage::new(), OriginServer::http(), OriginServer::http());
+    let (first_address, backup_address) = (first.backend().to_owned(), backup.backend());
+    let pool = format!(
+        "[pool.shop]\nservers = [{{ address = '{backup_address}', backup = true }}, '{first_address}']"
+    );
+    let courser = serve(&stage, &pool, &["shop"]);
+    for _ in 0..10 {
+        open(&stage, &courser).get(10, true).unwrap();
+    }
+    assert_eq!((first.accepted(), backup.accepted()), (10, 0));
+    drop(first);
+    for _ in 0..10 {
+        open(&stage, &courser).get(10, true).unwrap();
+    }
+    assert_eq!(backup.accepted(), 10);
+}
