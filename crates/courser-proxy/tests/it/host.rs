@@ -221,7 +221,8 @@ fn virtual_host(cache: &Arc<Cache>, backend: SocketAddr) -> VirtualHost {
 
 fn pool(backend: SocketAddr) -> Pool {
     let location = Location::Fixed(Address::Ip(backend));
-    let server = ServerSpec { location, weight: NonZeroU32::MIN, max_connections: None, backup: false, tls: None };
+    let server =
+        ServerSpec { location, weight: NonZeroU32::MIN, max_connections: None, backup: false, tls: None };
     let how = Distribution {
         name: "shop".to_owned(),
         balance: Balance::Least,
