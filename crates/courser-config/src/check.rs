@@ -12,11 +12,13 @@ use crate::value::{Literal, Table, Value};
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Tcp,
+    Tls,
     Http,
     Agent,
 }
 
-const KINDS: [(&str, Kind); 3] = [("tcp", Kind::Tcp), ("http", Kind::Http), ("agent", Kind::Agent)];
+const KINDS: [(&str, Kind); 4] =
+    [("tcp", Kind::Tcp), ("tls", Kind::Tls), ("http", Kind::Http), ("agent", Kind::Agent)];
 
 /// Keys of a table for each kind, and those of some kinds alone.
 const KEYS: [&str; 10] =
@@ -38,7 +40,7 @@ pub(crate) fn check(value: &Value) -> Result<Located<CheckConfig>, Problems> {
         Literal::Table(table) => {
             refuse_unknown(table)?;
             let Some(kind) = table.get("kind").map(kind).transpose()? else {
-                let help = "`kind = \"tcp\"`, `\"http\"` or `\"agent\"`";
+                let help = "`kind = \"tcp\"`, `\"tls\"`, `\"http\"` or `\"agent\"`";
                 return Err(Problem::at(&value.origin, "the check has no `kind`", None).help(help).into());
             };
             located(value, |value| from_table(value, kind, table))
@@ -94,6 +96,7 @@ fn from_table(value: &Value, kind: Kind, table: &Table) -> Result<CheckConfig, P
     Ok(CheckConfig {
         kind: match kind {
             Kind::Tcp => CheckKind::Tcp,
+            Kind::Tls => CheckKind::Tls,
             Kind::Agent => CheckKind::Agent,
             Kind::Http => http(table)?,
         },

@@ -317,7 +317,9 @@ pub struct CheckConfig {
 pub enum CheckKind {
     /// Connects.
     Tcp,
-    /// Sends a request, and looks at the status of the answer.
+    /// Makes a handshake, with the pool's `tls`.
+    Tls,
+    /// Sends a request, over TLS where the pool has it, and looks at the status of the answer.
     Http {
         /// Begins with a slash; visible ASCII.
         path: String,

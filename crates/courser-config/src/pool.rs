@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use crate::address::{self, BackendAddress};
 use crate::affinity;
-use crate::config::{CheckConfig, CheckKind, PoolConfig, ServerConfig};
+use crate::config::{BackendName, CheckConfig, CheckKind, PoolConfig, ServerConfig};
 use crate::draft::{ActionDraft, HostDraft, ListenerDraft, PoolDraft};
 use crate::near::suggest;
 use crate::problem::{Problem, Problems};
@@ -54,7 +54,7 @@ pub(crate) fn check(pools: &[PoolDraft], listeners: &[ListenerDraft], problems: 
     for pool in pools.iter().filter(|pool| pool.servers.is_empty() && !pool.incomplete) {
         problems.push(Problem::at(&pool.name.origin, "the pool has no servers", None));
     }
-    pools.iter().for_each(|pool| problems.extend(unreachable(pool).into_iter().chain(in_plaintext(pool))));
+    pools.iter().for_each(|pool| problems.extend(unreachable(pool).into_iter().chain(handshakeless(pool))));
     let mut used = Vec::new();
     let of_hosts = hosts(listeners).filter_map(|host| Some((Some(host), host.pool.as_ref()?)));
     let rules = listeners.iter().flat_map(|listener| &listener.routes);
@@ -90,15 +90,26 @@ fn hosts(listeners: &[ListenerDraft]) -> impl Iterator<Item = &HostDraft> {
     listeners.iter().flat_map(|listener| listener.hosts.iter().chain([&listener.own]))
 }
 
-/// A check in plain HTTP of servers that speak TLS would make all of them down.
-fn in_plaintext(pool: &PoolDraft) -> Option<Problem> {
-    let tls = pool.tls.as_ref()?;
-    let is_plain = |check: &CheckConfig| matches!(check.kind, CheckKind::Http { .. }) && check.port.is_none();
-    let check = pool.checks.iter().find(|check| is_plain(&check.value))?;
-    let problem =
-        Problem::at(&check.origin, "a check of the kind `http` does not speak TLS, and the servers do", None);
-    let help = "`check = \"tcp\"`, or a `port` at which they answer without TLS";
-    Some(problem.related(&tls.origin, "here").help(help))
+/// A check by a handshake of servers that speak no TLS, or whose name only clients know.
+fn handshakeless(pool: &PoolDraft) -> Option<Problem> {
+    let is_tls = |check: &CheckConfig| match check.kind {
+        CheckKind::Tls => true,
+        CheckKind::Http { .. } => pool.tls.is_some() && check.port.is_none(),
+        CheckKind::Tcp | CheckKind::Agent => false,
+    };
+    let check = pool.checks.iter().find(|check| is_tls(&check.value))?;
+    let Some(tls) = &pool.tls else {
+        let message = "a check of the kind `tls`, and the pool has no `tls`";
+        return Some(
+            Problem::at(&check.origin, message, None).help("set `tls` in the pool, or `check = \"tcp\"`"),
+        );
+    };
+    if tls.value.server_name != BackendName::FromClient {
+        return None;
+    }
+    let message = "the check makes a handshake, and which name the server has only clients know";
+    let help = "`check = \"tcp\"`, an agent, or a `server_name` that is fixed";
+    Some(Problem::at(&check.origin, message, None).related(&tls.origin, "`from-client` here").help(help))
 }
 
 /// Checks at a port, where a server has none.

@@ -4,6 +4,7 @@
 //! read without a lock, and logs what changes. It decides nothing about a connection, and reads no configuration and no file.
 
 pub mod agent;
+mod channel;
 mod checker;
 mod probe;
 pub mod status_line;

@@ -1,23 +1,24 @@
 //! One check of one server.
 
-use std::future::poll_fn;
-use std::io;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use courser_net::stream::Then;
 use courser_net::{Address, Stream};
+use courser_tls::BackendTls;
 use tokio::time::timeout;
 
 use crate::agent::{self, Report};
+use crate::channel::{Channel, text};
 use crate::status_line;
 
 /// How a server is reached.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Endpoint<'a> {
     /// Where it is.
     pub address: &'a Address,
+    /// TLS with it.
+    pub tls: Option<&'a BackendTls>,
 }
 
 /// How a server is checked.
@@ -38,6 +39,8 @@ pub struct Probe {
 pub enum ProbeKind {
     /// To connect.
     Tcp,
+    /// A handshake in which the server proves who it is.
+    Tls,
     /// A request.
     Http {
         /// As in the request line.
@@ -56,6 +59,7 @@ impl ProbeKind {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
+            Self::Tls => "tls",
             Self::Http { .. } => "http",
             Self::Agent => "agent",
         }
@@ -74,49 +78,65 @@ impl Probe {
     async fn check(&self, name: &str, endpoint: &Endpoint<'_>) -> Seen {
         let target = at_port(endpoint.address, self.port);
         let stream = Stream::connect(&target).await.map_err(|error| text(&error))?;
-        if !self.header.is_empty() {
-            write(&stream, &self.header).await?;
+        let mut channel = Channel::plain(stream);
+        channel.write(&self.header).await?;
+        let mut version = None;
+        if let Some(tls) = endpoint.tls.filter(|_| self.speaks_tls()) {
+            let (secured, agreed) = channel.secure(tls).await?;
+            (channel, version) = (secured, Some(agreed));
         }
         match &self.kind {
             ProbeKind::Tcp => Ok(("connected".to_owned(), None)),
+            ProbeKind::Tls => Ok((version.unwrap_or("no TLS").to_owned(), None)),
             ProbeKind::Http { path, host, status } => {
                 let host = host.clone().unwrap_or_else(|| host_of(name, &target));
-                http(&stream, path, &host, status).await
+                http(&mut channel, path, &host, status).await
             }
-            ProbeKind::Agent => agent(&stream).await,
+            ProbeKind::Agent => agent(&mut channel).await,
+        }
+    }
+
+    /// Whether it makes a handshake where the server has TLS. Who answers HTTP at another port is somebody else.
+    fn speaks_tls(&self) -> bool {
+        match self.kind {
+            ProbeKind::Tls => true,
+            ProbeKind::Http { .. } => self.port.is_none(),
+            ProbeKind::Tcp | ProbeKind::Agent => false,
         }
     }
 }
 
-async fn http(stream: &Stream, path: &str, host: &str, good: &[RangeInclusive<u16>]) -> Seen {
+async fn http(channel: &mut Channel, path: &str, host: &str, good: &[RangeInclusive<u16>]) -> Seen {
     let request = format!(
         "GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: courser-check\r\nAccept: */*\r\nConnection: close\r\n\r\n"
     );
-    write(stream, request.as_bytes()).await?;
+    channel.write(request.as_bytes()).await?;
     let read = |bytes: &[u8]| status_line::read(bytes).map_err(|_| "the answer is not HTTP/1".to_owned());
-    let code = answer(stream, read).await?;
+    let code = answer(channel, read).await?;
     // Unread bytes would make a reset of the close, which some servers log.
-    let _ = timeout(LAST_BYTES, discard(stream)).await;
+    let _ = timeout(LAST_BYTES, discard(channel)).await;
     match good.iter().any(|range| range.contains(&code)) {
         true => Ok((format!("HTTP {code}"), None)),
         false => Err(format!("HTTP {code}")),
     }
 }
 
-async fn agent(stream: &Stream) -> Seen {
+async fn agent(channel: &mut Channel) -> Seen {
     let read = |bytes: &[u8]| {
         agent::read(bytes).map_err(|_| format!("the agent's line is longer than {} bytes", agent::LONGEST))
     };
-    let report = answer(stream, read).await?;
+    let report = answer(channel, read).await?;
     Ok((report.line.clone(), Some(report)))
 }
 
 /// Reads until `read` has made something of the bytes.
-async fn answer<T>(stream: &Stream, read: impl Fn(&[u8]) -> Result<Option<T>, String>) -> Result<T, String> {
+async fn answer<T>(
+    channel: &mut Channel,
+    read: impl Fn(&[u8]) -> Result<Option<T>, String>,
+) -> Result<T, String> {
     let mut bytes = Vec::new();
     loop {
-        let got = poll_fn(|cx| stream.poll_read(cx, &mut bytes, |bytes| bytes.reserve(PIECE))).await;
-        let got = got.map_err(|error| text(&error))?;
+        let got = channel.read(&mut bytes).await?;
         if let Some(answer) = read(&bytes)? {
             return Ok(answer);
         }
@@ -132,23 +152,15 @@ async fn answer<T>(stream: &Stream, read: impl Fn(&[u8]) -> Result<Option<T>, St
 }
 
 /// Reads what is left of an answer, up to a bound.
-async fn discard(stream: &Stream) {
+async fn discard(channel: &mut Channel) {
     let (mut bytes, mut left) = (Vec::new(), MOST_DISCARDED);
     while left > 0 {
         bytes.clear();
-        match poll_fn(|cx| stream.poll_read(cx, &mut bytes, |bytes| bytes.reserve(PIECE))).await {
+        match channel.read(&mut bytes).await {
             Ok(got) if got > 0 => left = left.saturating_sub(got),
             _ => return,
         }
     }
-}
-
-async fn write(stream: &Stream, mut bytes: &[u8]) -> Result<(), String> {
-    while !bytes.is_empty() {
-        let written = poll_fn(|cx| stream.poll_write(cx, bytes, Then::Wait)).await;
-        bytes = &bytes[written.map_err(|error| text(&error))?..];
-    }
-    Ok(())
 }
 
 fn at_port(target: &Address, port: Option<u16>) -> Address {
@@ -165,17 +177,6 @@ fn host_of(name: &str, target: &Address) -> String {
         Address::Unix(_) | Address::Abstract(_) => "localhost".to_owned(),
     }
 }
-
-/// Without the number that the standard library adds.
-fn text(error: &io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or_default();
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
-}
-
-/// More than either kind of answer needs.
-const PIECE: usize = 1024;
 
 /// What is read of an answer beyond its first line. A page for checks is shorter.
 const MOST_DISCARDED: usize = 16 * 1024;

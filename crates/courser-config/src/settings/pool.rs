@@ -67,7 +67,8 @@ settings! {
         flag: Flag::None,
         kind: Kind::Checks,
         default: DefaultValue::Derived("none: failures of connections alone eject a server"),
-        doc: "Active check of each server: `tcp`, to connect; `http`, a `GET` that is answered with a good status; \
+        doc: "Active check of each server: `tcp`, to connect; `tls`, a handshake in which the server proves who it is (with the pool's `tls`); \
+              `http`, a `GET` that is answered with a good status, over TLS where the pool has it; \
               `agent`, what an agent beside the server says in HAProxy's words (`up`, `down`, `drain`, `50%`, \
               `maxconn:30`). A table has it as `kind`, and may have `interval` (`2s`), `timeout` (as `interval`), \
               `up` and `down`, the results in a row that change a server's state (2 and 3), `port`, another than the \

@@ -35,7 +35,7 @@ fn holds(text: &str) {
                 assert!(table.is_ok(), "{table:?}: {}", import.toml);
             }
             Err(Malformed { line, .. }) => {
-                assert!(line <= text.lines().count().max(1), "line {line} of {text:?}")
+                assert!(line <= text.lines().count().max(1), "line {line} of {text:?}");
             }
         }
     }

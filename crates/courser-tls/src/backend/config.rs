@@ -155,6 +155,21 @@ impl BackendTls {
         BackendConnection::new(self, by_client().unwrap_or_else(|| self.name.clone()), alpn)
     }
 
+    /// The same server without sessions, for checks: each handshake is a full one, with the server's certificate and its
+    /// proof, and takes no session from connections.
+    #[must_use]
+    pub fn without_sessions(&self) -> Self {
+        let mut rustls = ClientConfig::clone(&self.rustls);
+        rustls.resumption = Resumption::disabled();
+        Self {
+            rustls: Arc::new(rustls),
+            name: self.name.clone(),
+            by_client: self.by_client,
+            #[cfg(test)]
+            sessions: Arc::clone(&self.sessions),
+        }
+    }
+
     pub(super) fn rustls(&self) -> Arc<ClientConfig> {
         Arc::clone(&self.rustls)
     }

@@ -36,7 +36,7 @@ impl ChecksService {
         }
         let Some(threads) = self.threads.get().filter(|_| !checked.is_empty()) else { return Ok(()) };
         let checker = Checker {
-            endpoint: |target: &Target| Endpoint { address: &target.address },
+            endpoint: |target: &Target| Endpoint { address: &target.address, tls: target.tls.as_deref() },
             now: since_start,
             confinement: self.confinement.clone(),
         };
@@ -98,6 +98,7 @@ fn sent_to(config: &Config, pool: &str) -> SendProxy {
 fn check(settings: &CheckConfig, sent: SendProxy) -> Check {
     let kind = match &settings.kind {
         CheckKind::Tcp => ProbeKind::Tcp,
+        CheckKind::Tls => ProbeKind::Tls,
         CheckKind::Agent => ProbeKind::Agent,
         CheckKind::Http { path, host, status } => {
             ProbeKind::Http { path: path.clone(), host: host.clone(), status: status.clone() }

@@ -3,15 +3,16 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use courser_testkit::client::Version;
-use courser_testkit::{Behaviour, Courser, OriginServer, Process, free_port, require};
+use courser_testkit::{Behaviour, Courser, OriginServer, Process, TestCa, free_port, require};
 
-use crate::stage::{Stage, courser, eventually};
+use crate::stage::{Stage, courser, eventually, run_courser};
 
 /// A terminator with the pool `shop` of these servers, one listener, and a check.
 fn serve(stage: &Stage, servers: &[&str], check: &str, listener: &str) -> Courser {
@@ -176,4 +177,48 @@ http {{
         Process::start(Command::new(program).arg("-p").arg(stage.folder.path()).arg("-c").arg(file));
     eventually("nginx listens", || TcpStream::connect(address).is_ok());
     Some((process, address))
+}
+
+/// A pool of one server that speaks TLS: openssl with the stage's certificate, in which `trusted` has to be among the issuers.
+fn served_by_openssl(stage: &Stage, check: &str, trusted: &Path) -> Option<(Process, Courser)> {
+    let (openssl, port) = (require("openssl")?, free_port());
+    let mut command = Command::new(openssl);
+    command.args(["s_server", "-quiet", "-www", "-accept", &format!("127.0.0.1:{port}"), "-cert"]);
+    let server = Process::start(command.arg(&stage.certificate).arg("-key").arg(&stage.certificate));
+    let (certificate, trusted) = (stage.certificate.display(), trusted.display());
+    let control = stage.folder.join("control.sock").display().to_string();
+    let text = format!(
+        "workers = 1\ncontrol = '{control}'\n[pool.shop]\nservers = '127.0.0.1:{port}'\ncheck = {check}\n\
+         tls = {{ verify = ['{trusted}'], server_name = 'localhost' }}\n\
+         [[listener]]\nlisten = '127.0.0.1:0'\ncert = '{certificate}'\npool = 'shop'\n"
+    );
+    eventually("openssl listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+    Some((server, courser().config(&stage.folder.write("courser.toml", text)).start()))
+}
+
+#[test]
+fn a_check_by_handshake_and_one_by_https_pass_where_the_server_proves_who_it_is() {
+    for (kind, seen) in [("tls", "TLSv1.3"), ("http", "HTTP 200")] {
+        let stage = Stage::new();
+        let check = format!("{{ kind = '{kind}', interval = '50ms' }}");
+        let Some((_server, courser)) = served_by_openssl(&stage, &check, &stage.root) else { return };
+        let control = stage.folder.join("control.sock").display().to_string();
+        let list = || run_courser(&["backend", "list", "--json", "--control", &control]).stdout;
+        eventually("a check has passed", || list().contains(&format!("\"seen\":\"{seen}\"")));
+        assert!(list().contains("\"state\":\"up\""), "{}", list());
+        assert!(!courser.stderr().iter().any(|line| line.contains("down")), "{:?}", courser.stderr());
+    }
+}
+
+#[test]
+fn a_server_that_cannot_prove_who_it_is_is_down_by_its_handshake() {
+    let (stage, other) = (Stage::new(), TestCa::named("other"));
+    let stranger = stage.folder.write("other.pem", other.root_pem());
+    let check = "{ kind = 'tls', interval = '50ms' }";
+    let Some((_server, courser)) = served_by_openssl(&stage, check, &stranger) else { return };
+    let line = courser.wait_stderr_line("down: tls check: ");
+    assert!(
+        line.contains("unknown issuer") || line.contains("UnknownIssuer") || line.contains("authority"),
+        "{line}"
+    );
 }
