@@ -17,17 +17,25 @@ use crate::authorities::Trusted;
 use crate::exit::Failure;
 use crate::file_error::{FileError, unusable};
 use crate::revoked::Revoked;
+use crate::stamp::Stamp;
 use crate::validity::{now, out_of_validity};
 use crate::{input_file, secret_file};
 
 /// Certificates by the files that they were read from.
 pub(crate) struct LoadedCertificates {
-    by_files: HashMap<(PathBuf, PathBuf), Arc<Identity>>,
+    by_files: HashMap<(PathBuf, PathBuf), Loaded>,
     self_signed: Option<Arc<Identity>>,
     trusted: Trusted,
     revoked: Revoked,
     /// Warnings about them.
     pub(crate) warnings: Problems,
+}
+
+/// A certificate with the state of its files when they were read.
+#[derive(Clone)]
+struct Loaded {
+    identity: Arc<Identity>,
+    stamps: [Option<Stamp>; 2],
 }
 
 /// When a certificate ends.
@@ -55,7 +63,8 @@ impl LoadedCertificates {
             not_before: identity.not_before,
             not_after: identity.not_after,
         };
-        let mut all: Vec<CertificateEnd> = self.by_files.values().chain(&self.self_signed).map(end).collect();
+        let from_files = self.by_files.values().map(|loaded| &loaded.identity);
+        let mut all: Vec<CertificateEnd> = from_files.chain(&self.self_signed).map(end).collect();
         all.sort_by(|a, b| (a.not_after, &a.name, &a.key).cmp(&(b.not_after, &b.name, &b.key)));
         all
     }
@@ -63,10 +72,14 @@ impl LoadedCertificates {
     /// The certificates of a host, in configured order, but that one which is not valid now comes behind those that are; the
     /// self-signed one where none is configured anywhere.
     pub(crate) fn of(&self, host: &HostConfig) -> Vec<Arc<Identity>> {
-        let configured = host.certificates.iter().filter_map(|files| self.by_files.get(&key(files)));
+        let configured = host.certificates.iter().filter_map(|files| self.identity(files));
         let mut all: Vec<_> = configured.chain(&self.self_signed).cloned().collect();
         all.sort_by_key(|identity| identity.validity(now()) != Validity::Valid);
         all
+    }
+
+    fn identity(&self, files: &CertificateFiles) -> Option<&Arc<Identity>> {
+        self.by_files.get(&key(files)).map(|loaded| &loaded.identity)
     }
 
     /// TLS with the servers of a pool.
@@ -82,7 +95,7 @@ impl LoadedCertificates {
                 courser_config::BackendName::FromClient => BackendName::Client,
                 courser_config::BackendName::Fixed(name) => BackendName::Fixed(name.clone()),
             },
-            identity: tls.cert.as_ref().and_then(|files| self.by_files.get(&key(files))).cloned(),
+            identity: tls.cert.as_ref().and_then(|files| self.identity(files)).cloned(),
             revocation: tls.crl.as_ref().map(|lists| self.revoked.of(lists)),
         };
         let compiled = BackendTlsConfig::new(spec).map(|compiled| Some(Arc::new(compiled)));
@@ -95,15 +108,20 @@ impl LoadedCertificates {
     }
 }
 
-/// Reads every certificate that `config` names, those of the authorities of clients too.
-pub(crate) fn load(config: &Config, reader: &Account) -> Result<LoadedCertificates, Failure> {
+/// Reads every certificate that `config` names, those of the authorities of clients too. Those of `previous` whose files have
+/// not changed are kept, and not in memory twice.
+pub(crate) fn load(
+    config: &Config,
+    reader: &Account,
+    previous: Option<&LoadedCertificates>,
+) -> Result<LoadedCertificates, Failure> {
     let files = distinct(config);
     let (mut by_files, mut problems) = (HashMap::new(), Problems::default());
-    for (files, result) in files.iter().zip(read_all(&files, reader)) {
+    for (files, result) in files.iter().zip(read_all(&files, reader, previous)) {
         match result {
-            Ok(identity) => {
-                problems.extend(validity_problem(files, &identity, config.process.strict));
-                by_files.insert(key(files), Arc::new(identity));
+            Ok(loaded) => {
+                problems.extend(validity_problem(files, &loaded.identity, config.process.strict));
+                by_files.insert(key(files), loaded);
             }
             Err(wrong) => problems.extend(wrong),
         }
@@ -119,7 +137,8 @@ pub(crate) fn load(config: &Config, reader: &Account) -> Result<LoadedCertificat
     if problems.has_errors() {
         return Err(problems.into());
     }
-    let self_signed = if makes_its_own { Some(self_signed(config)?) } else { None };
+    let kept = previous.and_then(|previous| previous.self_signed.as_ref());
+    let self_signed = if makes_its_own { Some(self_signed(config, kept)?) } else { None };
     Ok(LoadedCertificates { by_files, self_signed, trusted, revoked, warnings: problems })
 }
 
@@ -139,13 +158,27 @@ fn distinct(config: &Config) -> Vec<&CertificateFiles> {
 
 /// Reads on every CPU: proving that a key belongs to its certificate costs some tens of microseconds, and there may be
 /// a hundred thousand.
-fn read_all(files: &[&CertificateFiles], reader: &Account) -> Vec<Result<Identity, Problems>> {
+fn read_all(
+    files: &[&CertificateFiles],
+    reader: &Account,
+    previous: Option<&LoadedCertificates>,
+) -> Vec<Result<Loaded, Problems>> {
+    let kept = |files: &CertificateFiles, stamps: [Option<Stamp>; 2]| {
+        let known = previous?.by_files.get(&key(files))?;
+        (known.stamps == stamps && stamps.iter().all(Option::is_some)).then(|| known.clone())
+    };
+    let load = |files: &&CertificateFiles| {
+        // Before they are read: files that change meanwhile are read again the next time.
+        let stamps = [Stamp::of(&files.chain), Stamp::of(&files.key)];
+        let read = || Ok(Loaded { identity: Arc::new(read(files, reader)?), stamps });
+        kept(files, stamps).map_or_else(read, Ok)
+    };
     let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let share = files.len().div_ceil(threads).max(1);
     thread::scope(|scope| {
         let readers: Vec<_> = files
             .chunks(share)
-            .map(|chunk| scope.spawn(|| chunk.iter().map(|files| read(files, reader)).collect::<Vec<_>>()))
+            .map(|chunk| scope.spawn(|| chunk.iter().map(load).collect::<Vec<_>>()))
             .collect();
         readers
             .into_iter()
@@ -193,9 +226,13 @@ fn unverified(tls: &Located<BackendTls>) -> Option<Problem> {
         .then(|| Problem::at(&tls.origin, message, Some(help.into())).as_warning())
 }
 
-fn self_signed(config: &Config) -> Result<Arc<Identity>, Failure> {
+/// The one that is there is kept while it is for the same names: clients may have been told to trust it.
+fn self_signed(config: &Config, kept: Option<&Arc<Identity>>) -> Result<Arc<Identity>, Failure> {
     let mut names: Vec<String> = config.hosts().flat_map(|host| host.names.clone()).collect();
     names.push("localhost".into());
+    if let Some(kept) = kept.filter(|kept| kept.names == names) {
+        return Ok(Arc::clone(kept));
+    }
     let made = courser_tls::self_signed(&names);
     made.map(Arc::new).map_err(|error| Failure::runtime("cannot make a self-signed certificate", error))
 }

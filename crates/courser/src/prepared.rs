@@ -26,7 +26,7 @@ pub(crate) struct Prepared {
     /// Of the files that the first generation is made of.
     pub(crate) stamps: Stamps,
     pub(crate) config: Config,
-    pub(crate) certificates: usize,
+    pub(crate) certificates: LoadedCertificates,
     /// For the status.
     pub(crate) served: Served,
     pub(crate) process: Process,
@@ -43,7 +43,7 @@ pub(crate) fn prepare(flags: &ArgMatches) -> Result<Prepared, Failure> {
     hardening::harden(&config.process)?;
     let successor = collect(privileges::successor(&config.process), &mut problems)?.flatten();
     let account = successor.clone().unwrap_or_else(Account::current);
-    let certificates = collect(certificates::load(&config, &account), &mut problems)?;
+    let certificates = collect(certificates::load(&config, &account, None), &mut problems)?;
     let fleet = collect(fleet_keys::load(&config, &account), &mut problems)?;
     let sharing = collect(sharing::prepare(&config, &account), &mut problems)?;
     problems.extend(folders(&config));
@@ -62,7 +62,6 @@ pub(crate) fn prepare(flags: &ArgMatches) -> Result<Prepared, Failure> {
     let process = Process::new(&config, fleet)?;
     let generation = generation::build(&config, &certificates, &process, &Pools::default())?;
     let served = Served::of(&config, &certificates);
-    let certificates = certificates.len();
     Ok(Prepared { written, stamps, config, certificates, served, process, generation, sharing, successor })
 }
 
@@ -83,11 +82,12 @@ impl Inputs {
 }
 
 /// Reads the configuration again, and the files of a generation. All problems are reported in one run.
-pub(crate) fn read_again(flags: &ArgMatches) -> Result<Inputs, Failure> {
+pub(crate) fn read_again(flags: &ArgMatches, previous: &LoadedCertificates) -> Result<Inputs, Failure> {
     let Loaded { config, mut warnings, written } = courser_config::from_matches(flags)?;
     // Before the files are read: one that is written meanwhile differs from its stamp afterwards.
     let stamps = Stamps::of(files(&config, flags));
-    let certificates = collect(certificates::load(&config, &Account::current()), &mut warnings)?;
+    let certificates =
+        collect(certificates::load(&config, &Account::current(), Some(previous)), &mut warnings)?;
     match certificates {
         Some(certificates) if !warnings.has_errors() => {
             Ok(Inputs { config, written, certificates, stamps, warnings })

@@ -12,6 +12,7 @@ use courser_proxy::{Command, Threads};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::certificates::LoadedCertificates;
 use crate::exit::Failure;
 use crate::generation;
 use crate::pools::Pools;
@@ -72,6 +73,7 @@ pub(crate) struct Current {
     pub(crate) written: Written,
     pub(crate) sockets: Sockets,
     pub(crate) pools: Pools,
+    pub(crate) certificates: LoadedCertificates,
     /// For the status.
     pub(crate) served: Served,
     /// Of the files that it was made of.
@@ -93,7 +95,7 @@ impl Reloader {
             return Err(Failure::Runtime("the program is about to end, and accepts no more".to_owned()));
         }
         self.looked_at = self.current.stamps.now();
-        let inputs = read_again(&self.flags)?;
+        let inputs = read_again(&self.flags, &self.current.certificates)?;
         self.looked_at = inputs.stamps.clone();
         outcome.warnings = inputs.warnings();
         self.compare(&inputs, outcome);
@@ -117,6 +119,7 @@ impl Reloader {
         self.current.number += 1;
         self.current.written = written;
         self.current.served = Served::of(&config, &certificates);
+        self.current.certificates = certificates;
         self.current.pools = next.pools;
         self.current.stamps = stamps;
         outcome.generation = self.current.number;

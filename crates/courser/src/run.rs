@@ -48,8 +48,18 @@ pub(crate) fn run(
     prepared: Prepared,
     supervisor: Supervisor,
 ) -> Result<ExitCode, Failure> {
-    let Prepared { config, written, stamps, served, process, generation, sharing: inputs, successor, .. } =
-        prepared;
+    let Prepared {
+        config,
+        written,
+        stamps,
+        certificates,
+        served,
+        process,
+        generation,
+        sharing: inputs,
+        successor,
+        ..
+    } = prepared;
     // Opens the way to the service manager while there are the privileges to.
     systemd::notify("STATUS=starting");
     // Before the log says that a socket is open: from then on a supervisor may send a signal.
@@ -108,7 +118,7 @@ pub(crate) fn run(
         workers: commands,
         is_draining: drain.has_begun(),
         looked_at: stamps.clone(),
-        current: Current { number: 1, written, sockets, pools, served, stamps },
+        current: Current { number: 1, written, sockets, pools, certificates, served, stamps },
     };
     let watches = config.process.reload_on_change;
     services.start(Arc::new(ReloadService::new(reload.clone(), reload_requests, reloader, watches)))?;

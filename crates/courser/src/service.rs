@@ -132,7 +132,7 @@ mod tests {
         let mut process = Process::new(&config, None).unwrap();
         process.fleet = Some(process.keys.clone());
         let certificates =
-            certificates::load(&config, &courser_net::account::Account::current()).ok().unwrap();
+            certificates::load(&config, &courser_net::account::Account::current(), None).ok().unwrap();
         let _generation =
             generation::build(&config, &certificates, &process, &Pools::default()).ok().unwrap();
         let process = Arc::new(process);

@@ -16,7 +16,7 @@ pub(crate) fn check(flags: &ArgMatches) -> Result<ExitCode, Failure> {
     println!(
         "ok: listeners: {}, certificates: {}{}",
         prepared.config.listeners.len(),
-        prepared.certificates,
+        prepared.certificates.len(),
         if prepared.process.fleet.is_some() { ", fleet keys" } else { "" }
     );
     if !flags.get_flag("against-running") {
