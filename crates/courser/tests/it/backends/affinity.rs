@@ -53,7 +53,7 @@ fn by_source(stage: &Stage, origins: &[OriginServer]) -> BTreeMap<String, String
     for _ in 0..2 {
         (1..=CLIENTS).for_each(|number| get_from(&client, &courser, address(number)));
     }
-    servers(&courser, 2 * usize::from(CLIENTS), "peer")
+    servers(&courser, 2 * usize::from(CLIENTS), "client")
 }
 
 #[test]
