@@ -88,7 +88,7 @@ fn explain(class: &Class, tally: &Tally, address: SocketAddr) -> Result<Option<N
             "a firewall may drop what we send; --connect-timeout gives more time",
         ))),
         Class::NotTls => Err(Error::NoTls(explained("for HTTP in clear write http://"))),
-        Class::Certificate if detail.contains("BadSignature") => Err(Error::NoTls(explained(
+        Class::Certificate if detail.contains("wrong signature") => Err(Error::NoTls(explained(
             "the signature is not by the certificate's key, or --ca is another authority of the same name: \
                  give the right --ca and --sni",
         ))),
