@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::{Process, free_port, require};
+use crate::{Process, find, free_port, leave_out};
 
 /// A running Toxiproxy.
 #[derive(Debug)]
@@ -28,7 +28,12 @@ impl FaultProxy {
     #[must_use]
     #[track_caller]
     pub fn start() -> Option<Self> {
-        let mut command = Command::new(require("toxiproxy-server")?);
+        // In no distribution: where its module cannot be had, a test cannot help it.
+        let Some(program) = find("toxiproxy-server") else {
+            leave_out("toxiproxy-server is not installed, and scripts/install.sh could not build it");
+            return None;
+        };
+        let mut command = Command::new(program);
         let api = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
         let process = Process::start(command.args(["-host", "127.0.0.1", "-port", &api.port().to_string()]));
         let is_up =
