@@ -77,6 +77,10 @@ pub(crate) struct Offered {
     pub(crate) session: RelayedSession,
 }
 
+/// Application protocols that are looked at and logged. A ClientHello has room for twenty thousand, each of which would be held in an
+/// allocation of its own for as long as the connection lives; clients offer a few.
+const MOST_PROTOCOLS: usize = 32;
+
 impl Offered {
     pub(crate) fn of(hello: &ClientHello<'_>) -> Self {
         let mut versions: Vec<u16> = match hello.supported_versions {
@@ -86,7 +90,7 @@ impl Offered {
         versions.sort_unstable_by(|a, b| b.cmp(a));
         let ticket = hello.session_ticket.is_some_and(|ticket| !ticket.is_empty());
         let session = RelayedSession::new(hello.session_id, ticket);
-        Self { alpn: hello.alpn.iter().map(<[u8]>::to_vec).collect(), versions, session }
+        Self { alpn: hello.alpn.iter().take(MOST_PROTOCOLS).map(<[u8]>::to_vec).collect(), versions, session }
     }
 }
 

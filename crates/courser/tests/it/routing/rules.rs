@@ -256,3 +256,12 @@ fn the_pools_of_rules_are_those_of_hosts() {
     assert_closed(&line(&courser, 1), "queue_timeout", "backend");
     drop(held);
 }
+
+#[test]
+fn of_a_client_with_very_many_protocols_a_few_are_held_and_logged() {
+    let folder = Folder::new();
+    let courser = serve(&folder, "[[listener]]\nLISTEN\nroute = { refuse = true }\n");
+    let offered: Vec<String> = (0..2000).map(|number| format!("p{number}")).collect();
+    let Some(_) = openssl(courser.address(), &format!("-alpn {}", offered.join(","))) else { return };
+    assert_eq!(only_line(&courser)["alpn_offered"], offered[..32].join(","));
+}
