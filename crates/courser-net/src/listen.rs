@@ -13,9 +13,11 @@ use socket2::{Protocol, SockRef, Type};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+use crate::accept_queue::AcceptQueue;
 use crate::address::Address;
 use crate::liveness::Liveness;
 use crate::stream::{Stream, Watched, register};
+use crate::syn_filter::SynFilter;
 
 /// An open listening socket that no worker serves yet.
 #[derive(Debug)]
@@ -44,12 +46,14 @@ impl ListenSocket {
         Ok(sockets)
     }
 
-    /// Takes over a socket that is listening already, for example from systemd, for `count` workers.
+    /// Takes over a socket that is listening already, for example from systemd, for `count` workers. A filter that somebody
+    /// left on it is taken off first: it may drop every client.
     pub fn adopt(fd: OwnedFd, count: usize) -> io::Result<Vec<Self>> {
         let socket = SockRef::from(&fd);
         if !socket.is_listener()? {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the inherited socket is not listening"));
         }
+        SynFilter::detach(&fd)?;
         socket.set_nonblocking(true)?;
         let address = local_address(&socket)?;
         if let Address::Ip(_) = address {
@@ -70,6 +74,14 @@ impl ListenSocket {
     /// Has the kernel watch the peers of the connections that are accepted from now on. Nothing to do for a unix socket.
     pub fn set_liveness(&self, liveness: &Liveness) -> io::Result<()> {
         set_liveness(&self.address, &self.fd, liveness)
+    }
+
+    /// As [`AsyncListener::set_syn_filter`].
+    ///
+    /// # Errors
+    /// As of [`SynFilter::attach`] and [`SynFilter::detach`].
+    pub fn set_syn_filter(&self, filter: Option<&SynFilter>) -> io::Result<()> {
+        set_syn_filter(&self.address, &self.fd, filter)
     }
 
     /// Another descriptor for the same queue.
@@ -96,6 +108,14 @@ impl ListenSocket {
         socket.set_nonblocking(true)?;
         let address = if tcp { local_address(&SockRef::from(&socket))? } else { address.clone() };
         Ok(Self { fd: socket.into(), address })
+    }
+}
+
+fn set_syn_filter(address: &Address, fd: &OwnedFd, filter: Option<&SynFilter>) -> io::Result<()> {
+    match (address, filter) {
+        (Address::Ip(_), Some(filter)) => filter.attach(fd),
+        (Address::Ip(_), None) => SynFilter::detach(fd),
+        _ => Ok(()),
     }
 }
 
@@ -160,6 +180,31 @@ impl AsyncListener {
     /// As of setsockopt(2).
     pub fn set_liveness(&self, liveness: &Liveness) -> io::Result<()> {
         set_liveness(&self.address, &self.fd, liveness)
+    }
+
+    /// Has the kernel drop SYNs from now on, in the place of an earlier filter; `None`: it passes all. Nothing to do for a unix
+    /// socket.
+    ///
+    /// # Errors
+    /// As of [`SynFilter::attach`] and [`SynFilter::detach`].
+    pub fn set_syn_filter(&self, filter: Option<&SynFilter>) -> io::Result<()> {
+        set_syn_filter(&self.address, &self.fd, filter)
+    }
+
+    /// The clients that wait in the kernel, and those that it has dropped; `None` for a unix socket.
+    ///
+    /// # Errors
+    /// As of getsockopt(2).
+    pub fn accept_queue(&self) -> io::Result<Option<AcceptQueue>> {
+        matches!(self.address, Address::Ip(_)).then(|| AcceptQueue::of(&self.fd)).transpose()
+    }
+
+    /// Changes how many connections may wait in the accept queue; those that do stay. Beyond it the kernel drops SYNs.
+    ///
+    /// # Errors
+    /// As of listen(2).
+    pub fn set_backlog(&self, backlog: u32) -> io::Result<()> {
+        Ok(rustix::net::listen(&self.fd, i32::try_from(backlog).unwrap_or(i32::MAX))?)
     }
 
     /// Waits for the next connection.

@@ -68,6 +68,12 @@ impl TcpInfo {
     }
 }
 
+/// Connections in a listening socket's accept queue, and its limit (`tcpi_unacked`, `tcpi_sacked`; net/ipv4/tcp.c,
+/// tcp_get_info).
+pub(crate) fn accept_queue(socket: &impl AsFd) -> io::Result<(u32, u32)> {
+    read(socket).map(|(raw, _)| (raw.unacked, raw.sacked))
+}
+
 /// The counters of `socket`, and how many bytes of them the kernel knew.
 fn read(socket: &impl AsFd) -> io::Result<(Raw, usize)> {
     let mut raw = Raw::default();
