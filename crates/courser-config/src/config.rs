@@ -41,6 +41,8 @@ pub struct Config {
     pub sessions: Sessions,
     /// Sharing of sessions with other hosts.
     pub fleet: Fleet,
+    /// What operators and monitoring see over HTTP.
+    pub admin: Admin,
     /// At least one.
     pub listeners: Vec<ListenerConfig>,
     /// Pools of servers, in the order of their names.
@@ -156,6 +158,21 @@ impl Fleet {
     pub fn has_keys(&self) -> bool {
         !self.keys.is_empty() || self.state.is_some()
     }
+}
+
+/// What operators and monitoring see over HTTP.
+///
+/// Its `Default` is blank, for the tables of settings to fill in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Admin {
+    /// [`ListenAddress::Any`], [`ListenAddress::Ip`] or [`ListenAddress::Unix`]. Empty: there is nothing to see.
+    pub listen: Vec<Located<ListenAddress>>,
+    /// Networks whose addresses may connect. Empty: loopback addresses.
+    pub allow: Vec<Network>,
+    /// A file with the token that requests need. Always there where other machines can reach an address.
+    pub token: Option<Located<PathBuf>>,
+    /// What requests may have in `Host` beside the usual: names in lower case, IP addresses without brackets.
+    pub server_names: Vec<String>,
 }
 
 /// A listener: its addresses and its virtual hosts.

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crate::config::{Balance, Fleet, Process, Sessions};
+use crate::config::{Admin, Balance, Fleet, Process, Sessions};
 use crate::draft::{Draft, HostDraft, ListenerDraft, PoolDraft};
 use crate::read::Located;
 use crate::setting::{DefaultValue, Setting};
-use crate::settings::{FLEET, HOST_ONLY, LISTENER, POOL, PROCESS, SESSIONS, SHARED};
+use crate::settings::{ADMIN, FLEET, HOST_ONLY, LISTENER, POOL, PROCESS, SESSIONS, SHARED};
 use crate::source::SourceSpan;
 use crate::value::Value;
 use crate::written::Written;
@@ -19,6 +19,7 @@ impl Draft {
             process: with_defaults(PROCESS, Process::default()),
             sessions: with_defaults(SESSIONS, Sessions::default()),
             fleet: with_defaults(FLEET, Fleet::default()),
+            admin: with_defaults(ADMIN, Admin::default()),
             pools: Vec::new(),
             listeners: Vec::new(),
         }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::address::{BackendAddress, ListenAddress, file_path};
 use crate::config::{
-    Affinity, BackendTls, Balance, CertificateFiles, CheckConfig, ClientAuth, Fleet, OnTruncation, Process,
-    ServerConfig, Sessions, UnknownName,
+    Admin, Affinity, BackendTls, Balance, CertificateFiles, CheckConfig, ClientAuth, Fleet, OnTruncation,
+    Process, ServerConfig, Sessions, UnknownName,
 };
 use crate::problem::{Problem, Problems};
 use crate::proxy_protocol::{AcceptProxy, SendProxy};
@@ -23,6 +23,7 @@ pub(crate) struct Draft {
     pub(crate) process: Process,
     pub(crate) sessions: Sessions,
     pub(crate) fleet: Fleet,
+    pub(crate) admin: Admin,
     pub(crate) pools: Vec<PoolDraft>,
     pub(crate) listeners: Vec<ListenerDraft>,
 }

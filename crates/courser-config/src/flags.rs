@@ -9,7 +9,7 @@ use crate::document::apply;
 use crate::draft::{Draft, ListenerDraft};
 use crate::problem::{Problem, Problems};
 use crate::setting::{About, DefaultValue, Flag, Kind};
-use crate::settings::{FLEET, LISTENER, PROCESS, SESSIONS, SHARED, Scope};
+use crate::settings::{ADMIN, FLEET, LISTENER, PROCESS, SESSIONS, SHARED, Scope};
 use crate::source::{Source, SourceSpan};
 use crate::value::{Entry, Literal, Table, Value};
 
@@ -57,6 +57,7 @@ fn heading(scope: Scope) -> &'static str {
         Scope::Process => "Process",
         Scope::Sessions => "Sessions",
         Scope::Fleet => "Fleet",
+        Scope::Admin => "Operators and monitoring",
         Scope::Pool | Scope::Listener | Scope::Shared | Scope::Host => "Listener (without --config)",
     }
 }
@@ -98,6 +99,7 @@ pub(crate) fn read(matches: &ArgMatches, problems: &mut Problems) -> Draft {
     apply(PROCESS, &given(matches, Scope::Process), &mut draft.process, problems);
     apply(SESSIONS, &given(matches, Scope::Sessions), &mut draft.sessions, problems);
     apply(FLEET, &given(matches, Scope::Fleet), &mut draft.fleet, problems);
+    apply(ADMIN, &given(matches, Scope::Admin), &mut draft.admin, problems);
     draft
 }
 

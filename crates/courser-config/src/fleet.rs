@@ -25,6 +25,13 @@ pub struct Network {
     pub prefix: u8,
 }
 
+impl Network {
+    /// Whether an address is one of it. An IPv4 address is none of `::/0`.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        self.address.is_ipv4() == address.is_ipv4() && first(address, self.prefix) == self.address
+    }
+}
+
 impl fmt::Display for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.address, self.prefix)

@@ -10,6 +10,7 @@
 //! address in use later, and reports it the same way with [`Problem::at`].
 
 mod address;
+mod admin;
 mod affinity;
 mod backend_tls;
 mod check;
@@ -46,7 +47,7 @@ use clap::{ArgMatches, Command};
 
 pub use address::{BackendAddress, ListenAddress};
 pub use config::{
-    Affinity, BackendName, BackendTls, Backends, Balance, CertificateFiles, CheckConfig, CheckKind,
+    Admin, Affinity, BackendName, BackendTls, Backends, Balance, CertificateFiles, CheckConfig, CheckKind,
     ClientAuth, Config, Fleet, HostConfig, ListenerConfig, Loaded, Log, OnTruncation, PoolConfig, Process,
     ServerConfig, Sessions, UnknownName, Verify,
 };

@@ -45,6 +45,7 @@ fn title(scope: Scope) -> &'static str {
         Scope::Process => "The process",
         Scope::Sessions => "Sessions: `[sessions]`",
         Scope::Fleet => "Fleet: `[fleet]`",
+        Scope::Admin => "Operators and monitoring: `[admin]`",
         Scope::Pool => "Pools of servers: `[pool.NAME]`",
         Scope::Listener => "Listeners: `[[listener]]`",
         Scope::Shared => "Listeners and hosts",
@@ -54,7 +55,7 @@ fn title(scope: Scope) -> &'static str {
 
 fn overview(scope: Scope) -> String {
     let flags = match scope {
-        Scope::Process | Scope::Sessions | Scope::Fleet => "Flags override the file.",
+        Scope::Process | Scope::Sessions | Scope::Fleet | Scope::Admin => "Flags override the file.",
         Scope::Listener | Scope::Shared => "Without a file, flags describe the one listener.",
         Scope::Pool => "Pools need a configuration file; hosts and listeners name them as `pool`.",
         Scope::Host => "Hosts need a configuration file.",
@@ -132,6 +133,7 @@ fn heading(scope: Scope) -> &'static str {
         Scope::Process => "",
         Scope::Sessions => "\n[sessions]\n",
         Scope::Fleet => "\n[fleet]\n",
+        Scope::Admin => "\n[admin]\n",
         Scope::Pool => "\n# Any number of pools, which listeners and hosts name as `pool`.\n# [pool.shop]\n",
         Scope::Listener => "\n[[listener]]\n",
         Scope::Shared => {

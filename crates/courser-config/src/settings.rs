@@ -3,6 +3,7 @@
 //!
 //! A setting is added here by one entry in the table of its scope, and in the draft it is stored in.
 
+mod admin;
 mod fleet;
 mod host;
 mod listener;
@@ -12,6 +13,7 @@ mod sessions;
 
 use crate::setting::About;
 
+pub(crate) use admin::ADMIN;
 pub(crate) use fleet::FLEET;
 pub(crate) use host::{HOST_ONLY, SHARED};
 pub(crate) use listener::LISTENER;
@@ -24,6 +26,7 @@ pub(crate) enum Scope {
     Process,
     Sessions,
     Fleet,
+    Admin,
     Pool,
     Listener,
     Shared,
@@ -31,8 +34,16 @@ pub(crate) enum Scope {
 }
 
 impl Scope {
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Process, Self::Sessions, Self::Fleet, Self::Pool, Self::Listener, Self::Shared, Self::Host];
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Process,
+        Self::Sessions,
+        Self::Fleet,
+        Self::Admin,
+        Self::Pool,
+        Self::Listener,
+        Self::Shared,
+        Self::Host,
+    ];
 
     /// Its settings, in the order in which they are shown and applied.
     pub(crate) fn settings(self) -> Vec<&'static About> {
@@ -40,6 +51,7 @@ impl Scope {
             Self::Process => PROCESS.iter().map(|setting| &setting.about).collect(),
             Self::Sessions => SESSIONS.iter().map(|setting| &setting.about).collect(),
             Self::Fleet => FLEET.iter().map(|setting| &setting.about).collect(),
+            Self::Admin => ADMIN.iter().map(|setting| &setting.about).collect(),
             Self::Pool => POOL.iter().map(|setting| &setting.about).collect(),
             Self::Listener => LISTENER.iter().map(|setting| &setting.about).collect(),
             Self::Shared => SHARED.iter().map(|setting| &setting.about).collect(),
@@ -53,6 +65,7 @@ impl Scope {
             Self::Process => "at the top of the file, before the first `[table]`",
             Self::Sessions => "in `[sessions]`",
             Self::Fleet => "in `[fleet]`",
+            Self::Admin => "in `[admin]`",
             Self::Pool => "in a `[pool.NAME]`",
             Self::Listener => "in a `[[listener]]`",
             Self::Shared => "in a `[[listener]]`, or in a `[[listener.host]]` for that host alone",
@@ -62,7 +75,7 @@ impl Scope {
 
     /// Whether its flags go over a configuration file; the others describe the one listener of a start without.
     pub(crate) fn overrides_file(self) -> bool {
-        matches!(self, Self::Process | Self::Sessions | Self::Fleet)
+        matches!(self, Self::Process | Self::Sessions | Self::Fleet | Self::Admin)
     }
 }
 

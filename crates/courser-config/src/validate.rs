@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use crate::address::ListenAddress;
+use crate::admin;
 use crate::backend_tls;
 use crate::client_auth;
 use crate::config::{
@@ -27,6 +28,7 @@ pub(crate) fn validate(draft: Draft, mut problems: Problems) -> Result<Loaded, P
     check_sessions(&draft.sessions, &mut problems);
     check_store(&draft.sessions, &draft.fleet, &mut problems);
     check_fleet(&draft.fleet, &mut problems);
+    admin::check(&draft.admin, &draft.listeners, &mut problems);
     pool::check(&draft.pools, &draft.listeners, &mut problems);
     backend_tls::check(&draft.pools, &draft.listeners, &mut problems);
     let any_certificate = draft.listeners.iter().any(has_certificate);
@@ -43,8 +45,8 @@ pub(crate) fn validate(draft: Draft, mut problems: Problems) -> Result<Loaded, P
         return Err(problems);
     }
     let pools = draft.pools.into_iter().map(PoolConfig::from).collect();
-    let (process, sessions, fleet, written) = (draft.process, draft.sessions, draft.fleet, draft.written);
-    let config = Config { process, sessions, fleet, listeners, pools };
+    let Draft { process, sessions, fleet, admin, written, .. } = draft;
+    let config = Config { process, sessions, fleet, admin, listeners, pools };
     Ok(Loaded { config, warnings: problems, written })
 }
 

@@ -50,7 +50,8 @@ impl Written {
     pub(crate) fn of(top: &Table) -> Self {
         let mut written = Self::default();
         written.add_table("", Scope::Process, top);
-        for (key, scope) in [("sessions", Scope::Sessions), ("fleet", Scope::Fleet)] {
+        for (key, scope) in [("sessions", Scope::Sessions), ("fleet", Scope::Fleet), ("admin", Scope::Admin)]
+        {
             written.add_tables(top, key, |_, _| (format!("{key}."), scope));
         }
         for entry in top.get("pool").into_iter().flat_map(entries) {

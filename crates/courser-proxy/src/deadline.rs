@@ -60,14 +60,15 @@ impl Wheel {
         Deadline { key: inner.insert(due), wheel: Rc::clone(self) }
     }
 
-    /// Turns the wheel for as long as the worker lives; sleeps while it is empty.
-    pub(crate) async fn drive(self: Rc<Self>) {
+    /// Turns the wheel for as long as the worker lives, with a call of `turned` each time; sleeps while it is empty.
+    pub(crate) async fn drive(self: Rc<Self>, turned: impl Fn()) {
         loop {
             if self.inner.borrow().is_empty() {
                 self.filled.notified().await;
             }
             tokio::time::sleep(TICK).await;
             self.inner.borrow_mut().advance(ticks(self.started.elapsed()));
+            turned();
         }
     }
 

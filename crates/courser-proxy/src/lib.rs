@@ -35,6 +35,7 @@ mod deadline;
 mod handshake_budget;
 mod orders;
 mod pool;
+mod pulse;
 mod resolve;
 pub mod supervision;
 
@@ -42,6 +43,7 @@ pub use admission::Admission;
 pub use affinity::Affinity;
 pub use orders::{Order, Orders};
 pub use pool::{Backend, Distribution, Location, Pool, ServerSpec, Target};
+pub use pulse::Pulse;
 pub use resolve::{Lookable, Resolver};
 pub use settings::Certificates;
 pub use supervision::Threads;

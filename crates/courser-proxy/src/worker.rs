@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 
 use crate::accept;
 use crate::admission::Admission;
+use crate::pulse::Pulse;
 use crate::settings::Listener;
 use crate::worker_state::WorkerState;
 
@@ -58,6 +59,8 @@ pub struct Worker {
     pub sharing: Option<Sharing>,
     /// Its counters.
     pub counters: Arc<Counters>,
+    /// Whether it turns.
+    pub pulse: Arc<Pulse>,
     /// What its thread is confined to once it has its runtime.
     pub confinement: Option<Arc<Confinement>>,
     /// Orders from the main thread. Without the first [`Command::Swap`] the worker has no socket.
@@ -71,13 +74,14 @@ impl Worker {
     /// # Errors
     /// When the runtime cannot be made, or a task that all connections need has panicked.
     pub fn run(self) -> io::Result<usize> {
-        let Self { index, cpu, admission, lines, sharing, counters, confinement, commands } = self;
+        let Self { index, cpu, admission, lines, sharing, counters, pulse, confinement, commands } = self;
         if let Some(cpu) = cpu {
             cpu::pin(cpu)?;
         }
         let runtime = runtime()?;
         confine(index, confinement.as_deref());
-        let state = runtime.block_on(async { WorkerState::new(index, admission, lines, sharing, counters) });
+        let state =
+            runtime.block_on(async { WorkerState::new(index, admission, lines, sharing, counters, pulse) });
         CURRENT.set(Some(Rc::clone(&state)));
         let served = runtime.block_on(serve(Rc::clone(&state), commands));
         // Connections that are still there end here, each with its line.
@@ -99,17 +103,20 @@ thread_local! {
     static CURRENT: RefCell<Option<Rc<WorkerState>>> = const { RefCell::new(None) };
 }
 
+fn with_current(work: impl FnOnce(&WorkerState)) {
+    CURRENT.with_borrow(|state| {
+        if let Some(state) = state {
+            work(state);
+        }
+    });
+}
+
 fn runtime() -> io::Result<LocalRuntime> {
     Builder::new_current_thread()
         .enable_io()
         .enable_time()
-        .on_thread_park(|| {
-            CURRENT.with_borrow(|state| {
-                if let Some(state) = state {
-                    state.on_idle();
-                }
-            });
-        })
+        .on_thread_park(|| with_current(WorkerState::on_idle))
+        .on_thread_unpark(|| with_current(|state| state.pulse.wake()))
         .build_local(LocalOptions::default())
 }
 
@@ -123,7 +130,8 @@ async fn serve(state: Rc<WorkerState>, commands: UnboundedReceiver<Command>) -> 
 
 /// Returns the number of connections that were open at [`Command::Stop`].
 async fn obey(state: &Rc<WorkerState>, mut commands: UnboundedReceiver<Command>) -> io::Result<usize> {
-    state.tasks.spawn("timer wheel", Rc::clone(&state.wheel).drive());
+    let pulse = Rc::clone(state);
+    state.tasks.spawn("timer wheel", Rc::clone(&state.wheel).drive(move || pulse.pulse.turn()));
     let mut sockets = Vec::new();
     let end = loop {
         match commands.recv().await {
@@ -213,7 +221,8 @@ mod tests {
         let (_main, commands) = tokio::sync::mpsc::unbounded_channel();
         let lines = Sink::new(io::sink()).0.lines(Format::Off);
         runtime()?.block_on(async {
-            let state = WorkerState::new(0, Arc::new(Admission::new(1)), lines, None, Arc::default());
+            let state =
+                WorkerState::new(0, Arc::new(Admission::new(1)), lines, None, Arc::default(), Arc::default());
             harm(&state);
             let served = serve(state, commands);
             tokio::time::timeout(Duration::from_secs(20), served).await.expect("it serves on, unharmed")

@@ -13,6 +13,7 @@ use crate::admission::Admission;
 use crate::buffers::Buffers;
 use crate::deadline::Wheel;
 use crate::handshake_budget::HandshakeBudget;
+use crate::pulse::Pulse;
 use crate::supervision::Tasks;
 
 pub(crate) struct WorkerState {
@@ -25,6 +26,7 @@ pub(crate) struct WorkerState {
     pub(crate) events: Events,
     pub(crate) remote_sessions: Option<RemoteSessions>,
     pub(crate) counters: Arc<Counters>,
+    pub(crate) pulse: Arc<Pulse>,
     admission: Arc<Admission>,
     pub(crate) open: Cell<usize>,
     opened: Cell<u64>,
@@ -60,6 +62,7 @@ impl WorkerState {
         lines: Lines,
         sharing: Option<Sharing>,
         counters: Arc<Counters>,
+        pulse: Arc<Pulse>,
     ) -> Rc<Self> {
         let tasks = Tasks::default();
         Rc::new(Self {
@@ -76,6 +79,7 @@ impl WorkerState {
             }),
             tasks,
             counters,
+            pulse,
             admission,
             open: Cell::new(0),
             opened: Cell::new(0),
@@ -116,5 +120,6 @@ impl WorkerState {
     pub(crate) fn on_idle(&self) {
         self.handshake_budget.reset();
         self.lines.flush();
+        self.pulse.rest();
     }
 }

@@ -47,22 +47,9 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// Opens the socket and answers requests on a thread of its own. A socket that a crash left behind is replaced; one that
-    /// a program listens on is not, nor any other file.
+    /// Opens the socket and answers requests on a thread of its own.
     pub(crate) fn start(path: &Path, handler: impl ControlHandler, threads: &Threads) -> io::Result<Self> {
-        if UnixStream::connect(path).is_ok() {
-            return Err(io::Error::new(io::ErrorKind::AddrInUse, "another program listens there"));
-        }
-        match fs::symlink_metadata(path) {
-            Ok(found) if found.file_type().is_socket() => fs::remove_file(path)?,
-            Ok(_) => {
-                return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the file is not a socket"));
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-        let listener = Arc::new(UnixListener::bind(path)?);
-        fs::set_permissions(path, Permissions::from_mode(0o600))?;
+        let listener = Arc::new(open_socket(path, 0o600)?);
         let (handler, accepting, (running, ended)) =
             (Arc::new(handler), Arc::clone(&listener), channel::<()>());
         threads.spawn("control", move || {
@@ -89,6 +76,23 @@ impl Drop for Control {
     fn drop(&mut self) {
         self.stop(Duration::ZERO);
     }
+}
+
+/// Opens a socket in the file system. One that a crash left behind is replaced; one that a program listens on is not, nor any
+/// other file.
+pub(crate) fn open_socket(path: &Path, mode: u32) -> io::Result<UnixListener> {
+    if UnixStream::connect(path).is_ok() {
+        return Err(io::Error::new(io::ErrorKind::AddrInUse, "another program listens there"));
+    }
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.file_type().is_socket() => fs::remove_file(path)?,
+        Ok(_) => return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the file is not a socket")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let listener = UnixListener::bind(path)?;
+    fs::set_permissions(path, Permissions::from_mode(mode))?;
+    Ok(listener)
 }
 
 fn accept<A: ControlHandler>(listener: &UnixListener, handler: &Arc<A>) {

@@ -8,6 +8,7 @@ mod exit;
 
 mod cmd;
 
+mod admin;
 mod authorities;
 mod backends;
 mod capacity;
@@ -25,6 +26,7 @@ mod pools;
 mod prepared;
 mod privileges;
 mod process;
+mod readiness;
 mod reload;
 mod revoked;
 mod run;

@@ -8,6 +8,7 @@ use clap::ArgMatches;
 use courser_config::{Config, Loaded, Located, Problem, Problems, Written};
 use courser_net::account::Account;
 
+use crate::admin::access::Access;
 use crate::certificates::{self, LoadedCertificates};
 use crate::exit::{Failure, colour};
 use crate::fleet_keys;
@@ -18,7 +19,7 @@ use crate::served::Served;
 use crate::session_file;
 use crate::sharing::{self, SharingInputs};
 use crate::stamp::Stamps;
-use crate::{hardening, privileges};
+use crate::{hardening, privileges, service};
 
 /// All that serving needs before it opens anything.
 pub(crate) struct Prepared {
@@ -32,6 +33,8 @@ pub(crate) struct Prepared {
     pub(crate) process: Process,
     pub(crate) generation: Generation,
     pub(crate) sharing: SharingInputs,
+    /// Who may see what is for operators.
+    pub(crate) access: Access,
     pub(crate) successor: Option<Account>,
 }
 
@@ -46,11 +49,14 @@ pub(crate) fn prepare(flags: &ArgMatches) -> Result<Prepared, Failure> {
     let certificates = collect(certificates::load(&config, &account, None), &mut problems)?;
     let fleet = collect(fleet_keys::load(&config, &account), &mut problems)?;
     let sharing = collect(sharing::prepare(&config, &account), &mut problems)?;
+    let access = collect(service::admin::access(&config, &account), &mut problems)?;
     problems.extend(folders(&config));
     if let Some(account) = &successor {
         problems.extend(privileges::unreachable(&config, account)?);
     }
-    let (Some(certificates), Some(fleet), Some(sharing)) = (certificates, fleet, sharing) else {
+    let (Some(certificates), Some(fleet), Some(sharing), Some(access)) =
+        (certificates, fleet, sharing, access)
+    else {
         return Err(problems.into());
     };
     if problems.has_errors() {
@@ -62,7 +68,18 @@ pub(crate) fn prepare(flags: &ArgMatches) -> Result<Prepared, Failure> {
     let process = Process::new(&config, fleet)?;
     let generation = generation::build(&config, &certificates, &process, &Pools::default())?;
     let served = Served::of(&config, &certificates);
-    Ok(Prepared { written, stamps, config, certificates, served, process, generation, sharing, successor })
+    Ok(Prepared {
+        written,
+        stamps,
+        config,
+        certificates,
+        served,
+        process,
+        generation,
+        sharing,
+        access,
+        successor,
+    })
 }
 
 /// What a further generation is made of.

@@ -7,7 +7,7 @@ use std::time::Instant;
 use courser_config::Config;
 use courser_fleet::MemberName;
 use courser_net::cpu::Cpus;
-use courser_proxy::{Orders, Resolver};
+use courser_proxy::{Orders, Pulse, Resolver};
 use courser_session::{Cache, DEFAULT_SHARDS, SecretBytes, Ticketer};
 use courser_telemetry::Counters;
 use courser_tls::Sessions;
@@ -28,6 +28,8 @@ pub(crate) struct Process {
     pub(crate) sessions: Sessions,
     /// One for each worker.
     pub(crate) counters: Vec<Arc<Counters>>,
+    /// One for each worker.
+    pub(crate) pulses: Vec<Arc<Pulse>>,
     pub(crate) resolver: Resolver,
     /// What the operator has said of servers.
     pub(crate) orders: Arc<Orders>,
@@ -46,6 +48,7 @@ impl Process {
             keys,
             fleet,
             counters: (0..workers).map(|_| Arc::default()).collect(),
+            pulses: (0..workers).map(|_| Arc::default()).collect(),
             resolver: Resolver::default(),
             orders: Arc::default(),
         })

@@ -24,8 +24,10 @@ use crate::backends::Backends;
 use crate::exit::Failure;
 use crate::prepared::Prepared;
 use crate::process::Process;
+use crate::readiness::Readiness;
 use crate::reload::{Current, Reloader, TAKE_OVER};
 use crate::service::Services;
+use crate::service::admin::AdminService;
 use crate::service::checks::ChecksService;
 use crate::service::control::ControlService;
 use crate::service::fleet::FleetService;
@@ -57,6 +59,7 @@ pub(crate) fn run(
         process,
         generation,
         sharing: inputs,
+        access,
         successor,
         ..
     } = prepared;
@@ -77,16 +80,16 @@ pub(crate) fn run(
     let backends = Arc::new(Backends::new(&process));
     // Before anyone can ask for them.
     backends.replace(generation.pools.list());
+    let source = Arc::new(StatusSource {
+        process: Arc::clone(&process),
+        sharing: sharing.clone(),
+        services: services.running(),
+        backends: Arc::clone(&backends),
+        reload: reload.clone(),
+        log: sink.losses(),
+    });
     if let Some(path) = config.process.control.clone() {
-        let source = StatusSource {
-            process: Arc::clone(&process),
-            sharing: sharing.clone(),
-            services: services.running(),
-            backends: Arc::clone(&backends),
-            reload: reload.clone(),
-            log: sink.losses(),
-        };
-        services.start(Arc::new(ControlService::new(path, source)))?;
+        services.start(Arc::new(ControlService::new(path, Arc::clone(&source))))?;
     }
     let resolver = Arc::new(ResolverService::new(&process));
     services.start(Arc::clone(&resolver) as _)?;
@@ -105,11 +108,18 @@ pub(crate) fn run(
     forward_signals(signals, &supervisor)?;
     let housekeeping = Arc::new(Housekeeping::new(&process, session_file(&config, &process), sink.losses()));
     services.start(Arc::clone(&housekeeping) as _)?;
-    let commands = start_workers(workers, first, &supervisor)?;
+    let (workers, commands): (Vec<_>, Vec<_>) = workers.into_iter().unzip();
+    let drain = Drain::new(commands.clone(), config.process.drain_timeout);
+    let readiness = Arc::new(Readiness::new(&process, drain.has_begun()));
+    if !config.admin.listen.is_empty() {
+        let admin = AdminService::new(config.admin.clone(), access, source, Arc::clone(&readiness));
+        services.start(Arc::new(admin))?;
+    }
+    start_workers(workers, &commands, first, &supervisor)?;
     // The end of the channel: every worker accepts, or has ended, which the supervisor finds out.
     let _ = all_taken.recv_timeout(TAKE_OVER);
+    readiness.set_accepting();
     systemd::notify("READY=1\nSTATUS=generation 1 serves");
-    let drain = Drain::new(commands.clone(), config.process.drain_timeout);
     let reloader = Reloader {
         flags: flags.clone(),
         process: Arc::clone(&process),
@@ -163,7 +173,7 @@ fn prepare_workers(
         Log::Json => Format::Json,
         Log::Off => Format::Off,
     };
-    let worker = |(index, (&cpu, counters))| {
+    let worker = |(index, ((&cpu, counters), pulse))| {
         let (sender, commands) = unbounded_channel();
         let worker = Worker {
             index: u16::try_from(index).expect("the configuration allows 1024 workers"),
@@ -172,21 +182,23 @@ fn prepare_workers(
             lines: sink.lines(format),
             sharing: sharing.cloned(),
             counters: Arc::clone(counters),
+            pulse: Arc::clone(pulse),
             confinement: confinement.cloned(),
             commands,
         };
         (worker, sender)
     };
-    process.cpus.iter().zip(&process.counters).enumerate().map(worker).collect()
+    process.cpus.iter().zip(&process.counters).zip(&process.pulses).enumerate().map(worker).collect()
 }
 
-/// Starts the workers with their first generation. Returns the ways to command them.
+/// Starts the workers with their first generation.
 fn start_workers(
-    workers: Vec<Prepare>,
+    workers: Vec<Worker>,
+    commands: &[UnboundedSender<Command>],
     first: Vec<Command>,
     supervisor: &Supervisor,
-) -> Result<Vec<UnboundedSender<Command>>, Failure> {
-    let start = |((worker, commands), first): (Prepare, Command)| {
+) -> Result<(), Failure> {
+    let start = |((worker, commands), first): ((Worker, &UnboundedSender<Command>), Command)| {
         let (index, events) = (worker.index, supervisor.events());
         let work = move || {
             let ended = catch_panic(|| worker.run()).map_err(|panic| format!("it has panicked: {panic}"));
@@ -196,9 +208,9 @@ fn start_workers(
         };
         // The worker has its end of the channel.
         let _ = commands.send(first);
-        supervisor.spawn(&format!("worker-{index}"), work).map(|()| commands)
+        supervisor.spawn(&format!("worker-{index}"), work)
     };
-    workers.into_iter().zip(first).map(start).collect()
+    workers.into_iter().zip(commands).zip(first).try_for_each(start)
 }
 
 fn session_file(config: &Config, process: &Process) -> Option<SessionFile> {

@@ -1,6 +1,7 @@
 //! What goes on beside the workers, with one life cycle: started in order, looked after once a second, stopped in reverse.
 //! The crates that do the work offer plain handles and do not know this trait.
 
+pub(crate) mod admin;
 pub(crate) mod checks;
 pub(crate) mod control;
 pub(crate) mod fleet;
@@ -148,7 +149,9 @@ mod tests {
             backends: Arc::new(Backends::new(&process)),
             log: Arc::default(),
         };
-        services.start(Arc::new(ControlService::new(config.process.control.unwrap(), source))).unwrap();
+        services
+            .start(Arc::new(ControlService::new(config.process.control.unwrap(), Arc::new(source))))
+            .unwrap();
         services.start(Arc::new(ResolverService::new(&process))).unwrap();
         services.start(Arc::new(Housekeeping::new(&process, None, Arc::default()))).unwrap();
         services.tick();

@@ -8,9 +8,15 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) mod backends;
 
-/// The answer to `fleet status`.
+/// The form of today.
+pub(crate) const SCHEMA: u32 = 1;
+
+/// The answer to `fleet status`, and `/status.json`.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Status {
+    /// Of this form: it changes with a key that goes or means something else, not with one that comes.
+    #[serde(default)]
+    pub(crate) schema: u32,
     pub(crate) version: String,
     /// This host's name in its fleet.
     pub(crate) name: String,
@@ -405,6 +411,7 @@ mod tests {
             Refused { count: 3, last_source: Some("10.0.0.9:8888".into()) },
         )]);
         let status = Status {
+            schema: SCHEMA,
             version: "0.1.0".into(),
             name: "edge-1".into(),
             generation: None,

@@ -62,7 +62,7 @@ impl ControlHandler for Arc<StatusSource> {
 }
 
 impl StatusSource {
-    fn status(&self) -> status::Status {
+    pub(crate) fn status(&self) -> status::Status {
         let mut counts = Counts::default();
         self.process.counters.iter().for_each(|worker| counts.add(&worker.read()));
         let events = event::losses().map_or(0, |losses| losses.lines());
@@ -76,6 +76,7 @@ impl StatusSource {
             count_store(&mut counts, &store.counters);
         }
         let mut status = status::Status {
+            schema: status::SCHEMA,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             name: self.process.name.clone(),
             up_s: self.process.started.elapsed().as_secs(),
@@ -375,6 +376,6 @@ mod tests {
                 }
             }
         }
-        assert_eq!(places, BTreeSet::from(["/up_s".to_owned()]), "numbers without a row");
+        assert_eq!(places, BTreeSet::from(["/schema", "/up_s"].map(str::to_owned)), "numbers without a row");
     }
 }

@@ -99,7 +99,7 @@ settings! {
         doc: "Path of the control socket. `courser fleet status` and `courser fleet watch` query the running \
               program through it; only the user of the program and root may connect.",
         example: "\"/run/courser/control.sock\"",
-        elsewhere: &["stats_socket", "admin"],
+        elsewhere: &["stats_socket"],
         store: |process, value| address::located_socket(value).map(|it| process.control = Some(it)),
     }
     "user" {

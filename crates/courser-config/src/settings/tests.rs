@@ -18,10 +18,11 @@ fn all() -> Vec<(Scope, &'static About)> {
 }
 
 /// What some settings cannot be without.
-const BESIDES: [(Scope, &str, &str); 5] = [
+const BESIDES: [(Scope, &str, &str); 6] = [
     (Scope::Sessions, "store", "redis://beside"),
     (Scope::Fleet, "key", "beside.key"),
     (Scope::Fleet, "listen", "10.0.0.9:9"),
+    (Scope::Admin, "listen", "127.0.0.1:9440"),
     (Scope::Shared, "client_auth", "optional"),
     (Scope::Shared, "client_ca", "beside.pem"),
 ];
@@ -45,12 +46,14 @@ fn file(scope: Scope, line: &str) -> Config {
         lines.map(|(_, key, value)| format!("{key} = '{value}'\n")).collect::<String>()
     };
     let text = format!(
-        "{}\n[sessions]\n{}{}\n[fleet]\n{}{}\n[pool.shop]\n{servers}\n{}\n[[listener]]\n{backend}\n{}\n{}{}\n[[listener.host]]\n{names}\n{}\n",
+        "{}\n[sessions]\n{}{}\n[fleet]\n{}{}\n[admin]\n{}{}\n[pool.shop]\n{servers}\n{}\n[[listener]]\n{backend}\n{}\n{}{}\n[[listener.host]]\n{names}\n{}\n",
         at(Scope::Process),
         besides(Scope::Sessions),
         at(Scope::Sessions),
         besides(Scope::Fleet),
         at(Scope::Fleet),
+        besides(Scope::Admin),
+        at(Scope::Admin),
         at(Scope::Pool),
         at(Scope::Listener),
         besides(Scope::Shared),

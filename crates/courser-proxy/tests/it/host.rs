@@ -69,6 +69,7 @@ impl Host {
             lines: Sink::new(std::io::sink()).0.lines(Format::Off),
             sharing: Some(sharing),
             counters: Arc::clone(&counters),
+            pulse: Arc::default(),
             confinement: None,
             commands: orders,
         };

@@ -18,8 +18,8 @@ pub(crate) struct ControlService {
 }
 
 impl ControlService {
-    pub(crate) fn new(path: Located<PathBuf>, source: StatusSource) -> Self {
-        Self { path, source: Arc::new(source), control: OnceLock::new() }
+    pub(crate) fn new(path: Located<PathBuf>, source: Arc<StatusSource>) -> Self {
+        Self { path, source, control: OnceLock::new() }
     }
 }
 
