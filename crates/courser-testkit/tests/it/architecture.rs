@@ -107,6 +107,7 @@ fn wire_session_fleet_stats_and_record_have_no_clock_no_socket_and_no_runtime() 
         "courser-session",
         "courser-fleet",
         "courser-balance",
+        "courser-overload",
         "courser-stats",
         "courser-record",
     ] {

@@ -1,0 +1,369 @@
+//! The control law: when it is overload, and what share of whom is let in until it is over.
+//!
+//! Overload is when the head of the line has waited for longer than the target for 100 ms (CoDel's signal, RFC 8289), and the
+//! line cannot be cleared within the clients' patience. A burst that can be cleared is served whole.
+//!
+//! Capacity is what was served while the line stood: so it has in it whatever else the processor does. A little more than that
+//! is let in, so that there is a choice in the line. Demand is counted by those who got in, each for as many as the share
+//! stands for that let it in; clients that were dropped and come again are not counted twice.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use crate::line::Class;
+use crate::networks::{Networks, network};
+use crate::shares::{Demand, LEAST_PART, Shares};
+
+/// What the operator may set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Longest wait of the line's head that is no sign of overload.
+    pub target_wait: Duration,
+    /// How long clients are taken to wait before they leave.
+    pub patience: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { target_wait: Duration::from_millis(20), patience: Duration::from_secs(1) }
+    }
+}
+
+/// What was seen since the last tick, or is now.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seen {
+    /// Handshakes that were begun since.
+    pub served: u32,
+    /// Clients in the line whose handshake has not begun.
+    pub waiting: usize,
+    /// The longest wait of them.
+    pub longest_wait: Duration,
+    /// SYNs that the kernel has dropped since.
+    pub dropped: u32,
+    /// The kernel's accept queue is full.
+    pub is_queue_full: bool,
+    /// The worker had nothing to do at some moment since.
+    pub has_rested: bool,
+}
+
+/// What has changed at a tick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Overload begins.
+    Began,
+    /// It goes on with other [shares](Control::shares).
+    Shares,
+    /// It is over.
+    Ended,
+}
+
+/// The control of one worker.
+#[derive(Debug)]
+pub struct Control {
+    limits: Limits,
+    last: Duration,
+    was_waiting: bool,
+    /// Time in which the line stood, and what was served in it; both fade.
+    busy: f64,
+    served: f64,
+    over_target_for: Duration,
+    overload: Option<Box<Overload>>,
+    /// What is let in when there is none.
+    all: Shares,
+}
+
+/// What is known while overload lasts.
+#[derive(Debug, Default)]
+struct Overload {
+    shares: Shares,
+    /// Clients of known sources and of others, each for as many as it stands for, and the seconds in which they came. All
+    /// fade.
+    known: f64,
+    others: f64,
+    networks: Networks,
+    window: f64,
+    /// Clients behind one that got in, beside those that its share stands for: a full queue takes some at random.
+    hidden: f64,
+    calm_for: Duration,
+    interval: Interval,
+}
+
+/// What was seen since shares were last made.
+#[derive(Clone, Copy, Debug, Default)]
+struct Interval {
+    time: Duration,
+    ticks: u32,
+    full: u32,
+    arrived: u32,
+    dropped: u32,
+}
+
+impl Control {
+    /// A worker in peace.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            last: Duration::ZERO,
+            was_waiting: false,
+            busy: 0.0,
+            served: 0.0,
+            over_target_for: Duration::ZERO,
+            overload: None,
+            all: Shares::default(),
+        }
+    }
+
+    /// Whether it is overload.
+    pub fn is_overload(&self) -> bool {
+        self.overload.is_some()
+    }
+
+    /// What is let in now.
+    pub fn shares(&self) -> &Shares {
+        self.overload.as_ref().map_or(&self.all, |overload| &overload.shares)
+    }
+
+    /// Handshakes a second that were served while clients waited; 0 before any has.
+    pub fn capacity(&self) -> f64 {
+        if self.busy > 0.0 { self.served / self.busy } else { 0.0 }
+    }
+
+    /// Takes the capacity that another process has measured.
+    pub fn set_capacity(&mut self, capacity: f64) {
+        (self.busy, self.served) = (MEMORY, capacity * MEMORY);
+    }
+
+    /// Whether one more client may be accepted in overload, where so many [young](Self::young) ones wait.
+    pub fn accepts(&self, young: usize) -> bool {
+        let most = self.capacity() * self.limits.target_wait.as_secs_f64() * MOST_YOUNG;
+        !self.is_overload() || (young as f64) < most.max(LEAST_QUEUE)
+    }
+
+    /// The age at which a waiting client is not young any more.
+    pub fn young(&self) -> Duration {
+        self.limits.target_wait * 2
+    }
+
+    /// How many clients may wait in the kernel's queue in overload: those that are served within the target and a round trip.
+    pub fn backlog(&self) -> u32 {
+        let time = self.limits.target_wait.as_secs_f64() + ROUND_TRIP;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it is from 16 to 65,535"
+        )]
+        let backlog = (self.capacity() * time).clamp(LEAST_QUEUE, 65_535.0) as u32;
+        backlog
+    }
+
+    /// A client has come in. In overload it is counted; says how it is served.
+    pub fn arrived(&mut self, source: Option<IpAddr>, is_known: bool) -> Class {
+        let Some(overload) = &mut self.overload else {
+            return if is_known { Class::Known } else { Class::Other };
+        };
+        overload.interval.arrived += 1;
+        overload.count(source, is_known, 1.0)
+    }
+
+    /// The handshake of a client has taken so many times the mean; it was counted as one. In overload alone.
+    pub fn charge(&mut self, source: Option<IpAddr>, is_known: bool, handshakes: f64) {
+        if let Some(overload) = &mut self.overload {
+            overload.count(source, is_known, handshakes - 1.0);
+        }
+    }
+
+    /// To be called every 10 ms or so while clients wait, and while overload lasts.
+    pub fn tick(&mut self, now: Duration, seen: &Seen) -> Option<Change> {
+        let time = now.saturating_sub(std::mem::replace(&mut self.last, now));
+        self.measure(time, seen);
+        // A process that was stopped for a while has seen nothing of it.
+        let time = time.min(LONGEST_TICK);
+        if self.overload.is_some() { self.go_on(time, seen) } else { self.begin(time, seen) }
+    }
+
+    fn measure(&mut self, time: Duration, seen: &Seen) {
+        let stood = std::mem::replace(&mut self.was_waiting, seen.waiting > 0) && self.was_waiting;
+        if stood && !seen.has_rested && time < LONGEST_MEASURED {
+            let keep = MEMORY / (MEMORY + time.as_secs_f64());
+            self.busy = self.busy * keep + time.as_secs_f64();
+            self.served = self.served * keep + f64::from(seen.served);
+        }
+    }
+
+    fn begin(&mut self, time: Duration, seen: &Seen) -> Option<Change> {
+        if seen.longest_wait <= self.limits.target_wait {
+            self.over_target_for = Duration::ZERO;
+            return None;
+        }
+        self.over_target_for += time;
+        let can_be_cleared = seen.waiting as f64 <= self.capacity() * self.limits.patience.as_secs_f64();
+        if self.over_target_for < CERTAIN_AFTER || can_be_cleared {
+            return None;
+        }
+        self.over_target_for = Duration::ZERO;
+        self.overload = Some(Box::new(Overload { hidden: 1.0, ..Overload::default() }));
+        Some(Change::Began)
+    }
+
+    fn go_on(&mut self, time: Duration, seen: &Seen) -> Option<Change> {
+        let capacity = self.capacity();
+        let overload = self.overload.as_mut()?;
+        let is_calm = overload.shares.all() && seen.longest_wait <= self.limits.target_wait / 2;
+        overload.calm_for = if is_calm { overload.calm_for + time } else { Duration::ZERO };
+        if overload.calm_for >= CALM {
+            self.overload = None;
+            return Some(Change::Ended);
+        }
+        overload.tick(time, seen, capacity).then_some(Change::Shares)
+    }
+}
+
+impl Overload {
+    /// Returns whether the shares have changed.
+    fn tick(&mut self, time: Duration, seen: &Seen, capacity: f64) -> bool {
+        self.window += time.as_secs_f64();
+        self.interval.time += time;
+        self.interval.ticks += 1;
+        self.interval.full += u32::from(seen.is_queue_full);
+        self.interval.dropped = self.interval.dropped.saturating_add(seen.dropped);
+        let has_rested = seen.has_rested && !self.shares.all();
+        if has_rested {
+            // It could serve more: the worst that a control can do is to let nobody in.
+            self.scale(0.5);
+            self.hidden = 1.0;
+        }
+        if self.interval.time < INTERVAL && !has_rested {
+            return false;
+        }
+        self.update_hidden();
+        self.interval = Interval::default();
+        let shares = self.divide(capacity);
+        let is_other = differ(&self.shares, &shares);
+        if is_other {
+            self.shares = shares;
+        }
+        self.fade();
+        is_other
+    }
+
+    fn divide(&self, capacity: f64) -> Shares {
+        if self.window <= 0.0 || capacity <= 0.0 {
+            return Shares::default();
+        }
+        let capacity = capacity * INTAKE;
+        let mut networks = self.networks.above(LEAST_PART * capacity * self.window);
+        networks.iter_mut().for_each(|(_, count)| *count /= self.window);
+        // Who is in one of them was counted with its class as well.
+        let of_networks = networks.iter().map(|(_, wanted)| wanted).sum::<f64>();
+        let (known, others) = (self.known / self.window, self.others / self.window);
+        let of_known = (of_networks - others).max(0.0);
+        let demand =
+            Demand { networks, known: (known - of_known).max(0.0), others: (others - of_networks).max(0.0) };
+        Shares::divide(capacity, demand)
+    }
+
+    fn count(&mut self, source: Option<IpAddr>, is_known: bool, clients: f64) -> Class {
+        let limited = source.and_then(|source| self.limit_of(source));
+        let class = if is_known { Class::Known } else { Class::Other };
+        let share = limited.unwrap_or(if is_known { self.shares.known } else { self.shares.others });
+        let clients = clients * self.hidden / share.max(LEAST_SHARE);
+        if is_known {
+            self.known += clients;
+        } else {
+            self.others += clients;
+        }
+        if let Some(source) = source {
+            self.networks.add(source, clients);
+        }
+        if limited.is_some() { Class::Limited } else { class }
+    }
+
+    fn limit_of(&self, source: IpAddr) -> Option<f64> {
+        let source = source.to_canonical();
+        let is_in = |address: IpAddr, bits| network(source, bits) == address;
+        let found = self.shares.networks.iter().find(|((address, bits), _)| is_in(*address, *bits));
+        found.map(|(_, share)| *share)
+    }
+
+    fn update_hidden(&mut self) {
+        let Interval { ticks, full, arrived, dropped, .. } = self.interval;
+        let before = self.hidden;
+        let is_full = full * 2 >= ticks.max(1) && full > 0;
+        self.hidden = if self.shares.all() && arrived > 0 {
+            // No filter has dropped anyone: what was dropped did not fit into the queue.
+            (f64::from(arrived.saturating_add(dropped)) / f64::from(arrived)).min(MOST_HIDDEN)
+        } else if is_full {
+            (before * 1.25).min(MOST_HIDDEN)
+        } else {
+            (before * 0.9).max(1.0)
+        };
+        self.scale(self.hidden / before);
+    }
+
+    fn scale(&mut self, factor: f64) {
+        self.known *= factor;
+        self.others *= factor;
+        self.networks.scale(factor);
+    }
+
+    fn fade(&mut self) {
+        self.known *= KEEP;
+        self.others *= KEEP;
+        self.window *= KEEP;
+        self.networks.fade(KEEP);
+    }
+}
+
+/// Whether it is worth a new filter: one takes the kernel about a millisecond.
+fn differ(a: &Shares, b: &Shares) -> bool {
+    let far = |a: f64, b: f64| (a - b).abs() > 0.1 * a.max(b) || (a < 1.0) != (b < 1.0);
+    let prefixes = |shares: &Shares| shares.networks.iter().map(|(prefix, _)| *prefix).collect::<Vec<_>>();
+    let (mut these, mut those) = (prefixes(a), prefixes(b));
+    these.sort_unstable();
+    those.sort_unstable();
+    let of =
+        |shares: &Shares, prefix| shares.networks.iter().find(|(other, _)| *other == prefix).map(|n| n.1);
+    these != those
+        || far(a.known, b.known)
+        || far(a.others, b.others)
+        || these.iter().any(|&prefix| far(of(a, prefix).unwrap_or(1.0), of(b, prefix).unwrap_or(1.0)))
+}
+
+/// For so long the head waits over the target before it is overload: an interval of CoDel's (RFC 8289, section 4.3).
+const CERTAIN_AFTER: Duration = Duration::from_millis(100);
+
+/// Shares are made anew this often: a filter of the kernel's takes about a millisecond to make.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// Overload is over after so long without a wait and with all let in.
+const CALM: Duration = Duration::from_secs(1);
+
+/// Time that counts of a tick at most.
+const LONGEST_TICK: Duration = Duration::from_millis(20);
+
+/// What is served in a longer tick says nothing of capacity: the process was stopped.
+const LONGEST_MEASURED: Duration = Duration::from_millis(500);
+
+/// Seconds over which capacity is measured: long against a tick, short against a load that changes.
+const MEMORY: f64 = 0.3;
+
+/// What is left of counts after an interval: their memory is half a second.
+const KEEP: f64 = 0.8;
+
+/// How much is let in of what can be served. Each client more than is served costs an accept and a ClientHello, about a sixth
+/// of an ECDSA handshake; without any there is no choice in the line.
+const INTAKE: f64 = 1.2;
+
+/// Young clients in the line at most, in targets' worth of capacity. What is let in by 1.2 makes 2.4; the rest is for steps.
+const MOST_YOUNG: f64 = 4.0;
+
+/// Clients that may wait at least, however little is served: several times what comes in a tick.
+const LEAST_QUEUE: f64 = 16.0;
+
+/// Seconds from SYN-ACK to ACK that the queue has room for: the same limit bounds requests that are half open.
+const ROUND_TRIP: f64 = 0.025;
+
+/// A share is not taken for less: one client would stand for thousands.
+const LEAST_SHARE: f64 = 0.001;
+
+const MOST_HIDDEN: f64 = 64.0;
