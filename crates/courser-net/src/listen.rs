@@ -24,6 +24,8 @@ use crate::syn_filter::SynFilter;
 pub struct ListenSocket {
     fd: OwnedFd,
     address: Address,
+    /// Another descriptor stands for the same queue.
+    is_copy: bool,
 }
 
 impl ListenSocket {
@@ -59,7 +61,7 @@ impl ListenSocket {
         if let Address::Ip(_) = address {
             socket.set_tcp_nodelay(true)?;
         }
-        let mut sockets = vec![Self { fd, address }];
+        let mut sockets = vec![Self { fd, address, is_copy: false }];
         while sockets.len() < count {
             sockets.push(sockets[0].share()?);
         }
@@ -86,7 +88,7 @@ impl ListenSocket {
 
     /// Another descriptor for the same queue.
     pub fn share(&self) -> io::Result<Self> {
-        Ok(Self { fd: self.fd.try_clone()?, address: self.address.clone() })
+        Ok(Self { fd: self.fd.try_clone()?, address: self.address.clone(), is_copy: true })
     }
 
     fn bind(address: &Address, dual: bool, backlog: i32) -> io::Result<Self> {
@@ -107,7 +109,7 @@ impl ListenSocket {
         socket.listen(backlog)?;
         socket.set_nonblocking(true)?;
         let address = if tcp { local_address(&SockRef::from(&socket))? } else { address.clone() };
-        Ok(Self { fd: socket.into(), address })
+        Ok(Self { fd: socket.into(), address, is_copy: false })
     }
 }
 
@@ -152,6 +154,7 @@ pub struct AsyncListener {
     queue: AsyncFd<Watched>,
     fd: OwnedFd,
     address: Address,
+    is_copy: bool,
 }
 
 /// A connection from the accept queue.
@@ -166,12 +169,18 @@ pub struct Accepted {
 impl AsyncListener {
     /// Registers the socket with the current thread's runtime.
     pub fn new(socket: ListenSocket) -> io::Result<Self> {
-        Ok(Self { queue: register(&socket.fd, Interest::READABLE)?, fd: socket.fd, address: socket.address })
+        let ListenSocket { fd, address, is_copy } = socket;
+        Ok(Self { queue: register(&fd, Interest::READABLE)?, fd, address, is_copy })
     }
 
     /// Where it listens.
     pub fn address(&self) -> &Address {
         &self.address
+    }
+
+    /// Whether another worker has the same queue, and counts for it: the first of those that share it does.
+    pub fn is_copy(&self) -> bool {
+        self.is_copy
     }
 
     /// As [`ListenSocket::set_liveness`].

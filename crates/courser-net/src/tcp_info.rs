@@ -30,6 +30,9 @@ pub struct TcpInfo {
     pub rtt: Duration,
     /// Shortest round-trip time of late.
     pub min_rtt: Duration,
+    /// Time since data last came; before any, since the connection was made. As fine as the kernel's clock ticks, some
+    /// milliseconds.
+    pub last_received: Duration,
     /// Largest payload of a segment sent, bytes: the MSS less options.
     pub segment_size: u32,
     /// Both sides send timestamps (RFC 7323): twelve bytes more in the header of every segment.
@@ -62,6 +65,7 @@ impl TcpInfo {
             retransmitted: raw.total_retrans,
             rtt: microseconds(raw.rtt),
             min_rtt: microseconds(raw.min_rtt),
+            last_received: Duration::from_millis(raw.last_data_recv.into()),
             segment_size: raw.snd_mss,
             timestamps: raw.options & OPTION_TIMESTAMPS != 0,
         })

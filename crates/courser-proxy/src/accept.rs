@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use courser_net::AsyncListener;
+use courser_telemetry::metrics::Step;
 
 use crate::account::Account;
 use crate::client::{Accepted, Client};
@@ -17,6 +18,9 @@ use crate::worker_state::{Permit, WorkerState};
 /// How long accepting rests when the process or the system is out of descriptors or memory: connections that end
 /// meanwhile free some, and trying again at once would burn the CPU that they need for it.
 const BACK_OFF: Duration = Duration::from_millis(100);
+
+/// Of so many connections one is asked how long it has waited: a system call, which the others need not pay.
+const SAMPLED: u64 = 16;
 
 /// Accepts connections and starts their tasks for as long as the worker serves, each by the listener of that moment. Where
 /// the process has as many as it may, further ones stay in the kernel's queue.
@@ -58,9 +62,16 @@ fn start(
     accepted: courser_net::Accepted,
     permit: Permit,
 ) {
+    let account = Account::open(permit, Arc::clone(listener), accepted.peer);
+    if account.number % SAMPLED == 1 {
+        // A unix socket knows no such thing.
+        if let Ok(info) = accepted.stream.tcp_info() {
+            worker.counters.observe(Step::Queue, info.last_received);
+        }
+    }
     let client = Client {
         deadline: worker.wheel.deadline(listener.handshake_timeout),
-        account: Account::open(permit, Arc::clone(listener), accepted.peer),
+        account,
         worker: Rc::clone(worker),
         listener: Arc::clone(listener),
         stream: accepted.stream,

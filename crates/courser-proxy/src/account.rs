@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use courser_telemetry::connection::{self, BackendHandshake, BackendTlsRecord, Peer, TlsMode};
-use courser_telemetry::metrics::{ByteDirection, Metric, Step};
-use courser_telemetry::{Close, CloseReason, ConnectionRecord, Format, Resumption};
+use courser_telemetry::metrics::{ByteDirection, ListenerBlock, Metric, State, Step};
+use courser_telemetry::{Close, CloseReason, ConnectionRecord, Format, HandshakeResult, Resumption};
 use courser_tls::{BackendHandshakeInfo, HandshakeInfo, Identity, names};
 use courser_wire::hello::ClientHello;
 
@@ -47,10 +47,39 @@ pub(crate) struct Account {
     pub(crate) retries: u32,
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
-    hello: Option<Instant>,
-    secured: Option<Instant>,
-    connected: Option<Instant>,
+    /// When the steps were completed.
+    hello: Moment,
+    secured: Moment,
+    connected: Moment,
+    first_byte: Moment,
     close: Option<Close>,
+}
+
+/// Microseconds since the connection was accepted; none before it comes. An hour and eleven minutes at most.
+#[derive(Clone, Copy)]
+struct Moment(u32);
+
+impl Moment {
+    const NONE: Self = Self(u32::MAX);
+
+    fn since(opened: Instant) -> Self {
+        let micros = opened.elapsed().as_micros().min(u128::from(u32::MAX - 1));
+        Self(u32::try_from(micros).unwrap_or(u32::MAX - 1))
+    }
+
+    fn is_reached(self) -> bool {
+        self.0 != u32::MAX
+    }
+
+    fn or(self, other: Self) -> Self {
+        if self.is_reached() { self } else { other }
+    }
+
+    /// The time from another moment to this one.
+    fn after(self, from: Self) -> Option<Duration> {
+        let both = self.is_reached() && from.is_reached();
+        both.then(|| Duration::from_micros(self.0.saturating_sub(from.0).into()))
+    }
 }
 
 /// What a PROXY header said, and who sent it.
@@ -99,6 +128,7 @@ impl Account {
     pub(crate) fn open(permit: Permit, listener: Arc<Listener>, client: Option<SocketAddr>) -> Box<Self> {
         let worker = permit.worker();
         let number = worker.connection_opened();
+        listener.counters.of(worker.index).enter(State::Hello, None);
         Box::new(Self {
             worker,
             _permit: permit,
@@ -121,9 +151,10 @@ impl Account {
             retries: 0,
             bytes_in: 0,
             bytes_out: 0,
-            hello: None,
-            secured: None,
-            connected: None,
+            hello: Moment::NONE,
+            secured: Moment::NONE,
+            connected: Moment::NONE,
+            first_byte: Moment::NONE,
             close: None,
         })
     }
@@ -146,15 +177,57 @@ impl Account {
     }
 
     pub(crate) fn hello_received(&mut self) {
-        self.hello = Some(Instant::now());
+        self.counters().enter(State::Handshake, Some(self.state()));
+        self.hello = Moment::since(self.opened);
     }
 
     pub(crate) fn secured(&mut self) {
-        self.secured = Some(Instant::now());
+        self.counters().enter(State::Connect, Some(self.state()));
+        self.secured = Moment::since(self.opened);
+    }
+
+    /// It goes on as it came, to these servers.
+    pub(crate) fn relayed(&mut self, forwarding: Arc<Forwarding>) {
+        self.counters().enter(State::Connect, Some(self.state()));
+        self.relay = Some(forwarding);
     }
 
     pub(crate) fn connected(&mut self) {
-        self.connected = Some(Instant::now());
+        self.counters().enter(State::Relay, Some(self.state()));
+        self.connected = Moment::since(self.opened);
+    }
+
+    /// The backend has sent something; the first time counts.
+    pub(crate) fn answered(&mut self) {
+        if !self.first_byte.is_reached() {
+            self.first_byte = Moment::since(self.opened);
+        }
+    }
+
+    pub(crate) fn worker_index(&self) -> u16 {
+        self.worker.index
+    }
+
+    /// Counts microseconds of handshakes.
+    pub(crate) fn add_time(&self, series: usize, micros: u64) {
+        self.worker.counters.add(Metric::HandshakeCpu, series, micros);
+    }
+
+    fn state(&self) -> State {
+        if self.connected.is_reached() {
+            State::Relay
+        } else if self.secured.is_reached() || self.relay.is_some() {
+            State::Connect
+        } else if self.hello.is_reached() {
+            State::Handshake
+        } else {
+            State::Hello
+        }
+    }
+
+    /// Those of its listener and worker.
+    pub(crate) fn counters(&self) -> &ListenerBlock {
+        self.listener.counters.of(self.worker.index)
     }
 
     /// Records why the connection ended; the first reason counts.
@@ -169,17 +242,19 @@ impl Account {
 
     /// How long the steps took that were completed, in the order of [`Step`].
     fn steps(&self) -> [Option<Duration>; Step::ALL.len()] {
-        let between = |from: Option<Instant>, to: Option<Instant>| Some(to?.duration_since(from?));
         [
-            between(Some(self.opened), self.hello),
-            between(self.hello, self.secured),
-            between(self.secured.or(self.hello), self.connected),
+            None, // the kernel's: counted when it is accepted
+            self.hello.after(Moment(0)),
+            self.secured.after(self.hello),
+            self.connected.after(self.secured.or(self.hello)),
+            self.first_byte.after(self.connected),
         ]
     }
 
-    fn count(&self, reason: CloseReason) {
+    fn count(&self, close: &Close) {
         let counters = &self.worker.counters;
-        counters.count(Metric::Connections, reason as usize);
+        self.counters().close(close.reason, self.state());
+        self.count_failed_handshake(close);
         if self.retries > 0 {
             counters.add(Metric::BackendRetries, 0, u64::from(self.retries));
         }
@@ -192,10 +267,20 @@ impl Account {
         }
     }
 
+    fn count_failed_handshake(&self, close: &Close) {
+        if self.secured.is_reached() || self.relay.is_some() {
+            return;
+        }
+        if let Some(result) = HandshakeResult::of(close) {
+            let host = self.host.as_ref().map_or(&self.listener.unknown_host, |host| &host.counters);
+            host.failed(self.worker.index, result);
+        }
+    }
+
     fn record(&self, close: Close) -> ConnectionRecord {
         let total = self.opened.elapsed();
         let facts = self.handshake.as_deref();
-        let [hello, handshake, connect] = self.steps();
+        let [_, hello, handshake, connect, _] = self.steps();
         ConnectionRecord {
             accepted: SystemTime::now().checked_sub(total).unwrap_or_else(SystemTime::now),
             worker: self.worker.index,
@@ -281,7 +366,7 @@ impl Drop for Account {
     fn drop(&mut self) {
         let worker = Rc::clone(&self.worker);
         let close = self.take_close();
-        self.count(close.reason);
+        self.count(&close);
         if worker.lines.enabled() {
             let record = self.record(close);
             worker.lines.add(|out, format| record.write(out, format == Format::Json));

@@ -103,7 +103,8 @@ impl BackendIo {
         self.refuse_early_bytes(client, stream).await?;
         loop {
             client.worker.handshake_budget.admit().await;
-            let state = client.worker.handshake_budget.charge(|| self.process())?;
+            let (state, _) = client.worker.handshake_budget.charge(|| self.process());
+            let state = state?;
             self.received.settle(&client.worker.buffers);
             if state != State::Handshaking {
                 return Ok(state);

@@ -7,11 +7,12 @@ use std::task::{Context, Poll};
 
 use courser_net::Then;
 use courser_session::{Provenance, ResumptionFailure};
-use courser_telemetry::metrics::{Metric, RESUMPTION_FAILURES};
+use courser_telemetry::metrics::{Combination, Metric, RESUMPTION_FAILURES, cpu_series};
 use courser_telemetry::{Close, CloseReason, Counters, Resumption};
-use courser_tls::{Failure, FailureKind, HandshakeInfo, ServerConnection, State};
+use courser_tls::{Failure, FailureKind, HandshakeInfo, KeyKind, ServerConnection, State};
 use courser_wire::alert::Description;
 
+use crate::account::Account;
 use crate::buffers::{Inbox, Outbox};
 use crate::client::{Client, EarlyClose, alert};
 use crate::resume::Planned;
@@ -50,17 +51,18 @@ pub(crate) async fn handshake(planned: Planned) -> Result<Secured, Box<EarlyClos
             return Err(client.close_silently(Close::with(CloseReason::Internal, failure.to_string())));
         }
     };
-    let mut io = HandshakeIo { tls, received, plaintext: Vec::new(), out: Outbox::default() };
+    let mut io = HandshakeIo { tls, received, plaintext: Vec::new(), out: Outbox::default(), spent: 0 };
     match io.run(&client).await {
         Ok(state) => {
-            record_handshake(&mut client, &mut io.tls, offered);
-            let HandshakeIo { tls, received, plaintext, out } = io;
+            record_handshake(&mut client, &mut io.tls, offered, io.spent);
+            let HandshakeIo { tls, received, plaintext, out, .. } = io;
             let client_closed = state == State::PeerClosed;
             let forwarding = Arc::clone(&host.forwarding);
             Ok(Secured { client, forwarding, side: Side::tls(tls, received, out), plaintext, client_closed })
         }
         Err(end) => {
             delete_session_on_alert(&client, &mut io.tls, &end);
+            count_time(&client.account, None, io.spent);
             io.received.discard(&client.worker.buffers);
             Err(client.close_with(end, io.out.pending()))
         }
@@ -73,6 +75,8 @@ struct HandshakeIo {
     received: Inbox,
     plaintext: Vec<u8>,
     out: Outbox,
+    /// Nanoseconds of processing; four seconds at most.
+    spent: u32,
 }
 
 impl HandshakeIo {
@@ -81,7 +85,9 @@ impl HandshakeIo {
         let buffers = &client.worker.buffers;
         loop {
             admit(client).await?;
-            let state = client.worker.handshake_budget.charge(|| self.process())?;
+            let (state, spent) = client.worker.handshake_budget.charge(|| self.process());
+            self.spent = self.spent.saturating_add(spent.as_nanos().try_into().unwrap_or(u32::MAX));
+            let state = state?;
             self.received.settle(buffers);
             if state == State::Handshaking || !self.tls.is_tls13() {
                 self.send(client).await?;
@@ -94,7 +100,7 @@ impl HandshakeIo {
     }
 
     fn process(&mut self) -> Result<State, Close> {
-        let Self { tls, received, plaintext, out } = self;
+        let Self { tls, received, plaintext, out, .. } = self;
         let progress = tls.process(received.bytes(), plaintext, &mut out.bytes).map_err(close_of)?;
         received.consume(progress.consumed);
         Ok(progress.state)
@@ -159,7 +165,12 @@ fn delete_session_on_alert(client: &Client, tls: &mut ServerConnection, end: &Cl
     client.delete_session(facts.as_ref());
 }
 
-fn record_handshake(client: &mut Client, tls: &mut ServerConnection, offered: Option<Resumption>) {
+fn record_handshake(
+    client: &mut Client,
+    tls: &mut ServerConnection,
+    offered: Option<Resumption>,
+    spent: u32,
+) {
     let worker = Rc::clone(&client.worker);
     let account = &mut client.account;
     account.secured();
@@ -174,6 +185,8 @@ fn record_handshake(client: &mut Client, tls: &mut ServerConnection, offered: Op
     let miss =
         facts.resumption_failure.or(offered.map(|_| ResumptionFailure::NotFound)).filter(|_| !facts.resumed);
     count(&worker.counters, by, &facts, miss);
+    count_negotiated(account, by, &facts);
+    count_time(account, Some(by), spent);
     account.session = Some(by);
     account.not_resumed = miss.map(ResumptionFailure::name);
     account.handshake = Some(Box::new(facts));
@@ -181,7 +194,6 @@ fn record_handshake(client: &mut Client, tls: &mut ServerConnection, offered: Op
 
 fn count(counters: &Counters, by: Resumption, facts: &HandshakeInfo, miss: Option<ResumptionFailure>) {
     const { assert!(ResumptionFailure::ALL.len() == RESUMPTION_FAILURES) };
-    counters.count(Metric::Handshakes, by as usize);
     if let Some(miss) = miss {
         counters.count(Metric::ResumptionFailures, miss as usize);
     }
@@ -189,4 +201,25 @@ fn count(counters: &Counters, by: Resumption, facts: &HandshakeInfo, miss: Optio
     if by == Resumption::SessionId && is_remote() {
         counters.count(Metric::RemoteSessions, 0);
     }
+}
+
+fn count_negotiated(account: &Account, by: Resumption, facts: &HandshakeInfo) {
+    let (group, scheme) = (facts.group.unwrap_or_default(), facts.scheme.unwrap_or_default());
+    account.counters().negotiated(Combination { suite: facts.suite, group, scheme });
+    if let Some(host) = &account.host {
+        host.counters.done(account.worker_index(), by, facts.version);
+    }
+}
+
+/// `by`: `None` where the handshake has failed.
+fn count_time(account: &Account, by: Option<Resumption>, nanos: u32) {
+    let Some(identity) = &account.identity else { return };
+    let key = match identity.kind {
+        KeyKind::EcdsaP256 => 0,
+        KeyKind::EcdsaP384 => 1,
+        KeyKind::EcdsaP521 => 2,
+        KeyKind::Ed25519 => 3,
+        KeyKind::Rsa => 4,
+    };
+    account.add_time(cpu_series(by, key), (u64::from(nanos) + 500) / 1000);
 }

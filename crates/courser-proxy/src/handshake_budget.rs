@@ -46,15 +46,16 @@ impl HandshakeBudget {
     }
 
     /// Runs a handshake's expensive step, charges its time to the iteration and wakes the next in the queue if
-    /// there is budget left.
-    pub(crate) fn charge<T>(&self, step: impl FnOnce() -> T) -> T {
+    /// there is budget left. Returns the time as well.
+    pub(crate) fn charge<T>(&self, step: impl FnOnce() -> T) -> (T, Duration) {
         let start = Instant::now();
         let result = step();
-        self.spent.set(self.spent.get() + start.elapsed());
+        let spent = start.elapsed();
+        self.spent.set(self.spent.get() + spent);
         if self.spent.get() < BUDGET {
             self.wake_next();
         }
-        result
+        (result, spent)
     }
 
     /// A new iteration begins: the event loop has run out of work, so nothing waits.

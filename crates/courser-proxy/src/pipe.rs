@@ -373,6 +373,7 @@ impl Pipe {
 
     fn count_answer(&mut self, bytes: usize) {
         self.client.account.bytes_out += bytes as u64;
+        self.client.account.answered();
         self.backend.has_sent();
         if self.client.account.relay.is_some() {
             self.learn_session(bytes);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::worker_state::since_start;
+use courser_telemetry::time::micros;
 
 /// The pulse of one worker, on a cache line of its own. A worker that has not begun rests.
 #[derive(Debug)]
@@ -29,38 +29,34 @@ impl Pulse {
         Duration::from_micros(self.busy.load(Ordering::Relaxed))
     }
 
-    /// Whether it has been at one thing for longer than `limit`: its connections wait meanwhile.
-    pub fn is_stuck(&self, limit: Duration) -> bool {
+    /// Whether it has been at one thing for longer than `limit`: its connections wait meanwhile. `now`: since the start of the
+    /// process, as everywhere here.
+    pub fn is_stuck(&self, now: Duration, limit: Duration) -> bool {
         let is_resting = self.is_resting.load(Ordering::Acquire);
         let turned = Duration::from_micros(self.turned.load(Ordering::Relaxed));
-        !is_resting && since_start().saturating_sub(turned) > limit
+        !is_resting && now.saturating_sub(turned) > limit
     }
 
     /// There is nothing to do.
-    pub(crate) fn rest(&self) {
-        self.turn();
+    pub(crate) fn rest(&self, now: Duration) {
+        self.turn(now);
         self.is_resting.store(true, Ordering::Release);
     }
 
     /// There is something to do.
-    pub(crate) fn wake(&self) {
-        self.turned.store(now(), Ordering::Relaxed);
+    pub(crate) fn wake(&self, now: Duration) {
+        self.turned.store(micros(now), Ordering::Relaxed);
         self.is_resting.store(false, Ordering::Release);
     }
 
     /// It is still at work, and has come round: a worker that never rests says so here.
-    pub(crate) fn turn(&self) {
-        let (now, turned) = (now(), self.turned.load(Ordering::Relaxed));
+    pub(crate) fn turn(&self, now: Duration) {
+        let (now, turned) = (micros(now), self.turned.load(Ordering::Relaxed));
         let busy = self.busy.load(Ordering::Relaxed) + now.saturating_sub(turned);
         // No `fetch_add`, which would lock the bus: nothing else writes.
         self.busy.store(busy, Ordering::Relaxed);
         self.turned.store(now, Ordering::Relaxed);
     }
-}
-
-/// Microseconds since the start of the process.
-fn now() -> u64 {
-    u64::try_from(since_start().as_micros()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -69,19 +65,15 @@ mod tests {
 
     #[test]
     fn rest_is_not_work_and_only_work_gets_stuck() {
-        let pulse = Pulse::default();
-        assert!(!pulse.is_stuck(Duration::ZERO) && pulse.busy().is_zero());
-        pulse.wake();
-        while now() <= pulse.turned.load(Ordering::Relaxed) + 100 {}
-        assert!(pulse.is_stuck(Duration::from_micros(100)) && !pulse.is_stuck(Duration::from_secs(3600)));
-        pulse.turn();
-        let busy = pulse.busy();
-        assert!(busy > Duration::from_micros(100));
-        pulse.rest();
-        let rested = pulse.busy();
-        while now() <= pulse.turned.load(Ordering::Relaxed) + 100 {}
-        assert!(!pulse.is_stuck(Duration::ZERO));
-        pulse.wake();
-        assert_eq!(pulse.busy(), rested);
+        let (pulse, second) = (Pulse::default(), Duration::from_secs(1));
+        assert!(!pulse.is_stuck(100 * second, Duration::ZERO) && pulse.busy().is_zero());
+        pulse.wake(100 * second);
+        assert!(pulse.is_stuck(112 * second, 10 * second) && !pulse.is_stuck(109 * second, 10 * second));
+        pulse.turn(112 * second);
+        assert!(pulse.busy() == 12 * second && !pulse.is_stuck(113 * second, 10 * second));
+        pulse.rest(113 * second);
+        assert!(!pulse.is_stuck(900 * second, Duration::ZERO));
+        pulse.wake(900 * second);
+        assert_eq!(pulse.busy(), 13 * second);
     }
 }

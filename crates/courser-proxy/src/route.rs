@@ -48,7 +48,7 @@ pub(crate) fn relay(classified: Classified, forwarding: Arc<Forwarding>) -> Secu
     let Classified { mut client, mut received, .. } = classified;
     // It may wait for its backend for a while.
     received.settle(&client.worker.buffers);
-    client.account.relay = Some(Arc::clone(&forwarding));
+    client.account.relayed(Arc::clone(&forwarding));
     let side = Side::plain(Outbox::default());
     Secured { client, forwarding, side, plaintext: received.into_bytes(), client_closed: false }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use courser_net::Liveness;
 use courser_session::PolicyHash;
+use courser_telemetry::metrics::{HostCounters, ListenerCounters};
 use courser_tls::{Identity, KeyKind, ServerTlsConfig};
 
 use crate::pool::Pool;
@@ -33,6 +34,10 @@ pub struct Listener {
     pub default: Arc<VirtualHost>,
     /// Virtual hosts by the names they serve.
     pub hosts: Names<Arc<VirtualHost>>,
+    /// What is counted of its connections.
+    pub counters: Arc<ListenerCounters>,
+    /// What is counted of handshakes that fail before the host is known.
+    pub unknown_host: Arc<HostCounters>,
 }
 
 impl Listener {
@@ -57,6 +62,8 @@ pub struct VirtualHost {
     pub certificates: Certificates,
     /// Where its plaintext goes.
     pub forwarding: Arc<Forwarding>,
+    /// What is counted of its handshakes.
+    pub counters: Arc<HostCounters>,
 }
 
 /// How connections go on to backends, and how long they may take for what.

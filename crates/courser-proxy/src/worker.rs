@@ -1,7 +1,7 @@
 //! A worker: one thread, one single-threaded runtime, its own listening sockets.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use courser_net::confinement::Confinement;
 use courser_net::{Address, AsyncListener, ListenSocket, cpu};
 use courser_sharing::Sharing;
 use courser_telemetry::event::{Level, log};
+use courser_telemetry::metrics::AcceptQueue;
 use courser_telemetry::{Counters, Lines};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -19,12 +20,12 @@ use crate::accept;
 use crate::admission::Admission;
 use crate::pulse::Pulse;
 use crate::settings::Listener;
-use crate::worker_state::WorkerState;
+use crate::worker_state::{WorkerState, since_start};
 
 /// The listener of each listening socket, by the socket's address.
 pub type Listeners = HashMap<Address, Arc<Listener>>;
 
-/// A worker that has taken listeners over drops it: nothing is ever sent, and the end of the channel says it.
+/// A worker that has done what it was told drops it: nothing is ever sent, and the end of the channel says it.
 pub type Taken = std::sync::mpsc::Sender<std::convert::Infallible>;
 
 /// An order from the main thread.
@@ -39,6 +40,8 @@ pub enum Command {
         /// Dropped when new connections are served by them.
         taken: Taken,
     },
+    /// Ask the kernel how many clients wait, and drop this.
+    Measure(Taken),
     /// Accept no more; serve the open connections to their end.
     Drain,
     /// Drop the connections that are left.
@@ -116,7 +119,7 @@ fn runtime() -> io::Result<LocalRuntime> {
         .enable_io()
         .enable_time()
         .on_thread_park(|| with_current(WorkerState::on_idle))
-        .on_thread_unpark(|| with_current(|state| state.pulse.wake()))
+        .on_thread_unpark(|| with_current(|state| state.pulse.wake(since_start())))
         .build_local(LocalOptions::default())
 }
 
@@ -131,13 +134,17 @@ async fn serve(state: Rc<WorkerState>, commands: UnboundedReceiver<Command>) -> 
 /// Returns the number of connections that were open at [`Command::Stop`].
 async fn obey(state: &Rc<WorkerState>, mut commands: UnboundedReceiver<Command>) -> io::Result<usize> {
     let pulse = Rc::clone(state);
-    state.tasks.spawn("timer wheel", Rc::clone(&state.wheel).drive(move || pulse.pulse.turn()));
+    state.tasks.spawn("timer wheel", Rc::clone(&state.wheel).drive(move || pulse.pulse.turn(since_start())));
     let mut sockets = Vec::new();
     let end = loop {
         match commands.recv().await {
             Some(Command::Swap { listeners, opened, taken }) => {
                 swap(state, &mut sockets, &listeners, opened).await?;
                 drop(taken);
+            }
+            Some(Command::Measure(done)) => {
+                measure(state, &sockets);
+                drop(done);
             }
             end => break end,
         }
@@ -184,8 +191,28 @@ async fn swap(
     Ok(())
 }
 
+/// Counts the clients that wait at each listener. Of a socket that workers share one says it for all.
+fn measure(state: &WorkerState, sockets: &[Serving]) {
+    let mut queues = BTreeMap::new();
+    for serving in sockets.iter().filter(|serving| !serving.socket.is_copy()) {
+        let listener = Arc::clone(&serving.listener.borrow());
+        let Ok(Some(found)) = serving.socket.accept_queue() else { continue };
+        let before = serving.dropped.replace(found.dropped);
+        let (_, sum) = queues.entry(listener.name.clone()).or_insert_with(|| {
+            let dropped = listener.counters.of(state.index).queue().dropped;
+            (listener, AcceptQueue { dropped, ..AcceptQueue::default() })
+        });
+        sum.length += u64::from(found.length);
+        sum.limit += u64::from(found.limit);
+        sum.dropped += u64::from(found.dropped.wrapping_sub(before));
+    }
+    queues.into_values().for_each(|(listener, queue)| listener.counters.of(state.index).set_queue(queue));
+}
+
 struct Serving {
     socket: Rc<AsyncListener>,
+    /// By the kernel, when it was asked last.
+    dropped: Cell<u32>,
     /// The listener of the next connection.
     listener: Rc<RefCell<Arc<Listener>>>,
     accepting: JoinHandle<()>,
@@ -196,11 +223,16 @@ impl Serving {
         let (socket, listener) =
             (Rc::new(AsyncListener::new(socket)?), Rc::new(RefCell::new(Arc::clone(listener))));
         let accept = accept::accept(Rc::clone(state), Rc::clone(&socket), Rc::clone(&listener));
-        Ok(Self { accepting: state.tasks.spawn("accept loop", accept), socket, listener })
+        Ok(Self {
+            accepting: state.tasks.spawn("accept loop", accept),
+            socket,
+            dropped: Cell::default(),
+            listener,
+        })
     }
 
     async fn close(self, state: &Rc<WorkerState>) {
-        let Self { socket, listener, accepting } = self;
+        let Self { socket, listener, accepting, .. } = self;
         accepting.abort();
         // The accept loop's hold on the socket goes with it, so that the socket closes right after the last look.
         let _ = accepting.await;

@@ -120,6 +120,6 @@ impl WorkerState {
     pub(crate) fn on_idle(&self) {
         self.handshake_budget.reset();
         self.lines.flush();
-        self.pulse.rest();
+        self.pulse.rest(since_start());
     }
 }

@@ -7,6 +7,8 @@
 pub mod close;
 pub mod connection;
 pub mod event;
+pub mod exposition;
+pub mod handshake_result;
 pub mod line;
 pub mod metrics;
 pub mod sink;
@@ -19,6 +21,7 @@ mod writer;
 pub use close::{Cause, Close, CloseReason};
 pub use connection::{ConnectionRecord, Resumption};
 pub use event::Events;
+pub use handshake_result::HandshakeResult;
 pub use losses::Losses;
-pub use metrics::{Counters, Counts};
+pub use metrics::{Counters, Counts, Directory};
 pub use sink::{Format, Lines, Sink};

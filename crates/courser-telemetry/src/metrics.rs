@@ -4,13 +4,19 @@
 //! Each worker has its own [`Counters`] and is the only one that writes them, so that counting costs a load and a store;
 //! others read them when they are asked. What is counted elsewhere is [set](Counts::set) when it is read.
 
+mod listener;
 mod table;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+pub use self::listener::{
+    AcceptQueue, Combination, Directory, HostCounters, ListenerBlock, ListenerCounters, MOST_HOSTS,
+    MOST_OF_HOST, OTHER, Outcome, UNKNOWN,
+};
 pub use self::table::{
-    ByteDirection, Definition, Kind, METRICS, Metric, REFUSALS, RESUMPTION_FAILURES, RemoteLookup, Step,
+    ByteDirection, Definition, Kind, METRICS, Metric, REFUSALS, RESUMPTION_FAILURES, RemoteLookup, State,
+    Step, VERSIONS, cpu_series,
 };
 use crate::time::micros;
 
@@ -36,6 +42,9 @@ impl Definition {
 /// Microseconds below 8 have a bucket each, then each octave has 8: a bucket is at most an eighth wide. The last one, from
 /// 2.1 hours on, takes the rest.
 const BUCKETS: usize = 8 * 31;
+
+/// Bounds of the exposition, as powers of two of microseconds: 128 us to 8.4 s.
+const BOUNDS: std::ops::RangeInclusive<u32> = 7..=23;
 
 /// A histogram's buckets and the sum of what is in them.
 const HISTOGRAM: usize = BUCKETS + 1;
@@ -118,7 +127,8 @@ impl Counts {
     /// All numbers whose [place in the status](Definition::place) is directly below this one, by name; durations in
     /// milliseconds.
     pub fn below(&self, place: &str) -> impl Iterator<Item = (String, u64)> {
-        let counted = METRICS.iter().filter(|metric| metric.kind != Kind::Histogram);
+        let counted =
+            METRICS.iter().filter(|metric| metric.kind != Kind::Histogram && !metric.status.is_empty());
         counted.flat_map(move |metric| {
             let series = metric.series.iter().zip(self.of(metric.metric)).enumerate();
             series.filter_map(move |(index, (value, number))| {
@@ -156,6 +166,21 @@ impl Distribution<'_> {
         self.buckets.iter().sum()
     }
 
+    /// The buckets that have any, each by the first duration that is above it.
+    pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> {
+        let some = self.buckets.iter().enumerate().filter(|(_, count)| **count > 0);
+        some.map(|(bucket, count)| (Duration::from_micros(upper_bound(bucket)), *count))
+    }
+
+    /// How many there are below each bound of the exposition. The bounds are those of buckets: nothing is estimated.
+    pub fn below_bounds(&self) -> impl Iterator<Item = (Duration, u64)> {
+        let below = |power: u32| {
+            let end = bucket(1 << power);
+            self.buckets[..end].iter().sum()
+        };
+        BOUNDS.map(move |power| (Duration::from_micros(1 << power), below(power)))
+    }
+
     /// What `percent` of them do not exceed, at most an eighth too long; `None` where there are none.
     pub fn percentile(&self, percent: u64) -> Option<Duration> {
         let rank = (self.count() * percent).div_ceil(100).max(1);
@@ -183,6 +208,7 @@ mod tests {
                 (Kind::Counter, "") => "_total".to_owned(),
                 (Kind::Counter, unit) => format!("_{unit}_total"),
                 (Kind::Gauge, "") => String::new(),
+                (Kind::Info, _) => "_info".to_owned(),
                 (_, unit) => format!("_{unit}"),
             };
             assert!(name.starts_with("courser_") && name.ends_with(&unit), "{name} in {unit}");

@@ -4,7 +4,7 @@
 //! Each connection has one request. So one deadline holds for all of it, and there is no idle one.
 
 pub(crate) mod access;
-pub(crate) mod answers;
+pub(crate) mod pages;
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -24,7 +24,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Notify, Semaphore};
 
-use self::answers::Answers;
+use self::pages::AdminPages;
 use crate::control;
 
 /// Connections at a time; further ones wait.
@@ -89,10 +89,10 @@ pub(crate) struct AdminServer {
 }
 
 impl AdminServer {
-    /// Answers on these sockets, on a thread of its own.
+    /// AdminPages on these sockets, on a thread of its own.
     pub(crate) fn start(
         sockets: Vec<AdminSocket>,
-        answers: Arc<Answers>,
+        pages: Arc<AdminPages>,
         threads: &Threads,
     ) -> io::Result<Self> {
         let paths = sockets.iter().filter_map(AdminSocket::path).map(Path::to_owned).collect();
@@ -104,7 +104,7 @@ impl AdminServer {
             runtime.block_on(async move {
                 let connections = Arc::new(Semaphore::new(MOST_CONNECTIONS));
                 for socket in sockets {
-                    tokio::spawn(accept(socket, Arc::clone(&answers), Arc::clone(&connections)));
+                    tokio::spawn(accept(socket, Arc::clone(&pages), Arc::clone(&connections)));
                 }
                 stopped.notified().await;
             });
@@ -112,7 +112,7 @@ impl AdminServer {
         Ok(Self { paths, stop, ended: Mutex::new(Some(ended)) })
     }
 
-    /// Answers no further request. Returns whether the thread has ended within `limit`.
+    /// AdminPages no further request. Returns whether the thread has ended within `limit`.
     pub(crate) fn stop(&self, limit: Duration) -> bool {
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
         // Once only: afterwards the paths may be another program's.
@@ -132,7 +132,7 @@ impl Drop for AdminServer {
     }
 }
 
-async fn accept(socket: AdminSocket, answers: Arc<Answers>, connections: Arc<Semaphore>) {
+async fn accept(socket: AdminSocket, pages: Arc<AdminPages>, connections: Arc<Semaphore>) {
     match socket {
         AdminSocket::Tcp(listener) => {
             let Ok(listener) = nonblocking(listener) else { return };
@@ -142,8 +142,8 @@ async fn accept(socket: AdminSocket, answers: Arc<Answers>, connections: Arc<Sem
                     continue;
                 };
                 let Ok(local) = stream.local_addr() else { continue };
-                if answers.access.admits(peer.ip()) {
-                    serve(stream, Some(local.ip()), &answers, &connections).await;
+                if pages.access.admits(peer.ip()) {
+                    serve(stream, Some(local.ip()), &pages, &connections).await;
                 }
             }
         }
@@ -151,7 +151,7 @@ async fn accept(socket: AdminSocket, answers: Arc<Answers>, connections: Arc<Sem
             let Ok(listener) = nonblocking_unix(listener) else { return };
             loop {
                 match listener.accept().await {
-                    Ok((stream, _)) => serve(stream, None, &answers, &connections).await,
+                    Ok((stream, _)) => serve(stream, None, &pages, &connections).await,
                     Err(_) => tokio::time::sleep(BACK_OFF).await,
                 }
             }
@@ -169,28 +169,28 @@ fn nonblocking_unix(listener: UnixListener) -> io::Result<tokio::net::UnixListen
     tokio::net::UnixListener::from_std(listener)
 }
 
-/// Waits for a place, then answers on a task of its own. `local`: the address that the client has connected to.
+/// Waits for a place, then pages on a task of its own. `local`: the address that the client has connected to.
 async fn serve(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     local: Option<IpAddr>,
-    answers: &Arc<Answers>,
+    pages: &Arc<AdminPages>,
     connections: &Arc<Semaphore>,
 ) {
     let Ok(place) = Arc::clone(connections).acquire_owned().await else { return };
-    let answers = Arc::clone(answers);
+    let pages = Arc::clone(pages);
     tokio::spawn(async move {
         let _place = place;
-        exchange(stream, local, answers).await;
+        exchange(stream, local, pages).await;
     });
 }
 
 fn exchange(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     local: Option<IpAddr>,
-    answers: Arc<Answers>,
+    pages: Arc<AdminPages>,
 ) -> impl Future<Output = ()> + Send {
     let service = service_fn(move |request| {
-        let answer = answers.answer(&request, local);
+        let answer = pages.answer(&request, local);
         async { Ok::<_, Infallible>(answer) }
     });
     let connection = http1::Builder::new()

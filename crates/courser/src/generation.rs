@@ -16,6 +16,7 @@ use courser_proxy::settings::{AcceptProxy, Forwarding, Listener, Names, SendProx
 use courser_proxy::{Affinity, Certificates, Distribution, Location, Lookable, Pool, ServerSpec};
 use courser_session::PolicyHash;
 use courser_telemetry::event::{Level, log};
+use courser_telemetry::metrics::UNKNOWN;
 use courser_tls::{BackendTlsConfig, ClientAuth, ServerTlsConfig, ServerTlsSpec, Sessions, Version};
 
 use crate::certificates::LoadedCertificates;
@@ -93,6 +94,8 @@ fn listener(settings: &ListenerConfig, context: &Context<'_>) -> Result<Listener
         refuse_unknown: settings.unknown_name == UnknownName::Refuse,
         default,
         hosts,
+        counters: context.process.directory.listener(&settings.name),
+        unknown_host: context.process.directory.host(&settings.name, UNKNOWN),
     })
 }
 
@@ -122,6 +125,7 @@ fn host_of(
         tls: terms(host, config, client_auth, &process.sessions)?,
         certificates: Certificates::new(&certificates.of(host)),
         forwarding: Arc::new(forwarding(listener, host, context)?),
+        counters: process.directory.host(&listener.name, &host.name),
     })
 }
 

@@ -30,6 +30,7 @@ mod readiness;
 mod reload;
 mod revoked;
 mod run;
+mod scrape;
 mod secret_file;
 mod served;
 mod service;

@@ -19,7 +19,7 @@ use crate::served::Served;
 use crate::session_file;
 use crate::sharing::{self, SharingInputs};
 use crate::stamp::Stamps;
-use crate::{hardening, privileges, service};
+use crate::{hardening, privileges};
 
 /// All that serving needs before it opens anything.
 pub(crate) struct Prepared {
@@ -49,7 +49,7 @@ pub(crate) fn prepare(flags: &ArgMatches) -> Result<Prepared, Failure> {
     let certificates = collect(certificates::load(&config, &account, None), &mut problems)?;
     let fleet = collect(fleet_keys::load(&config, &account), &mut problems)?;
     let sharing = collect(sharing::prepare(&config, &account), &mut problems)?;
-    let access = collect(service::admin::access(&config, &account), &mut problems)?;
+    let access = collect(Access::read(&config, &account), &mut problems)?;
     problems.extend(folders(&config));
     if let Some(account) = &successor {
         problems.extend(privileges::unreachable(&config, account)?);

@@ -2,14 +2,14 @@
 //! that `check` makes it too.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use courser_config::Config;
 use courser_fleet::MemberName;
 use courser_net::cpu::Cpus;
 use courser_proxy::{Orders, Pulse, Resolver};
 use courser_session::{Cache, DEFAULT_SHARDS, SecretBytes, Ticketer};
-use courser_telemetry::Counters;
+use courser_telemetry::{Counters, Directory};
 use courser_tls::Sessions;
 
 use crate::exit::Failure;
@@ -19,6 +19,7 @@ pub(crate) struct Process {
     /// Name of this host in its fleet.
     pub(crate) name: String,
     pub(crate) started: Instant,
+    pub(crate) started_at: SystemTime,
     /// For each worker, the CPU that it is bound to.
     pub(crate) cpus: Vec<Option<usize>>,
     /// The fleet's keys, or keys of this process alone.
@@ -28,6 +29,8 @@ pub(crate) struct Process {
     pub(crate) sessions: Sessions,
     /// One for each worker.
     pub(crate) counters: Vec<Arc<Counters>>,
+    /// What is counted of listeners and hosts, over all generations.
+    pub(crate) directory: Directory,
     /// One for each worker.
     pub(crate) pulses: Vec<Arc<Pulse>>,
     pub(crate) resolver: Resolver,
@@ -43,11 +46,13 @@ impl Process {
         Ok(Self {
             name: host_name(config)?,
             started: Instant::now(),
+            started_at: SystemTime::now(),
             cpus: (0..workers).map(|worker| pinned(config, &cpus, worker)).collect(),
             sessions: sessions(config, &keys),
             keys,
             fleet,
             counters: (0..workers).map(|_| Arc::default()).collect(),
+            directory: Directory::new(workers),
             pulses: (0..workers).map(|_| Arc::default()).collect(),
             resolver: Resolver::default(),
             orders: Arc::default(),

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use courser_proxy::since_start;
+
 use crate::process::Process;
 
 /// A worker that has not come round for so long is stuck: all that it does waits in between.
@@ -29,7 +31,11 @@ impl Readiness {
     /// An error where a worker is stuck.
     pub(crate) fn health(&self) -> Result<(), String> {
         let pulses = self.process.pulses.iter().enumerate();
-        match pulses.filter(|(_, pulse)| pulse.is_stuck(STUCK)).map(|(worker, _)| worker).next() {
+        match pulses
+            .filter(|(_, pulse)| pulse.is_stuck(since_start(), STUCK))
+            .map(|(worker, _)| worker)
+            .next()
+        {
             Some(worker) => Err(format!("worker {worker} has not come round for {} s", STUCK.as_secs())),
             None => Ok(()),
         }

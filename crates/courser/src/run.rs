@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
 use clap::ArgMatches;
@@ -80,6 +80,8 @@ pub(crate) fn run(
     let backends = Arc::new(Backends::new(&process));
     // Before anyone can ask for them.
     backends.replace(generation.pools.list());
+    let most = capacity::max_connections(&config, process.workers());
+    let admission = Arc::new(Admission::new(most));
     let source = Arc::new(StatusSource {
         process: Arc::clone(&process),
         sharing: sharing.clone(),
@@ -87,6 +89,8 @@ pub(crate) fn run(
         backends: Arc::clone(&backends),
         reload: reload.clone(),
         log: sink.losses(),
+        admission: Arc::clone(&admission),
+        workers: OnceLock::new(),
     });
     if let Some(path) = config.process.control.clone() {
         services.start(Arc::new(ControlService::new(path, Arc::clone(&source))))?;
@@ -100,7 +104,8 @@ pub(crate) fn run(
     let pools = generation.pools;
     resolver.wait_for_first_answers();
     let confinement = hardening::confinement(&config.process);
-    let workers = prepare_workers(&config, &process, &sink, sharing.as_ref(), confinement.as_ref());
+    let workers =
+        prepare_workers(&config, &process, &admission, &sink, sharing.as_ref(), confinement.as_ref());
     privileges::give_up(&config, successor.as_ref())?;
     let checks = Arc::new(ChecksService::new(&backends, confinement));
     services.start(Arc::clone(&checks) as _)?;
@@ -109,6 +114,8 @@ pub(crate) fn run(
     let housekeeping = Arc::new(Housekeeping::new(&process, session_file(&config, &process), sink.losses()));
     services.start(Arc::clone(&housekeeping) as _)?;
     let (workers, commands): (Vec<_>, Vec<_>) = workers.into_iter().unzip();
+    // Set once.
+    drop(source.workers.set(commands.clone()));
     let drain = Drain::new(commands.clone(), config.process.drain_timeout);
     let readiness = Arc::new(Readiness::new(&process, drain.has_begun()));
     if !config.admin.listen.is_empty() {
@@ -163,11 +170,11 @@ type Prepare = (Worker, UnboundedSender<Command>);
 fn prepare_workers(
     config: &Config,
     process: &Process,
+    admission: &Arc<Admission>,
     sink: &Sink,
     sharing: Option<&Sharing>,
     confinement: Option<&Arc<Confinement>>,
 ) -> Vec<Prepare> {
-    let admission = Arc::new(Admission::new(capacity::max_connections(config, process.workers())));
     let format = match config.process.log {
         Log::Text => Format::Text,
         Log::Json => Format::Json,
@@ -178,7 +185,7 @@ fn prepare_workers(
         let worker = Worker {
             index: u16::try_from(index).expect("the configuration allows 1024 workers"),
             cpu,
-            admission: Arc::clone(&admission),
+            admission: Arc::clone(admission),
             lines: sink.lines(format),
             sharing: sharing.cloned(),
             counters: Arc::clone(counters),

@@ -148,6 +148,8 @@ mod tests {
             reload: reload::ReloadHandle::new(crate::served::Served::of(&config, &certificates)).0,
             backends: Arc::new(Backends::new(&process)),
             log: Arc::default(),
+            admission: Arc::new(courser_proxy::Admission::new(1)),
+            workers: std::sync::OnceLock::new(),
         };
         services
             .start(Arc::new(ControlService::new(config.process.control.unwrap(), Arc::new(source))))

@@ -30,6 +30,14 @@ pub(crate) struct Status {
     pub(crate) cache: Option<Cache>,
     pub(crate) connections: Connections,
     pub(crate) handshakes: Handshakes,
+    #[serde(default)]
+    pub(crate) workers: Vec<WorkerRow>,
+    /// By listener, with those of earlier generations.
+    #[serde(default)]
+    pub(crate) listeners: Vec<ListenerRow>,
+    /// What handshakes have agreed on.
+    #[serde(default)]
+    pub(crate) negotiated: Vec<NegotiatedRow>,
     pub(crate) backends: backends::Backends,
     /// Lines of the connection log that could not be written, since the start.
     pub(crate) log_lines_lost: u64,
@@ -72,6 +80,8 @@ pub(crate) struct EndingCertificate {
     pub(crate) key: String,
     /// Negative where it has ended.
     pub(crate) days_left: i64,
+    #[serde(default)]
+    pub(crate) lifetime_s: i64,
 }
 
 /// The last attempt to replace it.
@@ -106,10 +116,52 @@ pub(crate) struct Cache {
 pub(crate) struct Connections {
     /// How many, by close reason; reasons without any are left out.
     pub(crate) closed: BTreeMap<String, u64>,
+    /// How many are open, by the step that they are in.
+    #[serde(default)]
+    pub(crate) open: BTreeMap<String, u64>,
+    /// How many may be.
+    #[serde(default)]
+    pub(crate) limit: u64,
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
     /// How long the steps took that were completed, by `hello`, `handshake` and `connect`.
     pub(crate) steps: BTreeMap<String, StepTimes>,
+}
+
+/// A worker.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct WorkerRow {
+    /// Time in which it has not waited for events.
+    pub(crate) busy_us: u64,
+    pub(crate) connections: u64,
+    /// Connections that wait for it to accept them, and how many may.
+    pub(crate) queue_length: u64,
+    pub(crate) queue_limit: u64,
+}
+
+/// A listener.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ListenerRow {
+    pub(crate) name: String,
+    pub(crate) open: u64,
+    /// Since the start, as the rest.
+    pub(crate) closed: u64,
+    pub(crate) queue_length: u64,
+    pub(crate) queue_limit: u64,
+    /// Connection requests that the kernel has dropped.
+    pub(crate) syn_dropped: u64,
+}
+
+/// What some handshakes of all listeners have agreed on.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct NegotiatedRow {
+    pub(crate) version: String,
+    pub(crate) suite: String,
+    /// None for a resumption in TLS 1.2.
+    pub(crate) group: Option<String>,
+    /// None for a resumption.
+    pub(crate) scheme: Option<String>,
+    pub(crate) count: u64,
 }
 
 /// Of one step, with an eighth of tolerance upwards.
@@ -118,6 +170,10 @@ pub(crate) struct StepTimes {
     pub(crate) count: u64,
     pub(crate) p50_us: u64,
     pub(crate) p99_us: u64,
+    /// How many took less than so many microseconds, and no less than the next smaller number; numbers without any are left
+    /// out.
+    #[serde(default)]
+    pub(crate) below_us: BTreeMap<u64, u64>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -127,6 +183,9 @@ pub(crate) struct Handshakes {
     pub(crate) resumed: BTreeMap<String, u64>,
     /// Of those resumed by session ID, how many had a session that another host made.
     pub(crate) remote_sessions: u64,
+    /// Those that have failed, by [`courser_telemetry::HandshakeResult`]; results without any are left out.
+    #[serde(default)]
+    pub(crate) failed: BTreeMap<String, u64>,
     /// Full handshakes of clients that offered a session, by [`courser_session::ResumptionFailure`].
     pub(crate) not_resumed: BTreeMap<String, u64>,
     /// Look-ups of session IDs that are not in this host's cache.
@@ -252,7 +311,7 @@ fn generation(text: &mut String, found: &Generation) {
     for listener in &found.listeners {
         row(text, "listener", &format!("{}: {}", listener.name, listener.listen.join(", ")));
     }
-    for EndingCertificate { name, key, days_left } in &found.ending {
+    for EndingCertificate { name, key, days_left, .. } in &found.ending {
         let ends = if *days_left < 0 { "HAS EXPIRED".to_owned() } else { format!("{days_left} days left") };
         row(text, "certificate", &format!("{name} ({key}): {ends}"));
     }
@@ -424,16 +483,22 @@ mod tests {
                 clock: "agrees".into(),
             }],
             cache: Some(Cache { sessions: 9, bytes: 3 << 20, capacity: 64 << 20, evicted: 0 }),
+            workers: Vec::new(),
+            listeners: Vec::new(),
+            negotiated: Vec::new(),
             connections: Connections {
+                open: BTreeMap::new(),
+                limit: 100,
                 closed: BTreeMap::from([("done".to_owned(), 11)]),
                 bytes_in: 12,
                 bytes_out: 13,
                 steps: BTreeMap::from([(
                     "hello".to_owned(),
-                    StepTimes { count: 11, p50_us: 14, p99_us: 15 },
+                    StepTimes { count: 11, p50_us: 14, p99_us: 15, below_us: BTreeMap::from([(15, 11)]) },
                 )]),
             },
             handshakes: Handshakes {
+                failed: BTreeMap::new(),
                 full: 10,
                 resumed: BTreeMap::from([("ticket".to_owned(), 5), ("session_id".to_owned(), 4)]),
                 remote_sessions: 3,

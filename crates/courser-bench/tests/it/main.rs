@@ -17,6 +17,7 @@ mod mini;
 mod plan;
 mod record_file;
 mod resume;
+mod scrape;
 mod search;
 mod share;
 mod suites;

@@ -13,8 +13,8 @@ use courser_proxy::{
 };
 use courser_session::{Cache, ResumptionFailure, Ticketer};
 use courser_sharing::{FleetHandle, Sharing};
-use courser_telemetry::metrics::{Metric, RemoteLookup};
-use courser_telemetry::{Counters, Counts, Format, Resumption, Sink};
+use courser_telemetry::metrics::{Metric, RemoteLookup, UNKNOWN};
+use courser_telemetry::{Counters, Counts, Directory, Format, Resumption, Sink};
 use courser_tls::{ClientAuth, Identity, ServerTlsConfig, ServerTlsSpec, Sessions, Version};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
@@ -91,9 +91,16 @@ impl Host {
     /// What was counted, once so many handshakes are: a client may be done before the host has counted it.
     pub(crate) fn counts(&self, handshakes: u64) -> HandshakeCounts {
         crate::wait_for("the count of handshakes", || {
-            let counts = self.counters.read();
-            let counted: u64 = counts.of(Metric::Handshakes).iter().sum();
-            (counted >= handshakes).then(|| HandshakeCounts::new(&counts))
+            let done = |kind: Resumption| {
+                let outcomes = self.virtual_host.counters.outcomes();
+                outcomes
+                    .filter(|(outcome, _)| outcome.kind == Some(kind))
+                    .map(|(_, count)| count)
+                    .sum::<u64>()
+            };
+            let by_kind: Vec<u64> = Resumption::ALL.iter().map(|&kind| done(kind)).collect();
+            let is_enough = by_kind.iter().sum::<u64>() >= handshakes;
+            is_enough.then(|| HandshakeCounts::new(&by_kind, &self.counters.read()))
         })
     }
 
@@ -128,10 +135,9 @@ pub(crate) struct HandshakeCounts {
 }
 
 impl HandshakeCounts {
-    fn new(counts: &Counts) -> Self {
-        let [handshakes, lookups, remote] =
-            [Metric::Handshakes, Metric::RemoteLookups, Metric::RemoteSessions]
-                .map(|metric| counts.of(metric));
+    fn new(handshakes: &[u64], counts: &Counts) -> Self {
+        let [lookups, remote] =
+            [Metric::RemoteLookups, Metric::RemoteSessions].map(|metric| counts.of(metric));
         Self {
             full: handshakes[Resumption::Full as usize],
             by_id: handshakes[Resumption::SessionId as usize] - remote[0],
@@ -174,6 +180,7 @@ pub(crate) fn listen() -> (ListenSocket, SocketAddr) {
 }
 
 fn generation(default: &Arc<VirtualHost>) -> Listener {
+    let directory = Directory::new(1);
     Listener {
         name: "public".to_owned(),
         handshake_timeout: crate::PATIENCE,
@@ -182,6 +189,8 @@ fn generation(default: &Arc<VirtualHost>) -> Listener {
         refuse_unknown: false,
         default: Arc::clone(default),
         hosts: Names::default(),
+        counters: directory.listener("public"),
+        unknown_host: directory.host("public", UNKNOWN),
     }
 }
 
@@ -217,6 +226,7 @@ fn virtual_host(cache: &Arc<Cache>, backend: SocketAddr) -> VirtualHost {
             liveness: Liveness::default(),
             reset_truncated: false,
         }),
+        counters: Directory::new(1).host("public", "default"),
     }
 }
 

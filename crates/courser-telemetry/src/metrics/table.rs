@@ -13,6 +13,8 @@ named! {
         Gauge = "gauge",
         /// Observations by size.
         Histogram = "histogram",
+        /// Always one; its labels say something.
+        Info = "info",
     }
 }
 
@@ -30,12 +32,13 @@ pub struct Definition {
     /// What it counts, in a sentence.
     pub help: &'static str,
     /// Where `courser fleet status --json` has its numbers: keys, with dots between them. The first is for the first
-    /// number, and so on, the last for all that remain; `*` stands for the label's value.
+    /// number, and so on, the last for all that remain; `*` stands for the label's value. Empty: it is not there as a number.
     pub status: &'static [&'static str],
     /// Its labels, and what the value of each is.
     pub labels: &'static [(&'static str, &'static str)],
-    /// The value of the last label for each number. Empty for the only number of a metric without labels, and where the
-    /// crate that knows the reasons names them.
+    /// The value of the last label for each number, or of all labels with slashes between. Empty texts for the only number of a
+    /// metric without labels, and where the crate that knows the reasons names them. None: [`Counts`](super::Counts) has no
+    /// numbers of it.
     pub series: &'static [&'static str],
 }
 
@@ -70,16 +73,56 @@ macro_rules! metrics {
     };
 }
 
+/// For labels whose values nobody knows beforehand.
+const ELSEWHERE: &[&str] = &[];
+
 metrics! {
+    /// The program. Its value is 1.
+    BuildInfo = "courser_build_info", Info, "", [], ["version": "version of the program"] of ELSEWHERE;
+    /// When the process started.
+    StartTime = "courser_start_timestamp_seconds", Gauge, "seconds", [], [] of ELSEWHERE;
+    /// The generation of settings that serves new connections; the one of the start is 1.
+    ConfigGeneration = "courser_config_generation", Gauge, "", [], [] of ELSEWHERE;
+    /// Whether the last reload was successful, or there was none: 1 or 0.
+    ConfigReloadSuccess = "courser_config_last_reload_success", Gauge, "", [], [] of ELSEWHERE;
+    /// When the last reload was tried, or the start.
+    ConfigReloadTime = "courser_config_last_reload_timestamp_seconds", Gauge, "seconds", [], [] of ELSEWHERE;
     /// Connections that have ended.
     Connections = "courser_connections_total", Counter, "", ["connections.closed.*"],
-        ["cause": "`cause` of the log", "reason": "`close_reason` of the log"] of CloseReason::NAMES;
+        ["listener": "`listener` of the log", "cause": "`cause` of the log", "reason": "`close_reason` of the log"] of CloseReason::NAMES;
+    /// Connections that are open.
+    OpenConnections = "courser_open_connections", Gauge, "", ["connections.open.*"],
+        ["listener": "`listener` of the log", "state": "the step that it is in: `hello`, `handshake`, `connect` or `relay`"]
+        of State::NAMES;
+    /// How many connections may be open; further clients wait.
+    ConnectionLimit = "courser_connection_limit", Gauge, "", ["connections.limit"], [];
+    /// Connections that wait to be accepted.
+    AcceptQueueLength = "courser_accept_queue_length", Gauge, "", [],
+        ["listener": "`listener` of the log", "worker": "counted from 0; of a socket that workers share, the first"] of ELSEWHERE;
+    /// How many may.
+    AcceptQueueLimit = "courser_accept_queue_limit", Gauge, "", [], ["listener": "as above", "worker": "as above"] of ELSEWHERE;
+    /// Connection requests (SYN) that the kernel has dropped at a listening socket, for example since its queue was full.
+    SynDropped = "courser_syn_dropped_total", Counter, "", [], ["listener": "as above", "worker": "as above"] of ELSEWHERE;
+    /// Time in which a worker has not waited for events. At one second per second it is full.
+    WorkerBusy = "courser_worker_busy_seconds_total", Counter, "seconds", [], ["worker": "counted from 0"] of ELSEWHERE;
+    /// Connections that a worker has.
+    WorkerConnections = "courser_worker_connections", Gauge, "", [], ["worker": "counted from 0"] of ELSEWHERE;
     /// Plaintext that was relayed.
     PlaintextBytes = "courser_plaintext_bytes_total", Counter, "bytes", ["connections.bytes_in", "connections.bytes_out"],
         ["direction": "`in`: from clients, `out`: to clients"] of ByteDirection::NAMES;
-    /// Handshakes that have succeeded.
+    /// Handshakes that are done or have failed. Where no handshake was begun (a probe, plain HTTP, a relay) none is counted.
     Handshakes = "courser_handshakes_total", Counter, "", ["handshakes.full", "handshakes.resumed.*"],
-        ["kind": "`session` of the log"] of Resumption::NAMES;
+        ["listener": "`listener` of the log", "host": "`host` of the log; `unknown` where it failed before; `other` beyond a thousand",
+            "kind": "`session` of the log; `none` where it failed", "version": "`version` of the log; `none` where it failed",
+            "result": "`SUCCESS`, or why it failed, in the words of gRPC's proposal A118"] of Resumption::NAMES;
+    /// Handshakes that are done, by what they have agreed on: what breaks if it is switched off.
+    Negotiated = "courser_handshakes_negotiated_total", Counter, "", [],
+        ["listener": "`listener` of the log", "version": "`version` of the log", "suite": "`suite` of the log",
+            "group": "`group` of the log, or `none`", "scheme": "`scheme` of the log, or `none` where a session was resumed"]
+        of ELSEWHERE;
+    /// Processor time of handshakes.
+    HandshakeCpu = "courser_handshake_cpu_seconds_total", Counter, "seconds", [],
+        ["kind": "`session` of the log; `none` where it failed", "key": "kind of the certificate's key"] of HANDSHAKE_CPU;
     /// Of the handshakes resumed by session ID, those whose session another host made.
     RemoteSessions = "courser_remote_sessions_total", Counter, "", ["handshakes.remote_sessions"], [];
     /// TLS handshakes with backends.
@@ -94,12 +137,33 @@ metrics! {
         of RemoteLookup::NAMES;
     /// How long the steps of connections took that completed them.
     StepDuration = "courser_step_duration_seconds", Histogram, "seconds", ["connections.steps.*"],
-        ["step": "`hello`, `handshake` and `connect`, which are `hello_us`, `handshake_us` and `connect_us` of the log"]
+        ["step": "`queue`: in the kernel's accept queue, of one connection in 16; `hello`, `handshake` and `connect`, which are `hello_us`, `handshake_us` and `connect_us` of the log; `first_byte`: from the connected backend to its first byte"]
         of Step::NAMES;
     /// Servers of pools, by what new connections they get.
     Backends = "courser_backends", Gauge, "", ["backends.states.*"],
         ["state": "`up`; `starting`, with less than their share, since they are back; `ejected`, for failures; `down`, by their checks; `draining`, by the operator, their agent or the resolver"]
         of &["up", "starting", "ejected", "down", "draining"];
+    /// Whether a server of a pool gets new connections: 1 or 0.
+    ServerUp = "courser_backend_server_up", Gauge, "", [], ["pool": "name of the pool", "server": "as `courser backend list` shows it"]
+        of ELSEWHERE;
+    /// Connections that a server has.
+    ServerOpenConnections = "courser_backend_server_open_connections", Gauge, "", [], ["pool": "as above", "server": "as above"]
+        of ELSEWHERE;
+    /// Connections that a server was given. A server that its name loses takes its numbers with it.
+    ServerConnections = "courser_backend_server_connections_total", Counter, "", [], ["pool": "as above", "server": "as above"]
+        of ELSEWHERE;
+    /// Connections that a server has failed.
+    ServerFailures = "courser_backend_server_failures_total", Counter, "", [], ["pool": "as above", "server": "as above"]
+        of ELSEWHERE;
+    /// Ejections of a server.
+    ServerEjections = "courser_backend_server_ejections_total", Counter, "", [], ["pool": "as above", "server": "as above"]
+        of ELSEWHERE;
+    /// When a certificate ends: of those for one name with one kind of key the first.
+    CertificateNotAfter = "courser_certificate_not_after_timestamp_seconds", Gauge, "seconds", [],
+        ["host": "its first name", "key": "its key, for example `EC256`"] of ELSEWHERE;
+    /// From the beginning of its validity to the end.
+    CertificateLifetime = "courser_certificate_lifetime_seconds", Gauge, "seconds", [], ["host": "as above", "key": "as above"]
+        of ELSEWHERE;
     /// Connections that servers of pools have, those that are being made included.
     BackendConnections = "courser_backend_connections", Gauge, "", ["backends.connections"], [];
     /// Connections that wait for a server with room.
@@ -125,6 +189,8 @@ metrics! {
     CacheCapacity = "courser_cache_capacity_bytes", Gauge, "bytes", ["cache.capacity"], [];
     /// Sessions that made room for others in the cache.
     CacheEvictions = "courser_cache_evictions_total", Counter, "", ["cache.evicted"], [];
+    /// Other hosts of the fleet that were heard.
+    FleetPeers = "courser_fleet_peers", Gauge, "", [], ["state": "`alive` or `silent`"] of ELSEWHERE;
     /// Messages sent to other hosts; one to all counts once.
     FleetMessagesSent = "courser_fleet_messages_sent_total", Counter, "", ["messages.sent.messages"], [];
     /// What the messages to other hosts took.
@@ -193,6 +259,48 @@ pub const RESUMPTION_FAILURES: usize = 15;
 /// Reasons for which a datagram of another host is refused. They have their names where messages are.
 pub const REFUSALS: usize = 21;
 
+/// Versions of handshakes that are counted: code point and name.
+pub const VERSIONS: [(u16, &str); 2] = [(0x0303, "TLSv1.2"), (0x0304, "TLSv1.3")];
+
+/// Kinds of handshakes by kinds of keys.
+const HANDSHAKE_CPU: &[&str] = &[
+    "full/EC256",
+    "full/EC384",
+    "full/EC521",
+    "full/ED25519",
+    "full/RSA",
+    "session_id/EC256",
+    "session_id/EC384",
+    "session_id/EC521",
+    "session_id/ED25519",
+    "session_id/RSA",
+    "ticket/EC256",
+    "ticket/EC384",
+    "ticket/EC521",
+    "ticket/ED25519",
+    "ticket/RSA",
+    "psk/EC256",
+    "psk/EC384",
+    "psk/EC521",
+    "psk/ED25519",
+    "psk/RSA",
+    "none/EC256",
+    "none/EC384",
+    "none/EC521",
+    "none/ED25519",
+    "none/RSA",
+];
+
+/// The number of [`Metric::HandshakeCpu`] for a kind of handshake, `None` for one that has failed, and the kind of the key, in
+/// the order of the table.
+pub const fn cpu_series(kind: Option<Resumption>, key: usize) -> usize {
+    let kind = match kind {
+        Some(kind) => kind as usize,
+        None => Resumption::ALL.len(),
+    };
+    kind * 5 + key
+}
+
 named! {
     /// Which way bytes go.
     ByteDirection {
@@ -218,13 +326,31 @@ named! {
 }
 
 named! {
+    /// The step that a connection is in.
+    State {
+        /// Its ClientHello is not complete.
+        Hello = "hello",
+        /// From there to the end of the handshake.
+        Handshake = "handshake",
+        /// It has no backend yet.
+        Connect = "connect",
+        /// It has one.
+        Relay = "relay",
+    }
+}
+
+named! {
     /// A step of a connection's path whose time is counted.
     Step {
+        /// In the kernel's queue, before it is accepted.
+        Queue = "queue",
         /// From accept to the complete ClientHello.
         Hello = "hello",
         /// From there to the end of the handshake.
         Handshake = "handshake",
         /// From there to the connected backend.
         Connect = "connect",
+        /// From there to its first byte.
+        FirstByte = "first_byte",
     }
 }

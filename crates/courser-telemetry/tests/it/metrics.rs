@@ -19,8 +19,9 @@ fn table() -> String {
         let labels: Vec<_> =
             metric.labels.iter().map(|(name, values)| format!("`{name}` ({values})")).collect();
         let (name, kind, help) = (metric.name, metric.kind.name(), metric.help);
-        let (labels, places) = (labels.join(", "), metric.status.join("`, `"));
-        let _ = writeln!(table, "| `{name}` | {kind} | {labels} | `{places}` | {help} |");
+        let (labels, places) = (labels.join(", "), metric.status.iter().map(|place| format!("`{place}`")));
+        let places = places.collect::<Vec<_>>().join(", ");
+        let _ = writeln!(table, "| `{name}` | {kind} | {labels} | {places} | {help} |");
     }
     table
 }

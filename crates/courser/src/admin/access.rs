@@ -1,9 +1,15 @@
 //! Who may ask: by address, by token, and by the name that the server is called.
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 
-use courser_config::Network;
+use courser_config::{Admin, Config, Located, Network, Problem};
+use courser_net::account::Account;
 use zeroize::Zeroizing;
+
+use crate::exit::Failure;
+use crate::file_error::unusable;
+use crate::secret_file;
 
 /// Rules for requests.
 #[derive(Default)]
@@ -16,6 +22,13 @@ pub(crate) struct Access {
 }
 
 impl Access {
+    /// From the settings, with the token, which `reader` has to itself.
+    pub(crate) fn read(config: &Config, reader: &Account) -> Result<Self, Failure> {
+        let Admin { allow, token, server_names, .. } = &config.admin;
+        let token = token.as_ref().map(|file| read_token(file, reader)).transpose()?;
+        Ok(Self { allow: allow.clone(), token, server_names: server_names.clone() })
+    }
+
     pub(crate) fn admits(&self, client: IpAddr) -> bool {
         let client = client.to_canonical();
         client.is_loopback() || self.allow.iter().any(|network| network.contains(client))
@@ -48,6 +61,18 @@ impl Access {
         });
         given.is_some_and(|given| is_same(given.trim_ascii(), token.as_bytes()))
     }
+}
+
+fn read_token(file: &Located<PathBuf>, reader: &Account) -> Result<Zeroizing<String>, Failure> {
+    let path = &file.value;
+    let text =
+        secret_file::read(path, reader).map_err(|refusal| unusable(&file.origin, path, &refusal, reader))?;
+    let token = Zeroizing::new(text.trim().to_owned());
+    if (16..=512).contains(&token.len()) && token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Ok(token);
+    }
+    let message = format!("{}: a token has 16 to 512 visible ASCII characters", path.display());
+    Err(Problem::at(&file.origin, message, Some("make one: openssl rand -hex 32".to_owned())).into())
 }
 
 /// The host of `host`, `host:port`, `[::1]` or `[::1]:port`.

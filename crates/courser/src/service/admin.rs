@@ -2,25 +2,22 @@
 
 use std::sync::{Arc, OnceLock};
 
-use courser_config::{Admin, Config, Located, Problem};
-use courser_net::account::Account;
+use courser_config::{Admin, Located, Problem};
 use courser_proxy::Threads;
 use courser_telemetry::event::{Level, log};
-use zeroize::Zeroizing;
+use courser_telemetry::metrics::MOST_OF_HOST;
 
 use super::{STOP_TIME, Service};
 use crate::admin::access::Access;
-use crate::admin::answers::Answers;
+use crate::admin::pages::AdminPages;
 use crate::admin::{AdminServer, AdminSocket};
 use crate::exit::Failure;
-use crate::file_error::unusable;
 use crate::readiness::Readiness;
-use crate::secret_file;
 use crate::status_source::StatusSource;
 
 pub(crate) struct AdminService {
     settings: Admin,
-    answers: Arc<Answers>,
+    pages: Arc<AdminPages>,
     server: OnceLock<AdminServer>,
 }
 
@@ -31,27 +28,12 @@ impl AdminService {
         source: Arc<StatusSource>,
         readiness: Arc<Readiness>,
     ) -> Self {
-        Self { settings, answers: Arc::new(Answers::new(access, source, readiness)), server: OnceLock::new() }
+        Self {
+            settings,
+            pages: Arc::new(AdminPages::new(access, source, readiness)),
+            server: OnceLock::new(),
+        }
     }
-}
-
-/// Reads the token.
-pub(crate) fn access(config: &Config, reader: &Account) -> Result<Access, Failure> {
-    let Admin { allow, token, server_names, .. } = &config.admin;
-    let token = token.as_ref().map(|file| read_token(file, reader)).transpose()?;
-    Ok(Access { allow: allow.clone(), token, server_names: server_names.clone() })
-}
-
-fn read_token(file: &Located<std::path::PathBuf>, reader: &Account) -> Result<Zeroizing<String>, Failure> {
-    let path = &file.value;
-    let text =
-        secret_file::read(path, reader).map_err(|refusal| unusable(&file.origin, path, &refusal, reader))?;
-    let token = Zeroizing::new(text.trim().to_owned());
-    if (16..=512).contains(&token.len()) && token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Ok(token);
-    }
-    let message = format!("{}: a token has 16 to 512 visible ASCII characters", path.display());
-    Err(Problem::at(&file.origin, message, Some("make one: openssl rand -hex 32".to_owned())).into())
 }
 
 impl Service for AdminService {
@@ -70,7 +52,9 @@ impl Service for AdminService {
         for socket in &sockets {
             log(Level::Info, format_args!("for operators and monitoring: {}", socket.url()));
         }
-        let started = AdminServer::start(sockets, Arc::clone(&self.answers), threads);
+        let series = self.pages.series();
+        log(Level::Info, format_args!("metrics: {series} series; each host adds up to {MOST_OF_HOST}"));
+        let started = AdminServer::start(sockets, Arc::clone(&self.pages), threads);
         let server = started.map_err(|error| Failure::runtime("cannot start the thread admin", error))?;
         // It is started once.
         drop(self.server.set(server));

@@ -3,7 +3,7 @@
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use courser_net::systemd;
 use courser_proxy::Threads;
@@ -50,13 +50,16 @@ struct Last {
     since: Instant,
     served: Served,
     attempt: Option<(Instant, Outcome)>,
+    /// Of the last attempt, or the start.
+    tried_at: SystemTime,
 }
 
 impl ReloadHandle {
     /// The way to ask, and the receiver for [`ReloadService::new`].
     pub(crate) fn new(served: Served) -> (Self, ReloadRequests) {
         let (requests, received) = mpsc::channel();
-        let last = Last { generation: 1, since: Instant::now(), served, attempt: None };
+        let last =
+            Last { generation: 1, since: Instant::now(), served, attempt: None, tried_at: SystemTime::now() };
         (Self { requests, last: Arc::new(Mutex::new(last)) }, ReloadRequests(received))
     }
 
@@ -70,6 +73,21 @@ impl ReloadHandle {
         let (answer, outcome) = mpsc::channel();
         self.send(Request::Reload { only_check, answer: Some(answer) });
         outcome.recv().ok()
+    }
+
+    /// Whether the last reload was accepted, or there was none.
+    pub(crate) fn last_was_successful(&self) -> bool {
+        self.last().attempt.as_ref().is_none_or(|(_, outcome)| outcome.refusal.is_none())
+    }
+
+    /// When the last reload was tried, or the start.
+    pub(crate) fn last_attempt(&self) -> SystemTime {
+        self.last().tried_at
+    }
+
+    /// The certificates that end first.
+    pub(crate) fn ending(&self, most: usize) -> Vec<CertificateEnd> {
+        self.last().served.certificates.iter().take(most).cloned().collect()
     }
 
     fn send(&self, request: Request) {
@@ -89,6 +107,7 @@ impl ReloadHandle {
             (last.generation, last.since) = (outcome.generation, now);
         }
         last.attempt = Some((now, outcome.clone()));
+        last.tried_at = SystemTime::now();
     }
 }
 
@@ -170,8 +189,14 @@ impl Service for ReloadService {
 }
 
 fn ending(certificate: &CertificateEnd) -> status::EndingCertificate {
-    let CertificateEnd { name, key, not_after, .. } = certificate.clone();
-    status::EndingCertificate { name, key, days_left: (not_after - validity::now()).div_euclid(86_400) }
+    let CertificateEnd { name, key, not_before, not_after } = certificate.clone();
+    let lifetime_s = not_after.saturating_sub(not_before);
+    status::EndingCertificate {
+        name,
+        key,
+        lifetime_s,
+        days_left: (not_after - validity::now()).div_euclid(86_400),
+    }
 }
 
 /// Certificates that the status shows.

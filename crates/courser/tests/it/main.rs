@@ -30,6 +30,7 @@ mod limits;
 mod listeners;
 mod log;
 mod memory;
+mod metrics;
 mod package;
 mod proxy_accept;
 mod proxy_header;
