@@ -189,7 +189,7 @@ metrics! {
     CacheCapacity = "courser_cache_capacity_bytes", Gauge, "bytes", ["cache.capacity"], [];
     /// Sessions that made room for others in the cache.
     CacheEvictions = "courser_cache_evictions_total", Counter, "", ["cache.evicted"], [];
-    /// Other hosts of the fleet that were heard.
+    /// Other hosts of the fleet that were seen.
     FleetPeers = "courser_fleet_peers", Gauge, "", [], ["state": "`alive` or `silent`"] of ELSEWHERE;
     /// Messages sent to other hosts; one to all counts once.
     FleetMessagesSent = "courser_fleet_messages_sent_total", Counter, "", ["messages.sent.messages"], [];

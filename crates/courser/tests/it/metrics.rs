@@ -1,8 +1,10 @@
 //! What scrapers get, with the parsers of Prometheus as judges, and the log as the other count.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Command;
 
+use courser_telemetry::metrics::METRICS;
 use courser_testkit::client::{Client, Resume, Version};
 use courser_testkit::{Courser, KeyType, OriginServer, Process, free_port, require, skip};
 use serde_json::Value;
@@ -18,7 +20,8 @@ fn scrape(url: &str, accept: &str) -> Option<String> {
     let mut curl = Command::new(require("curl")?);
     let scraped = run(curl.args(["--silent", "--fail", "--header", accept, &format!("{url}/metrics")]));
     assert!(scraped.status.success(), "{}", scraped.stderr);
-    Some(scraped.stdout)
+    // Outputs are collected by lines; the end of the last one belongs to the format.
+    Some(format!("{}\n", scraped.stdout.trim_end()))
 }
 
 fn samples(text: &str, metric: &str) -> Samples {
@@ -179,4 +182,23 @@ fn a_real_prometheus_scrapes_it() {
         let answer: Value = serde_json::from_str(&asked.stdout).unwrap_or_default();
         answer["data"]["result"][0]["value"][1] == "6"
     });
+}
+
+/// Each alert fires where it should, and names metrics that are there; so does the dashboard.
+#[test]
+fn alerts_fire_and_the_dashboard_shows_what_is_there() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/prometheus");
+    let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
+    for text in [read("courser.rules.yml"), read("grafana.json")] {
+        for part in text.split("courser_").skip(1) {
+            let name: String = part.chars().take_while(|c| c.is_ascii_lowercase() || *c == '_').collect();
+            let name = format!("courser_{name}");
+            let name = name.strip_suffix("_bucket").unwrap_or(&name);
+            assert!(METRICS.iter().any(|metric| metric.name == name), "{name} is no metric");
+        }
+    }
+    let Some(promtool) = require("promtool") else { return };
+    let tested =
+        run(Command::new(promtool).args(["test", "rules", "courser.rules.test.yml"]).current_dir(&folder));
+    assert!(tested.status.success(), "{}{}", tested.stdout, tested.stderr);
 }
