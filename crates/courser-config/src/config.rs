@@ -87,7 +87,7 @@ pub struct Process {
     pub drain_timeout: Duration,
     /// Whether files that have changed are reloaded without being asked for.
     pub reload_on_change: bool,
-    /// Path of the control socket, a unix socket.
+    /// Path of the control socket, a unix socket. `None`: the default one, which may fail.
     pub control: Option<Located<PathBuf>>,
     /// The user to switch to when the sockets are open: a name or a number.
     pub user: Option<Located<String>>,

@@ -13,10 +13,13 @@ use nix::unistd::geteuid;
 use serde_json::Value;
 
 use crate::network::Host;
-use crate::{Process, process::pinned};
+use crate::{Folder, Process, process::pinned};
 
 /// What precedes the address in the line that the program prints for each socket.
 const LISTENING: &str = "listening on ";
+
+/// The folder that a service manager makes for a service (systemd.exec(5)).
+const RUNTIME_FOLDER: &str = "RUNTIME_DIRECTORY";
 
 /// How to start the program; [`Setup::start`] does it.
 ///
@@ -155,7 +158,13 @@ impl Setup {
         let output = |file: &Option<File>| {
             file.as_ref().map(|file| file.try_clone().expect("there is a descriptor left"))
         };
+        // Its default control socket is in a folder of its own: several run at a time.
+        let folder = Folder::new();
+        if !self.environment.iter().any(|(name, _)| name == RUNTIME_FOLDER) {
+            command.env(RUNTIME_FOLDER, folder.path());
+        }
         Process::start_with_outputs(&mut command, output(&self.stdout), output(&self.stderr))
+            .with_folder(folder)
     }
 
     fn count(&self, flag: &str) -> usize {

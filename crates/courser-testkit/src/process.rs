@@ -14,6 +14,7 @@ use std::{
 pub use nix::sys::signal::Signal;
 use nix::{sys::signal, unistd::Pid};
 
+use crate::Folder;
 use crate::usage::{self, Memory};
 
 /// How long a program may take for what it does at once on an idle machine: generous, since it only bounds failures.
@@ -27,6 +28,8 @@ pub struct Process {
     child: Child,
     stdout: Arc<Output>,
     stderr: Arc<Output>,
+    /// Goes away with it.
+    folder: Option<Folder>,
 }
 
 impl Process {
@@ -69,7 +72,14 @@ impl Process {
             command.process_group(0).spawn().unwrap_or_else(|error| panic!("cannot start {name}: {error}"));
         let stdout = child.stdout.take().map_or_else(Output::elsewhere, Output::collect);
         let stderr = child.stderr.take().map_or_else(Output::elsewhere, Output::collect);
-        Self { name, child, stdout, stderr }
+        Self { name, child, stdout, stderr, folder: None }
+    }
+
+    /// Keeps a folder for as long as the process.
+    #[must_use]
+    pub(crate) fn with_folder(mut self, folder: Folder) -> Self {
+        self.folder = Some(folder);
+        self
     }
 
     /// The process id; with [`pinned`] that of the program, not of `taskset`.

@@ -79,7 +79,7 @@ Exit codes:
 
 Examples:
   courser reload
-  courser reload --dry-run --control /run/courser/control.sock";
+  courser reload --dry-run --control /run/courser-staging/control.sock";
 
 fn fleet() -> Command {
     Command::new("fleet")
@@ -153,11 +153,11 @@ Example:
 
 const STATUS_EXAMPLE: &str = "\
 Example:
-  courser status --control /run/courser/control.sock --json";
+  courser status --json";
 
 const STATUS_HELP: &str = "\
 Example:
-  courser fleet status --control /run/courser/control.sock";
+  courser fleet status";
 
 const WATCH_HELP: &str = "\
 Example, for refused messages:
@@ -200,13 +200,12 @@ fn export() -> Command {
         .after_help("Example:\n  courser fleet export --state /var/lib/courser --out joiner.state")
 }
 
-/// The control socket without `--control`.
-pub(crate) const CONTROL: &str = "/run/courser/control.sock";
-
 /// A command that queries a running program.
 fn query(name: &'static str, about: &'static str, examples: &'static str) -> Command {
-    let control =
-        file("control").default_value(CONTROL).help("Path of the control socket (`serve --control`)");
+    let control = file("control").help(
+        "Path of the control socket (`serve --control`) [default: /run/courser/control.sock, or \
+         $XDG_RUNTIME_DIR/courser/control.sock]",
+    );
     let json =
         Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print JSON, one object per line");
     Command::new(name).about(about).arg(control).arg(json).after_help(examples)

@@ -4,6 +4,8 @@
 //! Only the user that runs the program, and root, may use it: the file's mode forbids it to others on most systems, and
 //! the peer's credentials are checked in any case.
 
+mod default_path;
+
 use std::fs::{self, Permissions};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
@@ -18,6 +20,8 @@ use std::time::Duration;
 
 use courser_proxy::Threads;
 use rustix::net::Shutdown;
+
+pub(crate) use default_path::default_path;
 
 /// Clients at a time; one more gets an error.
 const MAX_CLIENTS: usize = 8;

@@ -156,7 +156,11 @@ fn is_denied(path: &Path, access: Access) -> bool {
 
 /// Switches all threads for good, as the last step before connections are accepted. Sockets with a path get the new user as
 /// their owner, who removes the control socket at the end.
-pub(crate) fn give_up(config: &Config, successor: Option<&Account>) -> Result<(), Failure> {
+pub(crate) fn give_up(
+    config: &Config,
+    successor: Option<&Account>,
+    control: Option<&Path>,
+) -> Result<(), Failure> {
     let Some(account) = successor else {
         if config.process.user.is_none() && Account::current().uid == 0 {
             log(Level::Warning, "running as root: name another user with `user` (`--user`)");
@@ -168,7 +172,7 @@ pub(crate) fn give_up(config: &Config, successor: Option<&Account>) -> Result<()
         .iter()
         .flat_map(|listener| &listener.listen)
         .filter_map(|address| if let ListenAddress::Unix(path) = address { Some(path) } else { None });
-    for path in listening.chain(config.process.control.iter().map(|control| &control.value)) {
+    for path in listening.map(PathBuf::as_path).chain(control) {
         account.take_socket(path).map_err(|error| {
             Failure::runtime(format_args!("cannot change the owner of {}", path.display()), error)
         })?;

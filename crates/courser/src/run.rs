@@ -92,9 +92,9 @@ pub(crate) fn run(
         admission: Arc::clone(&admission),
         workers: OnceLock::new(),
     });
-    if let Some(path) = config.process.control.clone() {
-        services.start(Arc::new(ControlService::new(path, Arc::clone(&source))))?;
-    }
+    let control = ControlService::new(config.process.control.clone(), successor.clone(), Arc::clone(&source));
+    let control = Arc::new(control);
+    services.start(Arc::clone(&control) as _)?;
     let resolver = Arc::new(ResolverService::new(&process));
     services.start(Arc::clone(&resolver) as _)?;
     let mut sockets = Sockets::new(process.workers())?;
@@ -106,7 +106,7 @@ pub(crate) fn run(
     let confinement = hardening::confinement(&config.process);
     let workers =
         prepare_workers(&config, &process, &admission, &sink, sharing.as_ref(), confinement.as_ref());
-    privileges::give_up(&config, successor.as_ref())?;
+    privileges::give_up(&config, successor.as_ref(), control.path())?;
     let checks = Arc::new(ChecksService::new(&backends, confinement));
     services.start(Arc::clone(&checks) as _)?;
     checks.apply(&config, &pools)?;

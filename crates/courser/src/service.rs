@@ -152,7 +152,7 @@ mod tests {
             workers: std::sync::OnceLock::new(),
         };
         services
-            .start(Arc::new(ControlService::new(config.process.control.unwrap(), Arc::new(source))))
+            .start(Arc::new(ControlService::new(config.process.control, None, Arc::new(source))))
             .unwrap();
         services.start(Arc::new(ResolverService::new(&process))).unwrap();
         services.start(Arc::new(Housekeeping::new(&process, None, Arc::default()))).unwrap();

@@ -95,10 +95,14 @@ settings! {
     "control" {
         flag: Flag::Takes("control"),
         kind: Kind::File,
-        default: DefaultValue::Derived("none"),
-        doc: "Path of the control socket. `courser fleet status` and `courser fleet watch` query the running \
-              program through it; only the user of the program and root may connect.",
-        example: "\"/run/courser/control.sock\"",
+        default: DefaultValue::Derived(
+            "`/run/courser/control.sock` where the user may write to that folder, \
+            else `$XDG_RUNTIME_DIR/courser/control.sock`: where neither can be opened, a warning",
+        ),
+        doc: "Path of the control socket. `courser reload`, `status`, `backend` and `fleet` reach the running \
+              program through it; only the user of the program and root may connect. A path that is named has to be \
+              free.",
+        example: "\"/run/courser-staging/control.sock\"",
         elsewhere: &["stats_socket"],
         store: |process, value| address::located_socket(value).map(|it| process.control = Some(it)),
     }

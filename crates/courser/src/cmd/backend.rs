@@ -6,7 +6,7 @@ use clap::ArgMatches;
 use courser_config::Problem;
 use serde_json::Value;
 
-use super::fleet::{cannot_query, path, print};
+use super::fleet::{cannot_query, control_path, print};
 use crate::exit::Failure;
 use crate::status::backends;
 use crate::{control, hardening};
@@ -29,7 +29,7 @@ pub(crate) fn backend(flags: &ArgMatches) -> Result<ExitCode, Failure> {
 
 /// Sends a request, and prints the servers of its answer as JSON lines (`--json`) or as a table.
 fn query(flags: &ArgMatches, request: &str) -> Result<ExitCode, Failure> {
-    let (socket, json) = (path(flags, "control"), flags.get_flag("json"));
+    let (socket, json) = (&control_path(flags), flags.get_flag("json"));
     let mut lines = Vec::new();
     let queried = control::query(socket, request, |line| {
         lines.push(line.to_owned());

@@ -1,12 +1,11 @@
 //! `courser check`: everything that `serve` would refuse, without serving.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ArgMatches;
 
-use crate::cli;
 use crate::cmd::reload;
+use crate::control;
 use crate::exit::Failure;
 use crate::prepared::prepare;
 
@@ -22,6 +21,6 @@ pub(crate) fn check(flags: &ArgMatches) -> Result<ExitCode, Failure> {
     if !flags.get_flag("against-running") {
         return Ok(ExitCode::SUCCESS);
     }
-    let control = prepared.config.process.control.map(|control| control.value);
-    reload::compare(&control.unwrap_or_else(|| PathBuf::from(cli::CONTROL)))
+    let named = prepared.config.process.control.map(|control| control.value);
+    reload::compare(&named.unwrap_or_else(control::default_path))
 }

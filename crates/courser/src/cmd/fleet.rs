@@ -79,8 +79,13 @@ fn create(out: &Path, text: &str) -> Result<(), Failure> {
     })
 }
 
-pub(crate) fn path<'a>(flags: &'a ArgMatches, name: &str) -> &'a Path {
+fn path<'a>(flags: &'a ArgMatches, name: &str) -> &'a Path {
     flags.get_one::<PathBuf>(name).expect("clap demands it, or it has a default")
+}
+
+/// Where the running program answers.
+pub(crate) fn control_path(flags: &ArgMatches) -> PathBuf {
+    flags.get_one::<PathBuf>("control").cloned().unwrap_or_else(control::default_path)
 }
 
 /// Queries a running program, and prints its answer as JSON (`--json`) or as `format` formats it.
@@ -89,7 +94,7 @@ fn query(
     request: &str,
     format: impl Fn(&str) -> Result<String, String>,
 ) -> Result<ExitCode, Failure> {
-    let (socket, json) = (path(flags, "control"), flags.get_flag("json"));
+    let (socket, json) = (&control_path(flags), flags.get_flag("json"));
     let mut failure = None;
     let queried = control::query(socket, request, |line| {
         let text = if json { Ok(format!("{line}\n")) } else { format(line) };
@@ -118,7 +123,7 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
 pub(crate) fn cannot_query(socket: &Path, error: &io::Error) -> Failure {
     let help = match error.kind() {
         io::ErrorKind::NotFound => {
-            "; start the program with `--control`, or name its socket with `--control`"
+            "; no program has opened it: name its `control` (`--control`) if it is elsewhere"
         }
         io::ErrorKind::ConnectionRefused => "; the program that listened there has ended",
         io::ErrorKind::PermissionDenied => "; only the user that runs the program may use it",

@@ -6,14 +6,14 @@ use std::process::ExitCode;
 use clap::ArgMatches;
 use courser_telemetry::event;
 
-use crate::cmd::fleet::{cannot_query, path};
+use crate::cmd::fleet::{cannot_query, control_path};
 use crate::control;
 use crate::exit::Failure;
 use crate::reload::Outcome;
 
 pub(crate) fn reload(flags: &ArgMatches) -> Result<ExitCode, Failure> {
     let request = if flags.get_flag("dry-run") { "reload check" } else { "reload" };
-    let (line, outcome) = ask(path(flags, "control"), request)?;
+    let (line, outcome) = ask(&control_path(flags), request)?;
     if flags.get_flag("json") {
         println!("{line}");
     } else {

@@ -156,7 +156,7 @@ fn without_the_program_its_socket_is_asked_for() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_courser"));
     let done = run(command.args(["backend", "list", "--control"]).arg(missing));
     assert_eq!(done.status.code(), Some(1));
-    assert!(done.stderr.contains("start the program with `--control`"), "{}", done.stderr);
+    assert!(done.stderr.contains("no program has opened it"), "{}", done.stderr);
 }
 
 #[test]
