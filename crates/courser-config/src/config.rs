@@ -77,7 +77,7 @@ pub struct Process {
     pub workers: Option<usize>,
     /// Whether each worker is bound to one CPU.
     pub pin: bool,
-    /// Format of the connection log on standard output.
+    /// Format of the connection log.
     pub log: Log,
     /// Whether a certificate that has expired or is not yet valid stops the program.
     pub strict: bool,
@@ -93,6 +93,8 @@ pub struct Process {
     pub user: Option<Located<String>>,
     /// The group to switch to, where it is not the user's own.
     pub group: Option<Located<String>>,
+    /// Folder for the ticket keys of a host in no fleet.
+    pub state_folder: Option<Located<PathBuf>>,
     /// Whether the kernel may write the process's memory to a file, and a debugger may read it.
     pub core_dumps: bool,
     /// Whether each worker thread denies itself files and most system calls.
@@ -114,7 +116,7 @@ pub struct Sessions {
     pub session_ids: bool,
     /// Tickets sent after a full TLS 1.3 handshake, 0 to 16.
     pub tickets_per_handshake: u32,
-    /// Path of the file that stores the cache, sealed, between two runs. Only with a fleet key or state.
+    /// Path of the file that stores the cache, sealed, between two runs. Only with a fleet key or state, or a state folder.
     pub file: Option<Located<PathBuf>>,
     /// URL of an external store, as written. Only with a fleet key or state.
     pub store: Option<Located<String>>,

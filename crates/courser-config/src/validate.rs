@@ -26,7 +26,7 @@ pub(crate) fn validate(draft: Draft, mut problems: Problems) -> Result<Loaded, P
     check_addresses(&draft.listeners, &mut problems);
     check_names(&draft.listeners, &mut problems);
     check_sessions(&draft.sessions, &mut problems);
-    check_store(&draft.sessions, &draft.fleet, &mut problems);
+    check_store(&draft.sessions, &draft.fleet, draft.process.state_folder.is_some(), &mut problems);
     check_fleet(&draft.fleet, &mut problems);
     admin::check(&draft.admin, &draft.listeners, &mut problems);
     pool::check(&draft.pools, &draft.listeners, &mut problems);
@@ -157,9 +157,9 @@ fn check_sessions(sessions: &Sessions, problems: &mut Problems) {
 }
 
 /// What leaves the process is sealed, and what it is sealed with has to be known elsewhere.
-fn check_store(sessions: &Sessions, fleet: &Fleet, problems: &mut Problems) {
-    let leaving =
-        [sessions.file.as_ref().map(|file| &file.origin), sessions.store.as_ref().map(|url| &url.origin)];
+fn check_store(sessions: &Sessions, fleet: &Fleet, has_folder: bool, problems: &mut Problems) {
+    let file = sessions.file.as_ref().filter(|_| !has_folder).map(|file| &file.origin);
+    let leaving = [file, sessions.store.as_ref().map(|url| &url.origin)];
     for origin in leaving.into_iter().flatten().filter(|_| !fleet.has_keys()) {
         problems.push(Problem::at(origin, "there is no key to seal sessions with", Some(MAKE_A_KEY.into())));
     }

@@ -81,15 +81,23 @@ impl FleetKeys {
         Ok(Self { lifetime, rings, live: Mutex::new(live) })
     }
 
-    /// The keys of a host that is in no fleet: a secret of its own, forward-secret, never written. When the clock was
+    /// The keys of a host that is in no fleet: a secret of its own, forward-secret. When the clock was
     /// wrong by more than an epoch at the start, and is set right, [`advance`](Self::advance) begins with another secret.
     ///
     /// # Errors
     /// [`BadFleetKeys`] if the lifetime is out of range, or the system has no random bytes.
     pub fn alone(length: EpochLength, lifetime: Duration, now: UnixSeconds) -> Result<Self, BadFleetKeys> {
         let key = FleetKey::generate(length, now).map_err(BadFleetKeys::NoRandomness)?;
-        let state = FleetState::from_key(&key, lifetime, now)?;
-        let live = vec![Live::new(Source::Ratcheted(state), lifetime, now)?.alone()];
+        Self::alone_from(FleetState::from_key(&key, lifetime, now)?, lifetime, now)
+    }
+
+    /// As [`alone`](Self::alone), with the secret that the same host wrote earlier. Where that does not fit the clock by
+    /// more than an epoch, it begins with another secret.
+    ///
+    /// # Errors
+    /// [`BadFleetKeys`] if the lifetime is out of range.
+    pub fn alone_from(state: FleetState, lifetime: Duration, now: UnixSeconds) -> Result<Self, BadFleetKeys> {
+        let live = vec![Live::alone(state, lifetime, now)?];
         let rings = Striped::new(live.iter().map(Ring::of).collect());
         Ok(Self { lifetime, rings, live: Mutex::new(live) })
     }

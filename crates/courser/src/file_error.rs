@@ -31,6 +31,11 @@ impl FileError {
         matches!(self, Self::System(error) if error.kind() == io::ErrorKind::NotFound)
     }
 
+    /// Whether others may have read or changed it.
+    pub(crate) fn is_exposed(&self) -> bool {
+        matches!(self, Self::Exposed(_))
+    }
+
     /// The remedy, where `reader` is to use `path`.
     pub(crate) fn help(&self, path: &Path, reader: &Account) -> Option<String> {
         match self {

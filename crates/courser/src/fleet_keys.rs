@@ -10,12 +10,12 @@ use std::{fs, io};
 
 use courser_config::{Config, Located, Problem, Problems};
 use courser_net::account::Account;
-use courser_session::{EpochLength, FleetId, FleetKey, FleetKeys, FleetState, Source, UnixSeconds};
+use courser_session::{FleetId, FleetKey, FleetKeys, FleetState, Source, UnixSeconds};
 use courser_telemetry::event::{Level, log};
 use zeroize::Zeroizing;
 
 use crate::exit::Failure;
-use crate::secret_file;
+use crate::{host_keys, secret_file};
 
 /// With a key of its own a host would be a fleet of its own.
 const WHERE_FROM: &str =
@@ -30,21 +30,47 @@ pub(crate) struct PersistentKeys {
     pub(crate) keys: Arc<FleetKeys>,
     /// Whether the last states could not be written.
     is_behind: Arc<AtomicBool>,
-    /// Where states are written; none in simple mode.
+    /// Where states are written; none in simple mode, and where a host alone has no folder.
     folder: Option<Located<PathBuf>>,
+    owner: Owner,
+}
+
+/// Whose keys are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    Fleet,
+    Host,
 }
 
 impl PersistentKeys {
-    /// Keys of this process alone, forgotten when it ends.
-    pub(crate) fn alone(config: &Config) -> Result<Self, Failure> {
-        let keys = FleetKeys::alone(EpochLength::DEFAULT, config.sessions.lifetime, unix_now());
-        let keys = keys.map_err(|error| Failure::runtime("cannot make ticket keys", error))?;
-        Ok(Self { keys: Arc::new(keys), is_behind: Arc::default(), folder: None })
+    /// Keys of a host in no fleet; without a folder they are forgotten when the process ends.
+    pub(crate) fn of_host(keys: FleetKeys, folder: Option<Located<PathBuf>>) -> Self {
+        Self { keys: Arc::new(keys), is_behind: Arc::default(), folder, owner: Owner::Host }
+    }
+
+    pub(crate) fn is_fleet(&self) -> bool {
+        self.owner == Owner::Fleet
     }
 
     /// Writes the states for the first time, so that a folder that cannot be written to is noticed before anything
-    /// depends on it, and removes those of fleets that this host has left.
+    /// depends on it: a failure for a fleet, and for a host alone an error line, as it loses no more than its tickets.
     pub(crate) fn begin(&self) -> Result<(), Failure> {
+        match self.owner {
+            Owner::Fleet => self.begin_fleet(),
+            Owner::Host => {
+                self.advance();
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether what is sealed now can be opened after a restart.
+    pub(crate) fn outlive_process(&self) -> bool {
+        self.is_fleet() || self.folder.is_some() && !self.is_behind.load(Ordering::Relaxed)
+    }
+
+    /// Removes the states of fleets that this host has left, too.
+    fn begin_fleet(&self) -> Result<(), Failure> {
         self.write_changed().and_then(|()| self.remove_left()).map_err(|(folder, why)| {
             let help = "create the folder, for this user alone: install -d -m 700 DIR";
             let message = format!("the fleet's state cannot be written: {why}");
@@ -66,12 +92,20 @@ impl PersistentKeys {
             Err((_, why)) if !was_behind => log(
                 Level::Error,
                 format_args!(
-                    "the fleet's state cannot be written: {why}; a restart now would continue from an older one. It \
-                     is tried again"
+                    "{} cannot be written: {why}; a restart now would continue from an older one, or without. It is \
+                     tried again",
+                    self.title()
                 ),
             ),
-            Ok(()) if was_behind => log(Level::Info, "the fleet's state is written again"),
+            Ok(()) if was_behind => log(Level::Info, format_args!("{} is written again", self.title())),
             _ => {}
+        }
+    }
+
+    fn title(&self) -> &'static str {
+        match self.owner {
+            Owner::Fleet => "the fleet's state",
+            Owner::Host => "the state of this host's ticket keys",
         }
     }
 
@@ -101,7 +135,11 @@ impl PersistentKeys {
         let Some(folder) = &self.folder else { return Ok(()) };
         let mut failed = None;
         for (fleet, text) in changed {
-            failed = write(&folder.value, fleet, &text).err().or(failed);
+            let file = match self.owner {
+                Owner::Fleet => folder.value.join(file_name(fleet)),
+                Owner::Host => folder.value.join(host_keys::FILE),
+            };
+            failed = write(&file, &text).err().or(failed);
         }
         self.is_behind.store(failed.is_some(), Ordering::Relaxed);
         failed.map_or(Ok(()), |why| Err((folder, why)))
@@ -132,7 +170,8 @@ pub(crate) fn load(config: &Config, reader: &Account) -> Result<Option<Persisten
     let Some(place) = fleet.keys.first().or(folder).map(|place| &place.origin) else { return Ok(None) };
     let keys = FleetKeys::new(sources, config.sessions.lifetime, unix_now())
         .map_err(|error| Problem::at(place, format!("these keys cannot be used: {error}"), None))?;
-    Ok(Some(PersistentKeys { keys: Arc::new(keys), is_behind: Arc::default(), folder: folder.cloned() }))
+    let (keys, is_behind) = (Arc::new(keys), Arc::default());
+    Ok(Some(PersistentKeys { keys, is_behind, folder: folder.cloned(), owner: Owner::Fleet }))
 }
 
 /// A problem of a file, and its remedy.
@@ -228,9 +267,8 @@ fn read(file: &Path, reader: &Account) -> Result<Zeroizing<String>, FileProblem>
     })
 }
 
-fn write(folder: &Path, fleet: FleetId, text: &str) -> Result<(), String> {
-    let file = folder.join(file_name(fleet));
-    secret_file::replace(&file, text.as_bytes()).map_err(|refusal| format!("{}: {refusal}", file.display()))
+fn write(file: &Path, text: &str) -> Result<(), String> {
+    secret_file::replace(file, text.as_bytes()).map_err(|refusal| format!("{}: {refusal}", file.display()))
 }
 
 fn file_name(fleet: FleetId) -> String {

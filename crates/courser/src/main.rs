@@ -20,6 +20,7 @@ mod file_error;
 mod fleet_keys;
 mod generation;
 mod hardening;
+mod host_keys;
 mod input_file;
 mod loss_report;
 mod pools;

@@ -19,7 +19,7 @@ use crate::served::Served;
 use crate::session_file;
 use crate::sharing::{self, SharingInputs};
 use crate::stamp::Stamps;
-use crate::{hardening, privileges};
+use crate::{hardening, host_keys, privileges};
 
 /// All that serving needs before it opens anything.
 pub(crate) struct Prepared {
@@ -47,15 +47,18 @@ pub(crate) fn prepare(flags: &ArgMatches) -> Result<Prepared, Failure> {
     let successor = collect(privileges::successor(&config.process), &mut problems)?.flatten();
     let account = successor.clone().unwrap_or_else(Account::current);
     let certificates = collect(certificates::load(&config, &account, None), &mut problems)?;
-    let fleet = collect(fleet_keys::load(&config, &account), &mut problems)?;
+    let keys = match collect(fleet_keys::load(&config, &account), &mut problems)? {
+        Some(Some(fleet)) => Some(fleet),
+        Some(None) => Some(host_keys::load(&config, &account, &mut problems)?),
+        None => None,
+    };
     let sharing = collect(sharing::prepare(&config, &account), &mut problems)?;
     let access = collect(Access::read(&config, &account), &mut problems)?;
     problems.extend(folders(&config));
     if let Some(account) = &successor {
         problems.extend(privileges::unreachable(&config, account)?);
     }
-    let (Some(certificates), Some(fleet), Some(sharing), Some(access)) =
-        (certificates, fleet, sharing, access)
+    let (Some(certificates), Some(keys), Some(sharing), Some(access)) = (certificates, keys, sharing, access)
     else {
         return Err(problems.into());
     };
@@ -65,7 +68,7 @@ pub(crate) fn prepare(flags: &ArgMatches) -> Result<Prepared, Failure> {
     for warnings in [&problems, &certificates.warnings, &sharing.warnings] {
         eprint!("{}", warnings.render(colour()));
     }
-    let process = Process::new(&config, fleet)?;
+    let process = Process::new(&config, keys)?;
     let generation = generation::build(&config, &certificates, &process, &Pools::default())?;
     let served = Served::of(&config, &certificates);
     Ok(Prepared {

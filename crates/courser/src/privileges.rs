@@ -111,7 +111,12 @@ fn needs(config: &Config) -> Vec<Need<'_>> {
     let files = files.chain(single.map(|file| (&file.origin, &file.value)));
     let beside = [&sessions.file, &config.process.control].into_iter().flatten();
     let beside = beside.map(|file| (&file.origin, file.value.parent().unwrap_or(Path::new("/"))));
-    let folders = fleet.state.iter().map(|folder| (&folder.origin, folder.value.as_path())).chain(beside);
+    let folders = fleet
+        .state
+        .iter()
+        .chain(&config.process.state_folder)
+        .map(|folder| (&folder.origin, folder.value.as_path()))
+        .chain(beside);
     let mut needs: Vec<_> = files.map(|(place, path)| read(place, path)).collect();
     needs.extend(folders.map(|(place, path)| write(place, path)));
     needs.sort_by(|one, other| one.path.cmp(&other.path));

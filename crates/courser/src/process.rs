@@ -22,7 +22,7 @@ pub(crate) struct Process {
     pub(crate) started_at: SystemTime,
     /// For each worker, the CPU that it is bound to.
     pub(crate) cpus: Vec<Option<usize>>,
-    /// The fleet's keys, or keys of this process alone.
+    /// The fleet's keys, or keys of this host alone.
     pub(crate) keys: PersistentKeys,
     /// The same keys, if they are a fleet's.
     pub(crate) fleet: Option<PersistentKeys>,
@@ -39,18 +39,17 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    pub(crate) fn new(config: &Config, fleet: Option<PersistentKeys>) -> Result<Self, Failure> {
+    pub(crate) fn new(config: &Config, keys: PersistentKeys) -> Result<Self, Failure> {
         let cpus = Cpus::available();
         let workers = config.process.workers.unwrap_or_else(|| cpus.workers());
-        let keys = fleet.clone().map_or_else(|| PersistentKeys::alone(config), Ok)?;
         Ok(Self {
             name: host_name(config)?,
             started: Instant::now(),
             started_at: SystemTime::now(),
             cpus: (0..workers).map(|worker| pinned(config, &cpus, worker)).collect(),
             sessions: sessions(config, &keys),
+            fleet: keys.is_fleet().then(|| keys.clone()),
             keys,
-            fleet,
             counters: (0..workers).map(|_| Arc::default()).collect(),
             directory: Directory::new(workers),
             pulses: (0..workers).map(|_| Arc::default()).collect(),

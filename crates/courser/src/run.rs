@@ -221,7 +221,7 @@ fn start_workers(
 }
 
 fn session_file(config: &Config, process: &Process) -> Option<SessionFile> {
-    let (path, keys) = (config.sessions.file.as_ref()?.value.clone(), &process.fleet.as_ref()?.keys);
+    let (path, keys) = (config.sessions.file.as_ref()?.value.clone(), &process.keys.keys);
     let cache = Arc::clone(process.sessions.cache.as_ref()?);
     Some(SessionFile { path, vault: Vault::new(Arc::clone(keys)), cache })
 }

@@ -106,6 +106,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::path::Path;
 
+    use courser_session::{EpochLength, FleetKeys};
     use courser_testkit::Folder;
 
     use super::control::ControlService;
@@ -115,6 +116,7 @@ mod tests {
     use super::*;
     use crate::backends::Backends;
     use crate::certificates;
+    use crate::fleet_keys::{PersistentKeys, unix_now};
     use crate::generation;
     use crate::pools::Pools;
     use crate::process::Process;
@@ -130,7 +132,9 @@ mod tests {
             control.display()
         );
         let config = courser_config::from_toml(&text, Path::new("courser.toml")).unwrap().config;
-        let mut process = Process::new(&config, None).unwrap();
+        let keys = FleetKeys::alone(EpochLength::DEFAULT, config.sessions.lifetime, unix_now()).unwrap();
+        let keys = PersistentKeys::of_host(keys, None);
+        let mut process = Process::new(&config, keys).unwrap();
         process.fleet = Some(process.keys.clone());
         let certificates =
             certificates::load(&config, &courser_net::account::Account::current(), None).ok().unwrap();

@@ -113,7 +113,7 @@ settings! {
         doc: "User to switch to once the sockets are open and the files are read, by name or number. Only root \
               can switch. Supplementary groups are dropped. The user must be able to read certificates, keys \
               and authorities (keys must belong to the user or to root), and to write to the folders of \
-              `fleet.state`, `sessions.file` and `control`.",
+              `state_folder`, `fleet.state`, `sessions.file` and `control`.",
         example: "\"courser\"",
         elsewhere: &["uid", "setuid", "run_as"],
         store: |process, value| read::located(value, draft::name).map(|it| process.user = Some(it)),
@@ -127,6 +127,19 @@ settings! {
         example: "\"ssl-cert\"",
         elsewhere: &["gid", "setgid"],
         store: |process, value| read::located(value, draft::name).map(|it| process.group = Some(it)),
+    }
+    "state_folder" {
+        flag: Flag::Takes("state-folder"),
+        kind: Kind::Folder,
+        default: DefaultValue::Derived("none: after a restart every client makes one full handshake"),
+        doc: "Path of the folder for the ticket keys of a host that is in no fleet, so that tickets are resumed after \
+              a restart. Keys roll every 8 hours; those of sessions that have ended are wiped. Only its owner may enter \
+              the folder (mode 0700). A fleet has `fleet.state`.",
+        example: "\"/var/lib/courser\"",
+        danger: "Who steals the folder can open the tickets of sessions that could be resumed then, and with them \
+                 captured traffic of TLS 1.2.",
+        elsewhere: &["state_dir", "state_directory", "data_dir"],
+        store: |process, value| address::located_file(value).map(|it| process.state_folder = Some(it)),
     }
     "core_dumps" {
         flag: Flag::Switch(

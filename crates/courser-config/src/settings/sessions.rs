@@ -68,7 +68,7 @@ settings! {
         kind: Kind::File,
         default: DefaultValue::Derived("none: the session cache is lost when the program ends"),
         doc: "Path of the file that stores the session cache between two runs. It is sealed with the fleet's \
-              key, written when the program ends in order, and read and removed at the next start.",
+              key, or that of `state_folder`, written when the program ends in order, and read and removed at the next start.",
         example: "\"/var/lib/courser/sessions\"",
         elsewhere: &["session_file", "cache_file"],
         store: |sessions, value| address::located_file(value).map(|it| sessions.file = Some(it)),

@@ -40,23 +40,34 @@ impl Live {
                 let past_epochs = past_epochs(&key.epochs, lifetime)?;
                 Ok(Self { state, key: Some(key), past_epochs, alone: false, unwritten: false })
             }
-            Source::Ratcheted(state) => {
-                let past_epochs = past_epochs(&state.epochs, lifetime)?;
-                // Written at the start even if nothing rolls, so that a disk that refuses is known before it matters.
-                let mut live = Self { state, key: None, past_epochs, alone: false, unwritten: true };
-                if live.course().due(now) == Due::Refused {
-                    return Err(BadFleetKeys::StateTooOld { fleet: live.state.fleet });
-                }
-                live.state.keep_past(past_epochs);
-                live.advance(now);
-                Ok(live)
-            }
+            Source::Ratcheted(state) => Self::ratcheted(state, false, lifetime, now),
         }
     }
 
-    /// The same, as a secret of this host alone.
-    pub(super) fn alone(self) -> Self {
-        Self { alone: true, ..self }
+    /// A secret of this host alone.
+    pub(super) fn alone(
+        state: FleetState,
+        lifetime: Duration,
+        now: UnixSeconds,
+    ) -> Result<Self, BadFleetKeys> {
+        Self::ratcheted(state, true, lifetime, now)
+    }
+
+    fn ratcheted(
+        state: FleetState,
+        alone: bool,
+        lifetime: Duration,
+        now: UnixSeconds,
+    ) -> Result<Self, BadFleetKeys> {
+        let past_epochs = past_epochs(&state.epochs, lifetime)?;
+        // Written at the start even if nothing rolls, so that a disk that refuses is known before it matters.
+        let mut live = Self { state, key: None, past_epochs, alone, unwritten: true };
+        if live.course().due(now) == Due::Refused && !alone {
+            return Err(BadFleetKeys::StateTooOld { fleet: live.state.fleet });
+        }
+        live.state.keep_past(past_epochs);
+        live.advance(now);
+        Ok(live)
     }
 
     /// What decides when this secret rolls.

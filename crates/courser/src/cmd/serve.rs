@@ -6,12 +6,16 @@ use std::process::ExitCode;
 use clap::ArgMatches;
 use courser_net::limits;
 use courser_proxy::supervision::log_panics;
-use courser_telemetry::event;
+use courser_telemetry::event::{self, Level, log};
 
 use crate::exit::Failure;
 use crate::prepared::prepare;
 use crate::supervisor::Supervisor;
 use crate::{hardening, privileges, run};
+
+/// What nobody would see before it happens.
+const RESTART_COSTS: &str = "ticket keys are in memory alone: after a restart every client makes one full handshake; \
+                             `state_folder` (`--state-folder`) keeps them";
 
 /// Serves until a signal.
 pub(crate) fn serve(flags: &ArgMatches) -> Result<ExitCode, Failure> {
@@ -22,10 +26,11 @@ pub(crate) fn serve(flags: &ArgMatches) -> Result<ExitCode, Failure> {
     // From here on it is a service: it does not wait for the reader of its event lines.
     supervisor.spawn("events", event::queue(run::unbuffered(io::stderr())?))?;
     log_panics();
-    if let Some(fleet) = &prepared.process.fleet {
-        // The files that it writes belong to the new user from the beginning.
-        let successor = prepared.successor.as_ref();
-        successor.map_or_else(|| fleet.begin(), |user| privileges::as_account(user, || fleet.begin())?)?;
+    // The files that it writes belong to the new user from the beginning.
+    let (keys, successor) = (&prepared.process.keys, prepared.successor.as_ref());
+    successor.map_or_else(|| keys.begin(), |user| privileges::as_account(user, || keys.begin())?)?;
+    if prepared.config.sessions.tickets && !keys.outlive_process() {
+        log(Level::Info, RESTART_COSTS);
     }
-    run::run(flags, prepared, supervisor)
+    run::run(flags, prepared, supervisor, logs.connections, logs.files)
 }

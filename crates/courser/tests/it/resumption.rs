@@ -4,6 +4,7 @@
 mod cache;
 mod lifetime;
 mod policy;
+mod restart;
 mod returns;
 mod switches;
 pub(crate) mod visitor;
