@@ -75,12 +75,13 @@ for unit in courser.service courser.socket; do
     sed -i 's#/usr/local/bin/#/usr/bin/#' "$root/lib/systemd/system/$unit"
 done
 put 640 packaging/debian/courser.toml etc/courser/courser.toml
+put 644 packaging/debian/courser.logrotate etc/logrotate.d/courser
 put 644 packaging/courser.example.toml usr/share/doc/courser/examples/courser.toml
 put 644 packaging/debian/sysctl.conf usr/share/doc/courser/examples/sysctl.conf
 for page in docs/*.md; do put 644 "$page" "usr/share/doc/courser/$(basename "$page")"; done
 control courser "TLS terminator for every core" \
     "Terminates TLS 1.2 and 1.3 and forwards plain bytes to backends (PROXY protocol)." "$root/usr/bin/courser"
-echo /etc/courser/courser.toml > "$root/DEBIAN/conffiles"
+printf '%s\n' /etc/courser/courser.toml /etc/logrotate.d/courser > "$root/DEBIAN/conffiles"
 for script in postinst prerm postrm; do put 755 "packaging/debian/$script" "DEBIAN/$script"; done
 dpkg-deb --root-owner-group $compression --build "$root" "$out" >/dev/null
 echo "$out/courser_${version}_$arch.deb"

@@ -15,7 +15,7 @@ judges=(
   chromium:chromium
   faketime:faketime ip:iproute2 iptables:iptables tcpdump:tcpdump
   redis-server:redis-server redis-cli:redis-tools
-  zsh:zsh fish:fish groff:groff-base systemd-socket-activate:systemd promtool:prometheus
+  logrotate:logrotate zsh:zsh fish:fish groff:groff-base systemd-socket-activate:systemd promtool:prometheus
 )
 # Further clients and rivals, large: taken when the distribution has them, and no word is lost if not.
 extras=(node:nodejs go:golang-go javac:default-jdk-headless caddy:caddy valkey-server:valkey-server)

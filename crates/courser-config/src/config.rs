@@ -79,6 +79,10 @@ pub struct Process {
     pub pin: bool,
     /// Format of the connection log.
     pub log: Log,
+    /// File of the connection log. `None`: standard output.
+    pub log_file: Option<Located<PathBuf>>,
+    /// File of the event lines. `None`: standard error.
+    pub events_file: Option<Located<PathBuf>>,
     /// Whether a certificate that has expired or is not yet valid stops the program.
     pub strict: bool,
     /// Connections open at once; more wait in the kernel's queue. `None`: derive from the descriptor limit.
@@ -89,12 +93,12 @@ pub struct Process {
     pub reload_on_change: bool,
     /// Path of the control socket, a unix socket. `None`: the default one, which may fail.
     pub control: Option<Located<PathBuf>>,
+    /// Folder for the ticket keys of a host in no fleet.
+    pub state_folder: Option<Located<PathBuf>>,
     /// The user to switch to when the sockets are open: a name or a number.
     pub user: Option<Located<String>>,
     /// The group to switch to, where it is not the user's own.
     pub group: Option<Located<String>>,
-    /// Folder for the ticket keys of a host in no fleet.
-    pub state_folder: Option<Located<PathBuf>>,
     /// Whether the kernel may write the process's memory to a file, and a debugger may read it.
     pub core_dumps: bool,
     /// Whether each worker thread denies itself files and most system calls.

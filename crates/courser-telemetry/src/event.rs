@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::losses::Losses;
 use crate::named::named;
-use crate::writer::{Batch, Writer};
+use crate::writer::{Batch, Output, Writer};
 
 named! {
     /// How much an event line matters.
@@ -37,9 +37,9 @@ const WINDOW: Duration = Duration::from_secs(10);
 const QUEUE: usize = 512;
 
 /// Where event lines go. The lock is held for no longer than it takes to hand a line over.
-static OUTPUT: Mutex<Output> = Mutex::new(Output::Direct);
+static OUTPUT: Mutex<Destination> = Mutex::new(Destination::Direct);
 
-enum Output {
+enum Destination {
     /// Written at once, and waited for: in commands that end by themselves.
     Direct,
     /// Through a queue: in a service.
@@ -49,16 +49,23 @@ enum Output {
 
 /// From now on event lines go to `output` through a queue, and who logs one does not wait for its reader. The result is the
 /// writer's work, for a thread of its own.
-pub fn queue(output: impl Write + Send + 'static) -> impl FnOnce() + Send + 'static {
+pub fn queue(output: impl Output + Send + 'static) -> impl FnOnce() + Send + 'static {
     let (writer, work) = Writer::new(output, QUEUE);
-    *lock() = Output::Queued(writer);
+    *lock() = Destination::Queued(writer);
     work
+}
+
+/// Has the writer begin anew where that was asked for, without waiting for a line.
+pub fn wake() {
+    if let Destination::Queued(writer) = &*lock() {
+        writer.wake();
+    }
 }
 
 /// Waits until every line is written, at most for `limit`. For the end of the process; what is logged after it is lost.
 pub fn finish(limit: Duration) {
-    let queued = std::mem::replace(&mut *lock(), Output::Over);
-    if let Output::Queued(writer) = queued {
+    let queued = std::mem::replace(&mut *lock(), Destination::Over);
+    if let Destination::Queued(writer) = queued {
         writer.finish(limit);
     }
 }
@@ -66,7 +73,7 @@ pub fn finish(limit: Duration) {
 /// What is lost of event lines; `None` where they do not go through a queue.
 pub fn losses() -> Option<Arc<Losses>> {
     match &*lock() {
-        Output::Queued(writer) => Some(Arc::clone(writer.losses())),
+        Destination::Queued(writer) => Some(Arc::clone(writer.losses())),
         _ => None,
     }
 }
@@ -83,26 +90,26 @@ pub fn try_log(level: Level, message: impl Display) -> bool {
 
 /// Writes lines that are in their form already, each with its newline; lost as those of [`log`].
 pub fn print(lines: String) {
-    if let (Err(batch), Output::Queued(writer)) = (send(lines), &*lock()) {
+    if let (Err(batch), Destination::Queued(writer)) = (send(lines), &*lock()) {
         writer.queue().count_lost(batch.lines);
     }
 }
 
 fn send(text: String) -> Result<(), Batch> {
     match &*lock() {
-        Output::Queued(writer) => {
+        Destination::Queued(writer) => {
             let lines = text.lines().count() as u64;
             return writer.queue().try_send(Batch { text, lines });
         }
-        Output::Over => return Ok(()),
-        Output::Direct => {}
+        Destination::Over => return Ok(()),
+        Destination::Direct => {}
     }
     // Past the lock: this may wait.
     let _ = std::io::stderr().write_all(text.as_bytes());
     Ok(())
 }
 
-fn lock() -> MutexGuard<'static, Output> {
+fn lock() -> MutexGuard<'static, Destination> {
     OUTPUT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

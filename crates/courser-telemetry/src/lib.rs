@@ -14,6 +14,7 @@ pub mod metrics;
 pub mod sink;
 pub mod time;
 
+mod log_file;
 mod losses;
 mod named;
 mod writer;
@@ -22,6 +23,8 @@ pub use close::{Cause, Close, CloseReason};
 pub use connection::{ConnectionRecord, Resumption};
 pub use event::Events;
 pub use handshake_result::HandshakeResult;
+pub use log_file::{LogFile, Reopening};
 pub use losses::Losses;
 pub use metrics::{Counters, Counts, Directory};
 pub use sink::{Format, Lines, Sink};
+pub use writer::Output;

@@ -1,12 +1,11 @@
 //! The connection log's way out: workers collect lines, and a writer of its own takes them, which no worker waits for.
 
 use std::cell::RefCell;
-use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::losses::Losses;
-use crate::writer::{Batch, Queue, Writer};
+use crate::writer::{Batch, Output, Queue, Writer};
 
 /// The form of the connection log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,14 +24,14 @@ const FLUSH_BYTES: usize = 32 * 1024;
 /// Batches that may wait for a slow reader of the log before lines are left out: 256 batches of at most about 32 KiB.
 const QUEUE: usize = 256;
 
-/// A writer in front of standard output (or any output that does not buffer).
+/// A writer in front of standard output, a file, or any output that does not buffer.
 pub struct Sink {
     writer: Writer,
 }
 
 impl Sink {
     /// The sink, and its writer's work: for a thread of its own, which ends with the sink and all [`Lines`].
-    pub fn new(output: impl Write + Send + 'static) -> (Self, impl FnOnce() + Send + 'static) {
+    pub fn new(output: impl Output + Send + 'static) -> (Self, impl FnOnce() + Send + 'static) {
         let (writer, work) = Writer::new(output, QUEUE);
         (Self { writer }, work)
     }
@@ -45,6 +44,11 @@ impl Sink {
     /// What is lost on the way to the output.
     pub fn losses(&self) -> Arc<Losses> {
         Arc::clone(self.writer.losses())
+    }
+
+    /// Has the writer begin anew where that was asked for, without waiting for a line.
+    pub fn wake(&self) {
+        self.writer.wake();
     }
 
     /// Waits until every line is written, at most for `limit`; what is not written then is lost. For the end of the

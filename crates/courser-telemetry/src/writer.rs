@@ -2,6 +2,7 @@
 //! thread. A line is written whole or not at all, and one that is not is counted.
 
 use std::convert::Infallible;
+use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,6 +19,25 @@ pub(crate) struct Batch {
     pub(crate) lines: u64,
 }
 
+/// What lines are written to.
+pub trait Output: Write {
+    /// Begins anew between two lines, where that was asked for. Returns whether the rest of a line that was begun before has
+    /// no place any more.
+    fn begin_anew(&mut self) -> bool {
+        false
+    }
+}
+
+impl Output for File {}
+impl Output for io::Sink {}
+impl Output for Vec<u8> {}
+
+impl<T: Output + ?Sized> Output for Box<T> {
+    fn begin_anew(&mut self) -> bool {
+        (**self).begin_anew()
+    }
+}
+
 /// The writer's end of an output, while there are lines to come.
 pub(crate) struct Writer {
     queue: Queue,
@@ -29,7 +49,7 @@ impl Writer {
     /// A writer whose queue has room for so many batches, and its work: for a thread of its own, which may stand still for as
     /// long as `output` does. The work ends when every queue is gone and all lines are written.
     pub(crate) fn new(
-        output: impl Write + Send + 'static,
+        output: impl Output + Send + 'static,
         capacity: usize,
     ) -> (Self, impl FnOnce() + Send + 'static) {
         let (sender, batches) = sync_channel(capacity);
@@ -46,6 +66,12 @@ impl Writer {
 
     pub(crate) fn losses(&self) -> &Arc<Losses> {
         &self.queue.losses
+    }
+
+    /// Has the writer look whether its output is to begin anew: one that has lines to write looks by itself.
+    pub(crate) fn wake(&self) {
+        // It is busy where this finds no room.
+        drop(self.queue.try_send(Batch::default()));
     }
 
     /// Waits until everything is written, at most for `limit`: for the end of the process, which takes the thread with it.
@@ -87,16 +113,8 @@ impl Queue {
 }
 
 /// The writer's work. An output that fails must not end the service: it is tried again with the next lines.
-fn write_all(output: impl Write, batches: &Receiver<Batch>, losses: &Losses, _alive: &Sender<Infallible>) {
-    let mut output = WholeLines { output, begun: Vec::new() };
-    for batch in batches {
-        if let Err((error, unwritten)) = output.write(batch.text.as_bytes()) {
-            losses.count(unwritten, error.raw_os_error().unwrap_or(EIO));
-        }
-        losses.waiting.fetch_sub(batch.lines, Ordering::Relaxed);
-    }
-    // A line whose end will not be written.
-    losses.count(u64::from(!output.begun.is_empty()), EIO);
+fn write_all(output: impl Output, batches: &Receiver<Batch>, losses: &Losses, _alive: &Sender<Infallible>) {
+    WholeLines { output, begun: Vec::new() }.write_batches(batches, losses);
 }
 
 /// What stands for an error without a number; see errno(3).
@@ -109,7 +127,21 @@ struct WholeLines<W> {
     begun: Vec<u8>,
 }
 
-impl<W: Write> WholeLines<W> {
+impl<W: Output> WholeLines<W> {
+    fn write_batches(&mut self, batches: &Receiver<Batch>, losses: &Losses) {
+        for batch in batches {
+            if self.output.begin_anew() {
+                losses.count(u64::from(!std::mem::take(&mut self.begun).is_empty()), EIO);
+            }
+            if let Err((error, unwritten)) = self.write(batch.text.as_bytes()) {
+                losses.count(unwritten, error.raw_os_error().unwrap_or(EIO));
+            }
+            losses.waiting.fetch_sub(batch.lines, Ordering::Relaxed);
+        }
+        // A line whose end will not be written.
+        losses.count(u64::from(!self.begun.is_empty()), EIO);
+    }
+
     /// Writes lines; fails with the number of those of which nothing is written.
     fn write(&mut self, lines: &[u8]) -> Result<(), (io::Error, u64)> {
         while !self.begun.is_empty() {
@@ -235,8 +267,48 @@ mod tests {
         assert!(losses.reason().contains("error"), "{}", losses.reason());
     }
 
+    impl Output for Disk {}
+    impl Output for io::PipeWriter {}
+
+    /// A disk that is replaced by an empty one.
+    struct Replaced(Disk, Option<Disk>);
+
+    impl Write for Replaced {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Output for Replaced {
+        fn begin_anew(&mut self) -> bool {
+            self.1.take().map(|new| self.0 = new).is_some()
+        }
+    }
+
+    #[test]
+    fn the_rest_of_a_line_is_not_written_to_another_file() {
+        let (old, new) = (Disk::default(), Disk::default());
+        old.give(2);
+        new.give(100);
+        let mut output = WholeLines { output: Replaced(old.clone(), None), begun: Vec::new() };
+        assert!(output.write(b"one\n").is_err());
+        output.output.1 = Some(new.clone());
+        let (sender, batches) = sync_channel(1);
+        let losses = Losses::default();
+        sender.send(batch("two\n")).unwrap();
+        drop(sender);
+        output.write_batches(&batches, &losses);
+        assert_eq!((old.text().as_str(), new.text().as_str(), losses.lines()), ("on", "two\n", 1));
+    }
+
     /// A pipe that is full every other time (EAGAIN).
     struct Hesitant(Vec<u8>, bool);
+
+    impl Output for Hesitant {}
 
     impl Write for Hesitant {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -20,6 +20,7 @@ Examples:
 
 Signals:
   SIGHUP            reload: read the configuration and its files again, as `courser reload` does
+  SIGUSR1           open `log_file` and `events_file` anew, after they were renamed
   SIGTERM, SIGINT   stop accepting and drain: finish open connections until the drain timeout; a second one stops at once
 
 Exit codes:

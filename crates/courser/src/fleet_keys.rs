@@ -15,7 +15,7 @@ use courser_telemetry::event::{Level, log};
 use zeroize::Zeroizing;
 
 use crate::exit::Failure;
-use crate::{host_keys, secret_file};
+use crate::secret_file;
 
 /// With a key of its own a host would be a fleet of its own.
 const WHERE_FROM: &str =
@@ -23,6 +23,9 @@ const WHERE_FROM: &str =
 
 /// Extension of a state file, whose name is its fleet's ID.
 const EXTENSION: &str = "state";
+
+/// The file of a host alone, whose ID may change.
+pub(crate) const HOST_FILE: &str = "host.state";
 
 /// Keys while the program runs: the fleet's, or its own.
 #[derive(Clone)]
@@ -92,20 +95,19 @@ impl PersistentKeys {
             Err((_, why)) if !was_behind => log(
                 Level::Error,
                 format_args!(
-                    "{} cannot be written: {why}; a restart now would continue from an older one, or without. It is \
-                     tried again",
-                    self.title()
+                    "{}: {why}; a restart now would continue from an older one, or without. It is tried again",
+                    self.complaint()
                 ),
             ),
-            Ok(()) if was_behind => log(Level::Info, format_args!("{} is written again", self.title())),
+            Ok(()) if was_behind => log(Level::Info, "the state of ticket keys is written again"),
             _ => {}
         }
     }
 
-    fn title(&self) -> &'static str {
+    fn complaint(&self) -> &'static str {
         match self.owner {
-            Owner::Fleet => "the fleet's state",
-            Owner::Host => "the state of this host's ticket keys",
+            Owner::Fleet => "the fleet's state cannot be written",
+            Owner::Host => "the state of this host's ticket keys cannot be written",
         }
     }
 
@@ -137,7 +139,7 @@ impl PersistentKeys {
         for (fleet, text) in changed {
             let file = match self.owner {
                 Owner::Fleet => folder.value.join(file_name(fleet)),
-                Owner::Host => folder.value.join(host_keys::FILE),
+                Owner::Host => folder.value.join(HOST_FILE),
             };
             failed = write(&file, &text).err().or(failed);
         }

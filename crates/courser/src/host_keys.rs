@@ -9,11 +9,8 @@ use courser_net::account::Account;
 use courser_session::{EpochLength, FleetKeys, FleetState};
 
 use crate::exit::Failure;
-use crate::fleet_keys::{PersistentKeys, unix_now};
+use crate::fleet_keys::{HOST_FILE, PersistentKeys, unix_now};
 use crate::secret_file;
-
-/// The file in the state folder. A fleet's have its ID in front.
-pub(crate) const FILE: &str = "host.state";
 
 /// The keys, as far as this host has come with them. What the folder has is refused where others could have read it; a file
 /// that cannot be used is a warning, as a service is worth more than its tickets.
@@ -39,7 +36,7 @@ fn kept(folder: &Located<PathBuf>, reader: &Account, problems: &mut Problems) ->
         problems.push(Problem::at(&folder.origin, message, Some(format!("chmod 700 {shown}"))));
         return None;
     }
-    let file = folder.value.join(FILE);
+    let file = folder.value.join(HOST_FILE);
     let cannot_use = |why: &dyn std::fmt::Display| format!("cannot use {}: {why}", file.display());
     let text = match secret_file::read(&file, reader) {
         Err(refusal) if refusal.is_missing() => return None,

@@ -22,6 +22,7 @@ mod generation;
 mod hardening;
 mod host_keys;
 mod input_file;
+mod log_files;
 mod loss_report;
 mod pools;
 mod prepared;

@@ -146,9 +146,10 @@ fn collect<T>(result: Result<T, Failure>, problems: &mut Problems) -> Result<Opt
 
 /// Problems of the folders that the program writes to: when it ends it would be too late.
 fn folders(config: &Config) -> Vec<Problem> {
-    let (state, file, control) = (&config.fleet.state, &config.sessions.file, &config.process.control);
-    let state = state.iter().map(|state| (state, state.value.as_path()));
-    let files = [file, control].into_iter().flatten();
+    let (file, process) = (&config.sessions.file, &config.process);
+    let state = config.fleet.state.iter().chain(&process.state_folder);
+    let state = state.map(|state| (state, state.value.as_path()));
+    let files = [file, &process.control, &process.log_file, &process.events_file].into_iter().flatten();
     let files = files.map(|file| (file, file.value.parent().unwrap_or(Path::new("/"))));
     let mut problems: Vec<_> =
         state.chain(files).filter_map(|(place, folder)| folder_problem(place, folder)).collect();

@@ -109,7 +109,9 @@ fn needs(config: &Config) -> Vec<Need<'_>> {
     let single = [&sessions.store_password, &sessions.store_ca].into_iter().flatten();
     let single = single.chain(&fleet.keys).chain(config.hosts().flat_map(|host| &host.client_ca));
     let files = files.chain(single.map(|file| (&file.origin, &file.value)));
-    let beside = [&sessions.file, &config.process.control].into_iter().flatten();
+    let process = &config.process;
+    let beside =
+        [&sessions.file, &process.control, &process.log_file, &process.events_file].into_iter().flatten();
     let beside = beside.map(|file| (&file.origin, file.value.parent().unwrap_or(Path::new("/"))));
     let folders = fleet
         .state

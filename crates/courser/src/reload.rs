@@ -15,6 +15,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::certificates::LoadedCertificates;
 use crate::exit::Failure;
 use crate::generation;
+use crate::log_files::LogFiles;
 use crate::pools::Pools;
 use crate::prepared::{Inputs, config_file, read_again};
 use crate::process::Process;
@@ -62,6 +63,7 @@ pub(crate) struct Reloader {
     pub(crate) workers: Vec<UnboundedSender<Command>>,
     /// Nobody accepts any more.
     pub(crate) is_draining: Arc<AtomicBool>,
+    pub(crate) log_files: LogFiles,
     pub(crate) current: Current,
     /// Of the files as the last attempt found them, before it read them.
     pub(crate) looked_at: Stamps,
@@ -116,6 +118,7 @@ impl Reloader {
             let _ = worker.send(command);
         }
         self.checks.apply(&config, &next.pools)?;
+        self.log_files.reopen();
         self.current.number += 1;
         self.current.written = written;
         self.current.served = Served::of(&config, &certificates);

@@ -1,8 +1,5 @@
 //! Starts services and workers, waits for signals, and ends in order.
 
-use std::fs::File;
-use std::io;
-use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
@@ -15,13 +12,14 @@ use courser_proxy::supervision::catch_panic;
 use courser_proxy::{Admission, Command, Threads, Worker};
 use courser_session::Vault;
 use courser_sharing::Sharing;
-use courser_telemetry::{Format, Sink};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use courser_telemetry::{Format, Output, Sink};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::backends::Backends;
 use crate::exit::Failure;
+use crate::log_files::LogFiles;
 use crate::prepared::Prepared;
 use crate::process::Process;
 use crate::readiness::Readiness;
@@ -49,6 +47,8 @@ pub(crate) fn run(
     flags: &ArgMatches,
     prepared: Prepared,
     supervisor: Supervisor,
+    log: Box<dyn Output + Send>,
+    log_files: &LogFiles,
 ) -> Result<ExitCode, Failure> {
     let Prepared {
         config,
@@ -75,7 +75,7 @@ pub(crate) fn run(
     }
     let fleet = fleet.and_then(|fleet| fleet.handle());
     let sharing = sharing::share(&config, inputs.store, &process, fleet);
-    let sink = sink(threads)?;
+    let sink = sink(log, threads)?;
     let (reload, reload_requests) = ReloadHandle::new(served.clone());
     let backends = Arc::new(Backends::new(&process));
     // Before anyone can ask for them.
@@ -110,7 +110,7 @@ pub(crate) fn run(
     let checks = Arc::new(ChecksService::new(&backends, confinement));
     services.start(Arc::clone(&checks) as _)?;
     checks.apply(&config, &pools)?;
-    forward_signals(signals, &supervisor)?;
+    forward_signals(signals, &supervisor, log_files.clone())?;
     let housekeeping = Arc::new(Housekeeping::new(&process, session_file(&config, &process), sink.losses()));
     services.start(Arc::clone(&housekeeping) as _)?;
     let (workers, commands): (Vec<_>, Vec<_>) = workers.into_iter().unzip();
@@ -134,12 +134,19 @@ pub(crate) fn run(
         checks,
         workers: commands,
         is_draining: drain.has_begun(),
+        log_files: log_files.clone(),
         looked_at: stamps.clone(),
         current: Current { number: 1, written, sockets, pools, certificates, served, stamps },
     };
     let watches = config.process.reload_on_change;
     services.start(Arc::new(ReloadService::new(reload.clone(), reload_requests, reloader, watches)))?;
-    let outcome = supervisor.supervise(drain, || services.tick(), || reload.ask());
+    let outcome = {
+        let tick = || {
+            services.tick();
+            log_files.tick(&sink);
+        };
+        supervisor.supervise(drain, tick, || reload.ask())
+    };
     services.stop();
     sink.finish(LAST_LINES);
     housekeeping.report_last_losses();
@@ -148,15 +155,21 @@ pub(crate) fn run(
 
 /// From here on signals no longer end the process; [`run`] handles those that have come meanwhile too.
 fn signals() -> Result<Signals, Failure> {
-    Signals::new([SIGTERM, SIGINT, SIGHUP])
+    Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1])
         .map_err(|error| Failure::runtime("cannot watch for signals", error))
 }
 
-fn forward_signals(mut signals: Signals, supervisor: &Supervisor) -> Result<(), Failure> {
+fn forward_signals(
+    mut signals: Signals,
+    supervisor: &Supervisor,
+    log_files: LogFiles,
+) -> Result<(), Failure> {
     let events = supervisor.events();
     let forward = move || {
         for signal in signals.forever() {
-            if events.send(Event::Signal(signal)).is_err() {
+            if signal == SIGUSR1 {
+                log_files.reopen();
+            } else if events.send(Event::Signal(signal)).is_err() {
                 return;
             }
         }
@@ -226,14 +239,8 @@ fn session_file(config: &Config, process: &Process) -> Option<SessionFile> {
     Some(SessionFile { path, vault: Vault::new(Arc::clone(keys)), cache })
 }
 
-fn sink(threads: &Threads) -> Result<Sink, Failure> {
-    let (sink, work) = Sink::new(unbuffered(io::stdout())?);
+fn sink(log: Box<dyn Output + Send>, threads: &Threads) -> Result<Sink, Failure> {
+    let (sink, work) = Sink::new(log);
     threads.spawn("log", work).map_err(|error| Failure::runtime("cannot start the log", error))?;
     Ok(sink)
-}
-
-/// A standard stream as a file: a write is done, or fails, at once, and holds no lock that the end of the process needs.
-pub(crate) fn unbuffered(stream: impl AsFd) -> Result<File, Failure> {
-    let file = stream.as_fd().try_clone_to_owned();
-    file.map(File::from).map_err(|error| Failure::runtime("cannot write logs", error))
 }

@@ -35,11 +35,33 @@ settings! {
         flag: Flag::Takes("log"),
         kind: Kind::Choice(|| Log::ALL.iter().map(|log| log.name()).collect()),
         default: DefaultValue::Toml("\"text\""),
-        doc: "Format of the connection log on standard output. Each connection has one line, written when it \
+        doc: "Format of the connection log on standard output, or in `log_file`. Each connection has one line, written when it \
               ends: `text` for people, `json` for programs, `off` for none.",
         example: "\"json\"",
         elsewhere: &["access_log", "log_format"],
         store: |process, value| read::named(value, "log format").map(|it| process.log = it),
+    }
+    "log_file" {
+        flag: Flag::Takes("log-file"),
+        kind: Kind::File,
+        default: DefaultValue::Derived("none: standard output"),
+        doc: "Path of the file that the connection log is appended to. It is opened anew on SIGUSR1 and at each reload, \
+              for programs that rename it (logrotate). Where it cannot be written, lines are lost and counted, and no \
+              connection waits.",
+        example: "\"/var/log/courser/connections.log\"",
+        danger: "It grows without a bound unless something rotates it.",
+        elsewhere: &["access_log_file", "output"],
+        store: |process, value| address::located_file(value).map(|it| process.log_file = Some(it)),
+    }
+    "events_file" {
+        flag: Flag::Takes("events-file"),
+        kind: Kind::File,
+        default: DefaultValue::Derived("none: standard error"),
+        doc: "Path of the file that event lines (start, warnings, errors) are appended to, opened anew as `log_file`. \
+              Problems of the configuration go to standard error in any case.",
+        example: "\"/var/log/courser/events.log\"",
+        elsewhere: &["error_log", "syslog", "event_log"],
+        store: |process, value| address::located_file(value).map(|it| process.events_file = Some(it)),
     }
     "strict" {
         takes_effect: WithGeneration,
@@ -106,6 +128,19 @@ settings! {
         elsewhere: &["stats_socket"],
         store: |process, value| address::located_socket(value).map(|it| process.control = Some(it)),
     }
+    "state_folder" {
+        flag: Flag::Takes("state-folder"),
+        kind: Kind::Folder,
+        default: DefaultValue::Derived("none: after a restart every client makes one full handshake"),
+        doc: "Path of the folder for the ticket keys of a host that is in no fleet, so that tickets are resumed after \
+              a restart. Keys roll every 8 hours; those of sessions that have ended are wiped. Only its owner may enter \
+              the folder (mode 0700). A fleet has `fleet.state`.",
+        example: "\"/var/lib/courser\"",
+        danger: "Who steals the folder can open the tickets of sessions that could be resumed then, and with them \
+                 captured traffic of TLS 1.2.",
+        elsewhere: &["state_dir", "state_directory", "data_dir"],
+        store: |process, value| address::located_file(value).map(|it| process.state_folder = Some(it)),
+    }
     "user" {
         flag: Flag::Takes("user"),
         kind: Kind::Text,
@@ -127,19 +162,6 @@ settings! {
         example: "\"ssl-cert\"",
         elsewhere: &["gid", "setgid"],
         store: |process, value| read::located(value, draft::name).map(|it| process.group = Some(it)),
-    }
-    "state_folder" {
-        flag: Flag::Takes("state-folder"),
-        kind: Kind::Folder,
-        default: DefaultValue::Derived("none: after a restart every client makes one full handshake"),
-        doc: "Path of the folder for the ticket keys of a host that is in no fleet, so that tickets are resumed after \
-              a restart. Keys roll every 8 hours; those of sessions that have ended are wiped. Only its owner may enter \
-              the folder (mode 0700). A fleet has `fleet.state`.",
-        example: "\"/var/lib/courser\"",
-        danger: "Who steals the folder can open the tickets of sessions that could be resumed then, and with them \
-                 captured traffic of TLS 1.2.",
-        elsewhere: &["state_dir", "state_directory", "data_dir"],
-        store: |process, value| address::located_file(value).map(|it| process.state_folder = Some(it)),
     }
     "core_dumps" {
         flag: Flag::Switch(

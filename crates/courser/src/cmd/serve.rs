@@ -1,6 +1,5 @@
 //! `courser serve`.
 
-use std::io;
 use std::process::ExitCode;
 
 use clap::ArgMatches;
@@ -9,6 +8,7 @@ use courser_proxy::supervision::log_panics;
 use courser_telemetry::event::{self, Level, log};
 
 use crate::exit::Failure;
+use crate::log_files::LogOutputs;
 use crate::prepared::prepare;
 use crate::supervisor::Supervisor;
 use crate::{hardening, privileges, run};
@@ -24,7 +24,8 @@ pub(crate) fn serve(flags: &ArgMatches) -> Result<ExitCode, Failure> {
     hardening::lock_memory();
     let supervisor = Supervisor::default();
     // From here on it is a service: it does not wait for the reader of its event lines.
-    supervisor.spawn("events", event::queue(run::unbuffered(io::stderr())?))?;
+    let logs = LogOutputs::open(&prepared.config.process, prepared.successor.as_ref())?;
+    supervisor.spawn("events", event::queue(logs.events))?;
     log_panics();
     // The files that it writes belong to the new user from the beginning.
     let (keys, successor) = (&prepared.process.keys, prepared.successor.as_ref());
@@ -32,5 +33,5 @@ pub(crate) fn serve(flags: &ArgMatches) -> Result<ExitCode, Failure> {
     if prepared.config.sessions.tickets && !keys.outlive_process() {
         log(Level::Info, RESTART_COSTS);
     }
-    run::run(flags, prepared, supervisor, logs.connections, logs.files)
+    run::run(flags, prepared, supervisor, logs.connections, &logs.files)
 }

@@ -30,6 +30,7 @@ mod instruction_limits;
 mod limits;
 mod listeners;
 mod log;
+mod log_files;
 mod memory;
 mod metrics;
 mod package;

@@ -146,6 +146,6 @@ fn a_full_disk_is_told_and_written_to_once_there_is_room() {
     // As the process sees its disk.
     let seen = PathBuf::from(format!("/proc/{}/root{}", courser.pid(), folder.display()));
     fs::remove_file(seen.join("filling")).unwrap();
-    courser.wait_stderr_line("the state of this host's ticket keys is written again");
+    courser.wait_stderr_line("the state of ticket keys is written again");
     eventually("the file is there", || seen.join("host.state").exists());
 }
