@@ -21,7 +21,8 @@ fn a_budget_holds_and_its_trials_are_numbered() {
     assert!(took <= 12_500_000, "{took} us: {:#}", run.stderr);
     let longest = runs.iter().map(|run| at(run, "steady_end_unix_us") - at(run, "start_unix_us")).max();
     assert!(longest.unwrap() <= 3_100_000, "{longest:?}");
-    if record["runs"][0]["verdict"]["valid"] == true {
+    // A run on a busy machine is invalid, and the search then says so with another exit code.
+    if runs.iter().all(|run| run["verdict"]["valid"] == true) {
         assert_eq!(run.status.code(), Some(7), "{run:?}");
         assert!(
             record["found"][0]["note"].as_str().unwrap().contains("broken at 20/s"),
