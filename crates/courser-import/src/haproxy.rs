@@ -103,7 +103,7 @@ impl Importer<'_> {
         let (secure, plain): (Vec<&Line>, Vec<&Line>) =
             binds.into_iter().partition(|line| line.words.iter().any(|word| word == "ssl"));
         for line in plain {
-            self.remarks.left_out(line.number, &format!("{title}: {}", line.text()), "it is not TLS");
+            self.remarks.unsupported(line.number, &format!("{title}: {}", line.text()), "it is not TLS");
         }
         if secure.is_empty() {
             return;
@@ -112,7 +112,7 @@ impl Importer<'_> {
         if mode.is_some_and(|mode| mode.words.get(1).is_some_and(|mode| mode == "http")) {
             let why = "courser reads no HTTP: let it terminate TLS in front of this, with `send_proxy = \"v2\"` there \
                        and `accept-proxy` here";
-            self.remarks.left_out(section.line, &format!("{title}: mode http"), why);
+            self.remarks.unsupported(section.line, &format!("{title}: mode http"), why);
             return;
         }
         let Some(routes) = self.routes(section, sections, &title) else { return };
@@ -135,7 +135,7 @@ impl Importer<'_> {
             settings.extend(target);
         }
         let Some(()) = bind.offer.write(settings, &mut self.remarks).then_some(()) else {
-            self.remarks.left_out(line.number, title, "nothing of what it negotiates is in courser");
+            self.remarks.unsupported(line.number, title, "nothing of what it negotiates is in courser");
             return None;
         };
         for (names, target) in &routes.by_name {
@@ -200,7 +200,11 @@ impl Importer<'_> {
                     match (names, self.backend(name, sections, line)) {
                         (Some(names), Some(target)) => routes.by_name.push((names, target)),
                         _ => {
-                            self.remarks.left_out(number, &text, "courser decides by the server name alone");
+                            self.remarks.unsupported(
+                                number,
+                                &text,
+                                "courser decides by the server name alone",
+                            );
                             is_possible = false;
                         }
                     }
@@ -223,7 +227,7 @@ impl Importer<'_> {
                     match FRONTEND_NOT_NEEDED.iter().find(|(key, _)| *key == words[0] || *key == both) {
                         Some((_, why)) => self.remarks.not_needed(number, &text, why),
                         None => {
-                            self.remarks.left_out(
+                            self.remarks.unsupported(
                                 number,
                                 &text,
                                 "courser has none, and it may decide who is served",
@@ -236,7 +240,7 @@ impl Importer<'_> {
         }
         let goes_nowhere = routes.default.is_none() && (has_default || routes.by_name.is_empty());
         if goes_nowhere && !has_default {
-            self.remarks.left_out(section.line, title, "it has no server");
+            self.remarks.unsupported(section.line, title, "it has no server");
         }
         (is_possible && !goes_nowhere).then_some(routes)
     }
@@ -246,7 +250,7 @@ impl Importer<'_> {
             .iter()
             .find(|section| section.name == name && matches!(section.kind.as_str(), "backend" | "listen"));
         if found.is_none() {
-            self.remarks.left_out(line.number, &line.text(), "there is no such backend");
+            self.remarks.unsupported(line.number, &line.text(), "there is no such backend");
         }
         self.pool(found?, sections)
     }

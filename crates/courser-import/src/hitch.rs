@@ -267,7 +267,7 @@ impl Hitch {
 
     fn block(&mut self, line: usize, text: &str, why: &str) {
         self.blocked = true;
-        self.remarks.left_out(line, text, why);
+        self.remarks.unsupported(line, text, why);
     }
 
     fn pem_dir(&mut self, setting: &Setting, files: &dyn Files) -> Result<(), Malformed> {
@@ -355,7 +355,11 @@ fn listener(
 ) -> Option<Listener> {
     let Frontend { line, host, port, own, has_globals } = frontend;
     let Some(address) = listen(&host, &port) else {
-        remarks.left_out(line, "frontend", &format!("courser listens on addresses, and `{host}` is a name"));
+        remarks.unsupported(
+            line,
+            "frontend",
+            &format!("courser listens on addresses, and `{host}` is a name"),
+        );
         return None;
     };
     let mut certificates = own.certificates;
@@ -378,7 +382,7 @@ fn listener(
         settings.set_list("client_ca", own.client_ca.into_iter().map(Value::from).collect());
     }
     if !own.offer.write(&mut settings, remarks) {
-        remarks.left_out(line, "frontend", "nothing of what it negotiates is in courser");
+        remarks.unsupported(line, "frontend", "nothing of what it negotiates is in courser");
         return None;
     }
     Some(Listener { settings, hosts: Vec::new() })

@@ -1,5 +1,5 @@
 //! Configurations of other terminators as configurations of courser: text in, text out. What has no counterpart is
-//! named; what depends on it is left out, since a service that lets in or sends on something else is worse than none.
+//! named; what depends on it is not written, since a service that lets in or sends on something else is worse than none.
 //!
 //! Each program has a module that reads its language; `document` writes ours.
 
@@ -27,9 +27,9 @@ pub struct Import {
 }
 
 impl Import {
-    /// Whether something was left out.
+    /// Whether something is unsupported.
     pub fn is_incomplete(&self) -> bool {
-        self.remarks.iter().any(|remark| remark.effect == Effect::LeftOut)
+        self.remarks.iter().any(|remark| remark.effect == Effect::Unsupported)
     }
 }
 

@@ -22,8 +22,8 @@ pub enum Effect {
     NotNeeded,
     /// It does something else here.
     Differs,
-    /// There is none, and what depends on it was left out.
-    LeftOut,
+    /// There is none, and what depends on it is not written.
+    Unsupported,
 }
 
 impl fmt::Display for Remark {
@@ -31,7 +31,7 @@ impl fmt::Display for Remark {
         let effect = match self.effect {
             Effect::NotNeeded => "not needed",
             Effect::Differs => "differs",
-            Effect::LeftOut => "LEFT OUT",
+            Effect::Unsupported => "UNSUPPORTED",
         };
         // A comment has no control characters (TOML 1.0, "Comment"), and a terminal should get none.
         let shown = |text: &str| text.replace(char::is_control, "?");
@@ -52,8 +52,8 @@ impl Remarks {
         self.add(Effect::Differs, line, setting, why);
     }
 
-    pub(crate) fn left_out(&mut self, line: usize, setting: &str, why: &str) {
-        self.add(Effect::LeftOut, line, setting, why);
+    pub(crate) fn unsupported(&mut self, line: usize, setting: &str, why: &str) {
+        self.add(Effect::Unsupported, line, setting, why);
     }
 
     fn add(&mut self, effect: Effect, line: usize, setting: &str, why: &str) {

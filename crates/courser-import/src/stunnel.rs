@@ -15,7 +15,7 @@ pub(crate) fn import(text: &str, files: &dyn Files) -> Result<Import, Malformed>
     let mut document = Document::default();
     process(&reader.global, &mut document, &mut remarks);
     if reader.services.is_empty() {
-        remarks.left_out(1, "inetd mode", "the file has no service, and courser is no helper of inetd");
+        remarks.unsupported(1, "inetd mode", "the file has no service, and courser is no helper of inetd");
     }
     let mut made: Vec<(String, usize)> = Vec::new();
     for service in &reader.services {
@@ -255,7 +255,7 @@ impl Service {
     fn leave_out(&self, line: usize, text: &str, why: &str, remarks: &mut Remarks) {
         let setting =
             if text.is_empty() { format!("[{}]", self.name) } else { format!("[{}] {text}", self.name) };
-        remarks.left_out(line, &setting, why);
+        remarks.unsupported(line, &setting, why);
     }
 
     /// Says what is different. Returns false where the service cannot be taken over.

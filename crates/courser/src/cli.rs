@@ -268,7 +268,7 @@ Standard error says what is different, with the line; comments in the output say
 
 Exit codes:
   0  the configuration does what the original did, but for differences that were named
-  2  something has no counterpart, and what depends on it was left out; or the file is invalid
+  2  something is unsupported, and what depends on it is missing; or the file is invalid
 
 Example:
   courser import hitch /etc/hitch/hitch.conf > courser.toml && courser check --config courser.toml";

@@ -208,7 +208,7 @@ impl<'a> Reader<'a> {
         }
         match self.blocked {
             Some(why) => {
-                remarks.left_out(self.line.number, &format!("{title}: {}", self.line.text()), &why);
+                remarks.unsupported(self.line.number, &format!("{title}: {}", self.line.text()), &why);
                 None
             }
             None => Some(self.bind),

@@ -44,7 +44,7 @@ impl Importer<'_> {
             servers.extend(server(line, &defaults, &mut self.remarks)?);
         }
         let Some(first) = servers.first() else {
-            self.remarks.left_out(
+            self.remarks.unsupported(
                 section.line,
                 &format!("{} {}", section.kind, section.name),
                 "it has no server",
@@ -55,7 +55,7 @@ impl Importer<'_> {
         table.set_some("send_proxy", first.send_proxy);
         if servers.iter().any(|server| server.send_proxy != first.send_proxy) {
             let why = "either all servers get the PROXY header, or none";
-            self.remarks.left_out(section.line, &format!("{} {}", section.kind, section.name), why);
+            self.remarks.unsupported(section.line, &format!("{} {}", section.kind, section.name), why);
             return None;
         }
         if let [only] = servers.as_slice()
@@ -99,7 +99,7 @@ fn server(line: &Line, defaults: &[&str], remarks: &mut Remarks) -> Option<Optio
         _ if address.starts_with("abns@") => format!("abstract:{}", &address[5..]),
         Some((host, port)) => service::server(host, port),
         None => {
-            remarks.left_out(line.number, &line.text(), "the server has no port");
+            remarks.unsupported(line.number, &line.text(), "the server has no port");
             return None;
         }
     };
@@ -127,7 +127,7 @@ fn server(line: &Line, defaults: &[&str], remarks: &mut Remarks) -> Option<Optio
                 }
                 None => {
                     let why = format!("courser does not have `{word}` for a server");
-                    remarks.left_out(line.number, &line.text(), &why);
+                    remarks.unsupported(line.number, &line.text(), &why);
                     return None;
                 }
             },

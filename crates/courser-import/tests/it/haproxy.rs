@@ -2,7 +2,7 @@
 
 use courser_import::haproxy;
 
-use crate::memory::{Memory, body, left_out, ok};
+use crate::memory::{Memory, body, ok, unsupported};
 
 const PEM: &str = "-----BEGIN PRIVATE KEY-----";
 
@@ -140,7 +140,7 @@ fn what_decides_who_is_served_is_taken_over_or_nothing_is() {
     ];
     for (bind, more, server) in impossible {
         let import = with(bind, more, server);
-        assert!(!left_out(&import).is_empty(), "{bind}{more}{server}");
+        assert!(!unsupported(&import).is_empty(), "{bind}{more}{server}");
         assert!(!body(&import).contains("cert ="), "{bind}{more}{server}: {}", import.toml);
     }
 }
@@ -149,11 +149,11 @@ fn what_decides_who_is_served_is_taken_over_or_nothing_is() {
 fn http_is_left_to_haproxy_and_plain_addresses_too() {
     let text = "defaults\n mode http\nfrontend f\n bind :80\n bind :443 ssl crt a.pem\n default_backend b\nbackend b\n server s 127.0.0.1:1\n";
     let import = ok(haproxy(text, &Memory::of([("a.pem", PEM)])));
-    assert_eq!(left_out(&import).len(), 2, "{:?}", left_out(&import));
+    assert_eq!(unsupported(&import).len(), 2, "{:?}", unsupported(&import));
     assert!(
-        left_out(&import).iter().any(|remark| remark.contains("accept-proxy")),
+        unsupported(&import).iter().any(|remark| remark.contains("accept-proxy")),
         "{:?}",
-        left_out(&import)
+        unsupported(&import)
     );
 }
 

@@ -2,7 +2,7 @@
 
 use courser_import::hitch;
 
-use crate::memory::{Memory, body, left_out, ok};
+use crate::memory::{Memory, body, ok, unsupported};
 
 /// Where nothing is said of them.
 const ALL_SUITES: &str = "suites = [\"TLS_AES_128_GCM_SHA256\", \"TLS_AES_256_GCM_SHA384\", \"TLS_CHACHA20_POLY1305_SHA256\", \
@@ -100,12 +100,12 @@ suites = ["TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", "TLS_ECDHE_RSA_WITH_AES_256
 }
 
 #[test]
-fn what_the_backend_would_misread_is_left_out() {
+fn what_the_backend_would_misread_is_unsupported() {
     for setting in ["write-ip = on", "proxy-proxy = on"] {
         let import = ok(hitch(&format!("pem-file = \"a.pem\"\n{setting}\n"), &Memory::default()));
         assert!(import.is_incomplete());
         assert!(!body(&import).contains("[[listener]]"), "{}", import.toml);
-        assert!(left_out(&import)[0].starts_with("line 2: LEFT OUT"), "{:?}", left_out(&import));
+        assert!(unsupported(&import)[0].starts_with("line 2: UNSUPPORTED"), "{:?}", unsupported(&import));
     }
 }
 

@@ -32,8 +32,8 @@ pub(crate) fn body(import: &Import) -> String {
     lines.collect::<Vec<_>>().join("\n").trim_start().to_owned() + "\n"
 }
 
-pub(crate) fn left_out(import: &Import) -> Vec<String> {
-    let remarks = import.remarks.iter().filter(|remark| remark.effect == Effect::LeftOut);
+pub(crate) fn unsupported(import: &Import) -> Vec<String> {
+    let remarks = import.remarks.iter().filter(|remark| remark.effect == Effect::Unsupported);
     remarks.map(ToString::to_string).collect()
 }
 

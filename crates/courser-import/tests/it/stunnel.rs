@@ -2,7 +2,7 @@
 
 use courser_import::stunnel;
 
-use crate::memory::{Memory, body, left_out, ok};
+use crate::memory::{Memory, body, ok, unsupported};
 
 #[test]
 fn a_service_is_a_listener_with_stunnels_times() {
@@ -62,7 +62,7 @@ fn a_service_by_name_is_a_host_of_the_service_that_it_names() {
     let import = ok(stunnel(text, &Memory::default()));
     let host = "[[listener.host]]\nname = \"shop\"\nnames = [\"shop.example\"]\nbackend = [\"localhost:81\"]\ncert = [\"shop.pem\"]\n";
     assert!(body(&import).contains(host), "{}", import.toml);
-    assert!(left_out(&import)[0].contains("[lost]"), "{:?}", left_out(&import));
+    assert!(unsupported(&import)[0].contains("[lost]"), "{:?}", unsupported(&import));
 }
 
 #[test]

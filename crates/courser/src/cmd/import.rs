@@ -13,7 +13,7 @@ use courser_telemetry::event;
 use crate::exit::Failure;
 
 /// Prints the configuration on standard output, and on standard error what is different there. Exit code 2 where
-/// something was left out.
+/// something is unsupported.
 pub(crate) fn import(flags: &ArgMatches) -> Result<ExitCode, Failure> {
     let (program, flags) = flags.subcommand().expect("clap demands a program");
     let (source, import) = match flags.try_get_one::<PathBuf>("file") {
@@ -26,7 +26,7 @@ pub(crate) fn import(flags: &ArgMatches) -> Result<ExitCode, Failure> {
         return Err(Failure::runtime("cannot write to standard output", error));
     }
     report(&source, &remarks);
-    let is_complete = remarks.iter().all(|remark| remark.effect != Effect::LeftOut);
+    let is_complete = remarks.iter().all(|remark| remark.effect != Effect::Unsupported);
     Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::from(2) })
 }
 
@@ -60,9 +60,9 @@ fn report(source: &str, remarks: &[Remark]) {
     for remark in remarks.iter().filter(|remark| remark.effect != Effect::NotNeeded) {
         event::print(format!("{source}: {remark}\n"));
     }
-    let left_out = remarks.iter().filter(|remark| remark.effect == Effect::LeftOut).count();
-    if left_out > 0 {
-        event::print(format!("left out: {left_out}; the configuration is incomplete\n"));
+    let unsupported = remarks.iter().filter(|remark| remark.effect == Effect::Unsupported).count();
+    if unsupported > 0 {
+        event::print(format!("unsupported: {unsupported}; the configuration is incomplete\n"));
     }
 }
 
