@@ -4,7 +4,9 @@ use std::path::Path;
 
 use crate::document::{Document, Listener, Table, Value};
 use crate::remark::Remarks;
-use crate::service::{Offer, Setting, certificate, listen, protocols, seconds, server};
+use crate::service::{
+    FROM_ANYONE, Offer, Setting, certificate, from_anyone, listen, protocols, seconds, server,
+};
 use crate::{Files, Import, Malformed};
 
 pub(crate) fn import(text: &str, files: &dyn Files) -> Result<Import, Malformed> {
@@ -242,9 +244,11 @@ impl Hitch {
                 &text,
                 "the backend expects an address in a form that courser does not write",
             ),
+            // hitch hands on what it was sent, which is version 1 alone.
             "proxy-proxy" if is_on => {
-                let why = "say with `proxy_protocol` who may send the header, and set `send_proxy`";
-                self.block(line, &text, why);
+                self.shared.set("proxy_protocol", from_anyone());
+                self.shared.set("send_proxy", "v1");
+                self.remarks.differs(line, &text, FROM_ANYONE);
             }
             "client" if is_on => self.block(line, &text, "courser does not originate TLS for plain clients"),
             "write-ip" | "write-proxy" | "write-proxy-v1" | "write-proxy-v2" | "proxy-proxy" | "client" => {}

@@ -111,6 +111,15 @@ pub(crate) fn server(host: &str, port: &str) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
+/// Every client has to send a PROXY header.
+pub(crate) fn from_anyone() -> Value {
+    Value::Table(vec![("from", Value::List(texts(["0.0.0.0/0", "::/0"])))])
+}
+
+/// What is to be said of it.
+pub(crate) const FROM_ANYONE: &str =
+    "any client may claim any address: list the networks of whoever stands in front, in `proxy_protocol`";
+
 /// A certificate: one file with its key, or two.
 pub(crate) fn certificate(chain: &str, key: Option<&str>) -> Value {
     match key {

@@ -141,7 +141,7 @@ const PROCESS: [&str; 17] = [
 ];
 
 /// Settings that decide who may connect, or what the other side gets, and that courser has not.
-const DECIDING: [(&str, &str); 20] = [
+const DECIDING: [(&str, &str); 19] = [
     ("exec", "courser starts no programs"),
     ("execargs", "courser starts no programs"),
     ("pty", "courser starts no programs"),
@@ -149,7 +149,6 @@ const DECIDING: [(&str, &str); 20] = [
     ("checkhost", "courser does not compare names in certificates of clients"),
     ("checkip", "courser does not compare addresses in certificates of clients"),
     ("checkemail", "courser does not compare addresses in certificates of clients"),
-    ("crlfile", "name the list in `client_crl`"),
     ("crlpath", "name the lists in `client_crl`"),
     ("capath", "name its files in `client_ca`"),
     ("ident", "courser does not ask identd"),
@@ -271,7 +270,7 @@ impl Service {
                 }
                 "verifypeer" | "transparent" if setting.value == "no" => None,
                 "protocol" if setting.value != "proxy" => Some("courser speaks none of the protocols inside"),
-                name if name.starts_with("psk") => find(&DECIDING[14..15]),
+                name if name.starts_with("psk") => find(&DECIDING[13..14]),
                 _ => find(&DECIDING),
             };
             if let Some(why) = deciding {
@@ -357,6 +356,8 @@ impl Service {
         };
         table.set("client_auth", mode);
         table.set_list("client_ca", vec![authorities.value.as_str().into()]);
+        let lists = self.last("CRLfile").map(|lists| lists.value.as_str().into());
+        table.set_list("client_crl", lists.into_iter().collect());
         true
     }
 
@@ -415,7 +416,7 @@ impl Service {
 }
 
 /// Settings that are taken over.
-const KNOWN: [&str; 27] = [
+const KNOWN: [&str; 28] = [
     "accept",
     "connect",
     "failover",
@@ -424,6 +425,7 @@ const KNOWN: [&str; 27] = [
     "cert",
     "key",
     "cafile",
+    "crlfile",
     "verify",
     "verifychain",
     "verifypeer",

@@ -5,9 +5,9 @@ use std::path::Path;
 use super::read::Line;
 use super::{Global, joined};
 use crate::Files;
-use crate::document::{Table, Value};
+use crate::document::{Table, Value, texts};
 use crate::remark::Remarks;
-use crate::service::{Offer, Setting, certificate, listen, protocols};
+use crate::service::{FROM_ANYONE, Offer, Setting, certificate, from_anyone, listen, protocols};
 
 /// A secure address of a front end.
 pub(super) struct Bind {
@@ -42,6 +42,8 @@ struct Reader<'a> {
     files: &'a dyn Files,
     bind: Bind,
     authorities: Vec<Value>,
+    /// Of revoked certificates.
+    lists: Vec<Value>,
     verify: Option<&'a str>,
     /// Why it cannot be taken over.
     blocked: Option<String>,
@@ -62,8 +64,9 @@ impl Bind {
             settings: Table::default(),
             offer: global.offer.clone(),
         };
+        let (authorities, lists) = (Vec::new(), Vec::new());
         let mut reader =
-            Reader { line, global, files, bind, authorities: Vec::new(), verify: None, blocked: None };
+            Reader { line, global, files, bind, authorities, lists, verify: None, blocked: None };
         for options in &global.options {
             reader.options(&mut options.words.iter().skip(1).map(String::as_str), remarks);
         }
@@ -139,11 +142,19 @@ impl<'a> Reader<'a> {
                         *address = address.replacen("*:", "[::]:", 1);
                     }
                 }
-                "accept-proxy" => self.block("say with `proxy_protocol` who may send the header"),
-                "crl-file" => {
-                    let _ = value();
-                    self.block("name the list in `client_crl`");
+                "accept-proxy" => {
+                    let is_unix =
+                        |listen: &String| listen.starts_with("unix:") || listen.starts_with("abstract:");
+                    let from = match self.bind.addresses.iter().all(is_unix) {
+                        true => Value::Table(vec![("from", Value::List(texts(["unix"])))]),
+                        false => {
+                            remarks.differs(number, word, FROM_ANYONE);
+                            from_anyone()
+                        }
+                    };
+                    self.bind.settings.set("proxy_protocol", from);
                 }
+                "crl-file" => self.lists.push(joined(base, value()).into()),
                 "crt-list" => {
                     let _ = value();
                     self.block("name its files in `cert`, and names that differ in `[[listener.host]]`");
@@ -202,6 +213,7 @@ impl<'a> Reader<'a> {
                 self.bind.settings.set("client_auth", mode);
                 let authorities = std::mem::take(&mut self.authorities);
                 self.bind.settings.set_list("client_ca", authorities);
+                self.bind.settings.set_list("client_crl", std::mem::take(&mut self.lists));
             }
             Some("required" | "optional") => self.block("it verifies clients without `ca-file`"),
             _ => {}

@@ -114,7 +114,8 @@ fn server(line: &Line, defaults: &[&str], remarks: &mut Remarks) -> Option<Optio
             "backup" => server.backup = true,
             "disabled" => gets_connections = false,
             "send-proxy" => server.send_proxy = Some("v1"),
-            "send-proxy-v2" | "send-proxy-v2-ssl" | "send-proxy-v2-ssl-cn" => server.send_proxy = Some("v2"),
+            "send-proxy-v2" => server.send_proxy = Some("v2-addresses"),
+            "send-proxy-v2-ssl" | "send-proxy-v2-ssl-cn" => server.send_proxy = Some("v2"),
             "id" | "maxqueue" | "minconn" => {
                 words.next();
             }

@@ -89,7 +89,7 @@ backend = ["127.0.0.1:1"]
 
 [[listener.host]]
 names = ["b.example"]
-send_proxy = "v2"
+send_proxy = "v2-addresses"
 backend = ["unix:/run/b.sock"]
 
 [[listener.host]]
@@ -131,8 +131,7 @@ fn what_decides_who_is_served_is_taken_over_or_nothing_is() {
     );
     let impossible = [
         ("verify required", "", ""),
-        ("verify required ca-file ca.pem crl-file crl.pem", "", ""),
-        ("accept-proxy", "", ""),
+        ("crt-list list.txt", "", ""),
         ("some-new-word", "", ""),
         ("", "tcp-request connection reject if { src 10.0.0.0/8 }", ""),
         ("", "use_backend b if { src 10.0.0.0/8 }", ""),
@@ -143,6 +142,25 @@ fn what_decides_who_is_served_is_taken_over_or_nothing_is() {
         assert!(!unsupported(&import).is_empty(), "{bind}{more}{server}");
         assert!(!body(&import).contains("cert ="), "{bind}{more}{server}: {}", import.toml);
     }
+}
+
+#[test]
+fn a_proxy_header_is_taken_from_whom_haproxy_takes_one() {
+    let of = |address: &str| {
+        let text = format!(
+            "listen l\n mode tcp\n bind {address} accept-proxy ssl crt a.pem\n server s 127.0.0.1:2\n"
+        );
+        ok(haproxy(&text, &Memory::of([("a.pem", PEM)])))
+    };
+    let anyone = of(":1");
+    assert!(
+        body(&anyone).contains("proxy_protocol = { from = [\"0.0.0.0/0\", \"::/0\"] }"),
+        "{}",
+        anyone.toml
+    );
+    assert!(anyone.remarks.iter().any(|remark| remark.why.contains("any client may claim any address")));
+    let socket = of("unix@/run/l.sock");
+    assert!(body(&socket).contains("proxy_protocol = { from = [\"unix\"] }"), "{}", socket.toml);
 }
 
 #[test]

@@ -101,7 +101,7 @@ suites = ["TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", "TLS_ECDHE_RSA_WITH_AES_256
 
 #[test]
 fn what_the_backend_would_misread_is_unsupported() {
-    for setting in ["write-ip = on", "proxy-proxy = on"] {
+    for setting in ["write-ip = on", "client = on"] {
         let import = ok(hitch(&format!("pem-file = \"a.pem\"\n{setting}\n"), &Memory::default()));
         assert!(import.is_incomplete());
         assert!(!body(&import).contains("[[listener]]"), "{}", import.toml);

@@ -78,7 +78,10 @@ fn how_clients_are_verified_is_taken_over_or_nothing_is() {
     for settings in ["verify = 1\nCAfile = ca.pem", "verifyChain = yes\nrequireCert = no\nCAfile = ca.pem"] {
         assert!(body(&with(settings)).contains("client_auth = \"optional\""), "{settings}");
     }
+    let revoked = with("verify = 2\nCAfile = ca.pem\nCRLfile = crl.pem");
+    assert!(body(&revoked).contains(&format!("{required}\nclient_crl = [\"crl.pem\"]")), "{}", revoked.toml);
     let impossible = [
+        "verify = 2\nCAfile = ca.pem\nCRLpath = /crl",
         "verify = 3\nCAfile = ca.pem",
         "verifyPeer = yes\nCAfile = ca.pem",
         "verify = 2",

@@ -23,7 +23,7 @@ struct Original {
     proxy: bool,
 }
 
-const HITCH: [&str; 4] = [
+const HITCH: [&str; 5] = [
     "frontend = \"[127.0.0.1]:PORT\"
 backend = \"[127.0.0.1]:BACKEND\"
 pem-file = \"DIR/a.pem\"
@@ -49,9 +49,14 @@ pem-file = \"DIR/rsa.pem\"
 ecdh-curve = \"prime256v1:secp384r1\"
 write-proxy-v2 = on
 ",
+    "frontend = \"[127.0.0.1]:PORT\"
+backend = \"[127.0.0.1]:BACKEND\"
+pem-file = \"DIR/a.pem\"
+proxy-proxy = on
+",
 ];
 
-const STUNNEL: [&str; 4] = [
+const STUNNEL: [&str; 5] = [
     "foreground = yes
 [s]
 accept = 127.0.0.1:PORT
@@ -89,9 +94,18 @@ cert = DIR/a.pem
 verifyChain = yes
 CAfile = DIR/ca.pem
 ",
+    "foreground = yes
+[s]
+accept = 127.0.0.1:PORT
+connect = 127.0.0.1:BACKEND
+cert = DIR/a.pem
+verify = 2
+CAfile = DIR/ca.pem
+CRLfile = DIR/revoked.pem
+",
 ];
 
-const HAPROXY: [&str; 4] = [
+const HAPROXY: [&str; 6] = [
     "defaults
   mode tcp
   timeout connect 5s
@@ -140,6 +154,24 @@ listen s
   bind 127.0.0.1:PORT ssl crt DIR/a.pem verify required ca-file DIR/ca.pem
   server o 127.0.0.1:BACKEND
 ",
+    "defaults
+  mode tcp
+  timeout connect 5s
+  timeout client 1m
+  timeout server 1m
+listen s
+  bind 127.0.0.1:PORT ssl crt DIR/a.pem verify optional ca-file DIR/ca.pem crl-file DIR/revoked.pem
+  server o 127.0.0.1:BACKEND send-proxy-v2-ssl-cn
+",
+    "defaults
+  mode tcp
+  timeout connect 5s
+  timeout client 1m
+  timeout server 1m
+listen s
+  bind 127.0.0.1:PORT accept-proxy ssl crt DIR/a.pem
+  server o 127.0.0.1:BACKEND send-proxy-v2-ssl
+",
 ];
 
 #[test]
@@ -159,7 +191,12 @@ fn what_stunnel_does_courser_does_after_the_import() {
 #[test]
 fn what_haproxy_does_courser_does_after_the_import() {
     for (index, text) in HAPROXY.into_iter().enumerate() {
-        alike(&Original { program: "haproxy", language: "haproxy", text, proxy: index == 1 || index == 2 });
+        alike(&Original {
+            program: "haproxy",
+            language: "haproxy",
+            text,
+            proxy: [1, 2, 4, 5].contains(&index),
+        });
     }
 }
 
@@ -201,7 +238,12 @@ fn files() -> Folder {
         folder.write(&format!("bundle.pem.{kind}"), format!("{}{}", issued.chain_pem, issued.key_pem));
     }
     ca.write_root(&folder);
-    ca.issue(&Leaf::new(KeyType::EcdsaP256).of_client("client")).write_combined(&folder, "client");
+    let [_, revoked] = ["client", "revoked-client"].map(|name| {
+        let issued = ca.issue(&Leaf::new(KeyType::EcdsaP256).of_client(name));
+        issued.write_combined(&folder, name);
+        issued
+    });
+    folder.write("revoked.pem", ca.revocation_list(&[&revoked]));
     folder
 }
 
@@ -238,10 +280,12 @@ fn alike(original: &Original) {
     assert!(imported.status.success(), "{}{}", imported.stderr, original.text);
     let config = folder.write("courser.toml", &imported.stdout);
     let courser: Courser = courser().config(&config).arg("--workers").arg("1").start();
-    let is_verified = original.text.contains("ca.pem");
-    for probe in probes(is_verified) {
-        let (theirs, ours) =
-            (probe.outcome(theirs, &folder), probe.outcome(courser.address().port(), &folder));
+    let in_front = ["accept-proxy", "proxy-proxy"].iter().any(|word| original.text.contains(word));
+    let balancers = [theirs, courser.address().port()].map(|port| in_front.then(|| balancer(&folder, port)));
+    let to = |number: usize, port| balancers[number].as_ref().map_or(port, |one| one.address().port());
+    let (theirs, ours) = (to(0, theirs), to(1, courser.address().port()));
+    for probe in probes(original.text) {
+        let (theirs, ours) = (probe.outcome(theirs, &folder), probe.outcome(ours, &folder));
         assert_eq!(ours, theirs, "{probe:?} of\n{}\n{}", original.text, imported.stdout);
     }
     if original.proxy {
@@ -254,15 +298,25 @@ fn alike(original: &Original) {
     }
 }
 
+/// What stands in front of a terminator that accepts PROXY headers: it relays TLS as it comes, behind one of version 1.
+fn balancer(folder: &Folder, port: u16) -> Courser {
+    let text = format!(
+        "workers = 1\n[[listener]]\nlisten = '127.0.0.1:0'\nsend_proxy = 'v1'\nroute = {{ relay = 'behind' }}\n\
+         [pool.behind]\nservers = '127.0.0.1:{port}'\n"
+    );
+    courser().config(&folder.write(&format!("balancer-{port}.toml"), text)).start()
+}
+
 /// A client of one kind.
 #[derive(Debug)]
 struct Probe {
     arguments: Vec<&'static str>,
     name: Option<&'static str>,
-    shows_certificate: bool,
+    /// Its certificate.
+    shows: Option<&'static str>,
 }
 
-fn probes(is_verified: bool) -> Vec<Probe> {
+fn probes(text: &str) -> Vec<Probe> {
     let suites12 = [
         "ECDHE-ECDSA-AES128-GCM-SHA256",
         "ECDHE-RSA-AES128-GCM-SHA256",
@@ -272,22 +326,25 @@ fn probes(is_verified: bool) -> Vec<Probe> {
         "ECDHE-RSA-CHACHA20-POLY1305",
     ];
     let suites13 = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"];
-    let probe =
-        |arguments: Vec<&'static str>, name, shows_certificate| Probe { arguments, name, shows_certificate };
+    let probe = |arguments: Vec<&'static str>, name, shows| Probe { arguments, name, shows };
+    let client = Some("client");
+    let mut clients = vec![client];
+    clients.extend(text.contains("ca.pem").then_some(None));
+    clients.extend(text.contains("revoked.pem").then_some(Some("revoked-client")));
     let mut probes = Vec::new();
-    for shows_certificate in [true, false].into_iter().filter(|shows| *shows || is_verified) {
+    for shows in clients {
         for version in ["-tls1_2", "-tls1_3"] {
             for name in [Some("a.example"), Some("b.example"), Some("c.example"), None] {
-                probes.push(probe(vec![version], name, shows_certificate));
+                probes.push(probe(vec![version], name, shows));
             }
         }
     }
-    probes.extend(suites12.map(|suite| probe(vec!["-tls1_2", "-cipher", suite], Some("a.example"), true)));
+    probes.extend(suites12.map(|suite| probe(vec!["-tls1_2", "-cipher", suite], Some("a.example"), client)));
     probes.extend(
-        suites13.map(|suite| probe(vec!["-tls1_3", "-ciphersuites", suite], Some("a.example"), true)),
+        suites13.map(|suite| probe(vec!["-tls1_3", "-ciphersuites", suite], Some("a.example"), client)),
     );
     for group in ["X25519", "P-256", "P-384"] {
-        probes.push(probe(vec!["-tls1_3", "-groups", group], Some("a.example"), true));
+        probes.push(probe(vec!["-tls1_3", "-groups", group], Some("a.example"), client));
     }
     probes
 }
@@ -303,8 +360,8 @@ impl Probe {
             Some(name) => command.args(["-servername", name]),
             None => command.arg("-noservername"),
         };
-        if self.shows_certificate {
-            let file = folder.join("client.pem");
+        if let Some(certificate) = self.shows {
+            let file = folder.join(&format!("{certificate}.pem"));
             command.arg("-cert").arg(&file).arg("-key").arg(&file);
         }
         let request = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
