@@ -116,6 +116,11 @@ impl Counts {
         self.0.iter_mut().zip(other.0).for_each(|(sum, count)| *sum += count);
     }
 
+    /// What was counted since earlier ones of the same program; numbers that have fallen become 0.
+    pub fn subtract(&mut self, earlier: &Self) {
+        self.0.iter_mut().zip(earlier.0).for_each(|(count, earlier)| *count = count.saturating_sub(earlier));
+    }
+
     /// Puts in the numbers of what no worker counts, by the place of their labels' values; durations in microseconds.
     ///
     /// # Panics

@@ -179,6 +179,7 @@ impl Backends {
             served: server.connections(),
             failures: server.failures(),
             ejections: server.ejections(),
+            connect_us: whole(server.latency_micros(now)),
             checks: checks.into_iter().map(check).collect(),
         }
     }
@@ -206,6 +207,11 @@ fn quoted(names: &[String]) -> String {
     let mut names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
     names.dedup();
     names.join(", ")
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is a time, not below 0")]
+fn whole(micros: f64) -> u64 {
+    micros.round() as u64
 }
 
 fn millis(time: Duration) -> u64 {

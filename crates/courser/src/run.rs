@@ -1,7 +1,7 @@
 //! Starts services and workers, waits for signals, and ends in order.
 
 use std::process::ExitCode;
-use std::sync::{Arc, OnceLock, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::time::Duration;
 
 use clap::ArgMatches;
@@ -91,6 +91,8 @@ pub(crate) fn run(
         log: sink.losses(),
         admission: Arc::clone(&admission),
         workers: OnceLock::new(),
+        readiness: OnceLock::new(),
+        history: Mutex::default(),
     });
     let control = ControlService::new(config.process.control.clone(), successor.clone(), Arc::clone(&source));
     let control = Arc::new(control);
@@ -118,6 +120,8 @@ pub(crate) fn run(
     drop(source.workers.set(commands.clone()));
     let drain = Drain::new(commands.clone(), config.process.drain_timeout);
     let readiness = Arc::new(Readiness::new(&process, drain.has_begun()));
+    // Set once.
+    drop(source.readiness.set(Arc::clone(&readiness)));
     if !config.admin.listen.is_empty() {
         let admin = AdminService::new(config.admin.clone(), access, source, Arc::clone(&readiness));
         services.start(Arc::new(admin))?;

@@ -206,7 +206,7 @@ fn certificates(mut family: Family<'_>, metric: Metric, source: &StatusSource) {
 fn servers(mut family: Family<'_>, metric: Metric, servers: &[ServerRow]) {
     for server in servers.iter().take(MOST) {
         let value = match metric {
-            Metric::ServerUp => u64::from(matches!(server.state.as_str(), "up" | "starting")),
+            Metric::ServerUp => u64::from(server.gets_connections()),
             Metric::ServerOpenConnections => server.connections.into(),
             Metric::ServerConnections => server.served,
             Metric::ServerFailures => server.failures,

@@ -154,6 +154,8 @@ mod tests {
             log: Arc::default(),
             admission: Arc::new(courser_proxy::Admission::new(1)),
             workers: std::sync::OnceLock::new(),
+            readiness: std::sync::OnceLock::new(),
+            history: Mutex::default(),
         };
         services
             .start(Arc::new(ControlService::new(config.process.control, None, Arc::new(source))))

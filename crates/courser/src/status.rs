@@ -6,7 +6,10 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
+use self::recent::{FailureRow, Finding, Recent, ShedRow};
+
 pub(crate) mod backends;
+pub(crate) mod recent;
 
 /// The form of today.
 pub(crate) const SCHEMA: u32 = 1;
@@ -21,6 +24,15 @@ pub(crate) struct Status {
     /// This host's name in its fleet.
     pub(crate) name: String,
     pub(crate) up_s: u64,
+    /// `ready`, `starting` or `draining`; else what is stuck.
+    #[serde(default)]
+    pub(crate) state: String,
+    /// What is wrong, the worst first.
+    #[serde(default)]
+    pub(crate) findings: Vec<Finding>,
+    /// None until somebody has asked before, within the last seconds.
+    #[serde(default)]
+    pub(crate) recent: Option<Recent>,
     /// Settings, certificates and pools of new connections; none before the first.
     #[serde(default)]
     pub(crate) generation: Option<Generation>,
@@ -35,6 +47,12 @@ pub(crate) struct Status {
     /// By listener, with those of earlier generations.
     #[serde(default)]
     pub(crate) listeners: Vec<ListenerRow>,
+    /// Connections that failed, by reason, the most frequent of late first.
+    #[serde(default)]
+    pub(crate) failures: Vec<FailureRow>,
+    /// Connections that were refused under overload.
+    #[serde(default)]
+    pub(crate) shed: Vec<ShedRow>,
     /// What handshakes have agreed on.
     #[serde(default)]
     pub(crate) negotiated: Vec<NegotiatedRow>,
@@ -250,6 +268,9 @@ struct ErrorAnswer {
 pub(crate) fn table(line: &str) -> Result<String, String> {
     let status: Status = read(line)?;
     let mut text = format!("{}, courser {}, up {}\n", status.name, status.version, span(status.up_s));
+    for finding in &status.findings {
+        row(&mut text, finding.level.name(), &format!("{} {}", finding.what, finding.remedy));
+    }
     if let Some(found) = &status.generation {
         generation(&mut text, found);
     }
@@ -426,7 +447,7 @@ fn counts(counts: &BTreeMap<String, u64>) -> String {
 }
 
 /// Seconds in the two largest units.
-fn span(seconds: u64) -> String {
+pub(crate) fn span(seconds: u64) -> String {
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
     match (days, hours, minutes) {
         (0, 0, 0) => format!("{seconds} s"),
@@ -437,7 +458,7 @@ fn span(seconds: u64) -> String {
 }
 
 /// Milliseconds; from ten seconds on as [`span`].
-fn millis(millis: u64) -> String {
+pub(crate) fn millis(millis: u64) -> String {
     if millis < 10_000 { format!("{millis} ms") } else { span(millis / 1000) }
 }
 
@@ -448,6 +469,7 @@ fn mib(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::recent::FindingLevel;
     use super::*;
 
     #[test]
@@ -473,8 +495,13 @@ mod tests {
             schema: SCHEMA,
             version: "0.1.0".into(),
             name: "edge-1".into(),
-            generation: None,
             up_s: 93_600,
+            findings: vec![Finding {
+                level: FindingLevel::Problem,
+                cause: "backend".into(),
+                what: "No server of pool shop is up.".into(),
+                remedy: "Start one.".into(),
+            }],
             keys: vec![Key {
                 fleet: "0011223344556677".into(),
                 epoch: 17,
@@ -483,9 +510,6 @@ mod tests {
                 clock: "agrees".into(),
             }],
             cache: Some(Cache { sessions: 9, bytes: 3 << 20, capacity: 64 << 20, evicted: 0 }),
-            workers: Vec::new(),
-            listeners: Vec::new(),
-            negotiated: Vec::new(),
             connections: Connections {
                 open: BTreeMap::new(),
                 limit: 100,
@@ -513,11 +537,12 @@ mod tests {
             log_lines_lost: 7,
             event_lines_lost: 1,
             messages: Some(Messages { peers: vec![peer], refused, ..Messages::default() }),
-            store: None,
+            ..Status::default()
         };
         let text = table(&serde_json::to_string(&status).unwrap()).unwrap();
         for part in [
             "edge-1, courser 0.1.0, up 1 d 2 h",
+            "problem         No server of pool shop is up. Start one.",
             "fleet 0011223344556677, seals, epoch 17, the next in 2 min 5 s, forward-secret",
             "9 sessions, 3.0 of 64.0 MiB",
             "done 11; 12 bytes in, 13 out",

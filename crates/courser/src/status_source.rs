@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, SystemTime};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
 use courser_fleet::{Direction, Passed, PeerStatus, PullCounts, ReceivedCounts, Refusal};
 use courser_proxy::{Admission, Command, Pulse};
@@ -21,8 +21,11 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::backends::{Backends, Change};
 use crate::control::{ControlHandler, RequestOutcome};
+use crate::findings::findings;
 use crate::fleet_keys::{PersistentKeys, unix_now};
 use crate::process::Process;
+use crate::readiness::Readiness;
+use crate::recent::History;
 use crate::service::Running;
 use crate::service::reload::ReloadHandle;
 use crate::status;
@@ -40,6 +43,9 @@ pub(crate) struct StatusSource {
     pub(crate) admission: Arc<Admission>,
     /// Once they are there.
     pub(crate) workers: OnceLock<Vec<UnboundedSender<Command>>>,
+    /// Once it is known.
+    pub(crate) readiness: OnceLock<Arc<Readiness>>,
+    pub(crate) history: Mutex<History>,
 }
 
 impl ControlHandler for Arc<StatusSource> {
@@ -69,8 +75,18 @@ impl ControlHandler for Arc<StatusSource> {
 }
 
 impl StatusSource {
+    /// The status with what has happened lately, and what is wrong.
     pub(crate) fn status(&self) -> status::Status {
-        self.collect().0
+        let (mut status, counts) = self.collect();
+        status.state = match self.readiness.get().map(|readiness| readiness.readiness()) {
+            None => "starting".to_owned(),
+            Some(Ok(())) => "ready".to_owned(),
+            Some(Err(why)) => why,
+        };
+        let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
+        history.add_recent(Instant::now(), &counts, &mut status);
+        status.findings = findings(&status);
+        status
     }
 
     /// The status, and the counts that it was made of.

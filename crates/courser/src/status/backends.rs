@@ -50,6 +50,9 @@ pub(crate) struct ServerRow {
     pub(crate) served: u64,
     pub(crate) failures: u64,
     pub(crate) ejections: u64,
+    /// How long it takes to connect, of late.
+    #[serde(default)]
+    pub(crate) connect_us: u64,
     /// The last of each kind.
     pub(crate) checks: Vec<CheckRow>,
 }
@@ -113,7 +116,12 @@ pub(crate) fn table(servers: &[ServerRow]) -> String {
 }
 
 impl ServerRow {
-    fn state(&self) -> String {
+    /// Whether it gets new connections.
+    pub(crate) fn gets_connections(&self) -> bool {
+        matches!(self.state.as_str(), "up" | "starting")
+    }
+
+    pub(crate) fn state(&self) -> String {
         match (self.starting_percent, self.ejected_ms, self.drained_by.as_slice()) {
             (Some(percent), ..) => format!("{} {percent}%", self.state),
             (_, Some(left), _) => format!("{}, {} left", self.state, millis(left)),
@@ -122,7 +130,7 @@ impl ServerRow {
         }
     }
 
-    fn last_checks(&self) -> String {
+    pub(crate) fn last_checks(&self) -> String {
         let check = |check: &CheckRow| {
             let mark = if check.passed { "" } else { "FAILED, " };
             format!("{}: {mark}{}, {} ago", check.kind, check.seen, millis(check.ago_ms))
