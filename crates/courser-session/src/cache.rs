@@ -8,6 +8,7 @@ mod cursor;
 mod entry;
 mod evicted;
 mod index;
+mod journal;
 mod list;
 mod shard;
 mod slab;
@@ -21,6 +22,8 @@ use crate::{Lifespan, PolicyHash, ResumptionFailure, SessionId, SharedSession, S
 pub use answer::{Provenance, Put, Stored};
 pub use cursor::Cursor;
 use entry::Entry;
+pub use journal::Change;
+use journal::Journal;
 use shard::Shard;
 use shard::export::Batch;
 pub use stats::Stats;
@@ -49,6 +52,7 @@ pub struct Cache {
     shards: Box<[Padded]>,
     /// Keyed, so that a peer who chooses IDs cannot aim at one shard or one bucket.
     hasher: RandomState,
+    journal: Journal,
 }
 
 impl Cache {
@@ -59,7 +63,11 @@ impl Cache {
     pub fn new(capacity_bytes: usize, shards: usize) -> Self {
         let shards = shard_count(capacity_bytes, shards);
         let shard = || Padded(Mutex::new(Shard::new(capacity_bytes / shards)));
-        Self { shards: (0..shards).map(|_| shard()).collect(), hasher: RandomState::new() }
+        Self {
+            shards: (0..shards).map(|_| shard()).collect(),
+            hasher: RandomState::new(),
+            journal: Journal::default(),
+        }
     }
 
     /// Remembers a session, in place of an older one of the same ID.
@@ -77,7 +85,12 @@ impl Cache {
         now: UnixSeconds,
     ) -> Put {
         let (hash, mut shard) = self.shard(id);
-        shard.put(Entry { id: *id, hash, policy, lifespan, origin, state: Some(state) }, now)
+        let put = shard.put(Entry { id: *id, hash, policy, lifespan, origin, state: Some(state) }, now);
+        drop(shard);
+        if matches!(put, Put::Stored | Put::Replaced) {
+            self.journal.note(Change::Put(*id));
+        }
+        put
     }
 
     /// Looks a session up, and counts that as its use.
@@ -100,7 +113,10 @@ impl Cache {
     /// known, that is after its handshake was verified: anyone can send an ID.
     pub fn remove(&self, id: &SessionId) -> bool {
         let (hash, mut shard) = self.shard(id);
-        shard.remove_id(hash, id)
+        let was_there = shard.remove_id(hash, id);
+        drop(shard);
+        self.journal.note(Change::Removed(*id));
+        was_there
     }
 
     /// What [`get`](Self::get) would return, as a look alone: nothing is counted, used or removed. For who decides
@@ -140,7 +156,10 @@ impl Cache {
     /// session alive.
     pub fn delete(&self, id: &SessionId, until: UnixSeconds, now: UnixSeconds) -> bool {
         let (hash, mut shard) = self.shard(id);
-        shard.delete(hash, id, until, now)
+        let was_there = shard.delete(hash, id, until, now);
+        drop(shard);
+        self.journal.note(Change::Deleted(*id, until));
+        was_there
     }
 
     /// Copies sessions that live, for another host or a file: from `cursor` on, as many as have at most `max_bytes`
@@ -164,6 +183,22 @@ impl Cache {
             cursor = cursor.next_shard();
         }
         (batch.sessions, None)
+    }
+
+    /// The IDs that were deleted, and until when each is refused from elsewhere.
+    pub fn tombstones(&self, now: UnixSeconds) -> Vec<(SessionId, UnixSeconds)> {
+        self.shards.iter().flat_map(|shard| shard.lock().tombstones(now)).collect()
+    }
+
+    /// From now on, until it is called with `false`, notes every change for [`changes`](Self::changes): an
+    /// [export](Self::export) that begins now, and then the changes, miss nothing.
+    pub fn note_changes(&self, are_noted: bool) {
+        self.journal.keep(are_noted);
+    }
+
+    /// What has changed since the last call, in an order in which it can be done again.
+    pub fn changes(&self) -> Vec<Change> {
+        self.journal.take()
     }
 
     /// Removes sessions that have expired, and returns how many. [`put`](Self::put) does a little of this each time;

@@ -23,7 +23,7 @@ mod resumption_failure;
 pub use resumption_failure::ResumptionFailure;
 
 mod cache;
-pub use cache::{Cache, Cursor, DEFAULT_SHARDS, Provenance, Put, Stats, Stored};
+pub use cache::{Cache, Change, Cursor, DEFAULT_SHARDS, Provenance, Put, Stats, Stored};
 
 mod session_id;
 pub use session_id::{BadSessionId, SessionId};

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use courser_session::{Cache, Cursor, Provenance, SessionId, SharedSession, State, UnixSeconds};
+use courser_session::{
+    Cache, Change, Cursor, Provenance, ResumptionFailure, SessionId, SharedSession, State, UnixSeconds,
+};
 use proptest::prelude::*;
 
 use crate::{NOW, Random, policy, session_id, two_hours};
@@ -105,5 +107,54 @@ fn any_number_is_a_cursor() {
     (0..100).for_each(|number| put(&cache, number, 10));
     for number in [0, 1, u64::MAX, 1 << 32, (4 << 32) - 1, 5 << 32, u64::from(u32::MAX)] {
         let _ = cache.export(Cursor::from_u64(number), 1_000, NOW);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// As an upgrade does it: a copy, and then what has changed since its beginning.
+    #[test]
+    fn a_copy_and_then_the_changes_are_the_same_as_the_cache(seed: u64, max_bytes in 300..5_000_usize) {
+        let (cache, copied, mut random) = (Cache::new(64 << 20, 4), Cache::new(64 << 20, 4), Random(seed));
+        (0..500).for_each(|number| put(&cache, number, 100));
+        cache.delete(&session_id(600), two_hours(NOW).expires, NOW);
+        cache.note_changes(true);
+        for (id, until) in cache.tombstones(NOW) {
+            copied.delete(&id, until, NOW);
+        }
+        let mut cursor = Some(Cursor::START);
+        while let Some(at) = cursor {
+            let (batch, next) = cache.export(at, max_bytes, NOW);
+            let mut take = |session: SharedSession| {
+                let SharedSession { id, policy, lifespan, state } = session;
+                copied.put(&id, policy, state, lifespan, Provenance::Local, NOW);
+            };
+            batch.into_iter().for_each(&mut take);
+            cursor = next;
+            put(&cache, random.below(700), 100);
+            cache.remove(&session_id(random.below(700)));
+            cache.delete(&session_id(random.below(700)), two_hours(NOW).expires, NOW);
+        }
+        for change in cache.changes() {
+            match change {
+                Change::Put(id) => if let Some(SharedSession { id, policy, lifespan, state }) = cache.copy(&id, NOW) {
+                    copied.put(&id, policy, state, lifespan, Provenance::Local, NOW);
+                },
+                Change::Removed(id) => drop(copied.remove(&id)),
+                Change::Deleted(id, until) => drop(copied.delete(&id, until, NOW)),
+            }
+        }
+        for number in 0..700 {
+            let look = |cache: &Cache| cache.peek(&session_id(number), &policy("a"), NOW);
+            let (one, other) = (look(&cache), look(&copied));
+            prop_assert_eq!(one.is_ok(), other.is_ok(), "session {}: {:?}, {:?}", number, one, other);
+            // What this host has made anew and removed is not deleted any more: its copy may stay so.
+            let is_deleted = one == Err(ResumptionFailure::Deleted);
+            prop_assert!(!is_deleted || other == one, "session {} is not deleted: {:?}", number, other);
+        }
+        cache.note_changes(false);
+        put(&cache, 1, 100);
+        prop_assert!(cache.changes().is_empty());
     }
 }

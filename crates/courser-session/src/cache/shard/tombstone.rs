@@ -2,6 +2,7 @@
 
 use super::{Entry, Segment, Shard};
 use crate::cache::answer::Provenance;
+use crate::cache::slab::NIL;
 use crate::{Lifespan, PolicyHash, SessionId, UnixSeconds};
 
 impl Shard {
@@ -17,6 +18,19 @@ impl Shard {
             self.insert(tombstone, Segment::Tombstone);
         }
         was_there
+    }
+
+    /// Those that still stand, and until when.
+    pub(crate) fn tombstones(&self, now: UnixSeconds) -> Vec<(SessionId, UnixSeconds)> {
+        let (list, mut all) = (self.list(Segment::Tombstone), Vec::with_capacity(self.tombstones));
+        let mut next = list.oldest();
+        while let Some(slot) = next {
+            let node = &self.slab[slot];
+            let entry = &node.entry;
+            all.extend((!entry.is_expired(now)).then_some((entry.id, entry.lifespan.expires)));
+            next = (node.prev != NIL).then_some(node.prev);
+        }
+        all
     }
 
     /// Tombstones displace each other once they have their share, so that no series of them flushes sessions.
