@@ -89,6 +89,10 @@ pub struct Process {
     pub max_connections: Option<usize>,
     /// Time for open connections to finish after the first signal to stop.
     pub drain_timeout: Duration,
+    /// The same for a process that another one has replaced. `None`: as `drain_timeout`.
+    pub hard_stop_after: Option<Duration>,
+    /// Processes that were replaced and may still drain.
+    pub max_old_processes: usize,
     /// Whether files that have changed are reloaded without being asked for.
     pub reload_on_change: bool,
     /// Path of the control socket, a unix socket. `None`: the default one, which may fail.

@@ -6,6 +6,7 @@
 pub mod accept_queue;
 pub mod account;
 pub mod address;
+pub mod channel;
 pub mod confinement;
 pub mod connect;
 pub mod cpu;
@@ -15,6 +16,7 @@ pub mod limits;
 pub mod listen;
 pub mod liveness;
 pub mod lookup;
+pub mod memory_file;
 pub mod stream;
 pub mod syn_filter;
 mod syscalls;

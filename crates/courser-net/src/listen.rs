@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 
@@ -48,9 +48,12 @@ impl ListenSocket {
         Ok(sockets)
     }
 
-    /// Takes over a socket that is listening already, for example from systemd, for `count` workers. A filter that somebody
-    /// left on it is taken off first: it may drop every client.
-    pub fn adopt(fd: OwnedFd, count: usize) -> io::Result<Vec<Self>> {
+    /// Takes over a socket that is listening already, from systemd or from another process. A filter that
+    /// somebody left on it is taken off first: it may drop every client.
+    ///
+    /// # Errors
+    /// Where it does not listen.
+    pub fn adopt(fd: OwnedFd) -> io::Result<Self> {
         let socket = SockRef::from(&fd);
         if !socket.is_listener()? {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the inherited socket is not listening"));
@@ -61,11 +64,7 @@ impl ListenSocket {
         if let Address::Ip(_) = address {
             socket.set_tcp_nodelay(true)?;
         }
-        let mut sockets = vec![Self { fd, address, is_copy: false }];
-        while sockets.len() < count {
-            sockets.push(sockets[0].share()?);
-        }
-        Ok(sockets)
+        Ok(Self { fd, address, is_copy: false })
     }
 
     /// Where it listens, with the real port.
@@ -86,9 +85,25 @@ impl ListenSocket {
         set_syn_filter(&self.address, &self.fd, filter)
     }
 
+    /// Changes how many connections may wait in the accept queue; those that do stay.
+    ///
+    /// # Errors
+    /// As of listen(2).
+    pub fn set_backlog(&self, backlog: u32) -> io::Result<()> {
+        Ok(rustix::net::listen(&self.fd, i32::try_from(backlog).unwrap_or(i32::MAX))?)
+    }
+
     /// Another descriptor for the same queue.
     pub fn share(&self) -> io::Result<Self> {
         Ok(Self { fd: self.fd.try_clone()?, address: self.address.clone(), is_copy: true })
+    }
+
+    /// The number of its queue: the same for each descriptor of the same socket, on this machine (fstat(2), `st_ino`).
+    ///
+    /// # Errors
+    /// As of fstat(2).
+    pub fn queue(&self) -> io::Result<u64> {
+        Ok(rustix::fs::fstat(&self.fd)?.st_ino)
     }
 
     fn bind(address: &Address, dual: bool, backlog: i32) -> io::Result<Self> {
@@ -118,6 +133,12 @@ fn set_syn_filter(address: &Address, fd: &OwnedFd, filter: Option<&SynFilter>) -
         (Address::Ip(_), Some(filter)) => filter.attach(fd),
         (Address::Ip(_), None) => SynFilter::detach(fd),
         _ => Ok(()),
+    }
+}
+
+impl AsFd for ListenSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 }
 
@@ -216,6 +237,14 @@ impl AsyncListener {
         Ok(rustix::net::listen(&self.fd, i32::try_from(backlog).unwrap_or(i32::MAX))?)
     }
 
+    /// Another descriptor for the same queue.
+    ///
+    /// # Errors
+    /// Without a descriptor.
+    pub fn share(&self) -> io::Result<ListenSocket> {
+        Ok(ListenSocket { fd: self.fd.try_clone()?, address: self.address.clone(), is_copy: true })
+    }
+
     /// Waits for the next connection.
     pub async fn accept(&self) -> io::Result<Accepted> {
         self.accept_admitted(|| Some(()), async || ()).await.map(|(accepted, ())| accepted)
@@ -243,6 +272,16 @@ impl AsyncListener {
                 return accepted.map(|accepted| (accepted, permit));
             }
         }
+    }
+
+    /// Whether it is of TCP, and no unix socket.
+    pub fn is_tcp(&self) -> bool {
+        matches!(self.address, Address::Ip(_))
+    }
+
+    /// Whether a connection is in the queue now.
+    pub fn has_connection(&self) -> bool {
+        has_connection(&self.fd)
     }
 
     /// The next connection that is in the queue already; `WouldBlock` if it is empty.

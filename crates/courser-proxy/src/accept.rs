@@ -56,6 +56,18 @@ pub(crate) fn accept_queued(worker: &Rc<WorkerState>, socket: &AsyncListener, li
     }
 }
 
+/// As [`accept_queued`], and waits for room for those who are in the queue.
+pub(crate) async fn accept_all(worker: &Rc<WorkerState>, socket: &AsyncListener, listener: &Arc<Listener>) {
+    while socket.has_connection() {
+        let permit = worker.admit().await;
+        match socket.accept_queued() {
+            Ok(accepted) => start(worker, listener, accepted, permit),
+            Err(error) if is_the_clients(&error) || error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(_) => tokio::time::sleep(BACK_OFF).await,
+        }
+    }
+}
+
 fn start(
     worker: &Rc<WorkerState>,
     listener: &Arc<Listener>,

@@ -44,7 +44,7 @@ pub use affinity::Affinity;
 pub use orders::{Order, Orders};
 pub use pool::{Backend, Distribution, Location, Pool, ServerSpec, Target};
 pub use pulse::Pulse;
-pub use resolve::{Lookable, Resolver};
+pub use resolve::{Answer, Lookable, Resolver};
 pub use settings::Certificates;
 pub use supervision::Threads;
 pub use worker::{Command, Listeners, Taken, Worker};

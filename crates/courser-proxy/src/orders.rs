@@ -36,6 +36,18 @@ impl Orders {
         tell(server, *order);
     }
 
+    /// All that was said: of which pool, of which server, and what.
+    pub fn list(&self) -> Vec<(String, String, Order)> {
+        let orders = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        orders.iter().map(|((pool, server), order)| (pool.clone(), server.clone(), *order)).collect()
+    }
+
+    /// Takes over what was said to another process, before there are servers.
+    pub fn take_over(&self, orders: impl IntoIterator<Item = (String, String, Order)>) {
+        let orders = orders.into_iter().map(|(pool, server, order)| ((pool, server), order));
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(orders);
+    }
+
     /// Tells a server that is new what is said of its name.
     pub(crate) fn welcome<T>(&self, pool: &str, server: &Server<T>) {
         let orders = self.0.lock().unwrap_or_else(PoisonError::into_inner);

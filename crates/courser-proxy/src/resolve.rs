@@ -34,6 +34,8 @@ const LATE: Duration = Duration::from_secs(60);
 pub struct Resolver {
     names: Mutex<HashMap<Lookable, Name>>,
     lookups: Arc<Lookups>,
+    /// What another process had found, until there are names that ask for it.
+    known: Mutex<HashMap<Lookable, Vec<Answer>>>,
 }
 
 #[derive(Debug, Default)]
@@ -63,11 +65,24 @@ impl Resolver {
         let mut names = lock(&self.names);
         let name = names.entry(what.clone()).or_default();
         name.answer.upgrade().unwrap_or_else(|| {
-            let answer = ResolvedName { what, latest: Mutex::default(), subscribers: Mutex::default() };
+            let answers = lock(&self.known).remove(&what).unwrap_or_default().into();
+            let latest = Mutex::new(Latest { answers, missing: HashSet::new() });
+            let answer = ResolvedName { what, latest, subscribers: Mutex::default() };
             let answer = Arc::new(answer);
             *name = Name { answer: Arc::downgrade(&answer), has_thread: false };
             answer
         })
+    }
+
+    /// What is known of every name.
+    pub fn answers(&self) -> Vec<(Lookable, Vec<Answer>)> {
+        let names: Vec<_> = lock(&self.names).values().filter_map(|name| name.answer.upgrade()).collect();
+        names.iter().map(|name| (name.what.clone(), name.latest().to_vec())).collect()
+    }
+
+    /// Takes over what another process has found, before there are names: they need not wait for the first answer.
+    pub fn take_over(&self, answers: impl IntoIterator<Item = (Lookable, Vec<Answer>)>) {
+        lock(&self.known).extend(answers.into_iter().filter(|(_, answers)| !answers.is_empty()));
     }
 
     /// Starts a thread for each name that has none. It ends when no pool has the name any more.
@@ -78,7 +93,10 @@ impl Resolver {
         let mut names = lock(&self.names);
         names.retain(|_, name| name.answer.strong_count() > 0);
         for (what, name) in names.iter_mut().filter(|(_, name)| !name.has_thread) {
-            let (answer, lookup) = (Weak::clone(&name.answer), LookupThread::new(&self.lookups));
+            let (answer, mut lookup) = (Weak::clone(&name.answer), LookupThread::new(&self.lookups));
+            if answer.upgrade().is_some_and(|answer| !answer.latest().is_empty()) {
+                lookup.answered();
+            }
             threads.spawn(&thread_name(what.name()), move || keep_fresh(&answer, lookup))?;
             name.has_thread = true;
         }
@@ -203,15 +221,17 @@ pub(crate) struct ResolvedName {
 
 /// A server that an answer has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
-    pub(crate) address: Address,
+pub struct Answer {
+    /// Where it is.
+    pub address: Address,
     /// The name that it is at.
-    pub(crate) host: Arc<str>,
-    pub(crate) port: u16,
+    pub host: Arc<str>,
+    /// The port that was asked for, or that its record has.
+    pub port: u16,
     /// Of its SRV record; 0 without one.
-    pub(crate) priority: u16,
+    pub priority: u16,
     /// Of its SRV record; `None` without one.
-    pub(crate) weight: Option<NonZeroU32>,
+    pub weight: Option<NonZeroU32>,
 }
 
 #[derive(Debug, Default)]

@@ -1,26 +1,26 @@
 //! A worker: one thread, one single-threaded runtime, its own listening sockets.
 
-use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+mod sockets;
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use courser_net::confinement::Confinement;
-use courser_net::{Address, AsyncListener, ListenSocket, cpu};
+use courser_net::{Address, ListenSocket, cpu};
 use courser_sharing::Sharing;
 use courser_telemetry::event::{Level, log};
-use courser_telemetry::metrics::AcceptQueue;
 use courser_telemetry::{Counters, Lines};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::task::JoinHandle;
 
-use crate::accept;
 use crate::admission::Admission;
 use crate::pulse::Pulse;
 use crate::settings::Listener;
 use crate::worker_state::{WorkerState, since_start};
+use sockets::Sockets;
 
 /// The listener of each listening socket, by the socket's address.
 pub type Listeners = HashMap<Address, Arc<Listener>>;
@@ -42,6 +42,14 @@ pub enum Command {
     },
     /// Ask the kernel how many clients wait, and drop this.
     Measure(Taken),
+    /// Answer with a descriptor of each listening socket, for another process.
+    Share(std::sync::mpsc::Sender<io::Result<Vec<ListenSocket>>>),
+    /// Accept no more: another process does at `kept`, queues included. Other sockets are removed, after the connections in
+    /// their queues are accepted. Serve the open connections to their end.
+    Leave {
+        /// Addresses of sockets.
+        kept: Arc<HashSet<Address>>,
+    },
     /// Accept no more; serve the open connections to their end.
     Drain,
     /// Drop the connections that are left.
@@ -135,109 +143,47 @@ async fn serve(state: Rc<WorkerState>, commands: UnboundedReceiver<Command>) -> 
 async fn obey(state: &Rc<WorkerState>, mut commands: UnboundedReceiver<Command>) -> io::Result<usize> {
     let pulse = Rc::clone(state);
     state.tasks.spawn("timer wheel", Rc::clone(&state.wheel).drive(move || pulse.pulse.turn(since_start())));
-    let mut sockets = Vec::new();
-    let end = loop {
+    let mut sockets = Sockets::default();
+    loop {
         match commands.recv().await {
             Some(Command::Swap { listeners, opened, taken }) => {
-                swap(state, &mut sockets, &listeners, opened).await?;
+                sockets.swap(state, &listeners, opened)?;
                 drop(taken);
             }
             Some(Command::Measure(done)) => {
-                measure(state, &sockets);
+                sockets.measure(state);
                 drop(done);
             }
-            end => break end,
+            // Whoever asked may have given up.
+            Some(Command::Share(answer)) => drop(answer.send(sockets.share())),
+            Some(Command::Leave { kept }) => {
+                sockets.leave(state, &kept).await;
+                break;
+            }
+            Some(Command::Drain) => {
+                sockets.close(state).await;
+                break;
+            }
+            // A main thread that is gone means stop.
+            Some(Command::Stop) | None => {
+                sockets.close(state).await;
+                return Ok(state.open.get());
+            }
         }
-    };
-    for socket in sockets {
-        socket.close(state).await;
     }
-    // A main thread that is gone means stop.
-    if let Some(Command::Drain) = end {
-        tokio::select! {
-            () = state.drained() => {}
-            () = stop(&mut commands) => {}
-        }
+    let drained = async {
+        sockets.removed().await;
+        state.drained().await;
+    };
+    tokio::select! {
+        () = drained => {}
+        () = stop(&mut commands) => {}
     }
     Ok(state.open.get())
 }
 
 async fn stop(commands: &mut UnboundedReceiver<Command>) {
     while !matches!(commands.recv().await, Some(Command::Stop) | None) {}
-}
-
-async fn swap(
-    state: &Rc<WorkerState>,
-    sockets: &mut Vec<Serving>,
-    listeners: &Listeners,
-    opened: Vec<ListenSocket>,
-) -> io::Result<()> {
-    for socket in std::mem::take(sockets) {
-        match listeners.get(socket.socket.address()) {
-            Some(listener) => {
-                // One that cannot be set keeps its earlier times, which watch peers as well.
-                let _ = socket.socket.set_liveness(&listener.default.forwarding.liveness);
-                socket.listener.replace(Arc::clone(listener));
-                sockets.push(socket);
-            }
-            None => socket.close(state).await,
-        }
-    }
-    for socket in opened {
-        if let Some(listener) = listeners.get(socket.address()) {
-            sockets.push(Serving::start(state, socket, listener)?);
-        }
-    }
-    Ok(())
-}
-
-/// Counts the clients that wait at each listener. Of a socket that workers share one says it for all.
-fn measure(state: &WorkerState, sockets: &[Serving]) {
-    let mut queues = BTreeMap::new();
-    for serving in sockets.iter().filter(|serving| !serving.socket.is_copy()) {
-        let listener = Arc::clone(&serving.listener.borrow());
-        let Ok(Some(found)) = serving.socket.accept_queue() else { continue };
-        let before = serving.dropped.replace(found.dropped);
-        let (_, sum) = queues.entry(listener.name.clone()).or_insert_with(|| {
-            let dropped = listener.counters.of(state.index).queue().dropped;
-            (listener, AcceptQueue { dropped, ..AcceptQueue::default() })
-        });
-        sum.length += u64::from(found.length);
-        sum.limit += u64::from(found.limit);
-        sum.dropped += u64::from(found.dropped.wrapping_sub(before));
-    }
-    queues.into_values().for_each(|(listener, queue)| listener.counters.of(state.index).set_queue(queue));
-}
-
-struct Serving {
-    socket: Rc<AsyncListener>,
-    /// By the kernel, when it was asked last.
-    dropped: Cell<u32>,
-    /// The listener of the next connection.
-    listener: Rc<RefCell<Arc<Listener>>>,
-    accepting: JoinHandle<()>,
-}
-
-impl Serving {
-    fn start(state: &Rc<WorkerState>, socket: ListenSocket, listener: &Arc<Listener>) -> io::Result<Self> {
-        let (socket, listener) =
-            (Rc::new(AsyncListener::new(socket)?), Rc::new(RefCell::new(Arc::clone(listener))));
-        let accept = accept::accept(Rc::clone(state), Rc::clone(&socket), Rc::clone(&listener));
-        Ok(Self {
-            accepting: state.tasks.spawn("accept loop", accept),
-            socket,
-            dropped: Cell::default(),
-            listener,
-        })
-    }
-
-    async fn close(self, state: &Rc<WorkerState>) {
-        let Self { socket, listener, accepting, .. } = self;
-        accepting.abort();
-        // The accept loop's hold on the socket goes with it, so that the socket closes right after the last look.
-        let _ = accepting.await;
-        accept::accept_queued(state, &socket, &listener.borrow());
-    }
 }
 
 #[cfg(test)]

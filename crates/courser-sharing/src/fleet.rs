@@ -9,16 +9,18 @@ mod handle;
 mod status;
 mod waiting;
 
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
 
 use courser_fleet::{Member, MemberSettings};
 use courser_net::{DatagramSocket, Datagrams};
 use courser_session::{Cache, FleetKeys};
+use courser_telemetry::event::{Level, log};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 
 use self::drive::{Clock, Driver, DriverStatus};
@@ -39,6 +41,9 @@ pub struct Fleet {
     pub keys: Arc<FleetKeys>,
     /// This host's sessions: what comes is put there.
     pub cache: Arc<Cache>,
+    /// Where this process takes a fleet's socket over: nothing is sent or received before the sender is dropped, when the
+    /// process before it has stopped.
+    pub begins: Option<Receiver<Infallible>>,
 }
 
 impl Fleet {
@@ -53,23 +58,32 @@ impl Fleet {
         let (handle, inbox) = FleetHandle::new();
         let (ready, started) = sync_channel(1);
         let dropped = handle.counter();
+        let waits = self.begins.is_some();
         let run = move || {
+            if let Some(begins) = &self.begins {
+                // The end of the channel.
+                let _ = begins.recv();
+            }
             match self.prepare(inbox, dropped) {
                 Ok((runtime, driver)) => {
                     drop(ready.send(Ok(())));
                     runtime.block_on(driver.run());
                 }
+                Err(error) if waits => log(Level::Error, format_args!("cannot join the fleet: {error}")),
                 Err(error) => drop(ready.send(Err(error))),
             };
         };
         spawn("fleet", Box::new(run))?;
+        if waits {
+            return Ok(handle);
+        }
         started.recv().unwrap_or_else(|_| Err(io::Error::other("the fleet's thread has ended")))?;
         Ok(handle)
     }
 
     /// On the thread itself: neither of the two can move to another.
     fn prepare(self, inbox: Inbox, dropped: Arc<AtomicU64>) -> io::Result<(LocalRuntime, Driver)> {
-        let Self { socket, peers, mut settings, keys, cache } = self;
+        let Self { socket, peers, mut settings, keys, cache, .. } = self;
         let status = DriverStatus::new(&socket, peers, dropped)?;
         settings.max_payload = status.max_payload;
         let runtime =

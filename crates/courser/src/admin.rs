@@ -10,6 +10,7 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -57,6 +58,22 @@ impl AdminSocket {
             ListenAddress::Ip(address) => tcp(address.ip(), address.port()),
             ListenAddress::Unix(path) => Ok(Self::Unix(control::open_socket(path, 0o660)?, path.clone())),
             other => Err(io::Error::new(io::ErrorKind::Unsupported, format!("no HTTP on {other}"))),
+        }
+    }
+
+    /// Takes over the socket of another process.
+    pub(crate) fn adopt(address: &ListenAddress, socket: OwnedFd) -> Self {
+        match address {
+            ListenAddress::Unix(path) => Self::Unix(socket.into(), path.clone()),
+            _ => Self::Tcp(socket.into()),
+        }
+    }
+
+    /// Another descriptor of it, for another process.
+    pub(crate) fn share(&self) -> io::Result<OwnedFd> {
+        match self {
+            Self::Tcp(listener) => listener.as_fd().try_clone_to_owned(),
+            Self::Unix(listener, _) => listener.as_fd().try_clone_to_owned(),
         }
     }
 
@@ -112,13 +129,13 @@ impl AdminServer {
         Ok(Self { paths, stop, ended: Mutex::new(Some(ended)) })
     }
 
-    /// AdminPages no further request. Returns whether the thread has ended within `limit`.
-    pub(crate) fn stop(&self, limit: Duration) -> bool {
+    /// Answers no further request, and removes its files but `kept`. Returns whether the thread has ended within `limit`.
+    pub(crate) fn stop(&self, limit: Duration, kept: &[PathBuf]) -> bool {
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
         // Once only: afterwards the paths may be another program's.
         let Some(ended) = ended else { return true };
         self.stop.notify_one();
-        for path in &self.paths {
+        for path in self.paths.iter().filter(|path| !kept.contains(path)) {
             // Another program may have removed it already.
             let _ = std::fs::remove_file(path);
         }
@@ -128,7 +145,7 @@ impl AdminServer {
 
 impl Drop for AdminServer {
     fn drop(&mut self) {
-        self.stop(Duration::ZERO);
+        self.stop(Duration::ZERO, &[]);
     }
 }
 

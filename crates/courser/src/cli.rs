@@ -12,6 +12,7 @@ Examples:
   courser serve --listen '*:443' --cert site-ecdsa.pem --cert site-rsa.pem --backend 10.0.0.3:80 --send-proxy v2
   courser check --config courser.toml
   courser reload
+  courser upgrade --binary /usr/local/bin/courser.new
   courser status
   courser fleet keygen --out /etc/courser/fleet.key
   courser backend drain 10.0.1.2:8080
@@ -39,6 +40,7 @@ pub(crate) fn command() -> Command {
         .subcommand(courser_config::serve_command())
         .subcommand(check())
         .subcommand(reload())
+        .subcommand(upgrade())
         .subcommand(query("status", "Print the state of the running program", STATUS_EXAMPLE))
         .subcommand(fleet())
         .subcommand(backend())
@@ -69,6 +71,34 @@ fn reload() -> Command {
             .help("Only print what it would change"),
     )
 }
+
+fn upgrade() -> Command {
+    let about = "Have a new program take over from the running one without a gap, and wait for it";
+    let timeout = Arg::new("timeout")
+        .long("timeout")
+        .value_name("DURATION")
+        .value_parser(courser_config::duration)
+        .default_value("60s")
+        .help("Time that the new program may say nothing, before the running one ends it and serves on");
+    query("upgrade", about, UPGRADE_HELP)
+        .arg(file("binary").help("Path of the new program [default: where the running one was started from]"))
+        .arg(timeout)
+}
+
+const UPGRADE_HELP: &str = "\
+The running program starts the new one with its own arguments and hands over: listening sockets with the clients in their
+queues, ticket keys, sessions. The new one reads the configuration, and serves when everything is built. Then the running
+one accepts no more and ends with its last connection, or after `hard_stop_after`. After any failure it serves on.
+
+Exit codes:
+  0  the new program serves
+  1  the system refused, or the running program does not answer
+  2  the new program cannot be started, has ended, hangs, speaks another protocol, or its configuration is invalid; another
+     upgrade is under way; too many earlier processes still drain
+
+Examples:
+  courser upgrade
+  courser upgrade --binary /usr/local/bin/courser.new";
 
 const RELOAD_HELP: &str = "\
 New connections are served by what the files say now; open ones go on as they began. After any mistake nothing is changed.

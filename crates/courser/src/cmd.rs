@@ -7,3 +7,4 @@ pub(crate) mod import;
 pub(crate) mod pages;
 pub(crate) mod reload;
 pub(crate) mod serve;
+pub(crate) mod upgrade;

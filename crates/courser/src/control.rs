@@ -8,25 +8,26 @@ mod default_path;
 
 use std::fs::{self, Permissions};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use courser_proxy::Threads;
-use rustix::net::Shutdown;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::pipe::{PipeFlags, pipe_with};
 
 pub(crate) use default_path::default_path;
 
 /// Clients at a time; one more gets an error.
 const MAX_CLIENTS: usize = 8;
-/// Length of the longest request in bytes.
-const MAX_REQUEST: u64 = 512;
+/// Length of the longest request in bytes: one with the path of a program.
+const MAX_REQUEST: u64 = 8 * 1024;
 /// Time for a client to send its request, and to take each part of the answer.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -41,38 +42,91 @@ pub(crate) enum RequestOutcome {
     Unknown,
 }
 
-/// The socket. It is removed from the file system when it is stopped or dropped.
+/// The socket. It is removed from the file system when it is stopped or dropped, unless another process has it too.
 #[derive(Debug)]
 pub(crate) struct Control {
     path: PathBuf,
     listener: Arc<UnixListener>,
-    /// Disconnected when the thread has ended; `None` once it is stopped.
-    ended: Mutex<Option<Receiver<()>>>,
+    thread: Mutex<Thread>,
+}
+
+/// The thread that accepts.
+#[derive(Debug)]
+enum Thread {
+    NotYet,
+    /// It does not run yet, and the socket's file is another process's until it does.
+    NotYetOurs,
+    /// It ends when `_stop` is dropped, and `ended` is disconnected then.
+    Runs {
+        _stop: OwnedFd,
+        ended: Receiver<()>,
+    },
+    Stopped,
 }
 
 impl Control {
-    /// Opens the socket and answers requests on a thread of its own.
-    pub(crate) fn start(path: &Path, handler: impl ControlHandler, threads: &Threads) -> io::Result<Self> {
-        let listener = Arc::new(open_socket(path, 0o600)?);
-        let (handler, accepting, (running, ended)) =
-            (Arc::new(handler), Arc::clone(&listener), channel::<()>());
-        threads.spawn("control", move || {
-            let _running = running;
-            accept(&accepting, &handler);
-        })?;
-        Ok(Self { path: path.to_owned(), listener, ended: Mutex::new(Some(ended)) })
+    /// Opens the socket.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        Self::of(open_socket(path, 0o600)?, path, Thread::NotYet)
     }
 
-    /// Accepts no further request. Returns whether the thread has ended within `limit`; answers that have begun go on.
+    /// Takes over the socket of another process, which listens at `path`.
+    pub(crate) fn adopt(socket: OwnedFd, path: &Path) -> io::Result<Self> {
+        Self::of(UnixListener::from(socket), path, Thread::NotYetOurs)
+    }
+
+    fn of(listener: UnixListener, path: &Path, thread: Thread) -> io::Result<Self> {
+        // Another process may take a client first.
+        listener.set_nonblocking(true)?;
+        let path = std::path::absolute(path)?;
+        Ok(Self { path, listener: Arc::new(listener), thread: Mutex::new(thread) })
+    }
+
+    /// Another descriptor of it, for another process.
+    pub(crate) fn share(&self) -> io::Result<OwnedFd> {
+        self.listener.as_fd().try_clone_to_owned()
+    }
+
+    /// Where it listens.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Answers requests on a thread of its own.
+    pub(crate) fn serve(&self, handler: impl ControlHandler, threads: &Threads) -> io::Result<()> {
+        let (woken, stop) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (handler, accepting, (running, ended)) =
+            (Arc::new(handler), Arc::clone(&self.listener), channel::<()>());
+        threads.spawn("control", move || {
+            let _running = running;
+            accept(&accepting, &woken, &handler);
+        })?;
+        *self.thread() = Thread::Runs { _stop: stop, ended };
+        Ok(())
+    }
+
+    /// Accepts no further request, and removes the socket's file. Returns whether the thread has ended within `limit`;
+    /// answers that have begun go on.
     pub(crate) fn stop(&self, limit: Duration) -> bool {
-        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let is_ours = matches!(*self.thread(), Thread::NotYet | Thread::Runs { .. });
+        if is_ours {
+            // Another program may have removed it already.
+            let _ = fs::remove_file(&self.path);
+        }
+        self.leave(limit)
+    }
+
+    /// Accepts no further request, and leaves the socket to another process.
+    pub(crate) fn leave(&self, limit: Duration) -> bool {
         // Once only: afterwards the path may be another program's.
-        let Some(ended) = ended else { return true };
-        // Wakes a thread that waits for a client: accept(2) then fails with EINVAL.
-        let _ = rustix::net::shutdown(&self.listener, Shutdown::Both);
-        // Another program may have removed it already.
-        let _ = fs::remove_file(&self.path);
+        let before = std::mem::replace(&mut *self.thread(), Thread::Stopped);
+        let Thread::Runs { _stop, ended } = before else { return true };
+        drop(_stop);
         ended.recv_timeout(limit) == Err(RecvTimeoutError::Disconnected)
+    }
+
+    fn thread(&self) -> MutexGuard<'_, Thread> {
+        self.thread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -99,12 +153,17 @@ pub(crate) fn open_socket(path: &Path, mode: u32) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-fn accept<A: ControlHandler>(listener: &UnixListener, handler: &Arc<A>) {
+fn accept<A: ControlHandler>(listener: &UnixListener, woken: &OwnedFd, handler: &Arc<A>) {
     let clients = Arc::new(AtomicUsize::new(0));
-    for stream in listener.incoming() {
-        let mut stream = match stream {
-            Ok(stream) => stream,
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => return,
+    loop {
+        let mut polled = [PollFd::new(listener, PollFlags::IN), PollFd::new(woken, PollFlags::IN)];
+        let _ = poll(&mut polled, None);
+        if !polled[1].revents().is_empty() {
+            return;
+        }
+        let mut stream = match listener.accept() {
+            Ok((stream, _)) => stream,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
             // Out of descriptors, mostly: the next one may do.
             Err(_) => {
                 thread::sleep(Duration::from_millis(100));
@@ -197,6 +256,12 @@ mod tests {
         }
     }
 
+    fn start(path: &Path) -> io::Result<Control> {
+        let control = Control::open(path)?;
+        control.serve(Echo, &threads())?;
+        Ok(control)
+    }
+
     fn answer_to(path: &Path, request: &str) -> Vec<String> {
         let mut lines = Vec::new();
         query(path, request, |line| {
@@ -211,12 +276,12 @@ mod tests {
     fn a_request_is_answered_and_an_unknown_one_refused() {
         let folder = Folder::new();
         let path = folder.join("control.sock");
-        let control = Control::start(&path, Echo, &threads()).unwrap();
+        let control = start(&path).unwrap();
         assert_eq!(answer_to(&path, "twice"), ["1", "2"]);
         assert!(answer_to(&path, "thrice")[0].contains("no such request"));
         assert!(answer_to(&path, &"x".repeat(200))[0].contains("no such request"));
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(Control::start(&path, Echo, &threads()).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        assert_eq!(start(&path).unwrap_err().kind(), io::ErrorKind::AddrInUse);
         drop(control);
         assert!(!path.exists());
     }
@@ -225,10 +290,10 @@ mod tests {
     fn a_request_without_end_is_answered_when_it_is_too_long() {
         let folder = Folder::new();
         let path = folder.join("control.sock");
-        let _control = Control::start(&path, Echo, &threads()).unwrap();
+        let _control = start(&path).unwrap();
         let mut stream = UnixStream::connect(&path).unwrap();
         // No end of line, and no end of the stream.
-        stream.write_all(&[b'x'; 512]).unwrap();
+        stream.write_all(&vec![b'x'; usize::try_from(MAX_REQUEST).unwrap()]).unwrap();
         let mut answer = String::new();
         stream.set_read_timeout(Some(CLIENT_TIMEOUT)).unwrap();
         BufReader::new(&stream).read_line(&mut answer).unwrap();
@@ -239,7 +304,7 @@ mod tests {
     fn one_client_too_many_gets_an_error() {
         let folder = Folder::new();
         let path = folder.join("control.sock");
-        let _control = Control::start(&path, Echo, &threads()).unwrap();
+        let _control = start(&path).unwrap();
         // They are accepted in order, and send nothing.
         let silent: Vec<_> = (0..MAX_CLIENTS).map(|_| UnixStream::connect(&path).unwrap()).collect();
         let mut refused = String::new();
@@ -261,12 +326,28 @@ mod tests {
     }
 
     #[test]
+    fn a_socket_that_is_left_to_another_process_stays_and_its_next_clients_are_answered_there() {
+        let folder = Folder::new();
+        let path = folder.join("control.sock");
+        let first = start(&path).unwrap();
+        let second = Control::adopt(first.share().unwrap(), &path).unwrap();
+        second.serve(Echo, &threads()).unwrap();
+        assert!(first.leave(CLIENT_TIMEOUT));
+        drop(first);
+        assert_eq!(answer_to(&path, "twice"), ["1", "2"]);
+        drop(Control::adopt(second.share().unwrap(), &path).unwrap());
+        assert!(path.exists(), "one that never answered leaves it alone");
+        drop(second);
+        assert!(!path.exists());
+    }
+
+    #[test]
     fn a_file_that_a_crash_left_behind_is_replaced() {
         let folder = Folder::new();
         let path = folder.join("control.sock");
         drop(UnixListener::bind(&path).unwrap());
         assert!(path.exists());
-        let _control = Control::start(&path, Echo, &threads()).unwrap();
+        let _control = start(&path).unwrap();
         assert_eq!(answer_to(&path, "twice"), ["1", "2"]);
     }
 }

@@ -55,6 +55,14 @@ impl PersistentKeys {
         self.owner == Owner::Fleet
     }
 
+    /// As text, where they are this host's alone: those of a fleet are in its files.
+    pub(crate) fn of_this_host_alone(&self) -> Option<Zeroizing<String>> {
+        if self.is_fleet() {
+            return None;
+        }
+        self.keys.export(unix_now()).into_iter().map(|(_, text)| text).next()
+    }
+
     /// Writes the states for the first time, so that a folder that cannot be written to is noticed before anything
     /// depends on it: a failure for a fleet, and for a host alone an error line, as it loses no more than its tickets.
     pub(crate) fn begin(&self) -> Result<(), Failure> {

@@ -12,16 +12,19 @@ use crate::exit::Failure;
 use crate::fleet_keys::{HOST_FILE, PersistentKeys, unix_now};
 use crate::secret_file;
 
-/// The keys, as far as this host has come with them. What the folder has is refused where others could have read it; a file
+/// The keys, as far as this host has come with them: those that are `known` from the process before this one go first. What the folder has is refused where others could have read it; a file
 /// that cannot be used is a warning, as a service is worth more than its tickets.
 pub(crate) fn load(
     config: &Config,
     reader: &Account,
+    known: Option<&str>,
     problems: &mut Problems,
 ) -> Result<PersistentKeys, Failure> {
     let folder = config.process.state_folder.as_ref();
     let (lifetime, now) = (config.sessions.lifetime, unix_now());
-    let keys = match folder.and_then(|folder| kept(folder, reader, problems)) {
+    let kept = folder.and_then(|folder| kept(folder, reader, problems));
+    let known = known.and_then(|text| FleetState::parse(text).ok());
+    let keys = match known.or(kept) {
         Some(state) => FleetKeys::alone_from(state, lifetime, now),
         None => FleetKeys::alone(EpochLength::DEFAULT, lifetime, now),
     };

@@ -44,6 +44,7 @@ mod sockets;
 mod stamp;
 mod status;
 mod status_source;
+mod succeed;
 mod supervisor;
 mod validity;
 
@@ -73,6 +74,7 @@ fn perform(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Some(("serve", flags)) => cmd::serve::serve(flags),
         Some(("check", flags)) => cmd::check::check(flags),
         Some(("reload", flags)) => cmd::reload::reload(flags),
+        Some(("upgrade", flags)) => cmd::upgrade::upgrade(flags),
         Some(("status", flags)) => cmd::fleet::status(flags),
         Some(("fleet", flags)) => cmd::fleet::fleet(flags),
         Some(("backend", flags)) => cmd::backend::backend(flags),

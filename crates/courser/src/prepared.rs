@@ -1,8 +1,8 @@
 //! All that a configuration names, read and checked before anything is opened: for `check`, and for the start of `serve`.
 //! May not change anything.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 use clap::ArgMatches;
 use courser_config::{Config, Loaded, Located, Problem, Problems, Written};
@@ -19,10 +19,13 @@ use crate::served::Served;
 use crate::session_file;
 use crate::sharing::{self, SharingInputs};
 use crate::stamp::Stamps;
+use crate::succeed::Memory;
 use crate::{hardening, host_keys, privileges};
 
 /// All that serving needs before it opens anything.
 pub(crate) struct Prepared {
+    /// By which this process was started.
+    pub(crate) program: PathBuf,
     pub(crate) written: Written,
     /// Of the files that the first generation is made of.
     pub(crate) stamps: Stamps,
@@ -38,18 +41,19 @@ pub(crate) struct Prepared {
     pub(crate) successor: Option<Account>,
 }
 
-/// Reads everything, builds the first generation, and prints warnings. All problems of files, keys and folders are reported
+/// Reads everything, builds the first generation with what the process before this one remembers, and prints warnings. All problems of files, keys and folders are reported
 /// in one run.
-pub(crate) fn prepare(flags: &ArgMatches) -> Result<Prepared, Failure> {
+pub(crate) fn prepare(flags: &ArgMatches, memory: Option<&mut Memory>) -> Result<Prepared, Failure> {
     let Loaded { config, warnings: mut problems, written } = courser_config::from_matches(flags)?;
     let stamps = Stamps::of(files(&config, flags));
     hardening::harden(&config.process)?;
     let successor = collect(privileges::successor(&config.process), &mut problems)?.flatten();
     let account = successor.clone().unwrap_or_else(Account::current);
     let certificates = collect(certificates::load(&config, &account, None), &mut problems)?;
+    let known = memory.as_ref().and_then(|memory| memory.keys());
     let keys = match collect(fleet_keys::load(&config, &account), &mut problems)? {
         Some(Some(fleet)) => Some(fleet),
-        Some(None) => Some(host_keys::load(&config, &account, &mut problems)?),
+        Some(None) => Some(host_keys::load(&config, &account, known, &mut problems)?),
         None => None,
     };
     let sharing = collect(sharing::prepare(&config, &account), &mut problems)?;
@@ -69,9 +73,13 @@ pub(crate) fn prepare(flags: &ArgMatches) -> Result<Prepared, Failure> {
         eprint!("{}", warnings.render(colour()));
     }
     let process = Process::new(&config, keys)?;
+    if let Some(memory) = memory {
+        memory.restore(&process);
+    }
     let generation = generation::build(&config, &certificates, &process, &Pools::default())?;
     let served = Served::of(&config, &certificates);
     Ok(Prepared {
+        program: own_program(),
         written,
         stamps,
         config,
@@ -83,6 +91,14 @@ pub(crate) fn prepare(flags: &ArgMatches) -> Result<Prepared, Failure> {
         access,
         successor,
     })
+}
+
+/// The path by which this process was started, for the next one: there may be another program by then.
+fn own_program() -> PathBuf {
+    let named = env::args_os().next().map(PathBuf::from);
+    let named = named.filter(|path| path.components().count() > 1);
+    let found = named.and_then(|path| std::path::absolute(path).ok()).map_or_else(env::current_exe, Ok);
+    found.unwrap_or_else(|_| PathBuf::from("courser"))
 }
 
 /// What a further generation is made of.

@@ -2,6 +2,7 @@
 //! that `check` makes it too.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Instant, SystemTime};
 
 use courser_config::Config;
@@ -36,6 +37,8 @@ pub(crate) struct Process {
     pub(crate) resolver: Resolver,
     /// What the operator has said of servers.
     pub(crate) orders: Arc<Orders>,
+    /// Another process has taken over: files of keys and sessions are its own now.
+    pub(crate) is_superseded: AtomicBool,
 }
 
 impl Process {
@@ -55,6 +58,7 @@ impl Process {
             pulses: (0..workers).map(|_| Arc::default()).collect(),
             resolver: Resolver::default(),
             orders: Arc::default(),
+            is_superseded: AtomicBool::new(false),
         })
     }
 

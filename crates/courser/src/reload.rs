@@ -1,6 +1,7 @@
 //! Reload: the next generation is made and checked whole beside the running one, and then handed to every worker. After any
 //! mistake the running one stays as it is.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -21,14 +22,12 @@ use crate::prepared::{Inputs, config_file, read_again};
 use crate::process::Process;
 use crate::served::Served;
 use crate::service::checks::ChecksService;
-use crate::sockets::Sockets;
+use crate::sockets::{Sockets, TAKE_OVER};
 use crate::stamp::Stamps;
+use crate::succeed::{self, Upgrader};
 
 /// Time for the first addresses of names that are new, as at the start.
 const FIRST_ADDRESSES: Duration = Duration::from_secs(2);
-
-/// Time for every worker to take a generation over: an iteration of its event loop, mostly.
-pub(crate) const TAKE_OVER: Duration = Duration::from_secs(5);
 
 /// What a reload has done, as the control socket says it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +58,7 @@ pub(crate) struct Reloader {
     pub(crate) flags: ArgMatches,
     pub(crate) process: Arc<Process>,
     pub(crate) threads: Threads,
+    pub(crate) upgrader: Upgrader,
     pub(crate) checks: Arc<ChecksService>,
     pub(crate) workers: Vec<UnboundedSender<Command>>,
     /// Nobody accepts any more.
@@ -90,6 +90,11 @@ impl Reloader {
             outcome.refusal = Some(Refusal { exit_code: failure.exit_code(), why: failure.text(false) });
         }
         outcome
+    }
+
+    /// Has another process take over.
+    pub(crate) fn upgrade(&self, program: Option<PathBuf>, silence: Duration) -> succeed::Outcome {
+        self.upgrader.upgrade(program, silence, &self.current.sockets, &self.workers)
     }
 
     fn try_reload(&mut self, only_check: bool, outcome: &mut Outcome) -> Result<(), Failure> {

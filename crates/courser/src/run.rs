@@ -12,6 +12,7 @@ use courser_proxy::supervision::catch_panic;
 use courser_proxy::{Admission, Command, Threads, Worker};
 use courser_session::Vault;
 use courser_sharing::Sharing;
+use courser_telemetry::event::{Level, log};
 use courser_telemetry::{Format, Output, Sink};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
@@ -23,7 +24,7 @@ use crate::log_files::LogFiles;
 use crate::prepared::Prepared;
 use crate::process::Process;
 use crate::readiness::Readiness;
-use crate::reload::{Current, Reloader, TAKE_OVER};
+use crate::reload::{Current, Reloader};
 use crate::service::Services;
 use crate::service::admin::AdminService;
 use crate::service::checks::ChecksService;
@@ -32,9 +33,11 @@ use crate::service::fleet::FleetService;
 use crate::service::housekeeping::Housekeeping;
 use crate::service::reload::{ReloadHandle, ReloadService};
 use crate::service::resolver::ResolverService;
+use crate::service::watchdog::Watchdog;
 use crate::session_file::SessionFile;
-use crate::sockets::Sockets;
+use crate::sockets::{Sockets, TAKE_OVER};
 use crate::status_source::StatusSource;
+use crate::succeed::{Endpoints, Farewell, OldProcesses, Succession, Upgrader};
 use crate::supervisor::{Drain, Event, Supervisor};
 use crate::{capacity, hardening, privileges, sharing};
 
@@ -46,11 +49,13 @@ pub(crate) const LAST_LINES: Duration = Duration::from_secs(2);
 pub(crate) fn run(
     flags: &ArgMatches,
     prepared: Prepared,
+    succession: &mut Option<Succession>,
     supervisor: Supervisor,
     log: Box<dyn Output + Send>,
     log_files: &LogFiles,
 ) -> Result<ExitCode, Failure> {
     let Prepared {
+        program,
         config,
         written,
         stamps,
@@ -64,14 +69,20 @@ pub(crate) fn run(
         ..
     } = prepared;
     // Opens the way to the service manager while there are the privileges to.
-    systemd::notify("STATUS=starting");
+    systemd::notify(if succession.is_some() { "" } else { "STATUS=starting" });
     // Before the log says that a socket is open: from then on a supervisor may send a signal.
     let signals = signals()?;
     let (process, threads) = (Arc::new(process), supervisor.threads());
     let services = Services::new(threads);
-    let fleet = FleetService::new(&config, inputs.interface, &process).map(Arc::new);
+    let inherited = config.fleet.listen.as_ref().zip(succession.as_mut());
+    let inherited = inherited.map(|(listen, succession)| succession.take_fleet(listen.value));
+    let fleet = FleetService::new(&config, inputs.interface, &process, inherited.unwrap_or_default());
+    let old = Arc::<OldProcesses>::default();
+    let mut endpoints = Endpoints { list: Vec::new(), old: Arc::clone(&old) };
+    let fleet = fleet.map(Arc::new);
     if let Some(fleet) = &fleet {
         services.start(Arc::clone(fleet) as _)?;
+        endpoints.list.push(Arc::clone(fleet) as _);
     }
     let fleet = fleet.and_then(|fleet| fleet.handle());
     let sharing = sharing::share(&config, inputs.store, &process, fleet);
@@ -93,13 +104,18 @@ pub(crate) fn run(
         workers: OnceLock::new(),
         readiness: OnceLock::new(),
         history: Mutex::default(),
+        old,
     });
     let control = ControlService::new(config.process.control.clone(), successor.clone(), Arc::clone(&source));
     let control = Arc::new(control);
+    control
+        .inherit(succession.as_mut().and_then(|succession| succession.take_control(control.intended_path())));
     services.start(Arc::clone(&control) as _)?;
+    endpoints.list.push(Arc::clone(&control) as _);
     let resolver = Arc::new(ResolverService::new(&process));
     services.start(Arc::clone(&resolver) as _)?;
-    let mut sockets = Sockets::new(process.workers())?;
+    let handed_over = succession.as_mut().map(|succession| std::mem::take(&mut succession.sockets));
+    let mut sockets = Sockets::new(process.workers(), handed_over.unwrap_or_default())?;
     let (taken, all_taken) = mpsc::channel();
     let first = sockets.hand_over(&generation, &taken)?;
     drop(taken);
@@ -123,18 +139,45 @@ pub(crate) fn run(
     // Set once.
     drop(source.readiness.set(Arc::clone(&readiness)));
     if !config.admin.listen.is_empty() {
-        let admin = AdminService::new(config.admin.clone(), access, source, Arc::clone(&readiness));
-        services.start(Arc::new(admin))?;
+        let listen: Vec<_> = config.admin.listen.iter().map(|listen| listen.value.to_string()).collect();
+        let inherited = succession.as_mut().map(|succession| succession.take_admin(&listen));
+        let (settings, inherited) = (config.admin.clone(), inherited.unwrap_or_default());
+        let admin = AdminService::new(settings, access, source, Arc::clone(&readiness), inherited);
+        let admin = Arc::new(admin);
+        services.start(Arc::clone(&admin) as _)?;
+        endpoints.list.push(admin);
     }
-    start_workers(workers, &commands, first, &supervisor)?;
-    // The end of the channel: every worker accepts, or has ended, which the supervisor finds out.
-    let _ = all_taken.recv_timeout(TAKE_OVER);
-    readiness.set_accepting();
-    systemd::notify("READY=1\nSTATUS=generation 1 serves");
+    start_workers(workers, &supervisor)?;
+    if let Some(watchdog) = Watchdog::new(&process, succession.is_some()) {
+        services.start(Arc::new(watchdog))?;
+    }
+    let serve = || {
+        // A worker that has ended takes the program with it.
+        commands.iter().zip(first).for_each(|(worker, first)| drop(worker.send(first)));
+        // The end of the channel: every worker accepts, or has ended, which the supervisor finds out.
+        let _ = all_taken.recv_timeout(TAKE_OVER);
+        readiness.set_accepting();
+    };
+    begin(succession, &process, &sockets, &endpoints, threads, serve)?;
+    sockets.forget_others();
+    let upgrader = Upgrader {
+        program,
+        process: Arc::clone(&process),
+        threads: threads.clone(),
+        admission,
+        endpoints,
+        supervisor: supervisor.events(),
+        most_old: config.process.max_old_processes,
+        drain_timeout: config.process.hard_stop_after.unwrap_or(config.process.drain_timeout),
+        state: reload.upgrade_state(),
+        successor: Arc::default(),
+    };
+    let farewell = Farewell::of(&upgrader);
     let reloader = Reloader {
         flags: flags.clone(),
         process: Arc::clone(&process),
         threads: threads.clone(),
+        upgrader,
         checks,
         workers: commands,
         is_draining: drain.has_begun(),
@@ -152,9 +195,49 @@ pub(crate) fn run(
         supervisor.supervise(drain, tick, || reload.ask())
     };
     services.stop();
+    farewell.finish();
     sink.finish(LAST_LINES);
     housekeeping.report_last_losses();
     outcome
+}
+
+/// Has this process serve: at once, or in the place of the one before it.
+fn begin(
+    succession: &mut Option<Succession>,
+    process: &Process,
+    sockets: &Sockets,
+    endpoints: &Endpoints,
+    threads: &Threads,
+    serve: impl FnOnce(),
+) -> Result<(), Failure> {
+    let Some(predecessor) = succession else {
+        endpoints.begin()?;
+        serve();
+        systemd::notify("READY=1\nSTATUS=generation 1 serves");
+        return Ok(());
+    };
+    let cache = process.sessions.cache.as_ref();
+    if let (Some(memory), Some(cache)) = (predecessor.memory.take(), cache) {
+        let replayed = memory.replay(cache);
+        let count = replayed.map_err(|error| Failure::runtime("cannot read the sessions", error))?;
+        log(Level::Info, format_args!("upgrade: sessions taken over: {count}"));
+    }
+    let kept = sockets.addresses().map(ToString::to_string).collect();
+    let old = predecessor.take_over(kept, cache.map(Arc::as_ref), serve)?;
+    *succession = None;
+    systemd::notify(&format!("MAINPID={}\nREADY=1\nSTATUS=generation 1 serves", std::process::id()));
+    if let Err(failure) = endpoints.begin() {
+        // It serves already, and nobody else does.
+        log(Level::Error, failure.text(false).trim_end());
+    }
+    for (old, channel) in old {
+        let pid = old.pid;
+        if let Err(error) = endpoints.old.follow(old, channel, cache.cloned(), threads) {
+            log(Level::Warning, format_args!("upgrade: process {pid} cannot be followed: {error}"));
+        }
+    }
+    log(Level::Info, "upgrade: this process serves");
+    Ok(())
 }
 
 /// From here on signals no longer end the process; [`run`] handles those that have come meanwhile too.
@@ -215,14 +298,8 @@ fn prepare_workers(
     process.cpus.iter().zip(&process.counters).zip(&process.pulses).enumerate().map(worker).collect()
 }
 
-/// Starts the workers with their first generation.
-fn start_workers(
-    workers: Vec<Worker>,
-    commands: &[UnboundedSender<Command>],
-    first: Vec<Command>,
-    supervisor: &Supervisor,
-) -> Result<(), Failure> {
-    let start = |((worker, commands), first): ((Worker, &UnboundedSender<Command>), Command)| {
+fn start_workers(workers: Vec<Worker>, supervisor: &Supervisor) -> Result<(), Failure> {
+    let start = |worker: Worker| {
         let (index, events) = (worker.index, supervisor.events());
         let work = move || {
             let ended = catch_panic(|| worker.run()).map_err(|panic| format!("it has panicked: {panic}"));
@@ -230,11 +307,9 @@ fn start_workers(
             // A main thread that is gone needs no event.
             let _ = events.send(Event::WorkerEnded { index, result });
         };
-        // The worker has its end of the channel.
-        let _ = commands.send(first);
         supervisor.spawn(&format!("worker-{index}"), work)
     };
-    workers.into_iter().zip(commands).zip(first).try_for_each(start)
+    workers.into_iter().try_for_each(start)
 }
 
 fn session_file(config: &Config, process: &Process) -> Option<SessionFile> {

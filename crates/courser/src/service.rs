@@ -8,6 +8,7 @@ pub(crate) mod fleet;
 pub(crate) mod housekeeping;
 pub(crate) mod reload;
 pub(crate) mod resolver;
+pub(crate) mod watchdog;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -143,7 +144,7 @@ mod tests {
         let process = Arc::new(process);
         let threads = Threads::new(|panicked| panic!("{panicked:?}"));
         let services = Services::new(&threads);
-        let fleet = FleetService::new(&config, None, &process).unwrap();
+        let fleet = FleetService::new(&config, None, &process, Vec::new()).unwrap();
         services.start(Arc::new(fleet)).unwrap();
         let source = StatusSource {
             process: Arc::clone(&process),
@@ -156,6 +157,7 @@ mod tests {
             workers: std::sync::OnceLock::new(),
             readiness: std::sync::OnceLock::new(),
             history: Mutex::default(),
+            old: Arc::default(),
         };
         services
             .start(Arc::new(ControlService::new(config.process.control, None, Arc::new(source))))

@@ -1,32 +1,74 @@
 //! The listening sockets of the process, by configured address: which are open, and what workers get for a generation.
 
+mod store;
+
 use std::collections::HashMap;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use courser_config::{HostConfig, ListenAddress};
 use courser_net::{Address, ListenSocket, systemd};
 use courser_proxy::{Command, Listeners, Taken};
 use courser_telemetry::event::{Level, log};
+use serde::{Deserialize, Serialize};
 
 use crate::exit::Failure;
 use crate::generation::{BuiltListener, Generation, liveness};
+
+/// Time for every worker to take a generation over: an iteration of its event loop, mostly.
+pub(crate) const TAKE_OVER: Duration = Duration::from_secs(5);
+
+/// What a listening socket is called between processes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct SocketName {
+    /// Name of the listener.
+    pub(crate) listener: String,
+    /// Its address as configured: `*:443`, `systemd:web`.
+    pub(crate) listen: String,
+    /// The socket's own: `[::]:443`.
+    pub(crate) address: String,
+    /// Among those of this address, from 0.
+    pub(crate) index: usize,
+}
+
+/// A socket from another process, with the name that it had there.
+pub(crate) type Named = (SocketName, ListenSocket);
 
 pub(crate) struct Sockets {
     workers: usize,
     /// From systemd, with their names; taken by the first address that names them.
     inherited: Vec<(String, OwnedFd)>,
-    /// The addresses of the sockets that workers have.
-    open: HashMap<ListenAddress, Vec<Address>>,
+    /// From the process before this one; taken by the listener and address that had them.
+    handed_over: Vec<Named>,
+    /// The sockets that workers have.
+    open: Vec<Open>,
+}
+
+/// The sockets of one configured address.
+#[derive(Clone)]
+struct Open {
+    listener: String,
+    listen: ListenAddress,
+    addresses: Vec<Address>,
+    /// How many the service manager holds.
+    stored: usize,
 }
 
 impl Sockets {
-    pub(crate) fn new(workers: usize) -> Result<Self, Failure> {
-        let inherited =
-            systemd::inherited().map_err(|error| Failure::runtime("cannot take systemd's sockets", error))?;
-        Ok(Self { workers, inherited, open: HashMap::new() })
+    /// With those of the process before this one, be it that it hands them over, or that the service manager has held them
+    /// for it, and with those that the service manager has opened.
+    pub(crate) fn new(workers: usize, mut handed_over: Vec<Named>) -> Result<Self, Failure> {
+        let failed = |error| Failure::runtime("cannot take systemd's sockets", error);
+        let mut inherited = systemd::inherited().map_err(failed)?;
+        let stored = inherited.extract_if(.., |(name, _)| store::is_ours(name)).collect::<Vec<_>>();
+        for (name, socket) in stored {
+            let adopted = ListenSocket::adopt(socket).map_err(failed)?;
+            handed_over.extend(store::name(&name, &adopted).map(|name| (name, adopted)));
+        }
+        Ok(Self { workers, inherited, handed_over, open: Vec::new() })
     }
 
     /// Opens the addresses of a generation that are not open yet and retains those that are. Returns the command that
@@ -38,25 +80,31 @@ impl Sockets {
         generation: &Generation,
         taken: &Taken,
     ) -> Result<Vec<Command>, Failure> {
-        let (mut open, mut listeners) = (HashMap::new(), Listeners::new());
+        let (mut open, mut listeners) = (Vec::new(), Listeners::new());
         let mut opened: Vec<Vec<ListenSocket>> = (0..self.workers).map(|_| Vec::new()).collect();
+        let mut before = self.open.clone();
         for built in &generation.listeners {
             for address in &built.settings.listen {
-                let addresses = match self.open.get(address) {
-                    Some(addresses) => addresses.clone(),
+                let (addresses, stored) = match take_open(&mut before, &built.settings.name, address) {
+                    Some(open) => (open.addresses, open.stored),
                     None => {
-                        let groups = self.open(address, built.settings.backlog)?;
+                        let groups = self.open(address, built)?;
                         groups.iter().try_for_each(|group| watch_peers(group, &built.settings.default))?;
+                        let stored = store::store(address, &groups);
                         let addresses = distribute(groups, &mut opened);
                         addresses.iter().for_each(|address| self.log(address, built));
-                        addresses
+                        (addresses, stored)
                     }
                 };
                 for address in &addresses {
                     listeners.insert(address.clone(), Arc::clone(&built.listener));
                 }
-                open.insert(address.clone(), addresses);
+                let listener = built.settings.name.clone();
+                open.push(Open { listener, listen: address.clone(), addresses, stored });
             }
+        }
+        for gone in before {
+            (0..gone.stored).for_each(|index| store::forget(&gone.listen, index));
         }
         self.open = open;
         let listeners = Arc::new(listeners);
@@ -65,14 +113,52 @@ impl Sockets {
         Ok(opened.into_iter().map(command).collect())
     }
 
+    /// Closes what was handed over and no listener has: nobody holds it for this service any more.
+    pub(crate) fn forget_others(&mut self) {
+        for (name, _) in self.handed_over.drain(..) {
+            store::forget(&name.listen, name.index);
+        }
+    }
+
+    /// The addresses of all sockets.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = &Address> {
+        self.open.iter().flat_map(|open| &open.addresses)
+    }
+
+    /// The names of what workers have, for another process. Of several descriptors of one queue the first remains.
+    pub(crate) fn named(&self, sockets: Vec<ListenSocket>) -> io::Result<Vec<Named>> {
+        let (mut queues, mut named) = (Vec::new(), Vec::<Named>::new());
+        for socket in sockets {
+            let queue = socket.queue()?;
+            let open = self.open.iter().find(|open| open.addresses.contains(socket.address()));
+            let Some(open) = open.filter(|_| !queues.contains(&queue)) else { continue };
+            queues.push(queue);
+            let address = socket.address().to_string();
+            let index = named.iter().filter(|(name, _)| name.address == address).count();
+            let (listener, listen) = (open.listener.clone(), open.listen.to_string());
+            named.push((SocketName { listener, listen, address, index }, socket));
+        }
+        Ok(named)
+    }
+
     fn log(&self, address: &Address, built: &BuiltListener) {
         let (name, workers) = (&built.settings.name, self.workers);
         log(Level::Info, format_args!("listening on {address} (listener {name}, workers: {workers})"));
         built.log();
     }
 
-    /// The sockets of an address, one for each worker; for `systemd` those of every socket that was passed.
-    fn open(&mut self, address: &ListenAddress, backlog: u32) -> Result<Vec<Vec<ListenSocket>>, Failure> {
+    /// The sockets of an address, one for each worker; for `systemd` those of every socket that was passed. What the process
+    /// before this one had goes before what systemd passed to it.
+    fn open(
+        &mut self,
+        address: &ListenAddress,
+        built: &BuiltListener,
+    ) -> Result<Vec<Vec<ListenSocket>>, Failure> {
+        let backlog = built.settings.backlog;
+        let failed = |error| Failure::runtime(format_args!("cannot listen on {address}"), error);
+        if let Some(groups) = self.take_handed_over(address, built) {
+            return groups.map_err(failed);
+        }
         let open = |address: &Address, dual| {
             ListenSocket::open(address, dual, backlog, self.workers).map(|opened| vec![opened])
         };
@@ -86,7 +172,46 @@ impl Sockets {
             ListenAddress::Abstract(name) => open(&Address::Abstract(name.clone()), false),
             ListenAddress::Systemd(name) => self.adopt(name.as_deref()),
         };
-        opened.map_err(|error| Failure::runtime(format_args!("cannot listen on {address}"), error))
+        opened.map_err(failed)
+    }
+
+    /// The sockets that another process had for an address, by their own addresses: with the same listener, or with one that
+    /// has another name now.
+    fn take_handed_over(
+        &mut self,
+        address: &ListenAddress,
+        built: &BuiltListener,
+    ) -> Option<io::Result<Vec<Vec<ListenSocket>>>> {
+        let listen = address.to_string();
+        let of_listener = |(name, _): &Named| name.listen == listen && name.listener == built.settings.name;
+        let is_known = self.handed_over.iter().any(of_listener);
+        let mut taken: Vec<_> = self
+            .handed_over
+            .extract_if(.., |named| of_listener(named) || !is_known && named.0.listen == listen)
+            .collect();
+        taken.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let mut groups = HashMap::<Address, Vec<ListenSocket>>::new();
+        for (_, socket) in taken {
+            groups.entry(socket.address().clone()).or_default().push(socket);
+        }
+        let is_own = matches!(address, ListenAddress::Any { .. } | ListenAddress::Ip(_));
+        let dual = matches!(address, ListenAddress::Any { .. });
+        let complete = |mut group: Vec<ListenSocket>| {
+            if !matches!(address, ListenAddress::Systemd(_)) {
+                group.iter().try_for_each(|socket| socket.set_backlog(built.settings.backlog))?;
+            }
+            let missing = self.workers.saturating_sub(group.len());
+            if is_own && missing > 0 {
+                // A port that only root may open is shared instead.
+                let more = ListenSocket::open(group[0].address(), dual, built.settings.backlog, missing);
+                group.extend(more.unwrap_or_default());
+            }
+            for index in 0..self.workers.saturating_sub(group.len()) {
+                group.push(group[index].share()?);
+            }
+            Ok(group)
+        };
+        (!groups.is_empty()).then(|| groups.into_values().map(complete).collect())
     }
 
     /// Takes the sockets that systemd passed under `name`, or all that are left.
@@ -96,16 +221,31 @@ impl Sockets {
         if adopted.is_empty() {
             return Err(io::Error::new(io::ErrorKind::NotFound, "systemd has passed no such socket"));
         }
-        adopted.into_iter().map(|(_, fd)| ListenSocket::adopt(fd, self.workers)).collect()
+        let shared = |(_, fd)| {
+            let mut sockets = vec![ListenSocket::adopt(fd)?];
+            while sockets.len() < self.workers {
+                sockets.push(sockets[0].share()?);
+            }
+            Ok(sockets)
+        };
+        adopted.into_iter().map(shared).collect()
     }
 }
 
-/// Gives each worker its socket of each group. Returns the addresses of the groups.
+/// The sockets that are open for an address: those of this listener, or else of one that has another name now.
+fn take_open(open: &mut Vec<Open>, listener: &str, listen: &ListenAddress) -> Option<Open> {
+    let same = |open: &Open| open.listen == *listen;
+    let place = open.iter().position(|open| same(open) && open.listener == listener);
+    let place = place.or_else(|| open.iter().position(same))?;
+    Some(open.swap_remove(place))
+}
+
+/// Gives the workers the sockets of each group in turn: each has one at least. Returns the addresses of the groups.
 fn distribute(groups: Vec<Vec<ListenSocket>>, workers: &mut [Vec<ListenSocket>]) -> Vec<Address> {
     let addresses =
         groups.iter().filter_map(|group| Some(group.first()?.address().clone())).collect::<Vec<_>>();
-    for (worker, socket) in groups.into_iter().flat_map(|group| group.into_iter().enumerate()) {
-        workers[worker].push(socket);
+    for (number, socket) in groups.into_iter().flat_map(|group| group.into_iter().enumerate()) {
+        workers[number % workers.len()].push(socket);
     }
     addresses
 }

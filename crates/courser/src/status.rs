@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 use self::recent::{FailureRow, Finding, Recent, ShedRow};
+use crate::succeed::OldProcess;
 
 pub(crate) mod backends;
 pub(crate) mod recent;
@@ -33,6 +34,11 @@ pub(crate) struct Status {
     /// None until somebody has asked before, within the last seconds.
     #[serde(default)]
     pub(crate) recent: Option<Recent>,
+    #[serde(default)]
+    pub(crate) pid: u32,
+    /// Processes that this one has replaced, and that still have connections.
+    #[serde(default)]
+    pub(crate) old_processes: Vec<OldProcess>,
     /// Settings, certificates and pools of new connections; none before the first.
     #[serde(default)]
     pub(crate) generation: Option<Generation>,
@@ -271,6 +277,13 @@ pub(crate) fn table(line: &str) -> Result<String, String> {
     for finding in &status.findings {
         row(&mut text, finding.level.name(), &format!("{} {}", finding.what, finding.remedy));
     }
+    row(&mut text, "process", &format!("{}, serves", status.pid));
+    for OldProcess { pid, version, connections, ends_in_s } in &status.old_processes {
+        let left = span(*ends_in_s);
+        let drains =
+            format!("{pid}, courser {version}, drains: connections: {connections}, at most {left} left");
+        row(&mut text, "old process", &drains);
+    }
     if let Some(found) = &status.generation {
         generation(&mut text, found);
     }
@@ -327,7 +340,7 @@ fn generation(text: &mut String, found: &Generation) {
         row(text, "last reload", &format!("REFUSED {} ago: {why}", span(*age_s)));
     }
     for waiting in found.last_reload.iter().flat_map(|last| &last.needs_restart) {
-        row(text, "at next start", waiting);
+        row(text, "takes upgrade", waiting);
     }
     for listener in &found.listeners {
         row(text, "listener", &format!("{}: {}", listener.name, listener.listen.join(", ")));
@@ -501,6 +514,13 @@ mod tests {
                 cause: "backend".into(),
                 what: "No server of pool shop is up.".into(),
                 remedy: "Start one.".into(),
+            }],
+            pid: 4711,
+            old_processes: vec![OldProcess {
+                pid: 4242,
+                version: "0.1.0".to_owned(),
+                connections: 12,
+                ends_in_s: 25,
             }],
             keys: vec![Key {
                 fleet: "0011223344556677".into(),

@@ -30,6 +30,7 @@ use crate::service::Running;
 use crate::service::reload::ReloadHandle;
 use crate::status;
 use crate::status::backends::ServerRow;
+use crate::succeed::{self, OldProcesses};
 
 /// Where the status of the running program comes from.
 pub(crate) struct StatusSource {
@@ -46,6 +47,8 @@ pub(crate) struct StatusSource {
     /// Once it is known.
     pub(crate) readiness: OnceLock<Arc<Readiness>>,
     pub(crate) history: Mutex<History>,
+    /// Processes that this one has replaced.
+    pub(crate) old: Arc<OldProcesses>,
 }
 
 impl ControlHandler for Arc<StatusSource> {
@@ -60,6 +63,7 @@ impl ControlHandler for Arc<StatusSource> {
             "reload check" => self.reload(true, out),
             "fleet watch" => self.watch(out).map(|()| RequestOutcome::Known),
             "backend list" => write_servers(out, self.backends.rows()),
+            _ if request.starts_with("upgrade") => self.upgrade(request, out),
             _ => match request.strip_prefix("backend ").and_then(Change::parse) {
                 Some((change, name)) => match self.backends.change(name, change) {
                     Ok(servers) => write_servers(out, servers),
@@ -109,6 +113,8 @@ impl StatusSource {
             schema: status::SCHEMA,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             name: self.process.name.clone(),
+            pid: std::process::id(),
+            old_processes: self.old.list(),
             up_s: self.process.started.elapsed().as_secs(),
             keys: self.process.fleet.as_ref().map(keys).unwrap_or_default(),
             cache: cache.map(|_| status::Cache::default()),
@@ -199,6 +205,25 @@ impl StatusSource {
         }
         writeln!(out)?;
         Ok(RequestOutcome::Known)
+    }
+
+    /// `upgrade`, and what it is asked for as JSON.
+    fn upgrade(&self, request: &str, out: &mut UnixStream) -> io::Result<RequestOutcome> {
+        let asked = request.strip_prefix("upgrade ").map(serde_json::from_str::<succeed::Request>);
+        let Some(Ok(succeed::Request { program, silence_s })) = asked else {
+            return Ok(RequestOutcome::Unknown);
+        };
+        let outcome = self.reload.upgrade(program, Duration::from_secs(silence_s));
+        let written = match &outcome {
+            Some(outcome) => serde_json::to_writer(&mut *out, outcome).map_err(io::Error::from),
+            None => write!(out, "{{\"error\":\"the program is about to end\"}}"),
+        };
+        let written = written.and_then(|()| writeln!(out));
+        if let Some(succeed::Outcome::Done(_)) = outcome {
+            // This process may end now.
+            self.reload.upgrade_is_answered();
+        }
+        written.map(|()| RequestOutcome::Known)
     }
 
     /// A line for each message, until the client has gone. Without messages a line now and then: only a write that fails
@@ -500,6 +525,7 @@ mod tests {
             }
         }
         places.retain(|place| !place.contains("/below_us/"));
-        assert_eq!(places, BTreeSet::from(["/schema", "/up_s"].map(str::to_owned)), "numbers without a row");
+        let others = BTreeSet::from(["/pid", "/schema", "/up_s"].map(str::to_owned));
+        assert_eq!(places, others, "numbers without a row");
     }
 }

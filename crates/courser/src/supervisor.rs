@@ -1,13 +1,14 @@
 //! The main thread while the workers serve: it handles signals and ends of threads, and drains. It waits for nothing but
 //! events and the time.
 
+use std::collections::HashSet;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
-use courser_net::systemd;
+use courser_net::{Address, systemd};
 use courser_proxy::supervision::Panicked;
 use courser_proxy::{Command, Threads};
 use courser_telemetry::event::{Level, log};
@@ -27,6 +28,17 @@ pub(crate) enum Event {
         result: Result<usize, String>,
     },
     Panicked(Panicked),
+    /// Another process serves.
+    Superseded(Superseded),
+}
+
+/// What another process has taken over.
+pub(crate) struct Superseded {
+    pub(crate) pid: u32,
+    /// Addresses of the sockets that it accepts at.
+    pub(crate) kept: Arc<HashSet<Address>>,
+    /// Time for the open connections.
+    pub(crate) drain_timeout: Duration,
 }
 
 /// Starts threads, and receives the events of their ends.
@@ -86,6 +98,7 @@ impl Supervisor {
                 Ok(Event::Panicked(Panicked { thread, message })) => {
                     drain.fail(&mut failure, format!("thread {thread} has panicked"), message);
                 }
+                Ok(Event::Superseded(superseded)) => drain.supersede(superseded),
                 Err(_) => housekeeping(),
             }
             drain.stop_when_due();
@@ -105,12 +118,14 @@ pub(crate) struct Drain {
     deadline: Option<Instant>,
     /// Also for those who would make new listeners.
     has_begun: Arc<AtomicBool>,
+    /// It has begun since another process serves; no signal has come.
+    is_superseded: bool,
 }
 
 impl Drain {
     /// A drain of these workers that has not begun.
     pub(crate) fn new(workers: Vec<UnboundedSender<Command>>, timeout: Duration) -> Self {
-        Self { workers, timeout, deadline: None, has_begun: Arc::default() }
+        Self { workers, timeout, deadline: None, has_begun: Arc::default(), is_superseded: false }
     }
 
     /// Whether it has begun, from now on.
@@ -120,6 +135,12 @@ impl Drain {
 
     /// The first signal drains, the second stops.
     fn signal(&mut self) {
+        if std::mem::take(&mut self.is_superseded) {
+            // A service manager signals all processes of a service: this one then has no longer than the other.
+            let latest = Instant::now() + self.timeout;
+            self.deadline = self.deadline.map(|deadline| deadline.min(latest));
+            return;
+        }
         if self.has_begun.load(Ordering::Relaxed) { self.stop("stopping") } else { self.begin() }
     }
 
@@ -140,6 +161,21 @@ impl Drain {
         self.deadline = Some(Instant::now() + self.timeout);
         let timeout = self.timeout;
         log(Level::Info, format_args!("draining: no new connections, {timeout:?} for the open ones"));
+    }
+
+    /// Another process accepts at the sockets that it has kept.
+    fn supersede(&mut self, superseded: Superseded) {
+        let Superseded { pid, kept, drain_timeout } = superseded;
+        if self.has_begun.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        self.send(|| Command::Leave { kept: Arc::clone(&kept) });
+        self.is_superseded = true;
+        self.deadline = Some(Instant::now() + drain_timeout);
+        log(
+            Level::Info,
+            format_args!("process {pid} serves now: draining, {drain_timeout:?} for the open connections"),
+        );
     }
 
     fn stop_when_due(&mut self) {

@@ -100,8 +100,30 @@ settings! {
               are closed.",
         example: "\"2m\"",
         danger: "A service manager with a shorter timeout kills the program first (systemd: `TimeoutStopSec=`).",
-        elsewhere: &["shutdown_timeout", "hard_stop_after", "worker_shutdown_timeout"],
+        elsewhere: &["shutdown_timeout", "worker_shutdown_timeout"],
         store: |process, value| read::duration(value, "365d").map(|it| process.drain_timeout = it),
+    }
+    "hard_stop_after" {
+        flag: Flag::Takes("hard-stop-after"),
+        kind: Kind::Duration,
+        default: DefaultValue::Derived("as `drain_timeout`"),
+        doc: "Time for open connections of the process that `courser upgrade` has replaced. Connections that are still \
+              open then are closed; a connection of TLS cannot move to another process.",
+        example: "\"1h\"",
+        danger: "While it drains, the old process takes memory and descriptors beside the new one.",
+        elsewhere: &["hard-stop-after", "worker_shutdown_timeout", "parent_shutdown_time"],
+        store: |process, value| read::duration(value, "365d").map(|it| process.hard_stop_after = Some(it)),
+    }
+    "max_old_processes" {
+        flag: Flag::Takes("max-old-processes"),
+        kind: Kind::Count,
+        default: DefaultValue::Toml("4"),
+        doc: "Maximum number of processes that were replaced by `courser upgrade` and still drain. While there are so \
+              many, a further upgrade is refused.",
+        example: "10",
+        danger: "Each of them holds its connections, and the memory of its sessions and certificates.",
+        elsewhere: &["mworker_max_reloads", "max_reloads"],
+        store: |process, value| read::count(value, 1..=100).map(|it| process.max_old_processes = it as usize),
     }
     "reload_on_change" {
         flag: Flag::Switch("no-reload-on-change", false, "Reload on request alone"),

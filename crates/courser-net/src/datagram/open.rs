@@ -99,6 +99,35 @@ impl DatagramSocket {
         Ok(Self { group: Some((group.into(), route)), own: own.into(), address })
     }
 
+    /// Takes over what [`descriptors`](Self::descriptors) of another process were opened with the same settings.
+    ///
+    /// # Errors
+    /// Where they are something else.
+    pub fn adopt(settings: &DatagramSettings, mut descriptors: Vec<OwnedFd>) -> Result<Self, DatagramError> {
+        let failed = DatagramError::at(Step::Bind(settings.listen));
+        let wrong = || failed(io::ErrorKind::InvalidInput.into());
+        let own = descriptors.pop().ok_or_else(wrong)?;
+        let group = descriptors.pop();
+        if group.is_some() != settings.listen.ip().is_multicast() {
+            return Err(wrong());
+        }
+        let address = local_address(&SockRef::from(group.as_ref().unwrap_or(&own))).map_err(&failed)?;
+        if address.ip() != settings.listen.ip() || ![0, address.port()].contains(&settings.listen.port()) {
+            return Err(wrong());
+        }
+        let route = |group| Ok((group, Route::to(settings.listen, settings)?));
+        let group = group.map(route).transpose().map_err(DatagramError::at(Step::Route(settings.listen)))?;
+        Ok(Self { group, own, address })
+    }
+
+    /// Further descriptors of it, for another process.
+    ///
+    /// # Errors
+    /// Without descriptors.
+    pub fn descriptors(&self) -> io::Result<Vec<OwnedFd>> {
+        self.group.iter().map(|(group, _)| group).chain([&self.own]).map(OwnedFd::try_clone).collect()
+    }
+
     /// Where it receives, with the real port: the group's address if there is one.
     pub fn address(&self) -> SocketAddr {
         self.address

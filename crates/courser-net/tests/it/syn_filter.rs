@@ -141,7 +141,7 @@ fn who_takes_a_socket_over_takes_its_filter_off() {
     let other = handed_over.local_addr().unwrap();
     SynFilter::drop_all().attach(&handed_over.as_fd()).unwrap();
     assert!(connects(v4(1), other).is_none() && connects(v4(1), address).is_none());
-    let _adopted = ListenSocket::adopt(handed_over.into(), 1).unwrap();
+    let _adopted = ListenSocket::adopt(handed_over.into()).unwrap();
     assert!(connects(v4(1), other).is_some());
 }
 

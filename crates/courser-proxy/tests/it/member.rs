@@ -48,6 +48,7 @@ pub(crate) fn member(name: &str, own: UdpSocket, peers: &[SocketAddr], cache: Ar
         settings: settings_of_member,
         keys: keys(),
         cache,
+        begins: None,
     };
     fleet.start(|name, work| thread::Builder::new().name(name.to_owned()).spawn(work)).unwrap()
 }

@@ -52,7 +52,7 @@ pub(crate) fn join(
     let mut settings = MemberSettings::new(name, incarnation, random()?);
     settings.state_transfer = false;
     let cache = Arc::new(Cache::new(CACHE, DEFAULT_SHARDS));
-    Fleet { socket, peers, settings, keys: Arc::new(keys), cache }
+    Fleet { socket, peers, settings, keys: Arc::new(keys), cache, begins: None }
         .start(|name, work| thread::Builder::new().name(name.to_owned()).spawn(work))
 }
 

@@ -11,7 +11,7 @@ use crate::prepared::prepare;
 
 /// Checks settings, and the files and folders that they name.
 pub(crate) fn check(flags: &ArgMatches) -> Result<ExitCode, Failure> {
-    let prepared = prepare(flags)?;
+    let prepared = prepare(flags, None)?;
     println!(
         "ok: listeners: {}, certificates: {}{}",
         prepared.config.listeners.len(),

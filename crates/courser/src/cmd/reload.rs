@@ -55,7 +55,7 @@ fn print(outcome: &Outcome, only_check: bool) {
         println!("{change}");
     }
     for change in needs_restart {
-        println!("{change} (takes effect at the next start)");
+        println!("{change} (takes `courser upgrade`)");
     }
     let count = changes.len();
     match only_check {

@@ -10,6 +10,7 @@ use courser_telemetry::event::{self, Level, log};
 use crate::exit::Failure;
 use crate::log_files::LogOutputs;
 use crate::prepared::prepare;
+use crate::succeed::Succession;
 use crate::supervisor::Supervisor;
 use crate::{hardening, privileges, run};
 
@@ -17,9 +18,18 @@ use crate::{hardening, privileges, run};
 const RESTART_COSTS: &str = "ticket keys are in memory alone: after a restart every client makes one full handshake; \
                              `state_folder` (`--state-folder`) keeps them";
 
-/// Serves until a signal.
+/// Serves until a signal, or until another process takes over.
 pub(crate) fn serve(flags: &ArgMatches) -> Result<ExitCode, Failure> {
-    let prepared = prepare(flags)?;
+    // First of all: the process that has started this one waits.
+    let mut succession = Succession::begin()?;
+    let served = serve_as(flags, &mut succession);
+    // As long as it has not taken over.
+    served.inspect_err(|failure| succession.iter().for_each(|succession| succession.report(failure)))
+}
+
+fn serve_as(flags: &ArgMatches, succession: &mut Option<Succession>) -> Result<ExitCode, Failure> {
+    let memory = succession.as_mut().and_then(|succession| succession.memory.as_mut());
+    let prepared = prepare(flags, memory)?;
     limits::use_small_pages();
     hardening::lock_memory();
     let supervisor = Supervisor::default();
@@ -33,5 +43,5 @@ pub(crate) fn serve(flags: &ArgMatches) -> Result<ExitCode, Failure> {
     if prepared.config.sessions.tickets && !keys.outlive_process() {
         log(Level::Info, RESTART_COSTS);
     }
-    run::run(flags, prepared, supervisor, logs.connections, &logs.files)
+    run::run(flags, prepared, succession, supervisor, logs.connections, &logs.files)
 }

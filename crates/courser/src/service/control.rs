@@ -2,9 +2,10 @@
 
 use std::fs::DirBuilder;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, chown};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use courser_config::{Located, Problem};
 use courser_net::account::Account;
@@ -15,6 +16,7 @@ use super::{STOP_TIME, Service};
 use crate::control::{self, Control};
 use crate::exit::Failure;
 use crate::status_source::StatusSource;
+use crate::succeed::{Endpoint, Shared, TakenOver};
 
 pub(crate) struct ControlService {
     /// Where the configuration says; it has to be opened there.
@@ -23,7 +25,10 @@ pub(crate) struct ControlService {
     /// The user that the program switches to.
     successor: Option<Account>,
     source: Arc<StatusSource>,
+    /// Of the process before this one, which answers until [`Self::begin`].
+    inherited: Mutex<Option<OwnedFd>>,
     control: OnceLock<Control>,
+    threads: OnceLock<Threads>,
 }
 
 impl ControlService {
@@ -33,7 +38,15 @@ impl ControlService {
         source: Arc<StatusSource>,
     ) -> Self {
         let path = named.as_ref().map_or_else(control::default_path, |named| named.value.clone());
-        Self { named, path, successor, source, control: OnceLock::new() }
+        Self {
+            named,
+            path,
+            successor,
+            source,
+            inherited: Mutex::default(),
+            control: OnceLock::new(),
+            threads: OnceLock::new(),
+        }
     }
 
     /// The socket's path, once it is open.
@@ -52,6 +65,26 @@ impl ControlService {
             }
         }
     }
+
+    /// Where it is to be.
+    pub(crate) fn intended_path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The socket of the process before this one.
+    pub(crate) fn inherit(&self, socket: Option<OwnedFd>) {
+        *self.inherited.lock().unwrap_or_else(PoisonError::into_inner) = socket;
+    }
+
+    fn open(&self) -> io::Result<Control> {
+        if let Some(socket) = self.inherited.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            return Control::adopt(socket, &self.path);
+        }
+        if self.named.is_none() {
+            self.make_folder()?;
+        }
+        Control::open(&self.path)
+    }
 }
 
 impl Service for ControlService {
@@ -59,12 +92,12 @@ impl Service for ControlService {
         "control socket"
     }
 
+    /// Opens the socket, and lets requests wait.
     fn start(&self, threads: &Threads) -> Result<(), Failure> {
-        let prepared = if self.named.is_none() { self.make_folder() } else { Ok(()) };
-        let started = prepared.and_then(|()| Control::start(&self.path, Arc::clone(&self.source), threads));
-        match (started, &self.named) {
-            // It is started once.
-            (Ok(started), _) => drop(self.control.set(started)),
+        // It is started once.
+        drop(self.threads.set(threads.clone()));
+        match (self.open(), &self.named) {
+            (Ok(opened), _) => drop(self.control.set(opened)),
             (Err(error), Some(place)) => {
                 let message = format!("cannot open the control socket {}: {error}", self.path.display());
                 return Err(Problem::at(&place.origin, message, None).into());
@@ -83,5 +116,27 @@ impl Service for ControlService {
 
     fn stop(&self) -> bool {
         self.control.get().is_none_or(|control| control.stop(STOP_TIME))
+    }
+}
+
+impl Endpoint for ControlService {
+    fn begin(&self) -> Result<(), Failure> {
+        let (Some(control), Some(threads)) = (self.control.get(), self.threads.get()) else { return Ok(()) };
+        let served = control.serve(Arc::clone(&self.source), threads);
+        served.map_err(|error| Failure::runtime("cannot start the thread control", error))
+    }
+
+    fn share(&self, shared: &mut Shared) -> io::Result<()> {
+        let Some(control) = self.control.get() else { return Ok(()) };
+        shared.descriptors.push(control.share()?);
+        shared.process.control = Some(control.path().to_owned());
+        Ok(())
+    }
+
+    fn end(&self, kept: &TakenOver) {
+        if let Some(control) = self.control.get() {
+            let end = if kept.control { Control::leave } else { Control::stop };
+            end(control, STOP_TIME);
+        }
     }
 }

@@ -1,6 +1,11 @@
 //! The fleet's thread, where messages are configured.
 
-use std::sync::{Arc, OnceLock};
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use courser_config::{Config, Fleet as Settings, Located, Problem};
@@ -18,20 +23,32 @@ use crate::exit::Failure;
 use crate::process::Process;
 use crate::status::Status;
 use crate::status_source;
+use crate::succeed::{Endpoint, Shared, TakenOver};
 
 pub(crate) struct FleetService {
     settings: Settings,
-    listen: Located<std::net::SocketAddr>,
+    listen: Located<SocketAddr>,
     interface: Option<Interface>,
     name: String,
     keys: Arc<FleetKeys>,
     cache: Arc<Cache>,
     handle: OnceLock<FleetHandle>,
+    /// For another process.
+    descriptors: Mutex<Vec<OwnedFd>>,
+    /// Of the process before this one, which sends and receives until [`Self::begin`].
+    inherited: Mutex<Vec<OwnedFd>>,
+    /// Dropped when this process begins.
+    waits: Mutex<Option<Sender<Infallible>>>,
 }
 
 impl FleetService {
     /// `None` where the configuration has no address for messages, or nothing to send in them.
-    pub(crate) fn new(config: &Config, interface: Option<Interface>, process: &Process) -> Option<Self> {
+    pub(crate) fn new(
+        config: &Config,
+        interface: Option<Interface>,
+        process: &Process,
+        inherited: Vec<OwnedFd>,
+    ) -> Option<Self> {
         Some(Self {
             settings: config.fleet.clone(),
             listen: config.fleet.listen.clone()?,
@@ -40,6 +57,9 @@ impl FleetService {
             keys: Arc::clone(&process.fleet.as_ref()?.keys),
             cache: Arc::clone(process.sessions.cache.as_ref()?),
             handle: OnceLock::new(),
+            descriptors: Mutex::default(),
+            inherited: Mutex::new(inherited),
+            waits: Mutex::default(),
         })
     }
 
@@ -59,8 +79,19 @@ impl Service for FleetService {
         let hops = interface.as_ref().map_or(1, |interface| interface.value.ttl);
         let interface = self.interface.clone();
         let settings = DatagramSettings { listen: self.listen.value, interface, hops, same_machine: true };
-        let socket = DatagramSocket::open(&settings)
-            .map_err(|error| Failure::from(Problem::at(&self.listen.origin, error.to_string(), None)))?;
+        let inherited = std::mem::take(&mut *lock(&self.inherited));
+        let takes_over = !inherited.is_empty();
+        let socket = match takes_over {
+            true => DatagramSocket::adopt(&settings, inherited),
+            false => DatagramSocket::open(&settings),
+        };
+        let wrong = |error: &dyn std::fmt::Display| {
+            Failure::from(Problem::at(&self.listen.origin, error.to_string(), None))
+        };
+        let socket = socket.map_err(|error| wrong(&error))?;
+        let descriptors = socket.descriptors().map_err(|error| wrong(&error))?;
+        let (sender, begins) = channel();
+        *lock(&self.waits) = takes_over.then_some(sender);
         let failed = |error: &dyn std::fmt::Display| Failure::runtime("cannot join the fleet", error);
         let name = MemberName::new(&self.name).map_err(|error| failed(&error))?;
         let random = |_| failed(&"the system gave no random bytes");
@@ -70,7 +101,8 @@ impl Service for FleetService {
         settings.allowed = allowed(&self.settings);
         let address = socket.address();
         let (keys, cache) = (Arc::clone(&self.keys), Arc::clone(&self.cache));
-        let joining = Fleet { socket, peers: peers.clone(), settings, keys, cache };
+        let begins = takes_over.then_some(begins);
+        let joining = Fleet { socket, peers: peers.clone(), settings, keys, cache, begins };
         let handle = joining.start(|name, work| threads.spawn(name, work)).map_err(|error| failed(&error))?;
         let to = match address.ip().is_multicast() {
             true => "by multicast".to_owned(),
@@ -79,10 +111,14 @@ impl Service for FleetService {
         log(Level::Info, format_args!("fleet {}: messages at {address}, {to}", self.keys.fleet()));
         // It is started once.
         drop(self.handle.set(handle));
+        *lock(&self.descriptors) = descriptors;
         Ok(())
     }
 
     fn stop(&self) -> bool {
+        // A thread that still waits to begin would not hear it.
+        drop(lock(&self.waits).take());
+        lock(&self.descriptors).clear();
         self.handle.get().is_none_or(|handle| handle.stop(STOP_TIME))
     }
 
@@ -90,6 +126,32 @@ impl Service for FleetService {
         let found = self.handle.get().and_then(FleetHandle::status);
         status.messages = found.map(|found| status_source::messages(&found, counts));
     }
+}
+
+impl Endpoint for FleetService {
+    /// As a new incarnation. With the identity and the counters of the process before this one a message could be sealed twice
+    /// with one number, if the two did not agree for once.
+    fn begin(&self) -> Result<(), Failure> {
+        drop(lock(&self.waits).take());
+        Ok(())
+    }
+
+    fn share(&self, shared: &mut Shared) -> io::Result<()> {
+        let descriptors = lock(&self.descriptors);
+        shared.process.fleet = Some((self.listen.value, descriptors.len()));
+        descriptors.iter().try_for_each(|socket| {
+            shared.descriptors.push(socket.try_clone()?);
+            Ok(())
+        })
+    }
+
+    fn end(&self, _kept: &TakenOver) {
+        self.stop();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The networks that messages are accepted from: those that are configured, and the peers.

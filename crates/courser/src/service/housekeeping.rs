@@ -1,6 +1,7 @@
 //! What the main thread does once a second: rolls keys, removes expired sessions, reports lost lines. Before the first
 //! connection and after the last it reads and writes the session file.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -60,7 +61,9 @@ impl Service for Housekeeping {
     }
 
     fn tick(&self, now: Instant) {
-        self.process.keys.advance();
+        if !self.process.is_superseded.load(Ordering::Relaxed) {
+            self.process.keys.advance();
+        }
         let mut due = self.due();
         if now.duration_since(due.swept) >= SWEEP {
             due.swept = now;
@@ -74,9 +77,8 @@ impl Service for Housekeeping {
 
     /// It has no thread; writing the session file takes as long as the disk does.
     fn stop(&self) -> bool {
-        if let Some(file) = &self.session_file {
-            file.save();
-        }
+        let file = self.session_file.as_ref().filter(|_| !self.process.is_superseded.load(Ordering::Relaxed));
+        file.into_iter().for_each(SessionFile::save);
         true
     }
 }

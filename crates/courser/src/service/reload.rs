@@ -1,6 +1,7 @@
 //! Reloads, one after the other, on a thread of their own: asked for by a signal, by the control socket, or by files that have
 //! changed.
 
+use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -18,6 +19,7 @@ use crate::reload::{Outcome, Reloader};
 use crate::served::Served;
 use crate::stamp::Stamps;
 use crate::status::{self, Status};
+use crate::succeed::{self, State};
 use crate::validity;
 
 /// Between two looks at the files. Events of the file system do not tell of changes over the network, in overlays, or behind
@@ -34,6 +36,7 @@ const SETTLING: Duration = Duration::from_secs(60);
 /// What the thread is asked for.
 enum Request {
     Reload { only_check: bool, answer: Option<Sender<Outcome>> },
+    Upgrade { program: Option<PathBuf>, silence: Duration, answer: Sender<succeed::Outcome> },
     Stop,
 }
 
@@ -42,6 +45,7 @@ enum Request {
 pub(crate) struct ReloadHandle {
     requests: Sender<Request>,
     last: Arc<Mutex<Last>>,
+    upgrade: Arc<Mutex<State>>,
 }
 
 /// The running generation, and the last attempt to replace it.
@@ -60,7 +64,8 @@ impl ReloadHandle {
         let (requests, received) = mpsc::channel();
         let last =
             Last { generation: 1, since: Instant::now(), served, attempt: None, tried_at: SystemTime::now() };
-        (Self { requests, last: Arc::new(Mutex::new(last)) }, ReloadRequests(received))
+        let last = Arc::new(Mutex::new(last));
+        (Self { requests, last, upgrade: Arc::default() }, ReloadRequests(received))
     }
 
     /// Asks for a reload, and does not wait for it.
@@ -88,6 +93,32 @@ impl ReloadHandle {
     /// The certificates that end first.
     pub(crate) fn ending(&self, most: usize) -> Vec<CertificateEnd> {
         self.last().served.certificates.iter().take(most).cloned().collect()
+    }
+
+    /// Has another process take over: `program`, or the one of this process. `None` when the program ends.
+    pub(crate) fn upgrade(&self, program: Option<PathBuf>, silence: Duration) -> Option<succeed::Outcome> {
+        {
+            let mut state = lock(&self.upgrade);
+            if let Some(refusal) = state.refusal() {
+                return Some(succeed::Outcome::Refused(refusal));
+            }
+            *state = State::Running { since: Instant::now(), step: None };
+        }
+        let (answer, outcome) = mpsc::channel();
+        self.send(Request::Upgrade { program, silence, answer });
+        outcome.recv().ok()
+    }
+
+    /// Whoever asked for an upgrade has the answer.
+    pub(crate) fn upgrade_is_answered(&self) {
+        if let State::Done { is_answered, .. } = &mut *lock(&self.upgrade) {
+            *is_answered = true;
+        }
+    }
+
+    /// Where an upgrade is.
+    pub(crate) fn upgrade_state(&self) -> Arc<Mutex<State>> {
+        Arc::clone(&self.upgrade)
     }
 
     fn send(&self, request: Request) {
@@ -234,7 +265,14 @@ impl Work {
     fn answer(&mut self, requests: Vec<Request>) {
         let mut outcomes = [None, None];
         for request in requests {
-            let Request::Reload { only_check, answer } = request else { continue };
+            let (only_check, answer) = match request {
+                Request::Reload { only_check, answer } => (only_check, answer),
+                Request::Upgrade { program, silence, answer } => {
+                    self.upgrade(program, silence, &answer);
+                    continue;
+                }
+                Request::Stop => continue,
+            };
             let outcome = match &outcomes[usize::from(only_check)] {
                 Some(outcome) => outcome,
                 None => outcomes[usize::from(only_check)].insert(self.reload(only_check)),
@@ -242,6 +280,16 @@ impl Work {
             // Whoever asked may have gone.
             let _ = answer.map(|answer| answer.send(outcome.clone()));
         }
+    }
+
+    fn upgrade(&mut self, program: Option<PathBuf>, silence: Duration, answer: &Sender<succeed::Outcome>) {
+        let outcome = self.reloader.upgrade(program, silence);
+        if let succeed::Outcome::Done(_) = outcome {
+            // The files are another process's now.
+            self.watch = None;
+        }
+        // Whoever asked may have gone.
+        let _ = answer.send(outcome);
     }
 
     fn reload(&mut self, only_check: bool) -> Outcome {
@@ -313,6 +361,6 @@ fn report(outcome: &Outcome) {
         log(Level::Info, format_args!("reload: {change}"));
     }
     for change in needs_restart {
-        log(Level::Warning, format_args!("reload: {change}: takes effect at the next start"));
+        log(Level::Warning, format_args!("reload: {change}: takes `courser upgrade`"));
     }
 }

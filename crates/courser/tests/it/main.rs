@@ -40,6 +40,7 @@ mod published_relay;
 mod relay;
 mod reload;
 mod standing_readers;
+mod upgrade;
 
 mod stage;
 mod support;

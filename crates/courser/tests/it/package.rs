@@ -31,7 +31,7 @@ test -s /usr/share/bash-completion/completions/courser
 zcat /usr/share/man/man1/courser.1.gz | grep -q courser
 # A service of this package, on a free port.
 sed 's/\*:8443/127.0.0.1:0/' /etc/courser/courser.toml > /tmp/courser.toml
-$as_courser courser serve --config /tmp/courser.toml --workers 1 2>/tmp/events &
+$as_courser courser serve --config /tmp/courser.toml --workers 1 --control /tmp/control.sock 2>/tmp/events &
 server=$!
 until grep -q 'listening on' /tmp/events; do kill -0 $server; sleep 0.05; done
 echo '# mine' >> /etc/courser/courser.toml
@@ -39,8 +39,24 @@ dpkg -i /mnt/courser_2_*.deb
 dpkg-query -W -f '${Version}\n' courser
 tail -n 1 /etc/courser/courser.toml
 kill -0 $server && echo 'serves on'
-kill $server
-wait $server
+# As the package does it where systemd runs, while clients come.
+address=$(sed -n 's/.*listening on \([0-9.:]*\).*/\1/p' /tmp/events | head -n 1)
+while ! test -e /tmp/over; do
+    openssl s_client -connect $address </dev/null >/dev/null 2>&1 || echo "not served" >> /tmp/refused
+    echo served >> /tmp/served
+done &
+clients=$!
+until test -s /tmp/served; do sleep 0.05; done
+for upgrade in 1 2 3; do
+    $as_courser courser upgrade --binary /usr/bin/courser --control /tmp/control.sock
+done
+touch /tmp/over
+wait $clients
+wait $server && echo 'replaced'
+! test -e /tmp/refused
+$as_courser courser status --control /tmp/control.sock
+kill $($as_courser courser status --json --control /tmp/control.sock | sed 's/.*"pid":\([0-9]*\).*/\1/')
+until ! test -e /tmp/control.sock; do sleep 0.05; done
 dpkg --purge courser
 ! getent passwd courser
 ! test -e /etc/courser/courser.toml
@@ -62,6 +78,7 @@ fn the_package_is_installed_upgraded_and_removed_without_a_trace() {
         "root:courser 750\nroot:courser 640",
         "ok: listeners: 1, certificates: 0",
         "\n2\n# mine\nserves on",
+        "\nreplaced\n",
         "all gone",
     ] {
         assert!(said.contains(expected), "{expected}: {said}");

@@ -1,0 +1,97 @@
+//! The service manager holds the sockets: a stand-in for systemd that speaks its protocol.
+
+use std::process::Command;
+use std::thread;
+
+use courser_testkit::{
+    KeyType, OriginServer,
+    client::{Client, Resume, Version},
+    free_port, require,
+};
+
+use crate::stage::Stage;
+
+/// A service manager in Python: the notify socket, the descriptor store, the restart after a crash.
+const MANAGER: &str = r#"
+import os, signal, socket, subprocess, sys, threading
+path, program = sys.argv[1], sys.argv[2:]
+notes = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+notes.bind(path)
+stored = []
+def start():
+    def inherit():
+        for number, (_, fd) in enumerate(stored):
+            os.dup2(fd, 100 + number)
+        for number in range(len(stored)):
+            os.dup2(100 + number, 3 + number)
+            os.close(100 + number)
+        os.environ["LISTEN_PID"] = str(os.getpid())
+    env = dict(os.environ, NOTIFY_SOCKET=path, LISTEN_FDS=str(len(stored)),
+               LISTEN_FDNAMES=":".join(name for name, _ in stored), WATCHDOG_USEC="2000000")
+    shim = ["sh", "-c", 'LISTEN_PID=$$ exec "$@"', "sh"] + program
+    return subprocess.Popen(shim, env=env, close_fds=False, preexec_fn=inherit)
+def listen():
+    while True:
+        text, fds, _, _ = socket.recv_fds(notes, 4096, 16)
+        lines = dict(line.split("=", 1) for line in text.decode().splitlines() if "=" in line)
+        if "FDSTORE" in lines:
+            # As systemd does: what is held already is closed.
+            held = {os.fstat(fd).st_ino for _, fd in stored}
+            stored.extend((lines["FDNAME"], os.dup(fd)) for fd in fds if os.fstat(fd).st_ino not in held)
+            for fd in fds: os.close(fd)
+        elif "FDSTOREREMOVE" in lines:
+            for name, fd in [one for one in stored if one[0] == lines["FDNAME"]]:
+                os.close(fd)
+            stored[:] = [one for one in stored if one[0] != lines["FDNAME"]]
+        print(" ".join(f"{key}={value}" for key, value in lines.items()), flush=True)
+threading.Thread(target=listen, daemon=True).start()
+while True:
+    child = start()
+    print(f"STARTED={child.pid} {len(stored)}", flush=True)
+    if child.wait() != -signal.SIGKILL:
+        sys.exit(0)
+"#;
+
+#[test]
+fn a_crash_under_load_refuses_no_client() {
+    let Some(python) = require("python3") else { return };
+    let (origin, stage, port) = (OriginServer::http(), Stage::new(), free_port());
+    let mut command = Command::new(python);
+    command.args(["-c", MANAGER]).arg(stage.folder.join("notify.sock")).arg(env!("CARGO_BIN_EXE_courser"));
+    command.args(["serve", "--workers", "2", "--listen", &format!("127.0.0.1:{port}"), "--cert"]);
+    command.arg(&stage.certificate).args(["--backend", origin.backend(), "--core-dumps"]);
+    let manager = courser_testkit::Process::start(&mut command);
+    let started = |count: usize| {
+        manager.wait_stdout("a start", |lines| {
+            let starts: Vec<_> = lines.iter().filter_map(|line| line.strip_prefix("STARTED=")).collect();
+            let ready = lines.iter().filter(|line| line.contains("READY=1")).count();
+            (starts.len() >= count && ready >= count).then(|| starts[count - 1].to_owned())
+        })
+    };
+    let pid = |start: &str| nix::unistd::Pid::from_raw(start.split(' ').next().unwrap().parse().unwrap());
+    let first = started(1);
+    assert!(first.ends_with(" 0"), "{first}");
+    manager.wait_stdout("the watchdog", |lines| lines.iter().any(|line| line == "WATCHDOG=1").then_some(()));
+    let client =
+        Client::new(([127, 0, 0, 1], port).into(), Version::Tls13, KeyType::EcdsaP256, Resume::Never);
+    client.connect().unwrap().get(1000, true).unwrap();
+    for crash in 1..=3 {
+        let is_restarted = std::sync::atomic::AtomicBool::new(false);
+        thread::scope(|scope| {
+            let load = || {
+                while !is_restarted.load(std::sync::atomic::Ordering::Relaxed) {
+                    // Never refused; who is connected to the process that is killed is reset.
+                    std::net::TcpStream::connect(("127.0.0.1", port)).expect("nobody is refused");
+                    thread::yield_now();
+                }
+            };
+            let clients = [scope.spawn(load), scope.spawn(load)];
+            nix::sys::signal::kill(pid(&started(crash)), nix::sys::signal::Signal::SIGKILL).unwrap();
+            let again = started(crash + 1);
+            is_restarted.store(true, std::sync::atomic::Ordering::Relaxed);
+            assert!(again.ends_with(" 2"), "two sockets are held: {again}");
+            clients.into_iter().for_each(|client| client.join().unwrap());
+        });
+        client.connect().unwrap().get(1000, true).unwrap();
+    }
+}
