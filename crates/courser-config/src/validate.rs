@@ -1,6 +1,7 @@
 //! From a draft to a configuration that cannot be wrong: what can only be judged by looking at several
 //! settings together.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::address::ListenAddress;
@@ -126,14 +127,14 @@ fn host_name(host: &HostDraft) -> Option<Located<String>> {
 
 /// One complaint for each place: an address that stands twice is not called a name that stands twice as well.
 fn refuse_repeated(names: &[Located<String>], complaint: &str, problems: &mut Problems) {
-    let mut seen: Vec<&Located<String>> = Vec::new();
+    let mut seen: HashMap<&str, &Located<String>> = HashMap::new();
     let complained: Vec<_> = problems.iter().filter_map(|problem| problem.origin.clone()).collect();
     for name in names.iter().filter(|name| !complained.contains(&name.origin)) {
-        if let Some(first) = seen.iter().find(|first| first.value == name.value) {
+        if let Some(first) = seen.get(name.value.as_str()) {
             let message = format!("{complaint} `{}`", name.value);
             problems.push(Problem::at(&name.origin, message, None).related(&first.origin, "first here"));
         }
-        seen.push(name);
+        seen.entry(&name.value).or_insert(name);
     }
 }
 
