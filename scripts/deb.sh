@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds courser_VERSION_ARCH.deb and courser-bench_VERSION_ARCH.deb from built programs.
+# Builds courser_VERSION_ARCH.deb and courser-bench_VERSION_ARCH.deb from those of the programs that are in the folder.
 #   scripts/deb.sh FOLDER-OF-PROGRAMS OUT [VERSION]
 # Needs dpkg-deb and binutils. The packages depend on the C library that the programs were built with, and on no other.
 set -eu
@@ -66,29 +66,32 @@ strip_into() {
     strip --strip-debug "$root/usr/bin/$1"
 }
 
-root=$work/courser
-strip_into courser
-completions courser
-documents courser
-for unit in courser.service courser.socket; do
-    put 644 "packaging/$unit" "lib/systemd/system/$unit"
-    sed -i 's#/usr/local/bin/#/usr/bin/#' "$root/lib/systemd/system/$unit"
-done
-put 640 packaging/debian/courser.toml etc/courser/courser.toml
-put 644 packaging/debian/courser.logrotate etc/logrotate.d/courser
-put 644 packaging/courser.example.toml usr/share/doc/courser/examples/courser.toml
-put 644 packaging/debian/sysctl.conf usr/share/doc/courser/examples/sysctl.conf
-for page in docs/*.md; do put 644 "$page" "usr/share/doc/courser/$(basename "$page")"; done
-control courser "TLS terminator for every core" \
-    "Terminates TLS 1.2 and 1.3 and forwards plain bytes to backends (PROXY protocol)." "$root/usr/bin/courser"
-printf '%s\n' /etc/courser/courser.toml /etc/logrotate.d/courser > "$root/DEBIAN/conffiles"
-for script in postinst prerm postrm; do put 755 "packaging/debian/$script" "DEBIAN/$script"; done
-dpkg-deb --root-owner-group $compression --build "$root" "$out" >/dev/null
-echo "$out/courser_${version}_$arch.deb"
+if [ -x "$programs/courser" ]; then
+    root=$work/courser
+    strip_into courser
+    completions courser
+    documents courser
+    for unit in courser.service courser.socket; do
+        put 644 "packaging/$unit" "lib/systemd/system/$unit"
+        sed -i 's#/usr/local/bin/#/usr/bin/#' "$root/lib/systemd/system/$unit"
+    done
+    put 640 packaging/debian/courser.toml etc/courser/courser.toml
+    put 644 packaging/debian/courser.logrotate etc/logrotate.d/courser
+    put 644 packaging/courser.example.toml usr/share/doc/courser/examples/courser.toml
+    put 644 packaging/debian/sysctl.conf usr/share/doc/courser/examples/sysctl.conf
+    for page in docs/*.md; do put 644 "$page" "usr/share/doc/courser/$(basename "$page")"; done
+    control courser "TLS terminator for every core" \
+        "Terminates TLS 1.2 and 1.3 and forwards plain bytes to backends (PROXY protocol)." "$root/usr/bin/courser"
+    printf '%s\n' /etc/courser/courser.toml /etc/logrotate.d/courser > "$root/DEBIAN/conffiles"
+    for script in postinst prerm postrm; do put 755 "packaging/debian/$script" "DEBIAN/$script"; done
+    dpkg-deb --root-owner-group $compression --build "$root" "$out" >/dev/null
+    echo "$out/courser_${version}_$arch.deb"
+fi
 
 if [ -x "$programs/courser-bench" ]; then
     root=$work/courser-bench
     strip_into courser-bench
+    completions courser-bench
     documents courser-bench
     control courser-bench "measures TLS terminators" \
         "Loads any TLS endpoint, and runs the published experiments on courser, nginx, HAProxy, hitch and stunnel." \

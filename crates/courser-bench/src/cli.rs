@@ -124,6 +124,14 @@ pub(crate) enum Command {
     /// Print a record as its run printed it
     #[command(after_help = "Example:\n  courser-bench show run.json")]
     Show(ShowArgs),
+    /// Print the manual page (for `man -l -`)
+    #[command(after_help = "Example:\n  courser-bench man > courser-bench.1")]
+    Man,
+    /// Print a shell completion script
+    #[command(
+        after_help = "Example:\n  courser-bench completions bash > /etc/bash_completion.d/courser-bench"
+    )]
+    Completions(CompletionsArgs),
 }
 
 /// The generated one is wider than a page.
@@ -398,6 +406,13 @@ pub(crate) struct ShowArgs {
     /// Record
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+}
+
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// Name of the shell
+    pub(crate) shell: clap_complete::Shell,
 }
 
 /// How often a TLS session is used.

@@ -9,6 +9,7 @@ pub(crate) mod inspect;
 pub(crate) mod load;
 pub(crate) mod origin;
 pub(crate) mod overheads;
+pub(crate) mod pages;
 pub(crate) mod plan;
 pub(crate) mod primitives;
 pub(crate) mod ramp;

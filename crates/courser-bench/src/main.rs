@@ -65,5 +65,7 @@ fn run(command: Command) -> Result<Ended, Failure> {
         Command::Compare(args) => cmd::compare::compare(&args),
         Command::Merge(args) => cmd::records::merge(&args),
         Command::Show(args) => cmd::records::show(&args),
+        Command::Man => cmd::pages::man(),
+        Command::Completions(args) => cmd::pages::completions(&args),
     }
 }

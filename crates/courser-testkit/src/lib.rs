@@ -17,6 +17,7 @@ pub mod folder;
 pub mod load;
 pub mod network;
 pub mod origin;
+pub mod overlay;
 pub mod process;
 pub mod skip;
 pub mod stuck;

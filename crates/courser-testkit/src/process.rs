@@ -20,6 +20,20 @@ use crate::usage::{self, Memory};
 /// How long a program may take for what it does at once on an idle machine: generous, since it only bounds failures.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Runs a program to its end. The bound is for judges that move a gigabyte on a machine that does other things too.
+///
+/// # Panics
+/// When it still runs after five times [`PATIENCE`].
+#[must_use]
+pub fn run(command: &mut Command) -> Finished {
+    let mut process = Process::start(command);
+    let deadline = Instant::now() + 5 * PATIENCE;
+    while process.is_running() && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(5));
+    }
+    process.finish()
+}
+
 /// A running program in a process group of its own. Dropping it sends SIGTERM, then SIGKILL to the whole group; if
 /// the test is panicking, what the program printed is printed too.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use courser_testkit::{Finished, Process};
+use courser_testkit::{Finished, Process, require};
 
 /// Columns of a page of help.
 const WIDTH: usize = 110;
@@ -50,6 +50,21 @@ fn the_page_of_the_program_has_every_exit_code() {
     let codes = page.stdout.lines().skip_while(|line| *line != "Exit codes:").skip(1);
     let codes: Vec<&str> = codes.map_while(|line| line.split_whitespace().next()).collect();
     assert_eq!(codes, ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]);
+}
+
+#[test]
+fn the_manual_page_has_every_verb_and_shells_can_read_the_completions() {
+    let page = finished(&["man"]).stdout;
+    for verb in verbs() {
+        assert!(page.contains(&format!(".SH COMMAND courser-bench {verb}\n")), "{verb}: {page}");
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        let script = finished(&["completions", shell]).stdout;
+        assert!(script.contains("connection-rate"), "{shell}: {script}");
+        let Some(program) = require(shell) else { continue };
+        let read = Process::start_with_input(Command::new(program).arg("-n"), script).finish();
+        assert!(read.status.success(), "{shell}: {read:?}");
+    }
 }
 
 #[test]

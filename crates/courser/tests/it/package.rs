@@ -4,21 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use courser_testkit::{Folder, leave_out, process::Finished, require};
+use courser_testkit::{Folder, overlay, require};
 
 use crate::stage::{content, run};
-
-/// Lays a writable layer over the system in a mount namespace of its own, and runs the script of standard input there.
-const IN_OVERLAY: &str = "\
-set -e
-mount -t tmpfs tmpfs \"$WORK\"
-mkdir \"$WORK/upper\" \"$WORK/work\" \"$WORK/root\"
-mount -t overlay overlay -o lowerdir=/,upperdir=\"$WORK/upper\",workdir=\"$WORK/work\" \"$WORK/root\"
-mount --bind /dev \"$WORK/root/dev\"
-mount --bind /proc \"$WORK/root/proc\"
-mount --bind \"$PACKAGES\" \"$WORK/root/mnt\"
-exec chroot \"$WORK/root\" sh -ec \"$SCRIPT\"
-";
 
 const LIFE: &str = r#"
 export DEBIAN_FRONTEND=noninteractive PATH=/usr/sbin:/usr/bin:/sbin:/bin
@@ -72,7 +60,7 @@ fn the_package_is_installed_upgraded_and_removed_without_a_trace() {
     }
     build(packages.path(), "1");
     build(packages.path(), "2");
-    let Some(done) = in_overlay(&packages, LIFE) else { return };
+    let Some(done) = overlay::run(packages.path(), LIFE) else { return };
     let said = content(done);
     for expected in [
         "root:courser 750\nroot:courser 640",
@@ -120,21 +108,4 @@ fn build(out: &Path, version: &str) {
 
 fn architecture() -> String {
     content(run(Command::new("dpkg").arg("--print-architecture"))).trim().to_owned()
-}
-
-/// `None`, with the reason printed, where the system forbids it.
-fn in_overlay(packages: &Folder, script: &str) -> Option<Finished> {
-    let work = Folder::new();
-    let overlay = |script: &str| {
-        let mut command = Command::new("unshare");
-        command.args(["--mount", "sh", "-c", IN_OVERLAY]).env("WORK", work.path());
-        command.env("PACKAGES", packages.path()).env("SCRIPT", script);
-        run(&mut command)
-    };
-    let possible = overlay("true");
-    if !possible.status.success() {
-        leave_out(format!("a copy of the system takes root and overlays: {}", possible.stderr.trim()));
-        return None;
-    }
-    Some(overlay(script))
 }

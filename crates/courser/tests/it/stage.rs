@@ -10,14 +10,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub(crate) use courser_testkit::Stuck;
 use courser_testkit::{
-    Courser, Folder, KeyType, PATIENCE, Process, TestCa,
+    Courser, Folder, KeyType, PATIENCE, TestCa,
     client::{Client, Resume, Version},
     courser::Setup,
     process::Finished,
     require,
 };
+pub(crate) use courser_testkit::{Stuck, process::run};
 use serde_json::Value;
 
 /// A certificate for localhost, the authority behind it, and a folder for whatever else a test needs.
@@ -113,16 +113,6 @@ pub(crate) fn courser_for_all(folder: &Folder) -> PathBuf {
 /// A command of the program that ends by itself.
 pub(crate) fn run_courser(arguments: &[&str]) -> Finished {
     run(Command::new(env!("CARGO_BIN_EXE_courser")).args(arguments))
-}
-
-/// Runs a program to its end. The bound is for judges that move a gigabyte on a machine that does other things too.
-pub(crate) fn run(command: &mut Command) -> Finished {
-    let mut process = Process::start(command);
-    let deadline = Instant::now() + 5 * PATIENCE;
-    while process.is_running() && Instant::now() < deadline {
-        thread::sleep(PACE);
-    }
-    process.finish()
 }
 
 /// Asserts that a judge is content, and returns what it printed.
