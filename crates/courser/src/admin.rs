@@ -1,9 +1,10 @@
 //! HTTP/1.1 for operators and monitoring, on a thread of its own. It reads and changes nothing: what changes something is the
 //! control socket's. May not know what is told.
 //!
-//! Each connection has one request. So one deadline holds for all of it, and there is no idle one.
+//! Each connection has one request. So one deadline holds for all of it, but for streams, and there is no idle one.
 
 pub(crate) mod access;
+mod events;
 pub(crate) mod pages;
 
 use std::convert::Infallible;
@@ -22,9 +23,11 @@ use courser_proxy::Threads;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use rustix::net::sockopt::set_socket_send_buffer_size;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Notify, Semaphore};
 
+use self::events::Exchange;
 use self::pages::AdminPages;
 use crate::control;
 
@@ -36,6 +39,9 @@ const DEADLINE: Duration = Duration::from_secs(10);
 
 /// Bytes of a request's head, and of an answer that are on their way.
 const BUFFER: usize = 16 * 1024;
+
+/// Bytes of an answer that the system holds for a client that does not read; it doubles them. On loopback it would be 2.5 MiB.
+const SEND_BUFFER: usize = 64 * 1024;
 
 /// Out of descriptors, mostly: the next one may do.
 const BACK_OFF: Duration = Duration::from_millis(100);
@@ -120,6 +126,8 @@ impl AdminServer {
             let _running = running;
             runtime.block_on(async move {
                 let connections = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+                let watched = Arc::clone(&pages);
+                tokio::spawn(async move { watched.events.send().await });
                 for socket in sockets {
                     tokio::spawn(accept(socket, Arc::clone(&pages), Arc::clone(&connections)));
                 }
@@ -159,6 +167,8 @@ async fn accept(socket: AdminSocket, pages: Arc<AdminPages>, connections: Arc<Se
                     continue;
                 };
                 let Ok(local) = stream.local_addr() else { continue };
+                // Where it fails the system holds more for who does not read.
+                let _ = set_socket_send_buffer_size(&stream, SEND_BUFFER);
                 if pages.access.admits(peer.ip()) {
                     serve(stream, Some(local.ip()), &pages, &connections).await;
                 }
@@ -206,14 +216,21 @@ fn exchange(
     local: Option<IpAddr>,
     pages: Arc<AdminPages>,
 ) -> impl Future<Output = ()> + Send {
+    let exchange = Arc::new(Exchange::default());
+    let answered = Arc::clone(&exchange);
     let service = service_fn(move |request| {
-        let answer = pages.answer(&request, local);
+        let answer = pages.answer(&request, local, &answered);
         async { Ok::<_, Infallible>(answer) }
     });
     let connection = http1::Builder::new()
         .keep_alive(false)
         .max_buf_size(BUFFER)
         .serve_connection(TokioIo::new(stream), service);
-    // A client that has gone, or takes too long, needs no answer.
-    async { drop(tokio::time::timeout(DEADLINE, connection).await) }
+    async move {
+        // A client that has gone, or takes too long, needs no answer.
+        tokio::select! {
+            _ = connection => {}
+            () = exchange.overtime(DEADLINE) => {}
+        }
+    }
 }

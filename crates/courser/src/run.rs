@@ -105,6 +105,7 @@ pub(crate) fn run(
         readiness: OnceLock::new(),
         history: Mutex::default(),
         old,
+        latest: Mutex::default(),
     });
     let control = ControlService::new(config.process.control.clone(), successor.clone(), Arc::clone(&source));
     let control = Arc::new(control);

@@ -158,6 +158,7 @@ mod tests {
             readiness: std::sync::OnceLock::new(),
             history: Mutex::default(),
             old: Arc::default(),
+            latest: Mutex::default(),
         };
         services
             .start(Arc::new(ControlService::new(config.process.control, None, Arc::new(source))))

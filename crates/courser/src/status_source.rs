@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use courser_fleet::{Direction, Passed, PeerStatus, PullCounts, ReceivedCounts, Refusal};
@@ -16,7 +17,7 @@ use courser_telemetry::metrics::{Combination, Distribution, ListenerBlock, Metri
 use courser_telemetry::time::{micros, write_rfc3339};
 use courser_telemetry::{CloseReason, Counts, Losses, Resumption, event};
 use courser_tls::names;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::backends::{Backends, Change};
@@ -49,6 +50,8 @@ pub(crate) struct StatusSource {
     pub(crate) history: Mutex<History>,
     /// Processes that this one has replaced.
     pub(crate) old: Arc<OldProcesses>,
+    /// For who asks often.
+    pub(crate) latest: Mutex<Option<(Instant, Arc<Value>)>>,
 }
 
 impl ControlHandler for Arc<StatusSource> {
@@ -62,6 +65,7 @@ impl ControlHandler for Arc<StatusSource> {
             "reload" => self.reload(false, out),
             "reload check" => self.reload(true, out),
             "fleet watch" => self.watch(out).map(|()| RequestOutcome::Known),
+            "status watch" => self.watch_status(out).map(|()| RequestOutcome::Known),
             "backend list" => write_servers(out, self.backends.rows()),
             _ if request.starts_with("upgrade") => self.upgrade(request, out),
             _ => match request.strip_prefix("backend ").and_then(Change::parse) {
@@ -79,6 +83,19 @@ impl ControlHandler for Arc<StatusSource> {
 }
 
 impl StatusSource {
+    /// A status that is at most a second old: however many ask, it is taken once a second.
+    pub(crate) fn latest(&self) -> Arc<Value> {
+        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*latest {
+            Some((taken, status)) if taken.elapsed() < STATUS_AGE => Arc::clone(status),
+            _ => {
+                let status = Arc::new(serde_json::to_value(self.status()).unwrap_or_default());
+                *latest = Some((Instant::now(), Arc::clone(&status)));
+                status
+            }
+        }
+    }
+
     /// The status with what has happened lately, and what is wrong.
     pub(crate) fn status(&self) -> status::Status {
         let (mut status, counts) = self.collect();
@@ -226,6 +243,15 @@ impl StatusSource {
         written.map(|()| RequestOutcome::Known)
     }
 
+    /// A line each second, until the client has gone.
+    fn watch_status(&self, out: &mut UnixStream) -> io::Result<()> {
+        loop {
+            // In one piece: where it is slow to go out, others may ask meanwhile.
+            out.write_all(format!("{}\n", self.latest()).as_bytes())?;
+            thread::sleep(EACH);
+        }
+    }
+
     /// A line for each message, until the client has gone. Without messages a line now and then: only a write that fails
     /// shows that the client has gone.
     fn watch(&self, out: &mut UnixStream) -> io::Result<()> {
@@ -257,6 +283,12 @@ fn negotiated_row((combination, count): (Combination, u64)) -> status::Negotiate
     }
 }
 
+/// Between two statuses for who watches.
+const EACH: Duration = Duration::from_secs(1);
+
+/// How old a status may be. A little less than that, so that who asks each second gets a new one each time.
+const STATUS_AGE: Duration = Duration::from_millis(950);
+
 /// For workers to ask the kernel: they come round within a millisecond or two, unless they are full.
 const PATIENCE: Duration = Duration::from_millis(5);
 
@@ -271,7 +303,7 @@ fn write_servers(out: &mut UnixStream, servers: Vec<ServerRow>) -> io::Result<Re
     Ok(RequestOutcome::Known)
 }
 
-fn message_line(passed: &Passed) -> serde_json::Value {
+fn message_line(passed: &Passed) -> Value {
     json!({
         "time": stamp(),
         "direction": match passed.direction {
@@ -466,11 +498,9 @@ fn peer(peer: &PeerStatus) -> status::Peer {
 mod tests {
     use std::collections::BTreeSet;
 
+    use super::*;
     use courser_telemetry::Counters;
     use courser_telemetry::metrics::{Kind, METRICS};
-    use serde_json::Value;
-
-    use super::*;
 
     /// Where each number of a JSON value is.
     fn numbers(value: &Value, place: &str, places: &mut BTreeSet<String>) {

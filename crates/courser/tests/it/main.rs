@@ -29,6 +29,7 @@ mod imports;
 mod instruction_limits;
 mod limits;
 mod listeners;
+mod live;
 mod log;
 mod log_files;
 mod memory;
