@@ -26,7 +26,7 @@ policy_is_ours=no
 main() {
   local missing
   missing=$(missing_packages "${needed[@]}" "${judges[@]}" "${extras[@]}")
-  missing+=$(missing_nginx_stream)$(missing_libssl)
+  missing+=$(missing_nginx_stream)$(missing_libssl)$(missing_openmetrics)
   if [ -n "$missing" ]; then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
       install_packages $missing
@@ -99,6 +99,13 @@ missing_nginx_stream() {
 missing_libssl() {
   if ! pkg-config --exists openssl 2>/dev/null; then
     printf 'libssl-dev '
+  fi
+}
+
+# The strict parser of OpenMetrics, by the makers of Prometheus.
+missing_openmetrics() {
+  if ! python3 -c 'import prometheus_client' 2>/dev/null; then
+    printf 'python3-prometheus-client '
   fi
 }
 

@@ -14,6 +14,7 @@ Examples:
   courser reload
   courser upgrade --binary /usr/local/bin/courser.new
   courser status
+  courser top
   courser fleet keygen --out /etc/courser/fleet.key
   courser backend drain 10.0.1.2:8080
   courser config defaults > courser.toml
@@ -31,7 +32,7 @@ Exit codes:
   3  open connections were cut off at the end of the drain timeout, or at the second signal";
 
 pub(crate) fn command() -> Command {
-    Command::new("courser")
+    let command = Command::new("courser")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Terminate TLS 1.2 and 1.3 on every core and relay plaintext to backends")
         .after_help(AFTER_HELP)
@@ -51,8 +52,31 @@ pub(crate) fn command() -> Command {
                 .about("Print the manual page (for `man -l -`)")
                 .after_help("Example:\n  courser man > courser.1"),
         )
-        .subcommand(completions())
+        .subcommand(completions());
+    #[cfg(feature = "top")]
+    let command = command.subcommand(top());
+    command
 }
+
+#[cfg(feature = "top")]
+fn top() -> Command {
+    let once = Arg::new("once")
+        .long("once")
+        .action(ArgAction::SetTrue)
+        .conflicts_with("json")
+        .help("Print one frame after a second, for no terminal");
+    query("top", "Show the state of the running program, each second, as the live page does", TOP_HELP)
+        .arg(once)
+}
+
+#[cfg(feature = "top")]
+const TOP_HELP: &str = "\
+What is wrong stands first, with whose fault it is and what to do. Keys: arrows and PgUp, PgDn to scroll; q to quit.
+
+Examples:
+  courser top
+  courser top --once | head -20
+  courser top --json | jq -r '.findings[].what'";
 
 fn check() -> Command {
     let against = Arg::new("against-running")

@@ -7,4 +7,6 @@ pub(crate) mod import;
 pub(crate) mod pages;
 pub(crate) mod reload;
 pub(crate) mod serve;
+#[cfg(feature = "top")]
+pub(crate) mod top;
 pub(crate) mod upgrade;

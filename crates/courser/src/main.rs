@@ -46,6 +46,8 @@ mod status;
 mod status_source;
 mod succeed;
 mod supervisor;
+#[cfg(feature = "top")]
+mod top;
 mod validity;
 
 use std::process::ExitCode;
@@ -76,6 +78,8 @@ fn perform(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Some(("reload", flags)) => cmd::reload::reload(flags),
         Some(("upgrade", flags)) => cmd::upgrade::upgrade(flags),
         Some(("status", flags)) => cmd::fleet::status(flags),
+        #[cfg(feature = "top")]
+        Some(("top", flags)) => cmd::top::top(flags),
         Some(("fleet", flags)) => cmd::fleet::fleet(flags),
         Some(("backend", flags)) => cmd::backend::backend(flags),
         Some(("import", flags)) => cmd::import::import(flags),

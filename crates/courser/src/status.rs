@@ -316,6 +316,12 @@ pub(crate) fn table(line: &str) -> Result<String, String> {
     Ok(text)
 }
 
+/// A line of `status watch`.
+#[cfg(feature = "top")]
+pub(crate) fn read_status(line: &str) -> Result<Status, String> {
+    read(line)
+}
+
 /// A line of `fleet watch`, for people.
 pub(crate) fn message_line(line: &str) -> Result<String, String> {
     let seen: BTreeMap<String, serde_json::Value> = read(line)?;

@@ -1,8 +1,10 @@
-//! The status as it goes on: the stream of events and the page in a browser.
+//! The status as it goes on: the stream of events, the page in a browser and `courser top`, which say the same.
 
 mod browser;
 mod events;
+mod names;
 mod page;
+mod top;
 
 use courser_testkit::courser::Setup;
 
