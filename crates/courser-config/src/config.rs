@@ -87,6 +87,14 @@ pub struct Process {
     pub strict: bool,
     /// Connections open at once; more wait in the kernel's queue. `None`: derive from the descriptor limit.
     pub max_connections: Option<usize>,
+    /// Whether some clients are let in later, or not, where more come than can be served.
+    pub overload: bool,
+    /// Longest wait for a handshake that is no sign of overload.
+    pub target_wait: Duration,
+    /// How long clients are taken to wait before they leave.
+    pub patience: Duration,
+    /// Sources that are let in in overload as well.
+    pub overload_exempt: Vec<Network>,
     /// Time for open connections to finish after the first signal to stop.
     pub drain_timeout: Duration,
     /// The same for a process that another one has replaced. `None`: as `drain_timeout`.

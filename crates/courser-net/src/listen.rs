@@ -26,6 +26,8 @@ pub struct ListenSocket {
     address: Address,
     /// Another descriptor stands for the same queue.
     is_copy: bool,
+    /// Somebody else opened it, and has said how long its queue is.
+    is_foreign: bool,
 }
 
 impl ListenSocket {
@@ -64,7 +66,13 @@ impl ListenSocket {
         if let Address::Ip(_) = address {
             socket.set_tcp_nodelay(true)?;
         }
-        Ok(Self { fd, address, is_copy: false })
+        Ok(Self { fd, address, is_copy: false, is_foreign: false })
+    }
+
+    /// The same, whose queue is as long as somebody else has said, who holds it for longer than this process lives.
+    #[must_use]
+    pub fn foreign(self) -> Self {
+        Self { is_foreign: true, ..self }
     }
 
     /// Where it listens, with the real port.
@@ -95,7 +103,8 @@ impl ListenSocket {
 
     /// Another descriptor for the same queue.
     pub fn share(&self) -> io::Result<Self> {
-        Ok(Self { fd: self.fd.try_clone()?, address: self.address.clone(), is_copy: true })
+        let (fd, address) = (self.fd.try_clone()?, self.address.clone());
+        Ok(Self { fd, address, is_copy: true, is_foreign: self.is_foreign })
     }
 
     /// The number of its queue: the same for each descriptor of the same socket, on this machine (fstat(2), `st_ino`).
@@ -124,7 +133,7 @@ impl ListenSocket {
         socket.listen(backlog)?;
         socket.set_nonblocking(true)?;
         let address = if tcp { local_address(&SockRef::from(&socket))? } else { address.clone() };
-        Ok(Self { fd: socket.into(), address, is_copy: false })
+        Ok(Self { fd: socket.into(), address, is_copy: false, is_foreign: false })
     }
 }
 
@@ -176,6 +185,8 @@ pub struct AsyncListener {
     fd: OwnedFd,
     address: Address,
     is_copy: bool,
+    /// Somebody else opened it, and has said how long its queue is.
+    is_foreign: bool,
 }
 
 /// A connection from the accept queue.
@@ -190,8 +201,8 @@ pub struct Accepted {
 impl AsyncListener {
     /// Registers the socket with the current thread's runtime.
     pub fn new(socket: ListenSocket) -> io::Result<Self> {
-        let ListenSocket { fd, address, is_copy } = socket;
-        Ok(Self { queue: register(&fd, Interest::READABLE)?, fd, address, is_copy })
+        let ListenSocket { fd, address, is_copy, is_foreign } = socket;
+        Ok(Self { queue: register(&fd, Interest::READABLE)?, fd, address, is_copy, is_foreign })
     }
 
     /// Where it listens.
@@ -202,6 +213,11 @@ impl AsyncListener {
     /// Whether another worker has the same queue, and counts for it: the first of those that share it does.
     pub fn is_copy(&self) -> bool {
         self.is_copy
+    }
+
+    /// Whether the length of its queue is somebody else's: see [`ListenSocket::foreign`].
+    pub fn is_foreign(&self) -> bool {
+        self.is_foreign
     }
 
     /// As [`ListenSocket::set_liveness`].
@@ -242,7 +258,8 @@ impl AsyncListener {
     /// # Errors
     /// Without a descriptor.
     pub fn share(&self) -> io::Result<ListenSocket> {
-        Ok(ListenSocket { fd: self.fd.try_clone()?, address: self.address.clone(), is_copy: true })
+        let (fd, address) = (self.fd.try_clone()?, self.address.clone());
+        Ok(ListenSocket { fd, address, is_copy: true, is_foreign: self.is_foreign })
     }
 
     /// Waits for the next connection.

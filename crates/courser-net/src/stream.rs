@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::task::{Context, Poll, ready};
 
 use rustix::buffer::spare_capacity;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown};
 use socket2::{SockRef, Type};
@@ -16,6 +17,7 @@ use tokio::io::unix::AsyncFd;
 
 use crate::address::Address;
 use crate::liveness::Liveness;
+use crate::syn_filter::SynFilter;
 use crate::tcp_info::TcpInfo;
 
 /// A connected socket.
@@ -169,6 +171,20 @@ impl Stream {
     pub fn set_liveness(&self, liveness: &Liveness) {
         // Where it cannot be set the connection is as good as without it: the deadlines of the caller hold.
         let _ = liveness.set(&self.fd);
+    }
+
+    /// Whether the peer has closed its side or the connection, also behind bytes that are not read yet. One system call.
+    pub fn has_ended(&self) -> bool {
+        let mut polled = [PollFd::new(&self.fd, PollFlags::RDHUP)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut polled, Some(&now)).is_ok_and(|ready| ready > 0)
+    }
+
+    /// Takes off the filter that it has from its listening socket. It lets all packets pass that come here, but costs a few
+    /// instructions for each, and its program stays in memory.
+    pub fn drop_syn_filter(&self) {
+        // Where it stays it does no harm.
+        let _ = SynFilter::detach(&self.fd);
     }
 
     /// Makes the close send RST instead of FIN (socket(7), SO_LINGER with zero).

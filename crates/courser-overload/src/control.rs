@@ -38,6 +38,8 @@ pub struct Seen {
     pub waiting: usize,
     /// The longest wait of them.
     pub longest_wait: Duration,
+    /// Mean time that a handshake takes by itself; zero before there was any.
+    pub cost: Duration,
     /// SYNs that the kernel has dropped since.
     pub dropped: u32,
     /// The kernel's accept queue is full.
@@ -128,9 +130,11 @@ impl Control {
         if self.busy > 0.0 { self.served / self.busy } else { 0.0 }
     }
 
-    /// Takes the capacity that another process has measured.
+    /// Takes the capacity that another process has measured; 0: none has.
     pub fn set_capacity(&mut self, capacity: f64) {
-        (self.busy, self.served) = (MEMORY, capacity * MEMORY);
+        if capacity > 0.0 {
+            (self.busy, self.served) = (MEMORY, capacity * MEMORY);
+        }
     }
 
     /// Whether one more client may be accepted in overload, where so many [young](Self::young) ones wait.
@@ -156,19 +160,25 @@ impl Control {
         backlog
     }
 
-    /// A client has come in. In overload it is counted; says how it is served.
-    pub fn arrived(&mut self, source: Option<IpAddr>, is_known: bool) -> Class {
+    /// A client has come in. In overload it is counted; says how it is served, and the share of its like that is let in.
+    /// `is_filtered`: it has passed that share already.
+    pub fn arrived(&mut self, source: Option<IpAddr>, is_known: bool, is_filtered: bool) -> (Class, f64) {
         let Some(overload) = &mut self.overload else {
-            return if is_known { Class::Known } else { Class::Other };
+            return (if is_known { Class::Known } else { Class::Other }, 1.0);
         };
         overload.interval.arrived += 1;
-        overload.count(source, is_known, 1.0)
+        let (class, share) = overload.place(source, is_known);
+        let stands_for = if is_filtered { overload.hidden / share.max(LEAST_SHARE) } else { 1.0 };
+        overload.count(source, is_known, stands_for);
+        (class, share)
     }
 
-    /// The handshake of a client has taken so many times the mean; it was counted as one. In overload alone.
+    /// The handshake of a client has taken so many handshakes more than the mean, or less. In overload alone.
     pub fn charge(&mut self, source: Option<IpAddr>, is_known: bool, handshakes: f64) {
         if let Some(overload) = &mut self.overload {
-            overload.count(source, is_known, handshakes - 1.0);
+            let (_, share) = overload.place(source, is_known);
+            let stands_for = overload.hidden / share.max(LEAST_SHARE);
+            overload.count(source, is_known, handshakes * stands_for);
         }
     }
 
@@ -196,13 +206,19 @@ impl Control {
             return None;
         }
         self.over_target_for += time;
-        let can_be_cleared = seen.waiting as f64 <= self.capacity() * self.limits.patience.as_secs_f64();
-        if self.over_target_for < CERTAIN_AFTER || can_be_cleared {
+        if self.over_target_for < CERTAIN_AFTER || self.can_be_cleared(seen) {
             return None;
         }
         self.over_target_for = Duration::ZERO;
         self.overload = Some(Box::new(Overload { hidden: 1.0, ..Overload::default() }));
         Some(Change::Began)
+    }
+
+    /// While a burst is being accepted, accepting takes most of the time, and what is served says little of what can be: the cost
+    /// of a handshake says more.
+    fn can_be_cleared(&self, seen: &Seen) -> bool {
+        let of_handshakes = if seen.cost.is_zero() { 0.0 } else { HANDSHAKES / seen.cost.as_secs_f64() };
+        seen.waiting as f64 <= self.capacity().max(of_handshakes) * self.limits.patience.as_secs_f64()
     }
 
     fn go_on(&mut self, time: Duration, seen: &Seen) -> Option<Change> {
@@ -262,11 +278,16 @@ impl Overload {
         Shares::divide(capacity, demand)
     }
 
-    fn count(&mut self, source: Option<IpAddr>, is_known: bool, clients: f64) -> Class {
-        let limited = source.and_then(|source| self.limit_of(source));
-        let class = if is_known { Class::Known } else { Class::Other };
-        let share = limited.unwrap_or(if is_known { self.shares.known } else { self.shares.others });
-        let clients = clients * self.hidden / share.max(LEAST_SHARE);
+    /// How a client is served, and the share of its like that is let in.
+    fn place(&self, source: Option<IpAddr>, is_known: bool) -> (Class, f64) {
+        match source.and_then(|source| self.limit_of(source)) {
+            Some(share) => (Class::Limited, share),
+            None if is_known => (Class::Known, self.shares.known),
+            None => (Class::Other, self.shares.others),
+        }
+    }
+
+    fn count(&mut self, source: Option<IpAddr>, is_known: bool, clients: f64) {
         if is_known {
             self.known += clients;
         } else {
@@ -275,7 +296,6 @@ impl Overload {
         if let Some(source) = source {
             self.networks.add(source, clients);
         }
-        if limited.is_some() { Class::Limited } else { class }
     }
 
     fn limit_of(&self, source: IpAddr) -> Option<f64> {
@@ -331,6 +351,10 @@ fn differ(a: &Shares, b: &Shares) -> bool {
 
 /// For so long the head waits over the target before it is overload: an interval of CoDel's (RFC 8289, section 4.3).
 const CERTAIN_AFTER: Duration = Duration::from_millis(100);
+
+/// The part of its time that a worker has for handshakes at least, when all have been accepted: of 132 us for a connection with
+/// ECDSA P-256, the handshake is 85.
+const HANDSHAKES: f64 = 0.6;
 
 /// Shares are made anew this often: a filter of the kernel's takes about a millisecond to make.
 const INTERVAL: Duration = Duration::from_millis(100);

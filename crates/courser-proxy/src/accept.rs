@@ -30,6 +30,7 @@ pub(crate) async fn accept(
     listener: Rc<RefCell<Arc<Listener>>>,
 ) {
     loop {
+        worker.overload.may_accept().await;
         match socket.accept_admitted(|| worker.try_admit(), async || worker.admit().await).await {
             Ok((accepted, permit)) => start(&worker, &listener.borrow(), accepted, permit),
             Err(error) if is_the_clients(&error) => {}
@@ -74,6 +75,9 @@ fn start(
     accepted: courser_net::Accepted,
     permit: Permit,
 ) {
+    if worker.overload.is_on() {
+        accepted.stream.drop_syn_filter();
+    }
     let account = Account::open(permit, Arc::clone(listener), accepted.peer);
     if account.number % SAMPLED == 1 {
         // A unix socket knows no such thing.

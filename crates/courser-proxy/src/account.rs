@@ -255,6 +255,9 @@ impl Account {
         let counters = &self.worker.counters;
         self.counters().close(close.reason, self.state());
         self.count_failed_handshake(close);
+        if let (true, Some(client)) = (self.was_served(), self.client) {
+            self.worker.overload.remember(client);
+        }
         if self.retries > 0 {
             counters.add(Metric::BackendRetries, 0, u64::from(self.retries));
         }
@@ -265,6 +268,12 @@ impl Account {
                 counters.observe(*step, time);
             }
         }
+    }
+
+    /// A session was resumed, or bytes went both ways.
+    fn was_served(&self) -> bool {
+        let is_resumed = self.session.is_some_and(|session| session != Resumption::Full);
+        is_resumed || (self.bytes_in > 0 && self.bytes_out > 0)
     }
 
     fn count_failed_handshake(&self, close: &Close) {

@@ -18,10 +18,11 @@ use courser_telemetry::{Close, CloseReason};
 use crate::affinity::{Affinity, of_network};
 use crate::backend_handshake::{self, SecuredBackend};
 use crate::client::{Client, EarlyClose};
+use crate::clock::since_start;
 use crate::handshake::Secured;
 use crate::pool::{Backend, Target};
 use crate::settings::Forwarding;
-use crate::worker_state::{WorkerState, since_start};
+use crate::worker_state::WorkerState;
 
 pub(crate) struct Connected {
     pub(crate) secured: Secured,

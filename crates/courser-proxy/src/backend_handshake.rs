@@ -16,6 +16,7 @@ use courser_tls::{BackendConnection, BackendTls, Failure, FailureKind, State};
 
 use crate::buffers::{Inbox, Outbox};
 use crate::client::Client;
+use crate::handshake_budget::Stage;
 use crate::proxy_header::write;
 use crate::settings::Forwarding;
 use crate::side::Side;
@@ -102,7 +103,7 @@ impl BackendIo {
     async fn run(&mut self, client: &Client, stream: &Stream) -> Result<State, Stop> {
         self.refuse_early_bytes(client, stream).await?;
         loop {
-            client.worker.handshake_budget.admit().await;
+            client.worker.handshake_budget.admit(Stage::Begun).await;
             let (state, _) = client.worker.handshake_budget.charge(|| self.process());
             let state = state?;
             self.received.settle(&client.worker.buffers);

@@ -15,6 +15,9 @@ use crate::client::{Accepted, Client, EarlyClose, Refusal};
 /// comes, and bounds what a stranger can make us hold.
 const HELLO_LIMIT: usize = 64 * 1024;
 
+/// As above, where more clients come than can be served.
+const HELLO_LIMIT_IN_OVERLOAD: usize = 16 * 1024;
+
 pub(crate) struct Classified {
     pub(crate) client: Client,
     pub(crate) received: Inbox,
@@ -67,7 +70,8 @@ pub(crate) async fn classify(accepted: Accepted) -> Result<Classified, Box<Early
 }
 
 async fn hello(client: &mut Client, received: &mut Inbox) -> Result<ClientOffer, Refusal> {
-    let mut assembler = Assembler::new(HELLO_LIMIT);
+    let limit = if client.worker.overload.is_on() { HELLO_LIMIT_IN_OVERLOAD } else { HELLO_LIMIT };
+    let mut assembler = Assembler::new(limit);
     // It may have come behind a PROXY header.
     let mut is_new = !received.is_empty();
     loop {

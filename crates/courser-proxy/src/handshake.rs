@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use courser_net::Then;
 use courser_session::{Provenance, ResumptionFailure};
@@ -15,6 +16,8 @@ use courser_wire::alert::Description;
 use crate::account::Account;
 use crate::buffers::{Inbox, Outbox};
 use crate::client::{Client, EarlyClose, alert};
+use crate::gates;
+use crate::handshake_budget::{Decision, Stage};
 use crate::resume::Planned;
 use crate::settings::Forwarding;
 use crate::side::Side;
@@ -45,6 +48,10 @@ impl Secured {
 
 pub(crate) async fn handshake(planned: Planned) -> Result<Secured, Box<EarlyClose>> {
     let Planned { mut client, received, host, selection, plan, offered } = planned;
+    if let Err(end) = begin(&client).await {
+        received.discard(&client.worker.buffers);
+        return Err(client.close_silently(end));
+    }
     let tls = match ServerConnection::new(&host.tls, selection.group, selection.order, plan) {
         Ok(tls) => Box::new(tls),
         Err(failure) => {
@@ -52,7 +59,9 @@ pub(crate) async fn handshake(planned: Planned) -> Result<Secured, Box<EarlyClos
         }
     };
     let mut io = HandshakeIo { tls, received, plaintext: Vec::new(), out: Outbox::default(), spent: 0 };
-    match io.run(&client).await {
+    let ended = io.run(&client).await;
+    gates::charge(&client, Duration::from_nanos(io.spent.into()));
+    match ended {
         Ok(state) => {
             record_handshake(&mut client, &mut io.tls, offered, io.spent);
             let HandshakeIo { tls, received, plaintext, out, .. } = io;
@@ -84,7 +93,6 @@ impl HandshakeIo {
     async fn run(&mut self, client: &Client) -> Result<State, Close> {
         let buffers = &client.worker.buffers;
         loop {
-            admit(client).await?;
             let (state, spent) = client.worker.handshake_budget.charge(|| self.process());
             self.spent = self.spent.saturating_add(spent.as_nanos().try_into().unwrap_or(u32::MAX));
             let state = state?;
@@ -96,6 +104,7 @@ impl HandshakeIo {
                 return Ok(state);
             }
             self.receive(client).await?;
+            admit(client, Stage::Begun).await?;
         }
     }
 
@@ -131,9 +140,17 @@ impl HandshakeIo {
     }
 }
 
+/// Waits for the client's turn to begin. Who is sent away, or has left, has cost no handshake.
+async fn begin(client: &Client) -> Result<(), Close> {
+    admit(client, Stage::New(gates::enter(client)?)).await?;
+    gates::begin(client)
+}
+
 /// Waits for the handshake budget, under the deadline.
-async fn admit(client: &Client) -> Result<(), Close> {
-    client.worker.handshake_budget.admit().await;
+async fn admit(client: &Client, stage: Stage) -> Result<(), Close> {
+    if client.worker.handshake_budget.admit(stage).await == Decision::Shed {
+        return Err(gates::expired(client));
+    }
     poll_fn(|cx| match client.deadline.poll_expired(cx) {
         Poll::Ready(()) => Poll::Ready(Err(CloseReason::HandshakeTimeout.into())),
         Poll::Pending => Poll::Ready(Ok(())),

@@ -31,9 +31,12 @@ pub mod worker;
 mod worker_state;
 
 mod buffers;
+mod clock;
 mod deadline;
+mod gates;
 mod handshake_budget;
 mod orders;
+pub mod overload;
 mod pool;
 mod pulse;
 mod resolve;
@@ -41,11 +44,13 @@ pub mod supervision;
 
 pub use admission::Admission;
 pub use affinity::Affinity;
+pub use clock::since_start;
+pub use courser_overload::Limits;
 pub use orders::{Order, Orders};
+pub use overload::{Crowd, OverloadSettings, Visitors};
 pub use pool::{Backend, Distribution, Location, Pool, ServerSpec, Target};
 pub use pulse::Pulse;
 pub use resolve::{Answer, Lookable, Resolver};
 pub use settings::Certificates;
 pub use supervision::Threads;
 pub use worker::{Command, Listeners, Taken, Worker};
-pub use worker_state::since_start;

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use courser_balance::{Drain, Server, Sharer};
 
-use crate::worker_state::since_start;
+use crate::clock::since_start;
 
 /// What the operator has said of the servers of all pools.
 #[derive(Debug, Default)]

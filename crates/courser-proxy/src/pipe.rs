@@ -19,12 +19,12 @@ use crate::backend::{Connected, count_failure};
 use crate::backend_handshake::{SecuredBackend, close_of_record};
 use crate::buffers::BUFFER_BYTES;
 use crate::client::Client;
+use crate::clock::since_start;
 use crate::handshake::Secured;
 use crate::proxy_header::HeaderSent;
 use crate::request::Request;
 use crate::settings::Forwarding;
 use crate::side::{After, Side};
-use crate::worker_state::since_start;
 use limits::{Limits, Wait};
 
 /// Reads in one direction before the other connections of the worker go on.

@@ -17,9 +17,12 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::admission::Admission;
+use crate::clock::since_start;
+use crate::gates;
+use crate::overload::OverloadSettings;
 use crate::pulse::Pulse;
 use crate::settings::Listener;
-use crate::worker_state::{WorkerState, since_start};
+use crate::worker_state::WorkerState;
 use sockets::Sockets;
 
 /// The listener of each listening socket, by the socket's address.
@@ -42,8 +45,10 @@ pub enum Command {
     },
     /// Ask the kernel how many clients wait, and drop this.
     Measure(Taken),
-    /// Answer with a descriptor of each listening socket, for another process.
+    /// Answer with a descriptor of each listening socket, for another process. From now on that one owns their filters.
     Share(std::sync::mpsc::Sender<io::Result<Vec<ListenSocket>>>),
+    /// The other process has not come: their filters are this one's again.
+    Reclaim,
     /// Accept no more: another process does at `kept`, queues included. Other sockets are removed, after the connections in
     /// their queues are accepted. Serve the open connections to their end.
     Leave {
@@ -72,6 +77,8 @@ pub struct Worker {
     pub counters: Arc<Counters>,
     /// Whether it turns.
     pub pulse: Arc<Pulse>,
+    /// What it does when more come than it can serve.
+    pub overload: OverloadSettings,
     /// What its thread is confined to once it has its runtime.
     pub confinement: Option<Arc<Confinement>>,
     /// Orders from the main thread. Without the first [`Command::Swap`] the worker has no socket.
@@ -85,14 +92,16 @@ impl Worker {
     /// # Errors
     /// When the runtime cannot be made, or a task that all connections need has panicked.
     pub fn run(self) -> io::Result<usize> {
-        let Self { index, cpu, admission, lines, sharing, counters, pulse, confinement, commands } = self;
+        let Self { index, cpu, admission, lines, sharing, counters, pulse, overload, confinement, commands } =
+            self;
         if let Some(cpu) = cpu {
             cpu::pin(cpu)?;
         }
         let runtime = runtime()?;
         confine(index, confinement.as_deref());
-        let state =
-            runtime.block_on(async { WorkerState::new(index, admission, lines, sharing, counters, pulse) });
+        let state = runtime.block_on(async {
+            WorkerState::new(index, admission, lines, sharing, counters, pulse, overload)
+        });
         CURRENT.set(Some(Rc::clone(&state)));
         let served = runtime.block_on(serve(Rc::clone(&state), commands));
         // Connections that are still there end here, each with its line.
@@ -143,6 +152,7 @@ async fn serve(state: Rc<WorkerState>, commands: UnboundedReceiver<Command>) -> 
 async fn obey(state: &Rc<WorkerState>, mut commands: UnboundedReceiver<Command>) -> io::Result<usize> {
     let pulse = Rc::clone(state);
     state.tasks.spawn("timer wheel", Rc::clone(&state.wheel).drive(move || pulse.pulse.turn(since_start())));
+    state.tasks.spawn("overload control", gates::watch(Rc::clone(state)));
     let mut sockets = Sockets::default();
     loop {
         match commands.recv().await {
@@ -155,7 +165,8 @@ async fn obey(state: &Rc<WorkerState>, mut commands: UnboundedReceiver<Command>)
                 drop(done);
             }
             // Whoever asked may have given up.
-            Some(Command::Share(answer)) => drop(answer.send(sockets.share())),
+            Some(Command::Share(answer)) => drop(answer.send(sockets.share(state))),
+            Some(Command::Reclaim) => sockets.reclaim(state),
             Some(Command::Leave { kept }) => {
                 sockets.leave(state, &kept).await;
                 break;
@@ -171,6 +182,7 @@ async fn obey(state: &Rc<WorkerState>, mut commands: UnboundedReceiver<Command>)
             }
         }
     }
+    state.overload.end(&state.handshake_budget);
     let drained = async {
         sockets.removed().await;
         state.drained().await;
@@ -199,8 +211,15 @@ mod tests {
         let (_main, commands) = tokio::sync::mpsc::unbounded_channel();
         let lines = Sink::new(io::sink()).0.lines(Format::Off);
         runtime()?.block_on(async {
-            let state =
-                WorkerState::new(0, Arc::new(Admission::new(1)), lines, None, Arc::default(), Arc::default());
+            let state = WorkerState::new(
+                0,
+                Arc::new(Admission::new(1)),
+                lines,
+                None,
+                Arc::default(),
+                Arc::default(),
+                OverloadSettings::off(),
+            );
             harm(&state);
             let served = serve(state, commands);
             tokio::time::timeout(Duration::from_secs(20), served).await.expect("it serves on, unharmed")

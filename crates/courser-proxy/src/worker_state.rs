@@ -2,8 +2,7 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use courser_sharing::{RemoteSessions, Sharing};
 use courser_telemetry::{Counters, Events, Lines};
@@ -11,8 +10,10 @@ use tokio::sync::Notify;
 
 use crate::admission::Admission;
 use crate::buffers::Buffers;
+use crate::clock::since_start;
 use crate::deadline::Wheel;
 use crate::handshake_budget::HandshakeBudget;
+use crate::overload::{Overload, OverloadSettings};
 use crate::pulse::Pulse;
 use crate::supervision::Tasks;
 
@@ -22,6 +23,7 @@ pub(crate) struct WorkerState {
     pub(crate) buffers: Buffers,
     pub(crate) wheel: Rc<Wheel>,
     pub(crate) handshake_budget: Rc<HandshakeBudget>,
+    pub(crate) overload: Overload,
     pub(crate) lines: Lines,
     pub(crate) events: Events,
     pub(crate) remote_sessions: Option<RemoteSessions>,
@@ -32,12 +34,6 @@ pub(crate) struct WorkerState {
     opened: Cell<u64>,
     /// A connection has ended.
     closed: Notify,
-}
-
-/// The time since the process first asked: what pools of servers count in.
-pub fn since_start() -> Duration {
-    static START: OnceLock<Instant> = OnceLock::new();
-    START.get_or_init(Instant::now).elapsed()
 }
 
 /// Leave for one connection of a worker, counted as long as it is held.
@@ -63,6 +59,7 @@ impl WorkerState {
         sharing: Option<Sharing>,
         counters: Arc<Counters>,
         pulse: Arc<Pulse>,
+        overload: OverloadSettings,
     ) -> Rc<Self> {
         let tasks = Tasks::default();
         Rc::new(Self {
@@ -70,6 +67,7 @@ impl WorkerState {
             buffers: Buffers::default(),
             wheel: Wheel::new(),
             handshake_budget: HandshakeBudget::new(tasks.clone()),
+            overload: Overload::new(overload),
             lines,
             events: Events::default(),
             remote_sessions: sharing.map(|sharing| {
@@ -119,6 +117,7 @@ impl WorkerState {
     /// The event loop has nothing to do.
     pub(crate) fn on_idle(&self) {
         self.handshake_budget.reset();
+        self.overload.rest();
         self.lines.flush();
         self.pulse.rest(since_start());
     }

@@ -93,6 +93,8 @@ reasons! {
     /// The client can verify none of our certificates for the name: no common signature scheme, or in TLS 1.2 no common curve
     /// or no common suite for the kind of key.
     NoUsableCertificate = "no_usable_certificate", Client;
+    /// More clients came than could be served, and this one was not (`detail` says why).
+    Shed = "shed", Courser;
     /// The handshake was not finished within the handshake deadline.
     HandshakeTimeout = "handshake_timeout", Client;
     /// The client closed during the handshake.

@@ -54,7 +54,9 @@ impl HandshakeResult {
         use CloseReason as Of;
         Some(match close.reason {
             // Before any handshake.
-            Of::Probe | Of::BadProxyHeader | Of::UnexpectedProxyHeader | Of::NotTls => return None,
+            Of::Probe | Of::BadProxyHeader | Of::UnexpectedProxyHeader | Of::NotTls | Of::Shed => {
+                return None;
+            }
             // After it, or where it is the backend's.
             Of::Done
             | Of::ClosedAfterHandshake

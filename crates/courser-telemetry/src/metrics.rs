@@ -15,8 +15,8 @@ pub use self::listener::{
     MOST_OF_HOST, OTHER, Outcome, UNKNOWN,
 };
 pub use self::table::{
-    ByteDirection, Definition, Kind, METRICS, Metric, REFUSALS, RESUMPTION_FAILURES, RemoteLookup, State,
-    Step, VERSIONS, cpu_series,
+    ByteDirection, Definition, Kind, METRICS, Metric, REFUSALS, RESUMPTION_FAILURES, RemoteLookup, Shed,
+    State, Step, VERSIONS, cpu_series,
 };
 use crate::time::micros;
 

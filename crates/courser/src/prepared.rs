@@ -72,9 +72,9 @@ pub(crate) fn prepare(flags: &ArgMatches, memory: Option<&mut Memory>) -> Result
     for warnings in [&problems, &certificates.warnings, &sharing.warnings] {
         eprint!("{}", warnings.render(colour()));
     }
-    let process = Process::new(&config, keys)?;
+    let mut process = Process::new(&config, keys)?;
     if let Some(memory) = memory {
-        memory.restore(&process);
+        memory.restore(&mut process);
     }
     let generation = generation::build(&config, &certificates, &process, &Pools::default())?;
     let served = Served::of(&config, &certificates);

@@ -8,7 +8,7 @@ use std::time::{Instant, SystemTime};
 use courser_config::Config;
 use courser_fleet::MemberName;
 use courser_net::cpu::Cpus;
-use courser_proxy::{Orders, Pulse, Resolver};
+use courser_proxy::{Crowd, Orders, Pulse, Resolver, Visitors};
 use courser_session::{Cache, DEFAULT_SHARDS, SecretBytes, Ticketer};
 use courser_telemetry::{Counters, Directory};
 use courser_tls::Sessions;
@@ -34,6 +34,8 @@ pub(crate) struct Process {
     pub(crate) directory: Directory,
     /// One for each worker.
     pub(crate) pulses: Vec<Arc<Pulse>>,
+    /// What workers share in overload.
+    pub(crate) crowd: Arc<Crowd>,
     pub(crate) resolver: Resolver,
     /// What the operator has said of servers.
     pub(crate) orders: Arc<Orders>,
@@ -56,6 +58,7 @@ impl Process {
             counters: (0..workers).map(|_| Arc::default()).collect(),
             directory: Directory::new(workers),
             pulses: (0..workers).map(|_| Arc::default()).collect(),
+            crowd: crowd()?,
             resolver: Resolver::default(),
             orders: Arc::default(),
             is_superseded: AtomicBool::new(false),
@@ -65,6 +68,12 @@ impl Process {
     pub(crate) fn workers(&self) -> usize {
         self.cpus.len()
     }
+}
+
+fn crowd() -> Result<Arc<Crowd>, Failure> {
+    let failed = |error| Failure::runtime("cannot draw a number for known visitors", error);
+    let salt = SecretBytes::<4>::random().map_err(failed)?;
+    Ok(Arc::new(Crowd::new(Visitors::new(u32::from_ne_bytes(*salt.as_bytes())), 0.0)))
 }
 
 fn pinned(config: &Config, cpus: &Cpus, worker: usize) -> Option<usize> {

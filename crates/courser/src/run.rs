@@ -7,9 +7,9 @@ use std::time::Duration;
 use clap::ArgMatches;
 use courser_config::{Config, Log};
 use courser_net::confinement::Confinement;
-use courser_net::systemd;
+use courser_net::{Network, systemd};
 use courser_proxy::supervision::catch_panic;
-use courser_proxy::{Admission, Command, Threads, Worker};
+use courser_proxy::{Admission, Command, Crowd, Limits, OverloadSettings, Threads, Worker};
 use courser_session::Vault;
 use courser_sharing::Sharing;
 use courser_telemetry::event::{Level, log};
@@ -281,6 +281,7 @@ fn prepare_workers(
         Log::Json => Format::Json,
         Log::Off => Format::Off,
     };
+    let overload = overload(&config.process, &process.crowd);
     let worker = |(index, ((&cpu, counters), pulse))| {
         let (sender, commands) = unbounded_channel();
         let worker = Worker {
@@ -291,12 +292,23 @@ fn prepare_workers(
             sharing: sharing.cloned(),
             counters: Arc::clone(counters),
             pulse: Arc::clone(pulse),
+            overload: overload.clone(),
             confinement: confinement.cloned(),
             commands,
         };
         (worker, sender)
     };
     process.cpus.iter().zip(&process.counters).zip(&process.pulses).enumerate().map(worker).collect()
+}
+
+fn overload(settings: &courser_config::Process, crowd: &Arc<Crowd>) -> OverloadSettings {
+    let limits = Limits { target_wait: settings.target_wait, patience: settings.patience };
+    let exempt = settings.overload_exempt.iter().map(|network| Network::new(network.address, network.prefix));
+    OverloadSettings {
+        limits: settings.overload.then_some(limits),
+        exempt: exempt.collect(),
+        crowd: Arc::clone(crowd),
+    }
 }
 
 fn start_workers(workers: Vec<Worker>, supervisor: &Supervisor) -> Result<(), Failure> {

@@ -197,7 +197,9 @@ impl Sockets {
         let is_own = matches!(address, ListenAddress::Any { .. } | ListenAddress::Ip(_));
         let dual = matches!(address, ListenAddress::Any { .. });
         let complete = |mut group: Vec<ListenSocket>| {
-            if !matches!(address, ListenAddress::Systemd(_)) {
+            if matches!(address, ListenAddress::Systemd(_)) {
+                group = group.into_iter().map(ListenSocket::foreign).collect();
+            } else {
                 group.iter().try_for_each(|socket| socket.set_backlog(built.settings.backlog))?;
             }
             let missing = self.workers.saturating_sub(group.len());
@@ -222,7 +224,7 @@ impl Sockets {
             return Err(io::Error::new(io::ErrorKind::NotFound, "systemd has passed no such socket"));
         }
         let shared = |(_, fd)| {
-            let mut sockets = vec![ListenSocket::adopt(fd)?];
+            let mut sockets = vec![ListenSocket::adopt(fd)?.foreign()];
             while sockets.len() < self.workers {
                 sockets.push(sockets[0].share()?);
             }

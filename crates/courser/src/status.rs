@@ -140,6 +140,9 @@ pub(crate) struct Cache {
 pub(crate) struct Connections {
     /// How many, by close reason; reasons without any are left out.
     pub(crate) closed: BTreeMap<String, u64>,
+    /// What was not served in overload, by stage and reason; those without any are left out.
+    #[serde(default)]
+    pub(crate) shed: BTreeMap<String, u64>,
     /// How many are open, by the step that they are in.
     #[serde(default)]
     pub(crate) open: BTreeMap<String, u64>,
@@ -389,6 +392,9 @@ fn connections(text: &mut String, connections: &Connections) {
         "connections",
         &format!("{}; {bytes_in} bytes in, {bytes_out} out", counts(&connections.closed)),
     );
+    if !connections.shed.is_empty() {
+        row(text, "shed", &counts(&connections.shed));
+    }
     let step = |(name, step): (&String, &StepTimes)| format!("{name} {} / {} us", step.p50_us, step.p99_us);
     let steps: Vec<_> = connections.steps.iter().map(step).collect();
     row(text, "p50 / p99", &if steps.is_empty() { "none".to_owned() } else { steps.join(", ") });
@@ -540,6 +546,7 @@ mod tests {
                 open: BTreeMap::new(),
                 limit: 100,
                 closed: BTreeMap::from([("done".to_owned(), 11)]),
+                shed: BTreeMap::from([("syn/dropped".to_owned(), 21)]),
                 bytes_in: 12,
                 bytes_out: 13,
                 steps: BTreeMap::from([(
@@ -572,6 +579,7 @@ mod tests {
             "fleet 0011223344556677, seals, epoch 17, the next in 2 min 5 s, forward-secret",
             "9 sessions, 3.0 of 64.0 MiB",
             "done 11; 12 bytes in, 13 out",
+            "shed            syn/dropped 21",
             "hello 14 / 15 us",
             "10 full, 9 resumed (session_id 4, ticket 5; of those by session ID 3 made on other hosts)",
             "expired 2",

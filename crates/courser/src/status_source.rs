@@ -350,10 +350,11 @@ fn keys(fleet: &PersistentKeys) -> Vec<status::Key> {
 fn show(status: &mut status::Status, counts: &Counts) {
     let one = |metric| counts.of(metric)[0];
     let below = |place| counts.below(place).collect();
-    let closed = counts.below("connections.closed").filter(|(_, count)| *count > 0);
+    let any = |place| counts.below(place).filter(|(_, count)| *count > 0).collect();
     let step = |&step: &Step| Some((step.name().to_owned(), times(&counts.step(step))?));
     status.connections = status::Connections {
-        closed: closed.collect(),
+        closed: any("connections.closed"),
+        shed: any("connections.shed"),
         open: below("connections.open"),
         limit: one(Metric::ConnectionLimit),
         bytes_in: counts.of(Metric::PlaintextBytes)[0],

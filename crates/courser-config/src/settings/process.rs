@@ -2,8 +2,8 @@
 
 use crate::config::{Log, Process};
 use crate::named::Named;
-use crate::setting::{DefaultValue, Flag, Kind, settings};
-use crate::{address, draft, read};
+use crate::setting::{DefaultValue, Flag, Item, Kind, settings};
+use crate::{address, draft, fleet, read};
 
 settings! {
     PROCESS: Process, AtRestart;
@@ -90,6 +90,52 @@ settings! {
         elsewhere: &["maxconn", "worker_connections", "connections"],
         store: |process, value| {
             read::count(value, 1..=u32::MAX).map(|it| process.max_connections = Some(it as usize))
+        },
+    }
+    "overload" {
+        flag: Flag::Switch("no-overload", false, "Take no measures where more clients come than can be served"),
+        kind: Kind::Switch,
+        default: DefaultValue::Toml("true"),
+        doc: "Let in what can be served where more clients come, those first that have been here before, and drop the others \
+              where it costs least: `docs/withstand.md` says how. Established connections are not touched. `false` serves all \
+              in turn, also those that have left.",
+        example: "false",
+        danger: "With `false`, a flood of handshakes stops the service, and is gone later than the flood.",
+        elsewhere: &["maxsslrate", "maxconnrate", "overload_manager", "limit_conn"],
+        store: |process, value| read::boolean(value).map(|it| process.overload = it),
+    }
+    "target_wait" {
+        flag: Flag::Takes("target-wait"),
+        kind: Kind::Duration,
+        default: DefaultValue::Toml("\"20ms\""),
+        doc: "Longest wait for a handshake that is no sign of overload. It is overload when clients wait for longer for 100 ms, \
+              and all that wait cannot be served within `patience`.",
+        example: "\"50ms\"",
+        danger: "Each client waits so much longer in overload.",
+        elsewhere: &["codel_target"],
+        store: |process, value| read::duration(value, "10s").map(|it| process.target_wait = it),
+    }
+    "patience" {
+        flag: Flag::Takes("patience"),
+        kind: Kind::Duration,
+        default: DefaultValue::Toml("\"1s\""),
+        doc: "How long clients are taken to wait for a handshake before they leave. Who has waited for longer in overload gets no \
+              handshake, and a burst that can be served within this time is served whole.",
+        example: "\"3s\"",
+        danger: "Longer than clients wait: handshakes are made for those who have left.",
+        store: |process, value| read::duration(value, "1m").map(|it| process.patience = it),
+    }
+    "overload_exempt" {
+        flag: Flag::Takes("overload-exempt"),
+        kind: Kind::List(Item::Network),
+        default: DefaultValue::Toml("[]"),
+        doc: "Networks whose clients are let in in overload as well, such as health checks. A balancer that sends PROXY headers need \
+              not be listed: its clients count by their own addresses.",
+        example: "[\"10.0.0.0/24\", \"2001:db8::/64\"]",
+        danger: "More of them than can be served leave nothing to others. Of IPv6 the first 64 bits count.",
+        elsewhere: &["whitelist", "allowlist"],
+        store: |process, value| {
+            read::distinct_or_none(value, fleet::network).map(|it| process.overload_exempt = it)
         },
     }
     "drain_timeout" {

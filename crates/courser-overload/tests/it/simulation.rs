@@ -231,7 +231,7 @@ impl Simulation {
             let Some(client) = self.queue.pop_front() else { break };
             has_worked = true;
             self.budget -= self.costs.accept as f64;
-            let class = self.control.arrived(Some(address(client.source)), client.is_known);
+            let (class, _) = self.control.arrived(Some(address(client.source)), client.is_known, true);
             if client.leaves > self.now {
                 self.line.push(client, class, now);
             }
@@ -268,6 +268,7 @@ impl Simulation {
             served: std::mem::take(&mut self.served),
             waiting: self.line.waiting(),
             longest_wait: self.line.longest_wait(now),
+            cost: Duration::from_micros(self.costs.handshake),
             dropped: std::mem::take(&mut self.dropped),
             is_queue_full: self.queue.len() >= self.queue_limit,
             has_rested: std::mem::take(&mut self.has_rested),

@@ -14,9 +14,9 @@ use courser_telemetry::Close;
 
 use super::{FAMILY_DELAY, failure};
 use crate::client::Client;
+use crate::clock::since_start;
 use crate::pool::{Backend, Target};
 use crate::settings::Forwarding;
-use crate::worker_state::since_start;
 
 /// Goes on with the attempt of `late`, beside one to a server of the other family. The first to connect wins (RFC 8305,
 /// section 5); the place is the winner's, where that is not `late`. A server that is overtaken has failed: after three

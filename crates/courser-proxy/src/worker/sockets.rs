@@ -74,9 +74,18 @@ impl Sockets {
         queues.into_values().for_each(|(listener, queue)| listener.counters.of(state.index).set_queue(queue));
     }
 
-    /// A descriptor of each, for another process.
-    pub(super) fn share(&self) -> io::Result<Vec<ListenSocket>> {
+    /// A descriptor of each, for another process. Their filters come off here and not when this one leaves: until then it may be
+    /// killed, and by then they may be the other one's.
+    pub(super) fn share(&self, state: &WorkerState) -> io::Result<Vec<ListenSocket>> {
+        self.serving.iter().for_each(|serving| state.overload.sockets.remove(&serving.socket));
         self.serving.iter().map(|serving| serving.socket.share()).collect()
+    }
+
+    /// No other process serves what was [shared](Self::share).
+    pub(super) fn reclaim(&self, state: &WorkerState) {
+        for Serving { socket, listener, .. } in &self.serving {
+            state.overload.sockets.add(socket, listener);
+        }
     }
 
     /// Closes all at once, and serves who is in their queues.
@@ -119,6 +128,7 @@ impl Serving {
     fn start(state: &Rc<WorkerState>, socket: ListenSocket, listener: &Arc<Listener>) -> io::Result<Self> {
         let (socket, listener) =
             (Rc::new(AsyncListener::new(socket)?), Rc::new(RefCell::new(Arc::clone(listener))));
+        state.overload.sockets.add(&socket, &listener);
         let accept = accept::accept(Rc::clone(state), Rc::clone(&socket), Rc::clone(&listener));
         let accepting = state.tasks.spawn("accept loop", accept);
         Ok(Self { accepting, socket, dropped: Cell::default(), listener })
@@ -133,6 +143,7 @@ impl Serving {
     }
 
     async fn close(self, state: &Rc<WorkerState>) {
+        state.overload.sockets.remove(&self.socket);
         let (socket, listener) = self.stop_accepting().await;
         accept::accept_queued(state, &socket, &listener);
     }
@@ -140,6 +151,7 @@ impl Serving {
     /// Closes the socket without losing a client: the kernel answers no new one, and those whose handshake it has begun are
     /// served. Closed at once, it would reset them (tcp(7), the queues of a listening socket end with it).
     fn remove(self, state: &Rc<WorkerState>) -> JoinHandle<()> {
+        state.overload.sockets.remove(&self.socket);
         let worker = Rc::clone(state);
         state.tasks.spawn("end of a listening socket", async move {
             if self.socket.set_syn_filter(Some(&SynFilter::drop_all())).is_ok() && self.socket.is_tcp() {

@@ -9,7 +9,8 @@ use courser_balance::Balance;
 use courser_net::{Address, ListenSocket, Liveness};
 use courser_proxy::settings::{Forwarding, Listener, Names, SendProxy, VirtualHost};
 use courser_proxy::{
-    Admission, Certificates, Command, Distribution, Listeners, Location, Pool, Resolver, ServerSpec, Worker,
+    Admission, Certificates, Command, Distribution, Listeners, Location, OverloadSettings, Pool, Resolver,
+    ServerSpec, Worker,
 };
 use courser_session::{Cache, ResumptionFailure, Ticketer};
 use courser_sharing::{FleetHandle, Sharing};
@@ -70,6 +71,7 @@ impl Host {
             sharing: Some(sharing),
             counters: Arc::clone(&counters),
             pulse: Arc::default(),
+            overload: OverloadSettings::off(),
             confinement: None,
             commands: orders,
         };

@@ -103,6 +103,11 @@ metrics! {
     AcceptQueueLimit = "courser_accept_queue_limit", Gauge, "", [], ["listener": "as above", "worker": "as above"] of ELSEWHERE;
     /// Connection requests (SYN) that the kernel has dropped at a listening socket, for example since its queue was full.
     SynDropped = "courser_syn_dropped_total", Counter, "", [], ["listener": "as above", "worker": "as above"] of ELSEWHERE;
+    /// What was not served in overload, and clients that had gone before their handshake began.
+    Shed = "courser_shed_total", Counter, "", ["connections.shed.*"],
+        ["stage": "`syn`, `source`, `hello` or `line`",
+            "reason": "`dropped`: SYNs, by filters and full queues, those sent again included; `over_share`: its network takes more than its share; `late`: had waited for `patience` before it was read; `gone`: the client had closed; `deadline`: had waited in the line for `patience`"]
+        of Shed::NAMES;
     /// Time in which a worker has not waited for events. At one second per second it is full.
     WorkerBusy = "courser_worker_busy_seconds_total", Counter, "seconds", [], ["worker": "counted from 0"] of ELSEWHERE;
     /// Connections that a worker has.
@@ -299,6 +304,35 @@ pub const fn cpu_series(kind: Option<Resumption>, key: usize) -> usize {
         None => Resumption::ALL.len(),
     };
     kind * 5 + key
+}
+
+named! {
+    /// What was not served, by the stage and the reason of `courser_shed_total`.
+    Shed {
+        /// A SYN, by a filter or a full queue.
+        Syn = "syn/dropped",
+        /// A client of a source that takes more than its share.
+        Source = "source/over_share",
+        /// A client that had waited too long before its ClientHello was read.
+        Late = "hello/late",
+        /// A client that had closed before its handshake began.
+        Gone = "hello/gone",
+        /// A client that had waited too long in the line.
+        Deadline = "line/deadline",
+    }
+}
+
+impl Shed {
+    /// For the log.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Syn => "overload: its SYN was dropped",
+            Self::Source => "overload: its network takes more than its share",
+            Self::Late => "overload: it had waited too long before it was read",
+            Self::Gone => "the client had closed",
+            Self::Deadline => "overload: it has waited too long for its handshake",
+        }
+    }
 }
 
 named! {

@@ -11,8 +11,8 @@ use std::num::NonZeroU32;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use courser_net::{Address, memory_file};
-use courser_proxy::{Answer, Lookable, Order};
+use courser_net::{Address, KnownSources, memory_file};
+use courser_proxy::{Answer, Crowd, Lookable, Order, Visitors};
 use courser_session::{Cache, Change, Cursor, Provenance, SessionId, SharedSession, UnixSeconds};
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, Zeroizing};
@@ -33,6 +33,16 @@ struct Head {
     keys: Option<String>,
     answers: Vec<KnownName>,
     orders: Vec<KnownOrder>,
+    /// Who has been here, and how many handshakes a worker makes in a second.
+    #[serde(default)]
+    crowd: Option<KnownCrowd>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct KnownCrowd {
+    salt: u32,
+    words: Vec<u32>,
+    capacity: f64,
 }
 
 impl Drop for Head {
@@ -121,6 +131,7 @@ impl Head {
             keys: process.keys.of_this_host_alone().map(|text| text.to_string()),
             answers: process.resolver.answers().into_iter().map(KnownName::of).collect(),
             orders: orders.map(order).collect(),
+            crowd: Some(KnownCrowd::of(&process.crowd)),
         }
     }
 }
@@ -178,7 +189,10 @@ impl Memory {
     }
 
     /// What a process has to know before there are pools.
-    pub(crate) fn restore(&mut self, process: &Process) {
+    pub(crate) fn restore(&mut self, process: &mut Process) {
+        if let Some(crowd) = self.head.crowd.take() {
+            process.crowd = Arc::new(crowd.crowd());
+        }
         process.resolver.take_over(self.head.answers.drain(..).map(KnownName::answers));
         let order =
             |KnownOrder { pool, server, is_drained, percent }| (pool, server, Order { is_drained, percent });
@@ -231,6 +245,18 @@ fn replay(kind: u8, mut bytes: &[u8], cache: &Cache, now: UnixSeconds) -> Option
         _ => return None,
     }
     Some(())
+}
+
+impl KnownCrowd {
+    fn of(crowd: &Crowd) -> Self {
+        let known = crowd.visitors.known();
+        Self { salt: known.salt(), words: known.words().to_vec(), capacity: crowd.capacity() }
+    }
+
+    fn crowd(&self) -> Crowd {
+        let known = KnownSources::from_words(self.salt, &self.words);
+        Crowd::new(Visitors::from_known(&known), self.capacity)
+    }
 }
 
 impl KnownName {

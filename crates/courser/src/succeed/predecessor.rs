@@ -88,6 +88,7 @@ impl Upgrader {
                 Outcome::Done(success)
             }
             Err(Stop { exit_code, why }) => {
+                workers.iter().for_each(|worker| drop(worker.send(WorkerCommand::Reclaim)));
                 let step = match &*self.state() {
                     State::Running { step: Some(step), .. } => format!("{step}: "),
                     _ => String::new(),

@@ -34,6 +34,7 @@ mod log;
 mod log_files;
 mod memory;
 mod metrics;
+mod overload;
 mod package;
 mod proxy_accept;
 mod proxy_header;

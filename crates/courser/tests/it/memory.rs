@@ -11,7 +11,7 @@ use courser_testkit::{Courser, OriginServer};
 use crate::stage::{Stage, eventually};
 
 /// As many as come at once.
-const BURST: usize = 3_000;
+pub(crate) const BURST: usize = 3_000;
 
 const KIB: u64 = 1024;
 
@@ -32,7 +32,11 @@ fn a_connection_that_says_nothing_takes_little() {
 fn a_burst_rests_in_little_memory_and_leaves_none_behind() {
     let stage = Stage::new();
     let origin = OriginServer::http();
-    let courser = stage.courser().backend(origin.backend()).args(["--handshake-timeout", "1m"]).start();
+    let courser = stage
+        .courser()
+        .backend(origin.backend())
+        .args(["--handshake-timeout", "1m", "--patience", "1m"])
+        .start();
     raise_descriptor_limit().unwrap();
     let client = stage.client(&courser, Version::Tls13);
     let before = at_rest(&courser, &stage);
@@ -57,7 +61,7 @@ fn at_rest(courser: &Courser, stage: &Stage) -> u64 {
 }
 
 /// Every connection has sent its ClientHello before the first one is answered further.
-fn open_at_once(courser: &Courser, client: &Client) -> Vec<Connection> {
+pub(crate) fn open_at_once(courser: &Courser, client: &Client) -> Vec<Connection> {
     let hello = || {
         let (mut tls, mut socket) = (client.session(), TcpStream::connect(courser.address()).unwrap());
         let mut bytes = Vec::new();

@@ -1,7 +1,7 @@
 //! Upgrades of the running program: what goes over, what they leave alone, and that it serves on whatever its successor does.
 
 mod removal;
-mod store;
+pub(crate) mod store;
 
 use std::fs::{self, Permissions};
 use std::io::{Read, Write};

@@ -12,7 +12,7 @@ use courser_testkit::{
 use crate::stage::Stage;
 
 /// A service manager in Python: the notify socket, the descriptor store, the restart after a crash.
-const MANAGER: &str = r#"
+pub(crate) const MANAGER: &str = r#"
 import os, signal, socket, subprocess, sys, threading
 path, program = sys.argv[1], sys.argv[2:]
 notes = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
