@@ -46,6 +46,7 @@ pub(crate) fn command() -> Command {
         .subcommand(fleet())
         .subcommand(backend())
         .subcommand(config())
+        .subcommand(harden())
         .subcommand(import())
         .subcommand(
             Command::new("man")
@@ -84,6 +85,31 @@ fn check() -> Command {
         .action(ArgAction::SetTrue)
         .help("Print also what a reload of the running program would change (by its `control`)");
     courser_config::check_command().arg(against)
+}
+
+fn harden() -> Command {
+    let nft = Arg::new("nft")
+        .long("nft")
+        .required(true)
+        .action(ArgAction::SetTrue)
+        .help("Print rules of nftables that limit new connections of each network");
+    let port = Arg::new("port")
+        .long("port")
+        .value_name("PORTS")
+        .value_delimiter(',')
+        .default_value("443")
+        .value_parser(value_parser!(u16).range(1..))
+        .help("Ports that they are for");
+    let rate = Arg::new("rate")
+        .long("rate")
+        .value_name("PER_SECOND")
+        .default_value("200")
+        .value_parser(value_parser!(u32).range(1..=1_000_000))
+        .help("New connections a second of a network, with twice as many at once");
+    Command::new("harden")
+        .about("Print rules by which the kernel limits new connections, for who may load them")
+        .args([nft, port, rate])
+        .after_help("Example:\n  courser harden --nft --port 443,8443 > /etc/nftables.d/courser.nft")
 }
 
 fn reload() -> Command {

@@ -3,6 +3,7 @@
 pub(crate) mod backend;
 pub(crate) mod check;
 pub(crate) mod fleet;
+pub(crate) mod harden;
 pub(crate) mod import;
 pub(crate) mod pages;
 pub(crate) mod reload;

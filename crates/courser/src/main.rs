@@ -75,6 +75,7 @@ fn perform(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     match matches.subcommand() {
         Some(("serve", flags)) => cmd::serve::serve(flags),
         Some(("check", flags)) => cmd::check::check(flags),
+        Some(("harden", flags)) => cmd::harden::harden(flags),
         Some(("reload", flags)) => cmd::reload::reload(flags),
         Some(("upgrade", flags)) => cmd::upgrade::upgrade(flags),
         Some(("status", flags)) => cmd::fleet::status(flags),

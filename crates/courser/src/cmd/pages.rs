@@ -45,7 +45,7 @@ pub(crate) fn completions(flags: &ArgMatches) -> Result<ExitCode, Failure> {
 }
 
 /// A reader that closes early (`| head`) is no failure.
-fn print(page: &[u8]) -> Result<ExitCode, Failure> {
+pub(crate) fn print(page: &[u8]) -> Result<ExitCode, Failure> {
     match io::stdout().write_all(page) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::runtime("cannot write to standard output", error))

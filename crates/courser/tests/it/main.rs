@@ -23,6 +23,7 @@ mod bad_input;
 mod command_line;
 mod control;
 mod endings;
+mod harden;
 mod hardening;
 mod health;
 mod imports;
