@@ -38,6 +38,7 @@ fn a_burst_rests_in_little_memory_and_leaves_none_behind() {
         .args(["--handshake-timeout", "1m", "--patience", "1m"])
         .start();
     raise_descriptor_limit().unwrap();
+    let _alone = crate::overload::alone();
     let client = stage.client(&courser, Version::Tls13);
     let before = at_rest(&courser, &stage);
     let burst = open_at_once(&courser, &client);

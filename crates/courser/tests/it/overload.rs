@@ -228,8 +228,8 @@ fn during_a_flood<T>(
     })
 }
 
-/// One flood at a time: two would take each other's processor time.
-fn alone() -> MutexGuard<'static, ()> {
+/// One flood or burst at a time: two would take each other's processor time.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static FLOOD: Mutex<()> = Mutex::new(());
     FLOOD.lock().unwrap_or_else(PoisonError::into_inner)
 }
