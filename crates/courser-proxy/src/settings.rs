@@ -41,6 +41,34 @@ pub struct Listener {
 }
 
 impl Listener {
+    /// The same with other hosts, which take the place of those that it has, also in its rules.
+    #[must_use]
+    pub fn with_hosts(
+        &self,
+        default: Arc<VirtualHost>,
+        hosts: Names<Arc<VirtualHost>>,
+        in_place_of: impl Fn(&Arc<VirtualHost>) -> Arc<VirtualHost>,
+    ) -> Self {
+        let rule = |rule: &Rule| {
+            let action = match &rule.action {
+                Action::Terminate(host) => Action::Terminate(in_place_of(host)),
+                other => other.clone(),
+            };
+            Rule { when: rule.when.clone(), action }
+        };
+        Self {
+            name: self.name.clone(),
+            handshake_timeout: self.handshake_timeout,
+            accept_proxy: self.accept_proxy.clone(),
+            rules: self.rules.iter().map(rule).collect(),
+            refuse_unknown: self.refuse_unknown,
+            default,
+            hosts,
+            counters: Arc::clone(&self.counters),
+            unknown_host: Arc::clone(&self.unknown_host),
+        }
+    }
+
     /// The host that serves `name`; `None` when it is unknown and unknown names are refused.
     pub fn host(&self, name: Option<&str>) -> Option<&Arc<VirtualHost>> {
         let known = name.and_then(|name| self.hosts.get(name));
@@ -55,7 +83,7 @@ pub struct VirtualHost {
     /// Configured name.
     pub name: String,
     /// What TLS negotiates.
-    pub tls: ServerTlsConfig,
+    pub tls: Arc<ServerTlsConfig>,
     /// Binds sessions to this host.
     pub policy: PolicyHash,
     /// Certificates to choose from.
@@ -64,6 +92,21 @@ pub struct VirtualHost {
     pub forwarding: Arc<Forwarding>,
     /// What is counted of its handshakes.
     pub counters: Arc<HostCounters>,
+}
+
+impl VirtualHost {
+    /// The same with other certificates.
+    #[must_use]
+    pub fn with_certificates(&self, certificates: Certificates) -> Self {
+        Self {
+            name: self.name.clone(),
+            tls: Arc::clone(&self.tls),
+            policy: self.policy,
+            certificates,
+            forwarding: Arc::clone(&self.forwarding),
+            counters: Arc::clone(&self.counters),
+        }
+    }
 }
 
 /// How connections go on to backends, and how long they may take for what.

@@ -1,6 +1,7 @@
 //! The certificates that a configuration names: each is read once, all problems are reported in one run.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,25 +18,54 @@ use crate::authorities::Trusted;
 use crate::exit::Failure;
 use crate::file_error::{FileError, unusable};
 use crate::revoked::Revoked;
-use crate::stamp::Stamp;
 use crate::validity::{now, out_of_validity};
 use crate::{input_file, secret_file};
 
 /// Certificates by the files that they were read from.
 pub(crate) struct LoadedCertificates {
-    by_files: HashMap<(PathBuf, PathBuf), Loaded>,
+    by_files: ByFiles,
     self_signed: Option<Arc<Identity>>,
-    trusted: Trusted,
-    revoked: Revoked,
+    trusted: Arc<Trusted>,
+    revoked: Arc<Revoked>,
     /// Warnings about them.
     pub(crate) warnings: Problems,
 }
 
-/// A certificate with the state of its files when they were read.
-#[derive(Clone)]
-struct Loaded {
-    identity: Arc<Identity>,
-    stamps: [Option<Stamp>; 2],
+/// Certificates by the path of the chain, and then of the key: of a chain there is mostly one. Not by both at once, which
+/// would take a copy for each look-up; and as bytes, as paths are compared by their components.
+#[derive(Clone, Default)]
+struct ByFiles(HashMap<OsString, Vec<(PathBuf, Arc<Identity>)>>);
+
+impl ByFiles {
+    fn get(&self, files: &CertificateFiles) -> Option<&Arc<Identity>> {
+        let of_chain = self.0.get(files.chain.as_os_str())?;
+        let found = of_chain.iter().find(|(key, _)| key.as_os_str() == files.key.as_os_str());
+        found.map(|(_, identity)| identity)
+    }
+
+    /// Puts one in place of what these files had.
+    fn insert(&mut self, files: &CertificateFiles, identity: Arc<Identity>) {
+        let of_chain = self.0.entry(files.chain.clone().into()).or_default();
+        of_chain.retain(|(key, _)| key != &files.key);
+        of_chain.push((files.key.clone(), identity));
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Arc<Identity>> {
+        self.0.values().flatten().map(|(_, identity)| identity)
+    }
+}
+
+/// What was loaded before, and the files that have to be read again.
+pub(crate) struct Previous<'a> {
+    pub(crate) certificates: &'a LoadedCertificates,
+    pub(crate) outdated: HashSet<&'a OsStr>,
+}
+
+impl Previous<'_> {
+    fn is_outdated(&self, files: &CertificateFiles) -> bool {
+        let is_outdated = |file: &PathBuf| self.outdated.contains(file.as_os_str());
+        !self.outdated.is_empty() && (is_outdated(&files.chain) || is_outdated(&files.key))
+    }
 }
 
 /// When a certificate ends.
@@ -52,7 +82,7 @@ pub(crate) struct CertificateEnd {
 
 impl LoadedCertificates {
     pub(crate) fn len(&self) -> usize {
-        self.by_files.len()
+        self.by_files.all().count()
     }
 
     /// The first name, the key and the end of validity (Unix seconds) of each, those that end first in front.
@@ -63,8 +93,7 @@ impl LoadedCertificates {
             not_before: identity.not_before,
             not_after: identity.not_after,
         };
-        let from_files = self.by_files.values().map(|loaded| &loaded.identity);
-        let mut all: Vec<CertificateEnd> = from_files.chain(&self.self_signed).map(end).collect();
+        let mut all: Vec<CertificateEnd> = self.by_files.all().chain(&self.self_signed).map(end).collect();
         all.sort_by(|a, b| (a.not_after, &a.name, &a.key).cmp(&(b.not_after, &b.name, &b.key)));
         all
     }
@@ -72,14 +101,11 @@ impl LoadedCertificates {
     /// The certificates of a host, in configured order, but that one which is not valid now comes behind those that are; the
     /// self-signed one where none is configured anywhere.
     pub(crate) fn of(&self, host: &HostConfig) -> Vec<Arc<Identity>> {
-        let configured = host.certificates.iter().filter_map(|files| self.identity(files));
+        let configured = host.certificates.iter().filter_map(|files| self.by_files.get(files));
         let mut all: Vec<_> = configured.chain(&self.self_signed).cloned().collect();
-        all.sort_by_key(|identity| identity.validity(now()) != Validity::Valid);
+        let now = now();
+        all.sort_by_key(|identity| identity.validity(now) != Validity::Valid);
         all
-    }
-
-    fn identity(&self, files: &CertificateFiles) -> Option<&Arc<Identity>> {
-        self.by_files.get(&key(files)).map(|loaded| &loaded.identity)
     }
 
     /// TLS with the servers of a pool.
@@ -95,7 +121,7 @@ impl LoadedCertificates {
                 courser_config::BackendName::FromClient => BackendName::Client,
                 courser_config::BackendName::Fixed(name) => BackendName::Fixed(name.clone()),
             },
-            identity: tls.cert.as_ref().and_then(|files| self.identity(files)).cloned(),
+            identity: tls.cert.as_ref().and_then(|files| self.by_files.get(files)).cloned(),
             revocation: tls.crl.as_ref().map(|lists| self.revoked.of(lists)),
         };
         let compiled = BackendTlsConfig::new(spec).map(|compiled| Some(Arc::new(compiled)));
@@ -113,21 +139,54 @@ impl LoadedCertificates {
 pub(crate) fn load(
     config: &Config,
     reader: &Account,
-    previous: Option<&LoadedCertificates>,
+    previous: Option<&Previous<'_>>,
 ) -> Result<LoadedCertificates, Failure> {
-    let files = distinct(config);
-    let (mut by_files, mut problems) = (HashMap::new(), Problems::default());
-    for (files, result) in files.iter().zip(read_all(&files, reader, previous)) {
-        match result {
-            Ok(loaded) => {
-                problems.extend(validity_problem(files, &loaded.identity, config.process.strict));
-                by_files.insert(key(files), loaded);
-            }
-            Err(wrong) => problems.extend(wrong),
+    let (mut by_files, mut problems) = (ByFiles::default(), Problems::default());
+    let mut missing = Vec::new();
+    for files in named(config) {
+        let known = previous.filter(|previous| !previous.is_outdated(files));
+        match known.and_then(|previous| previous.certificates.by_files.get(files)) {
+            Some(identity) if by_files.get(files).is_none() => by_files.insert(files, Arc::clone(identity)),
+            Some(_) => {}
+            None => missing.push(files),
         }
     }
+    read_into(&mut by_files, &missing, reader, &mut problems);
     let trusted = Trusted::load(config, reader, &mut problems);
     let revoked = Revoked::load(config, &trusted, reader, &mut problems);
+    finish(config, by_files, (Arc::new(trusted), Arc::new(revoked)), previous, problems)
+}
+
+/// As [`load`], where nothing has changed but files of certificates: what else there is stays as it is.
+pub(crate) fn renew(
+    config: &Config,
+    reader: &Account,
+    previous: &Previous<'_>,
+) -> Result<LoadedCertificates, Failure> {
+    let Previous { certificates, outdated } = previous;
+    let (mut by_files, mut problems) = (certificates.by_files.clone(), Problems::default());
+    if !outdated.is_empty() {
+        let changed: Vec<_> = named(config).filter(|files| previous.is_outdated(files)).collect();
+        read_into(&mut by_files, &changed, reader, &mut problems);
+    }
+    let (trusted, revoked) = (Arc::clone(&certificates.trusted), Arc::clone(&certificates.revoked));
+    finish(config, by_files, (trusted, revoked), Some(previous), problems)
+}
+
+/// Warnings and errors about what was read, and the certificate of a program that has none.
+fn finish(
+    config: &Config,
+    by_files: ByFiles,
+    (trusted, revoked): (Arc<Trusted>, Arc<Revoked>),
+    previous: Option<&Previous<'_>>,
+    mut problems: Problems,
+) -> Result<LoadedCertificates, Failure> {
+    // To look for their places costs more than to look whether there is one.
+    let (strict, now) = (config.process.strict, now());
+    if by_files.all().any(|identity| identity.validity(now) != Validity::Valid) {
+        let invalid = |files| validity_problem(files, by_files.get(files)?, strict);
+        problems.extend(distinct(named(config)).into_iter().filter_map(invalid));
+    }
     let has_certificates = config.hosts().any(|host| !host.certificates.is_empty());
     let makes_its_own = !has_certificates && config.listeners.iter().any(ListenerConfig::terminates);
     if makes_its_own {
@@ -137,42 +196,36 @@ pub(crate) fn load(
     if problems.has_errors() {
         return Err(problems.into());
     }
-    let kept = previous.and_then(|previous| previous.self_signed.as_ref());
+    let kept = previous.and_then(|previous| previous.certificates.self_signed.as_ref());
     let self_signed = if makes_its_own { Some(self_signed(config, kept)?) } else { None };
     Ok(LoadedCertificates { by_files, self_signed, trusted, revoked, warnings: problems })
 }
 
-fn key(files: &CertificateFiles) -> (PathBuf, PathBuf) {
-    (files.chain.clone(), files.key.clone())
+fn named(config: &Config) -> impl Iterator<Item = &CertificateFiles> {
+    let of_hosts = config.hosts().flat_map(|host| &host.certificates);
+    of_hosts.chain(config.backend_tls().into_iter().filter_map(|tls| tls.value.cert.as_ref()))
 }
 
-fn distinct(config: &Config) -> Vec<&CertificateFiles> {
-    let mut seen = HashMap::new();
-    config
-        .hosts()
-        .flat_map(|host| &host.certificates)
-        .chain(config.backend_tls().into_iter().filter_map(|tls| tls.value.cert.as_ref()))
-        .filter(|files| seen.insert(key(files), ()).is_none())
-        .collect()
+fn distinct<'a>(files: impl IntoIterator<Item = &'a CertificateFiles>) -> Vec<&'a CertificateFiles> {
+    let mut seen = HashSet::new();
+    let is_new = |files: &&'a CertificateFiles| seen.insert((files.chain.as_os_str(), files.key.as_os_str()));
+    files.into_iter().filter(is_new).collect()
+}
+
+fn read_into(by_files: &mut ByFiles, files: &[&CertificateFiles], reader: &Account, problems: &mut Problems) {
+    let files = distinct(files.iter().copied());
+    for (files, result) in files.iter().zip(read_all(&files, reader)) {
+        match result {
+            Ok(identity) => by_files.insert(files, Arc::new(identity)),
+            Err(wrong) => problems.extend(wrong),
+        }
+    }
 }
 
 /// Reads on every CPU: proving that a key belongs to its certificate costs some tens of microseconds, and there may be
 /// a hundred thousand.
-fn read_all(
-    files: &[&CertificateFiles],
-    reader: &Account,
-    previous: Option<&LoadedCertificates>,
-) -> Vec<Result<Loaded, Problems>> {
-    let kept = |files: &CertificateFiles, stamps: [Option<Stamp>; 2]| {
-        let known = previous?.by_files.get(&key(files))?;
-        (known.stamps == stamps && stamps.iter().all(Option::is_some)).then(|| known.clone())
-    };
-    let load = |files: &&CertificateFiles| {
-        // Before they are read: files that change meanwhile are read again the next time.
-        let stamps = [Stamp::of(&files.chain), Stamp::of(&files.key)];
-        let read = || Ok(Loaded { identity: Arc::new(read(files, reader)?), stamps });
-        kept(files, stamps).map_or_else(read, Ok)
-    };
+fn read_all(files: &[&CertificateFiles], reader: &Account) -> Vec<Result<Identity, Problems>> {
+    let load = |files: &&CertificateFiles| read(files, reader);
     let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let share = files.len().div_ceil(threads).max(1);
     thread::scope(|scope| {

@@ -17,7 +17,7 @@ use courser_proxy::{Affinity, Certificates, Distribution, Location, Lookable, Po
 use courser_session::PolicyHash;
 use courser_telemetry::event::{Level, log};
 use courser_telemetry::metrics::UNKNOWN;
-use courser_tls::{BackendTlsConfig, ClientAuth, ServerTlsConfig, ServerTlsSpec, Sessions, Version};
+use courser_tls::{BackendTlsConfig, ClientAuth, Identity, ServerTlsConfig, ServerTlsSpec, Version};
 
 use crate::certificates::LoadedCertificates;
 use crate::exit::Failure;
@@ -29,12 +29,21 @@ mod rules;
 pub(crate) struct Generation {
     pub(crate) listeners: Vec<BuiltListener>,
     /// Those of the configuration and those of hosts that name none.
-    pub(crate) pools: Pools,
+    pub(crate) pools: Arc<Pools>,
 }
 
+#[derive(Clone)]
 pub(crate) struct BuiltListener {
-    pub(crate) settings: ListenerConfig,
+    pub(crate) settings: Arc<ListenerConfig>,
     pub(crate) listener: Arc<Listener>,
+    /// The default one, and then those of the settings, in their order.
+    hosts: Vec<BuiltHost>,
+}
+
+#[derive(Clone)]
+struct BuiltHost {
+    host: Arc<VirtualHost>,
+    identities: Vec<Arc<Identity>>,
 }
 
 pub(crate) fn build(
@@ -49,13 +58,20 @@ pub(crate) fn build(
         let settings = PoolSettings::Named(Box::new(pool.clone()), fingerprint(tls.as_ref()));
         pools.add(settings, previous, || pool_of(pool, tls.as_ref(), process));
     }
-    let context = Context { config, certificates, process, previous, pools: RefCell::new(pools) };
-    let build = |settings: &ListenerConfig| {
-        let listener = Arc::new(listener(settings, &context)?);
-        Ok(BuiltListener { settings: settings.clone(), listener })
-    };
+    let (pools, tls) = (RefCell::new(pools), RefCell::default());
+    let context = Context { config, certificates, process, previous, pools, tls };
+    let build = |settings| listener(settings, &context);
     let listeners = config.listeners.iter().map(build).collect::<Result<_, Failure>>()?;
-    Ok(Generation { listeners, pools: context.pools.into_inner() })
+    Ok(Generation { listeners, pools: Arc::new(context.pools.into_inner()) })
+}
+
+impl Generation {
+    /// The same settings with these certificates. What they do not touch is the same in memory, so that one of a hundred
+    /// thousand is replaced for the price of a look at the others.
+    pub(crate) fn renew(&self, certificates: &LoadedCertificates) -> Self {
+        let listeners = self.listeners.iter().map(|listener| listener.renew(certificates)).collect();
+        Self { listeners, pools: Arc::clone(&self.pools) }
+    }
 }
 
 /// What tells one pool's TLS from another's: files may change while their names stay.
@@ -72,31 +88,48 @@ struct Context<'a> {
     previous: &'a Pools,
     /// Hosts that name the same pool share it; those that name none get one as they are made.
     pools: RefCell<Pools>,
+    /// Hosts that negotiate alike share what is compiled of it.
+    tls: RefCell<HashMap<Negotiated, Arc<ServerTlsConfig>>>,
 }
 
-fn listener(settings: &ListenerConfig, context: &Context<'_>) -> Result<Listener, Failure> {
+/// Versions, suites, groups by their codes, and application protocols.
+type Negotiated = ([Vec<u16>; 3], Vec<String>);
+
+fn listener(settings: &ListenerConfig, context: &Context<'_>) -> Result<BuiltListener, Failure> {
     let build = |host: &HostConfig| host_of(settings, host, context);
-    let default = Arc::new(build(&settings.default)?);
-    let (mut hosts, mut by_name) = (Names::default(), HashMap::new());
-    by_name.insert(settings.default.name.as_str(), Arc::clone(&default));
-    for host in &settings.hosts {
-        let built = Arc::new(build(host)?);
-        by_name.insert(&host.name, Arc::clone(&built));
-        for name in names_of(host, context.certificates) {
-            hosts.insert(&name, Arc::clone(&built));
-        }
-    }
-    Ok(Listener {
+    let hosts = hosts_in(settings).map(build).collect::<Result<Vec<_>, _>>()?;
+    let named = hosts_in(settings).zip(&hosts);
+    let by_name = named.map(|(host, built)| (host.name.as_str(), Arc::clone(&built.host))).collect();
+    let listener = Listener {
         name: settings.name.clone(),
         handshake_timeout: settings.handshake_timeout,
         accept_proxy: settings.accept_proxy.as_ref().map(accept_proxy),
         rules: rules::of(settings, &by_name, context)?,
         refuse_unknown: settings.unknown_name == UnknownName::Refuse,
-        default,
-        hosts,
+        default: Arc::clone(&hosts[0].host),
+        hosts: names(settings, &hosts),
         counters: context.process.directory.listener(&settings.name),
         unknown_host: context.process.directory.host(&settings.name, UNKNOWN),
-    })
+    };
+    Ok(BuiltListener { settings: Arc::new(settings.clone()), listener: Arc::new(listener), hosts })
+}
+
+/// The default host first.
+fn hosts_in(settings: &ListenerConfig) -> impl Iterator<Item = &HostConfig> {
+    std::iter::once(&settings.default).chain(&settings.hosts)
+}
+
+/// The hosts but the default one, by the names that they serve: those of the settings, or of the certificates.
+fn names(settings: &ListenerConfig, hosts: &[BuiltHost]) -> Names<Arc<VirtualHost>> {
+    let mut by_name = Names::default();
+    for (host, built) in settings.hosts.iter().zip(&hosts[1..]) {
+        let of_certificates = built.identities.iter().flat_map(|identity| &identity.names);
+        let of_certificates = of_certificates.take(if host.names.is_empty() { usize::MAX } else { 0 });
+        for name in host.names.iter().chain(of_certificates) {
+            by_name.insert(name, Arc::clone(&built.host));
+        }
+    }
+    by_name
 }
 
 fn accept_proxy(sources: &courser_config::AcceptProxy) -> AcceptProxy {
@@ -104,29 +137,22 @@ fn accept_proxy(sources: &courser_config::AcceptProxy) -> AcceptProxy {
     AcceptProxy { networks: sources.networks.iter().map(network).collect(), unix: sources.unix }
 }
 
-fn names_of(host: &HostConfig, certificates: &LoadedCertificates) -> Vec<String> {
-    if host.names.is_empty() {
-        certificates.of(host).iter().flat_map(|identity| identity.names.clone()).collect()
-    } else {
-        host.names.clone()
-    }
-}
-
 fn host_of(
     listener: &ListenerConfig,
     host: &HostConfig,
     context: &Context<'_>,
-) -> Result<VirtualHost, Failure> {
-    let Context { config, certificates, process, .. } = context;
-    let client_auth = certificates.client_auth(host)?;
-    Ok(VirtualHost {
+) -> Result<BuiltHost, Failure> {
+    let Context { certificates, process, .. } = context;
+    let (client_auth, identities) = (certificates.client_auth(host)?, certificates.of(host));
+    let built = VirtualHost {
         name: host.name.clone(),
         policy: policy(&listener.session_scope, host, &client_auth),
-        tls: terms(host, config, client_auth, &process.sessions)?,
-        certificates: Certificates::new(&certificates.of(host)),
+        tls: terms(host, client_auth, context)?,
+        certificates: Certificates::new(&identities),
         forwarding: Arc::new(forwarding(listener, host, context)?),
         counters: process.directory.host(&listener.name, &host.name),
-    })
+    };
+    Ok(BuiltHost { host: Arc::new(built), identities })
 }
 
 fn forwarding(
@@ -175,21 +201,34 @@ fn send_proxy(version: courser_config::SendProxy) -> SendProxy {
     }
 }
 
+/// A configuration of the library takes some ten kilobytes: of hosts that ask clients for no certificate it is shared.
 fn terms(
     host: &HostConfig,
-    config: &Config,
     client_auth: ClientAuth,
-    sessions: &Sessions,
-) -> Result<ServerTlsConfig, Failure> {
+    context: &Context<'_>,
+) -> Result<Arc<ServerTlsConfig>, Failure> {
+    let versions = host.versions.iter().map(|version| version.code()).collect();
+    let suites: Vec<u16> = host.suites.iter().map(|suite| suite.code()).collect();
+    let groups: Vec<u16> = host.groups.iter().map(|group| group.code()).collect();
+    let negotiated = ([versions, suites.clone(), groups.clone()], host.alpn.clone());
+    let is_shared = host.client_auth == courser_config::ClientAuth::None;
+    if let Some(known) = context.tls.borrow().get(&negotiated).filter(|_| is_shared) {
+        return Ok(Arc::clone(known));
+    }
     let offer = ServerTlsSpec {
         versions: host.versions.iter().map(|version| version_of(*version)).collect(),
-        suites: host.suites.iter().map(|suite| suite.code()).collect(),
-        groups: host.groups.iter().map(|group| group.code()).collect(),
+        suites,
+        groups,
         alpn: host.alpn.iter().map(|protocol| protocol.clone().into_bytes()).collect(),
-        tickets: config.sessions.tickets_per_handshake as usize,
+        tickets: context.config.sessions.tickets_per_handshake as usize,
         client_auth,
     };
-    ServerTlsConfig::new(offer, sessions).map_err(|error| cannot_set_up(host, error))
+    let compiled = ServerTlsConfig::new(offer, &context.process.sessions);
+    let compiled = compiled.map(Arc::new).map_err(|error| cannot_set_up(host, error))?;
+    if is_shared {
+        context.tls.borrow_mut().insert(negotiated, Arc::clone(&compiled));
+    }
+    Ok(compiled)
 }
 
 fn cannot_set_up(host: &HostConfig, error: impl std::fmt::Display) -> Failure {
@@ -286,15 +325,43 @@ pub(crate) fn liveness(host: &HostConfig) -> Liveness {
     Liveness { keepalive: host.tcp_keepalive, user_timeout: host.tcp_user_timeout }
 }
 
+impl BuiltHost {
+    fn renew(&self, settings: &HostConfig, certificates: &LoadedCertificates) -> Self {
+        let identities = certificates.of(settings);
+        let are_same = identities.len() == self.identities.len()
+            && identities.iter().zip(&self.identities).all(|(one, other)| Arc::ptr_eq(one, other));
+        let host = match are_same {
+            true => Arc::clone(&self.host),
+            false => Arc::new(self.host.with_certificates(Certificates::new(&identities))),
+        };
+        Self { host, identities }
+    }
+}
+
 impl BuiltListener {
+    fn renew(&self, certificates: &LoadedCertificates) -> Self {
+        let renew = |(settings, built): (&HostConfig, &BuiltHost)| built.renew(settings, certificates);
+        let hosts: Vec<BuiltHost> = hosts_in(&self.settings).zip(&self.hosts).map(renew).collect();
+        let pairs = || self.hosts.iter().map(|built| &built.host).zip(hosts.iter().map(|built| &built.host));
+        if pairs().all(|(before, after)| Arc::ptr_eq(before, after)) {
+            return self.clone();
+        }
+        let in_place_of = |host: &Arc<VirtualHost>| {
+            let renewed = pairs().find(|(before, _)| Arc::ptr_eq(before, host));
+            Arc::clone(renewed.map_or(host, |(_, after)| after))
+        };
+        let default = Arc::clone(&hosts[0].host);
+        let listener = self.listener.with_hosts(default, names(&self.settings, &hosts), in_place_of);
+        Self { settings: Arc::clone(&self.settings), listener: Arc::new(listener), hosts }
+    }
+
     /// Logs what the listener serves, with which certificates and backends.
     pub(crate) fn log(&self) {
-        let Self { settings, listener } = self;
+        let Self { settings, hosts, .. } = self;
         for (number, rule) in settings.routes.iter().enumerate() {
             log(Level::Info, format_args!("listener {}, rule {}: {rule}", settings.name, number + 1));
         }
-        let hosts = std::iter::once(&settings.default).chain(&settings.hosts);
-        for host in hosts.filter(|_| settings.terminates()) {
+        for (host, built) in hosts_in(settings).zip(hosts).filter(|_| settings.terminates()) {
             let backends = match &host.backends {
                 Backends::Own(addresses) => {
                     let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
@@ -302,14 +369,7 @@ impl BuiltListener {
                 }
                 Backends::Pool(name) => format!("pool: {name}"),
             };
-            let served = if host.name == settings.default.name {
-                listener.default.certificates.describe()
-            } else {
-                host.names
-                    .first()
-                    .and_then(|name| listener.hosts.get(name))
-                    .map_or_else(|| "certificates of its own".to_owned(), |host| host.certificates.describe())
-            };
+            let served = built.host.certificates.describe();
             let name = &settings.name;
             log(Level::Info, format_args!("listener {name}, host {}: {served}; {backends}", host.name));
         }

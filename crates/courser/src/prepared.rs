@@ -1,7 +1,9 @@
 //! All that a configuration names, read and checked before anything is opened: for `check`, and for the start of `serve`.
 //! May not change anything.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::{env, fs};
 
 use clap::ArgMatches;
@@ -9,7 +11,7 @@ use courser_config::{Config, Loaded, Located, Problem, Problems, Written};
 use courser_net::account::Account;
 
 use crate::admin::access::Access;
-use crate::certificates::{self, LoadedCertificates};
+use crate::certificates::{self, LoadedCertificates, Previous};
 use crate::exit::{Failure, colour};
 use crate::fleet_keys;
 use crate::generation::{self, Generation};
@@ -26,11 +28,8 @@ use crate::{hardening, host_keys, privileges};
 pub(crate) struct Prepared {
     /// By which this process was started.
     pub(crate) program: PathBuf,
-    pub(crate) written: Written,
-    /// Of the files that the first generation is made of.
-    pub(crate) stamps: Stamps,
-    pub(crate) config: Config,
-    pub(crate) certificates: LoadedCertificates,
+    /// Of the first generation.
+    pub(crate) inputs: Inputs,
     /// For the status.
     pub(crate) served: Served,
     pub(crate) process: Process,
@@ -44,8 +43,10 @@ pub(crate) struct Prepared {
 /// Reads everything, builds the first generation with what the process before this one remembers, and prints warnings. All problems of files, keys and folders are reported
 /// in one run.
 pub(crate) fn prepare(flags: &ArgMatches, memory: Option<&mut Memory>) -> Result<Prepared, Failure> {
-    let Loaded { config, warnings: mut problems, written } = courser_config::from_matches(flags)?;
-    let stamps = Stamps::of(files(&config, flags));
+    let before = Stamps::of(config_file(flags));
+    let Loaded { config, warnings, written } = courser_config::from_matches(flags)?;
+    let mut problems = warnings.clone();
+    let stamps = Stamps::of(files(&config, flags)).with_state_of(config_file(flags).as_deref(), &before);
     hardening::harden(&config.process)?;
     let successor = collect(privileges::successor(&config.process), &mut problems)?.flatten();
     let account = successor.clone().unwrap_or_else(Account::current);
@@ -78,19 +79,9 @@ pub(crate) fn prepare(flags: &ArgMatches, memory: Option<&mut Memory>) -> Result
     }
     let generation = generation::build(&config, &certificates, &process, &Pools::default())?;
     let served = Served::of(&config, &certificates);
-    Ok(Prepared {
-        program: own_program(),
-        written,
-        stamps,
-        config,
-        certificates,
-        served,
-        process,
-        generation,
-        sharing,
-        access,
-        successor,
-    })
+    let (config, written) = (Arc::new(config), Arc::new(written));
+    let inputs = Inputs { config, written, certificates, stamps, warnings };
+    Ok(Prepared { program: own_program(), inputs, served, process, generation, sharing, access, successor })
 }
 
 /// The path by which this process was started, for the next one: there may be another program by then.
@@ -101,12 +92,13 @@ fn own_program() -> PathBuf {
     found.unwrap_or_else(|_| PathBuf::from("courser"))
 }
 
-/// What a further generation is made of.
+/// What a generation is made of.
 pub(crate) struct Inputs {
-    pub(crate) config: Config,
-    pub(crate) written: Written,
+    pub(crate) config: Arc<Config>,
+    pub(crate) written: Arc<Written>,
     pub(crate) certificates: LoadedCertificates,
     pub(crate) stamps: Stamps,
+    /// About the configuration.
     warnings: Problems,
 }
 
@@ -115,17 +107,37 @@ impl Inputs {
     pub(crate) fn warnings(&self) -> String {
         [&self.warnings, &self.certificates.warnings].map(|problems| problems.render(false)).concat()
     }
+
+    /// Whether nothing but certificates of hosts can differ from `others`.
+    pub(crate) fn differ_in_certificates_alone(&self, others: &Self) -> bool {
+        Arc::ptr_eq(&self.config, &others.config)
+    }
 }
 
-/// Reads the configuration again, and the files of a generation. All problems are reported in one run.
-pub(crate) fn read_again(flags: &ArgMatches, previous: &LoadedCertificates) -> Result<Inputs, Failure> {
-    let Loaded { config, mut warnings, written } = courser_config::from_matches(flags)?;
+/// Reads the files of a generation again that may have changed since `known`, that of the configuration first. All problems are
+/// reported in one run. `seen` has then the state of the files before they were read, also after a failure.
+pub(crate) fn read_again(flags: &ArgMatches, known: &Inputs, seen: &mut Stamps) -> Result<Inputs, Failure> {
+    let account = Account::current();
     // Before the files are read: one that is written meanwhile differs from its stamp afterwards.
-    let stamps = Stamps::of(files(&config, flags));
-    let certificates =
-        collect(certificates::load(&config, &Account::current(), Some(previous)), &mut warnings)?;
+    *seen = known.stamps.now();
+    let outdated: HashSet<_> = known.stamps.outdated(seen).into_iter().map(Path::as_os_str).collect();
+    let others = other_files(&known.config, flags);
+    if !others.iter().any(|file| outdated.contains(file.as_os_str())) {
+        let (config, written) = (Arc::clone(&known.config), Arc::clone(&known.written));
+        let previous = Previous { certificates: &known.certificates, outdated };
+        let certificates = certificates::renew(&config, &account, &previous)?;
+        let (stamps, warnings) = (seen.clone(), known.warnings.clone());
+        return Ok(Inputs { config, written, certificates, stamps, warnings });
+    }
+    let Loaded { config, mut warnings, written } = courser_config::from_matches(flags)?;
+    let file = config_file(flags);
+    *seen = Stamps::of(files(&config, flags)).with_state_of(file.as_deref(), seen);
+    let outdated = known.stamps.outdated(seen).into_iter().map(Path::as_os_str).collect();
+    let previous = Previous { certificates: &known.certificates, outdated };
+    let certificates = collect(certificates::load(&config, &account, Some(&previous)), &mut warnings)?;
     match certificates {
         Some(certificates) if !warnings.has_errors() => {
+            let (config, written, stamps) = (Arc::new(config), Arc::new(written), seen.clone());
             Ok(Inputs { config, written, certificates, stamps, warnings })
         }
         _ => Err(warnings.into()),
@@ -135,11 +147,16 @@ pub(crate) fn read_again(flags: &ArgMatches, previous: &LoadedCertificates) -> R
 /// The files that a generation is made of, that of the configuration first.
 fn files(config: &Config, flags: &ArgMatches) -> Vec<PathBuf> {
     let certificates = config.hosts().flat_map(|host| &host.certificates);
-    let certificates = certificates.flat_map(|files| [&files.chain, &files.key]);
+    let certificates = certificates.flat_map(|files| [&files.chain, &files.key]).cloned();
+    other_files(config, flags).into_iter().chain(certificates).collect()
+}
+
+/// All but the certificates of hosts.
+fn other_files(config: &Config, flags: &ArgMatches) -> Vec<PathBuf> {
     let authorities = config.hosts().flat_map(|host| &host.client_ca).map(|file| &file.value);
     let of_backends = config.backend_tls().into_iter().flat_map(|tls| tls.value.files());
     let lists = config.hosts().flat_map(|host| &host.client_crl).flat_map(|lists| lists.value.files.iter());
-    let named = certificates.chain(authorities).chain(of_backends).chain(lists.map(|file| &file.value));
+    let named = authorities.chain(of_backends).chain(lists.map(|file| &file.value));
     config_file(flags).into_iter().chain(named.cloned()).collect()
 }
 

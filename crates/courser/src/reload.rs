@@ -8,16 +8,13 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use clap::ArgMatches;
-use courser_config::Written;
 use courser_proxy::{Command, Threads};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::certificates::LoadedCertificates;
 use crate::exit::Failure;
-use crate::generation;
+use crate::generation::{self, Generation};
 use crate::log_files::LogFiles;
-use crate::pools::Pools;
 use crate::prepared::{Inputs, config_file, read_again};
 use crate::process::Process;
 use crate::served::Served;
@@ -72,14 +69,11 @@ pub(crate) struct Reloader {
 /// What serves new connections.
 pub(crate) struct Current {
     pub(crate) number: u64,
-    pub(crate) written: Written,
+    pub(crate) inputs: Inputs,
+    pub(crate) generation: Generation,
     pub(crate) sockets: Sockets,
-    pub(crate) pools: Pools,
-    pub(crate) certificates: LoadedCertificates,
     /// For the status.
     pub(crate) served: Served,
-    /// Of the files that it was made of.
-    pub(crate) stamps: Stamps,
 }
 
 impl Reloader {
@@ -101,13 +95,15 @@ impl Reloader {
         if self.is_draining.load(Ordering::Relaxed) {
             return Err(Failure::Runtime("the program is about to end, and accepts no more".to_owned()));
         }
-        self.looked_at = self.current.stamps.now();
-        let inputs = read_again(&self.flags, &self.current.certificates)?;
-        self.looked_at = inputs.stamps.clone();
+        let inputs = read_again(&self.flags, &self.current.inputs, &mut self.looked_at)?;
         outcome.warnings = inputs.warnings();
         self.compare(&inputs, outcome);
-        let Inputs { config, written, certificates, stamps, .. } = inputs;
-        let next = generation::build(&config, &certificates, &self.process, &self.current.pools)?;
+        let renews = inputs.differ_in_certificates_alone(&self.current.inputs);
+        let Inputs { config, certificates, .. } = &inputs;
+        let next = match renews {
+            true => self.current.generation.renew(certificates),
+            false => generation::build(config, certificates, &self.process, &self.current.generation.pools)?,
+        };
         if only_check {
             return Ok(());
         }
@@ -122,14 +118,18 @@ impl Reloader {
             // A worker that has ended takes the program with it.
             let _ = worker.send(command);
         }
-        self.checks.apply(&config, &next.pools)?;
+        if !renews {
+            self.checks.apply(config, &next.pools)?;
+        }
         self.log_files.reopen();
         self.current.number += 1;
-        self.current.written = written;
-        self.current.served = Served::of(&config, &certificates);
-        self.current.certificates = certificates;
-        self.current.pools = next.pools;
-        self.current.stamps = stamps;
+        self.current.served = Served::of(config, certificates);
+        // What nobody needs any more goes when every worker has let it go, and here: with a hundred thousand hosts it takes
+        // some milliseconds, which would be those of handshakes.
+        let _before = (
+            std::mem::replace(&mut self.current.inputs, inputs),
+            std::mem::replace(&mut self.current.generation, next),
+        );
         outcome.generation = self.current.number;
         match all_taken.recv_timeout(TAKE_OVER) {
             Err(mpsc::RecvTimeoutError::Timeout) => {
@@ -142,12 +142,17 @@ impl Reloader {
     }
 
     fn compare(&self, inputs: &Inputs, outcome: &mut Outcome) {
-        for change in self.current.written.changes_to(&inputs.written) {
+        let current = &self.current.inputs;
+        let changes = match inputs.differ_in_certificates_alone(current) {
+            true => Vec::new(),
+            false => current.written.changes_to(&inputs.written),
+        };
+        for change in changes {
             let list = if change.needs_restart { &mut outcome.needs_restart } else { &mut outcome.changes };
             list.push(change.to_string());
         }
         let config = config_file(&self.flags);
-        let files = self.current.stamps.changed(&inputs.stamps).into_iter();
+        let files = current.stamps.changed(&inputs.stamps).into_iter();
         let others = files.filter(|file| Some(*file) != config.as_deref());
         outcome.changes.extend(others.map(|file| format!("file {}", file.display())));
     }

@@ -54,20 +54,9 @@ pub(crate) fn run(
     log: Box<dyn Output + Send>,
     log_files: &LogFiles,
 ) -> Result<ExitCode, Failure> {
-    let Prepared {
-        program,
-        config,
-        written,
-        stamps,
-        certificates,
-        served,
-        process,
-        generation,
-        sharing: inputs,
-        access,
-        successor,
-        ..
-    } = prepared;
+    let Prepared { program, inputs, served, process, generation, sharing: sharing_inputs, access, successor } =
+        prepared;
+    let config = Arc::clone(&inputs.config);
     // Opens the way to the service manager while there are the privileges to.
     systemd::notify(if succession.is_some() { "" } else { "STATUS=starting" });
     // Before the log says that a socket is open: from then on a supervisor may send a signal.
@@ -76,7 +65,7 @@ pub(crate) fn run(
     let services = Services::new(threads);
     let inherited = config.fleet.listen.as_ref().zip(succession.as_mut());
     let inherited = inherited.map(|(listen, succession)| succession.take_fleet(listen.value));
-    let fleet = FleetService::new(&config, inputs.interface, &process, inherited.unwrap_or_default());
+    let fleet = FleetService::new(&config, sharing_inputs.interface, &process, inherited.unwrap_or_default());
     let old = Arc::<OldProcesses>::default();
     let mut endpoints = Endpoints { list: Vec::new(), old: Arc::clone(&old) };
     let fleet = fleet.map(Arc::new);
@@ -85,7 +74,7 @@ pub(crate) fn run(
         endpoints.list.push(Arc::clone(fleet) as _);
     }
     let fleet = fleet.and_then(|fleet| fleet.handle());
-    let sharing = sharing::share(&config, inputs.store, &process, fleet);
+    let sharing = sharing::share(&config, sharing_inputs.store, &process, fleet);
     let sink = sink(log, threads)?;
     let (reload, reload_requests) = ReloadHandle::new(served.clone());
     let backends = Arc::new(Backends::new(&process));
@@ -120,7 +109,6 @@ pub(crate) fn run(
     let (taken, all_taken) = mpsc::channel();
     let first = sockets.hand_over(&generation, &taken)?;
     drop(taken);
-    let pools = generation.pools;
     resolver.wait_for_first_answers();
     let confinement = hardening::confinement(&config.process);
     let workers =
@@ -128,7 +116,7 @@ pub(crate) fn run(
     privileges::give_up(&config, successor.as_ref(), control.path())?;
     let checks = Arc::new(ChecksService::new(&backends, confinement));
     services.start(Arc::clone(&checks) as _)?;
-    checks.apply(&config, &pools)?;
+    checks.apply(&config, &generation.pools)?;
     forward_signals(signals, &supervisor, log_files.clone())?;
     let housekeeping = Arc::new(Housekeeping::new(&process, session_file(&config, &process), sink.losses()));
     services.start(Arc::clone(&housekeeping) as _)?;
@@ -183,8 +171,8 @@ pub(crate) fn run(
         workers: commands,
         is_draining: drain.has_begun(),
         log_files: log_files.clone(),
-        looked_at: stamps.clone(),
-        current: Current { number: 1, written, sockets, pools, certificates, served, stamps },
+        looked_at: inputs.stamps.clone(),
+        current: Current { number: 1, inputs, generation, sockets, served },
     };
     let watches = config.process.reload_on_change;
     services.start(Arc::new(ReloadService::new(reload.clone(), reload_requests, reloader, watches)))?;

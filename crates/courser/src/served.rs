@@ -1,5 +1,7 @@
 //! What a generation serves, for the status.
 
+use std::sync::Arc;
+
 use courser_config::{Config, ListenerConfig};
 
 use crate::certificates::{CertificateEnd, LoadedCertificates};
@@ -8,9 +10,9 @@ use crate::status;
 /// Listeners, and certificates by their ends.
 #[derive(Clone)]
 pub(crate) struct Served {
-    pub(crate) listeners: Vec<status::ServedListener>,
+    pub(crate) listeners: Arc<[status::ServedListener]>,
     /// Those that end first in front.
-    pub(crate) certificates: Vec<CertificateEnd>,
+    pub(crate) certificates: Arc<[CertificateEnd]>,
 }
 
 impl Served {
@@ -20,6 +22,6 @@ impl Served {
             listen: listener.listen.iter().map(ToString::to_string).collect(),
         };
         let listeners = config.listeners.iter().map(listener).collect();
-        Self { listeners, certificates: certificates.by_end() }
+        Self { listeners, certificates: certificates.by_end().into() }
     }
 }

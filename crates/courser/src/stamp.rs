@@ -1,9 +1,11 @@
 //! Which state of a file was read: so that a file that has changed since can be told from one that has not, without reading it.
 
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The state of one file; two states with the same stamp have the same contents, but for writers who set clocks back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,38 +32,104 @@ impl Stamp {
     }
 }
 
-/// The states of some files.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stamps(BTreeMap<PathBuf, Option<Stamp>>);
+/// Clocks of file systems move on by as much as two seconds at a time: a file that was written just before it was read may
+/// have been written once more with the same stamp.
+const CLOCK_STEP: i64 = 2;
+
+/// The states of some files. What is the same in two of them is in memory once.
+#[derive(Clone, Debug)]
+pub(crate) struct Stamps {
+    /// Sorted, each once.
+    files: Arc<[PathBuf]>,
+    states: Arc<[Option<Stamp>]>,
+    /// Unix seconds.
+    taken: i64,
+}
 
 impl Stamps {
     /// As they are now.
     pub(crate) fn of(files: impl IntoIterator<Item = PathBuf>) -> Self {
-        Self(
-            files
-                .into_iter()
-                .map(|file| (Stamp::of(&file), file))
-                .map(|(stamp, file)| (file, stamp))
-                .collect(),
-        )
+        let mut files: Vec<PathBuf> = files.into_iter().collect();
+        // As bytes: to compare paths by their components costs ten times as much.
+        files.sort_unstable_by(|one, other| one.as_os_str().cmp(other.as_os_str()));
+        files.dedup_by(|one, other| one.as_os_str() == other.as_os_str());
+        Self::now_of(files.into())
     }
 
     /// The same files as they are now.
     pub(crate) fn now(&self) -> Self {
-        Self::of(self.0.keys().cloned())
+        Self::now_of(Arc::clone(&self.files))
+    }
+
+    fn now_of(files: Arc<[PathBuf]>) -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let taken = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
+        Self { states: files.iter().map(|file| Stamp::of(file)).collect(), files, taken }
+    }
+
+    /// The same, but for a file that was read before: it has its state of `earlier`.
+    pub(crate) fn with_state_of(mut self, file: Option<&Path>, earlier: &Self) -> Self {
+        let place = |stamps: &Self| stamps.find(file?);
+        if let (Some(place), Some(before)) = (place(&self), place(earlier)) {
+            Arc::make_mut(&mut self.states)[place] = earlier.states[before];
+        }
+        self
     }
 
     /// The files whose state is another one in `later`, or that are in one of the two alone.
     pub(crate) fn changed<'a>(&'a self, later: &'a Self) -> Vec<&'a Path> {
-        let differs = |file: &&PathBuf| self.0.get(*file) != later.0.get(*file);
-        let gone = self.0.keys().filter(differs);
-        let new = later.0.keys().filter(|file| !self.0.contains_key(*file));
-        gone.chain(new).map(PathBuf::as_path).collect()
+        self.merge(later, |before, after| before != after)
+    }
+
+    /// The files of `later` that have to be read again, as what was read may not be what they have.
+    pub(crate) fn outdated<'a>(&'a self, later: &'a Self) -> Vec<&'a Path> {
+        let is_young = |stamp: &Stamp| stamp.changed.0 + CLOCK_STEP > self.taken;
+        self.merge(later, |before, after| {
+            before.is_none() || before != after || before.flatten().as_ref().is_some_and(is_young)
+        })
     }
 
     /// How many files there are.
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.files.len()
+    }
+
+    fn find(&self, file: &Path) -> Option<usize> {
+        self.files.binary_search_by(|known| known.as_os_str().cmp(file.as_os_str())).ok()
+    }
+
+    /// The files of either for whose states `differs`; `None` stands for those that are not in the list.
+    fn merge<'a>(
+        &'a self,
+        later: &'a Self,
+        differs: impl Fn(Option<Option<Stamp>>, Option<Option<Stamp>>) -> bool,
+    ) -> Vec<&'a Path> {
+        let mut found = Vec::new();
+        let (mut one, mut other) = (0, 0);
+        while one < self.len() || other < later.len() {
+            let (before, after) = (self.files.get(one), later.files.get(other));
+            let order = match (before, after) {
+                (Some(before), Some(after)) => before.as_os_str().cmp(after.as_os_str()),
+                (Some(_), None) => Ordering::Less,
+                (None, _) => Ordering::Greater,
+            };
+            let state = |stamps: &Self, place: usize, absent: Ordering| {
+                (order != absent).then(|| stamps.states[place])
+            };
+            if differs(state(self, one, Ordering::Greater), state(later, other, Ordering::Less)) {
+                found.extend(if order == Ordering::Greater { after } else { before }.map(PathBuf::as_path));
+            }
+            one += usize::from(order != Ordering::Greater);
+            other += usize::from(order != Ordering::Less);
+        }
+        found
+    }
+}
+
+/// The same files in the same states, whenever that was seen.
+impl PartialEq for Stamps {
+    fn eq(&self, other: &Self) -> bool {
+        self.states == other.states && (Arc::ptr_eq(&self.files, &other.files) || self.files == other.files)
     }
 }
 
@@ -88,5 +156,19 @@ mod tests {
         fs::remove_file(&removed).unwrap();
         let after = before.now();
         assert_eq!(before.changed(&after), [&link, &removed, &replaced, &written].map(PathBuf::as_path));
+        let others = Stamps::of([kept.clone(), folder.write("more", "1")]);
+        assert_eq!(after.changed(&others).len(), 5);
+    }
+
+    #[test]
+    fn a_file_that_was_young_when_it_was_read_is_read_again() {
+        let folder = Folder::new();
+        let file = folder.write("file", "1");
+        let young = Stamps::of([file.clone()]);
+        assert!(young.changed(&young.now()).is_empty() && young.outdated(&young.now()) == [file.as_path()]);
+        let old = Stamps { taken: young.taken + 2 * CLOCK_STEP, ..young.clone() };
+        assert!(old.outdated(&young.now()).is_empty());
+        let more = folder.write("more", "1");
+        assert_eq!(old.outdated(&Stamps::of([file, more.clone()])), [more.as_path()]);
     }
 }

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 /// Sources that have to send a PROXY header. All others may not.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct AcceptProxy {
     /// Networks: an address, and how many leading bits of it count.
     pub networks: Vec<(IpAddr, u8)>,

@@ -28,7 +28,7 @@ pub enum Action {
 }
 
 /// Conditions on a ClientHello. What is absent holds for every client.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Conditions {
     /// It asks for one of these.
     pub server_names: Option<ServerNames>,
@@ -43,7 +43,7 @@ pub struct Conditions {
 }
 
 /// Server names that a rule is for.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ServerNames {
     /// Exact ones and wildcards.
     pub names: Names<()>,

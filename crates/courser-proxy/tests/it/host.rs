@@ -214,7 +214,7 @@ fn virtual_host(cache: &Arc<Cache>, backend: SocketAddr) -> VirtualHost {
     let identity: Identity = courser_tls::self_signed(&["server.example".to_owned()]).unwrap();
     VirtualHost {
         name: "default".to_owned(),
-        tls: terms.unwrap(),
+        tls: Arc::new(terms.unwrap()),
         policy: policy(),
         certificates: Certificates::new(&[Arc::new(identity)]),
         forwarding: Arc::new(Forwarding {

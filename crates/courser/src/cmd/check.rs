@@ -14,13 +14,13 @@ pub(crate) fn check(flags: &ArgMatches) -> Result<ExitCode, Failure> {
     let prepared = prepare(flags, None)?;
     println!(
         "ok: listeners: {}, certificates: {}{}",
-        prepared.config.listeners.len(),
-        prepared.certificates.len(),
+        prepared.inputs.config.listeners.len(),
+        prepared.inputs.certificates.len(),
         if prepared.process.fleet.is_some() { ", fleet keys" } else { "" }
     );
     if !flags.get_flag("against-running") {
         return Ok(ExitCode::SUCCESS);
     }
-    let named = prepared.config.process.control.map(|control| control.value);
+    let named = prepared.inputs.config.process.control.as_ref().map(|control| control.value.clone());
     reload::compare(&named.unwrap_or_else(control::default_path))
 }

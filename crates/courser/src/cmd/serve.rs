@@ -34,13 +34,13 @@ fn serve_as(flags: &ArgMatches, succession: &mut Option<Succession>) -> Result<E
     hardening::lock_memory();
     let supervisor = Supervisor::default();
     // From here on it is a service: it does not wait for the reader of its event lines.
-    let logs = LogOutputs::open(&prepared.config.process, prepared.successor.as_ref())?;
+    let logs = LogOutputs::open(&prepared.inputs.config.process, prepared.successor.as_ref())?;
     supervisor.spawn("events", event::queue(logs.events))?;
     log_panics();
     // The files that it writes belong to the new user from the beginning.
     let (keys, successor) = (&prepared.process.keys, prepared.successor.as_ref());
     successor.map_or_else(|| keys.begin(), |user| privileges::as_account(user, || keys.begin())?)?;
-    if prepared.config.sessions.tickets && !keys.outlive_process() {
+    if prepared.inputs.config.sessions.tickets && !keys.outlive_process() {
         log(Level::Info, RESTART_COSTS);
     }
     run::run(flags, prepared, succession, supervisor, logs.connections, &logs.files)

@@ -207,7 +207,7 @@ impl Service for ReloadService {
         status.generation = Some(status::Generation {
             number: last.generation,
             age_s: last.since.elapsed().as_secs(),
-            listeners: last.served.listeners.clone(),
+            listeners: last.served.listeners.to_vec(),
             certificates: last.served.certificates.len(),
             ending: last.served.certificates.iter().take(SHOWN).map(ending).collect(),
             last_reload: last.attempt.as_ref().map(|(when, outcome)| status::LastReload {
