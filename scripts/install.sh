@@ -36,6 +36,7 @@ main() {
   fi
   install_valkey
   install_toxiproxy
+  install_kubernetes_validate
   require_toolchain
   install_cargo_deny
 }
@@ -66,6 +67,20 @@ install_toxiproxy() {
     install -m 755 "$folder/server" /usr/local/bin/toxiproxy-server; } >/dev/null 2>&1 ||
     echo "not installable: toxiproxy-server" >&2
   rm -rf "$folder"
+}
+
+# It brings the schemas of Kubernetes, and so needs no cluster. In a folder of its own: it wants newer libraries than the
+# distribution has.
+install_kubernetes_validate() {
+  has kubernetes-validate && return
+  [ "$(id -u)" = 0 ] && has python3 || return 0
+  local folder=/usr/local/lib/kubernetes-validate
+  echo "installing: kubernetes-validate" >&2
+  { python3 -m pip --disable-pip-version-check install --quiet --target "$folder" kubernetes-validate==1.37.0 &&
+    printf '#!/bin/sh\nPYTHONPATH=%s exec python3 -m kubernetes_validate "$@"\n' "$folder" \
+      >/usr/local/bin/kubernetes-validate &&
+    chmod 755 /usr/local/bin/kubernetes-validate; } >/dev/null 2>&1 ||
+    echo "not installable: kubernetes-validate" >&2
 }
 
 # Continuous integration checks the dependency rules too; a newcomer is not made to wait for the checker (a minute or two).

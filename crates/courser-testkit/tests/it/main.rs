@@ -7,6 +7,7 @@ mod competitor;
 mod documents;
 mod faulty_server;
 mod hostile;
+mod kubernetes;
 mod limits_page;
 mod network;
 mod origin;
