@@ -132,7 +132,8 @@ impl Family<'_> {
         let mut separator = '{';
         for (name, value) in names.chain(bound.map(|bound| ("le", bound))) {
             text.push(separator);
-            let _ = write!(text, "{name}=\"");
+            text.push_str(name);
+            text.push_str("=\"");
             escape(value, true, text);
             text.push('"');
             separator = ',';
@@ -188,15 +189,18 @@ fn seconds(time: Duration) -> String {
     if short.ends_with('.') { format!("{short}0") } else { short.to_owned() }
 }
 
-fn escape(value: &str, quote: bool, text: &mut String) {
-    for c in value.chars() {
-        match c {
-            '\\' => text.push_str("\\\\"),
-            '\n' => text.push_str("\\n"),
-            '"' if quote => text.push_str("\\\""),
-            c => text.push(c),
-        }
+/// Most have nothing to escape: they are copied as they are.
+fn escape(mut value: &str, quote: bool, text: &mut String) {
+    while let Some(at) = value.find(|c| matches!(c, '\\' | '\n') || (quote && c == '"')) {
+        text.push_str(&value[..at]);
+        text.push_str(match value.as_bytes()[at] {
+            b'\n' => "\\n",
+            b'"' => "\\\"",
+            _ => "\\\\",
+        });
+        value = &value[at + 1..];
     }
+    text.push_str(value);
 }
 
 #[cfg(test)]

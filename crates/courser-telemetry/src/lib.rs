@@ -24,7 +24,7 @@ pub use connection::{ConnectionRecord, Resumption};
 pub use event::Events;
 pub use handshake_result::HandshakeResult;
 pub use log_file::{LogFile, Reopening};
-pub use losses::Losses;
+pub use losses::{LossCause, Losses};
 pub use metrics::{Counters, Counts, Directory};
 pub use sink::{Format, Lines, Sink};
 pub use writer::Output;

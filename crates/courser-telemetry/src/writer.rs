@@ -264,6 +264,7 @@ mod tests {
         writing.join().unwrap();
         // Of the fourth line nothing was written, of the third its end.
         assert_eq!((disk.text().as_str(), losses.lines()), ("1\n2\n3", 4));
+        assert_eq!(losses.by_cause(), [2, 2]);
         assert!(losses.reason().contains("error"), "{}", losses.reason());
     }
 

@@ -15,7 +15,7 @@ use courser_sharing::{FleetStatus, Sharing, UnsentCounts};
 use courser_store::{StoreCount, StoreCounters};
 use courser_telemetry::metrics::{Combination, Distribution, ListenerBlock, Metric, REFUSALS, State, Step};
 use courser_telemetry::time::{micros, write_rfc3339};
-use courser_telemetry::{CloseReason, Counts, Losses, Resumption, event};
+use courser_telemetry::{CloseReason, Counts, LossCause, Losses, Resumption, event};
 use courser_tls::names;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
@@ -115,8 +115,8 @@ impl StatusSource {
         self.measure();
         let mut counts = Counts::default();
         self.process.counters.iter().for_each(|worker| counts.add(&worker.read()));
-        let events = event::losses().map_or(0, |losses| losses.lines());
-        counts.set(Metric::LogLinesLost, &[self.log.lines(), events]);
+        let events = event::losses().map_or([0; 2], |losses| losses.by_cause());
+        counts.set(Metric::LogLinesLost, &[self.log.by_cause(), events].concat());
         self.count_listeners(&mut counts);
         let cache = self.process.sessions.cache.as_deref();
         if let Some(cache) = cache {
@@ -243,11 +243,15 @@ impl StatusSource {
         written.map(|()| RequestOutcome::Known)
     }
 
-    /// A line each second, until the client has gone.
+    /// A line each second, until the client has gone, or the program drains: after an upgrade another process answers.
     fn watch_status(&self, out: &mut UnixStream) -> io::Result<()> {
         loop {
+            let status = self.latest();
             // In one piece: where it is slow to go out, others may ask meanwhile.
-            out.write_all(format!("{}\n", self.latest()).as_bytes())?;
+            out.write_all(format!("{status}\n").as_bytes())?;
+            if status["state"] == "draining" {
+                return Ok(());
+            }
             thread::sleep(EACH);
         }
     }
@@ -382,8 +386,8 @@ fn show(status: &mut status::Status, counts: &Counts) {
         checks: below("backends.checks"),
         servers: Vec::new(),
     };
-    status.log_lines_lost = counts.of(Metric::LogLinesLost)[0];
-    status.event_lines_lost = counts.of(Metric::LogLinesLost)[1];
+    let (lines, events) = counts.of(Metric::LogLinesLost).split_at(LossCause::ALL.len());
+    (status.log_lines_lost, status.event_lines_lost) = (lines.iter().sum(), events.iter().sum());
     if let Some(cache) = &mut status.cache {
         *cache = status::Cache {
             sessions: one(Metric::CacheSessions),
@@ -556,7 +560,9 @@ mod tests {
             }
         }
         places.retain(|place| !place.contains("/below_us/"));
-        let others = BTreeSet::from(["/pid", "/schema", "/up_s"].map(str::to_owned));
+        // Lost lines are sums over causes.
+        let others = ["/pid", "/schema", "/up_s", "/log_lines_lost", "/event_lines_lost"];
+        let others = BTreeSet::from(others.map(str::to_owned));
         assert_eq!(places, others, "numbers without a row");
     }
 }

@@ -182,10 +182,10 @@ metrics! {
     /// Active checks of servers.
     BackendChecks = "courser_backend_checks_total", Counter, "", ["backends.checks.*"],
         ["result": "`passed` or `failed`"] of &["passed", "failed"];
-    /// Log lines that were not written, since their reader was too slow or the system refused them; standard error says
-    /// which, once a minute while it lasts.
-    LogLinesLost = "courser_log_lines_lost_total", Counter, "", ["log_lines_lost", "event_lines_lost"],
-        ["stream": "`connections` or `events`"] of &["connections", "events"];
+    /// Log lines that were not written. `log_lines_lost` and `event_lines_lost` of the status have the sums of the streams.
+    LogLinesLost = "courser_log_lines_lost_total", Counter, "", [],
+        ["stream": "`connections` or `events`", "cause": "`queue_full`: their reader was too slow; `write_error`: the system refused them, and standard error says why"]
+        of &["connections/queue_full", "connections/write_error", "events/queue_full", "events/write_error"];
     /// Sessions in the cache.
     CacheSessions = "courser_cache_sessions", Gauge, "", ["cache.sessions"], [];
     /// What the sessions in the cache and its tables take.

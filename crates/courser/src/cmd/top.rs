@@ -113,13 +113,19 @@ fn ask_once(socket: &Path) -> Result<Status, Failure> {
     answer.map_err(|why| no_answer(socket, &why))
 }
 
-/// Sends what the program says, also when it is started anew, until nobody listens.
+/// Sends what the program says, also when another process takes its place, until nobody listens.
 fn follow(socket: &Path, news: &Sender<News>) {
     loop {
-        let ended = control::query(socket, REQUEST, |line| news.send(status::read_status(line)).is_ok());
-        let why =
-            ended.err().map_or_else(|| "it has closed the connection".to_owned(), |error| error.to_string());
-        if news.send(Err(why)).is_err() {
+        let mut is_heard = true;
+        let ended = control::query(socket, REQUEST, |line| {
+            is_heard = news.send(status::read_status(line)).is_ok();
+            is_heard
+        });
+        // Where it has only ended its answer, it drains: who comes next is asked without a word.
+        if let Err(error) = ended {
+            is_heard = news.send(Err(error.to_string())).is_ok();
+        }
+        if !is_heard {
             return;
         }
         thread::sleep(PAUSE);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use courser_telemetry::CloseReason;
-use courser_testkit::client::Version;
+use courser_testkit::client::{Resume, Version};
 use courser_testkit::{OriginServer, Process, free_port, require};
 use serde_json::json;
 
@@ -14,6 +14,7 @@ use super::browser::Browser;
 use super::watched;
 use crate::admin::url;
 use crate::stage::{Stage, run, run_courser};
+use crate::upgrade::{Service, text};
 
 /// The most that the page may have, in bytes.
 const LARGEST: u64 = 60_000;
@@ -70,6 +71,23 @@ fn it_outlives_a_reload_and_a_restart() {
     browser.wait("byId('state').textContent === '✓ ready' && byId('gone').className === ''");
     browser.wait("byId('facts').innerText.includes('1, for')");
     assert_eq!(browser.value("past.length > 0"), true, "what was seen before is kept");
+}
+
+/// What the successor serves is shown, although the old process has an open connection and drains.
+#[test]
+fn after_an_upgrade_it_shows_the_new_process() {
+    let (origin, port) = (OriginServer::http(), free_port());
+    let text = text(&origin).replace("drain_timeout = '5s'", "drain_timeout = '60s'");
+    let service = Service::start(&format!("{text}[admin]\nlisten = ['127.0.0.1:{port}']\n"));
+    let Some(mut browser) = Browser::start() else { return };
+    browser.open(&format!("http://127.0.0.1:{port}/"));
+    browser.wait("byId('state').textContent === '✓ ready'");
+    let before = service.pid();
+    assert_eq!(browser.value("status.pid"), before);
+    let open = service.client(Version::Tls13, Resume::Never).connect().unwrap();
+    service.upgraded();
+    browser.wait(&format!("status.pid !== {before} && byId('state').textContent === '✓ ready'"));
+    drop(open);
 }
 
 /// Whoever names something in markup sees it as he wrote it.
