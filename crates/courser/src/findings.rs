@@ -34,6 +34,7 @@ pub(crate) fn findings(status: &Status) -> Vec<Finding> {
     found.backends(status);
     if let Some(recent) = &status.recent {
         found.waiting(status, recent);
+        found.shed(recent);
         found.failures(status, recent);
         found.resumption(recent);
         found.losses(recent);
@@ -152,6 +153,17 @@ impl Findings {
                 "Clients try again after a second. Add processors; for short bursts, raise `backlog`.";
             self.problem(Cause::Courser, what, remedy);
         }
+    }
+
+    /// What is not served in overload. Who has gone meanwhile would have gone without it too, now and then.
+    fn shed(&mut self, recent: &Recent) {
+        let shed = || recent.shed.iter().filter(|(name, _)| !name.ends_with("/gone"));
+        let Some((worst, _)) = shed().max_by(|a, b| a.1.total_cmp(b.1)) else { return };
+        let rate: f64 = shed().map(|(_, rate)| rate).sum();
+        let what = format!(
+            "{rate:.1} clients a second are not served, as there are more than can be: mostly {worst}."
+        );
+        self.problem(Cause::Courser, what, format!("Section 6 has all stages. {}", relief(recent)));
     }
 
     fn limit(&mut self, status: &Status) {
@@ -421,6 +433,16 @@ mod tests {
             "{:?}",
             only(&status)
         );
+    }
+
+    #[test]
+    fn who_is_not_served_is_counted_by_the_stage() {
+        let mut status = well();
+        recent(&mut status).shed = rates([("syn/dropped", 12.0), ("line/deadline", 0.5), ("line/gone", 7.0)]);
+        let (level, cause, text) = only(&status);
+        assert_eq!((level, cause.as_str()), (FindingLevel::Problem, "courser"));
+        assert!(text.starts_with("12.5 clients a second are not served"), "{text}");
+        assert!(text.contains("mostly syn/dropped"), "{text}");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use courser_telemetry::time::micros;
 use courser_telemetry::{Cause, CloseReason, Counts, Resumption};
 
 use crate::status::Status;
-use crate::status::recent::{FailureRow, Recent, RecentStep};
+use crate::status::recent::{FailureRow, Recent, RecentStep, ShedRow};
 
 /// What was counted until an instant.
 struct Sample {
@@ -47,6 +47,7 @@ impl History {
                 lately.subtract(&oldest.counts);
                 (lately, recent(oldest, &now, seconds), seconds)
             });
+        status.shed = ShedRow::of(&status.connections.shed);
         status.failures =
             failures(counts, difference.as_ref().map(|(lately, _, seconds)| (lately, *seconds)));
         status.recent = difference.map(|(_, recent, _)| recent);
@@ -84,6 +85,7 @@ fn recent(before: &Sample, now: &Sample, seconds: f64) -> Recent {
         busy: busy.map(|pair| rounded(share(pair).min(1.0))).collect(),
         handshake_cpu: spent.into_iter().map(|(kind, micros)| (kind, micros.round() / 1e6)).collect(),
         syn_dropped: rate(now.syn_dropped.saturating_sub(before.syn_dropped)),
+        shed: rates(Metric::Shed, METRICS[Metric::Shed as usize].series),
         log_lines_lost: rate(counts.of(Metric::LogLinesLost).iter().sum()),
     }
 }
@@ -149,10 +151,12 @@ mod tests {
         counters.add(Metric::Connections, reset, 20);
         counters.add(Metric::Connections, CloseReason::Done as usize, 10);
         counters.add(Metric::Handshakes, Resumption::Full as usize, 50);
+        counters.add(Metric::Shed, 0, 20);
         counters.observe(Step::Hello, Duration::from_millis(3));
         let second = at(10, 10_000_000, 4, &counters.read());
         let recent = second.recent.unwrap();
         assert_eq!((recent.seconds, recent.closed, recent.syn_dropped), (10.0, 3.0, 0.1));
+        assert_eq!(recent.shed, [(METRICS[Metric::Shed as usize].series[0].to_owned(), 2.0)].into());
         assert_eq!((recent.handshakes["full"], recent.busy[0]), (5.0, 0.5));
         assert!(recent.steps.len() == 1 && recent.steps["hello"].p50_us >= 3000, "{recent:?}");
         let FailureRow { reason, cause, count, rate } = &second.failures[0];

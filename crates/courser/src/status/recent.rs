@@ -26,6 +26,8 @@ pub(crate) struct Recent {
     /// Seconds of processor time per second, by kind of handshake and key, for example `full/RSA2048`.
     pub(crate) handshake_cpu: BTreeMap<String, f64>,
     pub(crate) syn_dropped: f64,
+    /// What was not served in overload, by stage and reason, for example `syn/dropped`.
+    pub(crate) shed: BTreeMap<String, f64>,
     pub(crate) log_lines_lost: f64,
 }
 
@@ -57,6 +59,17 @@ pub(crate) struct ShedRow {
     pub(crate) reason: String,
     /// Since the start.
     pub(crate) count: u64,
+}
+
+impl ShedRow {
+    /// A row for each of `connections.shed`, where stage and reason are one key.
+    pub(crate) fn of(shed: &BTreeMap<String, u64>) -> Vec<Self> {
+        let row = |(name, &count): (&String, &u64)| {
+            let (stage, reason) = name.split_once('/')?;
+            Some(Self { stage: stage.to_owned(), reason: reason.to_owned(), count })
+        };
+        shed.iter().filter_map(row).collect()
+    }
 }
 
 /// Something that is wrong.
