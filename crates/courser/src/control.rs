@@ -220,6 +220,9 @@ fn send_error(stream: &mut UnixStream, error: &str) -> io::Result<()> {
     writeln!(stream, "{{\"error\":\"{error}\"}}")
 }
 
+/// The answer of a process that another one has replaced since it was asked: ask again.
+pub(crate) const SUPERSEDED: &str = r#"{"superseded":true}"#;
+
 /// Sends a request to the program that listens at `path`, and gives the lines of its answer to `line` until that returns
 /// false.
 pub(crate) fn query(path: &Path, request: &str, mut line: impl FnMut(&str) -> bool) -> io::Result<()> {

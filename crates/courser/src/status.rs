@@ -281,10 +281,11 @@ pub(crate) fn table(line: &str) -> Result<String, String> {
         row(&mut text, finding.level.name(), &format!("{} {}", finding.what, finding.remedy));
     }
     row(&mut text, "process", &format!("{}, serves", status.pid));
-    for OldProcess { pid, version, connections, ends_in_s } in &status.old_processes {
-        let left = span(*ends_in_s);
-        let drains =
-            format!("{pid}, courser {version}, drains: connections: {connections}, at most {left} left");
+    for OldProcess { pid, version, connections, up_s, ends_in_s } in &status.old_processes {
+        let (up, left) = (span(*up_s), span(*ends_in_s));
+        let drains = format!(
+            "{pid}, courser {version}, up {up}, drains: connections: {connections}, at most {left} left"
+        );
         row(&mut text, "old process", &drains);
     }
     if let Some(found) = &status.generation {
@@ -532,6 +533,7 @@ mod tests {
                 pid: 4242,
                 version: "0.1.0".to_owned(),
                 connections: 12,
+                up_s: 86_400,
                 ends_in_s: 25,
             }],
             keys: vec![Key {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
@@ -21,7 +22,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::backends::{Backends, Change};
-use crate::control::{ControlHandler, RequestOutcome};
+use crate::control::{ControlHandler, RequestOutcome, SUPERSEDED};
 use crate::findings::findings;
 use crate::fleet_keys::{PersistentKeys, unix_now};
 use crate::process::Process;
@@ -218,6 +219,7 @@ impl StatusSource {
     fn reload(&self, only_check: bool, out: &mut UnixStream) -> io::Result<RequestOutcome> {
         match self.reload.reload(only_check) {
             Some(outcome) => serde_json::to_writer(&mut *out, &outcome)?,
+            None if self.process.is_superseded.load(Ordering::Relaxed) => write!(out, "{SUPERSEDED}")?,
             None => write!(out, "{{\"error\":\"the program is about to end\"}}")?,
         }
         writeln!(out)?;

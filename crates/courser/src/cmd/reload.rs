@@ -31,17 +31,27 @@ pub(crate) fn compare(socket: &Path) -> Result<ExitCode, Failure> {
 
 fn ask(socket: &Path, request: &str) -> Result<(String, Outcome), Failure> {
     let mut answer = String::new();
-    let queried = control::query(socket, request, |line| {
-        line.clone_into(&mut answer);
-        false
-    });
-    queried.map_err(|error| cannot_query(socket, &error))?;
+    // Whoever is replaced while it is asked says so; its successor answers at the same socket. No more than a few follow
+    // each other within the time of a question.
+    for _ in 0..MOST_SUCCESSORS {
+        let queried = control::query(socket, request, |line| {
+            line.clone_into(&mut answer);
+            false
+        });
+        queried.map_err(|error| cannot_query(socket, &error))?;
+        if answer != control::SUPERSEDED {
+            break;
+        }
+    }
     let outcome = serde_json::from_str(&answer).map_err(|_| {
         let why = if answer.is_empty() { "it has ended meanwhile" } else { &answer };
         Failure::runtime(format_args!("{} does not answer", socket.display()), why)
     })?;
     Ok((answer, outcome))
 }
+
+/// How often a question is asked again, as the process that was asked has been replaced.
+const MOST_SUCCESSORS: usize = 10;
 
 fn print(outcome: &Outcome, only_check: bool) {
     let Outcome { generation, changes, needs_restart, warnings, refusal } = outcome;

@@ -2,6 +2,7 @@
 //! changed.
 
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -10,6 +11,7 @@ use courser_net::systemd;
 use courser_proxy::Threads;
 use courser_telemetry::Counts;
 use courser_telemetry::event::{self, Level, log};
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::{STOP_TIME, Service};
 use crate::certificates::CertificateEnd;
@@ -73,7 +75,7 @@ impl ReloadHandle {
         self.send(Request::Reload { only_check: false, answer: None });
     }
 
-    /// Reloads, or only checks what a reload would do. `None` when the program ends.
+    /// Reloads, or only checks what a reload would do. `None` when the program ends, or another process has taken over.
     pub(crate) fn reload(&self, only_check: bool) -> Option<Outcome> {
         let (answer, outcome) = mpsc::channel();
         self.send(Request::Reload { only_check, answer: Some(answer) });
@@ -107,6 +109,16 @@ impl ReloadHandle {
         let (answer, outcome) = mpsc::channel();
         self.send(Request::Upgrade { program, silence, answer });
         outcome.recv().ok()
+    }
+
+    /// Has the process that has taken over reload: it may have read the files before they changed.
+    fn pass_on(&self) {
+        if let State::Done { pid, .. } = *lock(&self.upgrade)
+            && let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw)
+        {
+            // One that has ended needs no reload.
+            let _ = kill_process(pid, Signal::HUP);
+        }
     }
 
     /// Whoever asked for an upgrade has the answer.
@@ -263,7 +275,7 @@ impl Work {
     }
 
     fn answer(&mut self, requests: Vec<Request>) {
-        let mut outcomes = [None, None];
+        let (mut outcomes, mut is_passed_on) = ([None, None], false);
         for request in requests {
             let (only_check, answer) = match request {
                 Request::Reload { only_check, answer } => (only_check, answer),
@@ -273,6 +285,13 @@ impl Work {
                 }
                 Request::Stop => continue,
             };
+            if self.reloader.process.is_superseded.load(Ordering::Relaxed) {
+                // Who waits for an answer asks again, and reaches the process that serves.
+                if answer.is_none() && !std::mem::replace(&mut is_passed_on, true) {
+                    self.handle.pass_on();
+                }
+                continue;
+            }
             let outcome = match &outcomes[usize::from(only_check)] {
                 Some(outcome) => outcome,
                 None => outcomes[usize::from(only_check)].insert(self.reload(only_check)),

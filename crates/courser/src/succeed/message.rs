@@ -71,6 +71,9 @@ pub(crate) struct OldProcess {
     pub(crate) pid: u32,
     pub(crate) version: String,
     pub(crate) connections: usize,
+    /// Seconds since its start.
+    #[serde(default)]
+    pub(crate) up_s: u64,
     /// Seconds until it cuts them off.
     pub(crate) ends_in_s: u64,
 }

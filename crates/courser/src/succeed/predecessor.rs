@@ -205,20 +205,21 @@ impl Upgrader {
         self.endpoints.end(kept);
         let deadline = Instant::now() + self.drain_timeout;
         // Its first message is the leave to speak for the fleet and at the control socket.
-        let _ = message::send(&channel, &drains(&self.admission, deadline), &[]);
+        let _ = message::send(&channel, &drains(&self.admission, self.process.started, deadline), &[]);
         let _ = self.successor.set(channel);
         let (this, admission) = (Farewell::of(self), Arc::clone(&self.admission));
-        let started = self.threads.spawn("hand-over", move || {
+        let started = self.process.started;
+        let spawned = self.threads.spawn("hand-over", move || {
             for round in 1_u64.. {
                 thread::sleep(CHANGES);
-                let drains = round.is_multiple_of(10).then(|| drains(&admission, deadline));
+                let drains = round.is_multiple_of(10).then(|| drains(&admission, started, deadline));
                 if !this.send_changes() || drains.is_some_and(|drains| !this.send(&drains)) {
                     return;
                 }
             }
         });
         // Without it the last sessions cost full handshakes.
-        drop(started);
+        drop(spawned);
     }
 
     fn enter(&self, step: Step) {
@@ -232,11 +233,12 @@ impl Upgrader {
     }
 }
 
-fn drains(admission: &Admission, deadline: Instant) -> Message {
+fn drains(admission: &Admission, started: Instant, deadline: Instant) -> Message {
     Message::Drains(OldProcess {
         pid: std::process::id(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         connections: admission.open(),
+        up_s: started.elapsed().as_secs(),
         ends_in_s: deadline.saturating_duration_since(Instant::now()).as_secs(),
     })
 }

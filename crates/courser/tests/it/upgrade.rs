@@ -1,7 +1,10 @@
 //! Upgrades of the running program: what goes over, what they leave alone, and that it serves on whatever its successor does.
 
+mod limits;
+mod meanwhile;
 mod removal;
 pub(crate) mod store;
+mod under_load;
 
 use std::fs::{self, Permissions};
 use std::io::{Read, Write};
@@ -154,7 +157,8 @@ fn open_connections_go_on_and_the_status_shows_whose_they_are() {
     });
     assert_eq!(service.status()["old_processes"][0]["pid"], first);
     let table = run_courser(&["status", "--control", &service.control]).stdout;
-    assert!(table.contains(&format!("{first}, courser 0.1.0, drains: connections: 1")), "{table}");
+    assert!(table.contains(&format!("{first}, courser 0.1.0, up ")), "{table}");
+    assert!(table.contains(", drains: connections: 1, at most"), "{table}");
     old.close().unwrap();
     eventually("the old process has ended", || service.status()["old_processes"] == Value::Array(vec![]));
     eventually("it is gone", || is_gone(first));
@@ -235,11 +239,13 @@ fn one_upgrade_runs_at_a_time_and_only_so_many_processes_drain() {
     if let Some(hanging) = stand_in(service.stage.folder.path(), 2, "hang") {
         thread::scope(|scope| {
             let first = scope.spawn(|| service.upgrade(&["--binary", &hanging]));
+            // A second one that comes first would be the one that runs.
+            let pid = service.pid();
+            eventually("the first is under way", || usage::family(pid).unwrap().len() > 1);
             eventually("the second is refused", || {
                 let second = service.upgrade(&["--binary", "/nowhere"]);
                 second.stderr.contains("an upgrade is under way") && second.stderr.contains("step 3")
             });
-            let pid = service.pid();
             for successor in usage::family(pid).unwrap().into_iter().filter(|one| *one != pid) {
                 kill(Pid::from_raw(successor.cast_signed()), Signal::SIGKILL).unwrap();
             }

@@ -117,6 +117,25 @@ fn a_fleet_is_restarted_one_by_one_unnoticed() {
     }
 }
 
+#[test]
+fn a_fleet_is_upgraded_one_by_one_unnoticed() {
+    if enter_namespace("fleet::churn::a_fleet_is_upgraded_one_by_one_unnoticed") {
+        let fleet = Fleet::new(3);
+        let (members, traffic) = busy(&fleet);
+        for (index, member) in members.iter().enumerate() {
+            let done = member.upgrade();
+            assert!(done.status.success(), "{}", done.stderr);
+            members.iter().for_each(|member| member.hears(2));
+            traffic.is_well(&format!("host {} was upgraded", index + 1));
+        }
+        for member in &members {
+            let status = member.status();
+            let refused = status["messages"]["refused"].as_object().expect("what is refused is counted");
+            assert!(!refused.contains_key("replayed") && !refused.contains_key("forged"), "{refused:?}");
+        }
+    }
+}
+
 /// Restarts a host in order, with clients at it.
 #[track_caller]
 fn restart(fleet: &Fleet, member: &mut Member, number: usize, traffic: &Traffic) {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use courser_testkit::courser::Setup;
 use courser_testkit::network::{Host, Segment};
 use courser_testkit::origin::Behaviour;
-use courser_testkit::{Courser, KeyType, OriginServer, PATIENCE, Process};
+use courser_testkit::{Courser, Finished, KeyType, OriginServer, PATIENCE, Process};
 use serde_json::Value;
 
 use super::keygen;
@@ -81,6 +81,12 @@ impl Member {
         let told = Process::start(asked).finish();
         assert!(told.status.success(), "{told:?}");
         serde_json::from_str(&told.stdout).unwrap()
+    }
+
+    /// Has another process take over.
+    pub(super) fn upgrade(&self) -> Finished {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_courser"));
+        Process::start(command.args(["upgrade", "--control"]).arg(&self.control)).finish()
     }
 
     /// What passes between it and the others, from now on.
