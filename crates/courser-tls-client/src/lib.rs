@@ -26,7 +26,6 @@ mod rustls_connection;
 mod server_name;
 mod sessions;
 mod spec;
-mod suite;
 mod verifier;
 
 pub use config::ClientTlsConfig;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use courser_tls::TlsConfigError;
-use courser_tls::internals::BufferedRandom;
+use courser_tls::internals::{BufferedRandom, with_prepared_hashes};
 use rustls::client::{Resumption, Tls12Resumption};
 use rustls::crypto::{CryptoProvider, SecureRandom, SupportedKxGroup, aws_lc_rs};
 use rustls::{ClientConfig, SupportedCipherSuite, SupportedProtocolVersion};
@@ -12,7 +12,6 @@ use rustls::{ClientConfig, SupportedCipherSuite, SupportedProtocolVersion};
 use crate::group;
 use crate::sessions::{CallContext, ClientSessions, ConfigId, CurrentSessions};
 use crate::spec::{ClientTlsSpec, Engine, Resume};
-use crate::suite;
 use crate::verifier::Verifier;
 
 /// The lean engine verifies the first signature of each clone of a configuration and then, by chance, one of so many: a
@@ -123,7 +122,7 @@ fn provider(engine: Engine, spec: &ClientTlsSpec) -> Result<CryptoProvider, TlsC
         Engine::Lean => CryptoProvider {
             cipher_suites: suites
                 .iter()
-                .map(|&code| library_suite(code).map(suite::lean))
+                .map(|&code| library_suite(code).map(with_prepared_hashes))
                 .collect::<Result<_, _>>()?,
             kx_groups: self::groups(&groups, group::lean)?,
             secure_random: &BufferedRandom,

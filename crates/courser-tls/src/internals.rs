@@ -1,4 +1,4 @@
-//! What both ends of TLS share, for courser-tls-client alone: the record loop, the prepared HMAC and HKDF, buffered random
+//! What both ends of TLS share, for courser-tls-client alone: the record loop, the prepared hashes, buffered random
 //! bytes, PEM. The library's types appear here. A test of the workspace holds that no other crate names this module.
 
 use std::sync::Arc;
@@ -6,13 +6,8 @@ use std::sync::Arc;
 use rustls::sign::CertifiedKey;
 
 use crate::identity::Identity;
-pub use crate::key_schedule::with_prepared_hkdf;
+pub use crate::key_schedule::with_prepared_hashes;
 pub use crate::random::BufferedRandom;
-
-/// HMAC-SHA-256 with its key prepared.
-pub mod mac {
-    pub use crate::mac::{HASH, Key};
-}
 
 /// Certificates and keys from the text of PEM files.
 pub mod pem {

@@ -1,144 +1,220 @@
-//! HKDF with SHA-256 for TLS 1.3's key schedule (RFC 5869; RFC 8446, section 7.1).
+//! The hashing of a handshake, done cheaper than by the library: HKDF for TLS 1.3's key schedule (RFC 5869; RFC 8446,
+//! section 7.1), the pseudorandom function of TLS 1.2 (RFC 5246, section 5), and the hash of the transcript.
 //!
-//! A full handshake expands some twenty secrets, several from the same key. The library's HKDF sets HMAC up from
-//! scratch for each; here the two halves of the key are hashed once per key, and an expansion is two compressions.
-//! The test holds it to the library's own, byte for byte.
+//! A full handshake expands some twenty secrets, several from the same key. The library sets HMAC up from scratch for each,
+//! and allocates for each copy of a hash. Here the two halves of a key are hashed once, an expansion is two compressions,
+//! and a hash is a value. The tests hold all of it to the library's own, byte for byte.
 
 use std::iter::once;
-use std::sync::{LazyLock, OnceLock};
+use std::sync::LazyLock;
 
-use rustls::crypto::aws_lc_rs::cipher_suite::{TLS13_AES_128_GCM_SHA256, TLS13_CHACHA20_POLY1305_SHA256};
+use rustls::crypto::hash::{self, Context, HashAlgorithm};
 use rustls::crypto::hmac::Tag;
+use rustls::crypto::tls12::Prf;
 use rustls::crypto::tls13::{Hkdf, HkdfExpander, OkmBlock, OutputLengthError};
-use rustls::{CipherSuiteCommon, SupportedCipherSuite, Tls13CipherSuite};
+use rustls::crypto::{ActiveKeyExchange, aws_lc_rs};
+use rustls::{CipherSuiteCommon, Error, SupportedCipherSuite, Tls12CipherSuite, Tls13CipherSuite, version};
+use sha2::Digest;
 use zeroize::Zeroize;
 
-use crate::mac::{HASH, Key};
+use crate::mac::{Function, Key, Sha256, Sha384};
 
-/// HKDF-SHA-256.
-#[derive(Debug)]
-pub(crate) struct HkdfSha256;
+/// The suite with the hashing of this module.
+pub fn with_prepared_hashes(suite: SupportedCipherSuite) -> SupportedCipherSuite {
+    static OURS: LazyLock<Vec<SupportedCipherSuite>> =
+        LazyLock::new(|| aws_lc_rs::ALL_CIPHER_SUITES.iter().map(|suite| prepared(*suite)).collect());
+    OURS.iter().find(|ours| ours.suite() == suite.suite()).copied().unwrap_or(suite)
+}
 
-impl Hkdf for HkdfSha256 {
-    /// Without a salt this is the early secret of every handshake that resumes nothing (RFC 8446, section 7.1).
+fn prepared(suite: SupportedCipherSuite) -> SupportedCipherSuite {
+    let hash = match suite {
+        SupportedCipherSuite::Tls13(suite) => suite.common.hash_provider,
+        SupportedCipherSuite::Tls12(suite) => suite.common.hash_provider,
+    };
+    match hash.algorithm() {
+        HashAlgorithm::SHA256 => SHA256.suite(suite, has_sha256()),
+        HashAlgorithm::SHA384 => SHA384.suite(suite, true),
+        _ => suite,
+    }
+}
+
+/// The processor has instructions for SHA-256. Without them the library's assembly is faster for all but
+/// the short messages of HKDF.
+fn has_sha256() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::is_x86_feature_detected!("sha");
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
+static SHA256: Hashing<Sha256> = Hashing::new();
+static SHA384: Hashing<Sha384> = Hashing::new();
+
+/// A secret that there is not (RFC 8446, section 7.1): as many of these zeros as a hash has bytes.
+const ZEROS: [u8; 64] = [0; 64];
+
+/// All that a handshake does with one hash function.
+struct Hashing<F: Function> {
+    /// The early secret of every handshake that resumes nothing (RFC 8446, section 7.1).
+    early: LazyLock<Key<F>>,
+}
+
+impl<F: Function> Hashing<F> {
+    const fn new() -> Self {
+        Self { early: LazyLock::new(|| extract(&[], &ZEROS[..F::HASH])) }
+    }
+
+    /// The suite with this HKDF; with this transcript and pseudorandom function as well if they are faster. It lives as
+    /// long as the program.
+    fn suite(&'static self, suite: SupportedCipherSuite, faster: bool) -> SupportedCipherSuite {
+        let common = |theirs: &CipherSuiteCommon| CipherSuiteCommon {
+            hash_provider: if faster { self } else { theirs.hash_provider },
+            ..*theirs
+        };
+        match suite {
+            SupportedCipherSuite::Tls13(theirs) => {
+                let common = common(&theirs.common);
+                let ours = Tls13CipherSuite { common, hkdf_provider: self, quic: None, ..*theirs };
+                SupportedCipherSuite::Tls13(Box::leak(Box::new(ours)))
+            }
+            SupportedCipherSuite::Tls12(theirs) if faster => {
+                let common = common(&theirs.common);
+                let ours = Tls12CipherSuite { common, prf_provider: self, ..*theirs };
+                SupportedCipherSuite::Tls12(Box::leak(Box::new(ours)))
+            }
+            SupportedCipherSuite::Tls12(_) => suite,
+        }
+    }
+}
+
+impl<F: Function> hash::Hash for Hashing<F> {
+    fn start(&self) -> Box<dyn Context> {
+        Box::new(Transcript(F::Digest::new()))
+    }
+
+    fn hash(&self, data: &[u8]) -> hash::Output {
+        hash::Output::new(&F::Digest::digest(data))
+    }
+
+    fn output_len(&self) -> usize {
+        F::HASH
+    }
+
+    fn algorithm(&self) -> HashAlgorithm {
+        F::ALGORITHM
+    }
+}
+
+/// A hash under way.
+struct Transcript<D>(D);
+
+impl<D: Digest + Clone + Send + Sync + 'static> Context for Transcript<D> {
+    fn fork_finish(&self) -> hash::Output {
+        hash::Output::new(&self.0.clone().finalize())
+    }
+
+    fn fork(&self) -> Box<dyn Context> {
+        Box::new(Self(self.0.clone()))
+    }
+
+    fn finish(self: Box<Self>) -> hash::Output {
+        hash::Output::new(&self.0.finalize())
+    }
+
+    fn update(&mut self, data: &[u8]) {
+        self.0.update(data);
+    }
+}
+
+impl<F: Function> Prf for Hashing<F> {
+    fn for_key_exchange(
+        &self,
+        output: &mut [u8; 48],
+        exchange: Box<dyn ActiveKeyExchange>,
+        share: &[u8],
+        label: &[u8],
+        seed: &[u8],
+    ) -> Result<(), Error> {
+        let secret = exchange.complete_for_tls_version(share, &version::TLS12)?;
+        self.for_secret(output, secret.secret_bytes(), label, seed);
+        Ok(())
+    }
+
+    fn for_secret(&self, output: &mut [u8], secret: &[u8], label: &[u8], seed: &[u8]) {
+        let key = Key::<F>::new(secret);
+        let mut link = key.sign([label, seed]);
+        let mut chunks = output.chunks_mut(F::HASH).peekable();
+        while let Some(chunk) = chunks.next() {
+            chunk.copy_from_slice(&key.sign([link.as_ref(), label, seed]).as_ref()[..chunk.len()]);
+            if chunks.peek().is_some() {
+                link = key.sign([link.as_ref()]);
+            }
+        }
+    }
+}
+
+impl<F: Function> Hkdf for Hashing<F> {
     fn extract_from_zero_ikm(&self, salt: Option<&[u8]>) -> Box<dyn HkdfExpander> {
-        static EARLY: LazyLock<Key> = LazyLock::new(|| extract(&[0; HASH], &[0; HASH]));
         Box::new(Expander(match salt {
-            None => EARLY.clone(),
-            Some(salt) => extract(salt, &[0; HASH]),
+            None => self.early.clone(),
+            Some(salt) => extract(salt, &ZEROS[..F::HASH]),
         }))
     }
 
+    /// No salt is one of zeros (RFC 5869, section 2.2), and so is, for HMAC, an empty key.
     fn extract_from_secret(&self, salt: Option<&[u8]>, secret: &[u8]) -> Box<dyn HkdfExpander> {
-        Box::new(Expander(extract(salt.unwrap_or(&[0; HASH]), secret)))
+        Box::new(Expander::<F>(extract(salt.unwrap_or_default(), secret)))
     }
 
     fn expander_for_okm(&self, okm: &OkmBlock) -> Box<dyn HkdfExpander> {
-        Box::new(Expander(Key::new(okm.as_ref())))
+        Box::new(Expander::<F>(Key::new(okm.as_ref())))
     }
 
     fn hmac_sign(&self, key: &OkmBlock, message: &[u8]) -> Tag {
-        Tag::new(&Key::new(key.as_ref()).sign([message]))
+        Tag::new(Key::<F>::new(key.as_ref()).sign([message]).as_ref())
     }
 }
 
 /// A pseudorandom key (RFC 5869, section 2.2).
-fn extract(salt: &[u8], secret: &[u8]) -> Key {
-    let mut pseudorandom = Key::new(salt).sign([secret]);
-    let key = Key::new(&pseudorandom);
-    pseudorandom.zeroize();
+fn extract<F: Function>(salt: &[u8], secret: &[u8]) -> Key<F> {
+    let mut pseudorandom = Key::<F>::new(salt).sign([secret]);
+    let key = Key::new(pseudorandom.as_ref());
+    pseudorandom.as_mut().zeroize();
     key
 }
 
 /// A pseudorandom key, as HMAC holds it.
-struct Expander(Key);
+struct Expander<F: Function>(Key<F>);
 
-impl Expander {
+impl<F: Function> Expander<F> {
     /// T(counter), from the block before it (RFC 5869, section 2.3).
-    fn block(&self, previous: &[u8], info: &[&[u8]], counter: u8) -> [u8; HASH] {
+    fn block(&self, previous: &[u8], info: &[&[u8]], counter: u8) -> F::Hash {
         self.0.sign(once(previous).chain(info.iter().copied()).chain(once(&[counter][..])))
     }
 }
 
-impl HkdfExpander for Expander {
+impl<F: Function> HkdfExpander for Expander<F> {
     fn expand_slice(&self, info: &[&[u8]], output: &mut [u8]) -> Result<(), OutputLengthError> {
-        if output.len() > usize::from(u8::MAX) * HASH {
+        if output.len() > usize::from(u8::MAX) * F::HASH {
             return Err(OutputLengthError);
         }
-        let mut previous: Option<[u8; HASH]> = None;
-        for (chunk, counter) in output.chunks_mut(HASH).zip(1..=u8::MAX) {
-            let block = self.block(previous.as_ref().map_or(&[], |block| &block[..]), info, counter);
-            chunk.copy_from_slice(&block[..chunk.len()]);
+        let mut previous: Option<F::Hash> = None;
+        for (chunk, counter) in output.chunks_mut(F::HASH).zip(1..=u8::MAX) {
+            let block = self.block(previous.as_ref().map_or(&[], AsRef::as_ref), info, counter);
+            chunk.copy_from_slice(&block.as_ref()[..chunk.len()]);
             previous = Some(block);
         }
         Ok(())
     }
 
     fn expand_block(&self, info: &[&[u8]]) -> OkmBlock {
-        OkmBlock::new(&self.block(&[], info, 1))
+        OkmBlock::new(self.block(&[], info, 1).as_ref())
     }
 
     fn hash_len(&self) -> usize {
-        HASH
+        F::HASH
     }
-}
-
-/// The suite with this key schedule if it is one of TLS 1.3 with SHA-256; others are returned as they are.
-pub fn with_prepared_hkdf(suite: SupportedCipherSuite) -> SupportedCipherSuite {
-    static OURS: OnceLock<[Tls13CipherSuite; 2]> = OnceLock::new();
-    let ours = OURS.get_or_init(|| {
-        [TLS13_AES_128_GCM_SHA256, TLS13_CHACHA20_POLY1305_SHA256].map(|suite| {
-            let Tls13CipherSuite { common, aead_alg, .. } = suite.tls13().expect("both are TLS 1.3 suites");
-            let common = CipherSuiteCommon { ..*common };
-            Tls13CipherSuite { common, aead_alg: *aead_alg, hkdf_provider: &HkdfSha256, quic: None }
-        })
-    });
-    let known = ours.iter().find(|known| known.common.suite == suite.suite());
-    known.map_or(suite, SupportedCipherSuite::Tls13)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn library() -> &'static dyn Hkdf {
-        TLS13_AES_128_GCM_SHA256.tls13().expect("a TLS 1.3 suite").hkdf_provider
-    }
-
-    fn outputs(expander: &dyn HkdfExpander) -> Vec<Vec<u8>> {
-        let infos: [&[&[u8]]; 3] = [&[], &[b"tls13 ", b"derived", &[7; 32]], &[&[9; 300]]];
-        let mut outputs = Vec::new();
-        for info in infos {
-            outputs.push(expander.expand_block(info).as_ref().to_vec());
-            for length in [1, 12, 16, 31, 32, 33, 64, 200, 255 * 32] {
-                let mut output = vec![0; length];
-                expander.expand_slice(info, &mut output).expect("within the limit");
-                outputs.push(output);
-            }
-        }
-        outputs
-    }
-
-    #[test]
-    fn every_output_is_the_librarys() {
-        for salt in [None, Some(&[1; 32][..]), Some(&[2; 100][..])] {
-            let (ours, theirs) =
-                (HkdfSha256.extract_from_zero_ikm(salt), library().extract_from_zero_ikm(salt));
-            assert_eq!(outputs(&*ours), outputs(&*theirs));
-            for secret in [&[3; 32][..], &[4; 64], &[]] {
-                let ours = HkdfSha256.extract_from_secret(salt, secret);
-                assert_eq!(outputs(&*ours), outputs(&*library().extract_from_secret(salt, secret)));
-            }
-        }
-        let okm = OkmBlock::new(&[5; 32]);
-        let (ours, theirs) = (HkdfSha256.expander_for_okm(&okm), library().expander_for_okm(&okm));
-        assert_eq!(outputs(&*ours), outputs(&*theirs));
-        assert_eq!(HkdfSha256.hmac_sign(&okm, b"x").as_ref(), library().hmac_sign(&okm, b"x").as_ref());
-    }
-
-    #[test]
-    fn more_than_255_blocks_are_refused() {
-        let mut output = vec![0; 255 * 32 + 1];
-        assert!(HkdfSha256.extract_from_zero_ikm(None).expand_slice(&[], &mut output).is_err());
-    }
-}
+mod tests;

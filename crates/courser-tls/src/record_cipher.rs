@@ -21,7 +21,7 @@ use rustls::{
     Tls12CipherSuite, Tls13CipherSuite,
 };
 
-use crate::key_schedule::with_prepared_hkdf;
+use crate::key_schedule::with_prepared_hashes;
 use opener::Opener;
 
 /// The server's suite of this code point.
@@ -33,7 +33,7 @@ pub(crate) fn suite(code: u16) -> Option<SupportedCipherSuite> {
 
 /// Suites live as long as the program; there are nine.
 fn wrapped(suite: SupportedCipherSuite) -> SupportedCipherSuite {
-    match with_prepared_hkdf(suite) {
+    match with_prepared_hashes(suite) {
         SupportedCipherSuite::Tls13(suite) => {
             let Tls13CipherSuite { common, hkdf_provider, aead_alg, .. } = suite;
             SupportedCipherSuite::Tls13(Box::leak(Box::new(Tls13CipherSuite {

@@ -18,7 +18,7 @@ use crate::authorities::Authorities;
 use crate::config_error::TlsConfigError;
 use crate::failure::Failure;
 use crate::identity::Identity;
-use crate::key_schedule::with_prepared_hkdf;
+use crate::key_schedule::with_prepared_hashes;
 use crate::revocation::{Revocation, RevocationDepth};
 use crate::trust_path::TrustedPaths;
 
@@ -80,7 +80,7 @@ impl BackendTlsConfig {
         }
         let proof = Arc::new(proof(verify, revocation)?);
         let library = provider::default_provider();
-        let suites = library.cipher_suites.iter().map(|suite| with_prepared_hkdf(*suite)).collect();
+        let suites = library.cipher_suites.iter().map(|suite| with_prepared_hashes(*suite)).collect();
         let provider = CryptoProvider { cipher_suites: suites, ..library };
         let builder = ClientConfig::builder_with_provider(Arc::new(provider))
             .with_protocol_versions(rustls::ALL_VERSIONS)
