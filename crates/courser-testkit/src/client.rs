@@ -52,6 +52,42 @@ pub enum Resume {
     SessionId,
 }
 
+/// What a connection is to agree on.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    /// The only version.
+    pub version: Version,
+    /// The certificate's kind, which decides the TLS 1.2 suite.
+    pub key: KeyType,
+    /// What is resumed.
+    pub resume: Resume,
+    /// The suite and the group of TLS 1.3.
+    pub profile: Profile,
+}
+
+/// The suite and the group of TLS 1.3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// `TLS_AES_128_GCM_SHA256` and X25519.
+    Common,
+    /// The suite that OpenSSL's clients list first, `TLS_AES_256_GCM_SHA384`.
+    Sha384,
+    /// The group that browsers list first, X25519MLKEM768.
+    PostQuantum,
+}
+
+impl Profile {
+    /// By its IANA name, which OpenSSL uses too.
+    pub fn suite(self) -> &'static str {
+        if self == Self::Sha384 { "TLS_AES_256_GCM_SHA384" } else { "TLS_AES_128_GCM_SHA256" }
+    }
+
+    /// By the name that OpenSSL and courser use.
+    pub fn group(self) -> &'static str {
+        if self == Self::PostQuantum { "X25519MLKEM768" } else { "X25519" }
+    }
+}
+
 /// What one client does with every connection, shared by all of them; cloning it shares its session store.
 #[derive(Clone, Debug)]
 pub struct Client {
@@ -66,25 +102,23 @@ impl Client {
     /// In TLS 1.2 it offers P-256 after X25519, because the same list names the curves of certificates that
     /// a client understands (RFC 8422 section 5.1), and OpenSSL holds it to that.
     pub fn new(address: SocketAddr, version: Version, key: KeyType, resume: Resume) -> Self {
-        Self::with(address, unverified(version, provider(version, key)), resume)
+        Self::offering(address, Terms { version, key, resume, profile: Profile::Common })
     }
 
-    /// As [`Client::new`], but it checks the server's chain up to `root`, its name and its signature.
+    /// A client for `localhost` at `address` that offers this and nothing else.
+    pub fn offering(address: SocketAddr, terms: Terms) -> Self {
+        Self::with(address, unverified(terms.version, terms.provider()), terms.resume)
+    }
+
+    /// As [`Client::offering`], but it checks the server's chain up to `root`, its name and its signature.
     ///
     /// # Panics
     /// When `root` is not a certificate.
-    pub fn verifying(
-        address: SocketAddr,
-        version: Version,
-        key: KeyType,
-        resume: Resume,
-        root: CertificateDer<'static>,
-    ) -> Self {
+    pub fn verifying(address: SocketAddr, terms: Terms, root: CertificateDer<'static>) -> Self {
         let mut roots = RootCertStore::empty();
         roots.add(root).expect("the test authority's root is a certificate");
-        let config =
-            builder(version, provider(version, key)).with_root_certificates(roots).with_no_client_auth();
-        Self::with(address, config, resume)
+        let config = builder(terms.version, terms.provider());
+        Self::with(address, config.with_root_certificates(roots).with_no_client_auth(), terms.resume)
     }
 
     /// A TLS 1.3 client that lists `groups` in this order and sends a key share for `share` alone, whatever its place
@@ -94,7 +128,7 @@ impl Client {
     /// When the library has no group among `groups`.
     pub fn with_share(address: SocketAddr, groups: &[NamedGroup], share: NamedGroup) -> Self {
         let known = |group: &NamedGroup| aws_lc_rs::ALL_KX_GROUPS.iter().find(|known| known.name() == *group);
-        let mut provider = provider(Version::Tls13, KeyType::EcdsaP256);
+        let mut provider = Terms::full(Version::Tls13, KeyType::EcdsaP256).provider();
         provider.kx_groups = groups.iter().filter_map(known).copied().collect();
         let mut client = Self::with(address, unverified(Version::Tls13, provider), Resume::Never);
         let hint = session_thief::CapturedSessions::with_hint(share);
@@ -110,7 +144,7 @@ impl Client {
         let known = aws_lc_rs::ALL_CIPHER_SUITES.iter().find(|known| known.suite() == suite);
         let suite = *known.expect("the library has the suite");
         let version = if suite.tls13().is_some() { Version::Tls13 } else { Version::Tls12 };
-        let provider = CryptoProvider { cipher_suites: vec![suite], ..provider(version, key) };
+        let provider = CryptoProvider { cipher_suites: vec![suite], ..Terms::full(version, key).provider() };
         Self::with(address, unverified(version, provider), Resume::Never)
     }
 
@@ -345,17 +379,31 @@ fn builder(
         .expect("the provider has a suite for its version")
 }
 
-fn provider(version: Version, key: KeyType) -> CryptoProvider {
-    use aws_lc_rs::{cipher_suite, kx_group};
-    let (suite, kx_groups) = match (version, key) {
-        (Version::Tls13, _) => (cipher_suite::TLS13_AES_128_GCM_SHA256, vec![kx_group::X25519]),
-        (Version::Tls12, KeyType::Rsa2048) => {
-            (cipher_suite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, vec![kx_group::X25519])
-        }
-        (Version::Tls12, _) => (
-            cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
-            vec![kx_group::X25519, kx_group::SECP256R1],
-        ),
-    };
-    CryptoProvider { cipher_suites: vec![suite], kx_groups, ..aws_lc_rs::default_provider() }
+impl Terms {
+    fn full(version: Version, key: KeyType) -> Self {
+        Self { version, key, resume: Resume::Never, profile: Profile::Common }
+    }
+
+    fn provider(self) -> CryptoProvider {
+        use aws_lc_rs::{cipher_suite, kx_group};
+        let (suite, kx_groups) = match (self.version, self.key, self.profile) {
+            (Version::Tls13, _, Profile::Common) => {
+                (cipher_suite::TLS13_AES_128_GCM_SHA256, vec![kx_group::X25519])
+            }
+            (Version::Tls13, _, Profile::Sha384) => {
+                (cipher_suite::TLS13_AES_256_GCM_SHA384, vec![kx_group::X25519])
+            }
+            (Version::Tls13, _, Profile::PostQuantum) => {
+                (cipher_suite::TLS13_AES_128_GCM_SHA256, vec![kx_group::X25519MLKEM768])
+            }
+            (Version::Tls12, KeyType::Rsa2048, _) => {
+                (cipher_suite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, vec![kx_group::X25519])
+            }
+            (Version::Tls12, _, _) => (
+                cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+                vec![kx_group::X25519, kx_group::SECP256R1],
+            ),
+        };
+        CryptoProvider { cipher_suites: vec![suite], kx_groups, ..aws_lc_rs::default_provider() }
+    }
 }

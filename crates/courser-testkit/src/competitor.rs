@@ -20,7 +20,7 @@ use std::{
 
 use crate::{
     Folder, KeyType, PATIENCE, Process,
-    client::{Resume, Version},
+    client::{Terms, Version},
     find, free_port,
     process::pinned,
 };
@@ -28,15 +28,11 @@ use crate::{
 /// What every terminator of a comparison is set up with.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// The only version.
-    pub version: Version,
-    /// The certificate's kind, which decides the TLS 1.2 suite.
-    pub key: KeyType,
+    /// What connections are to agree on. `Resume::Never` leaves tickets as they are by default (two per TLS 1.3 handshake):
+    /// the client does not use them. `Ticket` turns the session cache off, `SessionId` turns tickets off.
+    pub terms: Terms,
     /// Chain and key in one file.
     pub certificate: PathBuf,
-    /// What is resumed. `Never` leaves tickets as they are by default (two per TLS 1.3 handshake): the client does not
-    /// use them. `Ticket` turns the session cache off, `SessionId` turns tickets off.
-    pub resume: Resume,
     /// Where plain bytes go.
     pub backend: SocketAddr,
     /// Length of the listen queue.
@@ -45,13 +41,10 @@ pub struct Setting {
     pub core: Option<usize>,
 }
 
-/// The TLS 1.3 suite of every comparison, by its IANA name, which OpenSSL uses too.
-pub const TLS13_SUITE: &str = "TLS_AES_128_GCM_SHA256";
-
 impl Setting {
     /// The TLS 1.2 suite by its OpenSSL name.
     pub fn tls12_suite(&self) -> &'static str {
-        match self.key {
+        match self.terms.key {
             KeyType::Rsa2048 => "ECDHE-RSA-AES128-GCM-SHA256",
             _ => "ECDHE-ECDSA-AES128-GCM-SHA256",
         }
@@ -59,7 +52,7 @@ impl Setting {
 
     /// `one` or `other` by the version: for the names that each program has for the versions.
     fn by_version<T>(&self, tls12: T, tls13: T) -> T {
-        match self.version {
+        match self.terms.version {
             Version::Tls12 => tls12,
             Version::Tls13 => tls13,
         }
@@ -115,6 +108,14 @@ impl Competitor {
     /// When it is not installed, ends at once, or does not listen in time; with what it printed.
     pub fn start(self, setting: &Setting) -> io::Result<Running> {
         let program = self.program().ok_or_else(|| io::Error::other("not installed"))?;
+        self.start_program(&program, setting)
+    }
+
+    /// As [`Self::start`], but this build of it.
+    ///
+    /// # Errors
+    /// When it ends at once, or does not listen in time; with what it printed.
+    pub fn start_program(self, program: &Path, setting: &Setting) -> io::Result<Running> {
         let folder = Folder::new();
         let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
         let arguments = match self {
@@ -124,7 +125,7 @@ impl Competitor {
             Self::Stunnel => stunnel::arguments(setting, address, &folder),
         };
         let mut process =
-            Process::start(command(&program, &arguments, setting.core).current_dir(folder.path()));
+            Process::start(command(program, &arguments, setting.core).current_dir(folder.path()));
         wait_until_accepting(address, &mut process)?;
         Ok(Running { process, address, _folder: folder })
     }

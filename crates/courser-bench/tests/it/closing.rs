@@ -1,6 +1,6 @@
 //! How a connection ends: the client does its part at once, and a server that does not do its own is named.
 
-use courser_testkit::client::{Resume, Version};
+use courser_testkit::client::{Profile, Resume, Terms, Version};
 use courser_testkit::competitor::{Competitor, Setting};
 use courser_testkit::{Fault, FaultyServer, Folder, KeyType, Leaf, OriginServer, TestCa, require};
 
@@ -27,10 +27,13 @@ fn nginx_stream_is_as_fast_as_its_connections_are() {
     }
     let (folder, origin) = (Folder::new(), OriginServer::http());
     let setting = Setting {
-        version: Version::Tls13,
-        key: KeyType::EcdsaP256,
+        terms: Terms {
+            version: Version::Tls13,
+            key: KeyType::EcdsaP256,
+            resume: Resume::Ticket,
+            profile: Profile::Common,
+        },
         certificate: TestCa::new().issue(&Leaf::new(KeyType::EcdsaP256)).write_combined(&folder, "site"),
-        resume: Resume::Ticket,
         backend: origin.address(),
         backlog: 128,
         core: None,

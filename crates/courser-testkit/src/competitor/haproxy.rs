@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, net::SocketAddr};
 
-use super::{Setting, TLS13_SUITE};
+use super::Setting;
 use crate::{Folder, client::Resume};
 
 pub(super) fn arguments(setting: &Setting, listen: SocketAddr, folder: &Folder) -> Vec<OsString> {
@@ -11,7 +11,7 @@ pub(super) fn arguments(setting: &Setting, listen: SocketAddr, folder: &Folder) 
 }
 
 fn configuration(setting: &Setting, listen: SocketAddr) -> String {
-    let (cache, tickets) = match setting.resume {
+    let (cache, tickets) = match setting.terms.resume {
         Resume::SessionId => ("tune.ssl.cachesize 20000", "no-tls-tickets"),
         Resume::Ticket => ("tune.ssl.cachesize 0", ""),
         Resume::Never => ("", ""),
@@ -29,7 +29,7 @@ defaults
   timeout server 5m
 frontend tls
   bind {listen} backlog {backlog} ssl crt {certificate} ssl-min-ver {version} ssl-max-ver {version} \
-ciphers {suite} ciphersuites {TLS13_SUITE} curves X25519 {tickets}
+ciphers {suite} ciphersuites {tls13_suite} curves {group} {tickets}
   default_backend origin
 backend origin
   server origin {backend}
@@ -38,6 +38,8 @@ backend origin
         certificate = setting.certificate.display(),
         version = setting.by_version("TLSv1.2", "TLSv1.3"),
         suite = setting.tls12_suite(),
+        tls13_suite = setting.terms.profile.suite(),
+        group = setting.terms.profile.group(),
         backend = setting.backend,
     )
 }

@@ -4,7 +4,7 @@ use std::{ffi::OsString, net::SocketAddr};
 
 use nix::unistd::Uid;
 
-use super::{Setting, TLS13_SUITE};
+use super::Setting;
 use crate::Folder;
 
 pub(super) fn arguments(setting: &Setting, listen: SocketAddr, folder: &Folder) -> Vec<OsString> {
@@ -24,8 +24,8 @@ log-level = 1
 {user}
 tls-protos = {version}
 ciphers = \"{suite}\"
-ciphersuites = \"{TLS13_SUITE}\"
-ecdh-curve = \"X25519\"
+ciphersuites = \"{tls13_suite}\"
+ecdh-curve = \"{group}\"
 ",
         // Started as root it insists on another user for its workers; it has read the key by then.
         user = if Uid::effective().is_root() { "user = \"nobody\"\ngroup = \"nogroup\"" } else { "" },
@@ -37,5 +37,7 @@ ecdh-curve = \"X25519\"
         backlog = setting.backlog,
         version = setting.by_version("TLSv1.2", "TLSv1.3"),
         suite = setting.tls12_suite(),
+        tls13_suite = setting.terms.profile.suite(),
+        group = setting.terms.profile.group(),
     )
 }

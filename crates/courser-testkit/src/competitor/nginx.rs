@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, net::SocketAddr};
 
-use super::{Setting, TLS13_SUITE, split_certificate};
+use super::{Setting, split_certificate};
 use crate::{Folder, client::Resume};
 
 pub(super) fn arguments(setting: &Setting, listen: SocketAddr, folder: &Folder) -> Vec<OsString> {
@@ -17,7 +17,7 @@ fn configuration(setting: &Setting, listen: SocketAddr, folder: &Folder) -> Stri
         .into_iter()
         .find(|path| std::path::Path::new(path).exists())
         .map_or(String::new(), |path| format!("load_module {path};"));
-    let (cache, tickets) = match setting.resume {
+    let (cache, tickets) = match setting.terms.resume {
         Resume::SessionId => ("shared:tls:10m", "off"),
         Resume::Never | Resume::Ticket => ("none", "on"),
     };
@@ -38,8 +38,8 @@ stream {{
     ssl_certificate_key {key};
     ssl_protocols {protocol};
     ssl_ciphers {suite};
-    ssl_conf_command Ciphersuites {TLS13_SUITE};
-    ssl_ecdh_curve X25519;
+    ssl_conf_command Ciphersuites {tls13_suite};
+    ssl_ecdh_curve {group};
     ssl_prefer_server_ciphers on;
     ssl_session_cache {cache};
     ssl_session_tickets {tickets};
@@ -53,5 +53,7 @@ stream {{
         backend = setting.backend,
         protocol = setting.by_version("TLSv1.2", "TLSv1.3"),
         suite = setting.tls12_suite(),
+        tls13_suite = setting.terms.profile.suite(),
+        group = setting.terms.profile.group(),
     )
 }

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, net::SocketAddr};
 
-use super::{Setting, TLS13_SUITE};
+use super::Setting;
 use crate::{Folder, client::Resume};
 
 pub(super) fn arguments(setting: &Setting, listen: SocketAddr, folder: &Folder) -> Vec<OsString> {
@@ -10,7 +10,7 @@ pub(super) fn arguments(setting: &Setting, listen: SocketAddr, folder: &Folder) 
 }
 
 fn configuration(setting: &Setting, listen: SocketAddr) -> String {
-    let tickets = if setting.resume == Resume::SessionId { "options = NO_TICKET" } else { "" };
+    let tickets = if setting.terms.resume == Resume::SessionId { "options = NO_TICKET" } else { "" };
     format!(
         "foreground = yes
 debug = crit
@@ -22,8 +22,8 @@ connect = {backend}
 cert = {certificate}
 sslVersion = {version}
 ciphers = {suite}
-ciphersuites = {TLS13_SUITE}
-curves = X25519
+ciphersuites = {tls13_suite}
+curves = {group}
 TIMEOUTclose = 0
 {tickets}
 ",
@@ -31,5 +31,7 @@ TIMEOUTclose = 0
         certificate = setting.certificate.display(),
         version = setting.by_version("TLSv1.2", "TLSv1.3"),
         suite = setting.tls12_suite(),
+        tls13_suite = setting.terms.profile.suite(),
+        group = setting.terms.profile.group(),
     )
 }

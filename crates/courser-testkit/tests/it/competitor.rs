@@ -2,7 +2,7 @@
 
 use courser_testkit::{
     Folder, KeyType, Leaf, OriginServer, TestCa,
-    client::{Client, Resume, Version},
+    client::{Client, Profile, Resume, Terms, Version},
     competitor::{Competitor, Running, Setting},
     load::{Load, Until, Workload, hold},
     require,
@@ -20,24 +20,19 @@ struct Stage {
 
 impl Stage {
     fn set(competitor: Competitor, version: Version, key: KeyType, resume: Resume) -> Self {
+        Self::with(competitor, Terms { version, key, resume, profile: Profile::Common })
+    }
+
+    fn with(competitor: Competitor, terms: Terms) -> Self {
         let (folder, ca, origin) = (Folder::new(), TestCa::new(), OriginServer::http());
-        let certificate = ca.issue(&Leaf::new(key)).write_combined(&folder, "site");
-        let setting = Setting {
-            version,
-            key,
-            certificate,
-            resume,
-            backend: origin.address(),
-            backlog: 128,
-            core: None,
-        };
+        let certificate = ca.issue(&Leaf::new(terms.key)).write_combined(&folder, "site");
+        let setting = Setting { terms, certificate, backend: origin.address(), backlog: 128, core: None };
         let competitor = competitor.start(&setting).expect("an installed competitor starts");
         Self { competitor, ca, setting, _origin: origin, _folder: folder }
     }
 
     fn client(&self) -> Client {
-        let Setting { version, key, resume, .. } = self.setting;
-        Client::verifying(self.competitor.address, version, key, resume, self.ca.root())
+        Client::verifying(self.competitor.address, self.setting.terms, self.ca.root())
     }
 }
 
@@ -61,6 +56,17 @@ fn tls13_is_full_with_the_suite_and_group_of_the_setting() {
             assert!(!info.resumed);
             assert_eq!(connection.tickets(), 2, "{}", competitor.name());
         }
+    }
+}
+
+#[test]
+fn tls13_has_the_other_suite_of_the_setting() {
+    for competitor in installed() {
+        let (version, key) = (Version::Tls13, KeyType::EcdsaP256);
+        let stage =
+            Stage::with(competitor, Terms { version, key, resume: Resume::Never, profile: Profile::Sha384 });
+        let info = stage.client().connect().unwrap().handshake_info();
+        assert_eq!(info.suite, Some(CipherSuite::TLS13_AES_256_GCM_SHA384), "{}", competitor.name());
     }
 }
 

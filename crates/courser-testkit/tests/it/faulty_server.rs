@@ -11,14 +11,15 @@ use std::{
 
 use courser_testkit::{
     Fault, FaultyServer, KeyType, Process,
-    client::{Client, Resume, Version},
+    client::{Client, Profile, Resume, Terms, Version},
     faulty_server::{LATENESS, STALL},
     require,
 };
 use rustls::NamedGroup;
 
 fn client(server: &FaultyServer, version: Version, resume: Resume) -> Client {
-    Client::verifying(server.address(), version, KeyType::EcdsaP256, resume, server.root())
+    let terms = Terms { version, key: KeyType::EcdsaP256, resume, profile: Profile::Common };
+    Client::verifying(server.address(), terms, server.root())
 }
 
 /// Requests an object, closes as it should, and returns whether the connection was resumed.

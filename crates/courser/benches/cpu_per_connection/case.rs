@@ -2,7 +2,7 @@
 
 use courser_testkit::{
     KeyType,
-    client::{Resume, Version},
+    client::{Profile, Resume, Terms, Version},
     load::Workload,
 };
 
@@ -12,8 +12,11 @@ pub(crate) const ANSWER: usize = 1024;
 /// One kind of connection whose cost is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Case {
+    PostQuantumHandshake,
     Tls13EcdsaHandshake,
+    Sha384Handshake,
     Tls13EcdsaRequest,
+    Tls13Ticket,
     Tls12Ticket,
     Tls12SessionId,
     Tls13RsaRequest,
@@ -21,9 +24,12 @@ pub(crate) enum Case {
 }
 
 impl Case {
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 9] = [
+        Self::PostQuantumHandshake,
         Self::Tls13EcdsaHandshake,
+        Self::Sha384Handshake,
         Self::Tls13EcdsaRequest,
+        Self::Tls13Ticket,
         Self::Tls12Ticket,
         Self::Tls12SessionId,
         Self::Tls13RsaRequest,
@@ -33,8 +39,11 @@ impl Case {
     /// For options and results.
     pub(crate) fn name(self) -> &'static str {
         match self {
+            Self::PostQuantumHandshake => "0-tls13-mlkem-handshake",
             Self::Tls13EcdsaHandshake => "1-tls13-ecdsa-handshake",
+            Self::Sha384Handshake => "1b-tls13-sha384-handshake",
             Self::Tls13EcdsaRequest => "2-tls13-ecdsa-request",
+            Self::Tls13Ticket => "2b-tls13-ticket-request",
             Self::Tls12Ticket => "3a-tls12-ticket-request",
             Self::Tls12SessionId => "3b-tls12-session-id-request",
             Self::Tls13RsaRequest => "4-tls13-rsa-request",
@@ -53,6 +62,11 @@ impl Case {
                 "TLS 1.3 full handshake, ECDSA P-256: one HTTP request, 1 KiB answer; the origin closes, \
                  the server closes, the client answers with close_notify and closes"
             }
+            Self::PostQuantumHandshake => "the first handshake, with X25519MLKEM768 as browsers ask for it",
+            Self::Sha384Handshake => {
+                "the first handshake, with AES-256-GCM-SHA384 as OpenSSL's clients ask for it"
+            }
+            Self::Tls13Ticket => "TLS 1.3 resumed by ticket, with the same request",
             Self::Tls12Ticket => "TLS 1.2 resumed by session ticket, with the same request",
             Self::Tls12SessionId => "TLS 1.2 resumed by session ID, with the same request",
             Self::Tls13RsaRequest => "TLS 1.3 full handshake, RSA-2048, with the same request",
@@ -67,27 +81,50 @@ impl Case {
         if self == Self::IdleMemory { "KiB" } else { "us" }
     }
 
-    pub(crate) fn version(self) -> Version {
-        match self {
-            Self::Tls12Ticket | Self::Tls12SessionId => Version::Tls12,
-            _ => Version::Tls13,
+    /// What its connections agree on.
+    pub(crate) fn terms(self) -> Terms {
+        Terms {
+            version: match self {
+                Self::Tls12Ticket | Self::Tls12SessionId => Version::Tls12,
+                _ => Version::Tls13,
+            },
+            key: if self == Self::Tls13RsaRequest { KeyType::Rsa2048 } else { KeyType::EcdsaP256 },
+            resume: match self {
+                Self::Tls13Ticket | Self::Tls12Ticket => Resume::Ticket,
+                Self::Tls12SessionId => Resume::SessionId,
+                _ => Resume::Never,
+            },
+            profile: match self {
+                Self::PostQuantumHandshake => Profile::PostQuantum,
+                Self::Sha384Handshake => Profile::Sha384,
+                _ => Profile::Common,
+            },
         }
     }
 
-    pub(crate) fn key(self) -> KeyType {
-        if self == Self::Tls13RsaRequest { KeyType::Rsa2048 } else { KeyType::EcdsaP256 }
-    }
-
-    pub(crate) fn resume(self) -> Resume {
-        match self {
-            Self::Tls12Ticket => Resume::Ticket,
-            Self::Tls12SessionId => Resume::SessionId,
-            _ => Resume::Never,
-        }
+    /// The flags that hold courser to them.
+    pub(crate) fn flags(self) -> Vec<&'static str> {
+        let Terms { version, key, resume, profile } = self.terms();
+        let (version, suite) = match (version, key) {
+            (Version::Tls13, _) => ("1.3", profile.suite()),
+            (Version::Tls12, KeyType::Rsa2048) => ("1.2", "ECDHE-RSA-AES128-GCM-SHA256"),
+            (Version::Tls12, _) => ("1.2", "ECDHE-ECDSA-AES128-GCM-SHA256"),
+        };
+        let resume: &[_] = match resume {
+            Resume::Never => &["--tickets-per-handshake", "2"],
+            Resume::Ticket => &["--no-session-ids"],
+            Resume::SessionId => &["--no-tickets"],
+        };
+        [&["--tls-versions", version, "--suites", suite, "--groups", profile.group()], resume].concat()
     }
 
     /// What a connection does after its handshake.
     pub(crate) fn exchange(self) -> Workload {
-        if self == Self::Tls13EcdsaHandshake { Workload::Handshake } else { Workload::Request(ANSWER) }
+        match self {
+            Self::PostQuantumHandshake | Self::Tls13EcdsaHandshake | Self::Sha384Handshake => {
+                Workload::Handshake
+            }
+            _ => Workload::Request(ANSWER),
+        }
     }
 }

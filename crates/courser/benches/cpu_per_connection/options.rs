@@ -1,11 +1,14 @@
 //! The command line.
 
-use crate::case::Case;
+use courser_testkit::competitor::Competitor;
+
+use crate::{case::Case, terminator::COURSER};
 
 const USAGE: &str = "\
 usage: cargo bench -p courser -- [options]
-  --case NAME         only cases whose name contains NAME (repeatable): 1, 2, 3a, 3b, 4, 5, tls12, request, ...
+  --case NAME         only cases whose name contains NAME (repeatable): 0, 1, 2, 3a, 3b, 4, 5, tls12, request, ...
   --servers A,B       only these: courser, nginx, haproxy, hitch, stunnel
+  --path NAME=FILE    another build beside them (repeatable): courser=./old, haproxy=/opt/haproxy/sbin/haproxy
   --rounds N          samples of each (3)
   --connections N     connections in a sample (4000)
   --concurrency N     connections at a time (16)
@@ -18,6 +21,8 @@ pub(crate) struct Options {
     pub(crate) cases: Vec<Case>,
     /// Empty: all.
     pub(crate) servers: Vec<String>,
+    /// Name and file of further ones.
+    pub(crate) builds: Vec<(String, String)>,
     pub(crate) json: bool,
     scale: Scale,
 }
@@ -35,7 +40,8 @@ impl Options {
     /// Reads the arguments; the error is what to print.
     pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
         let scale = Scale { rounds: 3, connections: 4000, concurrency: 16, idle: 3000 };
-        let mut options = Self { cases: Vec::new(), servers: Vec::new(), json: false, scale };
+        let mut options =
+            Self { cases: Vec::new(), servers: Vec::new(), builds: Vec::new(), json: false, scale };
         while let Some(argument) = arguments.next() {
             options.take(&argument, &mut arguments)?;
         }
@@ -54,6 +60,7 @@ impl Options {
         match argument {
             "--case" => self.add_cases(&value()?)?,
             "--servers" => self.servers = value()?.split(',').map(str::to_owned).collect(),
+            "--path" => self.builds.push(build(&value()?)?),
             "--rounds" => self.scale.rounds = number(&value()?)?,
             "--connections" => self.scale.connections = number(&value()?)?,
             "--concurrency" => self.scale.concurrency = number(&value()?)?,
@@ -80,6 +87,13 @@ impl Options {
         self.cases = Case::ALL.into_iter().filter(|case| wanted(case) || earlier.contains(case)).collect();
         Ok(())
     }
+}
+
+fn build(text: &str) -> Result<(String, String), String> {
+    let known = |name: &str| name == COURSER || Competitor::ALL.iter().any(|rival| rival.name() == name);
+    let parts = text.split_once('=').filter(|(name, _)| known(name));
+    let (name, file) = parts.ok_or(format!("not the name of a terminator, `=` and a file: {text}"))?;
+    Ok((name.to_owned(), file.to_owned()))
 }
 
 fn number(text: &str) -> Result<usize, String> {

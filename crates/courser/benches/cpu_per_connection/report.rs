@@ -4,7 +4,7 @@ use std::{fmt::Write, fs};
 
 use serde_json::{Value, json};
 
-use crate::{case::Case, options::Scale, sample::Sample};
+use crate::{case::Case, options::Scale, sample::Sample, terminator::COURSER};
 
 /// Version of the JSON's shape.
 const SCHEMA: &str = "courser-cpu-per-connection/1";
@@ -23,7 +23,7 @@ const DISTURBED: f64 = 0.1;
 pub(crate) struct Report {
     pub(crate) rows: Vec<Row>,
     /// Name and version of each terminator, in the order of every row's columns.
-    pub(crate) lanes: Vec<(&'static str, String)>,
+    pub(crate) lanes: Vec<(String, String)>,
     pub(crate) options: Scale,
 }
 
@@ -94,9 +94,12 @@ impl Report {
 
     /// courser's median over the smallest of those it is compared with.
     fn ratio(&self, row: &Row) -> Option<f64> {
-        let of = |name: &str| row.median(self.lanes.iter().position(|lane| lane.0 == name)?);
-        let best = COMPARED.into_iter().filter_map(of).reduce(f64::min)?;
-        Some(of("courser")? / best)
+        let lane = |wanted: &dyn Fn(&str) -> bool| {
+            let lanes = self.lanes.iter().enumerate().filter(|(_, (name, _))| wanted(name));
+            lanes.filter_map(|(lane, _)| row.median(lane)).reduce(f64::min)
+        };
+        let best = lane(&|name| COMPARED.iter().any(|compared| name.starts_with(compared)))?;
+        Some(lane(&|name| name == COURSER)? / best)
     }
 
     fn heading(&self) -> String {
@@ -142,7 +145,7 @@ impl Report {
     fn remarks(&self, row: &Row, text: &mut String) {
         let names = |wanted: &dyn Fn(usize) -> bool| {
             let names: Vec<_> =
-                (0..self.lanes.len()).filter(|&lane| wanted(lane)).map(|lane| self.lanes[lane].0).collect();
+                (0..self.lanes.len()).filter(|&lane| wanted(lane)).map(|lane| &*self.lanes[lane].0).collect();
             names.join(", ")
         };
         for (remark, who) in [
@@ -161,7 +164,7 @@ impl Report {
     }
 
     fn json_row(&self, row: &Row) -> Value {
-        let server = |(lane, (name, version)): (usize, &(&str, String))| {
+        let server = |(lane, (name, version)): (usize, &(String, String))| {
             let of = |field: fn(&Sample) -> f64| row.samples[lane].iter().map(field).collect::<Vec<_>>();
             json!({
                 "name": name,

@@ -34,9 +34,9 @@ impl Sample {
     /// Measures `lane` in `case`; the error says why it cannot be.
     pub(crate) fn take(case: Case, lane: &Terminator, stage: &Stage) -> Result<Self, String> {
         let origin = OriginServer::http();
-        let server = lane.start(&stage.setting(case, origin.address()))?;
+        let server = lane.start(case, &stage.setting(case, origin.address()))?;
         stage.verify(case, server.address())?;
-        let client = Client::new(server.address(), case.version(), case.key(), case.resume());
+        let client = Client::offering(server.address(), case.terms());
         match case {
             Case::IdleMemory => memory(&server, &client, stage),
             _ => processor_time(case, &server, &client, stage),
@@ -45,7 +45,7 @@ impl Sample {
 }
 
 fn processor_time(case: Case, server: &Server, client: &Client, stage: &Stage) -> Result<Sample, String> {
-    let resumed = case.resume() != Resume::Never;
+    let resumed = case.terms().resume != Resume::Never;
     if resumed {
         // One full connection fills the client's session store; from then on a full handshake is a failure.
         run(client, Workload::Request(ANSWER), false, 1, 1)?;

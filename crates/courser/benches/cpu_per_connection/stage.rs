@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use courser_testkit::{
     Folder, Issued, KeyType, Leaf, TestCa,
-    client::{Client, Connection, HandshakeInfo, Resume, Version},
+    client::{Client, Connection, HandshakeInfo, Profile, Resume, Terms, Version},
     competitor::Setting,
 };
 use rustls::{CipherSuite, NamedGroup, ProtocolVersion};
@@ -47,10 +47,8 @@ impl Stage {
     /// The settings of every terminator for `case`.
     pub(crate) fn setting(&self, case: Case, backend: SocketAddr) -> Setting {
         Setting {
-            version: case.version(),
-            key: case.key(),
+            terms: case.terms(),
             certificate: self.issued(case).write_combined(&self.folder, "site"),
-            resume: case.resume(),
             backend,
             backlog: BACKLOG,
             core: Some(self.cores.server),
@@ -60,13 +58,13 @@ impl Stage {
     /// Makes the case's connections with every check, chain and signature included: one full, and if the case resumes,
     /// a resumed one.
     pub(crate) fn verify(&self, case: Case, address: SocketAddr) -> Result<(), String> {
-        let client = Client::verifying(address, case.version(), case.key(), case.resume(), self.ca.root());
+        let client = Client::verifying(address, case.terms(), self.ca.root());
         let full = self.exchange(&client)?;
         expect(&full.handshake_info(), &self.expected(case, false))?;
-        if case.version() == Version::Tls13 && full.tickets() != TICKETS {
+        if case.terms().version == Version::Tls13 && full.tickets() != TICKETS {
             return Err(format!("sent {} tickets, the others send {TICKETS}", full.tickets()));
         }
-        if case.resume() != Resume::Never {
+        if case.terms().resume != Resume::Never {
             expect(&self.exchange(&client)?.handshake_info(), &self.expected(case, true))?;
         }
         Ok(())
@@ -79,20 +77,26 @@ impl Stage {
     }
 
     fn expected(&self, case: Case, resumed: bool) -> HandshakeInfo {
-        let (version, suite) = match (case.version(), case.key()) {
-            (Version::Tls13, _) => (ProtocolVersion::TLSv1_3, CipherSuite::TLS13_AES_128_GCM_SHA256),
-            (Version::Tls12, KeyType::Rsa2048) => {
+        let Terms { version, key, profile, .. } = case.terms();
+        let (version, suite) = match (version, key, profile) {
+            (Version::Tls13, _, Profile::Sha384) => {
+                (ProtocolVersion::TLSv1_3, CipherSuite::TLS13_AES_256_GCM_SHA384)
+            }
+            (Version::Tls13, _, _) => (ProtocolVersion::TLSv1_3, CipherSuite::TLS13_AES_128_GCM_SHA256),
+            (Version::Tls12, KeyType::Rsa2048, _) => {
                 (ProtocolVersion::TLSv1_2, CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256)
             }
-            (Version::Tls12, _) => {
+            (Version::Tls12, _, _) => {
                 (ProtocolVersion::TLSv1_2, CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256)
             }
         };
+        let group =
+            if profile == Profile::PostQuantum { NamedGroup::X25519MLKEM768 } else { NamedGroup::X25519 };
         HandshakeInfo {
             version: Some(version),
             suite: Some(suite),
             // A resumed TLS 1.2 handshake has no key exchange.
-            group: (!resumed).then_some(NamedGroup::X25519),
+            group: (!resumed || version == ProtocolVersion::TLSv1_3).then_some(group),
             resumed,
             retried: false,
             certificate: Some(self.issued(case).certificate.clone()),
@@ -100,7 +104,7 @@ impl Stage {
     }
 
     fn issued(&self, case: Case) -> &Issued {
-        if case.key() == KeyType::Rsa2048 { &self.rsa } else { &self.ecdsa }
+        if case.terms().key == KeyType::Rsa2048 { &self.rsa } else { &self.ecdsa }
     }
 }
 

@@ -1,64 +1,75 @@
 //! Who is measured: courser and the rivals that are installed.
 
-use std::{net::SocketAddr, path::PathBuf, process::Command};
+use std::{
+    iter::once,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use courser_testkit::{
     Courser, Process,
-    client::{Resume, Version},
-    competitor::{Competitor, Running, Setting, TLS13_SUITE},
+    competitor::{Competitor, Running, Setting},
 };
 
-use crate::options::Options;
+use crate::{case::Case, options::Options};
+
+/// Its name on the command line and in the table.
+pub(crate) const COURSER: &str = "courser";
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_courser");
 
-/// A terminator that can be started.
+/// A build of a terminator that can be started.
 #[derive(Debug)]
-pub(crate) enum Terminator {
-    Courser,
-    Rival { rival: Competitor, program: PathBuf },
+pub(crate) struct Terminator {
+    name: String,
+    program: PathBuf,
+    /// Nothing for courser.
+    rival: Option<Competitor>,
 }
 
 impl Terminator {
-    /// Those that are wanted and installed, courser first; says who is missing.
+    /// Those that are wanted and installed, courser first, then those given by path; says who is missing.
     pub(crate) fn available(options: &Options) -> Vec<Self> {
         let wanted = |name: &str| options.servers.is_empty() || options.servers.iter().any(|one| one == name);
         let mut lanes = Vec::new();
-        if wanted("courser") {
-            lanes.push(Self::Courser);
-        }
-        for rival in Competitor::ALL.into_iter().filter(|rival| wanted(rival.name())) {
-            match rival.program() {
-                Some(program) => lanes.push(Self::Rival { rival, program }),
-                None => {
-                    eprintln!("skipped: {} is not installed (scripts/install.sh installs it)", rival.name());
-                }
+        for rival in once(None).chain(Competitor::ALL.map(Some)) {
+            let name = rival.map_or(COURSER, Competitor::name);
+            if !wanted(name) {
+                continue;
             }
+            match rival.map_or(Some(PROGRAM.into()), Competitor::program) {
+                Some(program) => lanes.push(Self { name: name.to_owned(), program, rival }),
+                None => eprintln!("skipped: {name} is not installed (scripts/install.sh installs it)"),
+            }
+        }
+        for (number, (name, program)) in (2..).zip(&options.builds) {
+            let rival = Competitor::ALL.into_iter().find(|rival| rival.name() == *name);
+            lanes.push(Self { name: format!("{name}-{number}"), program: program.into(), rival });
         }
         lanes
     }
 
-    pub(crate) fn name(&self) -> &'static str {
-        match self {
-            Self::Courser => "courser",
-            Self::Rival { rival, .. } => rival.name(),
-        }
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Name and version.
-    pub(crate) fn description(&self) -> (&'static str, String) {
-        let version = match self {
-            Self::Courser => courser_version(),
-            Self::Rival { rival, program } => rival.version(program),
+    pub(crate) fn description(&self) -> (String, String) {
+        let version = match self.rival {
+            None => courser_version(&self.program),
+            Some(rival) => rival.version(&self.program),
         };
-        (self.name(), version)
+        (self.name.clone(), version)
     }
 
     /// Starts it; it accepts connections when this returns.
-    pub(crate) fn start(&self, setting: &Setting) -> Result<Server, String> {
-        match self {
-            Self::Courser => start_courser(setting).map(Server::Courser),
-            Self::Rival { rival, .. } => rival.start(setting).map(Server::Rival).map_err(|e| e.to_string()),
+    pub(crate) fn start(&self, case: Case, setting: &Setting) -> Result<Server, String> {
+        match self.rival {
+            None => start_courser(&self.program, case, setting).map(Server::Courser),
+            Some(rival) => {
+                rival.start_program(&self.program, setting).map(Server::Rival).map_err(|e| e.to_string())
+            }
         }
     }
 }
@@ -86,30 +97,20 @@ impl Server {
     }
 }
 
-fn start_courser(setting: &Setting) -> Result<Courser, String> {
-    let (version, suite) = match setting.version {
-        Version::Tls12 => ("1.2", setting.tls12_suite()),
-        Version::Tls13 => ("1.3", TLS13_SUITE),
-    };
-    let resume: &[_] = match setting.resume {
-        Resume::Never => &["--tickets-per-handshake", "2"],
-        Resume::Ticket => &["--no-session-ids"],
-        Resume::SessionId => &["--no-tickets"],
-    };
-    let mut setup = Courser::setup(PROGRAM)
+fn start_courser(program: &Path, case: Case, setting: &Setting) -> Result<Courser, String> {
+    let mut setup = Courser::setup(program)
         .cert(&setting.certificate)
         .backend(setting.backend.to_string())
-        .args(["--workers", "1", "--pin", "--log", "off", "--groups", "X25519"])
-        .args(["--backlog", &setting.backlog.to_string(), "--tls-versions", version, "--suites", suite])
-        .args(resume);
+        .args(["--workers", "1", "--pin", "--log", "off", "--backlog", &setting.backlog.to_string()])
+        .args(case.flags());
     if let Some(core) = setting.core {
         setup = setup.on_core(core);
     }
     setup.try_start()
 }
 
-fn courser_version() -> String {
-    let output = Command::new(PROGRAM).arg("--version").output();
+fn courser_version(program: &Path) -> String {
+    let output = Command::new(program).arg("--version").output();
     let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
     text.lines().next().unwrap_or("unknown").to_owned()
 }

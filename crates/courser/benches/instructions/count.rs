@@ -2,12 +2,7 @@
 
 use std::{fs, io};
 
-use courser_testkit::{
-    Courser, Folder, KeyType, Leaf, OriginServer, TestCa,
-    client::{Client, Resume, Version},
-    competitor::TLS13_SUITE,
-    load::Workload,
-};
+use courser_testkit::{Courser, Folder, Leaf, OriginServer, TestCa, client::Client, load::Workload};
 
 use crate::case::Case;
 
@@ -23,18 +18,18 @@ pub(crate) fn per_connection(program: &str, case: Case, warm: u32, counted: u32)
 
 fn count(program: &str, case: Case, connections: u32) -> io::Result<i64> {
     let (folder, origin) = (Folder::new(), OriginServer::http());
-    let certificate = TestCa::new().issue(&Leaf::new(case.key())).write_combined(&folder, "site");
+    let certificate = TestCa::new().issue(&Leaf::new(case.terms().key)).write_combined(&folder, "site");
     let counts = folder.join("callgrind");
     fs::create_dir_all(&counts)?;
     let out = format!("--callgrind-out-file={}/out", counts.display());
     let mut courser = Courser::setup(program)
         .cert(certificate)
         .backend(origin.address().to_string())
-        .args(["--workers", "1", "--log", "off", "--groups", "X25519"])
-        .args(arguments(case))
+        .args(["--workers", "1", "--log", "off"])
+        .args(case.flags())
         .under(&["valgrind", "--quiet", "--tool=callgrind", "--separate-threads=yes", &out])
         .start();
-    let client = Client::new(courser.address(), case.version(), case.key(), case.resume());
+    let client = Client::offering(courser.address(), case.terms());
     for _ in 0..connections {
         let mut connection = client.connect()?;
         match case.exchange() {
@@ -46,20 +41,6 @@ fn count(program: &str, case: Case, connections: u32) -> io::Result<i64> {
     let totals = fs::read_dir(&counts)?.map(|file| worker(&fs::read_to_string(file?.path())?));
     let totals = totals.collect::<io::Result<Vec<_>>>()?;
     totals.into_iter().flatten().next().ok_or(io::Error::other("callgrind has not seen the worker's thread"))
-}
-
-fn arguments(case: Case) -> Vec<&'static str> {
-    let (version, suite) = match (case.version(), case.key()) {
-        (Version::Tls13, _) => ("1.3", TLS13_SUITE),
-        (Version::Tls12, KeyType::Rsa2048) => ("1.2", "ECDHE-RSA-AES128-GCM-SHA256"),
-        (Version::Tls12, _) => ("1.2", "ECDHE-ECDSA-AES128-GCM-SHA256"),
-    };
-    let resume: &[_] = match case.resume() {
-        Resume::Never => &["--tickets-per-handshake", "2"],
-        Resume::Ticket => &["--no-session-ids"],
-        Resume::SessionId => &["--no-tickets"],
-    };
-    [&["--tls-versions", version, "--suites", suite], resume].concat()
 }
 
 /// The total at the end of callgrind's file of a thread, if that is the worker's.
