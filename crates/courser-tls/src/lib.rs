@@ -10,6 +10,7 @@
 mod authorities;
 mod backend;
 mod chain_limits;
+mod ciphers;
 mod client_auth;
 mod config_error;
 pub mod failure;

@@ -12,7 +12,7 @@ use rustls::{CommonState, Error};
 pub const RECORD_OVERHEAD: usize = 30;
 
 /// Largest plaintext of a record (RFC 8446, section 5.1).
-const MAX_PLAINTEXT: usize = 1 << 14;
+pub(crate) const MAX_PLAINTEXT: usize = 1 << 14;
 
 /// Most bytes of a peer that wait for the rest of their record or handshake message: four full records, as large as TLS
 /// 1.3 allows (RFC 8446, section 5.2), on the wire. The longest message that the library reads, 64 KiB, fits into four;
@@ -133,6 +133,32 @@ pub fn send<E: RustlsConnection>(
     write(tls, max_records_len(plaintext), received, outgoing, |traffic, room| {
         traffic.encrypt(plaintext, room)
     })
+}
+
+/// Appends a KeyUpdate to `outgoing`, and seals with a new key from then on (RFC 8446, section 4.6.3). `received` as for
+/// [`send`].
+///
+/// # Errors
+/// In TLS 1.2, where a connection has one key.
+pub(crate) fn update_key<E: RustlsConnection>(
+    tls: &mut E,
+    received: &mut [u8],
+    outgoing: &mut Vec<u8>,
+) -> Result<(), Error> {
+    let mut is_updated = false;
+    loop {
+        match tls.step(received).state? {
+            ConnectionState::WriteTraffic(_) if is_updated => return Ok(()),
+            ConnectionState::WriteTraffic(traffic) => {
+                traffic.refresh_traffic_keys()?;
+                is_updated = true;
+            }
+            ConnectionState::EncodeTlsData(mut data) => encode(&mut data, outgoing),
+            ConnectionState::TransmitTlsData(data) => data.done(),
+            ConnectionState::PeerClosed => {}
+            _ => return Err(Error::General("a key can only be updated after the handshake".into())),
+        }
+    }
 }
 
 /// Appends close_notify to `outgoing`; more than once does nothing. `received` as for [`send`].

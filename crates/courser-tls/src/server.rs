@@ -7,12 +7,13 @@ use rustls::{Error, HandshakeKind, ProtocolVersion};
 
 use courser_session::{ResumptionFailure, SharedSession};
 
+use crate::ciphers::Ciphers;
 use crate::client_auth::{self, ClientCertificate, ClientVerifier};
 use crate::failure::{self, Failure, FailureKind, UNEXPECTED_MESSAGE};
 use crate::names;
 use crate::plan::{self, CachedSession, HandshakePlan};
 use crate::random;
-use crate::record_cipher::{Alert, Sealer};
+use crate::record_cipher::{Alert, Sealed};
 use crate::records::{self, MAX_HELD, Progress, State};
 use crate::server_config::{ServerTlsConfig, SuiteOrder};
 
@@ -22,8 +23,7 @@ pub struct ServerConnection {
     plan: Option<Box<HandshakePlan>>,
     /// Looks up the client's certificates once, where a session was resumed.
     client_sessions: Option<Arc<ClientVerifier>>,
-    /// Seals its records; none before the first key.
-    sealer: Option<Sealer>,
+    pub(crate) ciphers: Ciphers,
     /// Set once it has failed. The library may not be called again then: it would send its alert twice.
     failure: Option<Box<Failure>>,
 }
@@ -31,7 +31,7 @@ pub struct ServerConnection {
 impl Drop for ServerConnection {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            Sealer::clear();
+            Ciphers::clear();
         }
     }
 }
@@ -83,7 +83,13 @@ impl ServerConnection {
     ) -> Result<Self, Failure> {
         let tls = UnbufferedServerConnection::new(config.config(group, order))?;
         let client_sessions = config.client_sessions.clone();
-        Ok(Self { tls, plan: Some(Box::new(plan)), client_sessions, sealer: None, failure: None })
+        Ok(Self {
+            tls,
+            plan: Some(Box::new(plan)),
+            client_sessions,
+            ciphers: Ciphers::default(),
+            failure: None,
+        })
     }
 
     /// Processes the records in `incoming` as far as they are complete. Plaintext is appended to `plaintext`, records
@@ -99,15 +105,25 @@ impl ServerConnection {
         outgoing: &mut Vec<u8>,
     ) -> Result<Progress, Failure> {
         self.check_not_failed()?;
-        let before = plaintext.len();
-        let Self { tls, plan, .. } = self;
+        let (before, mut before_library) = (plaintext.len(), plaintext.len());
+        let Self { tls, plan, ciphers, .. } = self;
         let progress = if plan.is_some() {
             random::begin_step();
             plan::enter(plan, || records::process(tls, incoming, plaintext, outgoing))
         } else {
-            records::process(tls, incoming, plaintext, outgoing)
+            let (consumed, is_all) = ciphers.open(incoming, plaintext);
+            if is_all {
+                return Ok(Progress { consumed, state: State::Open });
+            }
+            before_library = plaintext.len();
+            let progress = records::process(tls, &mut incoming[consumed..], plaintext, outgoing);
+            progress.map(|progress| Progress { consumed: consumed + progress.consumed, ..progress })
         };
-        self.update_sealer();
+        self.ciphers.update();
+        if let Ok(progress) = &progress {
+            let got_data = plaintext.len() > before_library;
+            self.ciphers.library_has_read(&incoming[progress.consumed..], progress.state, got_data);
+        }
         self.discard_refused_session();
         match progress {
             Ok(progress) if incoming.len() - progress.consumed > MAX_HELD => {
@@ -147,7 +163,7 @@ impl ServerConnection {
             FailureKind::NoCertificate => client_auth::correct_alert(outgoing),
             // A peer that ended the connection with an alert gets none (RFC 8446, section 6.2).
             FailureKind::AlertReceived => {}
-            _ => match self.sealer.as_ref().map_or(Alert::InTheClear, |sealer| sealer.seal_alert(alert)) {
+            _ => match self.ciphers.seal_alert(alert) {
                 Alert::Sealed(record) => outgoing.extend(record),
                 Alert::InTheClear => records::append_alert(outgoing, alert),
                 Alert::AlreadySent => {}
@@ -155,15 +171,6 @@ impl ServerConnection {
         }
         self.failure = Some(Box::new(failure.clone()));
         failure
-    }
-
-    fn update_sealer(&mut self) {
-        if let Some(latest) = Sealer::take_latest() {
-            if self.sealer.as_ref().is_some_and(Sealer::has_sent_alert) {
-                latest.set_alert_sent();
-            }
-            self.sealer = Some(latest);
-        }
     }
 
     /// What the handshake agreed on, once it is done: the client's Finished is verified. The plan ends here.
@@ -202,8 +209,25 @@ impl ServerConnection {
         outgoing: &mut Vec<u8>,
     ) -> Result<(), Failure> {
         self.check_not_failed()?;
-        let sent = records::send(&mut self.tls, plaintext, received, outgoing);
+        let sent = self.try_send(plaintext, received, outgoing);
         self.check_sent(sent, outgoing)
+    }
+
+    fn try_send(
+        &mut self,
+        plaintext: &[u8],
+        received: &mut [u8],
+        outgoing: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        match self.ciphers.seal(plaintext, outgoing)? {
+            Sealed::All => Ok(()),
+            Sealed::Library => records::send(&mut self.tls, plaintext, received, outgoing),
+            Sealed::Exhausted => {
+                records::update_key(&mut self.tls, received, outgoing)?;
+                self.ciphers.update();
+                records::send(&mut self.tls, plaintext, received, outgoing)
+            }
+        }
     }
 
     /// Appends close_notify to `outgoing`; more than once does nothing. `received` as for [`Self::send`].
@@ -214,7 +238,7 @@ impl ServerConnection {
     }
 
     fn check_sent(&mut self, sent: Result<(), Error>, outgoing: &mut Vec<u8>) -> Result<(), Failure> {
-        self.update_sealer();
+        self.ciphers.update();
         sent.map_err(|error| {
             let alert = failure::alert_for(&error);
             self.fail(error.into(), alert, outgoing)
