@@ -291,6 +291,24 @@ impl Connection {
         if close { self.answer_end() } else { Ok(()) }
     }
 
+    /// Sends a body of so many bytes; the origin answers with their number, and closes.
+    ///
+    /// # Errors
+    /// When the connection fails, or the answer is another.
+    pub fn upload(&mut self, size: usize) -> io::Result<()> {
+        let head = format!(
+            "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {size}\r\nConnection: close\r\n\r\n"
+        );
+        let mut stream = rustls::Stream::new(&mut self.tls, &mut self.socket);
+        stream.write_all(head.as_bytes())?;
+        stream.write_all(&body(size))?;
+        let (mut answer, count) = (Vec::new(), size.to_string());
+        while !answer.ends_with(count.as_bytes()) {
+            read_some(&mut stream, &mut answer)?;
+        }
+        self.answer_end()
+    }
+
     /// Waits for the server to close, with close_notify or without, and sends close_notify itself before the socket is
     /// closed (RFC 5246 section 7.2.1). OpenSSL's servers hold a client to that: a session whose connection ends in a
     /// bare FIN is thrown out of their session cache.
@@ -320,7 +338,7 @@ impl Connection {
 
 /// Reads what is there; the end of the stream is an error here, with or without close_notify.
 fn read_some(stream: &mut impl Read, answer: &mut Vec<u8>) -> io::Result<()> {
-    let mut buffer = [0; 4096];
+    let mut buffer = [0; 16 * 1024];
     match stream.read(&mut buffer)? {
         0 => Err(io::ErrorKind::UnexpectedEof.into()),
         count => {

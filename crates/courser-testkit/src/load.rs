@@ -23,6 +23,15 @@ pub enum Workload {
     Handshake,
     /// One request for an object of so many bytes, every byte checked; the origin closes, then the server.
     Request(usize),
+    /// So many requests one after the other, each for an object of so many bytes.
+    Requests {
+        /// Bytes of an object.
+        size: usize,
+        /// How many.
+        count: usize,
+    },
+    /// One request with a body of so many bytes, which the origin has counted when it answers.
+    Upload(usize),
 }
 
 /// How much load.
@@ -207,8 +216,25 @@ impl Run {
         }
         match self.load.workload {
             Workload::Handshake => connection.close(),
-            Workload::Request(size) => connection.get(size, true),
+            workload => connection.exchange(workload),
         }
         .map_err(failed)
+    }
+}
+
+impl Connection {
+    /// What follows the handshake, with every byte checked; a [`Workload::Handshake`] has nothing.
+    ///
+    /// # Errors
+    /// When the connection fails, or the answer is another.
+    pub fn exchange(&mut self, workload: Workload) -> io::Result<()> {
+        match workload {
+            Workload::Handshake => Ok(()),
+            Workload::Request(size) => self.get(size, true),
+            Workload::Requests { size, count } => {
+                (1..=count).try_for_each(|number| self.get(size, number == count))
+            }
+            Workload::Upload(size) => self.upload(size),
+        }
     }
 }

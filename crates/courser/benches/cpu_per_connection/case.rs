@@ -9,6 +9,10 @@ use courser_testkit::{
 /// Bytes of the object in the cases with a request.
 pub(crate) const ANSWER: usize = 1024;
 
+/// Bytes of a transfer, 20 MiB, and of a MiB.
+const TRANSFER: usize = 20 * MEBIBYTE;
+const MEBIBYTE: usize = 1 << 20;
+
 /// One kind of connection whose cost is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Case {
@@ -21,10 +25,14 @@ pub(crate) enum Case {
     Tls12SessionId,
     Tls13RsaRequest,
     IdleMemory,
+    Download,
+    Upload,
+    Answers16Kib,
+    Answers1Kib,
 }
 
 impl Case {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::PostQuantumHandshake,
         Self::Tls13EcdsaHandshake,
         Self::Sha384Handshake,
@@ -34,6 +42,10 @@ impl Case {
         Self::Tls12SessionId,
         Self::Tls13RsaRequest,
         Self::IdleMemory,
+        Self::Download,
+        Self::Upload,
+        Self::Answers16Kib,
+        Self::Answers1Kib,
     ];
 
     /// For options and results.
@@ -48,6 +60,10 @@ impl Case {
             Self::Tls12SessionId => "3b-tls12-session-id-request",
             Self::Tls13RsaRequest => "4-tls13-rsa-request",
             Self::IdleMemory => "5-idle-memory",
+            Self::Download => "6-download-20mb",
+            Self::Upload => "6b-upload-20mb",
+            Self::Answers16Kib => "6c-answers-16kb",
+            Self::Answers1Kib => "6d-answers-1kb",
         }
     }
 
@@ -70,6 +86,14 @@ impl Case {
             Self::Tls12Ticket => "TLS 1.2 resumed by session ticket, with the same request",
             Self::Tls12SessionId => "TLS 1.2 resumed by session ID, with the same request",
             Self::Tls13RsaRequest => "TLS 1.3 full handshake, RSA-2048, with the same request",
+            Self::Download => "a TLS 1.3 connection with one answer of 20 MiB, per MiB",
+            Self::Upload => "a TLS 1.3 connection with one request of 20 MiB, per MiB",
+            Self::Answers16Kib => {
+                "a TLS 1.3 connection with answers of 16 KiB one after the other, 20 MiB, per MiB"
+            }
+            Self::Answers1Kib => {
+                "a TLS 1.3 connection with answers of 1 KiB one after the other, 2 MiB, per MiB"
+            }
             Self::IdleMemory => {
                 "PSS per idle TLS 1.3 connection, after one request each, relayed connection to the origin open"
             }
@@ -78,7 +102,20 @@ impl Case {
 
     /// What its figures count.
     pub(crate) fn unit(self) -> &'static str {
-        if self == Self::IdleMemory { "KiB" } else { "us" }
+        match self {
+            Self::IdleMemory => "KiB",
+            _ if self.mebibytes().is_some() => "us/MiB",
+            _ => "us",
+        }
+    }
+
+    /// What a connection transfers, where its figure is per MiB and not per connection.
+    pub(crate) fn mebibytes(self) -> Option<f64> {
+        match self {
+            Self::Download | Self::Upload | Self::Answers16Kib => Some(20.0),
+            Self::Answers1Kib => Some(2.0),
+            _ => None,
+        }
     }
 
     /// What its connections agree on.
@@ -124,6 +161,10 @@ impl Case {
             Self::PostQuantumHandshake | Self::Tls13EcdsaHandshake | Self::Sha384Handshake => {
                 Workload::Handshake
             }
+            Self::Download => Workload::Request(TRANSFER),
+            Self::Upload => Workload::Upload(TRANSFER),
+            Self::Answers16Kib => Workload::Requests { size: 16 << 10, count: TRANSFER / (16 << 10) },
+            Self::Answers1Kib => Workload::Requests { size: ANSWER, count: 2 * MEBIBYTE / ANSWER },
             _ => Workload::Request(ANSWER),
         }
     }

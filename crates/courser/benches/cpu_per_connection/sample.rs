@@ -15,6 +15,9 @@ use crate::{
     terminator::{Server, Terminator},
 };
 
+/// A transfer stands for so many connections.
+const TRANSFERS: usize = 100;
+
 /// A measured figure and how busy the cores were meanwhile, as shares from 0 to 1; 0 in the memory case.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sample {
@@ -50,7 +53,11 @@ fn processor_time(case: Case, server: &Server, client: &Client, stage: &Stage) -
         // One full connection fills the client's session store; from then on a full handshake is a failure.
         run(client, Workload::Request(ANSWER), false, 1, 1)?;
     }
-    let (connections, concurrency) = (stage.scale.connections, stage.scale.concurrency);
+    let concurrency = stage.scale.concurrency;
+    let connections = match case.mebibytes() {
+        Some(_) => stage.scale.connections / TRANSFERS,
+        None => stage.scale.connections,
+    };
     run(client, case.exchange(), resumed, connections.div_ceil(8), concurrency)?;
     let cores = || (core(stage.cores.server), core(stage.cores.client));
     let (before, cores_before) = (server.process().cpu_time(), cores());
@@ -58,7 +65,7 @@ fn processor_time(case: Case, server: &Server, client: &Client, stage: &Stage) -
     let (after, cores_after) = (server.process().cpu_time(), cores());
     let used = after.saturating_sub(before);
     Ok(Sample {
-        value: used.as_secs_f64() * 1e6 / as_f64(connections),
+        value: used.as_secs_f64() * 1e6 / as_f64(connections) / case.mebibytes().unwrap_or(1.0),
         server: share(used, outcome.elapsed),
         server_core: cores_after.0.since(cores_before.0).busy,
         client: share(outcome.own_cpu, outcome.elapsed),

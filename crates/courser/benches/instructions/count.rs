@@ -33,8 +33,8 @@ fn count(program: &str, case: Case, connections: u32) -> io::Result<i64> {
     for _ in 0..connections {
         let mut connection = client.connect()?;
         match case.exchange() {
-            Workload::Request(size) => connection.get(size, true)?,
-            _ => connection.close()?,
+            Workload::Handshake => connection.close()?,
+            workload => connection.exchange(workload)?,
         }
     }
     courser.stop();

@@ -69,10 +69,14 @@ fn measure(options: &Options) -> io::Result<bool> {
             continue;
         }
         let limit = limits::of(case.name());
+        // A transfer has as many records as the others have connections.
+        let is_transfer = case.mebibytes().is_some();
+        let (warm, connections) =
+            if is_transfer { (1, options.connections.div_ceil(100)) } else { (WARM, options.connections) };
         let mut rounds = vec![Vec::new(); options.programs.len()];
         for _ in 0..options.rounds {
             for (program, counted) in options.programs.iter().zip(&mut rounds) {
-                counted.push(per_connection(program, case, WARM, options.connections)?);
+                counted.push(per_connection(program, case, warm, connections)?);
             }
         }
         let medians: Vec<f64> = rounds.iter_mut().map(|counted| median(counted)).collect();
