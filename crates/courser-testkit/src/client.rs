@@ -302,8 +302,8 @@ impl Connection {
         let mut stream = rustls::Stream::new(&mut self.tls, &mut self.socket);
         stream.write_all(head.as_bytes())?;
         stream.write_all(&body(size))?;
-        let (mut answer, count) = (Vec::new(), size.to_string());
-        while !answer.ends_with(count.as_bytes()) {
+        let (mut answer, text) = (Vec::new(), format!("received {size}\n"));
+        while !answer.ends_with(text.as_bytes()) {
             read_some(&mut stream, &mut answer)?;
         }
         self.answer_end()

@@ -87,6 +87,7 @@ async fn discard(
         if left == 0 {
             return Ok(());
         }
+        received.reserve(left.min(BLOCK));
         if stream.read_buf(received).await? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
