@@ -7,7 +7,6 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::task::{Context, Poll, ready};
 
-use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown};
@@ -94,19 +93,31 @@ impl Stream {
         buffer: &mut Vec<u8>,
         make_room: impl FnOnce(&mut Vec<u8>),
     ) -> Poll<io::Result<usize>> {
+        self.poll_read_at_most(usize::MAX, cx, buffer, make_room)
+    }
+
+    /// As [`Self::poll_read`], but no more than `most` bytes.
+    pub fn poll_read_at_most(
+        &self,
+        most: usize,
+        cx: &mut Context<'_>,
+        buffer: &mut Vec<u8>,
+        make_room: impl FnOnce(&mut Vec<u8>),
+    ) -> Poll<io::Result<usize>> {
         if self.eager.take() {
             make_room(buffer);
-            match self.receive(buffer) {
-                Err(Errno::AGAIN) => self.poll_read_when_ready(cx, buffer, |_| {}),
+            match self.receive(most, buffer) {
+                Err(Errno::AGAIN) => self.poll_read_when_ready(most, cx, buffer, |_| {}),
                 result => Poll::Ready(result.map_err(io::Error::from)),
             }
         } else {
-            self.poll_read_when_ready(cx, buffer, make_room)
+            self.poll_read_when_ready(most, cx, buffer, make_room)
         }
     }
 
     fn poll_read_when_ready(
         &self,
+        most: usize,
         cx: &mut Context<'_>,
         buffer: &mut Vec<u8>,
         make_room: impl FnOnce(&mut Vec<u8>),
@@ -114,9 +125,9 @@ impl Stream {
         let queue = self.queue()?;
         let mut ready = ready!(queue.poll_read_ready(cx))?;
         make_room(buffer);
-        let room = buffer.capacity() - buffer.len();
+        let room = most.min(buffer.capacity() - buffer.len());
         loop {
-            match self.receive(buffer) {
+            match self.receive(most, buffer) {
                 // A short read has emptied the socket; the next data makes a new event (epoll(7), edge-triggered).
                 // The end of the stream keeps its readiness in any case.
                 Ok(read) => {
@@ -213,9 +224,20 @@ impl Stream {
         TcpInfo::of(&self.fd)
     }
 
-    fn receive(&self, buffer: &mut Vec<u8>) -> Result<usize, Errno> {
-        let read = || rustix::net::recv(&self.fd, spare_capacity(buffer), RecvFlags::empty());
-        rustix::io::retry_on_intr(read).map(|(read, _)| read)
+    fn receive(&self, most: usize, buffer: &mut Vec<u8>) -> Result<usize, Errno> {
+        let length = buffer.len();
+        let spare = buffer.spare_capacity_mut();
+        let room = spare.len().min(most);
+        let read = rustix::io::retry_on_intr(|| {
+            let received = rustix::net::recv(&self.fd, &mut spare[..room], RecvFlags::empty());
+            received.map(|((bytes, _), _)| bytes.len())
+        })?;
+        #[expect(unsafe_code, reason = "the safe way, the whole spare capacity, has no limit")]
+        // SAFETY: so many bytes of the spare capacity, which begins at `length`, were received into.
+        unsafe {
+            buffer.set_len(length + read);
+        }
+        Ok(read)
     }
 
     fn queue(&self) -> io::Result<&AsyncFd<Watched>> {

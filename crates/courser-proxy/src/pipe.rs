@@ -254,8 +254,8 @@ impl Pipe {
         let Self { client, client_side, backend_side, .. } = self;
         let Client { stream, worker, account, .. } = client;
         let buffers = &worker.buffers;
-        let poll_read = |plaintext: &mut Vec<u8>| client_side.poll_read(stream, buffers, plaintext, cx);
-        let (read, bytes) = backend_side.write(buffers, poll_read).map_err(close_of_record)?;
+        let (read, bytes) =
+            backend_side.poll_take(client_side, stream, buffers, cx).map_err(close_of_record)?;
         let read = ready!(read);
         self.limits.moved = true;
         if bytes > 0 {
@@ -339,8 +339,8 @@ impl Pipe {
         while self.downward == Flow::Open && self.client_side.outbox.pending().len() < BUFFER_BYTES / 2 {
             let Self { client, client_side, backend, backend_side, .. } = self;
             let buffers = &client.worker.buffers;
-            let poll_read = |plaintext: &mut Vec<u8>| backend_side.poll_read(backend, buffers, plaintext, cx);
-            let (read, bytes) = client_side.write(buffers, poll_read).map_err(bad_record)?;
+            let (read, bytes) =
+                client_side.poll_take(backend_side, backend, buffers, cx).map_err(bad_record)?;
             let read = match read {
                 Poll::Ready(read) => read,
                 Poll::Pending if read_some => return Poll::Ready(Ok(())),

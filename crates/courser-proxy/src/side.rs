@@ -1,10 +1,11 @@
 //! One side of a pipe: plaintext comes out and goes in, whatever its socket carries. What TLS adds is known only here: records,
 //! close_notify, answers to key updates, and tickets that may wait for the first answer.
 
+use std::io;
 use std::task::{Context, Poll, ready};
 
 use courser_net::Stream;
-use courser_tls::{BackendConnection, Failure, Progress, ServerConnection, State};
+use courser_tls::{BackendConnection, Failure, MAX_PLAINTEXT, Progress, ServerConnection, State};
 
 use crate::buffers::{BUFFER_BYTES, Buffers, Inbox, Outbox};
 
@@ -105,9 +106,7 @@ impl Side {
     ) -> Poll<Result<After, Failure>> {
         let Wire::Tls { tls, received, only_tickets } = &mut self.wire else {
             let read = ready!(stream.poll_read(cx, plaintext, |bytes| buffers.make_room(bytes)));
-            return Poll::Ready(Ok(
-                read.map_or(After::Reset, |n| if n == 0 { After::End } else { After::Open })
-            ));
+            return Poll::Ready(Ok(after(read)));
         };
         match ready!(received.poll_read(stream, buffers, cx)) {
             Ok(0) => return Poll::Ready(Ok(After::Truncation)),
@@ -120,6 +119,36 @@ impl Side {
         let progress = progress?;
         received.consume(progress.consumed);
         Poll::Ready(Ok(if progress.state == State::PeerClosed { After::End } else { After::Open }))
+    }
+
+    /// Reads plaintext from `other`, whose socket is `stream`, and adds it to what waits for this peer. Returns what the read
+    /// says, and how many bytes there were.
+    pub(crate) fn poll_take(
+        &mut self,
+        other: &mut Self,
+        stream: &Stream,
+        buffers: &Buffers,
+        cx: &mut Context<'_>,
+    ) -> Result<(Poll<Result<After, Failure>>, usize), Failure> {
+        if let Wire::Tls { tls: Tls::Client(tls), received, only_tickets } = &mut self.wire
+            && other.is_plain()
+        {
+            let bytes = &mut self.outbox.bytes;
+            let (start, front) = (bytes.len(), tls.record_front_len());
+            let read = stream.poll_read_at_most(MAX_PLAINTEXT, cx, bytes, |bytes| {
+                buffers.make_room(bytes);
+                tls.begin_record(bytes);
+            });
+            let added = bytes.len().saturating_sub(start + front);
+            if added == 0 {
+                bytes.truncate(start);
+            } else {
+                *only_tickets = false;
+                tls.finish_record(start, received.bytes(), bytes)?;
+            }
+            return Ok((read.map(|read| Ok(after(read))), added));
+        }
+        self.write(buffers, |plaintext| other.poll_read(stream, buffers, plaintext, cx))
     }
 
     /// Adds the plaintext that `read` appends to what waits for the peer. Returns what `read` returns, and how many bytes
@@ -167,4 +196,9 @@ impl Side {
             received.settle(buffers);
         }
     }
+}
+
+/// What follows a read from a plain peer.
+fn after(read: io::Result<usize>) -> After {
+    read.map_or(After::Reset, |bytes| if bytes == 0 { After::End } else { After::Open })
 }

@@ -64,12 +64,26 @@ impl Ciphers {
         self.library_is_owed_data &= !got_data;
     }
 
-    /// Seals application data into records at the end of `outgoing`.
-    pub(crate) fn seal(&self, plaintext: &[u8], outgoing: &mut Vec<u8>) -> Result<Sealed, Error> {
-        self.sealer.as_ref().map_or(Ok(Sealed::Library), |sealer| sealer.seal_data(plaintext, outgoing))
+    /// Appends as many bytes as a record has in front of its plaintext, and returns their number.
+    pub(crate) fn begin_record(&self, outgoing: &mut Vec<u8>) -> usize {
+        const FRONT: [u8; 16] = [0; 16];
+        let length = self.front_len();
+        outgoing.extend_from_slice(&FRONT[..length]);
+        length
     }
 
-    /// Whether the next record of application data would.
+    /// Bytes of a record in front of its plaintext.
+    pub(crate) fn front_len(&self) -> usize {
+        self.sealer.as_ref().map_or(0, Sealer::front_len)
+    }
+
+    /// Seals the record of application data that [`Self::begin_record`] has begun at `start` and whose plaintext goes to the
+    /// end of `outgoing`.
+    pub(crate) fn seal(&self, start: usize, outgoing: &mut Vec<u8>) -> Result<Sealed, Error> {
+        self.sealer.as_ref().map_or(Ok(Sealed::Library), |sealer| sealer.seal_data(start, outgoing))
+    }
+
+    /// Whether the next record of application data would be read past the library.
     #[cfg(test)]
     fn goes_past_the_library(&self) -> bool {
         self.library_is_done && !self.library_is_owed_data

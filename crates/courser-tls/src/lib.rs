@@ -44,7 +44,7 @@ pub use config_error::TlsConfigError;
 pub use failure::{Failure, FailureKind};
 pub use identity::{Identity, IdentityError, KeyKind};
 pub use plan::{CachedSession, HandshakePlan, SessionOffer};
-pub use records::{MAX_HELD, Progress, RECORD_OVERHEAD, State};
+pub use records::{MAX_HELD, MAX_PLAINTEXT, Progress, RECORD_OVERHEAD, State};
 pub use revocation::{Revocation, RevocationDepth, RevocationList, RevocationListError};
 pub use selfsigned::{self_signed, self_signed_rsa};
 pub use server::{HandshakeInfo, ServerConnection};

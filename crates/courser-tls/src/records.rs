@@ -11,8 +11,8 @@ use rustls::{CommonState, Error};
 /// tag 16.
 pub const RECORD_OVERHEAD: usize = 30;
 
-/// Largest plaintext of a record (RFC 8446, section 5.1).
-pub(crate) const MAX_PLAINTEXT: usize = 1 << 14;
+/// Largest plaintext of a record, bytes (RFC 8446, section 5.1).
+pub const MAX_PLAINTEXT: usize = 1 << 14;
 
 /// Most bytes of a peer that wait for the rest of their record or handshake message: four full records, as large as TLS
 /// 1.3 allows (RFC 8446, section 5.2), on the wire. The longest message that the library reads, 64 KiB, fits into four;

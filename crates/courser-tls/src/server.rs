@@ -208,26 +208,56 @@ impl ServerConnection {
         received: &mut [u8],
         outgoing: &mut Vec<u8>,
     ) -> Result<(), Failure> {
+        outgoing.reserve(records::max_records_len(plaintext));
+        plaintext.chunks(records::MAX_PLAINTEXT).try_for_each(|part| {
+            let start = outgoing.len();
+            self.begin_record(outgoing);
+            outgoing.extend_from_slice(part);
+            self.finish_record(start, received, outgoing)
+        })
+    }
+
+    /// Begins a record of application data at the end of `outgoing`: whoever has plaintext for it appends it there, at
+    /// most 16 KiB, and calls [`Self::finish_record`]; or takes back what was appended.
+    pub fn begin_record(&self, outgoing: &mut Vec<u8>) {
+        self.ciphers.begin_record(outgoing);
+    }
+
+    /// Bytes that [`Self::begin_record`] appends.
+    pub fn record_front_len(&self) -> usize {
+        self.ciphers.front_len()
+    }
+
+    /// Encrypts the record that was begun at `start`, where it is. `received` as for [`Self::send`].
+    pub fn finish_record(
+        &mut self,
+        start: usize,
+        received: &mut [u8],
+        outgoing: &mut Vec<u8>,
+    ) -> Result<(), Failure> {
         self.check_not_failed()?;
-        let sent = self.try_send(plaintext, received, outgoing);
+        let sent = self.try_finish_record(start, received, outgoing);
         self.check_sent(sent, outgoing)
     }
 
-    fn try_send(
+    fn try_finish_record(
         &mut self,
-        plaintext: &[u8],
+        start: usize,
         received: &mut [u8],
         outgoing: &mut Vec<u8>,
     ) -> Result<(), Error> {
-        match self.ciphers.seal(plaintext, outgoing)? {
-            Sealed::All => Ok(()),
-            Sealed::Library => records::send(&mut self.tls, plaintext, received, outgoing),
-            Sealed::Exhausted => {
-                records::update_key(&mut self.tls, received, outgoing)?;
-                self.ciphers.update();
-                records::send(&mut self.tls, plaintext, received, outgoing)
-            }
+        let front = self.record_front_len();
+        let sealed = self.ciphers.seal(start, outgoing)?;
+        if sealed == Sealed::All {
+            return Ok(());
         }
+        let plaintext = outgoing.split_off(start + front);
+        outgoing.truncate(start);
+        if sealed == Sealed::Exhausted {
+            records::update_key(&mut self.tls, received, outgoing)?;
+            self.ciphers.update();
+        }
+        records::send(&mut self.tls, &plaintext, received, outgoing)
     }
 
     /// Appends close_notify to `outgoing`; more than once does nothing. `received` as for [`Self::send`].

@@ -52,40 +52,30 @@ impl RecordKey {
 
     /// Length of the body of a record with so much plaintext, bytes.
     pub(super) fn body_len(&self, plaintext: usize) -> usize {
-        let added = match self.form {
-            Form::Tls13 => size_of_val(&u8::from(ContentType::ApplicationData)),
-            Form::Tls12Explicit => EXPLICIT,
-            Form::Tls12 => 0,
-        };
-        plaintext + added + TAG
+        self.front_len() + plaintext + usize::from(self.is_tls13()) + TAG
     }
 
-    /// Appends what a body has in front of its plaintext.
-    pub(super) fn begin<B: for<'b> Extend<&'b u8>>(&self, sequence: u64, body: &mut B) {
-        if self.form == Form::Tls12Explicit {
-            body.extend(&self.nonce(sequence)[NONCE_LEN - EXPLICIT..]);
-        }
+    /// Bytes that a body has in front of its plaintext.
+    pub(super) fn front_len(&self) -> usize {
+        if self.form == Form::Tls12Explicit { EXPLICIT } else { 0 }
     }
 
-    /// Seals the plaintext, which ends `body` and which [`Self::begin`] went before, at `start`. A sequence number may be
-    /// used once.
-    pub(super) fn finish<B: for<'b> Extend<&'b u8> + AsMut<[u8]>>(
+    /// Seals the body from `start` to the end: as many bytes as go in front, which are set, and the plaintext. A sequence
+    /// number may be used once.
+    pub(super) fn seal<B: for<'b> Extend<&'b u8> + AsMut<[u8]>>(
         &self,
         sequence: u64,
         content: ContentType,
         body: &mut B,
         start: usize,
     ) -> Result<(), Error> {
-        let start = match self.form {
-            Form::Tls13 => {
-                body.extend(&[u8::from(content)]);
-                start
-            }
-            Form::Tls12Explicit => start + EXPLICIT,
-            Form::Tls12 => start,
-        };
-        let plaintext = &mut body.as_mut()[start..];
-        let nonce = Nonce::assume_unique_for_key(self.nonce(sequence));
+        if self.is_tls13() {
+            body.extend(&[u8::from(content)]);
+        }
+        let nonce = self.nonce(sequence);
+        let (front, plaintext) = body.as_mut()[start..].split_at_mut(self.front_len());
+        front.copy_from_slice(&nonce[NONCE_LEN - front.len()..]);
+        let nonce = Nonce::assume_unique_for_key(nonce);
         let length = plaintext.len();
         let tag = if self.is_tls13() {
             self.key.seal_in_place_separate_tag(nonce, Aad::from(make_tls13_aad(length + TAG)), plaintext)
@@ -105,7 +95,7 @@ impl RecordKey {
         version: ProtocolVersion,
         body: &mut [u8],
     ) -> Result<Range<usize>, Error> {
-        let start = if self.form == Form::Tls12Explicit { EXPLICIT } else { 0 };
+        let start = self.front_len();
         let length = body.len().checked_sub(start + TAG).ok_or(Error::DecryptError)?;
         let mut nonce = self.nonce(sequence);
         nonce[NONCE_LEN - start..].copy_from_slice(&body[..start]);

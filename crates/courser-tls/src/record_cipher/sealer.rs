@@ -93,20 +93,33 @@ impl Sealer {
         drop((LATEST.take(), KEY_UPDATE.take()));
     }
 
-    /// Seals application data into records at the end of `outgoing`, past the library, unless that has something to send
-    /// before: what a key's first record follows, a KeyUpdate, an alert.
-    pub(crate) fn seal_data(&self, plaintext: &[u8], outgoing: &mut Vec<u8>) -> Result<Sealed, Error> {
+    /// Bytes of a record in front of its plaintext.
+    pub(crate) fn front_len(&self) -> usize {
+        HEADER + self.lock().key.front_len()
+    }
+
+    /// Seals the record of application data that goes from `start` to the end of `outgoing`, past the library: as many
+    /// bytes as go in front, which are set, and the plaintext. Not if the library has something to send before: what a
+    /// key's first record follows, a KeyUpdate, an alert.
+    pub(crate) fn seal_data(&self, start: usize, outgoing: &mut Vec<u8>) -> Result<Sealed, Error> {
         let sealing = &mut *self.lock();
-        if sealing.next == 0 || sealing.alert_sent || !sealing.key_update.is_empty() {
+        let plaintext = outgoing.len() - start - HEADER - sealing.key.front_len();
+        if sealing.next == 0
+            || sealing.alert_sent
+            || !sealing.key_update.is_empty()
+            || plaintext > MAX_PLAINTEXT
+        {
             return Ok(Sealed::Library);
         }
-        // One more has to be left, for the KeyUpdate or the alert that follows the last.
-        if sealing.next + plaintext.len().div_ceil(MAX_PLAINTEXT) as u64 >= sealing.limit {
+        // One more is left, for the KeyUpdate or the alert that follows the last.
+        if sealing.next + 1 >= sealing.limit {
             return Ok(Sealed::Exhausted);
         }
-        for part in plaintext.chunks(MAX_PLAINTEXT) {
-            sealing.seal_data(part, outgoing)?;
-        }
+        let [high, low] = u16::try_from(sealing.key.body_len(plaintext)).unwrap_or(u16::MAX).to_be_bytes();
+        let [major, minor] = LEGACY_VERSION;
+        outgoing[start..start + HEADER].copy_from_slice(&[APPLICATION_DATA, major, minor, high, low]);
+        let sequence = sealing.take_number();
+        sealing.key.seal(sequence, ContentType::ApplicationData, outgoing, start + HEADER)?;
         Ok(Sealed::All)
     }
 
@@ -155,25 +168,13 @@ impl Sealer {
 }
 
 impl Sealing {
-    /// The next record, where it leaves from.
-    fn seal_data(&mut self, plaintext: &[u8], outgoing: &mut Vec<u8>) -> Result<(), Error> {
-        let length = self.key.body_len(plaintext.len());
-        let [high, low] = u16::try_from(length).map_err(|_| Error::EncryptError)?.to_be_bytes();
-        let [major, minor] = LEGACY_VERSION;
-        outgoing.extend([APPLICATION_DATA, major, minor, high, low]);
-        let (start, sequence) = (outgoing.len(), self.take_number());
-        self.key.begin(sequence, outgoing);
-        outgoing.extend_from_slice(plaintext);
-        self.key.finish(sequence, ContentType::ApplicationData, outgoing, start)
-    }
-
     /// The next record, as the library wants it.
     fn seal(&mut self, message: &OutboundPlainMessage<'_>) -> Result<OutboundOpaqueMessage, Error> {
         let sequence = self.take_number();
         let mut body = PrefixedPayload::with_capacity(self.key.body_len(message.payload.len()));
-        self.key.begin(sequence, &mut body);
+        body.extend_from_slice(&FRONT[..self.key.front_len()]);
         body.extend_from_chunks(&message.payload);
-        self.key.finish(sequence, message.typ, &mut body, 0)?;
+        self.key.seal(sequence, message.typ, &mut body, 0)?;
         let content = if self.key.is_tls13() { ContentType::ApplicationData } else { message.typ };
         Ok(OutboundOpaqueMessage::new(content, ProtocolVersion::TLSv1_2, body))
     }
@@ -240,5 +241,9 @@ const WARNING: u8 = 1;
 const FATAL: u8 = 2;
 const CLOSE_NOTIFY: u8 = 0;
 
-/// On all records (RFC 8446, section 5.1).
+/// What is set when a record is sealed.
+const FRONT: [u8; 8] = [0; 8];
+
+/// Length of a record's header, bytes; and the version in each (RFC 8446, section 5.1).
+const HEADER: usize = 5;
 const LEGACY_VERSION: [u8; 2] = [3, 3];
