@@ -28,6 +28,8 @@ struct Report {
     began: Duration,
     /// When the last line was written; `None`: none of this overload.
     said: Option<Duration>,
+    /// A line has named a network.
+    named: bool,
     refused: u64,
 }
 
@@ -69,8 +71,7 @@ impl Crowd {
             report.end(now);
             return;
         }
-        let due = report.said.map_or(report.began + FIRST, |said| said + APART);
-        if now >= due {
+        if report.is_due(now, shares) {
             report.say(now, shares);
         }
     }
@@ -87,12 +88,19 @@ impl Crowd {
 }
 
 impl Report {
+    /// Each minute, and once more when the first network is found out.
+    fn is_due(&self, now: Duration, shares: &Shares) -> bool {
+        let Some(said) = self.said else { return now >= self.began + FIRST };
+        now >= said + APART || (!self.named && !shares.networks.is_empty())
+    }
+
     fn say(&mut self, now: Duration, shares: &Shares) {
         let (since, refused) = ((now - self.began).as_secs(), self.refused);
         let begin = match self.said.replace(now) {
             None => "overload: more clients come than can be served, so some are not let in".to_owned(),
             Some(_) => format!("overload goes on since {since} s"),
         };
+        self.named |= !shares.networks.is_empty();
         let causes = causes(shares);
         log(Level::Warning, format_args!("{begin}; {refused} refused (clients or repeated SYNs); {causes}"));
     }
@@ -134,6 +142,21 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use super::*;
+
+    #[test]
+    fn a_network_that_is_found_out_late_is_named_at_once() {
+        let nobody = Shares::default();
+        let somebody =
+            Shares { networks: vec![((Ipv4Addr::new(10, 0, 0, 0).into(), 24), 0.1)], ..Shares::default() };
+        let seconds = Duration::from_secs;
+        let mut report = Report { began: seconds(10), ..Report::default() };
+        assert!(!report.is_due(seconds(10), &somebody));
+        assert!(report.is_due(seconds(11), &nobody));
+        report.say(seconds(11), &nobody);
+        assert!(!report.is_due(seconds(12), &nobody) && report.is_due(seconds(12), &somebody));
+        report.say(seconds(12), &somebody);
+        assert!(!report.is_due(seconds(71), &somebody) && report.is_due(seconds(72), &nobody));
+    }
 
     #[test]
     fn the_most_limited_networks_are_named() {
