@@ -145,17 +145,17 @@ mod tests {
 
     #[test]
     fn a_network_that_is_found_out_late_is_named_at_once() {
-        let nobody = Shares::default();
-        let somebody =
+        let none = Shares::default();
+        let one =
             Shares { networks: vec![((Ipv4Addr::new(10, 0, 0, 0).into(), 24), 0.1)], ..Shares::default() };
         let seconds = Duration::from_secs;
         let mut report = Report { began: seconds(10), ..Report::default() };
-        assert!(!report.is_due(seconds(10), &somebody));
-        assert!(report.is_due(seconds(11), &nobody));
-        report.say(seconds(11), &nobody);
-        assert!(!report.is_due(seconds(12), &nobody) && report.is_due(seconds(12), &somebody));
-        report.say(seconds(12), &somebody);
-        assert!(!report.is_due(seconds(71), &somebody) && report.is_due(seconds(72), &nobody));
+        assert!(!report.is_due(seconds(10), &one));
+        assert!(report.is_due(seconds(11), &none));
+        report.say(seconds(11), &none);
+        assert!(!report.is_due(seconds(12), &none) && report.is_due(seconds(12), &one));
+        report.say(seconds(12), &one);
+        assert!(!report.is_due(seconds(71), &one) && report.is_due(seconds(72), &none));
     }
 
     #[test]

@@ -200,8 +200,8 @@ fn a_wrong_byte_anywhere_in_a_record_ends_the_connection_with_one_alert() {
             let alert = &pair.outgoing;
             assert_eq!(alert.len(), 5 + usize::from(u16::from_be_bytes([alert[3], alert[4]])));
             pair.client.read_tls(&mut &pair.outgoing[..]).expect("memory does not fail");
-            let told = pair.client.process_new_packets().unwrap_err();
-            assert!(matches!(told, rustls::Error::AlertReceived(_)), "{told}");
+            let error = pair.client.process_new_packets().unwrap_err();
+            assert!(matches!(error, rustls::Error::AlertReceived(_)), "{error}");
         }
     }
 }
