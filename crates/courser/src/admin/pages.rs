@@ -30,7 +30,7 @@ const PAGE: &str = include_str!("page.html");
 
 /// It runs its own script alone, named by hash, and talks to this server alone.
 const PAGE_POLICY: &str = "default-src 'none'; connect-src 'self'; img-src data:; \
-    script-src 'sha256-Uh7lefS6iWjVo/31jkCWjcDfPswysbUbCKZSJZbZKkw='; style-src 'sha256-8YtAXcPiUHk86OUbFo5EMUegNfV7Mc6Efed3sN4wij4='; \
+    script-src 'sha256-SYWwW7++SSvqLb4SFQb5bv+SIRpCSKPPCYfnv6tHIJY='; style-src 'sha256-8YtAXcPiUHk86OUbFo5EMUegNfV7Mc6Efed3sN4wij4='; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// What there is to see, and for whom.

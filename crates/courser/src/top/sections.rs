@@ -299,7 +299,7 @@ fn fleet(status: &Status, recent: &Recent) -> Vec<Line<'static>> {
     let mut misses: Vec<_> = status.handshakes.not_resumed.iter().collect();
     misses.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     if misses.is_empty() {
-        lines.extend(say("Each session that was offered was resumed."));
+        lines.extend(say("No offered session was refused."));
         return lines;
     }
     let lately = |reason: &str| rate(recent.not_resumed.get(reason).copied().unwrap_or_default());
