@@ -83,6 +83,14 @@ pub(crate) fn line(courser: &Courser, number: usize) -> Value {
     courser.connections_json(number).swap_remove(number - 1)
 }
 
+/// Of the last two of `number` connections, which a client has made one after the other, the line of the later: each
+/// worker writes its own, so that the first may be written last.
+#[track_caller]
+pub(crate) fn later_line(courser: &Courser, number: usize) -> Value {
+    let lines = courser.connections_json(number).into_iter().take(number).skip(number - 2);
+    lines.max_by_key(|line| line["time"].as_str().map(str::to_owned)).expect("there are two")
+}
+
 /// Asserts several fields of a line at once; the line is shown when one differs.
 #[track_caller]
 pub(crate) fn assert_line(line: &Value, fields: &[(&str, &str)]) {
