@@ -228,14 +228,18 @@ impl ServerConnection {
         self.ciphers.front_len()
     }
 
-    /// Encrypts the record that was begun at `start`, where it is. `received` as for [`Self::send`].
+    /// Encrypts the record that was begun at `start`, where it is. `received` as for [`Self::send`]. On failure nothing of its
+    /// plaintext is left in `outgoing`.
     pub fn finish_record(
         &mut self,
         start: usize,
         received: &mut [u8],
         outgoing: &mut Vec<u8>,
     ) -> Result<(), Failure> {
-        self.check_not_failed()?;
+        if let Err(failure) = self.check_not_failed() {
+            outgoing.truncate(start);
+            return Err(failure);
+        }
         let sent = self.try_finish_record(start, received, outgoing);
         self.check_sent(sent, outgoing)
     }
@@ -247,13 +251,13 @@ impl ServerConnection {
         outgoing: &mut Vec<u8>,
     ) -> Result<(), Error> {
         let front = self.record_front_len();
-        let sealed = self.ciphers.seal(start, outgoing)?;
-        if sealed == Sealed::All {
+        let sealed = self.ciphers.seal(start, outgoing);
+        if matches!(sealed, Ok(Sealed::All)) {
             return Ok(());
         }
         let plaintext = outgoing.split_off(start + front);
         outgoing.truncate(start);
-        if sealed == Sealed::Exhausted {
+        if sealed? == Sealed::Exhausted {
             records::update_key(&mut self.tls, received, outgoing)?;
             self.ciphers.update();
         }

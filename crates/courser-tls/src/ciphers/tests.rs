@@ -205,3 +205,15 @@ fn a_wrong_byte_anywhere_in_a_record_ends_the_connection_with_one_alert() {
         }
     }
 }
+
+#[test]
+fn what_cannot_be_sealed_is_not_left_in_the_clear() {
+    let mut pair = Pair::connected(TLS_AES_128_GCM);
+    pair.say(b"good", usize::MAX);
+    let mut wrong = vec![23, 3, 3, 0, 20];
+    wrong.extend([0; 20]);
+    assert!(pair.server.process(&mut wrong, &mut pair.plaintext, &mut pair.outgoing).is_err());
+    let alert = pair.outgoing.clone();
+    assert!(pair.send(b"a secret answer").is_err());
+    assert_eq!(pair.outgoing, alert);
+}
