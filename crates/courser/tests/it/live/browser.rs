@@ -13,7 +13,7 @@ pub(super) struct Browser {
     answers: BufReader<ChildStdout>,
     number: u64,
     session: Option<String>,
-    /// What it has said unasked.
+    /// What it has said without a question.
     events: Vec<Value>,
     _profile: Folder,
 }
