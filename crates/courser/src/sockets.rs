@@ -85,10 +85,11 @@ impl Sockets {
         let mut before = self.open.clone();
         for built in &generation.listeners {
             for address in &built.settings.listen {
-                let (addresses, stored) = match take_open(&mut before, &built.settings.name, address) {
+                let name = &built.settings.name;
+                let (addresses, stored) = match take_open(&mut before, name, address, generation) {
                     Some(open) => (open.addresses, open.stored),
                     None => {
-                        let groups = self.open(address, built)?;
+                        let groups = self.open(address, built, generation)?;
                         groups.iter().try_for_each(|group| watch_peers(group, &built.settings.default))?;
                         let stored = store::store(address, &groups);
                         let addresses = distribute(groups, &mut opened);
@@ -153,10 +154,11 @@ impl Sockets {
         &mut self,
         address: &ListenAddress,
         built: &BuiltListener,
+        generation: &Generation,
     ) -> Result<Vec<Vec<ListenSocket>>, Failure> {
         let backlog = built.settings.backlog;
         let failed = |error| Failure::runtime(format_args!("cannot listen on {address}"), error);
-        if let Some(groups) = self.take_handed_over(address, built) {
+        if let Some(groups) = self.take_handed_over(address, built, generation) {
             return groups.map_err(failed);
         }
         let open = |address: &Address, dual| {
@@ -176,20 +178,25 @@ impl Sockets {
     }
 
     /// The sockets that another process had for an address, by their own addresses: with the same listener, or with one that
-    /// has another name now.
+    /// has another name now. Two with one port 0 have a socket each.
     fn take_handed_over(
         &mut self,
         address: &ListenAddress,
         built: &BuiltListener,
+        generation: &Generation,
     ) -> Option<io::Result<Vec<Vec<ListenSocket>>>> {
         let listen = address.to_string();
-        let of_listener = |(name, _): &Named| name.listen == listen && name.listener == built.settings.name;
-        let is_known = self.handed_over.iter().any(of_listener);
-        let mut taken: Vec<_> = self
-            .handed_over
-            .extract_if(.., |named| of_listener(named) || !is_known && named.0.listen == listen)
-            .collect();
-        taken.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let is_systemd = matches!(address, ListenAddress::Systemd(_));
+        self.handed_over.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let names = || self.handed_over.iter().map(|(name, _)| name).filter(|name| name.listen == listen);
+        let own = names().find(|name| name.listener == built.settings.name);
+        let free = || names().find(|name| !listens(generation, &name.listener, address));
+        let first = own.or_else(free)?.clone();
+        let is_taken = |(name, _): &mut Named| {
+            (&name.listener, &name.listen) == (&first.listener, &first.listen)
+                && (is_systemd || name.address == first.address)
+        };
+        let taken: Vec<_> = self.handed_over.extract_if(.., is_taken).collect();
         let mut groups = HashMap::<Address, Vec<ListenSocket>>::new();
         for (_, socket) in taken {
             groups.entry(socket.address().clone()).or_default().push(socket);
@@ -197,7 +204,7 @@ impl Sockets {
         let is_own = matches!(address, ListenAddress::Any { .. } | ListenAddress::Ip(_));
         let dual = matches!(address, ListenAddress::Any { .. });
         let complete = |mut group: Vec<ListenSocket>| {
-            if matches!(address, ListenAddress::Systemd(_)) {
+            if is_systemd {
                 group = group.into_iter().map(ListenSocket::foreign).collect();
             } else {
                 group.iter().try_for_each(|socket| socket.set_backlog(built.settings.backlog))?;
@@ -213,7 +220,7 @@ impl Sockets {
             }
             Ok(group)
         };
-        (!groups.is_empty()).then(|| groups.into_values().map(complete).collect())
+        Some(groups.into_values().map(complete).collect())
     }
 
     /// Takes the sockets that systemd passed under `name`, or all that are left.
@@ -235,11 +242,22 @@ impl Sockets {
 }
 
 /// The sockets that are open for an address: those of this listener, or else of one that has another name now.
-fn take_open(open: &mut Vec<Open>, listener: &str, listen: &ListenAddress) -> Option<Open> {
+fn take_open(
+    open: &mut Vec<Open>,
+    listener: &str,
+    listen: &ListenAddress,
+    generation: &Generation,
+) -> Option<Open> {
     let same = |open: &Open| open.listen == *listen;
-    let place = open.iter().position(|open| same(open) && open.listener == listener);
-    let place = place.or_else(|| open.iter().position(same))?;
-    Some(open.swap_remove(place))
+    let own = open.iter().position(|open| same(open) && open.listener == listener);
+    let free = || open.iter().position(|open| same(open) && !listens(generation, &open.listener, listen));
+    Some(open.remove(own.or_else(free)?))
+}
+
+/// Whether a listener of this name has this address: with port 0 several may have the same.
+fn listens(generation: &Generation, listener: &str, listen: &ListenAddress) -> bool {
+    let mut listeners = generation.listeners.iter().map(|built| &built.settings);
+    listeners.any(|settings| settings.name == listener && settings.listen.contains(listen))
 }
 
 /// Gives the workers the sockets of each group in turn: each has one at least. Returns the addresses of the groups.

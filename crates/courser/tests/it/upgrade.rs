@@ -2,6 +2,7 @@
 
 mod limits;
 mod meanwhile;
+mod ports;
 mod removal;
 pub(crate) mod store;
 mod under_load;
