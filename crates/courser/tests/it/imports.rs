@@ -1,24 +1,26 @@
 //! `courser import`, judged by the programs whose configurations it reads: each configuration is loaded by its own program and
 //! by courser, and clients must not be able to tell the two apart, nor must the backend.
 
+use std::fs;
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use courser_testkit::{
     Behaviour, Courser, Folder, KeyType, OriginServer, PATIENCE, Process, TestCa, ca::Leaf, free_port,
-    require,
+    require, skip,
 };
 
-use crate::stage::{courser, run_courser};
+use crate::stage::{courser, run, run_courser};
 
 /// A program, what it is started with, and a configuration with `PORT`, `BACKEND` and `DIR` where they differ.
-struct Original {
+struct Original<'a> {
     program: &'static str,
     /// As `courser import` calls it.
     language: &'static str,
-    text: &'static str,
+    text: &'a str,
     /// The backend gets a PROXY header.
     proxy: bool,
 }
@@ -200,25 +202,107 @@ fn what_haproxy_does_courser_does_after_the_import() {
     }
 }
 
+/// The sample configurations of Debian's packages: the language, the package and the file.
+const SAMPLES: [(&str, &str, &str); 3] = [
+    ("hitch", "hitch", "usr/share/doc/hitch/examples/hitch.conf.example"),
+    ("stunnel", "stunnel4", "usr/share/doc/stunnel4/examples/stunnel.conf-sample"),
+    ("haproxy", "haproxy", "etc/haproxy/haproxy.cfg"),
+];
+
 #[test]
 fn the_samples_of_the_packages_are_read_and_what_they_cannot_be_is_said() {
-    let samples = [
-        ("hitch", "/etc/hitch/hitch.conf"),
-        ("stunnel", "/usr/share/doc/stunnel4/examples/stunnel.conf-sample"),
-        ("haproxy", "/etc/haproxy/haproxy.cfg"),
-    ];
-    for (language, path) in samples {
-        // The package may not install its documentation, as in containers.
-        if !std::path::Path::new(path).exists() {
-            println!("{path} is not there");
-            continue;
-        }
-        let import = run_courser(&["import", language, path]);
-        assert!(!import.stderr.contains("would not take it"), "{}", import.stderr);
+    let folder = Folder::new();
+    for sample @ (language, _, path) in SAMPLES {
+        let Some(text) = text_of(sample) else { continue };
+        let file = folder.write(language, text);
+        let import = run_courser(&["import", language, &file.display().to_string()]);
+        assert!(!import.stderr.contains("would not take it"), "{path}: {}", import.stderr);
         // Of stunnel's all are clients, and HAProxy's has no front end: what is not there, nothing is made of.
-        assert!(!import.stdout.contains("[[listener]]") || language == "hitch", "{}", import.stdout);
+        assert_eq!(import.stdout.contains("[[listener]]"), language == "hitch", "{path}: {}", import.stdout);
     }
 }
+
+/// A sample names what a machine has not got yet: each is completed as its comments say, and runs in the foreground, as the
+/// user that it is started by. All else is as the package has it.
+#[test]
+fn what_a_completed_sample_of_a_package_does_courser_does_after_the_import() {
+    let [hitch, stunnel, haproxy] = SAMPLES.map(text_of);
+    if let Some(sample) = hitch {
+        let text = edited(
+            sample + "pem-file = \"DIR/a.pem\"\n",
+            &[
+                ("host = \"*\"", "host = \"127.0.0.1\""),
+                ("port = \"443\"", "port = \"PORT\""),
+                ("[127.0.0.1]:6086", "[127.0.0.1]:BACKEND"),
+                ("daemon = on", "daemon = off"),
+                ("user = \"hitch\"\ngroup = \"hitch\"\n", ""),
+            ],
+        );
+        alike(&Original { program: "hitch", language: "hitch", text: &text, proxy: true });
+    }
+    if let Some(sample) = stunnel {
+        let (_, clients) = sample.split_once("\n[gmail-pop3]").unwrap();
+        let clients = format!("\n[gmail-pop3]{}", clients.split_once("\n;").unwrap().0);
+        let text = edited(
+            sample,
+            &[
+                (&clients, ""),
+                (";foreground = yes", "foreground = yes"),
+                (
+                    ";[https]\n;accept  = 443\n;connect = 80\n;cert = /etc/stunnel/stunnel.pem",
+                    "[https]\naccept  = 127.0.0.1:PORT\nconnect = 127.0.0.1:BACKEND\ncert = DIR/a.pem",
+                ),
+                (";TIMEOUTclose = 0", "TIMEOUTclose = 0"),
+            ],
+        );
+        alike(&Original { program: "stunnel4", language: "stunnel", text: &text, proxy: false });
+    }
+    if let Some(sample) = haproxy {
+        let front =
+            "listen s\n  mode tcp\n  bind 127.0.0.1:PORT ssl crt DIR/a.pem\n  server o 127.0.0.1:BACKEND\n";
+        let text = edited(
+            sample + front,
+            &[
+                ("\tstats socket /run/haproxy/admin.sock mode 660 level admin\n", ""),
+                ("\tuser haproxy\n\tgroup haproxy\n\tdaemon\n", ""),
+            ],
+        );
+        alike(&Original { program: "haproxy", language: "haproxy", text: &text, proxy: false });
+    }
+}
+
+fn edited(text: String, edits: &[(&str, &str)]) -> String {
+    edits.iter().fold(text, |text, (from, to)| {
+        assert!(text.contains(from), "the package has another sample than expected, without {from}:\n{text}");
+        text.replace(from, to)
+    })
+}
+
+/// Of the package as it is installed, or else as the distribution has it: documentation is often left out, as in containers.
+/// `None`, with the reason printed, where it cannot be fetched.
+fn text_of((_, package, path): (&str, &str, &str)) -> Option<String> {
+    let fetched = Path::new(env!("CARGO_TARGET_TMPDIR")).join("samples").join(package);
+    let read = |root: &Path| fs::read_to_string(root.join(path)).ok();
+    if let Some(text) = read(Path::new("/")).or_else(|| read(&fetched)) {
+        return Some(text);
+    }
+    let (Some(_), Some(_)) = (require("apt-get"), require("dpkg-deb")) else { return None };
+    let done = run(Command::new("sh").args(["-ec", FETCH, "fetch", package]).arg(&fetched));
+    let text = read(&fetched);
+    if text.is_none() {
+        skip(format!("{path} of {package} cannot be fetched: {}", done.stderr.trim()));
+    }
+    text
+}
+
+const FETCH: &str = "\
+work=$(mktemp -d)
+trap 'rm -rf \"$work\"' EXIT
+cd \"$work\"
+apt-get -qq -o APT::Sandbox::User=root download \"$1\"
+mkdir -p \"$2\"
+dpkg-deb -x ./*.deb \"$2\"
+";
 
 /// The files that configurations name: certificates for a.example and b.example, by themselves and in a folder, ECDSA and
 /// RSA of one name as a bundle.
@@ -229,7 +313,7 @@ fn files() -> Folder {
         let issued = leaf(KeyType::EcdsaP256, &format!("{name}.example"));
         issued.write_combined(&folder, name);
         issued.write_pair(&folder, name);
-        std::fs::create_dir_all(folder.join("pairs")).unwrap();
+        fs::create_dir_all(folder.join("pairs")).unwrap();
         issued.write_combined(&folder, &format!("pairs/{name}"));
     }
     leaf(KeyType::Rsa2048, "a.example").write_combined(&folder, "rsa");
@@ -248,7 +332,7 @@ fn files() -> Folder {
 }
 
 #[track_caller]
-fn alike(original: &Original) {
+fn alike(original: &Original<'_>) {
     let (Some(program), Some(_)) = (require(original.program), require("openssl")) else { return };
     let (folder, origin) = (files(), OriginServer::setup(Behaviour::Http));
     let origin = if original.proxy { origin.proxy().start() } else { origin.start() };
@@ -265,7 +349,8 @@ fn alike(original: &Original) {
         "hitch" => {
             command.args(["--user=nobody", "--group=nogroup"]).arg(format!("--config={}", file.display()))
         }
-        "haproxy" => command.arg("-f").arg(&file),
+        // Without `-db` it would go on in the background where a file says so.
+        "haproxy" => command.arg("-db").arg("-f").arg(&file),
         _ => command.arg(&file),
     };
     let mut process = Process::start(&mut command);
