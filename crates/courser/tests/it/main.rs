@@ -35,6 +35,7 @@ mod log;
 mod log_files;
 mod memory;
 mod metrics;
+mod operations_page;
 mod overload;
 mod package;
 mod proxy_accept;
@@ -44,6 +45,7 @@ mod relay;
 mod reload;
 mod standing_readers;
 mod upgrade;
+mod watchdog;
 
 mod stage;
 mod support;

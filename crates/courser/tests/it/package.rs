@@ -91,11 +91,11 @@ fn the_units_are_what_systemd_takes() {
     assert!(done.status.success() && complaints.is_empty(), "{}", done.stderr);
 }
 
-fn root() -> &'static Path {
+pub(crate) fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-fn build(out: &Path, version: &str) {
+pub(crate) fn build(out: &Path, version: &str) {
     let programs = Path::new(env!("CARGO_BIN_EXE_courser")).parent().unwrap();
     // Of courser alone: a program of the instrument that lies there may be an older one.
     let only = Folder::new();
