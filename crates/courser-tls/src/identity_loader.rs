@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use rustls::crypto::aws_lc_rs::sign::any_supported_type;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use x509_parser::extensions::GeneralName;
@@ -11,17 +10,27 @@ use x509_parser::public_key::PublicKey;
 use zeroize::Zeroize;
 
 use crate::identity::{Identity, IdentityError, KeyKind};
-use crate::pem;
 use crate::signing::RecordingKey;
+use crate::{issuers, pem, public_half};
 
 impl Identity {
     /// Takes a chain and its key from the text of PEM files (the same text twice where both stand in one file) and
     /// proves that they belong together.
     pub fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, IdentityError> {
+        Self::parse(chain, key, false)
+    }
+
+    /// As [`Self::from_pem`], for one of very many: where the key's file has the public half too, that has to be the one of the
+    /// certificate, and the private half is looked at when a handshake first needs it. One that is damaged fails that handshake.
+    pub fn from_pem_at_rest(chain: &[u8], key: &[u8]) -> Result<Self, IdentityError> {
+        Self::parse(chain, key, true)
+    }
+
+    fn parse(chain: &[u8], key: &[u8], may_rest: bool) -> Result<Self, IdentityError> {
         let of_key = |error| IdentityError::KeyFile(Box::new(error));
         let chain = pem::chain(chain)?;
         let mut key = pem::key(key).map_err(of_key)?;
-        let identity = Self::new(chain, &key);
+        let identity = Self::of(chain, &key, may_rest);
         key.zeroize();
         identity
     }
@@ -30,28 +39,50 @@ impl Identity {
         chain: Vec<CertificateDer<'static>>,
         key: &PrivateKeyDer<'static>,
     ) -> Result<Self, IdentityError> {
-        let signing =
-            any_supported_type(key).map_err(|error| IdentityError::UnsupportedKey(error.to_string()))?;
-        let certified = CertifiedKey::new(chain, Arc::new(RecordingKey::new(signing)));
-        let der = certified.cert.first().ok_or(IdentityError::NoCertificate)?.clone();
+        Self::of(chain, key, false)
+    }
+
+    fn of(
+        mut chain: Vec<CertificateDer<'static>>,
+        key: &PrivateKeyDer<'static>,
+        may_rest: bool,
+    ) -> Result<Self, IdentityError> {
+        let der = chain.first().ok_or(IdentityError::NoCertificate)?;
         let bad = |text: String| IdentityError::BadCertificate(text);
-        let (_, leaf) = X509Certificate::from_der(&der).map_err(|error| bad(error.to_string()))?;
+        let (_, leaf) = X509Certificate::from_der(der).map_err(|error| bad(error.to_string()))?;
         let (kind, key_algorithm) = key_kind(&leaf)?;
         let names = match leaf.subject_alternative_name() {
             Ok(Some(extension)) => extension.value.general_names.iter().filter_map(dns_name).collect(),
             Ok(None) => Vec::new(),
             Err(error) => return Err(bad(error.to_string())),
         };
-        certified.keys_match().map_err(|_| IdentityError::Mismatch)?;
-        Ok(Self {
-            certified: Arc::new(certified),
-            kind,
-            names,
-            key_algorithm,
-            signature_algorithm: hash_of_signature(&leaf.signature_algorithm.algorithm.to_id_string()),
-            not_before: leaf.validity().not_before.timestamp(),
-            not_after: leaf.validity().not_after.timestamp(),
-        })
+        let signature_algorithm = hash_of_signature(&leaf.signature_algorithm.algorithm.to_id_string());
+        let validity = leaf.validity();
+        let (not_before, not_after) = (validity.not_before.timestamp(), validity.not_after.timestamp());
+        let rests =
+            may_rest && is_usable(&leaf) && public_half::is_of(key, leaf.public_key().raw) == Some(true);
+        let unsupported = |error: rustls::Error| IdentityError::UnsupportedKey(error.to_string());
+        let key = match rests {
+            true => RecordingKey::at_rest(key, kind),
+            false => RecordingKey::new(key).map_err(unsupported)?,
+        };
+        issuers::share(&mut chain);
+        let certified = CertifiedKey::new(chain, Arc::new(key));
+        if !rests {
+            certified.keys_match().map_err(|_| IdentityError::Mismatch)?;
+        }
+        let certified = Arc::new(certified);
+        Ok(Self { certified, kind, names, key_algorithm, signature_algorithm, not_before, not_after })
+    }
+}
+
+/// Whether the library can sign with the key of the certificate, of whose kind it is known that it can: with RSA from 2048 to
+/// 8192 bits.
+fn is_usable(leaf: &X509Certificate<'_>) -> bool {
+    match leaf.public_key().parsed() {
+        Ok(PublicKey::RSA(rsa)) => (2048..=8192).contains(&rsa.key_size()),
+        Ok(PublicKey::EC(_)) => true,
+        _ => false,
     }
 }
 
@@ -89,4 +120,63 @@ fn hash_of_signature(oid: &str) -> Option<&'static str> {
         "1.2.840.113549.1.1.13" | "1.2.840.10045.4.3.4" => "SHA512",
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use courser_testkit::{KeyType, Leaf, TestCa};
+    use rcgen::{KeyPair, PKCS_RSA_SHA256, RsaKeySize};
+    use rustls::SignatureScheme;
+    use rustls::pki_types::pem::PemObject;
+    use rustls::sign::Signer;
+
+    use super::*;
+
+    const OFFERED: [SignatureScheme; 4] = [
+        SignatureScheme::ECDSA_NISTP256_SHA256,
+        SignatureScheme::ECDSA_NISTP384_SHA384,
+        SignatureScheme::RSA_PSS_SHA256,
+        SignatureScheme::ED25519,
+    ];
+
+    fn signer(identity: &Identity) -> Box<dyn Signer> {
+        identity.certified.key.choose_scheme(&OFFERED).expect("a scheme for each kind is offered")
+    }
+
+    #[test]
+    fn a_key_at_rest_signs_as_one_that_is_ready_and_belongs_to_its_certificate_alone() {
+        let ca = TestCa::new();
+        for kind in [KeyType::EcdsaP256, KeyType::EcdsaP384, KeyType::Rsa2048, KeyType::Ed25519] {
+            let issued = ca.issue(&Leaf::new(kind));
+            let (chain, key) = (issued.chain_pem.as_bytes(), issued.key_pem.as_bytes());
+            let ready = Identity::from_pem(chain, key).expect("they belong together");
+            let at_rest = Identity::from_pem_at_rest(chain, key).expect("they belong together");
+            assert_eq!(signer(&ready).scheme(), signer(&at_rest).scheme());
+            assert!(signer(&at_rest).sign(b"message").is_ok());
+            assert_eq!(ready.certified.key.public_key(), at_rest.certified.key.public_key());
+            // Of RSA the authority of the tests has one key for all.
+            let other = match kind {
+                KeyType::Rsa2048 => KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048)
+                    .expect("the library makes keys")
+                    .serialize_pem(),
+                _ => ca.issue(&Leaf::new(kind)).key_pem,
+            };
+            let mismatch = Identity::from_pem_at_rest(chain, other.as_bytes());
+            assert_eq!(mismatch.err(), Some(IdentityError::Mismatch), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_key_is_refused_when_it_is_read_and_at_rest_when_it_signs() {
+        let issued = TestCa::new().issue(&Leaf::new(KeyType::EcdsaP256));
+        let chain = || pem::chain(issued.chain_pem.as_bytes()).expect("a chain");
+        let key = PrivateKeyDer::from_pem_slice(issued.key_pem.as_bytes()).expect("a key");
+        let mut damaged = key.secret_der().to_vec();
+        // The middle of its private half, which begins behind 36 bytes.
+        damaged[50] ^= 1;
+        let damaged = PrivateKeyDer::Pkcs8(damaged.into());
+        assert!(matches!(Identity::new(chain(), &damaged), Err(IdentityError::UnsupportedKey(_))));
+        let at_rest = Identity::of(chain(), &damaged, true).expect("its public half is as it was");
+        assert!(signer(&at_rest).sign(b"message").is_err());
+    }
 }

@@ -18,11 +18,13 @@ pub mod identity;
 mod identity_loader;
 #[doc(hidden)]
 pub mod internals;
+mod issuers;
 mod key_schedule;
 mod mac;
 pub mod names;
 mod pem;
 mod plan;
+mod public_half;
 mod random;
 mod record_cipher;
 mod records;

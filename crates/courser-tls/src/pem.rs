@@ -11,7 +11,11 @@ pub fn chain(text: &[u8]) -> Result<Vec<CertificateDer<'static>>, IdentityError>
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
     match chain {
         Ok(chain) if chain.is_empty() => Err(IdentityError::NoCertificate),
-        Ok(chain) => Ok(chain),
+        Ok(mut chain) => {
+            // It has grown: a hundred thousand certificates would have as many empty places.
+            chain.shrink_to_fit();
+            Ok(chain)
+        }
         Err(error) => Err(bad(&error)),
     }
 }

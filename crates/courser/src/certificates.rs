@@ -31,29 +31,49 @@ pub(crate) struct LoadedCertificates {
     pub(crate) warnings: Problems,
 }
 
-/// Certificates by the path of the chain, and then of the key: of a chain there is mostly one. Not by both at once, which
-/// would take a copy for each look-up; and as bytes, as paths are compared by their components.
+/// Certificates by the path of the chain, and then of the key, if that is another one: of a chain there is mostly one. Not by
+/// both at once, which would take a copy for each look-up; and as bytes, as paths are compared by their components.
 #[derive(Clone, Default)]
-struct ByFiles(HashMap<OsString, Vec<(PathBuf, Arc<Identity>)>>);
+struct ByFiles(HashMap<OsString, Vec<WithKey>>);
+
+type WithKey = (Option<OsString>, Arc<Identity>);
 
 impl ByFiles {
     fn get(&self, files: &CertificateFiles) -> Option<&Arc<Identity>> {
         let of_chain = self.0.get(files.chain.as_os_str())?;
-        let found = of_chain.iter().find(|(key, _)| key.as_os_str() == files.key.as_os_str());
+        let found = of_chain.iter().find(|(key, _)| key.as_deref() == other_key(files));
         found.map(|(_, identity)| identity)
     }
 
     /// Puts one in place of what these files had.
     fn insert(&mut self, files: &CertificateFiles, identity: Arc<Identity>) {
         let of_chain = self.0.entry(files.chain.clone().into()).or_default();
-        of_chain.retain(|(key, _)| key != &files.key);
-        of_chain.push((files.key.clone(), identity));
+        of_chain.retain(|(key, _)| key.as_deref() != other_key(files));
+        // There will hardly be a second one.
+        of_chain.reserve_exact(1);
+        of_chain.push((other_key(files).map(OsStr::to_owned), identity));
     }
 
     fn all(&self) -> impl Iterator<Item = &Arc<Identity>> {
         self.0.values().flatten().map(|(_, identity)| identity)
     }
 }
+
+/// The file of the key, where it is not that of the chain.
+fn other_key(files: &CertificateFiles) -> Option<&OsStr> {
+    Some(files.key.as_os_str()).filter(|key| *key != files.chain.as_os_str())
+}
+
+/// When it is proven that keys belong to their certificates.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Proof {
+    Now,
+    /// Of very many, each when a handshake first needs it: clients do not wait for what may never be needed.
+    WhenNeeded,
+}
+
+/// From so many that are read at once on, they are very many: to prove these takes less than 0.1 s.
+const VERY_MANY: usize = 1000;
 
 /// What was loaded before, and the files that have to be read again.
 pub(crate) struct Previous<'a> {
@@ -140,6 +160,7 @@ pub(crate) fn load(
     config: &Config,
     reader: &Account,
     previous: Option<&Previous<'_>>,
+    proof: Proof,
 ) -> Result<LoadedCertificates, Failure> {
     let (mut by_files, mut problems) = (ByFiles::default(), Problems::default());
     let mut missing = Vec::new();
@@ -151,7 +172,7 @@ pub(crate) fn load(
             None => missing.push(files),
         }
     }
-    read_into(&mut by_files, &missing, reader, &mut problems);
+    read_into(&mut by_files, &missing, reader, proof, &mut problems);
     let trusted = Trusted::load(config, reader, &mut problems);
     let revoked = Revoked::load(config, &trusted, reader, &mut problems);
     finish(config, by_files, (Arc::new(trusted), Arc::new(revoked)), previous, problems)
@@ -167,7 +188,7 @@ pub(crate) fn renew(
     let (mut by_files, mut problems) = (certificates.by_files.clone(), Problems::default());
     if !outdated.is_empty() {
         let changed: Vec<_> = named(config).filter(|files| previous.is_outdated(files)).collect();
-        read_into(&mut by_files, &changed, reader, &mut problems);
+        read_into(&mut by_files, &changed, reader, Proof::WhenNeeded, &mut problems);
     }
     let (trusted, revoked) = (Arc::clone(&certificates.trusted), Arc::clone(&certificates.revoked));
     finish(config, by_files, (trusted, revoked), Some(previous), problems)
@@ -212,9 +233,16 @@ fn distinct<'a>(files: impl IntoIterator<Item = &'a CertificateFiles>) -> Vec<&'
     files.into_iter().filter(is_new).collect()
 }
 
-fn read_into(by_files: &mut ByFiles, files: &[&CertificateFiles], reader: &Account, problems: &mut Problems) {
+fn read_into(
+    by_files: &mut ByFiles,
+    files: &[&CertificateFiles],
+    reader: &Account,
+    proof: Proof,
+    problems: &mut Problems,
+) {
     let files = distinct(files.iter().copied());
-    for (files, result) in files.iter().zip(read_all(&files, reader)) {
+    let proof = if files.len() < VERY_MANY { Proof::Now } else { proof };
+    for (files, result) in files.iter().zip(read_all(&files, reader, proof)) {
         match result {
             Ok(identity) => by_files.insert(files, Arc::new(identity)),
             Err(wrong) => problems.extend(wrong),
@@ -222,10 +250,9 @@ fn read_into(by_files: &mut ByFiles, files: &[&CertificateFiles], reader: &Accou
     }
 }
 
-/// Reads on every CPU: proving that a key belongs to its certificate costs some tens of microseconds, and there may be
-/// a hundred thousand.
-fn read_all(files: &[&CertificateFiles], reader: &Account) -> Vec<Result<Identity, Problems>> {
-    let load = |files: &&CertificateFiles| read(files, reader);
+/// Reads on every CPU: there may be a hundred thousand.
+fn read_all(files: &[&CertificateFiles], reader: &Account, proof: Proof) -> Vec<Result<Identity, Problems>> {
+    let load = |files: &&CertificateFiles| read(files, reader, proof);
     let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let share = files.len().div_ceil(threads).max(1);
     thread::scope(|scope| {
@@ -242,15 +269,19 @@ fn read_all(files: &[&CertificateFiles], reader: &Account) -> Vec<Result<Identit
 
 /// Reads a chain and its key, and proves that they belong together. Where both stand in one file, it is looked at as a
 /// key's is.
-fn read(files: &CertificateFiles, reader: &Account) -> Result<Identity, Problems> {
+fn read(files: &CertificateFiles, reader: &Account, proof: Proof) -> Result<Identity, Problems> {
     let refused = |path: &Path, refusal: &FileError| unusable(&files.origin, path, refusal, reader);
     let key = || secret_file::read_bytes(&files.key, reader).map_err(|refusal| refused(&files.key, &refusal));
+    let parse = match proof {
+        Proof::Now => Identity::from_pem,
+        Proof::WhenNeeded => Identity::from_pem_at_rest,
+    };
     let identity = if files.chain == files.key {
         let both = key()?;
-        Identity::from_pem(&both, &both)
+        parse(&both, &both)
     } else {
         let chain = input_file::read(&files.chain).map_err(|refusal| refused(&files.chain, &refusal))?;
-        Identity::from_pem(&chain, &key()?)
+        parse(&chain, &key()?)
     };
     identity.map_err(|error| {
         let path: &Path = if error.concerns_key() { &files.key } else { &files.chain };

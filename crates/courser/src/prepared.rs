@@ -11,7 +11,7 @@ use courser_config::{Config, Loaded, Located, Problem, Problems, Written};
 use courser_net::account::Account;
 
 use crate::admin::access::Access;
-use crate::certificates::{self, LoadedCertificates, Previous};
+use crate::certificates::{self, LoadedCertificates, Previous, Proof};
 use crate::exit::{Failure, colour};
 use crate::fleet_keys;
 use crate::generation::{self, Generation};
@@ -40,9 +40,13 @@ pub(crate) struct Prepared {
     pub(crate) successor: Option<Account>,
 }
 
-/// Reads everything, builds the first generation with what the process before this one remembers, and prints warnings. All problems of files, keys and folders are reported
-/// in one run.
-pub(crate) fn prepare(flags: &ArgMatches, memory: Option<&mut Memory>) -> Result<Prepared, Failure> {
+/// Reads everything, builds the first generation with what the process before this one remembers, and prints warnings. All
+/// problems of files, keys and folders are reported in one run.
+pub(crate) fn prepare(
+    flags: &ArgMatches,
+    memory: Option<&mut Memory>,
+    proof: Proof,
+) -> Result<Prepared, Failure> {
     let before = Stamps::of(config_file(flags));
     let Loaded { config, warnings, written } = courser_config::from_matches(flags)?;
     let mut problems = warnings.clone();
@@ -50,7 +54,7 @@ pub(crate) fn prepare(flags: &ArgMatches, memory: Option<&mut Memory>) -> Result
     hardening::harden(&config.process)?;
     let successor = collect(privileges::successor(&config.process), &mut problems)?.flatten();
     let account = successor.clone().unwrap_or_else(Account::current);
-    let certificates = collect(certificates::load(&config, &account, None), &mut problems)?;
+    let certificates = collect(certificates::load(&config, &account, None, proof), &mut problems)?;
     let known = memory.as_ref().and_then(|memory| memory.keys());
     let keys = match collect(fleet_keys::load(&config, &account), &mut problems)? {
         Some(Some(fleet)) => Some(fleet),
@@ -134,7 +138,8 @@ pub(crate) fn read_again(flags: &ArgMatches, known: &Inputs, seen: &mut Stamps) 
     *seen = Stamps::of(files(&config, flags)).with_state_of(file.as_deref(), seen);
     let outdated = known.stamps.outdated(seen).into_iter().map(Path::as_os_str).collect();
     let previous = Previous { certificates: &known.certificates, outdated };
-    let certificates = collect(certificates::load(&config, &account, Some(&previous)), &mut warnings)?;
+    let certificates =
+        collect(certificates::load(&config, &account, Some(&previous), Proof::WhenNeeded), &mut warnings)?;
     match certificates {
         Some(certificates) if !warnings.has_errors() => {
             let (config, written, stamps) = (Arc::new(config), Arc::new(written), seen.clone());

@@ -107,6 +107,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::path::Path;
 
+    use courser_net::account::Account;
     use courser_session::{EpochLength, FleetKeys};
     use courser_testkit::Folder;
 
@@ -116,7 +117,7 @@ mod tests {
     use super::resolver::ResolverService;
     use super::*;
     use crate::backends::Backends;
-    use crate::certificates;
+    use crate::certificates::{self, Proof};
     use crate::fleet_keys::{PersistentKeys, unix_now};
     use crate::generation;
     use crate::pools::Pools;
@@ -137,8 +138,7 @@ mod tests {
         let keys = PersistentKeys::of_host(keys, None);
         let mut process = Process::new(&config, keys).unwrap();
         process.fleet = Some(process.keys.clone());
-        let certificates =
-            certificates::load(&config, &courser_net::account::Account::current(), None).ok().unwrap();
+        let certificates = certificates::load(&config, &Account::current(), None, Proof::Now).ok().unwrap();
         let _generation =
             generation::build(&config, &certificates, &process, &Pools::default()).ok().unwrap();
         let process = Arc::new(process);

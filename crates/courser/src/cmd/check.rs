@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::ArgMatches;
 
+use crate::certificates::Proof;
 use crate::cmd::reload;
 use crate::control;
 use crate::exit::Failure;
@@ -11,7 +12,7 @@ use crate::prepared::prepare;
 
 /// Checks settings, and the files and folders that they name.
 pub(crate) fn check(flags: &ArgMatches) -> Result<ExitCode, Failure> {
-    let prepared = prepare(flags, None)?;
+    let prepared = prepare(flags, None, Proof::Now)?;
     println!(
         "ok: listeners: {}, certificates: {}{}",
         prepared.inputs.config.listeners.len(),

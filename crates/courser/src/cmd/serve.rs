@@ -7,6 +7,7 @@ use courser_net::limits;
 use courser_proxy::supervision::log_panics;
 use courser_telemetry::event::{self, Level, log};
 
+use crate::certificates::Proof;
 use crate::exit::Failure;
 use crate::log_files::LogOutputs;
 use crate::prepared::prepare;
@@ -29,7 +30,7 @@ pub(crate) fn serve(flags: &ArgMatches) -> Result<ExitCode, Failure> {
 
 fn serve_as(flags: &ArgMatches, succession: &mut Option<Succession>) -> Result<ExitCode, Failure> {
     let memory = succession.as_mut().and_then(|succession| succession.memory.as_mut());
-    let prepared = prepare(flags, memory)?;
+    let prepared = prepare(flags, memory, Proof::WhenNeeded)?;
     limits::use_small_pages();
     hardening::lock_memory();
     let supervisor = Supervisor::default();
