@@ -5,8 +5,10 @@
 //! the version that will be negotiated.
 
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use courser_telemetry::{Close, CloseReason};
+use courser_tls::identity::Validity;
 use courser_tls::{Identity, KeyKind, ServerTlsConfig, SuiteOrder, Version};
 use courser_wire::alert::Description;
 
@@ -66,10 +68,21 @@ impl Selection {
         let group = group(offer, terms, version)?;
         let usable = |identity: &Identity| is_usable(identity.kind, offer, version, &suites);
         let identities = certificates.for_name(offer.name.as_deref());
-        let identity =
-            identities.iter().find(|identity| usable(identity)).ok_or_else(|| no_certificate(offer))?;
+        let mut usable = identities.iter().filter(|identity| usable(identity)).peekable();
+        let first = *usable.peek().ok_or_else(|| no_certificate(offer))?;
+        // An expired certificate does not win over a valid one. Who has no choice asks no clock.
+        let identity = match identities.len() {
+            1 => first,
+            _ => valid_of(usable).unwrap_or(first),
+        };
         Ok(Self { version, group, order: order(offer, &suites), identity: Arc::clone(identity) })
     }
+}
+
+fn valid_of<'a>(mut usable: impl Iterator<Item = &'a Arc<Identity>>) -> Option<&'a Arc<Identity>> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let now = i64::try_from(now).unwrap_or(i64::MAX);
+    usable.find(|identity| identity.validity(now) == Validity::Valid)
 }
 
 fn version(offer: &ClientOffer, terms: &ServerTlsConfig) -> Result<Version, Refusal> {

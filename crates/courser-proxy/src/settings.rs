@@ -158,7 +158,8 @@ pub struct Certificates {
 type KeySet = Vec<Arc<Identity>>;
 
 impl Certificates {
-    /// Sorts certificates by the names in them. The first of each kind also serves clients whose name none has.
+    /// Sorts certificates, those that are valid now in front, by the names in them. The first of each kind also serves clients
+    /// whose name none has.
     pub fn new(identities: &[Arc<Identity>]) -> Self {
         let mut certificates = Self::default();
         for identity in identities {
@@ -176,7 +177,9 @@ impl Certificates {
             let name = identity.names.first().map_or("(no name)", String::as_str);
             format!("{} for {name}", identity.key_algorithm)
         };
-        let default: Vec<String> = self.default.iter().map(describe).collect();
+        let mut default: Vec<&Arc<Identity>> = self.default.iter().collect();
+        default.dedup_by_key(|identity| identity.kind);
+        let default: Vec<String> = default.into_iter().map(describe).collect();
         format!("certificates: {}; names: {}", default.join(", "), self.by_name.len())
     }
 
@@ -189,11 +192,18 @@ impl Certificates {
     }
 }
 
-/// Adds the first certificate of its kind; the ones configured later for the same name and kind are not served.
+/// Adds the first certificate of its kind, and behind it of those that are configured later for the same name and kind the one
+/// that ends last: it is served once the first has expired. One for each name and kind is all that there mostly is.
 fn add(set: &mut KeySet, identity: &Arc<Identity>) {
-    if set.iter().all(|known| known.kind != identity.kind) {
-        set.push(Arc::clone(identity));
-        set.sort_by_key(|identity| rank(identity.kind));
+    let of_kind = |known: &Arc<Identity>| known.kind == identity.kind;
+    match set.iter().rposition(of_kind) {
+        Some(last) if set[last].not_after >= identity.not_after => {}
+        Some(last) if last > 0 && of_kind(&set[last - 1]) => set[last] = Arc::clone(identity),
+        _ => {
+            set.push(Arc::clone(identity));
+            // Stable: what has come first stays in front.
+            set.sort_by_key(|identity| rank(identity.kind));
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! Certificates out of their time, and none at all.
 
-use courser_testkit::{KeyType, Leaf};
+use std::time::{Duration, Instant, SystemTime};
+
+use courser_testkit::{Courser, KeyType, Leaf, PATIENCE};
 
 use crate::stage::run_courser;
 use crate::support::{Site, openssl, text};
@@ -36,6 +38,52 @@ fn a_certificate_of_the_future_is_served_with_a_warning_unless_strict() {
         &Leaf::new(KeyType::EcdsaP256).not_yet_valid(),
         "is not valid yet",
     );
+}
+
+/// Asserts what `openssl` gets of a host's certificates: the public key's algorithm.
+#[track_caller]
+fn assert_served(courser: &Courser, key: &str) {
+    for version in ["-tls1_2", "-tls1_3"] {
+        if let Some(said) = openssl(courser.address(), version) {
+            said.has(&format!("Server public key is {key}")).has_page();
+        }
+    }
+}
+
+#[test]
+fn an_expired_certificate_of_a_better_kind_does_not_win_over_a_valid_one() {
+    let site = Site::new();
+    let expired = Leaf::new(KeyType::EcdsaP256).expired();
+    let expired = site.ca.issue(&expired).write_combined(&site.folder, "expired");
+    let courser = site.setup().cert(&expired).cert(site.cert(KeyType::Rsa2048)).start();
+    assert_served(&courser, "2048 bit");
+    // Nothing else would do for it: expired is better than no certificate.
+    let only_ecdsa = openssl(courser.address(), "-tls1_2 -cipher ECDHE-ECDSA-AES128-GCM-SHA256");
+    if let Some(said) = only_ecdsa {
+        said.has_page();
+    }
+}
+
+#[test]
+fn a_certificate_that_expires_while_it_is_served_makes_room_for_the_next() {
+    let site = Site::new();
+    let end = SystemTime::now() + Duration::from_secs(4);
+    let first = Leaf::new(KeyType::EcdsaP256).names(["first.example", "localhost"]).with_expiry(end);
+    let second = Leaf::new(KeyType::EcdsaP256).names(["second.example", "localhost"]);
+    let [first, second] = [(first, "first"), (second, "second")]
+        .map(|(leaf, name)| site.ca.issue(&leaf).write_combined(&site.folder, name));
+    let courser = site.setup().cert(&first).cert(&second).start();
+    let served = |name| openssl(courser.address(), &format!("-servername {name}"));
+    let Some(said) = served("localhost") else { return };
+    said.has("CN = first.example");
+    let deadline = Instant::now() + PATIENCE;
+    // One that a name has to itself, and one that clients without a name get.
+    for flag in ["-servername localhost", "-noservername"] {
+        while !openssl(courser.address(), flag).unwrap().text.contains("CN = second.example") {
+            assert!(Instant::now() < deadline, "{flag}: the first certificate is still served");
+        }
+    }
+    served("first.example").unwrap().has("CN = first.example");
 }
 
 #[test]
