@@ -244,6 +244,8 @@ pub struct HostConfig {
     /// In order of preference. Empty in every host or in none that can be reached: then the program makes a
     /// self-signed one.
     pub certificates: Vec<CertificateFiles>,
+    /// OCSP responses about `certificates`, in any order. Empty without certificates.
+    pub staples: Vec<Located<PathBuf>>,
     /// Whether clients are asked for a certificate.
     pub client_auth: ClientAuth,
     /// The authorities whose certificates clients may show: at least one, or none where no certificate is requested.

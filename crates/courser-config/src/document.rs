@@ -85,8 +85,7 @@ fn read_listener(listener: &Table, problems: &mut Problems) -> ListenerDraft {
     refuse_both(listener, problems);
     if let Some(value) = listener.get("host") {
         for host in tables(value, "listener.host", problems) {
-            let mut own = draft.own.inherit(host.origin.clone());
-            own.own_certificates = host.get("cert").is_some();
+            let mut own = draft.own.inherit(host.origin.clone(), host.get("cert").is_some());
             apply(SHARED, host, &mut own, problems);
             apply(HOST_ONLY, host, &mut own, problems);
             refuse_unknown(host, &[Scope::Shared, Scope::Host], &[], problems);

@@ -84,6 +84,8 @@ pub(crate) struct HostDraft {
     pub(crate) certificates: Vec<CertificateFiles>,
     /// Whether `certificates` are its own, not its listener's.
     pub(crate) own_certificates: bool,
+    /// Of `certificates`.
+    pub(crate) staples: Vec<Located<PathBuf>>,
     pub(crate) client_auth: Option<Located<ClientAuth>>,
     pub(crate) client_ca: Vec<Located<PathBuf>>,
     pub(crate) client_crl: Option<Located<Revocation>>,
@@ -114,9 +116,14 @@ impl HostDraft {
         self.pool.is_some() || !self.backends.is_empty()
     }
 
-    /// A host of the listener that these are the settings of.
-    pub(crate) fn inherit(&self, origin: SourceSpan) -> Self {
-        Self { origin: Some(origin), own_certificates: false, ..self.clone() }
+    /// A host of the listener that these are the settings of. Staples are of certificates: a host with its own has none of
+    /// the listener's.
+    pub(crate) fn inherit(&self, origin: SourceSpan, own_certificates: bool) -> Self {
+        let mut host = Self { origin: Some(origin), own_certificates, ..self.clone() };
+        if own_certificates {
+            host.staples.clear();
+        }
+        host
     }
 }
 

@@ -242,6 +242,10 @@ fn check_listener(listener: &ListenerDraft, any_certificate: bool, problems: &mu
     if reachable && any_certificate && listener.own.certificates.is_empty() {
         problems.push(no_certificate(listener));
     }
+    let hosts = listener.hosts.iter().chain([&listener.own]);
+    let mut without: Vec<_> = hosts.filter_map(staple_without_certificate).collect();
+    without.dedup();
+    problems.extend(without);
     for host in &listener.hosts {
         let by_rule = host_name(host).is_some_and(|name| by_rule(&name.value));
         if by_name || by_rule {
@@ -250,6 +254,13 @@ fn check_listener(listener: &ListenerDraft, any_certificate: bool, problems: &mu
             problems.push(at(host.origin.as_ref(), "no rule leaves this host a client").as_warning());
         }
     }
+}
+
+fn staple_without_certificate(host: &HostDraft) -> Option<Problem> {
+    let staple = host.staples.first().filter(|_| host.certificates.is_empty())?;
+    let message = "`staple` is set, but there is no certificate that it could be about";
+    let help = "name it beside the `cert` that it is about";
+    Some(Problem::at(&staple.origin, message, Some(help.into())))
 }
 
 fn no_backend(listener: &ListenerDraft) -> Problem {
@@ -327,6 +338,7 @@ fn finish_host(draft: HostDraft, problems: &mut Problems) -> HostConfig {
         name: name.unwrap_or_else(|| DEFAULT_HOST.to_owned()),
         names,
         certificates: draft.certificates,
+        staples: draft.staples,
         client_auth,
         client_ca: if client_auth == ClientAuth::None { Vec::new() } else { draft.client_ca },
         client_crl: draft.client_crl.filter(|_| client_auth != ClientAuth::None),

@@ -112,6 +112,7 @@ fn entries(tokens: &mut Tokens<'_>, open: Option<usize>) -> Result<Vec<Entry>, M
 struct Common {
     /// In the order of the file.
     certificates: Vec<Value>,
+    staples: Vec<Value>,
     offer: Offer,
     client_auth: Option<String>,
     client_ca: Option<String>,
@@ -200,8 +201,7 @@ impl Hitch {
                 Entry::Setting(setting) if setting.name == "pem-dir" => folder = Some(setting),
                 Entry::Setting(setting) => hitch.setting(&setting)?,
                 Entry::Block(line, name, block) if name == "pem-file" => {
-                    let certificate = pem_block(line, &block, &mut hitch.remarks)?;
-                    hitch.common.certificates.push(certificate);
+                    pem_block(line, &block, &mut hitch.common, &mut hitch.remarks)?;
                 }
                 Entry::Block(line, name, _) => {
                     return Err(malformed(line, format!("hitch has no `{name}` block")));
@@ -253,8 +253,13 @@ impl Hitch {
             "client" if is_on => self.block(line, &text, "courser does not originate TLS for plain clients"),
             "write-ip" | "write-proxy" | "write-proxy-v1" | "write-proxy-v2" | "proxy-proxy" | "client" => {}
             "pem-dir-glob" => self.glob = Some(value.clone()),
+            "ocsp-verify-staple" => self.remarks.not_needed(line, &text, VERIFIED),
             name if name.starts_with("ocsp-") => {
-                self.remarks.differs(line, &text, "courser does not staple OCSP responses");
+                self.remarks.differs(
+                    line,
+                    &text,
+                    "courser fetches no staples: name files of them as `staple`",
+                );
             }
             name => {
                 let find =
@@ -307,7 +312,7 @@ impl Hitch {
 
     /// One at the default address.
     fn frontend(&self, line: usize) -> Frontend {
-        let own = Common { certificates: Vec::new(), ..self.common.clone() };
+        let own = Common { certificates: Vec::new(), staples: Vec::new(), ..self.common.clone() };
         Frontend { line, host: "*".to_owned(), port: "8443".to_owned(), own, has_globals: false }
     }
 
@@ -316,7 +321,7 @@ impl Hitch {
         for entry in block {
             match entry {
                 Entry::Block(line, name, block) if name == "pem-file" => {
-                    frontend.own.certificates.push(pem_block(line, &block, &mut self.remarks)?);
+                    pem_block(line, &block, &mut frontend.own, &mut self.remarks)?;
                 }
                 Entry::Block(line, name, _) => {
                     return Err(malformed(line, format!("hitch has no `{name}` block here")));
@@ -366,15 +371,17 @@ fn listener(
         );
         return None;
     };
-    let mut certificates = own.certificates;
+    let (mut certificates, mut staples) = (own.certificates, own.staples);
     if certificates.is_empty() || has_globals {
         certificates.splice(0..0, global.certificates.iter().cloned());
+        staples.extend(global.staples.iter().cloned());
     }
     // Of hitch's the last one serves whom no name fits, and wins where names are equal; of ours the first.
     certificates.reverse();
     let mut settings = Table::default();
     settings.set_list("listen", vec![address.into()]);
     settings.set_list("cert", certificates);
+    settings.set_list("staple", staples);
     settings.set_list("backend", vec![backend.into()]);
     settings.extend(shared);
     if let Some(setting) = own.aborts_unknown {
@@ -422,22 +429,29 @@ fn versions(setting: &Setting, offer: &mut Offer, remarks: &mut Remarks) {
     }
 }
 
-fn pem_block(line: usize, block: &[Entry], remarks: &mut Remarks) -> Result<Value, Malformed> {
+fn pem_block(
+    line: usize,
+    block: &[Entry],
+    common: &mut Common,
+    remarks: &mut Remarks,
+) -> Result<(), Malformed> {
     let (mut chain, mut key) = (None, None);
     for entry in block {
         let Entry::Setting(setting) = entry else { return Err(malformed(line, "a block in `pem-file`")) };
         match setting.name.as_str() {
             "cert" => chain = Some(setting.value.as_str()),
             "private-key" => key = Some(setting.value.as_str()),
-            "ocsp-resp-file" | "ocsp-verify-staple" => {
-                remarks.differs(setting.line, &setting.text(), "courser does not staple OCSP responses");
-            }
+            "ocsp-resp-file" => common.staples.push(setting.value.as_str().into()),
+            "ocsp-verify-staple" => remarks.not_needed(setting.line, &setting.text(), VERIFIED),
             name => return Err(malformed(setting.line, format!("hitch has no `{name}` in `pem-file`"))),
         }
     }
     let chain = chain.ok_or_else(|| malformed(line, "`pem-file` has no `cert`"))?;
-    Ok(certificate(chain, key))
+    common.certificates.push(certificate(chain, key));
+    Ok(())
 }
+
+const VERIFIED: &str = "a staple is always verified";
 
 fn backend(line: usize, value: &str) -> Result<String, Malformed> {
     if value.starts_with('/') {

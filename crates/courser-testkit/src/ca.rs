@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use rcgen::{
-    BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer, DnType,
-    ExtendedKeyUsagePurpose, IsCa, KeyIdMethod, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256,
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer, CustomExtension,
+    DnType, ExtendedKeyUsagePurpose, IsCa, KeyIdMethod, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256,
     PKCS_ECDSA_P384_SHA384, PKCS_ED25519, PKCS_RSA_SHA256, RevokedCertParams, RsaKeySize, date_time_ymd,
 };
 use rustls::pki_types::CertificateDer;
@@ -39,6 +39,7 @@ pub struct Leaf {
     years: (i32, i32),
     end: Option<SystemTime>,
     purpose: ExtendedKeyUsagePurpose,
+    must_staple: bool,
 }
 
 impl Leaf {
@@ -51,6 +52,7 @@ impl Leaf {
             years: (2020, 2099),
             end: None,
             purpose: ExtendedKeyUsagePurpose::ServerAuth,
+            must_staple: false,
         }
     }
 
@@ -63,6 +65,17 @@ impl Leaf {
     /// Makes it one for a client of this name.
     pub fn of_client(self, name: &str) -> Self {
         Self { purpose: ExtendedKeyUsagePurpose::ClientAuth, ..self.names([name]) }
+    }
+
+    /// Makes it one for a responder of this name, which answers about certificates for its authority (RFC 6960, section
+    /// 4.2.2.2).
+    pub fn of_responder(self, name: &str) -> Self {
+        Self { purpose: ExtendedKeyUsagePurpose::OcspSigning, ..self.names([name]) }
+    }
+
+    /// Makes it demand a staple (RFC 7633).
+    pub fn with_must_staple(self) -> Self {
+        Self { must_staple: true, ..self }
     }
 
     /// Sets the common name, which is the first of the names otherwise.
@@ -212,6 +225,11 @@ impl TestCa {
         folder.write("ca.pem", self.root_pem())
     }
 
+    /// The root's private key in PEM, for programs that answer for it.
+    pub fn root_key_pem(&self) -> String {
+        self.root.key().serialize_pem()
+    }
+
     /// The root's certificate in PEM.
     pub fn root_pem(&self) -> String {
         self.root.pem()
@@ -271,6 +289,9 @@ impl Pair {
 /// The serial number of every intermediate.
 const INTERMEDIATE: u64 = 7;
 
+/// id-pe-tlsfeature.
+const TLS_FEATURE: &[u64] = &[1, 3, 6, 1, 5, 5, 7, 1, 24];
+
 static NEXT_SERIAL: AtomicU64 = AtomicU64::new(1 << 40);
 
 fn list(
@@ -313,6 +334,11 @@ fn leaf_params(leaf: &Leaf) -> CertificateParams {
     params.use_authority_key_identifier_extension = true;
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     params.extended_key_usages = vec![leaf.purpose.clone()];
+    if leaf.must_staple {
+        // SEQUENCE OF INTEGER with status_request in it.
+        let features = vec![0x30, 3, 2, 1, 5];
+        params.custom_extensions.push(CustomExtension::from_oid_content(TLS_FEATURE, features));
+    }
     params.not_before = date_time_ymd(leaf.years.0, 1, 1);
     params.not_after = leaf.end.map_or(date_time_ymd(leaf.years.1, 1, 1), Into::into);
     params

@@ -3,7 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use rustls::pki_types::UnixTime;
 use rustls::sign::CertifiedKey;
+
+use crate::serial::SERIAL;
 
 /// What kind of key a certificate has: what decides which clients can use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,9 +61,15 @@ impl KeyKind {
 }
 
 /// A certificate chain with its key, ready to serve.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Identity {
     pub(crate) certified: Arc<CertifiedKey>,
+    /// Boxed: few have one, and there may be a hundred thousand certificates.
+    pub(crate) stapled: Option<Box<Stapled>>,
+    /// None: a longer one, against RFC 5280, section 4.1.2.2.
+    pub(crate) serial: Option<[u8; SERIAL]>,
+    /// Whether clients expect a staple with it (must-staple, RFC 7633).
+    pub must_staple: bool,
     /// Kind of the key.
     pub kind: KeyKind,
     /// DNS names of the subjectAltName extension, in lower case; the common name is not looked at (RFC 9525,
@@ -76,10 +85,58 @@ pub struct Identity {
     pub not_after: i64,
 }
 
+/// An authority's answer (OCSP, RFC 6960) that says that a certificate is good.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Staple {
+    pub(crate) response: Arc<[u8]>,
+    /// When it begins to count, Unix seconds.
+    pub not_before: i64,
+    /// Until when it counts, Unix seconds.
+    pub not_after: i64,
+}
+
+/// What an identity sends while its staple counts.
+#[derive(Clone, Debug)]
+pub(crate) struct Stapled {
+    staple: Staple,
+    certified: Arc<CertifiedKey>,
+}
+
+impl Staple {
+    /// Whether it counts at `now` (Unix seconds).
+    pub fn validity(&self, now: i64) -> Validity {
+        Validity::at(now, self.not_before, self.not_after)
+    }
+}
+
 impl Identity {
     /// The certificate's validity at `now` (Unix seconds).
     pub fn validity(&self, now: i64) -> Validity {
         Validity::at(now, self.not_before, self.not_after)
+    }
+
+    /// The same certificate with this staple, or with none.
+    pub fn with_staple(&self, staple: Option<&Staple>) -> Self {
+        let stapled = staple.map(|staple| {
+            let certified =
+                CertifiedKey { ocsp: Some(staple.response.to_vec()), ..CertifiedKey::clone(&self.certified) };
+            Box::new(Stapled { staple: staple.clone(), certified: Arc::new(certified) })
+        });
+        Self { stapled, ..self.clone() }
+    }
+
+    /// The staple, which may have had its time.
+    pub fn staple(&self) -> Option<&Staple> {
+        self.stapled.as_ref().map(|stapled| &stapled.staple)
+    }
+
+    /// What is sent now. The clock is asked where there is a staple alone.
+    pub(crate) fn certified_now(&self) -> &Arc<CertifiedKey> {
+        let current = self.stapled.as_ref().filter(|stapled| {
+            let now = i64::try_from(UnixTime::now().as_secs()).unwrap_or(i64::MAX);
+            stapled.staple.validity(now) == Validity::Valid
+        });
+        current.map_or(&self.certified, |stapled| &stapled.certified)
     }
 }
 
@@ -101,7 +158,8 @@ pub enum Validity {
 }
 
 impl Validity {
-    pub(crate) fn at(now: i64, not_before: i64, not_after: i64) -> Self {
+    /// That of a period, its ends included, at `now`; all in Unix seconds.
+    pub fn at(now: i64, not_before: i64, not_after: i64) -> Self {
         if now < not_before {
             Self::NotYet { seconds: not_before - now }
         } else if now > not_after {

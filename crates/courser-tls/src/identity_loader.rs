@@ -10,8 +10,9 @@ use x509_parser::public_key::PublicKey;
 use zeroize::Zeroize;
 
 use crate::identity::{Identity, IdentityError, KeyKind};
+use crate::serial::serial;
 use crate::signing::RecordingKey;
-use crate::{issuers, pem, public_half};
+use crate::{issuers, pem, public_half, staple};
 
 impl Identity {
     /// Takes a chain and its key from the text of PEM files (the same text twice where both stand in one file) and
@@ -59,6 +60,7 @@ impl Identity {
         let signature_algorithm = hash_of_signature(&leaf.signature_algorithm.algorithm.to_id_string());
         let validity = leaf.validity();
         let (not_before, not_after) = (validity.not_before.timestamp(), validity.not_after.timestamp());
+        let (serial, must_staple) = (serial(leaf.raw_serial()), staple::is_demanded(&leaf));
         let rests =
             may_rest && is_usable(&leaf) && public_half::is_of(key, leaf.public_key().raw) == Some(true);
         let unsupported = |error: rustls::Error| IdentityError::UnsupportedKey(error.to_string());
@@ -71,8 +73,18 @@ impl Identity {
         if !rests {
             certified.keys_match().map_err(|_| IdentityError::Mismatch)?;
         }
-        let certified = Arc::new(certified);
-        Ok(Self { certified, kind, names, key_algorithm, signature_algorithm, not_before, not_after })
+        Ok(Self {
+            certified: Arc::new(certified),
+            stapled: None,
+            serial,
+            must_staple,
+            kind,
+            names,
+            key_algorithm,
+            signature_algorithm,
+            not_before,
+            not_after,
+        })
     }
 }
 

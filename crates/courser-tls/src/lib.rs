@@ -30,10 +30,13 @@ mod record_cipher;
 mod records;
 mod revocation;
 mod selfsigned;
+mod serial;
 mod server;
 mod server_config;
 mod sessions;
+mod signed;
 mod signing;
+mod staple;
 mod trust_path;
 
 pub use authorities::Authorities;
@@ -44,7 +47,7 @@ pub use backend::{
 pub use client_auth::{ClientAuth, ClientCertificate, Demand};
 pub use config_error::TlsConfigError;
 pub use failure::{Failure, FailureKind};
-pub use identity::{Identity, IdentityError, KeyKind};
+pub use identity::{Identity, IdentityError, KeyKind, Staple};
 pub use plan::{CachedSession, HandshakePlan, SessionOffer};
 pub use records::{MAX_HELD, MAX_PLAINTEXT, Progress, RECORD_OVERHEAD, State};
 pub use revocation::{Revocation, RevocationDepth, RevocationList, RevocationListError};
@@ -52,3 +55,4 @@ pub use selfsigned::{self_signed, self_signed_rsa};
 pub use server::{HandshakeInfo, ServerConnection};
 pub use server_config::{ServerTlsConfig, ServerTlsSpec, SuiteOrder, Version};
 pub use sessions::Sessions;
+pub use staple::{StapleError, StapleResponse};

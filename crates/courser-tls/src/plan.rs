@@ -130,6 +130,6 @@ pub(crate) struct PlannedCertificate;
 
 impl ResolvesServerCert for PlannedCertificate {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        with_current(|plan| Arc::clone(&plan.identity.certified))
+        with_current(|plan| Arc::clone(plan.identity.certified_now()))
     }
 }

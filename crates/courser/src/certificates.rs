@@ -12,7 +12,7 @@ use courser_config::{
 };
 use courser_net::account::Account;
 use courser_tls::identity::Validity;
-use courser_tls::{BackendName, BackendTlsConfig, BackendTlsSpec, ClientAuth, Identity};
+use courser_tls::{BackendName, BackendTlsConfig, BackendTlsSpec, ClientAuth, Identity, Staple, StapleError};
 
 use crate::authorities::Trusted;
 use crate::exit::Failure;
@@ -21,10 +21,15 @@ use crate::revoked::Revoked;
 use crate::validity::{now, out_of_validity};
 use crate::{input_file, secret_file};
 
+mod staples;
+
+use staples::Staples;
+
 /// Certificates by the files that they were read from.
 pub(crate) struct LoadedCertificates {
     by_files: ByFiles,
     self_signed: Option<Arc<Identity>>,
+    staples: Staples,
     trusted: Arc<Trusted>,
     revoked: Arc<Revoked>,
     /// Warnings about them.
@@ -98,6 +103,22 @@ pub(crate) struct CertificateEnd {
     pub(crate) not_before: i64,
     /// Unix seconds.
     pub(crate) not_after: i64,
+    pub(crate) staple: Option<Period>,
+    /// Whether clients expect one.
+    pub(crate) must_staple: bool,
+}
+
+/// From when until when something counts, Unix seconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Period {
+    pub(crate) not_before: i64,
+    pub(crate) not_after: i64,
+}
+
+impl Period {
+    fn of(staple: &Staple) -> Self {
+        Self { not_before: staple.not_before, not_after: staple.not_after }
+    }
 }
 
 impl LoadedCertificates {
@@ -112,6 +133,8 @@ impl LoadedCertificates {
             key: identity.key_algorithm.clone(),
             not_before: identity.not_before,
             not_after: identity.not_after,
+            staple: self.staples.served(identity).staple().map(Period::of),
+            must_staple: identity.must_staple,
         };
         let mut all: Vec<CertificateEnd> = self.by_files.all().chain(&self.self_signed).map(end).collect();
         all.sort_by(|a, b| (a.not_after, &a.name, &a.key).cmp(&(b.not_after, &b.name, &b.key)));
@@ -122,10 +145,16 @@ impl LoadedCertificates {
     /// self-signed one where none is configured anywhere.
     pub(crate) fn of(&self, host: &HostConfig) -> Vec<Arc<Identity>> {
         let configured = host.certificates.iter().filter_map(|files| self.by_files.get(files));
+        let configured = configured.map(|identity| self.staples.served(identity));
         let mut all: Vec<_> = configured.chain(&self.self_signed).cloned().collect();
         let now = now();
         all.sort_by_key(|identity| identity.validity(now) != Validity::Valid);
         all
+    }
+
+    /// Files of staples that are not sent, and why.
+    pub(crate) fn refused_staples(&self) -> &[(PathBuf, StapleError)] {
+        &self.staples.refused
     }
 
     /// TLS with the servers of a pool.
@@ -175,7 +204,7 @@ pub(crate) fn load(
     read_into(&mut by_files, &missing, reader, proof, &mut problems);
     let trusted = Trusted::load(config, reader, &mut problems);
     let revoked = Revoked::load(config, &trusted, reader, &mut problems);
-    finish(config, by_files, (Arc::new(trusted), Arc::new(revoked)), previous, problems)
+    finish(config, by_files, (Arc::new(trusted), Arc::new(revoked)), (reader, previous), problems)
 }
 
 /// As [`load`], where nothing has changed but files of certificates: what else there is stays as it is.
@@ -191,7 +220,7 @@ pub(crate) fn renew(
         read_into(&mut by_files, &changed, reader, Proof::WhenNeeded, &mut problems);
     }
     let (trusted, revoked) = (Arc::clone(&certificates.trusted), Arc::clone(&certificates.revoked));
-    finish(config, by_files, (trusted, revoked), Some(previous), problems)
+    finish(config, by_files, (trusted, revoked), (reader, Some(previous)), problems)
 }
 
 /// Warnings and errors about what was read, and the certificate of a program that has none.
@@ -199,7 +228,7 @@ fn finish(
     config: &Config,
     by_files: ByFiles,
     (trusted, revoked): (Arc<Trusted>, Arc<Revoked>),
-    previous: Option<&Previous<'_>>,
+    (reader, previous): (&Account, Option<&Previous<'_>>),
     mut problems: Problems,
 ) -> Result<LoadedCertificates, Failure> {
     // To look for their places costs more than to look whether there is one.
@@ -207,6 +236,12 @@ fn finish(
     if by_files.all().any(|identity| identity.validity(now) != Validity::Valid) {
         let invalid = |files| validity_problem(files, by_files.get(files)?, strict);
         problems.extend(distinct(named(config)).into_iter().filter_map(invalid));
+    }
+    let staples = Staples::load(config, &by_files, reader, previous, &mut problems);
+    if by_files.all().any(|identity| identity.must_staple) {
+        let of_hosts = distinct(config.hosts().flat_map(|host| &host.certificates));
+        let unmet = |files| demanded_staple(files, staples.served(by_files.get(files)?), now);
+        problems.extend(of_hosts.into_iter().filter_map(unmet));
     }
     let has_certificates = config.hosts().any(|host| !host.certificates.is_empty());
     let makes_its_own = !has_certificates && config.listeners.iter().any(ListenerConfig::terminates);
@@ -219,7 +254,7 @@ fn finish(
     }
     let kept = previous.and_then(|previous| previous.certificates.self_signed.as_ref());
     let self_signed = if makes_its_own { Some(self_signed(config, kept)?) } else { None };
-    Ok(LoadedCertificates { by_files, self_signed, trusted, revoked, warnings: problems })
+    Ok(LoadedCertificates { by_files, self_signed, staples, trusted, revoked, warnings: problems })
 }
 
 fn named(config: &Config) -> impl Iterator<Item = &CertificateFiles> {
@@ -299,6 +334,18 @@ fn validity_problem(files: &CertificateFiles, identity: &Identity, strict: bool)
     };
     let problem = Problem::at(&files.origin, message, Some(help.into()));
     Some(if strict { problem } else { problem.as_warning() })
+}
+
+/// A warning where clients expect a staple that is not sent.
+fn demanded_staple(files: &CertificateFiles, identity: &Identity, now: i64) -> Option<Problem> {
+    let is_sent = identity.staple().is_some_and(|staple| staple.validity(now) == Validity::Valid);
+    if is_sent || !identity.must_staple {
+        return None;
+    }
+    let path = files.chain.display();
+    let message = format!("{path}: the certificate demands a staple (must-staple), and none is sent");
+    let help = "name one as `staple`, or order a certificate without the demand: clients that know it refuse this one";
+    Some(Problem::at(&files.origin, message, Some(help.into())).as_warning())
 }
 
 /// Said at every start, not only where the file is written.

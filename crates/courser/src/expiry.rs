@@ -1,5 +1,5 @@
-//! Warnings of certificates that come to their end: when a third of the lifetime is left, at a tenth, and when it has ended. Not
-//! so many days before it: lifetimes are a year or six days, and who renews does so at a third.
+//! Warnings of certificates and staples that come to their end: when a third of the lifetime is left, at a tenth, and when it
+//! has ended. Not so many days before it: lifetimes are a year or six days, and who renews does so at a third.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ const LOOK: Duration = Duration::from_secs(600);
 /// Lines of one look: of a hundred thousand certificates all may end at once.
 const MOST_LINES: usize = 20;
 
-/// How near its end a certificate is.
+/// How near its end something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
     Third,
@@ -22,12 +22,19 @@ enum Stage {
     Ended,
 }
 
+/// What ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Kind {
+    Certificate,
+    Staple,
+}
+
 /// Remembers which warnings were given: each is, once.
 #[derive(Default)]
 pub(crate) struct ExpiryWatch {
     looked: Option<Instant>,
-    /// By name, key and end: a renewed one is another one.
-    warned: HashMap<(String, String, i64), Stage>,
+    /// By kind, name, key and end: a renewed one is another one.
+    warned: HashMap<(Kind, String, String, i64), Stage>,
 }
 
 impl ExpiryWatch {
@@ -50,22 +57,30 @@ impl ExpiryWatch {
         let mut warned = HashMap::new();
         let mut lines = Vec::new();
         for certificate in certificates {
-            let Some(stage) = stage(certificate, now) else { continue };
-            let CertificateEnd { name, key, not_after, .. } = certificate;
-            let id = (name.clone(), key.clone(), *not_after);
-            if self.warned.get(&id).is_none_or(|before| *before < stage) {
-                lines.push(line(certificate, stage, now));
+            for (kind, not_before, not_after) in ends(certificate) {
+                let Some(stage) = stage(not_before, not_after, now) else { continue };
+                let CertificateEnd { name, key, .. } = certificate;
+                let id = (kind, name.clone(), key.clone(), not_after);
+                if self.warned.get(&id).is_none_or(|before| *before < stage) {
+                    lines.push(line(certificate, kind, stage, not_after - now));
+                }
+                warned.insert(id, stage);
             }
-            warned.insert(id, stage);
         }
         self.warned = warned;
         lines
     }
 }
 
-fn stage(certificate: &CertificateEnd, now: i64) -> Option<Stage> {
-    let lifetime = certificate.not_after.saturating_sub(certificate.not_before);
-    match certificate.not_after.saturating_sub(now) {
+/// The beginnings and ends of a certificate and of its staple.
+fn ends(certificate: &CertificateEnd) -> impl Iterator<Item = (Kind, i64, i64)> {
+    let staple = certificate.staple.map(|staple| (Kind::Staple, staple.not_before, staple.not_after));
+    [(Kind::Certificate, certificate.not_before, certificate.not_after)].into_iter().chain(staple)
+}
+
+fn stage(not_before: i64, not_after: i64, now: i64) -> Option<Stage> {
+    let lifetime = not_after.saturating_sub(not_before);
+    match not_after.saturating_sub(now) {
         ..0 => Some(Stage::Ended),
         left if left.saturating_mul(10) < lifetime => Some(Stage::Tenth),
         left if left.saturating_mul(3) < lifetime => Some(Stage::Third),
@@ -73,9 +88,9 @@ fn stage(certificate: &CertificateEnd, now: i64) -> Option<Stage> {
     }
 }
 
-fn line(certificate: &CertificateEnd, stage: Stage, now: i64) -> (Level, String) {
-    let CertificateEnd { name, key, not_after, .. } = certificate;
-    let hours = (not_after - now) / 3600;
+fn line(certificate: &CertificateEnd, kind: Kind, stage: Stage, left: i64) -> (Level, String) {
+    let CertificateEnd { name, key, must_staple, .. } = certificate;
+    let hours = left / 3600;
     let left = if hours < 48 { format!("{hours} h") } else { format!("{} days", hours / 24) };
     let what = match stage {
         Stage::Third => {
@@ -84,20 +99,33 @@ fn line(certificate: &CertificateEnd, stage: Stage, now: i64) -> (Level, String)
         Stage::Tenth => {
             format!("less than a tenth of its lifetime is left, {left}: its renewal does not work")
         }
-        Stage::Ended => "it has expired: clients refuse it".to_owned(),
+        Stage::Ended => match (kind, must_staple) {
+            (Kind::Certificate, _) => "it has expired: clients refuse it",
+            (Kind::Staple, true) => {
+                "it has expired and is not sent: clients refuse the certificate, which demands it"
+            }
+            (Kind::Staple, false) => "it has expired and is not sent",
+        }
+        .to_owned(),
     };
-    let level = if stage == Stage::Third { Level::Warning } else { Level::Error };
-    (level, format!("certificate {name} ({key}): {what}"))
+    let (is_minor, of) = match kind {
+        Kind::Certificate => (stage == Stage::Third, "certificate"),
+        Kind::Staple => (stage == Stage::Third || !must_staple, "staple of"),
+    };
+    let level = if is_minor { Level::Warning } else { Level::Error };
+    (level, format!("{of} {name} ({key}): {what}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::certificates::Period;
 
     const DAY: i64 = 86_400;
 
     fn certificate(name: &str, not_after: i64) -> CertificateEnd {
-        CertificateEnd { name: name.to_owned(), key: "EC256".to_owned(), not_before: 0, not_after }
+        let (name, key) = (name.to_owned(), "EC256".to_owned());
+        CertificateEnd { name, key, not_before: 0, not_after, staple: None, must_staple: false }
     }
 
     #[test]
@@ -117,10 +145,30 @@ mod tests {
     }
 
     #[test]
+    fn a_staple_has_stages_of_its_own_and_matters_most_where_it_is_demanded() {
+        let (mut watch, mut served) = (ExpiryWatch::default(), certificate("a.example", 90 * DAY));
+        served.staple = Some(Period { not_before: 0, not_after: 7 * DAY });
+        let said = |watch: &mut ExpiryWatch, served: &CertificateEnd, now| {
+            watch.warnings(std::slice::from_ref(served), now)
+        };
+        assert_eq!(said(&mut watch, &served, 4 * DAY), []);
+        let third = "staple of a.example (EC256): less than a third of its lifetime is left, 47 h: it should be renewed by now";
+        assert_eq!(said(&mut watch, &served, 5 * DAY + 3600), [(Level::Warning, third.to_owned())]);
+        let ended = "staple of a.example (EC256): it has expired and is not sent";
+        assert_eq!(said(&mut watch, &served, 8 * DAY), [(Level::Warning, ended.to_owned())]);
+        assert_eq!(said(&mut watch, &served, 9 * DAY), [], "it was said");
+        served.must_staple = true;
+        let lines = said(&mut ExpiryWatch::default(), &served, 8 * DAY);
+        assert!(
+            matches!(&lines[..], [(Level::Error, line)] if line.ends_with("which demands it")),
+            "{lines:?}"
+        );
+    }
+
+    #[test]
     fn six_days_are_a_lifetime_too() {
-        let served = certificate("b.example", 6 * DAY);
-        assert_eq!(stage(&served, 3 * DAY), None);
-        assert_eq!(stage(&served, 5 * DAY), Some(Stage::Third));
-        assert_eq!(stage(&served, 6 * DAY - DAY / 2), Some(Stage::Tenth));
+        assert_eq!(stage(0, 6 * DAY, 3 * DAY), None);
+        assert_eq!(stage(0, 6 * DAY, 5 * DAY), Some(Stage::Third));
+        assert_eq!(stage(0, 6 * DAY, 6 * DAY - DAY / 2), Some(Stage::Tenth));
     }
 }

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use courser_session::ResumptionFailure;
 use courser_telemetry::{Cause, CloseReason};
 
-use crate::status::Status;
 use crate::status::recent::{Finding, FindingLevel, Recent};
+use crate::status::{Generation, RefusedStaple, Status};
 
 /// Above it clients notice that nobody accepts them, in microseconds.
 const LONG_WAIT: u64 = 20_000;
@@ -108,6 +108,40 @@ impl Findings {
                 );
                 self.warning(Cause::Courser, what, mend);
             }
+        }
+        self.staples(generation);
+    }
+
+    fn staples(&mut self, generation: &Generation) {
+        let mend = "Get a new one from the authority: a changed file is taken over within seconds.";
+        for row in &generation.staples {
+            let of = format!("{} ({})", row.name, row.key);
+            match (row.state.as_str(), row.is_demanded) {
+                ("sent", _) if row.left_s * 3 >= row.lifetime_s => {}
+                ("sent", _) => {
+                    let hours = row.left_s / 3600;
+                    let what =
+                        format!("The staple of {of} has {hours} h left, less than a third of its time.");
+                    self.warning(Cause::Courser, what, mend);
+                }
+                (_, true) => {
+                    let what = format!(
+                        "The certificate of {of} demands a staple, and none is sent: clients that know it refuse it."
+                    );
+                    self.problem(Cause::Courser, what, mend);
+                }
+                ("not_yet", false) => {
+                    let what = format!("The staple of {of} counts in the future only, and is not sent.");
+                    self.warning(Cause::Courser, what, "Look at the clock.");
+                }
+                (_, false) => {
+                    let what = format!("The staple of {of} has expired, and is not sent.");
+                    self.warning(Cause::Courser, what, mend);
+                }
+            }
+        }
+        for RefusedStaple { file, why } in &generation.refused_staples {
+            self.warning(Cause::Courser, format!("The staple {file} is not sent: {why}."), mend);
         }
     }
 
@@ -333,9 +367,11 @@ impl Missed {
 
 #[cfg(test)]
 mod tests {
+    use courser_tls::StapleError;
+
     use super::*;
     use crate::status::recent::{FailureRow, RecentStep};
-    use crate::status::{Connections, EndingCertificate, Generation, LastReload, ListenerRow};
+    use crate::status::{Connections, EndingCertificate, LastReload, ListenerRow, StapleRow};
 
     fn listener(name: &str, queue_length: u64) -> ListenerRow {
         let name = name.to_owned();
@@ -485,7 +521,7 @@ mod tests {
             let ending = vec![EndingCertificate { name, key, days_left, lifetime_s: lifetime * 86_400 }];
             let (listeners, certificates) = (Vec::new(), 1);
             let generation =
-                Generation { number: 1, age_s: 1, listeners, certificates, ending, last_reload: None };
+                Generation { number: 1, age_s: 1, listeners, certificates, ending, ..Generation::default() };
             status.generation = Some(generation);
             findings(&status).pop().map(|finding| (finding.level, finding.what))
         };
@@ -495,6 +531,36 @@ mod tests {
             matches!(at(8, 90), Some((FindingLevel::Problem, what)) if what.contains("less than a tenth"))
         );
         assert!(matches!(at(-1, 90), Some((FindingLevel::Problem, what)) if what.contains("has expired")));
+    }
+
+    #[test]
+    fn a_staple_that_is_not_sent_is_a_problem_where_clients_expect_it() {
+        let mut status = well();
+        let mut at = |state: &str, left_s, is_demanded| {
+            let (name, key, state) = ("a.example".to_owned(), "EC256".to_owned(), state.to_owned());
+            let staples = vec![StapleRow { name, key, state, left_s, lifetime_s: 7 * 86_400, is_demanded }];
+            status.generation = Some(Generation { number: 1, staples, ..Generation::default() });
+            findings(&status).pop().map(|finding| (finding.level, finding.what))
+        };
+        assert!(at("sent", 3 * 86_400, true).is_none());
+        assert!(
+            matches!(at("sent", 86_400, true), Some((FindingLevel::Warning, what)) if what.contains("24 h left"))
+        );
+        assert!(
+            matches!(at("expired", -1, false), Some((FindingLevel::Warning, what)) if what.contains("has expired"))
+        );
+        for state in ["missing", "expired", "not_yet"] {
+            let found = at(state, -1, true);
+            assert!(
+                matches!(found, Some((FindingLevel::Problem, what)) if what.contains("demands a staple"))
+            );
+        }
+        let (file, why) = ("site.ocsp".to_owned(), StapleError::Revoked.to_string());
+        let refused_staples = vec![RefusedStaple { file, why }];
+        status.generation = Some(Generation { number: 1, refused_staples, ..Generation::default() });
+        let found = findings(&status).pop().unwrap();
+        assert_eq!(found.level, FindingLevel::Warning);
+        assert_eq!(found.what, "The staple site.ocsp is not sent: it says that the certificate is revoked.");
     }
 
     #[test]
@@ -508,7 +574,7 @@ mod tests {
         });
         let (listeners, ending) = (Vec::new(), Vec::new());
         status.generation =
-            Some(Generation { number: 4, age_s: 1, listeners, certificates: 0, ending, last_reload });
+            Some(Generation { number: 4, age_s: 1, listeners, ending, last_reload, ..Generation::default() });
         status.connections =
             Connections { limit: 10, open: [("relay".to_owned(), 10)].into(), ..Connections::default() };
         recent(&mut status).syn_dropped = 0.5;

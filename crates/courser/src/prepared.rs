@@ -112,7 +112,7 @@ impl Inputs {
         [&self.warnings, &self.certificates.warnings].map(|problems| problems.render(false)).concat()
     }
 
-    /// Whether nothing but certificates of hosts can differ from `others`.
+    /// Whether nothing but certificates of hosts and their staples can differ from `others`.
     pub(crate) fn differ_in_certificates_alone(&self, others: &Self) -> bool {
         Arc::ptr_eq(&self.config, &others.config)
     }
@@ -153,10 +153,11 @@ pub(crate) fn read_again(flags: &ArgMatches, known: &Inputs, seen: &mut Stamps) 
 fn files(config: &Config, flags: &ArgMatches) -> Vec<PathBuf> {
     let certificates = config.hosts().flat_map(|host| &host.certificates);
     let certificates = certificates.flat_map(|files| [&files.chain, &files.key]).cloned();
-    other_files(config, flags).into_iter().chain(certificates).collect()
+    let staples = config.hosts().flat_map(|host| &host.staples).map(|file| file.value.clone());
+    other_files(config, flags).into_iter().chain(certificates).chain(staples).collect()
 }
 
-/// All but the certificates of hosts.
+/// All but the certificates of hosts and their staples.
 fn other_files(config: &Config, flags: &ArgMatches) -> Vec<PathBuf> {
     let authorities = config.hosts().flat_map(|host| &host.client_ca).map(|file| &file.value);
     let of_backends = config.backend_tls().into_iter().flat_map(|tls| tls.value.files());

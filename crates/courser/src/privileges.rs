@@ -107,7 +107,9 @@ fn needs(config: &Config) -> Vec<Need<'_>> {
     let certificates = config.hosts().flat_map(|host| &host.certificates).chain(&sessions.store_cert);
     let files = certificates.flat_map(|files| [(&files.origin, &files.chain), (&files.origin, &files.key)]);
     let single = [&sessions.store_password, &sessions.store_ca].into_iter().flatten();
-    let single = single.chain(&fleet.keys).chain(config.hosts().flat_map(|host| &host.client_ca));
+    let single = single
+        .chain(&fleet.keys)
+        .chain(config.hosts().flat_map(|host| host.client_ca.iter().chain(&host.staples)));
     let files = files.chain(single.map(|file| (&file.origin, &file.value)));
     let process = &config.process;
     let beside =

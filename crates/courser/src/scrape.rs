@@ -119,7 +119,9 @@ fn labelled(family: Family<'_>, metric: Metric, source: &StatusSource, status: &
             queues(family, metric, source);
         }
         Metric::WorkerBusy | Metric::WorkerConnections => workers(family, metric, status),
-        Metric::CertificateNotAfter | Metric::CertificateLifetime => certificates(family, metric, source),
+        Metric::CertificateNotAfter | Metric::CertificateLifetime | Metric::StapleNotAfter => {
+            certificates(family, metric, source);
+        }
         _ => servers(family, metric, &status.backends.servers),
     }
 }
@@ -197,6 +199,10 @@ fn certificates(mut family: Family<'_>, metric: Metric, source: &StatusSource) {
         }
         let seconds = match metric {
             Metric::CertificateNotAfter => certificate.not_after,
+            Metric::StapleNotAfter => match &certificate.staple {
+                Some(staple) => staple.not_after,
+                None => continue,
+            },
             _ => certificate.not_after.saturating_sub(certificate.not_before),
         };
         family.sample(&[&certificate.name, &certificate.key], Value::Signed(seconds));

@@ -73,7 +73,7 @@ pub(crate) struct Status {
 }
 
 /// The generation that serves new connections.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Generation {
     /// The one of the start is 1.
     pub(crate) number: u64,
@@ -87,7 +87,34 @@ pub(crate) struct Generation {
     /// Those that end first.
     #[serde(default)]
     pub(crate) ending: Vec<EndingCertificate>,
+    /// Those with a staple, and those that demand one: what is sent ends first in front.
+    #[serde(default)]
+    pub(crate) staples: Vec<StapleRow>,
+    /// Files of staples that are not sent.
+    #[serde(default)]
+    pub(crate) refused_staples: Vec<RefusedStaple>,
     pub(crate) last_reload: Option<LastReload>,
+}
+
+/// A certificate with a staple, or one that demands it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct StapleRow {
+    /// The certificate's first name.
+    pub(crate) name: String,
+    pub(crate) key: String,
+    /// `sent`, `expired`, `not_yet` or `missing`.
+    pub(crate) state: String,
+    /// Until it ends; negative where it has.
+    pub(crate) left_s: i64,
+    pub(crate) lifetime_s: i64,
+    /// Whether clients that know of it refuse the certificate without one.
+    pub(crate) is_demanded: bool,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct RefusedStaple {
+    pub(crate) file: String,
+    pub(crate) why: String,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -358,6 +385,17 @@ fn generation(text: &mut String, found: &Generation) {
     for EndingCertificate { name, key, days_left, .. } in &found.ending {
         let ends = if *days_left < 0 { "HAS EXPIRED".to_owned() } else { format!("{days_left} days left") };
         row(text, "certificate", &format!("{name} ({key}): {ends}"));
+    }
+    for StapleRow { name, key, state, left_s, is_demanded, .. } in &found.staples {
+        let state = match state.as_str() {
+            "sent" => format!("sent, {} h left", left_s / 3600),
+            state => state.replace('_', " ").to_uppercase(),
+        };
+        let demanded = if *is_demanded { " (must-staple)" } else { "" };
+        row(text, "staple", &format!("{name} ({key}): {state}{demanded}"));
+    }
+    for RefusedStaple { file, why } in &found.refused_staples {
+        row(text, "staple", &format!("{file}: NOT SENT: {why}"));
     }
     let more = found.certificates.saturating_sub(found.ending.len());
     if more > 0 {

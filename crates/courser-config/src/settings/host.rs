@@ -30,6 +30,19 @@ settings! {
         elsewhere: &["certificate", "certificates", "certs", "crt", "pem_file", "ssl_certificate", "key"],
         store: |host, value| read::some(value, certificate).map(|it| host.certificates = it),
     }
+    "staple" {
+        flag: Flag::Takes("staple"),
+        kind: Kind::List(Item::File),
+        default: DefaultValue::Derived("none: clients that ask for the status of a certificate get no answer"),
+        doc: "Paths of the staples of the certificates in `cert`: the authority's answers about them (OCSP, RFC 6960, DER), \
+              one for each, in any order. They are sent along to clients that ask (stapling). One that is outdated, about another \
+              certificate, wrongly signed, or that says \"revoked\" is not sent, with a warning. A changed file is taken over \
+              as a certificate's; courser fetches none.",
+        example: "[\"site-ecdsa.ocsp\", \"site-rsa.ocsp\"]",
+        danger: "A certificate that demands a staple (must-staple) is refused by clients as soon as there is none.",
+        elsewhere: &["ocsp", "ocsp_file", "ssl_stapling_file", "ssl_stapling", "ocsp_stapling", "stapling"],
+        store: |host, value| read::some(value, address::located_file).map(|it| host.staples = it),
+    }
     "backend" {
         flag: Flag::Takes("backend"),
         kind: Kind::List(Item::Address),

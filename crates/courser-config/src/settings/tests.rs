@@ -18,11 +18,12 @@ fn all() -> Vec<(Scope, &'static About)> {
 }
 
 /// What some settings cannot be without.
-const BESIDES: [(Scope, &str, &str); 6] = [
+const BESIDES: [(Scope, &str, &str); 7] = [
     (Scope::Sessions, "store", "redis://beside"),
     (Scope::Fleet, "key", "beside.key"),
     (Scope::Fleet, "listen", "10.0.0.9:9"),
     (Scope::Admin, "listen", "127.0.0.1:9440"),
+    (Scope::Shared, "cert", "beside.pem"),
     (Scope::Shared, "client_auth", "optional"),
     (Scope::Shared, "client_ca", "beside.pem"),
 ];
@@ -117,6 +118,7 @@ fn without_places(mut config: Config, origin: &SourceSpan) -> Config {
         "default".clone_into(&mut listener.name);
         "listener 1".clone_into(&mut listener.session_scope);
         listener.default.certificates.iter_mut().for_each(|files| files.origin = origin.clone());
+        listener.default.staples.iter_mut().for_each(|file| file.origin = origin.clone());
         listener.default.client_ca.iter_mut().for_each(|file| file.origin = origin.clone());
     }
     let Config { process, sessions, fleet, .. } = &mut config;

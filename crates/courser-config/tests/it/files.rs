@@ -75,6 +75,9 @@ impl std::fmt::Debug for Settings<'_> {
                         cert.origin
                     )?;
                 }
+                for staple in &host.staples {
+                    write!(f, "\n    staple {} from {}", staple.value.display(), staple.origin)?;
+                }
                 write!(f, "\n    {:?}, {:?}", host.backends, host.send_proxy)?;
                 write_tls(f, host.backend_tls.as_ref())?;
                 write!(f, "\n    client certificates {:?}", host.client_auth)?;

@@ -27,6 +27,13 @@ fn the_certificate_that_hitch_lists_last_comes_first() {
 }
 
 #[test]
+fn staples_are_carried_over() {
+    let block = "pem-file = {\n cert = \"a.pem\"\n private-key = \"a.key\"\n ocsp-resp-file = \"a.ocsp\"\n}";
+    let import = ok(hitch(block, &Memory::of([])));
+    assert!(body(&import).contains(r#"staple = ["a.ocsp"]"#), "{}", import.toml);
+}
+
+#[test]
 fn a_folder_of_certificates_is_listed_by_its_pattern() {
     let files = Memory::of([("/c/a.pem", ""), ("/c/b.pem", ""), ("/c/b.ocsp", "")]);
     let alone = ok(hitch("pem-dir = \"/c\"\npem-dir-glob = \"*.pem\"", &files));

@@ -169,6 +169,9 @@ metrics! {
     /// From the beginning of its validity to the end.
     CertificateLifetime = "courser_certificate_lifetime_seconds", Gauge, "seconds", [], ["host": "as above", "key": "as above"]
         of ELSEWHERE;
+    /// Until when the staple of a certificate counts; certificates without one are left out.
+    StapleNotAfter = "courser_certificate_staple_not_after_timestamp_seconds", Gauge, "seconds", [],
+        ["host": "as above", "key": "as above"] of ELSEWHERE;
     /// Connections that servers of pools have, those that are being made included.
     BackendConnections = "courser_backend_connections", Gauge, "", ["backends.connections"], [];
     /// Connections that wait for a server with room.

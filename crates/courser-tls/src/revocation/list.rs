@@ -11,17 +11,15 @@ use aws_lc_rs::digest::{SHA256, digest};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer};
 use webpki::{BorrowedCertRevocationList, Cert, CertRevocationList};
-use x509_parser::asn1_rs::{Any, BitString, FromDer};
+use x509_parser::asn1_rs::{Any, FromDer};
 use x509_parser::extensions::{DistributionPointName, GeneralName, ParsedExtension};
 use x509_parser::prelude::X509Certificate;
 use x509_parser::time::ASN1Time;
 use x509_parser::x509::X509Name;
 
 use crate::authorities::Authorities;
-use crate::chain_limits::library_algorithms;
-
-/// Longest serial number, bytes (RFC 5280, section 5.2).
-pub(super) const SERIAL: usize = 20;
+use crate::serial::{SERIAL, serial};
+use crate::signed::Signed;
 
 /// The revoked certificates of one authority. Cheap to clone.
 #[derive(Clone)]
@@ -51,12 +49,6 @@ struct Scope {
     only_authorities: bool,
     /// Those that name one of these places. Empty: all.
     places: Vec<String>,
-}
-
-pub(super) struct Signed {
-    content: Vec<u8>,
-    algorithm: Vec<u8>,
-    signature: Vec<u8>,
 }
 
 /// What is wrong with a list.
@@ -195,34 +187,9 @@ impl List {
     }
 }
 
-impl Signed {
-    /// Whether a key's owner signed it; `key` is SubjectPublicKeyInfo without its outermost header.
-    fn is_by(&self, key: &[u8]) -> bool {
-        let parts = Any::from_der(key).ok().and_then(|(rest, algorithm)| {
-            let (_, bits) = BitString::from_der(rest).ok()?;
-            Some((algorithm.data.to_vec(), bits.as_ref().to_vec()))
-        });
-        let Some((key_algorithm, bits)) = parts else { return false };
-        let fitting = library_algorithms().all.iter().filter(|known| {
-            known.signature_alg_id().as_ref() == self.algorithm
-                && known.public_key_alg_id().as_ref() == key_algorithm
-        });
-        fitting.into_iter().any(|known| known.verify_signature(&bits, &self.content, &self.signature).is_ok())
-    }
-}
-
 fn name_and_key(der: &CertificateDer<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
     let anchor = webpki::anchor_from_trusted_cert(der).ok()?;
     Some((anchor.subject.to_vec(), anchor.subject_public_key_info.to_vec()))
-}
-
-/// A serial number without the zeros in front that encodings have.
-pub(super) fn serial(number: &[u8]) -> Option<[u8; SERIAL]> {
-    let start = number.iter().position(|byte| *byte != 0).unwrap_or(number.len());
-    let number = &number[start..];
-    let mut serial = [0; SERIAL];
-    serial.get_mut(SERIAL.checked_sub(number.len())?..)?.copy_from_slice(number);
-    Some(serial)
 }
 
 /// What the library does not tell of a list that it has accepted.
@@ -235,11 +202,8 @@ struct Head {
 
 /// Reads the fields of CertificateList (RFC 5280, section 5.1) up to the revoked certificates, and those behind them.
 fn head(der: &[u8]) -> Option<Head> {
-    let (_, list) = Any::from_der(der).ok()?;
-    let (behind, content) = Any::from_der(list.data).ok()?;
-    let signed = list.data.get(..list.data.len() - behind.len())?;
-    let (behind, algorithm) = Any::from_der(behind).ok()?;
-    let (_, signature) = BitString::from_der(behind).ok()?;
+    let (signed, _) = Signed::read(der)?;
+    let (_, content) = Any::from_der(&signed.content).ok()?;
     let (rest, _version) = Any::from_der(content.data).ok()?;
     let (rest, _algorithm) = Any::from_der(rest).ok()?;
     let (rest, issuer) = X509Name::from_der(rest).ok()?;
@@ -249,11 +213,7 @@ fn head(der: &[u8]) -> Option<Head> {
         issuer: issuer.to_string(),
         this_update: this_update.timestamp(),
         next_update: next_update.timestamp(),
-        signed: Signed {
-            content: signed.to_vec(),
-            algorithm: algorithm.data.to_vec(),
-            signature: signature.as_ref().to_vec(),
-        },
+        signed,
     })
 }
 

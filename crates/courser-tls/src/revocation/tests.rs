@@ -9,8 +9,8 @@ use webpki::KeyUsage;
 use rustls::pki_types::CertificateRevocationListDer;
 use rustls::pki_types::pem::PemObject;
 
-use super::list::{SERIAL, serial};
 use super::*;
+use crate::serial::{SERIAL, serial};
 use crate::trust_path::TrustedPaths;
 use crate::{Authorities, Failure};
 

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use courser_session::{Cache, EpochLength, FleetKeys, PolicyHash, Ticketer, UnixSeconds};
 use courser_tls::{
     Authorities, HandshakePlan, Identity, RevocationList, ServerConnection, ServerTlsConfig, ServerTlsSpec,
-    SessionOffer, Sessions, SuiteOrder, Version,
+    SessionOffer, Sessions, StapleResponse, SuiteOrder, Version,
 };
 
 const X25519: u16 = 0x001d;
@@ -93,3 +93,18 @@ pub(crate) fn revocation_list(bytes: &[u8]) {
 
 /// Of the lists in the corpus.
 const AUTHORITY: &[u8] = include_bytes!("../../../../fuzz/corpus/revocation_list/certificate.pem");
+
+/// A staple: read or refused, judged for a certificate, and the same each time.
+pub(crate) fn staple(bytes: &[u8]) {
+    static SITE: OnceLock<Identity> = OnceLock::new();
+    let site = SITE.get_or_init(|| Identity::from_pem(STAPLED, STAPLED).expect("it is committed"));
+    let judge = || StapleResponse::read(bytes.to_vec()).and_then(|response| response.judge(site));
+    let first = judge();
+    assert_eq!(first, judge());
+    if let Ok(staple) = first {
+        assert_eq!(site.with_staple(Some(&staple)).staple(), Some(&staple));
+    }
+}
+
+/// The certificate that the staples in the corpus are about, its issuer's, and its key.
+const STAPLED: &[u8] = include_bytes!("../../../../fuzz/corpus/staple/site.pem");

@@ -14,6 +14,7 @@ fn the_corpora_of_the_fuzz_targets_break_nothing() {
         ("server", exercise::server as fn(&[u8])),
         ("hostile", hostile::exercise::hostile),
         ("revocation_list", exercise::revocation_list),
+        ("staple", exercise::staple),
     ] {
         let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
         let files: Vec<_> = fs::read_dir(corpus).expect("the corpus is committed").collect();

@@ -11,10 +11,11 @@ use courser_net::systemd;
 use courser_proxy::Threads;
 use courser_telemetry::Counts;
 use courser_telemetry::event::{self, Level, log};
+use courser_tls::identity::Validity;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{STOP_TIME, Service};
-use crate::certificates::CertificateEnd;
+use crate::certificates::{CertificateEnd, Period};
 use crate::exit::Failure;
 use crate::expiry::ExpiryWatch;
 use crate::reload::{Outcome, Reloader};
@@ -222,6 +223,8 @@ impl Service for ReloadService {
             listeners: last.served.listeners.to_vec(),
             certificates: last.served.certificates.len(),
             ending: last.served.certificates.iter().take(SHOWN).map(ending).collect(),
+            staples: staples(&last.served.certificates, validity::now()),
+            refused_staples: last.served.refused_staples.iter().take(SHOWN).cloned().collect(),
             last_reload: last.attempt.as_ref().map(|(when, outcome)| status::LastReload {
                 age_s: when.elapsed().as_secs(),
                 refused: outcome.refusal.as_ref().map(|refusal| refusal.why.clone()),
@@ -232,7 +235,7 @@ impl Service for ReloadService {
 }
 
 fn ending(certificate: &CertificateEnd) -> status::EndingCertificate {
-    let CertificateEnd { name, key, not_before, not_after } = certificate.clone();
+    let CertificateEnd { name, key, not_before, not_after, .. } = certificate.clone();
     let lifetime_s = not_after.saturating_sub(not_before);
     status::EndingCertificate {
         name,
@@ -240,6 +243,31 @@ fn ending(certificate: &CertificateEnd) -> status::EndingCertificate {
         lifetime_s,
         days_left: (not_after - validity::now()).div_euclid(86_400),
     }
+}
+
+/// The certificates with a staple or a need of one, the most urgent first.
+fn staples(certificates: &[CertificateEnd], now: i64) -> Vec<status::StapleRow> {
+    let row = |certificate: &CertificateEnd| {
+        let (state, left_s, lifetime_s) = match certificate.staple {
+            None if !certificate.must_staple => return None,
+            None => ("missing", 0, 0),
+            Some(Period { not_before, not_after }) => {
+                let state = match Validity::at(now, not_before, not_after) {
+                    Validity::Valid => "sent",
+                    Validity::NotYet { .. } => "not_yet",
+                    Validity::Expired { .. } => "expired",
+                };
+                (state, not_after - now, not_after - not_before)
+            }
+        };
+        let (name, key, state) = (certificate.name.clone(), certificate.key.clone(), state.to_owned());
+        let is_demanded = certificate.must_staple;
+        Some(status::StapleRow { name, key, state, left_s, lifetime_s, is_demanded })
+    };
+    let mut rows: Vec<_> = certificates.iter().filter_map(row).collect();
+    rows.sort_by_key(|row| row.left_s);
+    rows.truncate(SHOWN);
+    rows
 }
 
 /// Certificates that the status shows.

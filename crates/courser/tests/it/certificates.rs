@@ -6,4 +6,5 @@ mod files;
 mod formats;
 mod hello;
 mod many;
+mod staple;
 mod validity;
