@@ -31,7 +31,7 @@ pub use datagram::{DatagramSettings, DatagramSocket, Datagrams};
 pub use listen::{Accepted, AsyncListener, ListenSocket};
 pub use liveness::Liveness;
 pub use lookup::{Lookup, look_up};
-pub use stream::{Stream, Then};
+pub use stream::{Pieces, Stream, Then};
 pub use syn_filter::{KnownSources, Network, SynFilter, SynShares};
 pub use tcp_info::TcpInfo;
 pub use timer::Timer;

@@ -2,15 +2,17 @@
 
 use std::cell::{Cell, OnceCell};
 use std::io;
+use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::task::{Context, Poll, ready};
 
+use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown};
-use socket2::{SockRef, Type};
+use socket2::{MaybeUninitSlice, SockRef, Type};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -41,6 +43,36 @@ pub enum Then {
     /// [`Stream::shutdown`] follows: the kernel may keep the bytes back until then, so that they and the FIN share a
     /// segment.
     Shutdown,
+}
+
+/// Where a read puts its bytes: pieces with room around each.
+#[derive(Clone, Copy, Debug)]
+pub struct Pieces {
+    /// Zeros before a piece, bytes.
+    pub before: usize,
+    /// Length of a piece, bytes; the last may be shorter.
+    pub length: usize,
+    /// Zeros behind a piece that another follows, bytes.
+    pub after: usize,
+    /// Pieces at most, up to [`Pieces::MOST`].
+    pub count: usize,
+}
+
+impl Pieces {
+    /// Most pieces of a read.
+    pub const MOST: usize = 4;
+
+    /// Room for all of them, bytes.
+    pub fn room(&self) -> usize {
+        self.count * (self.before + self.length + self.after)
+    }
+}
+
+/// Result of a read.
+struct Received {
+    bytes: usize,
+    /// Less than there was room for.
+    is_short: bool,
 }
 
 impl Stream {
@@ -93,48 +125,58 @@ impl Stream {
         buffer: &mut Vec<u8>,
         make_room: impl FnOnce(&mut Vec<u8>),
     ) -> Poll<io::Result<usize>> {
-        self.poll_read_at_most(usize::MAX, cx, buffer, make_room)
+        self.poll_receive(cx, buffer, make_room, Self::receive)
     }
 
-    /// As [`Self::poll_read`], but no more than `most` bytes.
-    pub fn poll_read_at_most(
+    /// As [`Self::poll_read`], but what is read goes into `pieces` with room around each. `make_room` has to leave spare
+    /// capacity for all of them.
+    pub fn poll_read_pieces(
         &self,
-        most: usize,
+        pieces: Pieces,
         cx: &mut Context<'_>,
         buffer: &mut Vec<u8>,
         make_room: impl FnOnce(&mut Vec<u8>),
     ) -> Poll<io::Result<usize>> {
-        if self.eager.take() {
-            make_room(buffer);
-            match self.receive(most, buffer) {
-                Err(Errno::AGAIN) => self.poll_read_when_ready(most, cx, buffer, |_| {}),
-                result => Poll::Ready(result.map_err(io::Error::from)),
-            }
-        } else {
-            self.poll_read_when_ready(most, cx, buffer, make_room)
-        }
+        self.poll_receive(cx, buffer, make_room, |stream, buffer| stream.receive_pieces(pieces, buffer))
     }
 
-    fn poll_read_when_ready(
+    fn poll_receive(
         &self,
-        most: usize,
         cx: &mut Context<'_>,
         buffer: &mut Vec<u8>,
         make_room: impl FnOnce(&mut Vec<u8>),
+        receive: impl Fn(&Self, &mut Vec<u8>) -> Result<Received, Errno>,
+    ) -> Poll<io::Result<usize>> {
+        if self.eager.take() {
+            make_room(buffer);
+            match receive(self, buffer) {
+                Err(Errno::AGAIN) => self.poll_receive_when_ready(cx, buffer, |_| {}, receive),
+                result => Poll::Ready(result.map(|received| received.bytes).map_err(io::Error::from)),
+            }
+        } else {
+            self.poll_receive_when_ready(cx, buffer, make_room, receive)
+        }
+    }
+
+    fn poll_receive_when_ready(
+        &self,
+        cx: &mut Context<'_>,
+        buffer: &mut Vec<u8>,
+        make_room: impl FnOnce(&mut Vec<u8>),
+        receive: impl Fn(&Self, &mut Vec<u8>) -> Result<Received, Errno>,
     ) -> Poll<io::Result<usize>> {
         let queue = self.queue()?;
         let mut ready = ready!(queue.poll_read_ready(cx))?;
         make_room(buffer);
-        let room = most.min(buffer.capacity() - buffer.len());
         loop {
-            match self.receive(most, buffer) {
+            match receive(self, buffer) {
                 // A short read has emptied the socket; the next data makes a new event (epoll(7), edge-triggered).
                 // The end of the stream keeps its readiness in any case.
-                Ok(read) => {
-                    if read < room {
+                Ok(Received { bytes, is_short }) => {
+                    if is_short {
                         ready.clear_ready();
                     }
-                    return Poll::Ready(Ok(read));
+                    return Poll::Ready(Ok(bytes));
                 }
                 Err(Errno::AGAIN) => {
                     ready.clear_ready();
@@ -224,20 +266,45 @@ impl Stream {
         TcpInfo::of(&self.fd)
     }
 
-    fn receive(&self, most: usize, buffer: &mut Vec<u8>) -> Result<usize, Errno> {
-        let length = buffer.len();
-        let spare = buffer.spare_capacity_mut();
-        let room = spare.len().min(most);
-        let read = rustix::io::retry_on_intr(|| {
-            let received = rustix::net::recv(&self.fd, &mut spare[..room], RecvFlags::empty());
-            received.map(|((bytes, _), _)| bytes.len())
+    fn receive(&self, buffer: &mut Vec<u8>) -> Result<Received, Errno> {
+        let room = buffer.capacity() - buffer.len();
+        let bytes = rustix::io::retry_on_intr(|| {
+            rustix::net::recv(&self.fd, spare_capacity(buffer), RecvFlags::empty()).map(|(bytes, _)| bytes)
         })?;
-        #[expect(unsafe_code, reason = "the safe way, the whole spare capacity, has no limit")]
-        // SAFETY: so many bytes of the spare capacity, which begins at `length`, were received into.
-        unsafe {
-            buffer.set_len(length + read);
+        Ok(Received { bytes, is_short: bytes < room })
+    }
+
+    fn receive_pieces(&self, pieces: Pieces, buffer: &mut Vec<u8>) -> Result<Received, Errno> {
+        let Pieces { before, length, after, count } = pieces;
+        let mut places: [_; Pieces::MOST] = std::array::from_fn(|_| MaybeUninitSlice::new(&mut []));
+        let (mut prepared, mut room) = (0, 0);
+        let spare = buffer.spare_capacity_mut().chunks_exact_mut(before + length + after);
+        for (place, spare) in places.iter_mut().zip(spare).take(count) {
+            let (front, spare) = spare.split_at_mut(before);
+            let (piece, back) = spare.split_at_mut(length);
+            front.fill(MaybeUninit::new(0));
+            back.fill(MaybeUninit::new(0));
+            *place = MaybeUninitSlice::new(piece);
+            (prepared, room) = (prepared + 1, room + length);
         }
-        Ok(read)
+        let socket = SockRef::from(&self.fd);
+        let bytes = loop {
+            match socket.recv_vectored(&mut places[..prepared]) {
+                Ok((bytes, _)) => break bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
+            }
+        };
+        let full = bytes.saturating_sub(1) / length;
+        let added = if bytes == 0 { 0 } else { full * (before + after) + before + bytes };
+        let length = buffer.len() + added;
+        #[expect(unsafe_code, reason = "no safe way reads into several places that nothing has written")]
+        // SAFETY: `prepared` pieces, of which `full + 1` have been received into in turn, and all the room around them, were
+        // written from the buffer's end on: up to the last byte that was received there is no gap.
+        unsafe {
+            buffer.set_len(length);
+        }
+        Ok(Received { bytes, is_short: bytes < room })
     }
 
     fn queue(&self) -> io::Result<&AsyncFd<Watched>> {

@@ -4,6 +4,7 @@
 
 mod connect;
 mod datagram;
+mod stream;
 mod syn_filter;
 mod tcp_info;
 mod timer;
