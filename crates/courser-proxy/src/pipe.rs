@@ -24,7 +24,7 @@ use crate::handshake::Secured;
 use crate::proxy_header::HeaderSent;
 use crate::request::Request;
 use crate::settings::Forwarding;
-use crate::side::{After, Side};
+use crate::side::{After, Records, Side};
 use limits::{Limits, Wait};
 
 /// Reads in one direction before the other connections of the worker go on.
@@ -77,6 +77,8 @@ struct Pipe {
     limits: Limits,
     /// When the reads of this iteration began to count.
     reads_since: Option<Instant>,
+    /// What is gathered for the client before it is written.
+    records: Records,
 }
 
 impl Pipe {
@@ -97,6 +99,7 @@ impl Pipe {
             truncated: false,
             limits: Limits::new(&forwarding, &client),
             reads_since: None,
+            records: Records::FIRST,
             client,
             forwarding,
             client_side,
@@ -254,8 +257,9 @@ impl Pipe {
         let Self { client, client_side, backend_side, .. } = self;
         let Client { stream, worker, account, .. } = client;
         let buffers = &worker.buffers;
-        let (read, bytes) =
-            backend_side.poll_take(client_side, stream, buffers, cx).map_err(close_of_record)?;
+        let (read, bytes) = backend_side
+            .poll_take(client_side, stream, Records::FEW, buffers, cx)
+            .map_err(close_of_record)?;
         let read = ready!(read);
         self.limits.moved = true;
         if bytes > 0 {
@@ -336,11 +340,13 @@ impl Pipe {
     /// it leave together.
     fn poll_read_backend(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Close>> {
         let mut read_some = false;
-        while self.downward == Flow::Open && self.client_side.outbox.pending().len() < BUFFER_BYTES / 2 {
-            let Self { client, client_side, backend, backend_side, .. } = self;
+        while self.downward == Flow::Open
+            && self.client_side.outbox.pending().len() < self.records.plaintext()
+        {
+            let Self { client, client_side, backend, backend_side, records, .. } = self;
             let buffers = &client.worker.buffers;
             let (read, bytes) =
-                client_side.poll_take(backend_side, backend, buffers, cx).map_err(bad_record)?;
+                client_side.poll_take(backend_side, backend, *records, buffers, cx).map_err(bad_record)?;
             let read = match read {
                 Poll::Ready(read) => read,
                 Poll::Pending if read_some => return Poll::Ready(Ok(())),
@@ -416,7 +422,10 @@ impl Pipe {
         let outbox = &mut self.client_side.outbox;
         while !outbox.is_empty() {
             match ready!(self.client.stream.poll_write(cx, outbox.pending(), then)) {
-                Ok(written) => outbox.advance(written),
+                Ok(written) => {
+                    outbox.advance(written);
+                    self.records = self.records.after_write(written, self.client.account.bytes_out);
+                }
                 Err(_) => return Poll::Ready(Err(CloseReason::ClientReset.into())),
             }
             self.limits.delivered = true;

@@ -4,14 +4,17 @@
 use std::io;
 use std::task::{Context, Poll, ready};
 
-use courser_net::Stream;
-use courser_tls::{BackendConnection, Failure, MAX_PLAINTEXT, Progress, ServerConnection, State};
+use courser_net::{Pieces, Stream};
+use courser_tls::{BackendConnection, Failure, MAX_PLAINTEXT, Progress, RecordRoom, ServerConnection, State};
 
-use crate::buffers::{BUFFER_BYTES, Buffers, Inbox, Outbox};
+use crate::buffers::{Buffers, Inbox, Outbox};
 
 /// Tickets that wait for the answer to what the client has asked, at most: with a client's certificates in them several
 /// come to more than the client may have us hold before it is read.
-const MOST_TICKETS: usize = BUFFER_BYTES / 2;
+const MOST_TICKETS: usize = MAX_PLAINTEXT;
+
+/// Plaintext that TCP sends before the first acknowledgement, about, bytes (RFC 6928).
+const FIRST_WINDOW: u64 = 14_600;
 
 /// A peer's bytes between its socket, which is its owner's, and plaintext.
 pub(crate) struct Side {
@@ -29,6 +32,49 @@ enum Wire {
         /// The outbox holds nothing but session tickets.
         only_tickets: bool,
     },
+}
+
+/// Records of application data that are filled by one read, and leave in one write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Records {
+    count: u8,
+    /// Plaintext of each, bytes.
+    length: u16,
+}
+
+impl Records {
+    /// At the start of a connection: a client can decrypt the first before all of TCP's first window has come.
+    pub(crate) const FIRST: Self = Self { count: 4, length: 4096 };
+    /// Where it is not known whether more follows.
+    pub(crate) const FEW: Self = Self { count: 2, length: 16_384 };
+    /// While a transfer runs.
+    pub(crate) const MANY: Self = Self { count: 4, length: 16_384 };
+
+    /// Plaintext of all, bytes.
+    pub(crate) fn plaintext(self) -> usize {
+        usize::from(self.count) * self.length()
+    }
+
+    /// What is gathered next, after a write that took `written` bytes of a connection that has sent `sent` of plaintext.
+    pub(crate) fn after_write(self, written: usize, sent: u64) -> Self {
+        if written >= self.plaintext() {
+            Self::MANY
+        } else if sent < FIRST_WINDOW {
+            Self::FIRST
+        } else {
+            Self::FEW
+        }
+    }
+
+    /// Those that fit beside so many bytes that wait already, but one at least, with so much around each.
+    fn beside(self, waiting: usize, room: RecordRoom) -> Pieces {
+        let count = self.plaintext().saturating_sub(waiting).div_ceil(self.length()).max(1);
+        Pieces { before: room.before, length: self.length(), after: room.after, count }
+    }
+
+    fn length(self) -> usize {
+        self.length.into()
+    }
 }
 
 /// TLS with a client or with a backend.
@@ -106,7 +152,7 @@ impl Side {
     ) -> Poll<Result<After, Failure>> {
         let Wire::Tls { tls, received, only_tickets } = &mut self.wire else {
             let read = ready!(stream.poll_read(cx, plaintext, |bytes| buffers.make_room(bytes)));
-            return Poll::Ready(Ok(after(read)));
+            return Poll::Ready(Ok(after_read(read)));
         };
         match ready!(received.poll_read(stream, buffers, cx)) {
             Ok(0) => return Poll::Ready(Ok(After::Truncation)),
@@ -121,32 +167,31 @@ impl Side {
         Poll::Ready(Ok(if progress.state == State::PeerClosed { After::End } else { After::Open }))
     }
 
-    /// Reads plaintext from `other`, whose socket is `stream`, and adds it to what waits for this peer. Returns what the read
-    /// says, and how many bytes there were.
+    /// Reads plaintext from `other`, whose socket is `stream`, and adds it to what waits for this peer: into `records`, if
+    /// that is a client and the other plain. Returns what the read says, and how many bytes there were.
     pub(crate) fn poll_take(
         &mut self,
         other: &mut Self,
         stream: &Stream,
+        records: Records,
         buffers: &Buffers,
         cx: &mut Context<'_>,
     ) -> Result<(Poll<Result<After, Failure>>, usize), Failure> {
+        let waiting = self.outbox.pending().len();
         if let Wire::Tls { tls: Tls::Client(tls), received, only_tickets } = &mut self.wire
             && other.is_plain()
         {
             let bytes = &mut self.outbox.bytes;
-            let (start, front) = (bytes.len(), tls.record_front_len());
-            let read = stream.poll_read_at_most(MAX_PLAINTEXT, cx, bytes, |bytes| {
-                buffers.make_room(bytes);
-                tls.begin_record(bytes);
-            });
-            let added = bytes.len().saturating_sub(start + front);
-            if added == 0 {
-                bytes.truncate(start);
-            } else {
-                *only_tickets = false;
-                tls.finish_record(start, received.bytes(), bytes)?;
-            }
-            return Ok((read.map(|read| Ok(after(read))), added));
+            let start = bytes.len();
+            let pieces = records.beside(waiting, tls.record_room());
+            let make_room = |bytes: &mut Vec<u8>| buffers.make_room_for(pieces.room(), bytes);
+            let read = stream.poll_read_pieces(pieces, cx, bytes, make_room);
+            let Poll::Ready(Ok(added @ 1..)) = read else {
+                return Ok((read.map(|read| Ok(after_read(read))), 0));
+            };
+            *only_tickets = false;
+            tls.seal_records(start, pieces.length, received.bytes(), bytes)?;
+            return Ok((Poll::Ready(Ok(After::Open)), added));
         }
         self.write(buffers, |plaintext| other.poll_read(stream, buffers, plaintext, cx))
     }
@@ -199,6 +244,6 @@ impl Side {
 }
 
 /// What follows a read from a plain peer.
-fn after(read: io::Result<usize>) -> After {
+fn after_read(read: io::Result<usize>) -> After {
     read.map_or(After::Reset, |bytes| if bytes == 0 { After::End } else { After::Open })
 }

@@ -7,7 +7,7 @@
 
 use rustls::Error;
 
-use crate::record_cipher::{Alert, Opened, Opener, Sealed, Sealer};
+use crate::record_cipher::{Alert, Opened, Opener, RecordRoom, Sealed, Sealer};
 use crate::records::State;
 
 /// What a connection shares with the library.
@@ -64,23 +64,14 @@ impl Ciphers {
         self.library_is_owed_data &= !got_data;
     }
 
-    /// Appends as many bytes as a record has in front of its plaintext, and returns their number.
-    pub(crate) fn begin_record(&self, outgoing: &mut Vec<u8>) -> usize {
-        const FRONT: [u8; 16] = [0; 16];
-        let length = self.front_len();
-        outgoing.extend_from_slice(&FRONT[..length]);
-        length
+    /// What a record of application data has around its plaintext; nothing where the library has to make it.
+    pub(crate) fn room(&self) -> RecordRoom {
+        self.sealer.as_ref().map_or_else(RecordRoom::default, Sealer::room)
     }
 
-    /// Bytes of a record in front of its plaintext.
-    pub(crate) fn front_len(&self) -> usize {
-        self.sealer.as_ref().map_or(0, Sealer::front_len)
-    }
-
-    /// Seals the record of application data that [`Self::begin_record`] has begun at `start` and whose plaintext goes to the
-    /// end of `outgoing`.
-    pub(crate) fn seal(&self, start: usize, outgoing: &mut Vec<u8>) -> Result<Sealed, Error> {
-        self.sealer.as_ref().map_or(Ok(Sealed::Library), |sealer| sealer.seal_data(start, outgoing))
+    /// Seals a record of application data: plaintext with [`Self::room`] around it.
+    pub(crate) fn seal(&self, record: &mut [u8]) -> Result<Sealed, Error> {
+        self.sealer.as_ref().map_or(Ok(Sealed::Library), |sealer| sealer.seal_data(record))
     }
 
     /// Whether the next record of application data would be read past the library.

@@ -49,6 +49,7 @@ pub use config_error::TlsConfigError;
 pub use failure::{Failure, FailureKind};
 pub use identity::{Identity, IdentityError, KeyKind, Staple};
 pub use plan::{CachedSession, HandshakePlan, SessionOffer};
+pub use record_cipher::RecordRoom;
 pub use records::{MAX_HELD, MAX_PLAINTEXT, Progress, RECORD_OVERHEAD, State};
 pub use revocation::{Revocation, RevocationDepth, RevocationList, RevocationListError};
 pub use selfsigned::{self_signed, self_signed_rsa};

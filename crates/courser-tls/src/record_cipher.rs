@@ -24,6 +24,7 @@ use rustls::{
 use crate::key_schedule::with_prepared_hashes;
 use key::RecordKey;
 pub(crate) use opener::{Opened, Opener};
+pub use sealer::RecordRoom;
 pub(crate) use sealer::{Alert, Sealed, Sealer};
 
 /// The type of a record of application data, and in TLS 1.3 of every sealed one.

@@ -13,7 +13,7 @@ use crate::failure::{self, Failure, FailureKind, UNEXPECTED_MESSAGE};
 use crate::names;
 use crate::plan::{self, CachedSession, HandshakePlan};
 use crate::random;
-use crate::record_cipher::{Alert, Sealed};
+use crate::record_cipher::{Alert, RecordRoom, Sealed};
 use crate::records::{self, MAX_HELD, Progress, State};
 use crate::server_config::{ServerTlsConfig, SuiteOrder};
 
@@ -208,31 +208,33 @@ impl ServerConnection {
         received: &mut [u8],
         outgoing: &mut Vec<u8>,
     ) -> Result<(), Failure> {
-        outgoing.reserve(records::max_records_len(plaintext));
-        plaintext.chunks(records::MAX_PLAINTEXT).try_for_each(|part| {
-            let start = outgoing.len();
-            self.begin_record(outgoing);
+        if plaintext.is_empty() {
+            return self.check_not_failed();
+        }
+        let start = outgoing.len();
+        let RecordRoom { before, after } = self.record_room();
+        outgoing
+            .reserve(plaintext.len() + plaintext.len().div_ceil(records::MAX_PLAINTEXT) * (before + after));
+        for part in plaintext.chunks(records::MAX_PLAINTEXT) {
+            let between = if outgoing.len() == start { 0 } else { after };
+            outgoing.resize(outgoing.len() + between + before, 0);
             outgoing.extend_from_slice(part);
-            self.finish_record(start, received, outgoing)
-        })
+        }
+        self.seal_records(start, records::MAX_PLAINTEXT, received, outgoing)
     }
 
-    /// Begins a record of application data at the end of `outgoing`: whoever has plaintext for it appends it there, at
-    /// most 16 KiB, and calls [`Self::finish_record`]; or takes back what was appended.
-    pub fn begin_record(&self, outgoing: &mut Vec<u8>) {
-        self.ciphers.begin_record(outgoing);
+    /// What a record has around its plaintext, for [`Self::seal_records`]. It changes with the keys.
+    pub fn record_room(&self) -> RecordRoom {
+        self.ciphers.room()
     }
 
-    /// Bytes that [`Self::begin_record`] appends.
-    pub fn record_front_len(&self) -> usize {
-        self.ciphers.front_len()
-    }
-
-    /// Encrypts the record that was begun at `start`, where it is. `received` as for [`Self::send`]. On failure nothing of its
-    /// plaintext is left in `outgoing`.
-    pub fn finish_record(
+    /// Encrypts what `outgoing` has from `start` on, where it is: plaintext of records with [`Self::record_room`] around
+    /// each, `length` bytes in all but the last, which may have less and has nothing behind it yet. `received` as for
+    /// [`Self::send`]. On failure nothing of the plaintext is left in `outgoing`.
+    pub fn seal_records(
         &mut self,
         start: usize,
+        length: usize,
         received: &mut [u8],
         outgoing: &mut Vec<u8>,
     ) -> Result<(), Failure> {
@@ -240,24 +242,33 @@ impl ServerConnection {
             outgoing.truncate(start);
             return Err(failure);
         }
-        let sent = self.try_finish_record(start, received, outgoing);
+        let sent = self.try_seal_records(start, length, received, outgoing);
         self.check_sent(sent, outgoing)
     }
 
-    fn try_finish_record(
+    fn try_seal_records(
         &mut self,
         start: usize,
+        length: usize,
         received: &mut [u8],
         outgoing: &mut Vec<u8>,
     ) -> Result<(), Error> {
-        let front = self.record_front_len();
-        let sealed = self.ciphers.seal(start, outgoing);
-        if matches!(sealed, Ok(Sealed::All)) {
-            return Ok(());
-        }
-        let plaintext = outgoing.split_off(start + front);
-        outgoing.truncate(start);
-        if sealed? == Sealed::Exhausted {
+        let RecordRoom { before, after } = self.record_room();
+        outgoing.resize(outgoing.len() + after, 0);
+        let record_len = before + length + after;
+        let mut sealed = start;
+        let not_sealed = outgoing[start..].chunks_mut(record_len).find_map(|record| {
+            match self.ciphers.seal(record) {
+                Ok(Sealed::All) => sealed += record.len(),
+                not_sealed => return Some(not_sealed),
+            }
+            None
+        });
+        let Some(not_sealed) = not_sealed else { return Ok(()) };
+        let plaintext_of = |record: &[u8]| record[before..record.len() - after].to_vec();
+        let plaintext: Vec<u8> = outgoing[sealed..].chunks(record_len).flat_map(plaintext_of).collect();
+        outgoing.truncate(sealed);
+        if not_sealed? == Sealed::Exhausted {
             records::update_key(&mut self.tls, received, outgoing)?;
             self.ciphers.update();
         }

@@ -172,6 +172,20 @@ fn a_key_is_replaced_before_it_has_sealed_too_much() {
     pair.say(b"a client follows", usize::MAX);
 }
 
+/// The rest of what was read at once goes on under the next key.
+#[test]
+fn a_key_is_replaced_between_records_that_are_sealed_together() {
+    let mut pair = Pair::connected(TLS_AES_128_GCM);
+    pair.send(b"first").expect("the connection is open");
+    let data: Vec<u8> = (0..10 * MAX_PLAINTEXT).map(|at| u8::try_from(at % 251).unwrap()).collect();
+    for left in 1..8 {
+        pair.server.ciphers.limit_seals(left);
+        pair.send(&data).expect("the connection is open");
+        assert!(pair.server.ciphers.seals() <= 10, "no new key, where {left} were left");
+        assert!(pair.downward().ends_with(&data), "{left} were left");
+    }
+}
+
 /// TLS 1.2 has one key for a connection.
 #[test]
 fn a_connection_of_tls12_ends_before_its_key_has_sealed_too_much() {

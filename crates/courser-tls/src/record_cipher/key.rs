@@ -52,7 +52,7 @@ impl RecordKey {
 
     /// Length of the body of a record with so much plaintext, bytes.
     pub(super) fn body_len(&self, plaintext: usize) -> usize {
-        self.front_len() + plaintext + usize::from(self.is_tls13()) + TAG
+        self.front_len() + plaintext + self.back_len()
     }
 
     /// Bytes that a body has in front of its plaintext.
@@ -60,30 +60,28 @@ impl RecordKey {
         if self.form == Form::Tls12Explicit { EXPLICIT } else { 0 }
     }
 
-    /// Seals the body from `start` to the end: as many bytes as go in front, which are set, and the plaintext. A sequence
-    /// number may be used once.
-    pub(super) fn seal<B: for<'b> Extend<&'b u8> + AsMut<[u8]>>(
-        &self,
-        sequence: u64,
-        content: ContentType,
-        body: &mut B,
-        start: usize,
-    ) -> Result<(), Error> {
-        if self.is_tls13() {
-            body.extend(&[u8::from(content)]);
-        }
+    /// Bytes that a body has behind its plaintext: in TLS 1.3 the type, and the tag.
+    pub(super) fn back_len(&self) -> usize {
+        usize::from(self.is_tls13()) + TAG
+    }
+
+    /// Seals a body where it is: room for what goes in front of the plaintext, the plaintext, and room for what goes behind
+    /// it. A sequence number may be used once.
+    pub(super) fn seal(&self, sequence: u64, content: ContentType, body: &mut [u8]) -> Result<(), Error> {
         let nonce = self.nonce(sequence);
-        let (front, plaintext) = body.as_mut()[start..].split_at_mut(self.front_len());
+        let (front, rest) = body.split_at_mut(self.front_len());
         front.copy_from_slice(&nonce[NONCE_LEN - front.len()..]);
         let nonce = Nonce::assume_unique_for_key(nonce);
+        let (plaintext, place) = rest.split_at_mut(rest.len() - TAG);
         let length = plaintext.len();
         let tag = if self.is_tls13() {
+            plaintext[length - 1] = u8::from(content);
             self.key.seal_in_place_separate_tag(nonce, Aad::from(make_tls13_aad(length + TAG)), plaintext)
         } else {
             let data = make_tls12_aad(sequence, content, ProtocolVersion::TLSv1_2, length);
             self.key.seal_in_place_separate_tag(nonce, Aad::from(data), plaintext)
         };
-        body.extend(tag.map_err(|_| Error::EncryptError)?.as_ref());
+        place.copy_from_slice(tag.map_err(|_| Error::EncryptError)?.as_ref());
         Ok(())
     }
 

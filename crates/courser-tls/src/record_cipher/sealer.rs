@@ -40,6 +40,15 @@ pub(crate) enum Alert {
     InTheClear,
 }
 
+/// What a record has around its plaintext, bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordRoom {
+    /// Its header, and a part of the nonce.
+    pub before: usize,
+    /// Its type, and the tag.
+    pub after: usize,
+}
+
 /// Whether application data was sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sealed {
@@ -93,21 +102,18 @@ impl Sealer {
         drop((LATEST.take(), KEY_UPDATE.take()));
     }
 
-    /// Bytes of a record in front of its plaintext.
-    pub(crate) fn front_len(&self) -> usize {
-        HEADER + self.lock().key.front_len()
+    /// What a record of application data has around its plaintext.
+    pub(crate) fn room(&self) -> RecordRoom {
+        let sealing = self.lock();
+        RecordRoom { before: HEADER + sealing.key.front_len(), after: sealing.key.back_len() }
     }
 
-    /// Seals the record of application data that goes from `start` to the end of `outgoing`, past the library: as many
-    /// bytes as go in front, which are set, and the plaintext. Not if the library has something to send before: what a
-    /// key's first record follows, a KeyUpdate, an alert.
-    pub(crate) fn seal_data(&self, start: usize, outgoing: &mut Vec<u8>) -> Result<Sealed, Error> {
+    /// Seals a record of application data past the library: the plaintext with room around it. Not if the library has
+    /// something to send before: what a key's first record follows, a KeyUpdate, an alert.
+    pub(crate) fn seal_data(&self, record: &mut [u8]) -> Result<Sealed, Error> {
         let sealing = &mut *self.lock();
-        let plaintext = outgoing.len() - start - HEADER - sealing.key.front_len();
-        if sealing.next == 0
-            || sealing.alert_sent
-            || !sealing.key_update.is_empty()
-            || plaintext > MAX_PLAINTEXT
+        let longest = HEADER + sealing.key.body_len(MAX_PLAINTEXT);
+        if sealing.next == 0 || sealing.alert_sent || !sealing.key_update.is_empty() || record.len() > longest
         {
             return Ok(Sealed::Library);
         }
@@ -115,11 +121,12 @@ impl Sealer {
         if sealing.next + 1 >= sealing.limit {
             return Ok(Sealed::Exhausted);
         }
-        let [high, low] = u16::try_from(sealing.key.body_len(plaintext)).unwrap_or(u16::MAX).to_be_bytes();
+        let (header, body) = record.split_at_mut(HEADER);
+        let [high, low] = u16::try_from(body.len()).unwrap_or(u16::MAX).to_be_bytes();
         let [major, minor] = LEGACY_VERSION;
-        outgoing[start..start + HEADER].copy_from_slice(&[APPLICATION_DATA, major, minor, high, low]);
+        header.copy_from_slice(&[APPLICATION_DATA, major, minor, high, low]);
         let sequence = sealing.take_number();
-        sealing.key.seal(sequence, ContentType::ApplicationData, outgoing, start + HEADER)?;
+        sealing.key.seal(sequence, ContentType::ApplicationData, body)?;
         Ok(Sealed::All)
     }
 
@@ -172,9 +179,10 @@ impl Sealing {
     fn seal(&mut self, message: &OutboundPlainMessage<'_>) -> Result<OutboundOpaqueMessage, Error> {
         let sequence = self.take_number();
         let mut body = PrefixedPayload::with_capacity(self.key.body_len(message.payload.len()));
-        body.extend_from_slice(&FRONT[..self.key.front_len()]);
+        body.extend_from_slice(&ROOM[..self.key.front_len()]);
         body.extend_from_chunks(&message.payload);
-        self.key.seal(sequence, message.typ, &mut body, 0)?;
+        body.extend_from_slice(&ROOM[..self.key.back_len()]);
+        self.key.seal(sequence, message.typ, body.as_mut())?;
         let content = if self.key.is_tls13() { ContentType::ApplicationData } else { message.typ };
         Ok(OutboundOpaqueMessage::new(content, ProtocolVersion::TLSv1_2, body))
     }
@@ -241,8 +249,8 @@ const WARNING: u8 = 1;
 const FATAL: u8 = 2;
 const CLOSE_NOTIFY: u8 = 0;
 
-/// What is set when a record is sealed.
-const FRONT: [u8; 8] = [0; 8];
+/// What is set when a record is sealed, at most.
+const ROOM: [u8; 17] = [0; 17];
 
 /// Length of a record's header, bytes; and the version in each (RFC 8446, section 5.1).
 const HEADER: usize = 5;

@@ -40,6 +40,22 @@ fn ten_megabytes_reach_curl_unchanged() {
     assert_closed(&only_line(&courser), "done", "none");
 }
 
+/// A client shows what it can decrypt: the first record has to come with TCP's first window, later ones are cheapest full.
+#[test]
+fn records_are_short_at_first_and_full_in_a_long_answer() {
+    let stage = Stage::new();
+    let origin = OriginServer::http();
+    let courser = stage.serve(origin.backend());
+    let script = "
+tls = connect()
+tls.sendall(b'GET /?s=4m HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n')
+records = [len(record) for record in iter(lambda: tls.recv(65536), b'')]
+assert records[0] <= 4096 and sum(records[:4]) <= 16384, records[:4]
+assert records.count(16384) > 100, records";
+    let Some(done) = stage.python(&courser, script) else { return };
+    content(done);
+}
+
 #[test]
 fn ten_megabytes_come_back_unchanged_after_a_half_close() {
     echoed(10 * MEGABYTE);
