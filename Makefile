@@ -1,7 +1,7 @@
 # The commands a newcomer needs; `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench report lint doc pictures install deb
+.PHONY: help demo test bench report lint doc pictures install deb static
 
 # The committed Cargo.lock is part of what is tested.
 CARGO_FLAGS ?= --locked
@@ -42,3 +42,12 @@ install: ## install clients and rivals from the distribution (needs root), or na
 deb: ## build the packages courser and courser-bench for this distribution (into target/deb)
 	cargo build $(CARGO_FLAGS) --release -p courser -p courser-bench
 	scripts/deb.sh target/release target/deb
+
+static: ## build courser as one program without any library (musl, into target/static), and what packaging/Dockerfile takes
+	rustup target add $(STATIC)
+	cargo build $(CARGO_FLAGS) --release --target $(STATIC) -p courser
+	install -D -m 755 target/$(STATIC)/release/courser target/static/courser
+	install -m 644 /etc/ssl/certs/ca-certificates.crt target/static/ca-certificates.crt
+
+# The C parts (cryptography, allocator) take a compiler for it: musl-gcc, of the package musl-tools.
+STATIC := $(shell uname -m)-unknown-linux-musl

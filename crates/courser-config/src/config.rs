@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::address::{BackendAddress, ListenAddress};
-use crate::fleet::{FleetInterface, Network};
+use crate::fleet::{FleetInterface, Network, PeerName};
 use crate::named::named;
 use crate::problem::Problems;
 use crate::proxy_protocol::{AcceptProxy, SendProxy};
@@ -161,6 +161,8 @@ pub struct Fleet {
     pub listen: Option<Located<SocketAddr>>,
     /// The peers' addresses for unicast. Empty where `listen` is a multicast group.
     pub peers: Vec<SocketAddr>,
+    /// Names whose addresses are peers too, whichever they are at the time.
+    pub peer_names: Vec<PeerName>,
     /// Interface for multicast. Only where `listen` is a multicast group.
     pub interface: Option<Located<FleetInterface>>,
     /// Networks that messages are accepted from. Empty: any by multicast, `peers` by unicast.
@@ -172,6 +174,11 @@ pub struct Fleet {
 }
 
 impl Fleet {
+    /// Whether there is anyone to send messages to by unicast.
+    pub fn has_peers(&self) -> bool {
+        !self.peers.is_empty() || !self.peer_names.is_empty()
+    }
+
     /// Whether there is a secret to share sessions with.
     pub fn has_keys(&self) -> bool {
         !self.keys.is_empty() || self.state.is_some()

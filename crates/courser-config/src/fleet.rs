@@ -1,8 +1,10 @@
 //! Kinds of value that only a fleet has: the interface for multicast, and networks.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
+use crate::address;
+use crate::dns;
 use crate::problem::{Problem, Problems};
 use crate::read;
 use crate::value::Value;
@@ -14,6 +16,36 @@ pub struct FleetInterface {
     pub name: String,
     /// How many routers a message may pass (TTL, hop limit), 1 to 255.
     pub ttl: u8,
+}
+
+/// A name whose addresses are hosts of the fleet, such as that of a headless Service of Kubernetes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerName {
+    /// In lower case.
+    pub host: String,
+    /// UDP port of each of them.
+    pub port: u16,
+}
+
+/// The other hosts, by address or by name.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Peer {
+    Address(SocketAddr),
+    Name(PeerName),
+}
+
+/// Reads a peer: as [`address::datagram`], or a name.
+pub(crate) fn peer(value: &Value) -> Result<Peer, Problems> {
+    let text = read::text(value, "an address")?;
+    let name = text.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse::<u16>().ok()?)));
+    match name {
+        Some((host, port @ 1..))
+            if host.contains(|c: char| c.is_ascii_alphabetic()) && dns::wrong(host).is_none() =>
+        {
+            Ok(Peer::Name(PeerName { host: host.to_ascii_lowercase(), port }))
+        }
+        _ => address::datagram(value).map(Peer::Address),
+    }
 }
 
 /// A network, `10.0.0.0/16` or `2001:db8::/32`.

@@ -51,7 +51,7 @@ pub use config::{
     ClientAuth, Config, Fleet, HostConfig, ListenerConfig, Loaded, Log, OnTruncation, PoolConfig, Process,
     ServerConfig, Sessions, UnknownName, Verify,
 };
-pub use fleet::{FleetInterface, Network};
+pub use fleet::{FleetInterface, Network, PeerName};
 pub use named::Named;
 pub use near::nearest;
 pub use problem::{Problem, Problems, Severity};

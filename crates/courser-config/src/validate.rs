@@ -191,7 +191,7 @@ fn check_fleet(fleet: &Fleet, problems: &mut Problems) {
             let help = "add `fleet.listen` (`--fleet-listen`), for example `239.1.1.1:8888`";
             problems.push(Problem::at(&interface.origin, message, None).help(help));
         }
-        if !fleet.peers.is_empty() {
+        if fleet.has_peers() {
             let message = "the fleet's peers get no messages without an address of this host";
             let help = "add `fleet.listen` (`--fleet-listen`), for example `10.0.3.20:8888`";
             problems.push(Problem::nowhere(message).help(help).as_warning());
@@ -203,12 +203,12 @@ fn check_fleet(fleet: &Fleet, problems: &mut Problems) {
         problems.push(Problem::at(&listen.origin, message, None).help(MAKE_A_KEY));
     }
     let multicast = listen.value.ip().is_multicast();
-    if multicast && !fleet.peers.is_empty() {
+    if multicast && fleet.has_peers() {
         let message = "messages go either to a multicast group or to peers";
         let help = "leave `peer` out, or listen on an address of this host";
         problems.push(Problem::at(&listen.origin, message, None).help(help));
     }
-    if !multicast && fleet.peers.is_empty() {
+    if !multicast && !fleet.has_peers() {
         let help = "add the other hosts as `peer` (`--fleet-peer`)";
         problems.push(Problem::at(&listen.origin, "the fleet has no peer", Some(help.into())).as_warning());
     }

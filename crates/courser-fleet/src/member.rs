@@ -110,6 +110,11 @@ impl Member {
         }
     }
 
+    /// From now on takes messages from these, as of [`MemberSettings::allowed`].
+    pub fn set_allowed(&mut self, allowed: Vec<Allowed>) {
+        self.gate = Gate::new(allowed);
+    }
+
     /// Pushes a session that was made here to the peers. It waits up to 2 ms for others to share its datagram.
     pub fn push(&mut self, session: &SharedSession, now: Now) {
         self.now = now;

@@ -1,6 +1,7 @@
 //! Settings of what several hosts share: `[fleet]`.
 
 use crate::config::Fleet;
+use crate::fleet::Peer;
 use crate::read::{self, located};
 use crate::setting::{DefaultValue, Flag, Item, Kind, settings};
 use crate::{address, draft, fleet};
@@ -62,10 +63,21 @@ settings! {
         flag: Flag::Takes("fleet-peer"),
         kind: Kind::List(Item::Address),
         default: DefaultValue::Toml("[]"),
-        doc: "UDP addresses of the other hosts, for unicast. Messages from other addresses are refused.",
+        doc: "UDP addresses of the other hosts, for unicast. A name stands for all of its addresses, as that of a \
+              headless Service does; they are looked up every five seconds. Messages from other addresses are \
+              refused.",
         example: "[\"10.0.0.17:8888\"]",
         elsewhere: &["peers", "shared_cache_peer"],
-        store: |fleet, value| read::distinct_or_none(value, address::datagram).map(|it| fleet.peers = it),
+        store: |fleet, value| {
+            (fleet.peers, fleet.peer_names) = Default::default();
+            for peer in read::distinct_or_none(value, fleet::peer)? {
+                match peer {
+                    Peer::Address(address) => fleet.peers.push(address),
+                    Peer::Name(name) => fleet.peer_names.push(name),
+                }
+            }
+            Ok(())
+        },
     }
     "interface" {
         flag: Flag::Takes("fleet-interface"),

@@ -50,6 +50,8 @@ pub(super) struct Driver {
 /// What a status has beside that of the member.
 pub(super) struct DriverStatus {
     address: SocketAddr,
+    /// Where its messages come from.
+    source: SocketAddr,
     peers: Vec<SocketAddr>,
     pub(super) max_payload: usize,
     receive_buffer: usize,
@@ -71,6 +73,7 @@ impl DriverStatus {
         peers.retain(|peer| *peer != source);
         Ok(Self {
             address,
+            source,
             max_payload: socket.payload_limit(&peers),
             peers,
             receive_buffer: socket.receive_buffer()?,
@@ -173,6 +176,11 @@ impl Driver {
             Request::Pull(id, waiter) => {
                 self.waiting.add(id, waiter);
                 self.member.pull(&id, now);
+            }
+            Request::Peers { mut peers, allowed } => {
+                peers.retain(|peer| *peer != self.status.source);
+                self.status.peers = peers;
+                self.member.set_allowed(allowed);
             }
             // The requester may have given up.
             Request::Status(answer) => drop(answer.try_send(self.status(now))),

@@ -2,12 +2,13 @@
 //! for a bounded time.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-use courser_fleet::Passed;
+use courser_fleet::{Allowed, Passed};
 use courser_session::{SessionId, SharedSession};
 use tokio::sync::{mpsc, oneshot};
 
@@ -48,6 +49,10 @@ pub(super) enum Request {
     Pull(SessionId, oneshot::Sender<bool>),
     Status(SyncSender<FleetStatus>),
     Watch(SyncSender<Passed>),
+    Peers {
+        peers: Vec<SocketAddr>,
+        allowed: Vec<Allowed>,
+    },
     /// The sender is dropped when the socket is closed.
     Stop(SyncSender<()>),
 }
@@ -119,6 +124,11 @@ impl FleetHandle {
         let (sender, receiver) = sync_channel(WATCH_QUEUE);
         self.put(&self.requests, Request::Watch(sender));
         receiver
+    }
+
+    /// From now on sends to these, and takes messages from who is allowed. Dropped when too many requests wait already.
+    pub fn set_peers(&self, peers: Vec<SocketAddr>, allowed: Vec<Allowed>) {
+        self.put(&self.requests, Request::Peers { peers, allowed });
     }
 
     /// Ends the fleet's thread. Returns whether it has left the network within `limit`. Blocks: not for workers.

@@ -4,13 +4,14 @@ use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use courser_config::{Config, Fleet as Settings, Located, Problem};
 use courser_fleet::{AddressRange, Allowed, Incarnation, MemberName, MemberSettings, UnixMillis};
 use courser_net::datagram::Interface;
+use courser_net::lookup::{Lookup, look_up};
 use courser_net::{DatagramSettings, DatagramSocket};
 use courser_proxy::Threads;
 use courser_session::{Cache, FleetKeys, SecretBytes};
@@ -32,13 +33,15 @@ pub(crate) struct FleetService {
     name: String,
     keys: Arc<FleetKeys>,
     cache: Arc<Cache>,
-    handle: OnceLock<FleetHandle>,
+    handle: Arc<OnceLock<FleetHandle>>,
     /// For another process.
     descriptors: Mutex<Vec<OwnedFd>>,
     /// Of the process before this one, which sends and receives until [`Self::begin`].
     inherited: Mutex<Vec<OwnedFd>>,
     /// Dropped when this process begins.
     waits: Mutex<Option<Sender<Infallible>>>,
+    /// Dropped when names need not be looked up any more.
+    names: Mutex<Option<Sender<Infallible>>>,
 }
 
 impl FleetService {
@@ -56,11 +59,44 @@ impl FleetService {
             name: process.name.clone(),
             keys: Arc::clone(&process.fleet.as_ref()?.keys),
             cache: Arc::clone(process.sessions.cache.as_ref()?),
-            handle: OnceLock::new(),
+            handle: Arc::default(),
             descriptors: Mutex::default(),
             inherited: Mutex::new(inherited),
             waits: Mutex::default(),
+            names: Mutex::default(),
         })
+    }
+
+    /// The other hosts. Where they have names, these are looked up now and from then on.
+    fn find_peers(&self, own: SocketAddr, threads: &Threads) -> Result<Vec<SocketAddr>, Failure> {
+        if self.settings.peer_names.is_empty() {
+            return Ok(self.settings.peers.clone());
+        }
+        let (running, stopped) = channel();
+        *lock(&self.names) = Some(running);
+        let (sender, first) = sync_channel(1);
+        let (settings, handle) = (self.settings.clone(), Arc::clone(&self.handle));
+        let work = move || {
+            let (mut names, mut told) = (PeerNames::new(&settings, own), None);
+            loop {
+                let found = names.look_up();
+                match handle.get() {
+                    // Taken at the start, if it has waited for it.
+                    None => drop(sender.try_send(found)),
+                    Some(_) if told.as_ref() == Some(&found) => {}
+                    Some(handle) => {
+                        handle.set_peers(found.clone(), allowed(&settings, &found, own));
+                        told = Some(found);
+                    }
+                }
+                if stopped.recv_timeout(LOOK_UP) != Err(RecvTimeoutError::Timeout) {
+                    return;
+                }
+            }
+        };
+        let started = threads.spawn("fleet-names", work);
+        started.map_err(|error| Failure::runtime("cannot start the look-up of peers", error))?;
+        Ok(first.recv_timeout(FIRST_ADDRESSES).unwrap_or_else(|_| self.settings.peers.clone()))
     }
 
     /// Once it is started.
@@ -75,7 +111,7 @@ impl Service for FleetService {
     }
 
     fn start(&self, threads: &Threads) -> Result<(), Failure> {
-        let Settings { peers, interface, .. } = &self.settings;
+        let Settings { interface, .. } = &self.settings;
         let hops = interface.as_ref().map_or(1, |interface| interface.value.ttl);
         let interface = self.interface.clone();
         let settings = DatagramSettings { listen: self.listen.value, interface, hops, same_machine: true };
@@ -98,15 +134,17 @@ impl Service for FleetService {
         let incarnation = Incarnation::new(now(), *SecretBytes::random().map_err(random)?.as_bytes());
         let secret = *SecretBytes::random().map_err(random)?.as_bytes();
         let mut settings = MemberSettings::new(name, incarnation, secret);
-        settings.allowed = allowed(&self.settings);
         let address = socket.address();
+        let peers = self.find_peers(address, threads)?;
+        settings.allowed = allowed(&self.settings, &peers, address);
         let (keys, cache) = (Arc::clone(&self.keys), Arc::clone(&self.cache));
         let begins = takes_over.then_some(begins);
-        let joining = Fleet { socket, peers: peers.clone(), settings, keys, cache, begins };
+        let count = peers.iter().filter(|peer| **peer != address).count();
+        let joining = Fleet { socket, peers, settings, keys, cache, begins };
         let handle = joining.start(|name, work| threads.spawn(name, work)).map_err(|error| failed(&error))?;
         let to = match address.ip().is_multicast() {
             true => "by multicast".to_owned(),
-            false => format!("peers: {}", peers.iter().filter(|peer| **peer != address).count()),
+            false => format!("peers: {count}"),
         };
         log(Level::Info, format_args!("fleet {}: messages at {address}, {to}", self.keys.fleet()));
         // It is started once.
@@ -118,6 +156,7 @@ impl Service for FleetService {
     fn stop(&self) -> bool {
         // A thread that still waits to begin would not hear it.
         drop(lock(&self.waits).take());
+        drop(lock(&self.names).take());
         lock(&self.descriptors).clear();
         self.handle.get().is_none_or(|handle| handle.stop(STOP_TIME))
     }
@@ -154,12 +193,53 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Between two look-ups of the names of peers.
+const LOOK_UP: Duration = Duration::from_secs(5);
+
+/// Time that the start waits for the first addresses of peers, as for those of backends.
+const FIRST_ADDRESSES: Duration = Duration::from_secs(2);
+
+/// The peers, with the addresses that their names had last.
+struct PeerNames<'a> {
+    settings: &'a Settings,
+    own: SocketAddr,
+    found: Vec<Vec<SocketAddr>>,
+}
+
+impl<'a> PeerNames<'a> {
+    fn new(settings: &'a Settings, own: SocketAddr) -> Self {
+        Self { settings, own, found: vec![Vec::new(); settings.peer_names.len()] }
+    }
+
+    /// All peers that this host's socket can reach, each once. A name has its earlier addresses while the resolver does not answer.
+    fn look_up(&mut self) -> Vec<SocketAddr> {
+        for (name, found) in self.settings.peer_names.iter().zip(&mut self.found) {
+            match look_up(&name.host, name.port) {
+                Lookup::Found(addresses) => *found = addresses,
+                Lookup::NoSuchName => found.clear(),
+                Lookup::Failed(_) => {}
+            }
+        }
+        let mut all: Vec<_> =
+            self.settings.peers.iter().chain(self.found.iter().flatten()).copied().collect();
+        all.retain(|peer| peer.is_ipv4() == self.own.is_ipv4());
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}
+
 /// The networks that messages are accepted from: those that are configured, and the peers.
-fn allowed(settings: &Settings) -> Vec<Allowed> {
+fn allowed(settings: &Settings, peers: &[SocketAddr], own: SocketAddr) -> Vec<Allowed> {
     let ranges =
         settings.allow.iter().filter_map(|network| AddressRange::new(network.address, network.prefix));
-    let peers = settings.peers.iter().map(|peer| Allowed::Exact(*peer));
-    ranges.map(Allowed::Range).chain(peers).collect()
+    let peers = peers.iter().map(|peer| Allowed::Exact(*peer));
+    let mut allowed: Vec<_> = ranges.map(Allowed::Range).chain(peers).collect();
+    if allowed.is_empty() && !settings.peer_names.is_empty() {
+        // An empty list would be everyone. Before a name has an address it is no one.
+        allowed.push(Allowed::Exact(own));
+    }
+    allowed
 }
 
 fn now() -> UnixMillis {

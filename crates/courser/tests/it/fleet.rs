@@ -3,6 +3,7 @@
 mod churn;
 mod hosts;
 mod keys;
+mod names;
 mod restart;
 mod segment;
 mod store;

@@ -21,6 +21,7 @@ mod backend_verb;
 mod backends;
 mod bad_input;
 mod command_line;
+mod container;
 mod control;
 mod endings;
 mod harden;
