@@ -23,11 +23,9 @@ pub fn chain(text: &[u8]) -> Result<Vec<CertificateDer<'static>>, IdentityError>
 /// The private key in `text`, in PKCS#8, PKCS#1 or SEC1.
 pub fn key(text: &[u8]) -> Result<PrivateKeyDer<'static>, IdentityError> {
     not_empty(text)?;
-    if is_encrypted(text) {
-        return Err(IdentityError::EncryptedKey);
-    }
     match PrivateKeyDer::from_pem_slice(text) {
         Ok(key) => Ok(key),
+        Err(_) if is_encrypted(text) => Err(IdentityError::EncryptedKey),
         Err(Error::NoItemsFound) => Err(IdentityError::NoKey),
         Err(error) => Err(bad(&error)),
     }
