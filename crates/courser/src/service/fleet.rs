@@ -77,16 +77,16 @@ impl FleetService {
         let (sender, first) = sync_channel(1);
         let (settings, handle) = (self.settings.clone(), Arc::clone(&self.handle));
         let work = move || {
-            let (mut names, mut told) = (PeerNames::new(&settings, own), None);
+            let (mut names, mut known) = (PeerNames::new(&settings, own), None);
             loop {
                 let found = names.look_up();
                 match handle.get() {
                     // Taken at the start, if it has waited for it.
                     None => drop(sender.try_send(found)),
-                    Some(_) if told.as_ref() == Some(&found) => {}
+                    Some(_) if known.as_ref() == Some(&found) => {}
                     Some(handle) => {
                         handle.set_peers(found.clone(), allowed(&settings, &found, own));
-                        told = Some(found);
+                        known = Some(found);
                     }
                 }
                 if stopped.recv_timeout(LOOK_UP) != Err(RecvTimeoutError::Timeout) {
