@@ -43,7 +43,7 @@ impl Identity {
         Self::of(chain, key, false)
     }
 
-    fn of(
+    pub(crate) fn of(
         mut chain: Vec<CertificateDer<'static>>,
         key: &PrivateKeyDer<'static>,
         may_rest: bool,

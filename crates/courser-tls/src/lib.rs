@@ -52,7 +52,7 @@ pub use plan::{CachedSession, HandshakePlan, SessionOffer};
 pub use record_cipher::RecordRoom;
 pub use records::{MAX_HELD, MAX_PLAINTEXT, Progress, RECORD_OVERHEAD, State};
 pub use revocation::{Revocation, RevocationDepth, RevocationList, RevocationListError};
-pub use selfsigned::{self_signed, self_signed_rsa};
+pub use selfsigned::{self_signed, self_signed_challenge, self_signed_rsa};
 pub use server::{HandshakeInfo, ServerConnection};
 pub use server_config::{ServerTlsConfig, ServerTlsSpec, SuiteOrder, Version};
 pub use sessions::Sessions;
