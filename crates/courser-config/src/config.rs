@@ -43,6 +43,8 @@ pub struct Config {
     pub fleet: Fleet,
     /// What operators and monitoring see over HTTP.
     pub admin: Admin,
+    /// The CA that certificates are ordered from.
+    pub acme: Acme,
     /// At least one.
     pub listeners: Vec<ListenerConfig>,
     /// Pools of servers, in the order of their names.
@@ -200,6 +202,25 @@ pub struct Admin {
     pub server_names: Vec<String>,
 }
 
+/// The CA that certificates are ordered from, for hosts with `cert = { acme = true }`.
+///
+/// Its `Default` is blank, for the tables of settings to fill in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Acme {
+    /// URL of its directory, https.
+    pub directory: String,
+    /// Authorities that have issued the directory's certificate. `None`: those of the system.
+    pub directory_ca: Option<Located<PathBuf>>,
+    /// Whom it may write to, as `mailto:` URLs.
+    pub contact: Vec<String>,
+    /// A file with what binds the account to one that there is.
+    pub eab: Option<Located<PathBuf>>,
+    /// Profile of certificates. `None`: the CA's default one.
+    pub profile: Option<String>,
+    /// Who orders.
+    pub order: AcmeOrder,
+}
+
 /// A listener: its addresses and its virtual hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListenerConfig {
@@ -253,6 +274,9 @@ pub struct HostConfig {
     pub certificates: Vec<CertificateFiles>,
     /// OCSP responses about `certificates`, in any order. Empty without certificates.
     pub staples: Vec<Located<PathBuf>>,
+    /// Where it was written that courser orders certificates for `names`, behind `certificates`. Only with names and with a
+    /// state folder.
+    pub acme: Option<SourceSpan>,
     /// Whether clients are asked for a certificate.
     pub client_auth: ClientAuth,
     /// The authorities whose certificates clients may show: at least one, or none where no certificate is requested.
@@ -448,6 +472,8 @@ pub struct CertificateFiles {
     pub key: PathBuf,
     /// Where it was written, for [`Problem::at`](crate::Problem::at).
     pub origin: SourceSpan,
+    /// What courser itself orders it for. Empty: somebody else's files, which have to be there.
+    pub ordered_for: Vec<String>,
 }
 
 /// The same files are the same certificate, wherever they were written.
@@ -482,6 +508,18 @@ named! {
         Default = "default",
         /// The fatal alert `unrecognized_name` (RFC 6066, section 3).
         Refuse = "refuse",
+    }
+}
+
+named! {
+    /// Who orders the certificates of hosts with `cert = { acme = true }`.
+    #[derive(Default)]
+    AcmeOrder {
+        /// This host.
+        #[default]
+        Here = "here",
+        /// Another host, whose files are copied here.
+        Elsewhere = "elsewhere",
     }
 }
 

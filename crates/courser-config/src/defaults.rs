@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crate::config::{Admin, Balance, Fleet, Process, Sessions};
+use crate::config::{Acme, Admin, Balance, Fleet, Process, Sessions};
 use crate::draft::{Draft, HostDraft, ListenerDraft, PoolDraft};
 use crate::read::Located;
 use crate::setting::{DefaultValue, Setting};
-use crate::settings::{ADMIN, FLEET, HOST_ONLY, LISTENER, POOL, PROCESS, SESSIONS, SHARED};
+use crate::settings::{ACME, ADMIN, FLEET, HOST_ONLY, LISTENER, POOL, PROCESS, SESSIONS, SHARED};
 use crate::source::SourceSpan;
 use crate::value::Value;
 use crate::written::Written;
@@ -20,6 +20,7 @@ impl Draft {
             sessions: with_defaults(SESSIONS, Sessions::default()),
             fleet: with_defaults(FLEET, Fleet::default()),
             admin: with_defaults(ADMIN, Admin::default()),
+            acme: with_defaults(ACME, Acme::default()),
             pools: Vec::new(),
             listeners: Vec::new(),
         }

@@ -7,7 +7,7 @@ use crate::near::nearest;
 use crate::problem::{Problem, Problems};
 use crate::read::Located;
 use crate::setting::{About, Flag, Setting};
-use crate::settings::{ADMIN, FLEET, HOST_ONLY, LISTENER, POOL, PROCESS, SESSIONS, SHARED, Scope};
+use crate::settings::{ACME, ADMIN, FLEET, HOST_ONLY, LISTENER, POOL, PROCESS, SESSIONS, SHARED, Scope};
 use crate::value::{Entry, Literal, Table, Value};
 use crate::written::Written;
 
@@ -26,7 +26,12 @@ pub(crate) fn read(text: &str, path: &Path, problems: &mut Problems) -> Draft {
 
 fn read_top(top: &Table, draft: &mut Draft, problems: &mut Problems) {
     apply(PROCESS, top, &mut draft.process, problems);
-    refuse_unknown(top, &[Scope::Process], &["sessions", "fleet", "admin", "pool", "listener"], problems);
+    refuse_unknown(
+        top,
+        &[Scope::Process],
+        &["sessions", "fleet", "admin", "acme", "pool", "listener"],
+        problems,
+    );
     let sessions = top.get("sessions").and_then(|value| table(value, "[sessions]", problems));
     if let Some(sessions) = sessions {
         apply(SESSIONS, sessions, &mut draft.sessions, problems);
@@ -41,6 +46,11 @@ fn read_top(top: &Table, draft: &mut Draft, problems: &mut Problems) {
     if let Some(admin) = admin {
         apply(ADMIN, admin, &mut draft.admin, problems);
         refuse_unknown(admin, &[Scope::Admin], &[], problems);
+    }
+    let acme = top.get("acme").and_then(|value| table(value, "[acme]", problems));
+    if let Some(acme) = acme {
+        apply(ACME, acme, &mut draft.acme, problems);
+        refuse_unknown(acme, &[Scope::Acme], &[], problems);
     }
     let pools = top.get("pool").and_then(|value| table(value, "[pool.NAME]", problems));
     for entry in pools.iter().flat_map(|pools| &pools.entries) {

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::acme;
 use crate::address::{BackendAddress, ListenAddress, file_path};
 use crate::config::{
-    Admin, Affinity, BackendTls, Balance, CertificateFiles, CheckConfig, ClientAuth, Fleet, OnTruncation,
-    Process, ServerConfig, Sessions, UnknownName,
+    Acme, Admin, Affinity, BackendTls, Balance, CertificateFiles, CheckConfig, ClientAuth, Fleet,
+    OnTruncation, Process, ServerConfig, Sessions, UnknownName,
 };
 use crate::problem::{Problem, Problems};
 use crate::proxy_protocol::{AcceptProxy, SendProxy};
@@ -24,6 +25,7 @@ pub(crate) struct Draft {
     pub(crate) sessions: Sessions,
     pub(crate) fleet: Fleet,
     pub(crate) admin: Admin,
+    pub(crate) acme: Acme,
     pub(crate) pools: Vec<PoolDraft>,
     pub(crate) listeners: Vec<ListenerDraft>,
 }
@@ -82,6 +84,8 @@ pub(crate) struct HostDraft {
     pub(crate) name: Option<Located<String>>,
     pub(crate) names: Vec<Located<String>>,
     pub(crate) certificates: Vec<CertificateFiles>,
+    /// Where it was written that they are ordered.
+    pub(crate) acme: Option<SourceSpan>,
     /// Whether `certificates` are its own, not its listener's.
     pub(crate) own_certificates: bool,
     /// Of `certificates`.
@@ -111,6 +115,11 @@ pub(crate) struct HostDraft {
 }
 
 impl HostDraft {
+    /// Whether there is, or will be, a certificate.
+    pub(crate) fn has_certificate(&self) -> bool {
+        !self.certificates.is_empty() || self.acme.is_some()
+    }
+
     /// Whether plaintext has somewhere to go.
     pub(crate) fn has_backend(&self) -> bool {
         self.pool.is_some() || !self.backends.is_empty()
@@ -148,12 +157,32 @@ pub(crate) fn protocol(value: &Value) -> Result<String, Problems> {
     Err(Problem::at(&value.origin, message, None).into())
 }
 
+/// Reads certificates: files, and `{ acme = true }` for those that are ordered.
+pub(crate) fn certificates(value: &Value, host: &mut HostDraft) -> Result<(), Problems> {
+    let mut acme = None;
+    let read = |item: &Value| {
+        if acme::is_ordered(item)? {
+            acme.get_or_insert_with(|| item.origin.clone());
+            return Ok(None);
+        }
+        certificate(item).map(Some)
+    };
+    let files = read::some(value, read)?;
+    (host.certificates, host.acme) = (files.into_iter().flatten().collect(), acme);
+    Ok(())
+}
+
 /// Reads one certificate: a file, or a table of two.
 pub(crate) fn certificate(value: &Value) -> Result<CertificateFiles, Problems> {
     match &value.literal {
         Literal::Text(text) => {
             let file = file_path(value, text)?;
-            Ok(CertificateFiles { chain: file.clone(), key: file, origin: value.origin.clone() })
+            Ok(CertificateFiles {
+                chain: file.clone(),
+                key: file,
+                origin: value.origin.clone(),
+                ordered_for: Vec::new(),
+            })
         }
         Literal::Table(table) => chain_and_key(value, table),
         _ => Err(wrong_kind(value, "a file name or `{ chain = \"…\", key = \"…\" }`")),
@@ -170,5 +199,6 @@ fn chain_and_key(value: &Value, table: &Table) -> Result<CertificateFiles, Probl
             Err(Problem::at(&value.origin, message, None).help(help).into())
         }
     };
-    Ok(CertificateFiles { chain: file("chain")?, key: file("key")?, origin: value.origin.clone() })
+    let (chain, key) = (file("chain")?, file("key")?);
+    Ok(CertificateFiles { chain, key, origin: value.origin.clone(), ordered_for: Vec::new() })
 }

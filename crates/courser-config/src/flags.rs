@@ -58,7 +58,9 @@ fn heading(scope: Scope) -> &'static str {
         Scope::Sessions => "Sessions",
         Scope::Fleet => "Fleet",
         Scope::Admin => "Operators and monitoring",
-        Scope::Pool | Scope::Listener | Scope::Shared | Scope::Host => "Listener (without --config)",
+        Scope::Acme | Scope::Pool | Scope::Listener | Scope::Shared | Scope::Host => {
+            "Listener (without --config)"
+        }
     }
 }
 

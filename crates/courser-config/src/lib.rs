@@ -9,6 +9,7 @@
 //! no name and knows no other crate of the project. The program finds a missing certificate or an
 //! address in use later, and reports it the same way with [`Problem::at`].
 
+mod acme;
 mod address;
 mod admin;
 mod affinity;
@@ -47,9 +48,9 @@ use clap::{ArgMatches, Command};
 
 pub use address::{BackendAddress, ListenAddress};
 pub use config::{
-    Admin, Affinity, BackendName, BackendTls, Backends, Balance, CertificateFiles, CheckConfig, CheckKind,
-    ClientAuth, Config, Fleet, HostConfig, ListenerConfig, Loaded, Log, OnTruncation, PoolConfig, Process,
-    ServerConfig, Sessions, UnknownName, Verify,
+    Acme, AcmeOrder, Admin, Affinity, BackendName, BackendTls, Backends, Balance, CertificateFiles,
+    CheckConfig, CheckKind, ClientAuth, Config, Fleet, HostConfig, ListenerConfig, Loaded, Log, OnTruncation,
+    PoolConfig, Process, ServerConfig, Sessions, UnknownName, Verify,
 };
 pub use fleet::{FleetInterface, Network, PeerName};
 pub use named::Named;

@@ -46,6 +46,7 @@ fn title(scope: Scope) -> &'static str {
         Scope::Sessions => "Sessions: `[sessions]`",
         Scope::Fleet => "Fleet: `[fleet]`",
         Scope::Admin => "Operators and monitoring: `[admin]`",
+        Scope::Acme => "Certificates that are ordered: `[acme]`",
         Scope::Pool => "Pools of servers: `[pool.NAME]`",
         Scope::Listener => "Listeners: `[[listener]]`",
         Scope::Shared => "Listeners and hosts",
@@ -57,6 +58,7 @@ fn overview(scope: Scope) -> String {
     let flags = match scope {
         Scope::Process | Scope::Sessions | Scope::Fleet | Scope::Admin => "Flags override the file.",
         Scope::Listener | Scope::Shared => "Without a file, flags describe the one listener.",
+        Scope::Acme => "Ordered certificates need a configuration file.",
         Scope::Pool => "Pools need a configuration file; hosts and listeners name them as `pool`.",
         Scope::Host => "Hosts need a configuration file.",
     };
@@ -134,6 +136,7 @@ fn heading(scope: Scope) -> &'static str {
         Scope::Sessions => "\n[sessions]\n",
         Scope::Fleet => "\n[fleet]\n",
         Scope::Admin => "\n[admin]\n",
+        Scope::Acme => "\n[acme]\n",
         Scope::Pool => "\n# Any number of pools, which listeners and hosts name as `pool`.\n# [pool.shop]\n",
         Scope::Listener => "\n[[listener]]\n",
         Scope::Shared => {

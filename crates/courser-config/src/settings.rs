@@ -3,6 +3,7 @@
 //!
 //! A setting is added here by one entry in the table of its scope, and in the draft it is stored in.
 
+mod acme;
 mod admin;
 mod fleet;
 mod host;
@@ -13,6 +14,7 @@ mod sessions;
 
 use crate::setting::About;
 
+pub(crate) use acme::ACME;
 pub(crate) use admin::ADMIN;
 pub(crate) use fleet::FLEET;
 pub(crate) use host::{HOST_ONLY, SHARED};
@@ -27,6 +29,7 @@ pub(crate) enum Scope {
     Sessions,
     Fleet,
     Admin,
+    Acme,
     Pool,
     Listener,
     Shared,
@@ -34,11 +37,12 @@ pub(crate) enum Scope {
 }
 
 impl Scope {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Process,
         Self::Sessions,
         Self::Fleet,
         Self::Admin,
+        Self::Acme,
         Self::Pool,
         Self::Listener,
         Self::Shared,
@@ -52,6 +56,7 @@ impl Scope {
             Self::Sessions => SESSIONS.iter().map(|setting| &setting.about).collect(),
             Self::Fleet => FLEET.iter().map(|setting| &setting.about).collect(),
             Self::Admin => ADMIN.iter().map(|setting| &setting.about).collect(),
+            Self::Acme => ACME.iter().map(|setting| &setting.about).collect(),
             Self::Pool => POOL.iter().map(|setting| &setting.about).collect(),
             Self::Listener => LISTENER.iter().map(|setting| &setting.about).collect(),
             Self::Shared => SHARED.iter().map(|setting| &setting.about).collect(),
@@ -66,6 +71,7 @@ impl Scope {
             Self::Sessions => "in `[sessions]`",
             Self::Fleet => "in `[fleet]`",
             Self::Admin => "in `[admin]`",
+            Self::Acme => "in `[acme]`",
             Self::Pool => "in a `[pool.NAME]`",
             Self::Listener => "in a `[[listener]]`",
             Self::Shared => "in a `[[listener]]`, or in a `[[listener.host]]` for that host alone",
@@ -75,7 +81,7 @@ impl Scope {
 
     /// Whether its flags go over a configuration file; the others describe the one listener of a start without.
     pub(crate) fn overrides_file(self) -> bool {
-        matches!(self, Self::Process | Self::Sessions | Self::Fleet | Self::Admin)
+        matches!(self, Self::Process | Self::Sessions | Self::Fleet | Self::Admin | Self::Acme)
     }
 }
 

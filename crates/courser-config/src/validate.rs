@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use crate::acme;
 use crate::address::ListenAddress;
 use crate::admin;
 use crate::backend_tls;
@@ -30,6 +31,7 @@ pub(crate) fn validate(draft: Draft, mut problems: Problems) -> Result<Loaded, P
     check_store(&draft.sessions, &draft.fleet, draft.process.state_folder.is_some(), &mut problems);
     check_fleet(&draft.fleet, &mut problems);
     admin::check(&draft.admin, &draft.listeners, &mut problems);
+    acme::check(&draft.acme, &draft.listeners, draft.process.state_folder.as_ref(), &mut problems);
     pool::check(&draft.pools, &draft.listeners, &mut problems);
     backend_tls::check(&draft.pools, &draft.listeners, &mut problems);
     let any_certificate = draft.listeners.iter().any(has_certificate);
@@ -46,8 +48,8 @@ pub(crate) fn validate(draft: Draft, mut problems: Problems) -> Result<Loaded, P
         return Err(problems);
     }
     let pools = draft.pools.into_iter().map(PoolConfig::from).collect();
-    let Draft { process, sessions, fleet, admin, written, .. } = draft;
-    let config = Config { process, sessions, fleet, admin, listeners, pools };
+    let Draft { process, sessions, fleet, admin, acme, written, .. } = draft;
+    let config = Config { process, sessions, fleet, admin, acme, listeners, pools };
     Ok(Loaded { config, warnings: problems, written })
 }
 
@@ -77,7 +79,7 @@ fn check_accept_proxy(listener: &ListenerDraft) -> Option<Problem> {
 
 fn has_certificate(listener: &ListenerDraft) -> bool {
     let hosts = listener.hosts.iter().chain([&listener.own]);
-    hosts.into_iter().any(|host| !host.certificates.is_empty())
+    hosts.into_iter().any(HostDraft::has_certificate)
 }
 
 /// No address twice, in one listener or two.
@@ -232,14 +234,13 @@ fn check_listener(listener: &ListenerDraft, any_certificate: bool, problems: &mu
             |rule: &RuleDraft| matches!(&rule.action, ActionDraft::Terminate(host) if host.value == name);
         listener.routes.iter().any(is_named)
     };
-    let alone =
-        listener.hosts.is_empty() && (listener.routes.is_empty() || !listener.own.certificates.is_empty());
+    let alone = listener.hosts.is_empty() && (listener.routes.is_empty() || listener.own.has_certificate());
     let is_default = listener.unknown_name == UnknownName::Default || alone;
     let reachable = (by_name && is_default) || by_rule(DEFAULT_HOST);
     if reachable && !listener.own.has_backend() {
         problems.push(no_backend(listener));
     }
-    if reachable && any_certificate && listener.own.certificates.is_empty() {
+    if reachable && any_certificate && listener.own.certificates.is_empty() && !orders_alone(listener) {
         problems.push(no_certificate(listener));
     }
     let hosts = listener.hosts.iter().chain([&listener.own]);
@@ -257,10 +258,15 @@ fn check_listener(listener: &ListenerDraft, any_certificate: bool, problems: &mu
 }
 
 fn staple_without_certificate(host: &HostDraft) -> Option<Problem> {
-    let staple = host.staples.first().filter(|_| host.certificates.is_empty())?;
+    let staple = host.staples.first().filter(|_| !host.has_certificate())?;
     let message = "`staple` is set, but there is no certificate that it could be about";
     let help = "name it beside the `cert` that it is about";
     Some(Problem::at(&staple.origin, message, Some(help.into())))
+}
+
+/// Whether it is to order certificates and has no hosts, which is complained of there.
+fn orders_alone(listener: &ListenerDraft) -> bool {
+    listener.own.acme.is_some() && listener.hosts.is_empty()
 }
 
 fn no_backend(listener: &ListenerDraft) -> Problem {
@@ -293,7 +299,7 @@ fn check_host(host: &HostDraft, any_certificate: bool, by_rule: bool, problems: 
     if !host.has_backend() {
         problems.push(at(origin, "the host has no backend, nor has its listener"));
     }
-    if any_certificate && host.certificates.is_empty() {
+    if any_certificate && !host.has_certificate() {
         problems.push(at(origin, "the host has no certificate, nor has its listener"));
     }
     if host.name.is_some() && host.names.is_empty() && !host.own_certificates && !by_rule {
@@ -339,6 +345,7 @@ fn finish_host(draft: HostDraft, problems: &mut Problems) -> HostConfig {
         names,
         certificates: draft.certificates,
         staples: draft.staples,
+        acme: draft.acme,
         client_auth,
         client_ca: if client_auth == ClientAuth::None { Vec::new() } else { draft.client_ca },
         client_crl: draft.client_crl.filter(|_| client_auth != ClientAuth::None),

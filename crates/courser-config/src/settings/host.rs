@@ -4,7 +4,7 @@ use crate::address;
 use crate::backend_tls;
 use crate::config::{ClientAuth, OnTruncation};
 use crate::dns;
-use crate::draft::{HostDraft, certificate, name, protocol};
+use crate::draft::{HostDraft, certificates, name, protocol};
 use crate::named::Named;
 use crate::proxy_protocol::SendProxy;
 use crate::read;
@@ -23,12 +23,13 @@ settings! {
             anywhere",
         ),
         doc: "Paths of certificates in PEM, in order of preference. An entry is one file with the chain (leaf \
-              first) and the private key, or a table that names both. With several, the first that the client \
+              first) and the private key, or a table that names both, or `{ acme = true }`: certificates for the host's \
+              `names`, which courser orders and renews by itself (`[acme]`). With several, the first that the client \
               supports is used: put ECDSA before RSA.",
         example: "[\"site-ecdsa.pem\", { chain = \"site-rsa.crt\", key = \"site-rsa.key\" }]",
         danger: "The file contains a private key: only the program's user should be able to read it.",
         elsewhere: &["certificate", "certificates", "certs", "crt", "pem_file", "ssl_certificate", "key"],
-        store: |host, value| read::some(value, certificate).map(|it| host.certificates = it),
+        store: |host, value| certificates(value, host),
     }
     "staple" {
         flag: Flag::Takes("staple"),

@@ -47,7 +47,7 @@ fn file(scope: Scope, line: &str) -> Config {
         lines.map(|(_, key, value)| format!("{key} = '{value}'\n")).collect::<String>()
     };
     let text = format!(
-        "{}\n[sessions]\n{}{}\n[fleet]\n{}{}\n[admin]\n{}{}\n[pool.shop]\n{servers}\n{}\n[[listener]]\n{backend}\n{}\n{}{}\n[[listener.host]]\n{names}\n{}\n",
+        "{}\n[sessions]\n{}{}\n[fleet]\n{}{}\n[admin]\n{}{}\n[acme]\n{}\n[pool.shop]\n{servers}\n{}\n[[listener]]\n{backend}\n{}\n{}{}\n[[listener.host]]\n{names}\n{}\n",
         at(Scope::Process),
         besides(Scope::Sessions),
         at(Scope::Sessions),
@@ -55,6 +55,7 @@ fn file(scope: Scope, line: &str) -> Config {
         at(Scope::Fleet),
         besides(Scope::Admin),
         at(Scope::Admin),
+        at(Scope::Acme),
         at(Scope::Pool),
         at(Scope::Listener),
         besides(Scope::Shared),
