@@ -51,10 +51,10 @@ pub(crate) fn select(classified: Classified, host: Arc<VirtualHost>) -> Result<S
     }
 }
 
-type Refusal = (Close, Description);
+pub(crate) type Refusal = (Close, Description);
 
 impl Selection {
-    fn make(
+    pub(crate) fn make(
         offer: &ClientOffer,
         terms: &ServerTlsConfig,
         certificates: &Certificates,

@@ -9,6 +9,7 @@ use courser_wire::record::{Assembler, Assembly, NotHello};
 use crate::accept_proxy;
 use crate::account::Offered;
 use crate::buffers::Inbox;
+use crate::challenge;
 use crate::client::{Accepted, Client, EarlyClose, Refusal};
 
 /// Most bytes in which a ClientHello has to end. A post-quantum one is under 2 KB; 64 KB leaves room for whatever
@@ -42,6 +43,8 @@ pub(crate) struct ClientOffer {
     /// Whether it offers TLS 1.3 pre-shared keys.
     pub(crate) psk: bool,
     pub(crate) session_id: Option<SessionId>,
+    /// Whether it is a CA that checks who has the name: it offers `acme-tls/1` and nothing else (RFC 8737, section 3).
+    pub(crate) acme: bool,
 }
 
 /// Waits for the whole ClientHello and reads it.
@@ -132,6 +135,7 @@ impl ClientOffer {
             ticket: hello.session_ticket.is_some_and(|ticket| !ticket.is_empty()),
             psk: !hello.psk_identities.is_empty(),
             session_id: SessionId::try_from(hello.session_id).ok(),
+            acme: hello.alpn.are_only(challenge::PROTOCOL),
         }
     }
 }

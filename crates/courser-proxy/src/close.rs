@@ -35,7 +35,10 @@ const ANSWER: Linger = Linger { time: Duration::from_secs(10), bytes: usize::MAX
 /// Ends a connection that was refused: sends the alert, then FIN, then listens until the client has gone too.
 pub(crate) async fn close_early(early: EarlyClose) {
     let EarlyClose { mut client, close, final_bytes } = early;
-    let linger = if close.reason == CloseReason::ClosedAfterHandshake { NONE } else { ALERT };
+    let linger = match close.reason {
+        CloseReason::ClosedAfterHandshake | CloseReason::AcmeChallenge => NONE,
+        _ => ALERT,
+    };
     client.account.set_close(close);
     if !final_bytes.is_empty() {
         let mut outbox = Outbox::default();

@@ -2,17 +2,20 @@
 //! repeated or done out of order; a step that ends the connection gives an [`EarlyClose`] instead.
 
 use crate::certificate::Selected;
+use crate::challenge::Asked;
 use crate::classify::Classified;
 use crate::client::{Accepted, EarlyClose};
 use crate::handshake::Secured;
 use crate::route::{self, Route};
-use crate::{backend, certificate, classify, close, handshake, pipe, proxy_header, resume};
+use crate::{backend, certificate, challenge, classify, close, handshake, pipe, proxy_header, resume};
 
 /// Serves one connection from its first byte to its line in the log.
 pub(crate) async fn serve(accepted: Accepted) {
     let early = match path(accepted).await {
         Ok(()) => return,
         Err(Detour::Close(early)) => early,
+        // Boxed, as below.
+        Err(Detour::Challenge(asked)) => Box::pin(challenge::answer(*asked)).await,
         // Boxed, because few connections come here and all would have to hold the room for it.
         Err(Detour::Relay(secured)) => match Box::pin(relay(*secured)).await {
             Ok(()) => return,
@@ -46,6 +49,8 @@ async fn relay(secured: Secured) -> Result<(), Box<EarlyClose>> {
 enum Detour {
     /// It ends.
     Close(Box<EarlyClose>),
+    /// A CA gets its answer, and it ends.
+    Challenge(Box<Asked>),
     /// It goes round the handshake, which is its backend's.
     Relay(Box<Secured>),
 }
@@ -58,6 +63,10 @@ impl From<Box<EarlyClose>> for Detour {
 
 /// Apart from the path: what is borrowed there would stay in its future to the end, 248 bytes of each connection.
 fn follow_route(classified: Classified) -> Result<Selected, Detour> {
+    // Before any rule: the name waits for nothing else than this.
+    if let Some(answer) = challenge::find(&classified) {
+        return Err(Detour::Challenge(Box::new(Asked { classified, answer })));
+    }
     match route::route(&classified) {
         Route::Terminate(host) => certificate::select(classified, host).map_err(Detour::from),
         Route::Relay(forwarding) => Err(Detour::Relay(Box::new(route::relay(classified, forwarding)))),

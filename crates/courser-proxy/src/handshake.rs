@@ -78,6 +78,26 @@ pub(crate) async fn handshake(planned: Planned) -> Result<Secured, Box<EarlyClos
     }
 }
 
+/// A handshake that nothing follows. Returns how it has ended, and the last bytes for the client: close_notify, or an alert.
+pub(crate) async fn alone(
+    client: &Client,
+    received: Inbox,
+    tls: Box<ServerConnection>,
+) -> (Result<(), Close>, Vec<u8>) {
+    let mut io = HandshakeIo { tls, received, plaintext: Vec::new(), out: Outbox::default(), spent: 0 };
+    let ended = match begin(client).await {
+        Ok(()) => io.run(client).await.map(drop),
+        Err(end) => Err(end),
+    };
+    gates::charge(client, Duration::from_nanos(io.spent.into()));
+    if ended.is_ok() {
+        // One that has failed has sent its alert.
+        let _ = io.tls.send_close_notify(io.received.bytes(), &mut io.out.bytes);
+    }
+    io.received.discard(&client.worker.buffers);
+    (ended, io.out.pending().to_vec())
+}
+
 /// A handshake with the bytes that go in and out of it.
 struct HandshakeIo {
     tls: Box<ServerConnection>,

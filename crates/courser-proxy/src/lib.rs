@@ -14,6 +14,7 @@ mod affinity;
 mod backend;
 mod backend_handshake;
 mod certificate;
+mod challenge;
 mod classify;
 mod client;
 mod close;
@@ -44,6 +45,7 @@ pub mod supervision;
 
 pub use admission::Admission;
 pub use affinity::Affinity;
+pub use challenge::{Challenges, PROTOCOL as CHALLENGE_PROTOCOL};
 pub use clock::since_start;
 pub use courser_overload::Limits;
 pub use orders::{Order, Orders};

@@ -17,6 +17,7 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::admission::Admission;
+use crate::challenge::Challenges;
 use crate::clock::since_start;
 use crate::gates;
 use crate::overload::OverloadSettings;
@@ -73,6 +74,8 @@ pub struct Worker {
     pub lines: Lines,
     /// What it needs to share sessions by ID; `None` where there are none.
     pub sharing: Option<Sharing>,
+    /// What a CA may ask for.
+    pub challenges: Arc<Challenges>,
     /// Its counters.
     pub counters: Arc<Counters>,
     /// Whether it turns.
@@ -92,15 +95,26 @@ impl Worker {
     /// # Errors
     /// When the runtime cannot be made, or a task that all connections need has panicked.
     pub fn run(self) -> io::Result<usize> {
-        let Self { index, cpu, admission, lines, sharing, counters, pulse, overload, confinement, commands } =
-            self;
+        let Self {
+            index,
+            cpu,
+            admission,
+            lines,
+            sharing,
+            challenges,
+            counters,
+            pulse,
+            overload,
+            confinement,
+            commands,
+        } = self;
         if let Some(cpu) = cpu {
             cpu::pin(cpu)?;
         }
         let runtime = runtime()?;
         confine(index, confinement.as_deref());
         let state = runtime.block_on(async {
-            WorkerState::new(index, admission, lines, sharing, counters, pulse, overload)
+            WorkerState::new(index, admission, lines, sharing, challenges, counters, pulse, overload)
         });
         CURRENT.set(Some(Rc::clone(&state)));
         let served = runtime.block_on(serve(Rc::clone(&state), commands));
@@ -216,6 +230,7 @@ mod tests {
                 Arc::new(Admission::new(1)),
                 lines,
                 None,
+                Arc::default(),
                 Arc::default(),
                 Arc::default(),
                 OverloadSettings::off(),

@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 
 use crate::admission::Admission;
 use crate::buffers::Buffers;
+use crate::challenge::Challenges;
 use crate::clock::since_start;
 use crate::deadline::Wheel;
 use crate::handshake_budget::HandshakeBudget;
@@ -27,6 +28,7 @@ pub(crate) struct WorkerState {
     pub(crate) lines: Lines,
     pub(crate) events: Events,
     pub(crate) remote_sessions: Option<RemoteSessions>,
+    pub(crate) challenges: Arc<Challenges>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) pulse: Arc<Pulse>,
     admission: Arc<Admission>,
@@ -57,6 +59,7 @@ impl WorkerState {
         admission: Arc<Admission>,
         lines: Lines,
         sharing: Option<Sharing>,
+        challenges: Arc<Challenges>,
         counters: Arc<Counters>,
         pulse: Arc<Pulse>,
         overload: OverloadSettings,
@@ -76,6 +79,7 @@ impl WorkerState {
                 })
             }),
             tasks,
+            challenges,
             counters,
             pulse,
             admission,

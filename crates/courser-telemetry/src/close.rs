@@ -64,6 +64,8 @@ reasons! {
     BadProxyHeader = "bad_proxy_header", Client;
     /// A PROXY header from a source that is none of `proxy_protocol`.
     UnexpectedProxyHeader = "unexpected_proxy_header", Client;
+    /// A CA has checked who has the name, for a certificate that courser orders (`acme-tls/1`, RFC 8737).
+    AcmeChallenge = "acme_challenge", None;
     /// The first bytes are no TLS: plain HTTP, or garbage.
     NotTls = "not_tls", Client;
     /// An SSL 2.0 ClientHello.

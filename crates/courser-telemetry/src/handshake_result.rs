@@ -59,6 +59,7 @@ impl HandshakeResult {
             }
             // After it, or where it is the backend's.
             Of::Done
+            | Of::AcmeChallenge
             | Of::ClosedAfterHandshake
             | Of::BadRecord
             | Of::Truncated

@@ -69,6 +69,7 @@ impl Host {
             admission: Arc::new(Admission::new(100)),
             lines: Sink::new(std::io::sink()).0.lines(Format::Off),
             sharing: Some(sharing),
+            challenges: Arc::default(),
             counters: Arc::clone(&counters),
             pulse: Arc::default(),
             overload: OverloadSettings::off(),

@@ -73,6 +73,12 @@ impl<'a> ProtocolNames<'a> {
         self.iter().any(|offered| offered == name)
     }
 
+    /// Whether this name is the only one.
+    pub fn are_only(&self, name: &[u8]) -> bool {
+        let mut names = self.iter();
+        names.next() == Some(name) && names.next().is_none()
+    }
+
     /// The names in the client's order of preference.
     pub fn iter(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let mut names = self.0;
