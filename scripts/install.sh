@@ -36,6 +36,7 @@ main() {
   fi
   install_valkey
   install_toxiproxy
+  install_pebble
   install_kubernetes_validate
   require_toolchain
   install_cargo_deny
@@ -66,6 +67,19 @@ install_toxiproxy() {
   { GOBIN=$folder go install github.com/Shopify/toxiproxy/v2/cmd/server@v2.5.0 &&
     install -m 755 "$folder/server" /usr/local/bin/toxiproxy-server; } >/dev/null 2>&1 ||
     echo "not installable: toxiproxy-server" >&2
+  rm -rf "$folder"
+}
+
+# A CA that speaks ACME, and a DNS server that says what tests want it to: by Let's Encrypt, in no distribution.
+install_pebble() {
+  has pebble && has pebble-challtestsrv && return
+  [ "$(id -u)" = 0 ] && has go || return 0
+  local folder module=github.com/letsencrypt/pebble/v2/cmd
+  folder=$(mktemp -d)
+  echo "installing: pebble" >&2
+  { GOBIN=$folder go install $module/pebble@v2.10.1 $module/pebble-challtestsrv@v2.10.1 &&
+    install -m 755 "$folder/pebble" "$folder/pebble-challtestsrv" /usr/local/bin/; } >/dev/null 2>&1 ||
+    echo "not installable: pebble" >&2
   rm -rf "$folder"
 }
 

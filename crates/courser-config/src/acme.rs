@@ -4,24 +4,7 @@ use crate::config::Acme;
 use crate::draft::{HostDraft, ListenerDraft};
 use crate::problem::{Problem, Problems};
 use crate::read::{self, Located};
-use crate::value::{Literal, Value};
-
-/// Whether an entry of `cert` is `{ acme = true }`.
-pub(crate) fn is_ordered(value: &Value) -> Result<bool, Problems> {
-    let Literal::Table(table) = &value.literal else { return Ok(false) };
-    let Some(acme) = table.get("acme") else { return Ok(false) };
-    if let Some(other) = table.entries.iter().find(|entry| entry.key != "acme") {
-        let message =
-            format!("`{}` beside `acme`: the files of an ordered certificate are courser's", other.key);
-        let help = "write `{ acme = true }`; `courser acme status` shows what is ordered";
-        return Err(Problem::at(&other.key_origin, message, None).help(help).into());
-    }
-    if read::boolean(acme)? {
-        return Ok(true);
-    }
-    let help = "leave it out, and name the certificate's files";
-    Err(Problem::at(&acme.origin, "`acme = false` is no certificate", None).help(help).into())
-}
+use crate::value::Value;
 
 /// Reads the URL of a directory.
 pub(crate) fn directory(value: &Value) -> Result<String, Problems> {

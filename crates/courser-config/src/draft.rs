@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::acme;
 use crate::address::{BackendAddress, ListenAddress, file_path};
 use crate::config::{
     Acme, Admin, Affinity, BackendTls, Balance, CertificateFiles, CheckConfig, ClientAuth, Fleet,
@@ -161,7 +160,7 @@ pub(crate) fn protocol(value: &Value) -> Result<String, Problems> {
 pub(crate) fn certificates(value: &Value, host: &mut HostDraft) -> Result<(), Problems> {
     let mut acme = None;
     let read = |item: &Value| {
-        if acme::is_ordered(item)? {
+        if is_ordered(item)? {
             acme.get_or_insert_with(|| item.origin.clone());
             return Ok(None);
         }
@@ -170,6 +169,23 @@ pub(crate) fn certificates(value: &Value, host: &mut HostDraft) -> Result<(), Pr
     let files = read::some(value, read)?;
     (host.certificates, host.acme) = (files.into_iter().flatten().collect(), acme);
     Ok(())
+}
+
+/// Whether an entry of `cert` is `{ acme = true }`.
+fn is_ordered(value: &Value) -> Result<bool, Problems> {
+    let Literal::Table(table) = &value.literal else { return Ok(false) };
+    let Some(acme) = table.get("acme") else { return Ok(false) };
+    if let Some(other) = table.entries.iter().find(|entry| entry.key != "acme") {
+        let message =
+            format!("`{}` beside `acme`: the files of an ordered certificate are courser's", other.key);
+        let help = "write `{ acme = true }`; `courser acme status` shows what is ordered";
+        return Err(Problem::at(&other.key_origin, message, None).help(help).into());
+    }
+    if read::boolean(acme)? {
+        return Ok(true);
+    }
+    let help = "leave it out, and name the certificate's files";
+    Err(Problem::at(&acme.origin, "`acme = false` is no certificate", None).help(help).into())
 }
 
 /// Reads one certificate: a file, or a table of two.

@@ -9,7 +9,7 @@ use courser_wire::record::{Assembler, Assembly, NotHello};
 use crate::accept_proxy;
 use crate::account::Offered;
 use crate::buffers::Inbox;
-use crate::challenge;
+use crate::challenges;
 use crate::client::{Accepted, Client, EarlyClose, Refusal};
 
 /// Most bytes in which a ClientHello has to end. A post-quantum one is under 2 KB; 64 KB leaves room for whatever
@@ -135,7 +135,7 @@ impl ClientOffer {
             ticket: hello.session_ticket.is_some_and(|ticket| !ticket.is_empty()),
             psk: !hello.psk_identities.is_empty(),
             session_id: SessionId::try_from(hello.session_id).ok(),
-            acme: hello.alpn.are_only(challenge::PROTOCOL),
+            acme: hello.alpn.are_only(challenges::PROTOCOL),
         }
     }
 }

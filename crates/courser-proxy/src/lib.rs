@@ -15,6 +15,7 @@ mod backend;
 mod backend_handshake;
 mod certificate;
 mod challenge;
+mod challenges;
 mod classify;
 mod client;
 mod close;
@@ -45,7 +46,7 @@ pub mod supervision;
 
 pub use admission::Admission;
 pub use affinity::Affinity;
-pub use challenge::{Challenges, PROTOCOL as CHALLENGE_PROTOCOL};
+pub use challenges::{Challenges, PROTOCOL as CHALLENGE_PROTOCOL};
 pub use clock::since_start;
 pub use courser_overload::Limits;
 pub use orders::{Order, Orders};

@@ -17,7 +17,7 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::admission::Admission;
-use crate::challenge::Challenges;
+use crate::challenges::Challenges;
 use crate::clock::since_start;
 use crate::gates;
 use crate::overload::OverloadSettings;
@@ -114,7 +114,7 @@ impl Worker {
         let runtime = runtime()?;
         confine(index, confinement.as_deref());
         let state = runtime.block_on(async {
-            WorkerState::new(index, admission, lines, sharing, challenges, counters, pulse, overload)
+            WorkerState::new(index, admission, lines, sharing, challenges, (counters, pulse), overload)
         });
         CURRENT.set(Some(Rc::clone(&state)));
         let served = runtime.block_on(serve(Rc::clone(&state), commands));
@@ -231,8 +231,7 @@ mod tests {
                 lines,
                 None,
                 Arc::default(),
-                Arc::default(),
-                Arc::default(),
+                Default::default(),
                 OverloadSettings::off(),
             );
             harm(&state);

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use crate::admission::Admission;
 use crate::buffers::Buffers;
-use crate::challenge::Challenges;
+use crate::challenges::Challenges;
 use crate::clock::since_start;
 use crate::deadline::Wheel;
 use crate::handshake_budget::HandshakeBudget;
@@ -60,8 +60,7 @@ impl WorkerState {
         lines: Lines,
         sharing: Option<Sharing>,
         challenges: Arc<Challenges>,
-        counters: Arc<Counters>,
-        pulse: Arc<Pulse>,
+        (counters, pulse): (Arc<Counters>, Arc<Pulse>),
         overload: OverloadSettings,
     ) -> Rc<Self> {
         let tasks = Tasks::default();

@@ -1,8 +1,8 @@
 //! Load in an open loop, by the engine of `courser-bench`: a connection begins when it is due, whether earlier ones have ended
 //! or not, so that a server that stands still for a moment shows.
 
+use std::fmt::Display;
 use std::io;
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use courser_load::offered::Session;
@@ -48,12 +48,13 @@ pub struct Account {
 const PATIENCE: Duration = Duration::from_secs(30);
 
 impl OpenLoad {
-    /// Begins `rate` connections a second for `duration`: each fetches an object of so many bytes.
+    /// Begins `rate` connections a second to `address`, a name or an IP address with a port, for `duration`: each fetches an object
+    /// of so many bytes.
     ///
     /// # Errors
     /// When no load can be made.
     pub fn start(
-        address: SocketAddr,
+        address: impl Display,
         offer: Offer,
         rate: f64,
         bytes: usize,

@@ -101,7 +101,7 @@ impl Trusted {
     }
 }
 
-fn read(file: &Located<PathBuf>, reader: &Account) -> Result<Authorities, Problems> {
+pub(crate) fn read(file: &Located<PathBuf>, reader: &Account) -> Result<Authorities, Problems> {
     let (place, path) = (&file.origin, &file.value);
     let text = input_file::read(path).map_err(|refusal| unusable(place, path, &refusal, reader))?;
     Authorities::from_pem(&text).map_err(|error| {

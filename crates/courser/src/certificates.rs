@@ -248,6 +248,8 @@ fn finish(
     if makes_its_own {
         problems.push(self_signed_warning());
     }
+    problems
+        .extend(distinct(named(config)).into_iter().filter(|files| is_awaited(files)).map(stand_in_warning));
     problems.extend(config.backend_tls().into_iter().filter_map(unverified));
     if problems.has_errors() {
         return Err(problems.into());
@@ -305,6 +307,10 @@ fn read_all(files: &[&CertificateFiles], reader: &Account, proof: Proof) -> Vec<
 /// Reads a chain and its key, and proves that they belong together. Where both stand in one file, it is looked at as a
 /// key's is.
 fn read(files: &CertificateFiles, reader: &Account, proof: Proof) -> Result<Identity, Problems> {
+    if is_awaited(files) {
+        let made = courser_tls::self_signed(&files.ordered_for);
+        return made.map_err(|error| Problem::at(&files.origin, error.to_string(), None).into());
+    }
     let refused = |path: &Path, refusal: &FileError| unusable(&files.origin, path, refusal, reader);
     let key = || secret_file::read_bytes(&files.key, reader).map_err(|refusal| refused(&files.key, &refusal));
     let parse = match proof {
@@ -322,6 +328,20 @@ fn read(files: &CertificateFiles, reader: &Account, proof: Proof) -> Result<Iden
         let path: &Path = if error.concerns_key() { &files.key } else { &files.chain };
         Problem::at(&files.origin, format!("{}: {error}", path.display()), Some(error.hint().into())).into()
     })
+}
+
+/// Whether it is ordered and has not come yet.
+fn is_awaited(files: &CertificateFiles) -> bool {
+    !files.ordered_for.is_empty() && !files.chain.exists()
+}
+
+/// The program is ready all the same: the CA's own connection may come through a balancer that asks.
+fn stand_in_warning(files: &CertificateFiles) -> Problem {
+    let names = files.ordered_for.join(", ");
+    let message =
+        format!("no certificate for {names} yet: serving a self-signed one, which clients do not trust");
+    let help = "`courser acme status` says how its order stands";
+    Problem::at(&files.origin, message, Some(help.into())).as_warning()
 }
 
 fn validity_problem(files: &CertificateFiles, identity: &Identity, strict: bool) -> Option<Problem> {

@@ -17,6 +17,7 @@ Examples:
   courser top
   courser fleet keygen --out /etc/courser/fleet.key
   courser backend drain 10.0.1.2:8080
+  courser acme status
   courser config defaults > courser.toml
   courser import hitch /etc/hitch/hitch.conf > courser.toml
 
@@ -45,6 +46,7 @@ pub(crate) fn command() -> Command {
         .subcommand(query("status", "Print the state of the running program", STATUS_EXAMPLE))
         .subcommand(fleet())
         .subcommand(backend())
+        .subcommand(acme())
         .subcommand(config())
         .subcommand(harden())
         .subcommand(import())
@@ -196,6 +198,63 @@ fn backend() -> Command {
                 .arg(percent.help("Percentage of the configured weight, 0% to 1000%")),
         )
 }
+
+fn acme() -> Command {
+    let name = Arg::new("name").value_name("NAME").required(true).help("Name, or wildcard, of a certificate");
+    let dry_run = Arg::new("dry-run")
+        .long("dry-run")
+        .action(ArgAction::SetTrue)
+        .help("Order every certificate from a directory that is for trying, and keep nothing of it");
+    let directory = Arg::new("directory").long("directory").value_name("URL").requires("dry-run").help(
+        "Directory to try with [default: Let's Encrypt's staging, where the configured one is Let's Encrypt; else the \
+         configured one]",
+    );
+    Command::new("acme")
+        .about("Show what certificates are ordered; print the TXT record of one; order")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(query(
+            "status",
+            "Print each ordered certificate: its end, the next order and why then, the last failure",
+            ACME_STATUS_HELP,
+        ))
+        .subcommand(
+            query("record", "Print the TXT record by which a CA knows for good who has a name", RECORD_HELP)
+                .arg(name),
+        )
+        .subcommand(
+            query("order", "Order at once what waits after a failure, and wait for it", ORDER_HELP)
+                .args([dry_run, directory]),
+        )
+}
+
+const ACME_STATUS_HELP: &str = "\
+Examples:
+  courser acme status
+  courser acme status --json | jq -r 'select(.failures > 0) | \"\\(.names[0]): \\(.failure.words)\"'";
+
+const RECORD_HELP: &str = "\
+The record (dns-persist-01) stays in DNS: no renewal changes it. Who has the key of the account can order for the name as
+long as the record stands; a new account needs another one.
+
+Exit codes:
+  0  printed
+  1  the program does not answer, or the CA
+  2  the name is none that is ordered here
+
+Example:
+  courser acme record shop.example";
+
+const ORDER_HELP: &str = "\
+Certificates that are valid are not ordered again: a CA counts them.
+
+Exit codes:
+  0  every certificate is there; with --dry-run: could be had
+  1  one is not, or the program does not answer
+
+Examples:
+  courser acme order
+  courser acme order --dry-run";
 
 /// Reads `50%` or `50`.
 fn percent(text: &str) -> Result<u16, String> {

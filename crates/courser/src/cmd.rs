@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub(crate) mod acme;
 pub(crate) mod backend;
 pub(crate) mod check;
 pub(crate) mod fleet;

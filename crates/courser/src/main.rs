@@ -8,6 +8,7 @@ mod exit;
 
 mod cmd;
 
+mod acme;
 mod admin;
 mod authorities;
 mod backends;
@@ -83,6 +84,7 @@ fn perform(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Some(("top", flags)) => cmd::top::top(flags),
         Some(("fleet", flags)) => cmd::fleet::fleet(flags),
         Some(("backend", flags)) => cmd::backend::backend(flags),
+        Some(("acme", flags)) => cmd::acme::acme(flags),
         Some(("import", flags)) => cmd::import::import(flags),
         Some(("config", _)) => cmd::pages::defaults(),
         Some(("man", _)) => cmd::pages::man(),

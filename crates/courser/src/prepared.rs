@@ -22,7 +22,7 @@ use crate::session_file;
 use crate::sharing::{self, SharingInputs};
 use crate::stamp::Stamps;
 use crate::succeed::Memory;
-use crate::{hardening, host_keys, privileges};
+use crate::{acme, hardening, host_keys, privileges};
 
 /// All that serving needs before it opens anything.
 pub(crate) struct Prepared {
@@ -48,7 +48,7 @@ pub(crate) fn prepare(
     proof: Proof,
 ) -> Result<Prepared, Failure> {
     let before = Stamps::of(config_file(flags));
-    let Loaded { config, warnings, written } = courser_config::from_matches(flags)?;
+    let Loaded { config, warnings, written } = read_config(flags)?;
     let mut problems = warnings.clone();
     let stamps = Stamps::of(files(&config, flags)).with_state_of(config_file(flags).as_deref(), &before);
     hardening::harden(&config.process)?;
@@ -63,6 +63,7 @@ pub(crate) fn prepare(
     };
     let sharing = collect(sharing::prepare(&config, &account), &mut problems)?;
     let access = collect(Access::read(&config, &account), &mut problems)?;
+    collect(acme::settings(&config, &account), &mut problems)?;
     problems.extend(folders(&config));
     if let Some(account) = &successor {
         problems.extend(privileges::unreachable(&config, account)?);
@@ -86,6 +87,13 @@ pub(crate) fn prepare(
     let (config, written) = (Arc::new(config), Arc::new(written));
     let inputs = Inputs { config, written, certificates, stamps, warnings };
     Ok(Prepared { program: own_program(), inputs, served, process, generation, sharing, access, successor })
+}
+
+/// The settings, with the files of what is ordered.
+fn read_config(flags: &ArgMatches) -> Result<Loaded, Problems> {
+    let mut loaded = courser_config::from_matches(flags)?;
+    acme::name_files(&mut loaded.config);
+    Ok(loaded)
 }
 
 /// The path by which this process was started, for the next one: there may be another program by then.
@@ -133,13 +141,14 @@ pub(crate) fn read_again(flags: &ArgMatches, known: &Inputs, seen: &mut Stamps) 
         let (stamps, warnings) = (seen.clone(), known.warnings.clone());
         return Ok(Inputs { config, written, certificates, stamps, warnings });
     }
-    let Loaded { config, mut warnings, written } = courser_config::from_matches(flags)?;
+    let Loaded { config, mut warnings, written } = read_config(flags)?;
     let file = config_file(flags);
     *seen = Stamps::of(files(&config, flags)).with_state_of(file.as_deref(), seen);
     let outdated = known.stamps.outdated(seen).into_iter().map(Path::as_os_str).collect();
     let previous = Previous { certificates: &known.certificates, outdated };
     let certificates =
         collect(certificates::load(&config, &account, Some(&previous), Proof::WhenNeeded), &mut warnings)?;
+    collect(acme::settings(&config, &account), &mut warnings)?;
     match certificates {
         Some(certificates) if !warnings.has_errors() => {
             let (config, written, stamps) = (Arc::new(config), Arc::new(written), seen.clone());
@@ -162,7 +171,8 @@ fn other_files(config: &Config, flags: &ArgMatches) -> Vec<PathBuf> {
     let authorities = config.hosts().flat_map(|host| &host.client_ca).map(|file| &file.value);
     let of_backends = config.backend_tls().into_iter().flat_map(|tls| tls.value.files());
     let lists = config.hosts().flat_map(|host| &host.client_crl).flat_map(|lists| lists.value.files.iter());
-    let named = authorities.chain(of_backends).chain(lists.map(|file| &file.value));
+    let named =
+        authorities.chain(of_backends).chain(lists.map(|file| &file.value)).chain(acme::files(config));
     config_file(flags).into_iter().chain(named.cloned()).collect()
 }
 

@@ -106,8 +106,10 @@ fn needs(config: &Config) -> Vec<Need<'_>> {
     let (sessions, fleet) = (&config.sessions, &config.fleet);
     let certificates = config.hosts().flat_map(|host| &host.certificates).chain(&sessions.store_cert);
     let files = certificates.flat_map(|files| [(&files.origin, &files.chain), (&files.origin, &files.key)]);
-    let single = [&sessions.store_password, &sessions.store_ca].into_iter().flatten();
+    let single = [&sessions.store_password, &sessions.store_ca, &config.acme.eab, &config.acme.directory_ca];
     let single = single
+        .into_iter()
+        .flatten()
         .chain(&fleet.keys)
         .chain(config.hosts().flat_map(|host| host.client_ca.iter().chain(&host.staples)));
     let files = files.chain(single.map(|file| (&file.origin, &file.value)));

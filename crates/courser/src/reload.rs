@@ -18,6 +18,7 @@ use crate::log_files::LogFiles;
 use crate::prepared::{Inputs, config_file, read_again};
 use crate::process::Process;
 use crate::served::Served;
+use crate::service::acme::AcmeService;
 use crate::service::checks::ChecksService;
 use crate::sockets::{Sockets, TAKE_OVER};
 use crate::stamp::Stamps;
@@ -57,6 +58,7 @@ pub(crate) struct Reloader {
     pub(crate) threads: Threads,
     pub(crate) upgrader: Upgrader,
     pub(crate) checks: Arc<ChecksService>,
+    pub(crate) orders: Arc<AcmeService>,
     pub(crate) workers: Vec<UnboundedSender<Command>>,
     /// Nobody accepts any more.
     pub(crate) is_draining: Arc<AtomicBool>,
@@ -120,6 +122,7 @@ impl Reloader {
         }
         if !renews {
             self.checks.apply(config, &next.pools)?;
+            self.orders.apply(config)?;
         }
         self.log_files.reopen();
         self.current.number += 1;

@@ -64,6 +64,7 @@ pub(crate) fn run(
     workers::start(workers, &supervisor)?;
     start.watch_workers()?;
     let sockets = start.serve(opened, &commands, &readiness)?;
+    start.order_certificates(&source.acme)?;
     let Start { services, endpoints, .. } = start;
 
     let threads = supervisor.threads().clone();
@@ -86,6 +87,7 @@ pub(crate) fn run(
         threads,
         upgrader,
         checks,
+        orders: Arc::clone(&source.acme),
         workers: commands,
         is_draining: drain.has_begun(),
         log_files: log_files.clone(),

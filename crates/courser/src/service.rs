@@ -1,6 +1,7 @@
 //! What goes on beside the workers, with one life cycle: started in order, looked after once a second, stopped in reverse.
 //! The crates that do the work offer plain handles and do not know this trait.
 
+pub(crate) mod acme;
 pub(crate) mod admin;
 pub(crate) mod checks;
 pub(crate) mod control;
@@ -148,6 +149,7 @@ mod tests {
         services.start(Arc::new(fleet)).unwrap();
         let source = StatusSource {
             process: Arc::clone(&process),
+            acme: Arc::new(acme::AcmeService::new(&process, || {})),
             sharing: None,
             services: services.running(),
             reload: reload::ReloadHandle::new(crate::served::Served::of(&config, &certificates)).0,

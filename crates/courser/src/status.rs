@@ -4,11 +4,14 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use courser_acme::SetStatus;
 use serde::{Deserialize, Serialize};
 
 use self::recent::{FailureRow, Finding, Recent, ShedRow};
 use crate::succeed::OldProcess;
+use crate::validity;
 
+pub(crate) mod acme;
 pub(crate) mod backends;
 pub(crate) mod recent;
 
@@ -70,6 +73,9 @@ pub(crate) struct Status {
     pub(crate) messages: Option<Messages>,
     /// None without an external store.
     pub(crate) store: Option<Store>,
+    /// Certificates that are ordered here.
+    #[serde(default)]
+    pub(crate) acme: Vec<SetStatus>,
 }
 
 /// The generation that serves new connections.
@@ -317,6 +323,9 @@ pub(crate) fn table(line: &str) -> Result<String, String> {
     }
     if let Some(found) = &status.generation {
         generation(&mut text, found);
+    }
+    if !status.acme.is_empty() {
+        row(&mut text, "acme", &acme::summary(&status.acme, validity::now()));
     }
     keys(&mut text, &status.keys);
     if let Some(cache) = &status.cache {

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use courser_acme::RecordError;
 use courser_fleet::{Direction, Passed, PeerStatus, PullCounts, ReceivedCounts, Refusal};
 use courser_proxy::{Admission, Command, Pulse};
 use courser_session::{ClockStatus, ResumptionFailure, Stats};
@@ -21,6 +22,7 @@ use courser_tls::names;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::acme;
 use crate::backends::{Backends, Change};
 use crate::control::{ControlHandler, RequestOutcome, SUPERSEDED};
 use crate::findings::findings;
@@ -29,6 +31,7 @@ use crate::process::Process;
 use crate::readiness::Readiness;
 use crate::recent::History;
 use crate::service::Running;
+use crate::service::acme::AcmeService;
 use crate::service::reload::ReloadHandle;
 use crate::status;
 use crate::status::backends::ServerRow;
@@ -38,6 +41,7 @@ use crate::succeed::{self, OldProcesses};
 pub(crate) struct StatusSource {
     pub(crate) process: Arc<Process>,
     pub(crate) sharing: Option<Sharing>,
+    pub(crate) acme: Arc<AcmeService>,
     pub(crate) services: Running,
     pub(crate) reload: ReloadHandle,
     pub(crate) backends: Arc<Backends>,
@@ -68,6 +72,7 @@ impl ControlHandler for Arc<StatusSource> {
             "fleet watch" => self.watch(out).map(|()| RequestOutcome::Known),
             "status watch" => self.watch_status(out).map(|()| RequestOutcome::Known),
             "backend list" => write_servers(out, self.backends.rows()),
+            _ if request.starts_with("acme ") => self.acme(request, out),
             _ if request.starts_with("upgrade") => self.upgrade(request, out),
             _ => match request.strip_prefix("backend ").and_then(Change::parse) {
                 Some((change, name)) => match self.backends.change(name, change) {
@@ -243,6 +248,41 @@ impl StatusSource {
             self.reload.upgrade_is_answered();
         }
         written.map(|()| RequestOutcome::Known)
+    }
+
+    /// `acme` and what it is asked for.
+    fn acme(&self, request: &str, out: &mut UnixStream) -> io::Result<RequestOutcome> {
+        let ending = || json!({ "error": "the program is about to end, or an earlier one still orders" });
+        let Some(handle) = self.acme.handle() else {
+            if request == "acme status" {
+                return Ok(RequestOutcome::Known);
+            }
+            writeln!(out, "{}", json!({ "error": "no certificate is ordered here", "kind": "name" }))?;
+            return Ok(RequestOutcome::Known);
+        };
+        let sets = || handle.status().into_iter().map(|set| json!(set)).collect();
+        let lines: Vec<Value> =
+            match request.split_once(' ').map(|(_, verb)| verb.split_once(' ').unwrap_or((verb, ""))) {
+                Some(("status", _)) => sets(),
+                Some(("order", _)) => handle.order_now().map_or_else(|| vec![ending()], |_| sets()),
+                Some(("dry-run", directory)) => {
+                    let directory = Some(directory).filter(|url| !url.is_empty()).map(str::to_owned);
+                    let tried = handle.dry_run(directory.or_else(|| acme::staging(&handle)));
+                    tried.map_or_else(
+                        || vec![ending()],
+                        |tried| tried.into_iter().map(|tried| json!(tried)).collect(),
+                    )
+                }
+                Some(("record", name)) => vec![match handle.record(name) {
+                    None => ending(),
+                    Some(Ok(record)) => json!(record),
+                    Some(Err(RecordError::Name(why))) => json!({ "error": why, "kind": "name" }),
+                    Some(Err(RecordError::Ca(why))) => json!({ "error": why }),
+                }],
+                _ => return Ok(RequestOutcome::Unknown),
+            };
+        lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
+        Ok(RequestOutcome::Known)
     }
 
     /// A line each second, until the client has gone, or the program drains: after an upgrade another process answers.

@@ -121,6 +121,7 @@ fn every_event_line_of_the_operations_page_is_one_that_the_program_writes() {
     let page = fs::read_to_string(root().join("docs/operations.md")).unwrap();
     let program = [
         "courser",
+        "courser-acme",
         "courser-health",
         "courser-proxy",
         "courser-sharing",

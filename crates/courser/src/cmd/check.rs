@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::ArgMatches;
 
+use crate::acme;
 use crate::certificates::Proof;
 use crate::cmd::reload;
 use crate::control;
@@ -19,6 +20,9 @@ pub(crate) fn check(flags: &ArgMatches) -> Result<ExitCode, Failure> {
         prepared.inputs.certificates.len(),
         if prepared.process.fleet.is_some() { ", fleet keys" } else { "" }
     );
+    if let Some(ordered) = acme::describe(&prepared.inputs.config) {
+        println!("{ordered}");
+    }
     if !flags.get_flag("against-running") {
         return Ok(ExitCode::SUCCESS);
     }

@@ -25,6 +25,7 @@ use crate::pools::Pools;
 use crate::process::Process;
 use crate::readiness::Readiness;
 use crate::service::Services;
+use crate::service::acme::AcmeService;
 use crate::service::admin::AdminService;
 use crate::service::checks::ChecksService;
 use crate::service::control::ControlService;
@@ -95,9 +96,12 @@ impl<'a> Start<'a> {
         // Before anyone can ask for them.
         backends.replace(generation.pools.list());
         let most = capacity::max_connections(self.config, self.process.workers());
+        let to_reload = reload.clone();
+        let acme = Arc::new(AcmeService::new(self.process, move || to_reload.ask()));
         Arc::new(StatusSource {
             process: Arc::clone(self.process),
             sharing,
+            acme,
             services: self.services.running(),
             backends,
             reload: reload.clone(),
@@ -183,6 +187,12 @@ impl<'a> Start<'a> {
         self.services.start(Arc::clone(&admin) as _)?;
         self.endpoints.list.push(admin);
         Ok(())
+    }
+
+    /// Orders certificates, where a host has some ordered. Not before a CA that asks is answered.
+    pub(super) fn order_certificates(&self, orders: &Arc<AcmeService>) -> Result<(), Failure> {
+        self.services.start(Arc::clone(orders) as _)?;
+        orders.apply(self.config)
     }
 
     /// Has the service manager told that workers turn, where it asks for that.

@@ -36,6 +36,7 @@ pub(super) fn prepare(
             admission: Arc::clone(&source.admission),
             lines: sink.lines(format),
             sharing: source.sharing.clone(),
+            challenges: Arc::clone(source.acme.challenges()),
             counters: Arc::clone(counters),
             pulse: Arc::clone(pulse),
             overload: overload.clone(),

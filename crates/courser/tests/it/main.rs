@@ -14,6 +14,7 @@ mod policy_grid;
 mod resumption;
 mod routing;
 
+mod acme;
 mod admin;
 mod backend_names;
 mod backend_tls;

@@ -1,0 +1,146 @@
+//! Certificates that are ordered (`cert = { acme = true }`): which ones, where their files are, and by what an agent orders
+//! them. May not order anything: that is `service/acme.rs`.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use courser_acme::{Challenge, ChallengeBoard, ExternalAccount, Handle, NameSet, Settings, pair_file};
+use courser_config::{
+    AcmeOrder, CertificateFiles, Config, Group, HostConfig, Located, Named, Problem, Problems, Suite,
+};
+use courser_net::account::Account;
+use courser_proxy::{CHALLENGE_PROTOCOL, Challenges};
+use courser_tls::{ClientAuth, ServerTlsConfig, ServerTlsSpec, Sessions, Version, self_signed_challenge};
+
+use crate::exit::Failure;
+use crate::file_error::unusable;
+use crate::{authorities, secret_file};
+
+/// Names the files of what hosts have ordered, behind those that they name themselves.
+pub(crate) fn name_files(config: &mut Config) {
+    let Some(folder) = config.process.state_folder.as_ref().map(|folder| folder.value.clone()) else {
+        return;
+    };
+    let directory = config.acme.directory.clone();
+    let hosts = config.listeners.iter_mut();
+    for host in hosts.flat_map(|listener| std::iter::once(&mut listener.default).chain(&mut listener.hosts)) {
+        let Some(origin) = host.acme.clone() else { continue };
+        for set in sets_of(host) {
+            let file = pair_file(&folder, &directory, &set);
+            let ordered_for = set.names();
+            let origin = origin.clone();
+            host.certificates.push(CertificateFiles { chain: file.clone(), key: file, origin, ordered_for });
+        }
+    }
+}
+
+fn sets_of(host: &HostConfig) -> Vec<NameSet> {
+    NameSet::group(host.names.iter().map(String::as_str))
+}
+
+/// What is ordered here, each certificate once, however many hosts have it.
+pub(crate) fn sets(config: &Config) -> Vec<NameSet> {
+    if config.acme.order == AcmeOrder::Elsewhere {
+        return Vec::new();
+    }
+    let all: BTreeSet<_> = config.hosts().filter(|host| host.acme.is_some()).flat_map(sets_of).collect();
+    all.into_iter().collect()
+}
+
+/// The files that `[acme]` names, for whoever watches them.
+pub(crate) fn files(config: &Config) -> impl Iterator<Item = &PathBuf> {
+    [&config.acme.directory_ca, &config.acme.eab].into_iter().flatten().map(|file| &file.value)
+}
+
+/// By what is ordered; `None` where nothing is.
+pub(crate) fn settings(config: &Config, reader: &Account) -> Result<Option<Settings>, Failure> {
+    let acme = &config.acme;
+    let Some(folder) = config.process.state_folder.as_ref().filter(|_| !sets(config).is_empty()) else {
+        return Ok(None);
+    };
+    let mut problems = Problems::default();
+    let mut keep = |wrong: Problems| problems.extend(wrong);
+    let authority = acme.directory_ca.as_ref().map(|file| authorities::read(file, reader));
+    let directory_ca = authority.transpose().map_err(&mut keep).ok().flatten();
+    let external = acme.eab.as_ref().map(|file| external_account(file, reader));
+    let external = external.transpose().map_err(&mut keep).ok().flatten();
+    if problems.has_errors() {
+        return Err(problems.into());
+    }
+    Ok(Some(Settings {
+        folder: folder.value.clone(),
+        directory: acme.directory.clone(),
+        directory_ca,
+        contact: acme.contact.clone(),
+        external,
+        profile: acme.profile.clone(),
+    }))
+}
+
+fn external_account(file: &Located<PathBuf>, reader: &Account) -> Result<ExternalAccount, Problems> {
+    let (place, path) = (&file.origin, &file.value);
+    let text = secret_file::read(path, reader).map_err(|refusal| unusable(place, path, &refusal, reader))?;
+    ExternalAccount::parse(&text).map_err(|why| {
+        let help = "the CA shows both where it offers external account binding";
+        Problem::at(place, format!("{}: {why}", path.display()), Some(help.to_owned())).into()
+    })
+}
+
+/// Where to try what is ordered from Let's Encrypt; other CAs have no such place that is known.
+pub(crate) fn staging(handle: &Handle) -> Option<String> {
+    let is_ours = handle.status().iter().any(|set| set.directory == LETS_ENCRYPT);
+    is_ours.then(|| STAGING.to_owned())
+}
+
+const LETS_ENCRYPT: &str = "https://acme-v02.api.letsencrypt.org/directory";
+const STAGING: &str = "https://acme-staging-v02.api.letsencrypt.org/directory";
+
+/// For people: what would be ordered where. None where nothing is.
+pub(crate) fn describe(config: &Config) -> Option<String> {
+    let sets = sets(config);
+    let names: Vec<String> = sets.iter().map(ToString::to_string).collect();
+    (!sets.is_empty()).then(|| format!("ordered from {}: {}", config.acme.directory, names.join("; ")))
+}
+
+/// What a CA is answered by: every version, suite and group that there is, as it is not a client that has to be kept out.
+fn challenge_tls() -> Result<ServerTlsConfig, Failure> {
+    let spec = ServerTlsSpec {
+        versions: vec![Version::Tls12, Version::Tls13],
+        suites: Suite::ALL.iter().map(|suite| suite.code()).collect(),
+        groups: Group::ALL.iter().map(|group| group.code()).collect(),
+        alpn: vec![CHALLENGE_PROTOCOL.to_vec()],
+        tickets: 0,
+        client_auth: ClientAuth::default(),
+    };
+    let sessions = Sessions { cache: None, ticketer: None, lifetime: Duration::ZERO };
+    let tls = ServerTlsConfig::new(spec, &sessions);
+    tls.map_err(|error| Failure::runtime("cannot set TLS for challenges up", error))
+}
+
+/// Answers on this host alone. A fleet's hosts have to answer all: there, what implements [`ChallengeBoard`] sends the
+/// challenge to the others first, and waits for those that are heard.
+pub(crate) struct LocalBoard {
+    challenges: Arc<Challenges>,
+    tls: Arc<ServerTlsConfig>,
+}
+
+impl LocalBoard {
+    pub(crate) fn new(challenges: &Arc<Challenges>) -> Result<Self, Failure> {
+        Ok(Self { challenges: Arc::clone(challenges), tls: Arc::new(challenge_tls()?) })
+    }
+}
+
+impl ChallengeBoard for LocalBoard {
+    fn publish(&self, challenge: &Challenge) -> Result<(), String> {
+        let identity = self_signed_challenge(&challenge.name, &challenge.digest);
+        let identity = identity.map_err(|error| error.to_string())?;
+        self.challenges.publish(&challenge.name, identity, &self.tls);
+        Ok(())
+    }
+
+    fn withdraw(&self, name: &str) {
+        self.challenges.withdraw(name);
+    }
+}
