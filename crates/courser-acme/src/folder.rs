@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::names::NameSet;
-use crate::plan::{Setback, Why, Window};
+use crate::plan::{Setback, Window};
 
 /// The folder of one directory: what another CA has issued, or its staging, is apart.
 #[derive(Clone, Debug)]
@@ -119,9 +119,6 @@ pub(crate) struct SetState {
     /// URL of the order under way.
     #[serde(default)]
     pub(crate) order: Option<String>,
-    /// What the order is for.
-    #[serde(default)]
-    pub(crate) why: Option<Why>,
     /// In a row.
     #[serde(default)]
     pub(crate) failures: u32,
@@ -153,7 +150,6 @@ impl SetState {
         Self {
             key: None,
             order: None,
-            why: None,
             failures: 0,
             failure: None,
             not_before: None,

@@ -31,7 +31,7 @@ pub struct Known {
     pub draw: u16,
     /// An order is under way.
     pub has_order: bool,
-    /// Not before that, after a failure.
+    /// Not before that, after a failure or an order.
     pub not_before: Option<i64>,
 }
 
@@ -58,8 +58,8 @@ pub enum Why {
     ThirdLeft,
     /// Half of its lifetime is left, which is ten days or less.
     HalfLeft,
-    /// The last try has failed.
-    AfterFailure,
+    /// Before that the last try is too young, as after a failure.
+    Pause,
 }
 
 impl Why {
@@ -71,7 +71,7 @@ impl Why {
             Self::Window => "the CA asks for it then",
             Self::ThirdLeft => "a third of its lifetime is left then",
             Self::HalfLeft => "half of its lifetime is left then",
-            Self::AfterFailure => "the last try has failed",
+            Self::Pause => "after a pause since the last try",
         }
     }
 }
@@ -91,7 +91,7 @@ pub fn due(known: &Known) -> Due {
         Known { lifetime: Some(lifetime), window, draw, .. } => renewal(*lifetime, *window, *draw),
     };
     match known.not_before {
-        Some(at) if at > due.at => Due { at, why: Why::AfterFailure },
+        Some(at) if at > due.at => Due { at, why: Why::Pause },
         _ => due,
     }
 }
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn nothing_is_done_before_the_time_that_a_failure_has_set() {
         let after = |at| due(&Known { not_before: Some(at), has_order: true, ..of(90) });
-        assert_eq!(after(5), Due { at: 5, why: Why::AfterFailure });
+        assert_eq!(after(5), Due { at: 5, why: Why::Pause });
         let long_over = due(&Known { not_before: Some(5), ..of(90) });
         assert_eq!(long_over.why, Why::ThirdLeft, "a renewal that is due later is due later");
     }
