@@ -442,6 +442,9 @@ pub(crate) struct RequestArgs {
     /// Requests per connection
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) requests: u32,
+    /// Rest so long between an answer and the next request of its connection (HTTP/1.1)
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = duration)]
+    pub(crate) pause: Duration,
     /// Send POST requests with a body of this size
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) post: Option<usize>,
@@ -606,6 +609,9 @@ pub(crate) struct SocketArgs {
     /// Leave Nagle's algorithm on
     #[arg(long)]
     pub(crate) nagle: bool,
+    /// Send each ClientHello in eight pieces over this time, as slow clients do
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = duration)]
+    pub(crate) hello_over: Duration,
     /// Connect timeout
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
     pub(crate) connect_timeout: Duration,

@@ -9,8 +9,10 @@ use courser_record::lab::{Block, HostNoise, Measure, WindowResult};
 
 use super::command::{self, TargetAddress};
 use super::cores::CoreMap;
+use super::overload;
 use super::window::window_result;
 use crate::error::Error;
+use crate::findings;
 use crate::measure::{Interrupt, Runner};
 use crate::suite::{self, CaseSpec, ClientKind, Requests};
 use crate::to_record;
@@ -33,17 +35,26 @@ pub(crate) struct BlockRun<'a> {
     pub(crate) seed: u64,
     pub(crate) round: u32,
     pub(crate) interrupt: &'a Interrupt,
-    /// Sessions a second that a closed loop reached, of an earlier block of this cell.
-    pub(crate) reached: Option<f64>,
+    /// What a closed loop reached, of an earlier block of this cell.
+    pub(crate) reached: Option<Reach>,
     /// The kinds of clients that the target serves, where the case tells them apart.
     pub(crate) clients: &'a [String],
+}
+
+/// What a closed loop reached.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reach {
+    /// Sessions a second.
+    pub(crate) rate: f64,
+    /// Processor time of the target for each connection, microseconds; none of one that is not ours to watch.
+    pub(crate) cost: Option<f64>,
 }
 
 /// What came of a turn.
 pub(crate) struct BlockResult {
     pub(crate) block: Block,
-    /// Sessions a second that a closed loop reached.
-    pub(crate) reached: Option<f64>,
+    /// What a closed loop reached.
+    pub(crate) reached: Option<Reach>,
     /// Whether Ctrl-C cut it short: then it does not count.
     pub(crate) cut: bool,
 }
@@ -88,29 +99,61 @@ impl BlockRun<'_> {
     }
 
     /// What a closed loop reaches, sessions a second, unless an earlier block has found it.
-    pub(crate) fn reach(&self) -> Result<f64, Error> {
+    pub(crate) fn reach(&self) -> Result<Reach, Error> {
         if let Some(reached) = self.reached {
             return Ok(reached);
         }
-        let feeler = self.run(Load::Closed(self.spec.clients), FEELER, &ClientKind::default())?;
+        // Its clients stay.
+        let spec = CaseSpec { patience: None, ..self.spec.clone() };
+        let feeler = BlockRun { spec: &spec, ..*self };
+        let feeler = feeler.run(Load::Closed(spec.clients), FEELER, &ClientKind::default())?;
         let served: u64 = feeler.windows.iter().map(|window| window.served().connections).sum();
         let rate = served as f64 / FEELER.as_secs_f64();
-        Ok((rate / f64::from(self.spec.reuse.max(1))).max(5.0))
+        let cost = feeler.windows.first().and_then(|window| Some(busy(window)? / served.max(1) as f64));
+        Ok(Reach { rate: (rate / f64::from(self.spec.reuse.max(1))).max(5.0), cost })
     }
 
     /// A constant rate that is a part of that.
-    fn part_of_capacity(&self) -> Result<(Seen, Option<f64>), Error> {
+    fn part_of_capacity(&self) -> Result<(Seen, Option<Reach>), Error> {
         let reached = self.reach()?;
-        let rate = reached * self.spec.capacity.unwrap_or(1.0);
-        Ok((self.load(Load::Sessions(rate), &ClientKind::default())?, Some(reached)))
+        let load = Load::Sessions(reached.rate * self.spec.capacity.unwrap_or(1.0));
+        let crowd = self.spec.beside.map(|crowd| self.gather(crowd, load, reached.rate)).transpose()?;
+        let seen = self.load(load, &ClientKind::default());
+        if let Some(crowd) = crowd {
+            crowd.stopper().stop();
+            crowd.finish().map_err(|why| Error::system("the crowd", why))?;
+        }
+        let mut seen = seen?;
+        if self.spec.patience.is_some() {
+            let add = |window: &mut WindowResult| {
+                window.figures.extend(overload::figures(self.spec, window, reached));
+            };
+            seen.windows.iter_mut().for_each(add);
+        }
+        Ok((seen, Some(reached)))
+    }
+
+    /// Has strangers come beside the load, from when it is steady on: its clients have been there before.
+    fn gather(
+        &self,
+        crowd: suite::Crowd,
+        load: Load,
+        reached: f64,
+    ) -> Result<courser_load::run::Run<()>, Error> {
+        let of = command::spec(self.spec, self.address, load, self.spec.length, self.cores, self.seed)?;
+        let begins = SystemTime::now() + of.phases.warm_up + of.phases.ramp;
+        let spec = command::crowd(crowd, &of, reached, self.spec.length);
+        let plan = Plan { origin: None, ..self.address.plan(&spec)? };
+        courser_load::run::Run::start(plan, Some(begins), || ())
+            .map_err(|why| Error::system("starting a thread", why))
     }
 
     /// Steps below and above that.
-    fn staircase(&self) -> Result<(Seen, Option<f64>), Error> {
+    fn staircase(&self) -> Result<(Seen, Option<Reach>), Error> {
         let reached = self.reach()?;
         let load = Load::Staircase {
-            from: reached * STAIRCASE[0],
-            to: reached * STAIRCASE[1],
+            from: reached.rate * STAIRCASE[0],
+            to: reached.rate * STAIRCASE[1],
             steps: self.spec.steps,
         };
         let seen = self.run(load, self.spec.length * self.spec.steps, &ClientKind::default())?;
@@ -143,8 +186,15 @@ impl BlockRun<'_> {
         let steal = steal.filter_map(|core| core.steal).reduce(f64::max);
         let several = runs.len() > 1;
         let name = |run: &Run| if several { run.label.clone() } else { clients.name.to_owned() };
-        let windows: Vec<WindowResult> =
-            runs.iter().map(|run| window_result(&name(run), run, per_arrival)).collect();
+        let window = |run: &Run| {
+            let mut window = window_result(&name(run), run, per_arrival);
+            // That nobody was served in time is a result where clients leave.
+            if self.spec.patience.is_some() && !findings::is_spoilt(run) {
+                window.inconclusive = None;
+            }
+            window
+        };
+        let windows = runs.iter().map(window).collect();
         Ok(Seen { windows, cut, steal })
     }
 }
@@ -155,6 +205,11 @@ struct Seen {
     windows: Vec<WindowResult>,
     cut: bool,
     steal: Option<f64>,
+}
+
+/// Processor time of the target in a window, microseconds.
+pub(crate) fn busy(window: &WindowResult) -> Option<f64> {
+    Some((window.user_us? + window.system_us?) as f64)
 }
 
 /// Transactions that a session of the schedule makes.

@@ -1,6 +1,6 @@
 //! The load of a case, and the command by which anyone can repeat it.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use courser_record::lab::Era;
 use super::cores::CoreMap;
 use crate::error::Error;
 use crate::files;
-use crate::suite::{Backend, CaseSpec, Requests, Resume, Transport};
+use crate::suite::{Backend, CaseSpec, Crowd, Requests, Resume, Transport};
 use crate::target::KeyKind;
 
 /// The name that clients ask for, and that certificates are for.
@@ -83,6 +83,11 @@ pub fn spec(
     (phases.warm_up, phases.ramp) = if closed { (WARM_UP, Duration::ZERO) } else { (RAMP, RAMP) };
     phases.steady = length;
     limit(&mut spec);
+    if let Some(patience) = case.patience {
+        (spec.phases.connect_timeout, spec.phases.timeout) = (patience, patience);
+        spec.phases.in_flight = 20_000;
+    }
+    spec.sockets.sources = (1..=case.sources.unwrap_or(0)).map(|host| address(MEASURED, host)).collect();
     spec.cpus.clone_from(&cores.generator);
     spec.seed = seed;
     spec.server = ServerSpec {
@@ -107,6 +112,45 @@ pub fn spec(
         }
     }
     Ok(spec)
+}
+
+/// The crowd that comes beside the load of a case whose target serves `capacity` clients a second, for `length`.
+pub fn crowd(crowd: Crowd, of: &LoadSpec, capacity: f64, length: Duration) -> LoadSpec {
+    let (factor, work) = match crowd {
+        Crowd::Handshakes | Crowd::Passing | Crowd::SlowHellos => (5.0, Work::Handshake),
+        Crowd::Hellos => (5.0, Work::Abandon(HELLO)),
+        Crowd::Network => (20.0, Work::Handshake),
+    };
+    let mut spec = LoadSpec { load: Load::Connections(factor * capacity), work, reuse: 1, ..of.clone() };
+    spec.sockets.sources = match crowd {
+        Crowd::Network => (1..=250).map(|host| address(NOISY, host)).collect(),
+        // Each in a network of its own.
+        _ => (1..=250).map(|network| address(network, 9)).collect(),
+    };
+    let length = if crowd == Crowd::Passing { length / 2 } else { length };
+    (spec.phases.warm_up, spec.phases.ramp, spec.phases.steady) = (Duration::ZERO, Duration::ZERO, length);
+    if crowd == Crowd::SlowHellos {
+        spec.sockets.hello_over = SLOW_HELLO;
+        spec.phases.timeout += SLOW_HELLO;
+    }
+    (spec.server, spec.origin) = (ServerSpec::default(), Vec::new());
+    spec.seed = of.seed.wrapping_add(1);
+    spec
+}
+
+/// How long a client that sends a hello and no more stays.
+const HELLO: Duration = Duration::from_secs(1);
+
+/// Over how long a slow client sends its hello: longer than any hello takes, shorter than usual timeouts of handshakes.
+const SLOW_HELLO: Duration = Duration::from_secs(3);
+
+/// The networks of the clients that are measured, and of a noisy one.
+const MEASURED: u8 = 251;
+const NOISY: u8 = 252;
+
+/// An address of loopback (RFC 1122, section 3.2.1.3: all of 127/8).
+fn address(network: u8, host: u8) -> IpAddr {
+    Ipv4Addr::new(127, 16, network, host).into()
 }
 
 /// The time limits of all loads of the lab.

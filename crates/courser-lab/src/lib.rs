@@ -33,6 +33,7 @@ pub mod state;
 pub mod block;
 pub mod command;
 pub mod cores;
+mod overload;
 pub mod scratch;
 pub mod share;
 mod window;

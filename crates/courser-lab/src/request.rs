@@ -142,6 +142,9 @@ fn asked(spec: &CaseSpec, load: Option<&LoadSpec>) -> Vec<String> {
             spec.clients
         ));
     }
+    if spec.beside.is_some() {
+        asked.push("beside the command below; the crowd comes once its load is steady".to_owned());
+    }
     asked.extend(load.map(command::line));
     asked
 }

@@ -156,7 +156,8 @@ fn case(
         }
         let cell = state.cell(&spec.id, &target.name);
         if cell.state == CellState::Pending && whole(cell, spec) {
-            (cell.state, cell.reason) = match all_failed(cell) {
+            // That no client is served in time is a result where clients leave.
+            (cell.state, cell.reason) = match all_failed(cell).filter(|_| spec.patience.is_none()) {
                 Some(why) => (CellState::Failed, Some(why)),
                 None => (CellState::Done, None),
             };

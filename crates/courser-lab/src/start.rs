@@ -11,7 +11,7 @@ use courser_machine::quota::LimitGroup;
 use courser_record::lab::{Cell, Measure, TargetNotes};
 use courser_record::{Finding, Severity};
 
-use super::block::BlockRun;
+use super::block::{BlockRun, Reach};
 use super::command::TargetAddress;
 use super::cores::{ByHand, CoreMap};
 use super::scratch::Scratch;
@@ -82,7 +82,7 @@ pub(crate) struct PreparedTarget {
     pub(crate) spec: CaseSpec,
     pub(crate) address: TargetAddress,
     pub(crate) cores: CoreMap,
-    pub(crate) reached: Option<f64>,
+    pub(crate) reached: Option<Reach>,
     /// The kinds of clients that it serves, where the case tells them apart.
     pub(crate) clients: Vec<String>,
     pub(crate) running: Option<Running>,

@@ -13,13 +13,13 @@ use std::path::Path;
 use courser_record::lab::{LeftOut, Published, SuiteNotes, Table};
 use serde::Deserialize;
 
-pub use case::{Backend, CaseSpec, ClientKind, Requests, Resume, Transport, clients};
+pub use case::{Backend, CaseSpec, ClientKind, Crowd, Requests, Resume, Transport, clients};
 
 use crate::error::Error;
 use file::{File, TableFile};
 
 /// The suites of the program, in the order of `--help`.
-const BUILT_IN: [(&str, &str); 13] = [
+const BUILT_IN: [(&str, &str); 14] = [
     ("capacity", include_str!("../../../suites/capacity.toml")),
     ("reuse-and-key-size", include_str!("../../../suites/reuse-and-key-size.toml")),
     ("offload", include_str!("../../../suites/offload.toml")),
@@ -32,6 +32,7 @@ const BUILT_IN: [(&str, &str); 13] = [
     ("two-certificates", include_str!("../../../suites/two-certificates.toml")),
     ("fleet", include_str!("../../../suites/fleet.toml")),
     ("sticky", include_str!("../../../suites/sticky.toml")),
+    ("overload", include_str!("../../../suites/overload.toml")),
     ("compare", include_str!("../../../suites/compare.toml")),
 ];
 

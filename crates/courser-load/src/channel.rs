@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
 
 use courser_net::{Stream, Then};
 use courser_tls::State;
@@ -13,6 +14,10 @@ use crate::failure::{Failed, Step};
 
 /// Room for two full TLS records (RFC 8446, section 5.2).
 const BUFFER_BYTES: usize = 36 * 1024;
+
+/// Pieces of a ClientHello that is sent over a time, and the pauses between them.
+const PIECES: usize = 8;
+const PAUSES: u32 = 7;
 
 /// HTTP/2 over TLS, as ALPN names it.
 pub(crate) const HTTP2: &[u8] = b"h2";
@@ -162,6 +167,24 @@ impl Channel {
     /// Writes what is queued. `then`: whether [`Self::shutdown`] follows.
     pub(crate) async fn flush(&mut self, then: Then, step: Step) -> Result<(), Failed> {
         poll_fn(|cx| self.poll_flush(cx, then, step)).await
+    }
+
+    /// As [`Self::flush`], in [`PIECES`] that are sent evenly over this time.
+    pub(crate) async fn flush_over(&mut self, time: Duration, step: Step) -> Result<(), Failed> {
+        if time.is_zero() {
+            return self.flush(Then::Wait, step).await;
+        }
+        let whole = std::mem::take(&mut self.outgoing);
+        let pieces = whole.chunks(whole.len().div_ceil(PIECES).max(1));
+        for (number, piece) in pieces.enumerate() {
+            if number > 0 {
+                tokio::time::sleep(time / PAUSES).await;
+            }
+            self.outgoing.extend_from_slice(piece);
+            self.flush(Then::Wait, step).await?;
+        }
+        self.buffers.give(whole);
+        Ok(())
     }
 
     /// As [`Self::flush`].

@@ -111,6 +111,10 @@ async fn requests(
     let mut answer = Answer::new(expect, request.method());
     for number in 1.. {
         if number > 1 {
+            rest(worker).await;
+            if worker.is_over() {
+                return Ok(false);
+            }
             answer.restart();
             worker.record_next_transaction(attempt);
         }
@@ -122,6 +126,14 @@ async fn requests(
         }
     }
     Ok(false)
+}
+
+/// Between an answer and the next request.
+async fn rest(worker: &Worker) {
+    let pause = worker.plan.phases.pause;
+    if !pause.is_zero() {
+        tokio::time::sleep(pause).await;
+    }
 }
 
 /// The last request of a connection asks the server to close it.

@@ -137,6 +137,8 @@ pub struct Sockets {
     pub sources: Vec<IpAddr>,
     /// Leaves Nagle's algorithm on, as naive clients do (RFC 896).
     pub nagle: bool,
+    /// A ClientHello is sent in pieces over this time, as slow clients and slow attacks do; zero: at once.
+    pub hello_over: Duration,
 }
 
 /// Time limits, and the phases around the steady one.
@@ -154,6 +156,8 @@ pub struct Phases {
     pub connect_timeout: Duration,
     /// How long an exchange may take: the handshake, or a request and its answer.
     pub timeout: Duration,
+    /// How long a connection of HTTP/1.1 rests between an answer and its next request.
+    pub pause: Duration,
     /// Connections open at a time, at most, in this generator.
     pub in_flight: usize,
 }

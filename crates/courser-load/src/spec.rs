@@ -14,6 +14,9 @@ use crate::tls_options::{BadChoice, ClientTlsOptions, EngineChoice, ReadFile, Re
 use crate::url::{Scheme, Url};
 use courser_record::CloseMode;
 
+/// How long a connect may take where nothing else is asked for.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// One load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadSpec {
@@ -160,8 +163,9 @@ impl LoadSpec {
                 ramp: Duration::from_secs(1),
                 steady: Duration::from_secs(10),
                 drain: Duration::from_secs(5),
-                connect_timeout: Duration::from_secs(5),
+                connect_timeout: CONNECT_TIMEOUT,
                 timeout: Duration::from_secs(10),
+                pause: Duration::ZERO,
                 in_flight: 15_000,
             },
             threads: None,
@@ -308,6 +312,9 @@ impl LoadSpec {
             }
         }
         args.flag("--reuse", self.reuse);
+        if let Work::Abandon(after) = self.work {
+            args.flag("--abandon", time(after));
+        }
         if let Some(spec) = requests {
             match spec.keepalive {
                 true => args.add("--keepalive"),
@@ -324,6 +331,16 @@ impl LoadSpec {
         args.flag("--ramp-up", time(phases.ramp));
         args.flag("--drain", time(phases.drain));
         args.flag("--timeout", time(phases.timeout));
+        if phases.connect_timeout != CONNECT_TIMEOUT {
+            args.flag("--connect-timeout", time(phases.connect_timeout));
+        }
+        args.list("--source", &self.sockets.sources);
+        if !phases.pause.is_zero() {
+            args.flag("--pause", time(phases.pause));
+        }
+        if !self.sockets.hello_over.is_zero() {
+            args.flag("--hello-over", time(self.sockets.hello_over));
+        }
         args.list("--cpus", &self.cpus);
         args.list("--also", &self.also);
         args.flag("--seed", self.seed);

@@ -260,6 +260,7 @@ mod tests {
                 drain: 60 * second,
                 connect_timeout: 60 * second,
                 timeout: 60 * second,
+                pause: Duration::ZERO,
                 in_flight: 10,
             },
             threads: vec![None],

@@ -8,7 +8,7 @@ mod sentences;
 mod since;
 
 use courser_record::Lab;
-use courser_record::lab::{Case, Cell, CellState, Measure, Value};
+use courser_record::lab::{Case, Cell, CellState, ChartKind, Measure, Value};
 
 use crate::chart::{self, Drawing};
 use crate::ranking::{self, CellValue, FigureSpec, Outcome, Ranking, Spread, is_yardstick, value_of};
@@ -99,11 +99,20 @@ fn of_terminators(lab: &Lab, lead: &Lead<'_>) -> Option<Answer> {
         heads,
         rows,
         notes,
-        plot: chart::costs(&plotted(lab, lead), &format!("processor time per {}", unit_of_cost(case))),
+        plot: overload(lab, case).or_else(|| {
+            chart::costs(&plotted(lab, lead), &format!("processor time per {}", unit_of_cost(case)))
+        }),
         sentences: sentences::of_terminators(lab, lead, since.as_ref()),
         since,
         first: sentences::first(lab, ranking),
     })
+}
+
+/// Where clients leave, the question is how many are served of how many come: the suite's first curve.
+fn overload(lab: &Lab, case: &Case) -> Option<Drawing> {
+    let curves = lab.suite.charts.iter().filter(|chart| chart.kind == ChartKind::Curve);
+    let mut drawings = curves.flat_map(|chart| chart::drawings(lab, chart));
+    if case.dimensions.contains_key("patience") { drawings.next() } else { None }
 }
 
 fn titled(lab: &Lab, lead: &Lead<'_>) -> String {

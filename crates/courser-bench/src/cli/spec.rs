@@ -77,7 +77,11 @@ impl CommonArgs {
                 CloseArg::Fin => CloseMode::Fin,
                 CloseArg::Rst => CloseMode::Rst,
             },
-            sockets: Sockets { sources: sockets.source.clone(), nagle: sockets.nagle },
+            sockets: Sockets {
+                sources: sockets.source.clone(),
+                nagle: sockets.nagle,
+                hello_over: sockets.hello_over,
+            },
             phases: Phases {
                 warm_up: run.warm_up,
                 ramp: run.ramp_up,
@@ -85,6 +89,7 @@ impl CommonArgs {
                 drain: run.drain,
                 connect_timeout: sockets.connect_timeout,
                 timeout: sockets.timeout,
+                pause: Duration::ZERO,
                 in_flight: run.in_flight,
             },
             threads: run.threads,
@@ -140,7 +145,8 @@ impl ServerArgs {
 impl RequestArgs {
     /// The load of a command that sends requests.
     fn load(&self, common: &CommonArgs, url: &Url, load: Load, reuse: u32) -> LoadSpec {
-        let spec = common.spec(url, load, reuse, Work::Requests(self.spec()));
+        let mut spec = common.spec(url, load, reuse, Work::Requests(self.spec()));
+        spec.phases.pause = self.pause;
         LoadSpec { origin: self.origin.clone(), ..spec }
     }
 

@@ -1,8 +1,9 @@
 //! Verbs that load nothing: `primitives`, `overheads`, `origin`, `inspect`, `report`.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use courser_testkit::{Fault, FaultyServer, Finished, Folder, Process, Signal, free_port};
 use serde_json::Value;
@@ -86,11 +87,38 @@ fn origin_serves_until_it_is_told_to_stop() {
     assert_eq!(origin.stdout().last().unwrap(), last);
 }
 
+/// A slow client's hello comes in pieces.
+#[test]
+fn a_hello_is_sent_over_the_time_that_was_asked_for() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let _bench = bench(&["handshake", &address, "-c", "1", "--duration", "100ms", "--hello-over", "350ms"]);
+    let (mut socket, _) = listener.accept().unwrap();
+    let mut header = [0; 5];
+    socket.read_exact(&mut header).unwrap();
+    let began = Instant::now();
+    let length = u16::from_be_bytes([header[3], header[4]]);
+    socket.read_exact(&mut vec![0; length.into()]).unwrap();
+    assert!(began.elapsed() > Duration::from_millis(250), "{:?}", began.elapsed());
+}
+
+/// Connections that are kept rest between their requests.
+#[test]
+fn a_kept_connection_rests_as_long_as_it_was_asked_to() {
+    let origin = bench(&["origin", "--listen", "127.0.0.1:0", "--threads", "1"]);
+    let lines = origin.wait_stdout("its address", |lines| (!lines.is_empty()).then(|| lines.to_vec()));
+    let url = lines[0].strip_prefix("listening on ").unwrap().to_owned() + "/";
+    let times = ["--warm-up", "0", "--ramp-up", "0", "--duration", "1s", "--pause", "150ms"];
+    let run = document(&[&["load", &url, "-c", "2", "--keepalive", "--json"][..], &times].concat());
+    let answered = run["runs"][0]["totals"]["requests"]["succeeded"].as_u64().unwrap();
+    assert!((4..=14).contains(&answered), "{answered} requests of two connections in a second");
+}
+
 #[test]
 fn origin_says_why_it_cannot_listen() {
     let run = finished(&["origin", "--listen", "8000"]);
     assert_eq!(run.status.code(), Some(2), "{run:?}");
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let run = finished(&["origin", "--listen", &taken.local_addr().unwrap().to_string()]);
     assert_eq!(run.status.code(), Some(1), "{run:?}");
     assert!(run.stderr.contains("cannot listen on 127.0.0.1:"), "{run:?}");

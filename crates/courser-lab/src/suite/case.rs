@@ -53,6 +53,12 @@ pub struct CaseSpec {
     pub rate: Option<f64>,
     /// Instead of it, the part of what a closed loop reached: 0.8 is 80 %.
     pub capacity: Option<f64>,
+    /// How long clients wait.
+    pub patience: Option<Duration>,
+    /// Addresses that clients come from; one without.
+    pub sources: Option<u8>,
+    /// Who comes beside the clients that are measured.
+    pub beside: Option<Crowd>,
     /// The client's engine, as `--engine` names it.
     pub engine: String,
     /// Blocks per target.
@@ -107,6 +113,21 @@ pub enum Backend {
     Several,
 }
 
+/// Strangers that come beside the clients that are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Crowd {
+    /// Handshakes and no more, from many addresses.
+    Handshakes,
+    /// The same, and gone after half of the block.
+    Passing,
+    /// Hellos and no more, from many addresses.
+    Hellos,
+    /// Handshakes whose hellos come in pieces over seconds, from many addresses.
+    SlowHellos,
+    /// Handshakes and no more, from one network.
+    Network,
+}
+
 /// Every case of a group, in the order of its values.
 pub(super) fn expand(group: &Group, quick: bool) -> Result<Vec<CaseSpec>, String> {
     if quick && !group.quick {
@@ -138,6 +159,9 @@ fn less(all: &Dimensions, fewer: &Dimensions) -> Dimensions {
         backend: pick(&all.backend, &fewer.backend),
         rate: pick(&all.rate, &fewer.rate),
         capacity: pick(&all.capacity, &fewer.capacity),
+        patience: pick(&all.patience, &fewer.patience),
+        sources: pick(&all.sources, &fewer.sources),
+        beside: pick(&all.beside, &fewer.beside),
         engine: pick(&all.engine, &fewer.engine),
     }
 }
@@ -160,7 +184,7 @@ fn combinations(of: &Dimensions) -> Vec<Dimensions> {
     }
     sweep!(
         version, key, suite, exchange, resumption, cache, cores, hosts, backend, object, requests, clients,
-        rate, capacity, engine, reuse
+        rate, capacity, patience, sources, beside, engine, reuse
     );
     all
 }
@@ -218,6 +242,15 @@ fn case(group: &Group, one: &Dimensions, swept: &Swept, quick: bool) -> Result<C
         },
         rate: the(&one.rate),
         capacity: the(&one.capacity).map(|percent| percent / 100.0),
+        patience: the(&one.patience).map(Duration::from_secs_f64),
+        sources: the(&one.sources),
+        beside: the(&one.beside).map(|crowd| match crowd.as_str() {
+            "passing" => Crowd::Passing,
+            "hellos" => Crowd::Hellos,
+            "slow hellos" => Crowd::SlowHellos,
+            "network" => Crowd::Network,
+            _ => Crowd::Handshakes,
+        }),
         engine: the(&one.engine).unwrap_or_else(|| "lean".into()),
         rounds: rounds.max(1),
         length: Duration::try_from_secs_f64(seconds)

@@ -12,6 +12,7 @@ use crate::target::KeyKind;
 const VERSIONS: [&str; 5] = ["1.0", "1.1", "1.2", "1.3", "clear"];
 const GROUPS: [&str; 4] = ["X25519", "P-256", "P-384", "X25519MLKEM768"];
 const BACKENDS: [&str; 3] = ["plain", "tls", "balanced"];
+const CROWDS: [&str; 5] = ["handshakes", "passing", "hellos", "slow hellos", "network"];
 const ENGINES: [&str; 3] = ["lean", "real", "openssl"];
 
 type Read<T, E> = Result<Option<OneOrMany<T>>, E>;
@@ -39,6 +40,10 @@ pub(super) fn object<'de, D: Deserializer<'de>>(from: D) -> Read<String, D::Erro
 
 pub(super) fn backend<'de, D: Deserializer<'de>>(from: D) -> Read<String, D::Error> {
     checked(from, |value: &String| one_of("backend", &BACKENDS, value))
+}
+
+pub(super) fn beside<'de, D: Deserializer<'de>>(from: D) -> Read<String, D::Error> {
+    checked(from, |value: &String| one_of("crowd", &CROWDS, value))
 }
 
 pub(super) fn engine<'de, D: Deserializer<'de>>(from: D) -> Read<String, D::Error> {

@@ -135,6 +135,16 @@ pub(super) struct Dimensions {
     /// Percent of what a closed loop reached on the same target, instead of connections a second: of constant rates.
     #[serde(deserialize_with = "checks::some")]
     pub(super) capacity: Option<OneOrMany<f64>>,
+    /// Seconds after which clients leave, once for the connect and once for each answer.
+    #[serde(deserialize_with = "checks::some")]
+    pub(super) patience: Option<OneOrMany<f64>>,
+    /// Addresses of loopback that clients come from.
+    #[serde(deserialize_with = "checks::some")]
+    pub(super) sources: Option<OneOrMany<u8>>,
+    /// Who comes beside the clients that are measured: `handshakes`, `passing`, `hellos`, `slow hellos`,
+    /// `network`.
+    #[serde(deserialize_with = "checks::beside")]
+    pub(super) beside: Option<OneOrMany<String>>,
     /// `lean`, `real`, `openssl`.
     #[serde(deserialize_with = "checks::engine")]
     pub(super) engine: Option<OneOrMany<String>>,

@@ -9,7 +9,7 @@ use super::file::Dimensions;
 pub(super) type Swept = BTreeSet<&'static str>;
 
 /// Order in which dimensions stand in names and titles.
-const ORDER: [&str; 16] = [
+const ORDER: [&str; 19] = [
     "version",
     "key",
     "cipher",
@@ -25,6 +25,9 @@ const ORDER: [&str; 16] = [
     "backend",
     "rate",
     "capacity",
+    "patience",
+    "sources",
+    "beside",
     "engine",
 ];
 
@@ -49,6 +52,9 @@ pub(super) fn swept(of: &Dimensions) -> Swept {
         ("backend", many(&of.backend)),
         ("rate", many(&of.rate)),
         ("capacity", many(&of.capacity)),
+        ("patience", many(&of.patience)),
+        ("sources", many(&of.sources)),
+        ("beside", many(&of.beside)),
         ("engine", many(&of.engine)),
     ];
     fields.into_iter().filter(|(_, many)| *many).map(|(name, _)| name).collect()
@@ -81,6 +87,9 @@ pub(super) fn labels(one: &Dimensions) -> Result<BTreeMap<String, String>, Strin
         ("backend", first(&one.backend, |backend| backend)),
         ("rate", first(&one.rate, |rate| format!("{rate}/s"))),
         ("capacity", first(&one.capacity, |percent| format!("{percent} %"))),
+        ("patience", first(&one.patience, |seconds| format!("{seconds} s"))),
+        ("sources", first(&one.sources, |count| count.to_string())),
+        ("beside", first(&one.beside, |crowd| crowd)),
         ("engine", first(&one.engine, |engine| engine)),
     ];
     let there = labels.into_iter().filter_map(|(name, label)| Some((name.to_owned(), label?)));
@@ -151,6 +160,15 @@ fn phrase(name: &str, label: &str) -> String {
         ("resumption", _) => format!("by {label}"),
         ("capacity", _) => format!("{label} of capacity"),
         ("object", _) => label.to_owned(),
+        ("patience", _) => format!("clients leave after {label}"),
+        ("sources", _) => format!("from {label} addresses"),
+        ("beside", "handshakes") => "beside handshakes at 5 times the capacity".to_owned(),
+        ("beside", "passing") => "beside handshakes at 5 times the capacity for half of the time".to_owned(),
+        ("beside", "slow hellos") => {
+            "beside handshakes at 5 times the capacity whose hellos take 3 s".to_owned()
+        }
+        ("beside", "hellos") => "beside hellos and no more, at 5 times the capacity".to_owned(),
+        ("beside", _) => "beside one network at 20 times the capacity".to_owned(),
         _ => format!("{name} {label}"),
     }
 }

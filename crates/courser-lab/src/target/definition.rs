@@ -13,11 +13,12 @@ use super::template;
 const BALANCER: (&str, &str) = ("haproxy-balancer", "haproxy");
 
 /// The files that are built in, in the order of reports.
-const BUILT_IN: [&str; 19] = [
+const BUILT_IN: [&str; 20] = [
     include_str!("../../../../targets/courser.toml"),
     include_str!("../../../../targets/nginx.toml"),
     include_str!("../../../../targets/nginx-stream.toml"),
     include_str!("../../../../targets/haproxy.toml"),
+    include_str!("../../../../targets/haproxy-short.toml"),
     include_str!("../../../../targets/hitch.toml"),
     include_str!("../../../../targets/stunnel.toml"),
     include_str!("../../../../targets/caddy.toml"),
@@ -74,6 +75,10 @@ pub struct Definition {
     pub(super) secrets: BTreeMap<String, String>,
     /// How its hosts say what they tell each other; none when they do not.
     pub(super) messages: Option<Messages>,
+    /// Connections that may wait to be accepted, instead of what all targets get.
+    pub(super) backlog: Option<u32>,
+    /// Clients at a time, instead of what all targets get.
+    pub(super) connections: Option<u64>,
     /// Limits of what can be asked of it.
     #[serde(default)]
     pub(super) only: Only,
@@ -199,8 +204,9 @@ pub fn catalogue() -> &'static [Definition] {
     static ALL: OnceLock<Vec<Definition>> = OnceLock::new();
     ALL.get_or_init(|| {
         let parsed = BUILT_IN.iter().map(|text| Definition::parse(text).expect("a test reads all of them"));
-        let mut all: Vec<Definition> = parsed.collect();
-        let known = all.clone();
+        let known: Vec<Definition> = parsed.collect();
+        let complete = |one: &Definition| one.clone().complete(&known).expect("a test reads all of them");
+        let mut all: Vec<Definition> = known.iter().map(complete).collect();
         for front in &mut all {
             let name = front.in_front_of.as_ref();
             let behind = name.map(|name| known.iter().find(|one| one.name == *name));
@@ -241,13 +247,13 @@ impl Definition {
                 .chain(&mut program.libraries)
                 .for_each(|path| *path = folder.join(&*path).display().to_string());
         }
-        definition.complete().map_err(|why| named(&why))
+        definition.complete(catalogue()).map_err(|why| named(&why))
     }
 
-    /// The same with what its file leaves to another target.
-    fn complete(mut self) -> Result<Self, String> {
+    /// The same with what its file leaves to another one of `known`.
+    fn complete(mut self, known: &[Self]) -> Result<Self, String> {
         if let Some(like) = self.like.take() {
-            let base = catalogue().iter().find(|one| one.name == like);
+            let base = known.iter().find(|one| one.name == like);
             let base = base.ok_or_else(|| format!("like = {like:?}: there is no such target"))?;
             self = self.over(base.clone());
         }
@@ -294,6 +300,8 @@ impl Definition {
             files: base.files.into_iter().chain(self.files).collect(),
             secrets: base.secrets.into_iter().chain(self.secrets).collect(),
             messages: self.messages.or(base.messages),
+            backlog: self.backlog.or(base.backlog),
+            connections: self.connections.or(base.connections),
             only: either(self.only, base.only),
             differs: self.differs.into_iter().chain(base.differs).collect(),
             cannot: self.cannot.into_iter().chain(base.cannot).collect(),

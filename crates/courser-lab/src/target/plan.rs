@@ -110,6 +110,8 @@ fn plan_part(
         version: installed.version.clone(),
         library: installed.library.clone().unwrap_or_default(),
         needed: installed.needed.clone(),
+        backlog: part.backlog,
+        connections: part.connections,
     };
     let context = Context::new(spec, place);
     check(part, spec, &context)?;

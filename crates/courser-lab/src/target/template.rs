@@ -127,6 +127,10 @@ pub(super) struct LaunchContext {
     pub(super) library: String,
     /// The file that it needs.
     pub(super) needed: String,
+    /// Length of its listen queue, where it has one of its own.
+    pub(super) backlog: Option<u32>,
+    /// Clients at a time, where it has a number of its own.
+    pub(super) connections: Option<u64>,
 }
 
 impl Context {
@@ -152,8 +156,8 @@ impl Context {
                 host: place.host.number,
                 peers: place.host.peers.iter().map(ToString::to_string).collect(),
             }),
-            backlog: spec.backlog,
-            connections: connections(),
+            backlog: place.backlog.unwrap_or(spec.backlog),
+            connections: place.connections.unwrap_or_else(connections),
             root: rustix::process::geteuid().is_root(),
             version: place.version,
             library: place.library,

@@ -27,7 +27,7 @@ fn short() -> Plan {
         reuse: Reuse::Times(1),
         exchange: Workload::Handshake,
         close: CloseMode::Fin,
-        sockets: Sockets { sources: Vec::new(), nagle: false },
+        sockets: Sockets::default(),
         phases: Phases {
             warm_up: Duration::ZERO,
             ramp: Duration::ZERO,
@@ -35,6 +35,7 @@ fn short() -> Plan {
             drain: second,
             connect_timeout: second,
             timeout: second,
+            pause: Duration::ZERO,
             in_flight: 100,
         },
         threads: vec![None],
