@@ -12,6 +12,7 @@ use std::time::Duration;
 use crate::address::{BackendAddress, ListenAddress};
 use crate::fleet::{FleetInterface, Network, PeerName};
 use crate::named::named;
+use crate::prefix::PrefixLength;
 use crate::problem::Problems;
 use crate::proxy_protocol::{AcceptProxy, SendProxy};
 use crate::read::Located;
@@ -97,6 +98,8 @@ pub struct Process {
     pub patience: Duration,
     /// Sources that are let in in overload as well.
     pub overload_exempt: Vec<Network>,
+    /// Lengths of prefixes whose networks have a budget each in overload.
+    pub overload_prefixes: Vec<PrefixLength>,
     /// Time for open connections to finish after the first signal to stop.
     pub drain_timeout: Duration,
     /// The same for a process that another one has replaced. `None`: as `drain_timeout`.

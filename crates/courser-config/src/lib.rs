@@ -26,6 +26,7 @@ mod fleet;
 mod named;
 mod near;
 mod pool;
+mod prefix;
 mod problem;
 mod proxy_protocol;
 mod read;
@@ -55,6 +56,7 @@ pub use config::{
 pub use fleet::{FleetInterface, Network, PeerName};
 pub use named::Named;
 pub use near::nearest;
+pub use prefix::{Family, PrefixLength};
 pub use problem::{Problem, Problems, Severity};
 pub use proxy_protocol::{AcceptProxy, SendProxy};
 pub use read::Located;

@@ -140,6 +140,7 @@ pub(crate) enum Item {
     Address,
     File,
     Network,
+    Prefix,
     Text,
     Choice(fn() -> Vec<&'static str>),
 }
@@ -171,6 +172,7 @@ impl Kind {
             Self::Choice(_) => "CHOICE",
             Self::Address | Self::List(Item::Address) => "ADDRESS",
             Self::List(Item::Network) => "NETWORK",
+            Self::List(Item::Prefix) => "PREFIX",
             Self::List(_) | Self::Servers | Self::Checks | Self::Rules | Self::Sources => "LIST",
             Self::Certificates => "FILE",
             Self::Table(_) => "TABLE",
@@ -195,6 +197,7 @@ impl Kind {
             Self::List(Item::Address) => "a list of addresses".to_owned(),
             Self::List(Item::File) => "a list of paths, from the folder of the configuration file".to_owned(),
             Self::List(Item::Network) => "a list of networks, `ADDRESS/PREFIX`".to_owned(),
+            Self::List(Item::Prefix) => "a list of lengths of prefixes, `ipv4/LENGTH` or `ipv6/LENGTH`".to_owned(),
             Self::List(Item::Text) => "a list of strings".to_owned(),
             Self::List(Item::Choice(names)) => format!("a list of {}", crate::near::list(names())),
             Self::Servers => {

@@ -11,21 +11,27 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::line::Class;
-use crate::networks::{Networks, network};
+use crate::networks::{Networks, Prefixes, network};
 use crate::shares::{Demand, LEAST_PART, Shares};
 
 /// What the operator may set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Longest wait of the line's head that is no sign of overload.
     pub target_wait: Duration,
     /// How long clients are taken to wait before they leave.
     pub patience: Duration,
+    /// Which networks have a budget each.
+    pub prefixes: Prefixes,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { target_wait: Duration::from_millis(20), patience: Duration::from_secs(1) }
+        Self {
+            target_wait: Duration::from_millis(20),
+            patience: Duration::from_secs(1),
+            prefixes: Prefixes::default(),
+        }
     }
 }
 
@@ -75,7 +81,7 @@ pub struct Control {
 }
 
 /// What is known while overload lasts.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Overload {
     shares: Shares,
     /// Clients of known sources and of others, each for as many as it stands for, and the seconds in which they came. All
@@ -86,8 +92,13 @@ struct Overload {
     window: f64,
     /// Clients behind one that got in, beside those that its share stands for: a full queue takes some at random.
     hidden: f64,
+    lasted: Duration,
     calm_for: Duration,
     interval: Interval,
+    /// Clients that come in a second, over the last tenth.
+    coming: f64,
+    /// Those since the last tick.
+    came: u32,
 }
 
 /// What was seen since shares were last made.
@@ -148,6 +159,22 @@ impl Control {
         self.limits.target_wait * 2
     }
 
+    /// How long a client may wait in the line in overload. While more come than are served, the newest is next: who has been
+    /// passed over for a while is hardly ever served, and those few would be the slowest by far. A burst that was taken for
+    /// overload may wait as long as without it.
+    pub fn longest_wait(&self) -> Duration {
+        let patience = self.limits.patience;
+        let Some(overload) = self.overload.as_ref().filter(|overload| overload.lasted >= patience) else {
+            return patience;
+        };
+        if overload.coming < self.capacity() {
+            return patience;
+        }
+        let few = if self.capacity() > 0.0 { LEAST_LINE / self.capacity() } else { 0.0 };
+        let few = Duration::try_from_secs_f64(few).unwrap_or(Duration::MAX);
+        (self.limits.target_wait * LONGEST_WAIT).max(few).min(patience)
+    }
+
     /// How many clients may wait in the kernel's queue in overload: those that are served within the target and a round trip.
     pub fn backlog(&self) -> u32 {
         let time = self.limits.target_wait.as_secs_f64() + ROUND_TRIP;
@@ -167,6 +194,7 @@ impl Control {
             return (if is_known { Class::Known } else { Class::Other }, 1.0);
         };
         overload.interval.arrived += 1;
+        overload.came += 1;
         let (class, share) = overload.place(source, is_known);
         let stands_for = if is_filtered { overload.hidden / share.max(LEAST_SHARE) } else { 1.0 };
         overload.count(source, is_known, stands_for);
@@ -210,7 +238,7 @@ impl Control {
             return None;
         }
         self.over_target_for = Duration::ZERO;
-        self.overload = Some(Box::new(Overload { hidden: 1.0, ..Overload::default() }));
+        self.overload = Some(Box::new(Overload::new(&self.limits.prefixes)));
         Some(Change::Began)
     }
 
@@ -235,14 +263,35 @@ impl Control {
 }
 
 impl Overload {
+    fn new(prefixes: &Prefixes) -> Self {
+        Self {
+            shares: Shares::default(),
+            known: 0.0,
+            others: 0.0,
+            networks: Networks::new(prefixes),
+            window: 0.0,
+            hidden: 1.0,
+            lasted: Duration::ZERO,
+            calm_for: Duration::ZERO,
+            interval: Interval::default(),
+            coming: 0.0,
+            came: 0,
+        }
+    }
+
     /// Returns whether the shares have changed.
     fn tick(&mut self, time: Duration, seen: &Seen, capacity: f64) -> bool {
-        self.window += time.as_secs_f64();
+        let seconds = time.as_secs_f64();
+        self.window += seconds;
+        self.lasted += time;
+        let came = std::mem::take(&mut self.came);
+        self.coming += (f64::from(came) - self.coming * seconds) / (COMING + seconds);
         self.interval.time += time;
         self.interval.ticks += 1;
         self.interval.full += u32::from(seen.is_queue_full);
         self.interval.dropped = self.interval.dropped.saturating_add(seen.dropped);
-        let has_rested = seen.has_rested && !self.shares.all();
+        let is_news = came == 0 || self.interval.time >= SETTLED;
+        let has_rested = seen.has_rested && !self.shares.all() && is_news;
         if has_rested {
             // It could serve more: the worst that a control can do is to let nobody in.
             self.scale(0.5);
@@ -359,6 +408,9 @@ const HANDSHAKES: f64 = 0.6;
 /// Shares are made anew this often: a filter of the kernel's takes about a millisecond to make.
 const INTERVAL: Duration = Duration::from_millis(100);
 
+/// Who is let in by other shares is there after so long: until then a rest says nothing new, unless nobody comes at all.
+const SETTLED: Duration = Duration::from_millis(30);
+
 /// Overload is over after so long without a wait and with all let in.
 const CALM: Duration = Duration::from_secs(1);
 
@@ -383,6 +435,15 @@ const MOST_YOUNG: f64 = 4.0;
 
 /// Clients that may wait at least, however little is served: several times what comes in a tick.
 const LEAST_QUEUE: f64 = 16.0;
+
+/// Seconds over which it is counted how many come.
+const COMING: f64 = 0.1;
+
+/// How long a client may wait in the line, in targets.
+const LONGEST_WAIT: u32 = 5;
+
+/// Clients in the line that are served before the last of them has waited for too long: with fewer it would run dry.
+const LEAST_LINE: f64 = 12.0;
 
 /// Seconds from SYN-ACK to ACK that the queue has room for: the same limit bounds requests that are half open.
 const ROUND_TRIP: f64 = 0.025;

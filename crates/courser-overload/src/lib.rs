@@ -13,5 +13,5 @@ mod shares;
 
 pub use control::{Change, Control, Limits, Seen};
 pub use line::{Class, Line};
-pub use networks::Prefix;
+pub use networks::{Prefix, Prefixes};
 pub use shares::Shares;

@@ -48,7 +48,7 @@ pub use admission::Admission;
 pub use affinity::Affinity;
 pub use challenges::{Challenges, PROTOCOL as CHALLENGE_PROTOCOL};
 pub use clock::since_start;
-pub use courser_overload::Limits;
+pub use courser_overload::{Limits, Prefixes};
 pub use orders::{Order, Orders};
 pub use overload::{Crowd, OverloadSettings, Visitors};
 pub use pool::{Backend, Distribution, Location, Pool, ServerSpec, Target};

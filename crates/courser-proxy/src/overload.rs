@@ -72,7 +72,7 @@ pub(crate) struct Overload {
 
 impl Overload {
     pub(crate) fn new(settings: OverloadSettings) -> Self {
-        let mut control = Control::new(settings.limits.unwrap_or_default());
+        let mut control = Control::new(settings.limits.clone().unwrap_or_default());
         control.set_capacity(settings.crowd.capacity());
         Self {
             control: RefCell::new(control),
@@ -142,7 +142,7 @@ impl Overload {
             return Ok(if is_known { Class::Known } else { Class::Other });
         }
         let waited = stream.tcp_info().map(|info| info.last_received).unwrap_or_default();
-        if waited > self.patience() {
+        if waited > self.control.borrow().longest_wait() {
             return Err(Shed::Late);
         }
         let source = source.filter(|source| !self.is_exempt(source.ip()));
@@ -183,10 +183,6 @@ impl Overload {
         self.settings.exempt.iter().any(|network| network.contains(source))
     }
 
-    fn patience(&self) -> Duration {
-        self.settings.limits.unwrap_or_default().patience
-    }
-
     /// Whether it watches the line at all.
     pub(crate) fn is_enabled(&self) -> bool {
         self.settings.limits.is_some() && !self.has_ended.get()
@@ -196,7 +192,7 @@ impl Overload {
     pub(crate) fn tick(&self, budget: &HandshakeBudget, counters: &Counters, events: &Events) -> bool {
         let now = since_start();
         if self.is_on.get() {
-            budget.shed_older(now, self.patience());
+            budget.shed_older(now, self.control.borrow().longest_wait());
         }
         let kernel = self.sockets.look();
         let (waiting, longest_wait, young) = budget.line(|line| {

@@ -3,7 +3,7 @@
 use crate::config::{Log, Process};
 use crate::named::Named;
 use crate::setting::{DefaultValue, Flag, Item, Kind, settings};
-use crate::{address, draft, fleet, read};
+use crate::{address, draft, fleet, prefix, read};
 
 settings! {
     PROCESS: Process, AtRestart;
@@ -111,7 +111,7 @@ settings! {
         doc: "Longest wait for a handshake that is no sign of overload. It is overload when clients wait for longer for 100 ms, \
               and all that wait cannot be served within `patience`.",
         example: "\"50ms\"",
-        danger: "Each client waits so much longer in overload.",
+        danger: "Clients wait up to five times as long in overload.",
         elsewhere: &["codel_target"],
         store: |process, value| read::duration(value, "10s").map(|it| process.target_wait = it),
     }
@@ -119,8 +119,8 @@ settings! {
         flag: Flag::Takes("patience"),
         kind: Kind::Duration,
         default: DefaultValue::Toml("\"1s\""),
-        doc: "How long clients are taken to wait for a handshake before they leave. Who has waited for longer in overload gets no \
-              handshake, and a burst that can be served within this time is served whole.",
+        doc: "How long clients are taken to wait for a handshake before they leave. A burst that can be served within this time is \
+              served whole; more than that is overload.",
         example: "\"3s\"",
         danger: "Longer than clients wait: handshakes are made for those who have left.",
         store: |process, value| read::duration(value, "1m").map(|it| process.patience = it),
@@ -137,6 +137,17 @@ settings! {
         store: |process, value| {
             read::distinct_or_none(value, fleet::network).map(|it| process.overload_exempt = it)
         },
+    }
+    "overload_prefixes" {
+        flag: Flag::Takes("overload-prefixes"),
+        kind: Kind::List(Item::Prefix),
+        default: DefaultValue::Toml("[\"ipv4/32\", \"ipv4/24\", \"ipv6/64\", \"ipv6/56\", \"ipv6/48\"]"),
+        doc: "Lengths of prefixes whose networks have a budget each in overload: no network takes more than the others leave. \
+              At most four of IPv4 and four of IPv6; `[]` for no budgets.",
+        example: "[\"ipv4/24\", \"ipv6/56\"]",
+        danger: "Short prefixes make neighbours pay for each other, long ones let a network come by many of its addresses.",
+        elsewhere: &["limit_conn_zone", "ipv6_prefix"],
+        store: |process, value| prefix::lengths(value).map(|it| process.overload_prefixes = it),
     }
     "drain_timeout" {
         flag: Flag::Takes("drain-timeout"),

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
@@ -40,12 +41,12 @@ pub(crate) struct Client {
 }
 
 /// What became of a group's clients.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Group {
     pub(crate) came: u32,
     pub(crate) served: u32,
     /// Of those served, microseconds from the first SYN.
-    pub(crate) waits: u64,
+    pub(crate) waits: Vec<u64>,
 }
 
 pub(crate) struct Simulation {
@@ -238,7 +239,7 @@ impl Simulation {
         }
         let is_overload = self.control.is_overload();
         if is_overload {
-            while self.line.pop_expired(now, Duration::from_secs(1)).is_some() {
+            while self.line.pop_expired(now, self.control.longest_wait()).is_some() {
                 self.budget -= self.costs.drop as f64;
                 self.refused += 1;
             }
@@ -254,7 +255,7 @@ impl Simulation {
         if done <= client.leaves {
             let group = &mut self.groups[client.group];
             group.served += 1;
-            group.waits += done - client.since;
+            group.waits.push(done - client.since);
             if let Some(tenth) = self.tenths.last_mut() {
                 *tenth += 1;
             }
@@ -283,13 +284,28 @@ fn address(source: u32) -> IpAddr {
     Ipv4Addr::from_bits(source).into()
 }
 
+impl fmt::Debug for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [half, p90, p99] = [50, 10, 1].map(|percent| self.wait_of_all_but(percent));
+        write!(f, "{} of {} served, half in {half:?}, p90 {p90:?}, p99 {p99:?}", self.served, self.came)
+    }
+}
+
 impl Group {
-    pub(crate) fn part_served(self) -> f64 {
+    pub(crate) fn part_served(&self) -> f64 {
         f64::from(self.served) / f64::from(self.came.max(1))
     }
 
-    pub(crate) fn mean_wait(self) -> Duration {
-        Duration::from_micros(self.waits / u64::from(self.served.max(1)))
+    pub(crate) fn mean_wait(&self) -> Duration {
+        Duration::from_micros(self.waits.iter().sum::<u64>() / u64::from(self.served.max(1)))
+    }
+
+    /// The wait that all but so many of a hundred of those served are under.
+    pub(crate) fn wait_of_all_but(&self, percent: usize) -> Duration {
+        let mut waits = self.waits.clone();
+        waits.sort_unstable();
+        let index = (waits.len() * (100 - percent)).div_ceil(100).saturating_sub(1);
+        Duration::from_micros(waits.get(index).copied().unwrap_or_default())
     }
 }
 

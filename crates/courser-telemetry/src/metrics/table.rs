@@ -106,7 +106,7 @@ metrics! {
     /// What was not served in overload, and clients that had gone before their handshake began.
     Shed = "courser_shed_total", Counter, "", ["connections.shed.*"],
         ["stage": "`syn`, `source`, `hello` or `line`",
-            "reason": "`dropped`: SYNs, by filters and full queues, those sent again included; `over_share`: its network takes more than its share; `late`: had waited for `patience` before it was read; `gone`: the client had closed; `deadline`: had waited in the line for `patience`"]
+            "reason": "`dropped`: SYNs, by filters and full queues, those sent again included; `over_share`: its network takes more than its share; `late`: had waited too long before it was read; `gone`: the client had closed; `deadline`: had waited in the line for five times `target_wait`, or as long as twelve handshakes take"]
         of Shed::NAMES;
     /// Time in which a worker has not waited for events. At one second per second it is full.
     WorkerBusy = "courser_worker_busy_seconds_total", Counter, "seconds", [], ["worker": "counted from 0"] of ELSEWHERE;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use courser_config::{Config, Log};
+use courser_config::{Config, Family, Log};
 use courser_net::Network;
 use courser_net::confinement::Confinement;
 use courser_proxy::supervision::catch_panic;
-use courser_proxy::{Command, Crowd, Limits, OverloadSettings, Worker};
+use courser_proxy::{Command, Crowd, Limits, OverloadSettings, Prefixes, Worker};
 use courser_telemetry::{Format, Sink};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
@@ -53,7 +53,15 @@ pub(super) fn prepare(
 }
 
 fn overload(settings: &courser_config::Process, crowd: &Arc<Crowd>) -> OverloadSettings {
-    let limits = Limits { target_wait: settings.target_wait, patience: settings.patience };
+    let lengths = |of: Family| {
+        let prefixes = settings.overload_prefixes.iter().filter(move |prefix| prefix.family == of);
+        prefixes.map(|prefix| prefix.bits).collect()
+    };
+    let limits = Limits {
+        target_wait: settings.target_wait,
+        patience: settings.patience,
+        prefixes: Prefixes::new(lengths(Family::Ipv4), lengths(Family::Ipv6)),
+    };
     let exempt = settings.overload_exempt.iter().map(|network| Network::new(network.address, network.prefix));
     OverloadSettings {
         limits: settings.overload.then_some(limits),
