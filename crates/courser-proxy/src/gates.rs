@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use courser_overload::{Class, Line};
+use courser_session::UnixSeconds;
 use courser_telemetry::metrics::{Metric, Shed};
 use courser_telemetry::{Close, CloseReason};
 
@@ -12,11 +13,13 @@ use crate::client::Client;
 use crate::overload::TICK;
 use crate::worker_state::WorkerState;
 
-/// Gates 2 and 3: how a client with this ClientHello stands in the line.
-pub(crate) fn enter(client: &Client) -> Result<Class, Close> {
+/// Gates 2 and 3: how a client with this ClientHello stands in the line. `has_session`: whether it proves that it has been here by
+/// a time.
+pub(crate) fn enter(client: &Client, has_session: impl FnOnce(UnixSeconds) -> bool) -> Result<Class, Close> {
     let is_alone = client.worker.handshake_budget.line(Line::is_empty);
     let overload = &client.worker.overload;
-    let entered = overload.enter(client.account.client, &client.stream, &client.listener, is_alone);
+    let Client { stream, listener, account, .. } = client;
+    let entered = overload.enter(account.client, stream, listener, is_alone, has_session);
     entered.map_err(|why| shed(client, why))
 }
 

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use courser_net::Then;
+use courser_overload::Class;
 use courser_session::{Provenance, ResumptionFailure};
 use courser_telemetry::metrics::{Combination, Metric, RESUMPTION_FAILURES, cpu_series};
 use courser_telemetry::{Close, CloseReason, Counters, Resumption};
@@ -18,7 +19,7 @@ use crate::buffers::{Inbox, Outbox};
 use crate::client::{Client, EarlyClose, alert};
 use crate::gates;
 use crate::handshake_budget::{Decision, Stage};
-use crate::resume::Planned;
+use crate::resume::{self, Planned};
 use crate::settings::Forwarding;
 use crate::side::Side;
 
@@ -47,8 +48,10 @@ impl Secured {
 }
 
 pub(crate) async fn handshake(planned: Planned) -> Result<Secured, Box<EarlyClose>> {
-    let Planned { mut client, received, host, selection, plan, offered } = planned;
-    if let Err(end) = begin(&client).await {
+    let Planned { mut client, mut received, host, selection, plan, offered } = planned;
+    let may_know = offered.is_some();
+    let class = gates::enter(&client, |until| may_know && resume::has_session(&mut received, &host, until));
+    if let Err(end) = begin(&client, class).await {
         received.discard(&client.worker.buffers);
         return Err(client.close_silently(end));
     }
@@ -85,7 +88,7 @@ pub(crate) async fn alone(
     tls: Box<ServerConnection>,
 ) -> (Result<(), Close>, Vec<u8>) {
     let mut io = HandshakeIo { tls, received, plaintext: Vec::new(), out: Outbox::default(), spent: 0 };
-    let ended = match begin(client).await {
+    let ended = match begin(client, gates::enter(client, |_| false)).await {
         Ok(()) => io.run(client).await.map(drop),
         Err(end) => Err(end),
     };
@@ -161,8 +164,8 @@ impl HandshakeIo {
 }
 
 /// Waits for the client's turn to begin. Who is sent away, or has left, has cost no handshake.
-async fn begin(client: &Client) -> Result<(), Close> {
-    admit(client, Stage::New(gates::enter(client)?)).await?;
+async fn begin(client: &Client, class: Result<Class, Close>) -> Result<(), Close> {
+    admit(client, Stage::New(class?)).await?;
     gates::begin(client)
 }
 

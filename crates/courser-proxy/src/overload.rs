@@ -18,10 +18,11 @@ mod visitors;
 use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use courser_net::{Network, Stream};
 use courser_overload::{Change, Class, Control, Limits, Seen};
+use courser_session::UnixSeconds;
 use courser_telemetry::metrics::{Metric, Shed};
 use courser_telemetry::{Counters, Events};
 use tokio::sync::Notify;
@@ -57,6 +58,8 @@ pub(crate) struct Overload {
     control: RefCell<Control>,
     pub(crate) sockets: Sockets,
     is_on: Cell<bool>,
+    /// When it began.
+    began: Cell<UnixSeconds>,
     /// The worker accepts no more: there is nothing to choose.
     has_ended: Cell<bool>,
     /// Gate 1: so many may be accepted.
@@ -79,6 +82,7 @@ impl Overload {
             sockets: Sockets::default(),
             settings,
             is_on: Cell::new(false),
+            began: Cell::new(UnixSeconds(0)),
             has_ended: Cell::new(false),
             credit: Cell::new(0),
             reopened: Notify::new(),
@@ -124,13 +128,14 @@ impl Overload {
     }
 
     /// Gates 2 and 3: how a client stands in the line whose ClientHello has come, or why it is not served. `is_alone`: nobody
-    /// is in front of it.
+    /// is in front of it. `has_session`: whether it proves that it has been here by a time; asked where its address does not.
     pub(crate) fn enter(
         &self,
         source: Option<SocketAddr>,
         stream: &Stream,
         listener: &Arc<Listener>,
         is_alone: bool,
+        has_session: impl FnOnce(UnixSeconds) -> bool,
     ) -> Result<Class, Shed> {
         let is_on = self.is_on.get();
         if !is_on && is_alone {
@@ -148,7 +153,11 @@ impl Overload {
         let source = source.filter(|source| !self.is_exempt(source.ip()));
         let is_filtered = self.sockets.is_filtered(listener);
         let ip = source.map(|source| source.ip());
-        let (class, share) = self.control.borrow_mut().arrived(ip, is_known, is_filtered);
+        let has_been_here = is_known || has_session(self.began.get());
+        // Its SYN was one of a stranger's to the filter, and it stands for as many.
+        let counts_as_known = if is_filtered { is_known } else { has_been_here };
+        let (class, share) = self.control.borrow_mut().arrived(ip, counts_as_known, is_filtered);
+        let class = if has_been_here && class == Class::Other { Class::Known } else { class };
         let is_over = |source: SocketAddr| !is_filtered && self.sockets.draw(source) >= share;
         if source.is_some_and(is_over) { Err(Shed::Source) } else { Ok(class) }
     }
@@ -213,6 +222,9 @@ impl Overload {
         self.is_on.set(control.is_overload());
         budget.set_overload(control.is_overload());
         if let Some(change) = change {
+            if change == Change::Began {
+                self.began.set(unix_now());
+            }
             self.sockets.apply(&control, change, &self.settings, events);
         }
         if self.is_on.get() || change == Some(Change::Ended) {
@@ -247,6 +259,10 @@ impl Overload {
             self.settings.crowd.leave();
         }
     }
+}
+
+fn unix_now() -> UnixSeconds {
+    UnixSeconds(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs())
 }
 
 /// How often the line is looked at: a tenth of the time after which overload is certain.

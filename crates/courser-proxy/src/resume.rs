@@ -4,10 +4,12 @@
 
 use std::sync::Arc;
 
-use courser_session::SessionId;
+use courser_session::{SessionId, UnixSeconds};
 use courser_sharing::RemoteSessions;
 use courser_telemetry::Resumption;
 use courser_tls::{HandshakePlan, SessionOffer, Version};
+use courser_wire::hello::ClientHello;
+use courser_wire::record::{self, Assembly};
 
 use crate::buffers::Inbox;
 use crate::certificate::{Selected, Selection};
@@ -40,6 +42,20 @@ pub(crate) async fn plan_resumption(selected: Selected) -> Planned {
     let offered = offered(&offer, selection.version);
     Planned { client, received, host, selection, plan, offered }
 }
+
+/// Whether the client has been here by `until`: it offers a session of this host that was made by then, in a ticket that opens or
+/// by an ID that is there. Reads its ClientHello once more, so that only overload asks.
+pub(crate) fn has_session(received: &mut Inbox, host: &VirtualHost, until: UnixSeconds) -> bool {
+    let bytes = received.bytes();
+    let Ok(Assembly::Complete(hello)) = record::assemble(bytes, bytes.len()) else { return false };
+    let Ok(hello) = ClientHello::parse(&hello) else { return false };
+    let tickets = hello.psk_identities.iter().take(MOST_TICKETS).chain(hello.session_ticket);
+    let id = SessionId::try_from(hello.session_id).ok();
+    host.tls.has_session(&host.policy, tickets, id.as_ref(), until)
+}
+
+/// Tickets of a client that are looked at: those that clients offer, and no more work for others.
+const MOST_TICKETS: usize = 2;
 
 /// The session that the client names by an ID which means something, if this host has not got it and others may.
 ///

@@ -16,7 +16,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::keys::Purpose;
 use crate::seal::{NONCE_LEN, NamedKey, OVERHEAD, Sealed};
@@ -88,6 +88,21 @@ impl Ticketer {
         let open = |key: &NamedKey| key.open(&sealed, &[]);
         let plaintext = self.keys.open_with(Purpose::Ticket, &sealed.key_name, now, open)?;
         self.accept(plaintext, policy, now)
+    }
+
+    /// The original lifespan of the session in a ticket; the session is wiped. For who asks whether a client has been here.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn lifespan(
+        &self,
+        policy: &PolicyHash,
+        ticket: &[u8],
+        now: UnixSeconds,
+    ) -> Result<Lifespan, ResumptionFailure> {
+        let mut opened = self.open(policy, ticket, now)?;
+        opened.state.zeroize();
+        Ok(opened.lifespan)
     }
 
     /// Takes the trailer off an authentic plaintext, and returns the state if the trailer allows it.

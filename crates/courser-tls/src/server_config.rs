@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use courser_session::{PolicyHash, SessionId, UnixSeconds};
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
 use rustls::server::NoServerSessionStorage;
 use rustls::{ServerConfig, SupportedCipherSuite, SupportedProtocolVersion};
@@ -65,6 +66,7 @@ pub struct ServerTlsConfig {
     /// Key exchange groups by code point, in order of preference.
     pub groups: Vec<u16>,
     configs: Vec<[Arc<ServerConfig>; 2]>,
+    sessions: Sessions,
     /// What looks up the certificates of sessions.
     pub(crate) client_sessions: Option<Arc<ClientVerifier>>,
 }
@@ -84,7 +86,20 @@ impl ServerTlsConfig {
             return Err(TlsConfigError::NoGroup);
         }
         let ServerTlsSpec { versions, suites, groups, client_auth, .. } = spec;
-        Ok(Self { versions, suites, groups, configs, client_sessions: client_auth.sessions() })
+        let (client_sessions, sessions) = (client_auth.sessions(), sessions.clone());
+        Ok(Self { versions, suites, groups, configs, sessions, client_sessions })
+    }
+
+    /// Whether a client that offers these tickets and this session ID has been here by `until`: one of the tickets opens, or
+    /// the session is there, and it was made under this policy. Nothing is counted or used.
+    pub fn has_session<'a>(
+        &self,
+        policy: &PolicyHash,
+        tickets: impl Iterator<Item = &'a [u8]>,
+        id: Option<&SessionId>,
+        until: UnixSeconds,
+    ) -> bool {
+        self.sessions.has_session(policy, tickets, id, until)
     }
 
     /// Whether `version` is among them.

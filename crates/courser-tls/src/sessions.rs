@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use courser_session::{
-    Cache, Lifespan, Provenance, ResumptionFailure, SessionId, SharedSession, State, Stored, Ticketer,
-    UnixSeconds,
+    Cache, Lifespan, PolicyHash, Provenance, ResumptionFailure, SessionId, SharedSession, State, Stored,
+    Ticketer, UnixSeconds,
 };
 use rustls::server::{ProducesTickets, StoresServerSessions};
 
@@ -34,6 +34,27 @@ impl Sessions {
     fn new_lifespan(&self) -> Lifespan {
         let created = now();
         Lifespan { created, expires: UnixSeconds(created.0 + self.lifetime.as_secs()) }
+    }
+
+    /// Whether one of these tickets opens, or the cache has a session of this ID, to a session of this policy that was made by
+    /// `until`. Nothing is counted or used.
+    pub(crate) fn has_session<'a>(
+        &self,
+        policy: &PolicyHash,
+        mut tickets: impl Iterator<Item = &'a [u8]>,
+        id: Option<&SessionId>,
+        until: UnixSeconds,
+    ) -> bool {
+        let is_from_before = |lifespan: Lifespan| lifespan.created <= until;
+        let opens = |ticket| {
+            let opened = self.ticketer.as_ref().map(|ticketer| ticketer.lifespan(policy, ticket, now()));
+            matches!(opened, Some(Ok(lifespan)) if is_from_before(lifespan))
+        };
+        let is_cached = |id| {
+            let cached = self.cache.as_ref().and_then(|cache| cache.copy(id, now()));
+            cached.is_some_and(|cached| cached.policy == *policy && is_from_before(cached.lifespan))
+        };
+        tickets.any(opens) || id.is_some_and(is_cached)
     }
 
     /// A resumed session retains its original lifespan however often its ticket is renewed. A new one does not outlive

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use courser_testkit::client::{Client, Connection, Version};
+use courser_testkit::client::{Client, Connection, Resume, Version};
 use courser_testkit::tools::raise_descriptor_limit;
 use courser_testkit::{Courser, KeyType, OriginServer};
 use serde_json::Value;
@@ -74,27 +74,54 @@ fn a_noisy_network_is_named_and_takes_nothing_from_the_others() {
 #[test]
 fn behind_a_balancer_the_clients_count_by_its_headers() {
     let (stage, origin) = (Stage::with(KeyType::Rsa2048), OriginServer::http());
-    let settings = format!(
-        "workers = 1\nlog = 'json'\ntarget_wait = '2ms'\npatience = '500ms'\n\
-         [admin]\nlisten = '127.0.0.1:0'\n[[listener]]\nlisten = '127.0.0.1:0'\ncert = '{}'\nbackend = '{}'\nproxy_protocol = {{ from = ['127.0.0.0/8'] }}\n",
-        stage.certificate.display(),
-        origin.backend(),
-    );
-    let courser = stage::courser().config(&stage.folder.write("courser.toml", settings)).start();
+    let courser = behind_a_balancer(&stage, &origin, "");
     let client = stage.client(&courser, Version::Tls13);
     let from = |number: u32| Source::Header(0x0a01_0100 + number % 250);
     let served = during_a_flood(&courser, &client, from, || {
         wait_limited(&courser, "10.1.1.0/24");
-        let visit = |number: u32| {
-            let mut socket = TcpStream::connect(courser.address())?;
-            socket.write_all(Source::Header(0x0a02_0000 + (number << 8)).header().as_bytes())?;
-            Connection::complete(client.session(), socket)?.get(1_000, true)
-        };
-        (0..10).filter(|number| visit(*number).is_ok()).count()
+        (0..10).filter(|number| visit_as(&courser, &client, 0x0a02_0000 + (number << 8)).is_ok()).count()
     });
     assert!(served >= 9, "{served} of 10 of another network");
     let refused = shed(&courser);
     assert!(refused.contains_key("source/over_share"), "{refused:?}");
+}
+
+/// Who has been here comes first also from another address: a ticket, or the ID of a session, proves it.
+#[test]
+fn a_session_from_before_proves_an_earlier_visit_from_anywhere() {
+    let (stage, origin) = (Stage::with(KeyType::Rsa2048), OriginServer::http());
+    let courser = behind_a_balancer(&stage, &origin, "");
+    let stranger = stage.client(&courser, Version::Tls13);
+    let ticket = |version| Client::new(courser.address(), version, KeyType::Rsa2048, Resume::Ticket);
+    let by_id = Client::new(courser.address(), Version::Tls12, KeyType::Rsa2048, Resume::SessionId);
+    let visitors = [ticket(Version::Tls13), ticket(Version::Tls12), by_id];
+    for visitor in &visitors {
+        visit_as(&courser, visitor, 0x0a02_0101).unwrap();
+    }
+    let from = |number: u32| Source::Header(0x0a10_0000 + (number.wrapping_mul(0x9e37_79b1) >> 12));
+    during_a_flood(&courser, &stranger, from, || {
+        for (visitor, kind) in visitors.iter().zip(0_u32..) {
+            let address = |number: u32| 0x0a03_0000 + (kind << 16) + (number << 8);
+            let served =
+                (0..10).filter(|number| visit_as(&courser, visitor, address(*number)).is_ok()).count();
+            assert!(served >= 9, "{served} of 10 visits, kind {kind}");
+        }
+        let served =
+            (0..30).filter(|number| visit_as(&courser, &stranger, 0x0a08_0000 + (number << 8)).is_ok());
+        let served = served.count();
+        assert!(served < 25, "{served} of 30 strangers: there is no overload");
+    });
+}
+
+/// Where only long prefixes have a budget, a network that comes by many of its addresses is not found out.
+#[test]
+fn the_lengths_of_prefixes_that_have_a_budget_can_be_set() {
+    let (stage, origin) = (Stage::with(KeyType::Rsa2048), OriginServer::http());
+    let courser = behind_a_balancer(&stage, &origin, "overload_prefixes = ['ipv4/16']\n");
+    let client = stage.client(&courser, Version::Tls13);
+    // A /16, and no /24 of it makes more than a little.
+    let from = |number: u32| Source::Header(0x0a01_0000 + (number.wrapping_mul(0x9e37_79b1) >> 16));
+    during_a_flood(&courser, &client, from, || wait_limited(&courser, "10.1.0.0/16"));
 }
 
 /// Where all come from one address, nothing is taken from others: it may have all there is.
@@ -125,7 +152,7 @@ fn a_lone_address_is_served_what_can_be() {
 #[test]
 fn a_burst_that_can_be_cleared_is_served_whole() {
     let (stage, origin) = (Stage::new(), OriginServer::http());
-    let arguments = ["--patience", "30s", "--admin", "127.0.0.1:0", "--handshake-timeout", "1m"];
+    let arguments = ["--patience", "1m", "--admin", "127.0.0.1:0", "--handshake-timeout", "1m"];
     let courser = stage.courser().backend(origin.backend()).args(arguments).start();
     raise_descriptor_limit().unwrap();
     let _alone = alone();
@@ -171,6 +198,24 @@ fn it_can_be_switched_off() {
     drop(waiting);
     let lines: Vec<Value> = courser.connections_json(101);
     assert!(lines.iter().all(|line| line["close_reason"] != "shed"));
+}
+
+/// A worker that is told by PROXY headers who its clients are.
+fn behind_a_balancer(stage: &Stage, origin: &OriginServer, more: &str) -> Courser {
+    let settings = format!(
+        "workers = 1\nlog = 'json'\ntarget_wait = '2ms'\npatience = '500ms'\n{more}\
+         [admin]\nlisten = '127.0.0.1:0'\n[[listener]]\nlisten = '127.0.0.1:0'\ncert = '{}'\nbackend = '{}'\nproxy_protocol = {{ from = ['127.0.0.0/8'] }}\n",
+        stage.certificate.display(),
+        origin.backend(),
+    );
+    stage::courser().config(&stage.folder.write("courser.toml", settings)).start()
+}
+
+/// A connection with a request of the client that a header names.
+fn visit_as(courser: &Courser, client: &Client, address: u32) -> io::Result<()> {
+    let mut socket = TcpStream::connect(courser.address())?;
+    socket.write_all(Source::Header(address).header().as_bytes())?;
+    Connection::complete(client.session(), socket)?.get(1_000, true)
 }
 
 /// The bytes of a ClientHello.
