@@ -10,12 +10,15 @@
 //! | part | from where on it was asked (8), from where on the next are (8), flags (1): 1 is the last part of this answer, 2 is the end; sessions |
 //! | heartbeat | length of the name (1), name, sessions held (8), pushed (8), taken (8); a later release may append fields |
 //! | challenge, proof | the receiver: member (8), incarnation (16); the proof asked for or given (32) |
+//! | domain-check | length of the name (1), name, digest (32), expires (8) |
+//! | acknowledged | digest (32) |
 //!
 //! Sessions are a row of items: `0` and a policy hash (32), to which all that follow are bound; or the length of an ID
 //! (1), ID, created (8), expires (8), length of the state (2), state.
 
 use courser_session::{Lifespan, PolicyHash, SessionId, SharedSession, State, UnixSeconds};
 
+use crate::domain_check::DomainCheck;
 use crate::identity::{Incarnation, MemberId, MemberName};
 use crate::message::{Draft, Kind};
 
@@ -31,6 +34,8 @@ pub(crate) enum Content {
     Heartbeat(Heartbeat),
     Challenge(Proof),
     Proof(Proof),
+    DomainCheck(DomainCheck),
+    Acknowledged([u8; 32]),
 }
 
 /// A part of all sessions that a member has.
@@ -82,6 +87,8 @@ impl Content {
             Kind::Heartbeat => Self::Heartbeat(heartbeat(bytes)?),
             Kind::Challenge => Self::Challenge(whole(bytes, proof)?),
             Kind::Proof => Self::Proof(whole(bytes, proof)?),
+            Kind::DomainCheck => Self::DomainCheck(whole(bytes, check)?),
+            Kind::Acknowledged => Self::Acknowledged(whole(bytes, array)?),
         })
     }
 
@@ -169,6 +176,23 @@ pub(crate) fn put_proof(draft: &mut Draft, proof: &Proof) -> bool {
     draft.append(8 + 16 + 32 + 8, |out| parts.iter().for_each(|part| out.extend_from_slice(part)))
 }
 
+/// Appends all of a check; its name has at most [`DomainCheck::LONGEST_NAME`] bytes.
+pub(crate) fn put_check(draft: &mut Draft, check: &DomainCheck) -> bool {
+    let DomainCheck { name, digest, expires } = check;
+    let Ok(name_len) = u8::try_from(name.len()) else { return false };
+    draft.append(1 + name.len() + 32 + 8, |out| {
+        out.push(name_len);
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(digest);
+        out.extend_from_slice(&expires.0.to_be_bytes());
+    })
+}
+
+/// Appends all of an acknowledgement.
+pub(crate) fn put_digest(draft: &mut Draft, digest: &[u8; 32]) -> bool {
+    draft.append(32, |out| out.extend_from_slice(digest))
+}
+
 fn id_len(id: &SessionId) -> usize {
     1 + id.as_bytes().len()
 }
@@ -237,6 +261,16 @@ fn deletion(bytes: &mut &[u8]) -> Option<(SessionId, UnixSeconds)> {
 fn proof(bytes: &mut &[u8]) -> Option<Proof> {
     let to = (MemberId(array(bytes)?), Incarnation(array(bytes)?));
     Some(Proof { to, bytes: array(bytes)?, last_to_all: number(bytes)? })
+}
+
+/// The name is one of the DNS: it becomes that of a certificate.
+fn check(bytes: &mut &[u8]) -> Option<DomainCheck> {
+    let [len] = array(bytes)?;
+    let name = std::str::from_utf8(slice(bytes, usize::from(len))?).ok()?;
+    let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-._".contains(&byte);
+    let is_name = (1..=DomainCheck::LONGEST_NAME).contains(&name.len()) && name.bytes().all(is_allowed);
+    let name = is_name.then(|| name.to_owned())?;
+    Some(DomainCheck { name, digest: array(bytes)?, expires: UnixSeconds(number(bytes)?) })
 }
 
 fn id(bytes: &mut &[u8]) -> Option<SessionId> {

@@ -77,7 +77,7 @@ impl Events {
     }
 
     /// Drops the event when the queue is full: callers that wait for one have their own deadline.
-    fn add(&mut self, event: Event) {
+    pub(crate) fn add(&mut self, event: Event) {
         if self.queue.len() < MAX_EVENTS {
             self.queue.push_back(event);
         }

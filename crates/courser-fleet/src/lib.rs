@@ -58,6 +58,9 @@ mod outbox;
 
 mod pull;
 
+mod domain_check;
+pub use domain_check::DomainCheck;
+
 mod state_transfer;
 
 mod events;

@@ -9,8 +9,9 @@ use zeroize::Zeroizing;
 use crate::allowed::{Allowed, Gate};
 use crate::bucket::Rate;
 use crate::content::{self, Heartbeat};
+use crate::domain_check::DomainCheck;
 use crate::events::Events;
-use crate::identity::{Incarnation, MemberName};
+use crate::identity::{Incarnation, MemberId, MemberName};
 use crate::message::{Kind, To, Transmit};
 use crate::now::Now;
 use crate::openings::Openings;
@@ -144,6 +145,23 @@ impl Member {
             Pull::Wait => {}
             Pull::NotFound => self.events.answered(*id, false),
         }
+    }
+
+    /// Sends the peers a check that they are to answer, or one that is over. Each that answers it is an [`Event::Acknowledged`];
+    /// what is lost is the caller's to send again.
+    pub fn send_check(&mut self, check: &DomainCheck, now: Now) {
+        self.now = now;
+        if (1..=DomainCheck::LONGEST_NAME).contains(&check.name.len()) {
+            let put = |draft: &mut _| content::put_check(draft, check);
+            self.outbox.send(Kind::DomainCheck, put, To::All, now);
+        }
+    }
+
+    /// Says that this host answers the check which `to` has sent ([`Event::DomainCheck`]).
+    pub fn acknowledge(&mut self, digest: &[u8; 32], to: MemberId, now: Now) {
+        self.now = now;
+        let Some(to) = self.peers.iter_mut().find(|peer| peer.id == to).map(|peer| peer.to()) else { return };
+        self.outbox.send(Kind::Acknowledged, |draft| content::put_digest(draft, digest), to, now);
     }
 
     /// Does what is due. Call it at [`next_tick`](Self::next_tick); earlier does no harm.

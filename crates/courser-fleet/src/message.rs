@@ -140,10 +140,14 @@ pub(crate) enum Kind {
     Challenge = 9,
     /// The proof.
     Proof = 10,
+    /// A certificate authority may ask any host for this.
+    DomainCheck = 11,
+    /// The sender answers a check.
+    Acknowledged = 12,
 }
 
 impl Kind {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 12] = [
         Self::New,
         Self::Delete,
         Self::Get,
@@ -154,6 +158,8 @@ impl Kind {
         Self::Heartbeat,
         Self::Challenge,
         Self::Proof,
+        Self::DomainCheck,
+        Self::Acknowledged,
     ];
 
     /// The type with this number, if it is known.
@@ -173,6 +179,8 @@ impl Kind {
             Self::Heartbeat => "heartbeat",
             Self::Challenge => "challenge",
             Self::Proof => "proof",
+            Self::DomainCheck => "domain-check",
+            Self::Acknowledged => "acknowledged",
         }
     }
 }
@@ -338,6 +346,6 @@ mod tests {
         for kind in Kind::ALL {
             assert_eq!(Kind::of(kind as u8), Some(kind), "{}", kind.name());
         }
-        assert_eq!((Kind::of(0), Kind::of(11)), (None, None));
+        assert_eq!((Kind::of(0), Kind::of(13)), (None, None));
     }
 }

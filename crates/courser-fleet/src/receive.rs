@@ -14,7 +14,7 @@ use crate::now::{Now, UnixMillis};
 use crate::peers::{Admitted, MAX_CLOCK_DIFFERENCE_MS, Peer};
 use crate::refusal::Refusal;
 use crate::state_transfer::PARTS_PER_QUESTION;
-use crate::status::PeerChange;
+use crate::status::{Event, PeerChange};
 
 /// A message that is authentic. Whether it is new, and its sender alive, is another question.
 struct Authentic<'a> {
@@ -213,6 +213,12 @@ impl Member {
             Content::Missing(ids) => return self.record_missing(&ids, place, now),
             Content::StateRequest { from } => return self.send_parts(from, place, now),
             Content::Part(part) => return self.store_part(part, place, now),
+            Content::DomainCheck(check) => {
+                self.events.add(Event::DomainCheck { check, from: message.header.sender });
+            }
+            Content::Acknowledged(digest) => {
+                self.events.add(Event::Acknowledged { digest, from: message.header.sender });
+            }
             Content::Heartbeat(_) | Content::Challenge(_) | Content::Proof(_) => {}
         }
         Ok(())

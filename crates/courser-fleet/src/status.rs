@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 
 use courser_session::SessionId;
 
+use crate::domain_check::DomainCheck;
 use crate::identity::{Incarnation, MemberId};
 use crate::now::UnixMillis;
 use crate::refusal::Refusal;
@@ -210,6 +211,20 @@ pub enum Event {
         address: SocketAddr,
         /// What happened to it.
         change: PeerChange,
+    },
+    /// A peer wants a check answered here as well, or no more.
+    DomainCheck {
+        /// What is asked for.
+        check: DomainCheck,
+        /// Whom to [acknowledge](crate::Member::acknowledge) it to.
+        from: MemberId,
+    },
+    /// A peer answers a check that this host has announced.
+    Acknowledged {
+        /// Which.
+        digest: [u8; 32],
+        /// The peer.
+        from: MemberId,
     },
     /// A datagram went or came: for who watches.
     Passed(Passed),

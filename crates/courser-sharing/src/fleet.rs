@@ -25,7 +25,7 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 
 use self::drive::{Clock, Driver, DriverStatus};
 use self::handle::Inbox;
-pub use handle::{FleetHandle, Pulled};
+pub use handle::{CheckAnswerer, FleetHandle, Pulled};
 pub use status::{FleetStatus, UnsentCounts};
 
 /// A host's part in a fleet, before it runs.

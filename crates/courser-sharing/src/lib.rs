@@ -12,7 +12,7 @@ mod remote_sessions;
 pub use remote_sessions::{DEFAULT_PER_SOURCE, DEFAULT_PULL_DEADLINE, RemoteSessions, Sharing};
 
 mod fleet;
-pub use fleet::{Fleet, FleetHandle, FleetStatus, Pulled, UnsentCounts};
+pub use fleet::{CheckAnswerer, Fleet, FleetHandle, FleetStatus, Pulled, UnsentCounts};
 
 mod remote_store;
 pub use remote_store::{Connector, StoreSettings};
@@ -23,4 +23,4 @@ mod tombstone_limiter;
 pub use tombstone_limiter::TombstoneLimiter;
 
 // What its interface is made of.
-pub use courser_fleet::{Incarnation, MemberName, MemberSettings, Rate, UnixMillis};
+pub use courser_fleet::{DomainCheck, Incarnation, MemberName, MemberSettings, Rate, UnixMillis};

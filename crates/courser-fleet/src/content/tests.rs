@@ -57,7 +57,7 @@ proptest! {
 
     /// Whatever a peer writes is read or is not, and never panics.
     #[test]
-    fn any_bytes_are_read_or_not(kind in 0_u8..12, bytes in proptest::collection::vec(0_u8..40, 0..200)) {
+    fn any_bytes_are_read_or_not(kind in 0_u8..14, bytes in proptest::collection::vec(0_u8..40, 0..200)) {
         if let Some(content) = Kind::of(kind).and_then(|kind| Content::parse(kind, &bytes)) {
             prop_assert!(content.len() <= bytes.len());
         }
@@ -98,6 +98,24 @@ fn a_heartbeat_may_say_more_and_a_request_may_not() {
     assert!(matches!(read(Kind::StateRequest, &bytes), Some(Content::StateRequest { from: 7 })));
     bytes.push(9);
     assert!(read(Kind::StateRequest, &bytes).is_none());
+}
+
+#[test]
+fn a_check_comes_back_and_is_of_a_name_of_the_dns() {
+    let check = |name: &str| DomainCheck { name: name.to_owned(), digest: [7; 32], expires: UnixSeconds(9) };
+    let back = |name: &str| match Content::parse(
+        Kind::DomainCheck,
+        &written(Kind::DomainCheck, |draft| put_check(draft, &check(name))),
+    ) {
+        Some(Content::DomainCheck(back)) => Some(back),
+        _ => None,
+    };
+    for name in ["a.example", "xn--bcher-kva.example", &"a".repeat(253)] {
+        assert_eq!(back(name), Some(check(name)));
+    }
+    for name in ["", "A.example", "a b", "*.a.example", "a/../b", "ä", &"a".repeat(254)] {
+        assert_eq!(back(name), None, "{name}");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
+mod domain_check;
 mod flood;
 mod golden;
 mod pull;

@@ -1,21 +1,23 @@
 //! The fleet's thread: waits for datagrams, updates, requests and timers, and drives the member.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{SyncSender, TrySendError};
+use std::sync::mpsc::{Sender, SyncSender, TrySendError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use courser_fleet::{Destination, Event, Member, Now, Passed, PeerChange, Refusal, Transmit, UnixMillis};
+use courser_fleet::{
+    Destination, Event, Member, MemberId, Now, Passed, PeerChange, Refusal, Transmit, UnixMillis,
+};
 use courser_net::datagram::{Batch, Outgoing};
 use courser_net::{DatagramSocket, Datagrams};
 use courser_telemetry::Events;
 use courser_telemetry::event::{Level, log};
 use tokio::time::sleep_until;
 
-use super::handle::{Inbox, Request, Update};
+use super::handle::{CheckAnswerer, Inbox, Request, Update};
 use super::status::{FleetStatus, UnsentCounts};
 use super::waiting::Waiting;
 
@@ -43,6 +45,7 @@ pub(super) struct Driver {
     watchers: Vec<SyncSender<Passed>>,
     events: Events,
     refusal_log: RefusalLog,
+    checks: Checks,
     /// The last field, and so dropped after the socket is closed.
     stopped: Option<SyncSender<()>>,
 }
@@ -102,6 +105,7 @@ impl Driver {
             watchers: Vec::new(),
             events: Events::default(),
             refusal_log: RefusalLog::default(),
+            checks: Checks::default(),
             stopped: None,
         }
     }
@@ -185,6 +189,15 @@ impl Driver {
             // The requester may have given up.
             Request::Status(answer) => drop(answer.try_send(self.status(now))),
             Request::Stop(stopped) => self.stopped = Some(stopped),
+            Request::SendCheck(check, waiter) => {
+                self.checks.announced.insert(check.digest, waiter);
+                self.member.send_check(&check, now);
+            }
+            Request::Withdraw(check) => {
+                self.checks.announced.remove(&check.digest);
+                self.member.send_check(&check, now);
+            }
+            Request::AnswerChecks(answerer) => self.checks.answerer = Some(answerer),
             Request::Watch(watcher) => {
                 self.watchers.push(watcher);
                 self.member.watch(true);
@@ -220,6 +233,13 @@ impl Driver {
         match event {
             Event::Answered { id, found } => self.waiting.answer(&id, found),
             Event::Peer { label, address, change } => self.log_peer_change(&label, address, change),
+            Event::DomainCheck { check, from } => {
+                let is_answered = self.checks.answerer.as_ref().is_some_and(|answer| answer(&check));
+                if is_answered {
+                    self.member.acknowledge(&check.digest, from, self.clock.now());
+                }
+            }
+            Event::Acknowledged { digest, from } => self.checks.acknowledged(&digest, from),
             Event::Passed(passed) => self.notify_watchers(&passed),
         }
     }
@@ -254,6 +274,26 @@ impl Driver {
             receive_errors: status.receive_errors,
             dropped: status.dropped.load(Ordering::Relaxed),
             waiting: self.waiting.len(),
+            age: self.clock.0.elapsed(),
+        }
+    }
+}
+
+/// Checks of certificate authorities that hosts answer for each other.
+#[derive(Default)]
+struct Checks {
+    /// Of this host, by their digests: who waits for the peers. As many as it orders at a time.
+    announced: HashMap<[u8; 32], Sender<MemberId>>,
+    answerer: Option<CheckAnswerer>,
+}
+
+impl Checks {
+    fn acknowledged(&mut self, digest: &[u8; 32], from: MemberId) {
+        if let Some(waiter) = self.announced.get(digest)
+            && waiter.send(from).is_err()
+        {
+            // It has lost patience, or has all.
+            self.announced.remove(digest);
         }
     }
 }

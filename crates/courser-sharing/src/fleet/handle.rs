@@ -1,15 +1,16 @@
 //! How others reach the fleet's thread. No call but [`FleetHandle::pull`] and [`FleetHandle::status`] waits, and those
 //! for a bounded time.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use courser_fleet::{Allowed, Passed};
-use courser_session::{SessionId, SharedSession};
+use courser_fleet::{Allowed, DomainCheck, MemberId, Passed};
+use courser_session::{SessionId, SharedSession, UnixSeconds};
 use tokio::sync::{mpsc, oneshot};
 
 use super::status::FleetStatus;
@@ -20,6 +21,9 @@ const QUEUE: usize = 5_000;
 
 /// Messages that wait at most for one watcher.
 const WATCH_QUEUE: usize = 1_024;
+
+/// A check that a peer has not acknowledged by then is sent again.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// How long the fleet's thread may take to return its status.
 const STATUS_TIMEOUT: Duration = Duration::from_secs(1);
@@ -53,9 +57,16 @@ pub(super) enum Request {
         peers: Vec<SocketAddr>,
         allowed: Vec<Allowed>,
     },
+    /// Sends a check to the peers; who acknowledges it is sent on.
+    SendCheck(DomainCheck, std::sync::mpsc::Sender<MemberId>),
+    Withdraw(DomainCheck),
+    AnswerChecks(CheckAnswerer),
     /// The sender is dropped when the socket is closed.
     Stop(SyncSender<()>),
 }
+
+/// Has a check of a certificate authority answered by this host, or one that is over no more. Returns whether it is answered now.
+pub type CheckAnswerer = Arc<dyn Fn(&DomainCheck) -> bool + Send + Sync>;
 
 /// What became of a pull.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,6 +127,44 @@ impl FleetHandle {
         let (sender, receiver) = sync_channel(1);
         self.put(&self.requests, Request::Status(sender));
         receiver.recv_timeout(STATUS_TIMEOUT).ok()
+    }
+
+    /// Has this called for each check that a peer wants answered.
+    pub fn answer_checks(&self, answerer: CheckAnswerer) {
+        self.put(&self.requests, Request::AnswerChecks(answerer));
+    }
+
+    /// Has the peers answer a check, and waits until all do, at most until `patience` is over. A host that is not heard may be
+    /// asked all the same, so it is waited for as well, until it is forgotten; a configured one always. Blocks: not for workers.
+    ///
+    /// # Errors
+    /// Who does not, and why.
+    pub fn send_check(&self, check: &DomainCheck, patience: Duration) -> Result<(), String> {
+        let deadline = Instant::now() + patience;
+        let (sender, acknowledged) = std::sync::mpsc::channel();
+        let mut have = HashSet::new();
+        loop {
+            self.put(&self.requests, Request::SendCheck(check.clone(), sender.clone()));
+            let again = Instant::now() + AGAIN;
+            while let Ok(member) = acknowledged.recv_timeout(again.saturating_duration_since(Instant::now()))
+            {
+                have.insert(member);
+            }
+            let missing = self.status().map(|status| status.without(&have));
+            let missing = missing.unwrap_or_else(|| vec!["the fleet's thread does not answer".to_owned()]);
+            if missing.is_empty() {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                return Err(missing.join("; "));
+            }
+        }
+    }
+
+    /// Says that a check is over.
+    pub fn withdraw(&self, check: &DomainCheck) {
+        let over = DomainCheck { expires: UnixSeconds(0), ..check.clone() };
+        self.put(&self.requests, Request::Withdraw(over));
     }
 
     /// A summary of each message of the fleet from now on, without secrets, until the receiver is dropped. What

@@ -1,8 +1,10 @@
 //! What the fleet's thread knows and has counted.
 
+use std::collections::HashSet;
 use std::net::SocketAddr;
+use std::time::Duration;
 
-use courser_fleet::Status;
+use courser_fleet::{MemberId, Status};
 use courser_net::datagram::{Unsent, UnsentKind};
 
 /// Status of the fleet, as this host sees it.
@@ -26,6 +28,32 @@ pub struct FleetStatus {
     pub dropped: u64,
     /// Sessions that connections are waiting for.
     pub waiting: usize,
+    /// How long the fleet's thread has run.
+    pub age: Duration,
+}
+
+/// Peers are known by then, as far as they are there: three heartbeats.
+const ACQUAINTED: Duration = Duration::from_secs(3);
+
+impl FleetStatus {
+    /// Who may be asked by a certificate authority and is not among these, for people.
+    pub(super) fn without(&self, acknowledged: &HashSet<MemberId>) -> Vec<String> {
+        let peers = &self.member.peers;
+        let late = peers.iter().filter(|peer| !acknowledged.contains(&peer.id)).map(|peer| {
+            let (label, address) = (peer.label(), peer.address);
+            match peer.is_silent {
+                true => format!("{label} ({address}) is not heard"),
+                false => format!("{label} ({address}) does not say that it answers"),
+            }
+        });
+        let is_unheard = |address: &&SocketAddr| {
+            !address.ip().is_multicast() && peers.iter().all(|peer| peer.address != **address)
+        };
+        let unheard = self.peers.iter().filter(is_unheard);
+        let unheard = unheard.map(|address| format!("{address} was not heard since the start"));
+        let young = (self.age < ACQUAINTED).then(|| "this host does not know its peers yet".to_owned());
+        late.chain(unheard).chain(young).collect()
+    }
 }
 
 /// Datagrams that could not be sent, by reason.

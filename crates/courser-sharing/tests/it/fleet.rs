@@ -1,11 +1,13 @@
 //! Two members' threads, without TLS.
 
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use courser_session::{Cache, Lifespan, Provenance, ResumptionFailure, SessionId, SharedSession, State};
-use courser_sharing::{FleetHandle, Pulled};
+use courser_session::{
+    Cache, Lifespan, Provenance, ResumptionFailure, SessionId, SharedSession, State, UnixSeconds,
+};
+use courser_sharing::{DomainCheck, FleetHandle, Pulled};
 
 use crate::member::{member, now, place, policy};
 use crate::wait_for;
@@ -182,4 +184,39 @@ fn garbage_is_counted_and_changes_nothing() {
     wait_for("the refusals", || (b.handle.status().unwrap().member.refused.total() >= 6).then_some(()));
     a.handle.push(session(1));
     wait_for("a session", || b.has(&id(1)));
+}
+
+#[test]
+fn a_check_of_an_authority_is_answered_by_all_or_it_is_said_who_does_not() {
+    let places = [place(), place(), place()];
+    let peers = [places[0].1, places[1].1, places[2].1];
+    let [(a, _), (b, b_address), (c, c_address)] = places;
+    let [a, b, c] = [("a", a), ("b", b), ("c", c)].map(|(name, own)| Member::start(name, own, &peers));
+    [&a, &b, &c].iter().for_each(|member| member.knows_peers(2));
+    let expires = UnixSeconds(now().0 + 60);
+    let check = |number| DomainCheck { name: "shop.example".to_owned(), digest: [number; 32], expires };
+    let seen: Arc<Mutex<Vec<DomainCheck>>> = Arc::default();
+    let answers = |member: &Member| {
+        let seen = Arc::clone(&seen);
+        member.handle.answer_checks(Arc::new(move |check| {
+            seen.lock().unwrap().push(check.clone());
+            true
+        }));
+    };
+    answers(&b);
+    let missing = a.handle.send_check(&check(1), Duration::ZERO).unwrap_err();
+    assert!(missing.contains(&format!("({c_address}) does not say that it answers")), "{missing}");
+    answers(&c);
+    a.handle.send_check(&check(2), DEADLINE).unwrap();
+    let of = |number| seen.lock().unwrap().iter().filter(|seen| **seen == check(number)).count();
+    assert!(of(2) >= 2, "both have it");
+    a.handle.withdraw(&check(2));
+    wait_for("the end of it", || {
+        let over = |seen: &&DomainCheck| seen.digest == [2; 32] && seen.expires == UnixSeconds(0);
+        (seen.lock().unwrap().iter().filter(over).count() == 2).then_some(())
+    });
+    assert!(c.handle.stop(DEADLINE));
+    let missing = a.handle.send_check(&check(3), Duration::from_secs(1)).unwrap_err();
+    assert!(missing.contains(&format!("({c_address}) ")), "{missing}");
+    assert!(!missing.contains(&b_address.to_string()), "the other has answered: {missing}");
 }
