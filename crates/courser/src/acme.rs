@@ -3,20 +3,16 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
 
-use courser_acme::{Challenge, ChallengeBoard, ExternalAccount, Handle, NameSet, Settings, pair_file};
-use courser_config::{
-    AcmeOrder, CertificateFiles, Config, Group, HostConfig, Located, Named, Problem, Problems, Suite,
-};
+use courser_acme::{ExternalAccount, Handle, NameSet, Settings, pair_file};
+use courser_config::{AcmeOrder, CertificateFiles, Config, HostConfig, Located, Problem, Problems};
 use courser_net::account::Account;
-use courser_proxy::{CHALLENGE_PROTOCOL, Challenges};
-use courser_tls::{ClientAuth, ServerTlsConfig, ServerTlsSpec, Sessions, Version, self_signed_challenge};
 
 use crate::exit::Failure;
 use crate::file_error::unusable;
 use crate::{authorities, secret_file};
+
+pub(crate) mod board;
 
 /// Names the files of what hosts have ordered, behind those that they name themselves.
 pub(crate) fn name_files(config: &mut Config) {
@@ -102,45 +98,4 @@ pub(crate) fn describe(config: &Config) -> Option<String> {
     let sets = sets(config);
     let names: Vec<String> = sets.iter().map(ToString::to_string).collect();
     (!sets.is_empty()).then(|| format!("ordered from {}: {}", config.acme.directory, names.join("; ")))
-}
-
-/// What a CA is answered by: every version, suite and group that there is, as it is not a client that has to be kept out.
-fn challenge_tls() -> Result<ServerTlsConfig, Failure> {
-    let spec = ServerTlsSpec {
-        versions: vec![Version::Tls12, Version::Tls13],
-        suites: Suite::ALL.iter().map(|suite| suite.code()).collect(),
-        groups: Group::ALL.iter().map(|group| group.code()).collect(),
-        alpn: vec![CHALLENGE_PROTOCOL.to_vec()],
-        tickets: 0,
-        client_auth: ClientAuth::default(),
-    };
-    let sessions = Sessions { cache: None, ticketer: None, lifetime: Duration::ZERO };
-    let tls = ServerTlsConfig::new(spec, &sessions);
-    tls.map_err(|error| Failure::runtime("cannot set TLS for challenges up", error))
-}
-
-/// Answers on this host alone. A fleet's hosts have to answer all: there, what implements [`ChallengeBoard`] sends the
-/// challenge to the others first, and waits for those that are heard.
-pub(crate) struct LocalBoard {
-    challenges: Arc<Challenges>,
-    tls: Arc<ServerTlsConfig>,
-}
-
-impl LocalBoard {
-    pub(crate) fn new(challenges: &Arc<Challenges>) -> Result<Self, Failure> {
-        Ok(Self { challenges: Arc::clone(challenges), tls: Arc::new(challenge_tls()?) })
-    }
-}
-
-impl ChallengeBoard for LocalBoard {
-    fn publish(&self, challenge: &Challenge) -> Result<(), String> {
-        let identity = self_signed_challenge(&challenge.name, &challenge.digest);
-        let identity = identity.map_err(|error| error.to_string())?;
-        self.challenges.publish(&challenge.name, identity, &self.tls);
-        Ok(())
-    }
-
-    fn withdraw(&self, name: &str) {
-        self.challenges.withdraw(name);
-    }
 }

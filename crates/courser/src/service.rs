@@ -149,7 +149,7 @@ mod tests {
         services.start(Arc::new(fleet)).unwrap();
         let source = StatusSource {
             process: Arc::clone(&process),
-            acme: Arc::new(acme::AcmeService::new(&process, || {})),
+            acme: Arc::new(acme::AcmeService::new(&process, None, || {})),
             sharing: None,
             services: services.running(),
             reload: reload::ReloadHandle::new(crate::served::Served::of(&config, &certificates)).0,

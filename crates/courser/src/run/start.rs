@@ -92,12 +92,13 @@ impl<'a> Start<'a> {
         sink: &Sink,
         generation: &Generation,
     ) -> Arc<StatusSource> {
+        let fleet = sharing.as_ref().and_then(|sharing| sharing.fleet.clone());
         let backends = Arc::new(Backends::new(self.process));
         // Before anyone can ask for them.
         backends.replace(generation.pools.list());
         let most = capacity::max_connections(self.config, self.process.workers());
         let to_reload = reload.clone();
-        let acme = Arc::new(AcmeService::new(self.process, move || to_reload.ask()));
+        let acme = Arc::new(AcmeService::new(self.process, fleet, move || to_reload.ask()));
         Arc::new(StatusSource {
             process: Arc::clone(self.process),
             sharing,

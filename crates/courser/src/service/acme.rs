@@ -9,12 +9,15 @@ use courser_acme::{Agent, Handle};
 use courser_config::Config;
 use courser_net::account::Account;
 use courser_proxy::{Challenges, Threads};
+use courser_sharing::FleetHandle;
 use courser_telemetry::Counts;
 use courser_telemetry::event::{Level, log};
 
 use super::{STOP_TIME, Service};
-use crate::acme::{self, LocalBoard};
+use crate::acme;
+use crate::acme::board::Board;
 use crate::exit::Failure;
+use crate::fleet_keys::unix_now;
 use crate::process::Process;
 use crate::status::Status;
 
@@ -23,12 +26,15 @@ pub(crate) struct AcmeService {
     challenges: Arc<Challenges>,
     /// There is a new pair.
     renewed: Arc<dyn Fn() + Send + Sync>,
+    fleet: Option<FleetHandle>,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
     threads: Option<Threads>,
+    /// In a fleet from the start, else with the first certificate.
+    board: Option<Arc<Board>>,
     agent: Option<Running>,
 }
 
@@ -40,9 +46,13 @@ struct Running {
 
 impl AcmeService {
     /// `renewed` is called when there is a new pair.
-    pub(crate) fn new(process: &Arc<Process>, renewed: impl Fn() + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(
+        process: &Arc<Process>,
+        fleet: Option<FleetHandle>,
+        renewed: impl Fn() + Send + Sync + 'static,
+    ) -> Self {
         let (process, renewed) = (Arc::clone(process), Arc::new(renewed));
-        Self { process, challenges: Arc::default(), renewed, state: Mutex::default() }
+        Self { process, challenges: Arc::default(), renewed, fleet, state: Mutex::default() }
     }
 
     /// Where workers find what a CA may ask for.
@@ -58,9 +68,9 @@ impl AcmeService {
             (Some(settings), Some(agent)) => agent.handle.replace(settings, acme::sets(config)),
             (Some(settings), None) => {
                 let Some(threads) = state.threads.clone() else { return Ok(()) };
-                let (renewed, board) = (Arc::clone(&self.renewed), LocalBoard::new(&self.challenges)?);
+                let (renewed, board) = (Arc::clone(&self.renewed), self.board(&mut state)?);
                 let renewed = move || renewed();
-                let (agent, handle) = Agent::new(settings, acme::sets(config), Arc::new(board), renewed);
+                let (agent, handle) = Agent::new(settings, acme::sets(config), board, renewed);
                 let (running, ended) = mpsc::channel();
                 let work = move || {
                     let _running = running;
@@ -83,6 +93,12 @@ impl AcmeService {
         self.lock().agent.as_ref().map(|agent| agent.handle.clone())
     }
 
+    fn board(&self, state: &mut State) -> Result<Arc<Board>, Failure> {
+        let board =
+            state.board.take().map_or_else(|| Board::new(&self.challenges, self.fleet.clone()), Ok)?;
+        Ok(Arc::clone(state.board.insert(board)))
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -102,11 +118,17 @@ impl Service for AcmeService {
     }
 
     fn start(&self, threads: &Threads) -> Result<(), Failure> {
-        self.lock().threads = Some(threads.clone());
+        let mut state = self.lock();
+        state.threads = Some(threads.clone());
+        if self.fleet.is_some() {
+            self.board(&mut state)?;
+        }
         Ok(())
     }
 
     fn tick(&self, _now: Instant) {
+        let board = self.lock().board.clone();
+        board.iter().for_each(|board| board.forget_old(unix_now()));
         // The files are another process's now.
         if self.process.is_superseded.load(Ordering::Relaxed) {
             let agent = self.lock().agent.take();

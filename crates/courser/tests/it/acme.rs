@@ -1,5 +1,6 @@
 //! Certificates that are ordered, by Pebble, which rejects nonces, looks at challenges as Let's Encrypt does, and keeps count.
 
+mod fleet;
 mod gate;
 mod orders;
 

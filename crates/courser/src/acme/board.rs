@@ -1,0 +1,125 @@
+//! What a CA is answered when it checks who has a name: on this host, and on every other one of its fleet, as the CA may ask any.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, UNIX_EPOCH};
+
+use courser_acme::{Challenge, ChallengeBoard};
+use courser_config::{Group, Named, Suite};
+use courser_proxy::{CHALLENGE_PROTOCOL, Challenges};
+use courser_session::UnixSeconds;
+use courser_sharing::{DomainCheck, FleetHandle};
+use courser_tls::{ClientAuth, ServerTlsConfig, ServerTlsSpec, Sessions, Version, self_signed_challenge};
+
+use crate::exit::Failure;
+use crate::fleet_keys::unix_now;
+
+/// How long the peers may take to say that they answer. After it the order is tried again later.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Names that are answered at a time at most, as peers want it: each takes a few kilobytes.
+const MOST: usize = 256;
+
+/// Answers here, and in a fleet on all other hosts before the CA is asked to look.
+pub(crate) struct Board {
+    challenges: Arc<Challenges>,
+    tls: Arc<ServerTlsConfig>,
+    fleet: Option<FleetHandle>,
+    /// What is answered, by name.
+    pending: Mutex<HashMap<String, DomainCheck>>,
+}
+
+impl Board {
+    /// In a fleet it answers what peers want answered from now on.
+    pub(crate) fn new(
+        challenges: &Arc<Challenges>,
+        fleet: Option<FleetHandle>,
+    ) -> Result<Arc<Self>, Failure> {
+        let (challenges, tls) = (Arc::clone(challenges), Arc::new(challenge_tls()?));
+        let board = Arc::new(Self { challenges, tls, fleet, pending: Mutex::default() });
+        if let Some(fleet) = &board.fleet {
+            // The fleet's thread must not keep what holds the way to it.
+            let weak = Arc::downgrade(&board);
+            fleet.answer_checks(Arc::new(move |check| {
+                weak.upgrade().is_some_and(|board| board.take(check, unix_now()))
+            }));
+        }
+        Ok(board)
+    }
+
+    /// Answers what a peer wants answered, or no more what is over. Returns whether it is answered.
+    fn take(&self, check: &DomainCheck, now: UnixSeconds) -> bool {
+        if check.expires <= now {
+            let is_same = self.lock().get(&check.name).is_some_and(|pending| pending.digest == check.digest);
+            if is_same {
+                self.end(&check.name);
+            }
+            return false;
+        }
+        let has_room = self.lock().len() < MOST || self.lock().contains_key(&check.name);
+        has_room && self.answer(check).is_ok()
+    }
+
+    fn answer(&self, check: &DomainCheck) -> Result<(), String> {
+        if self.lock().get(&check.name).is_none_or(|pending| pending.digest != check.digest) {
+            let identity = self_signed_challenge(&check.name, &check.digest);
+            let identity = identity.map_err(|error| error.to_string())?;
+            self.challenges.publish(&check.name, identity, &self.tls);
+        }
+        self.lock().insert(check.name.clone(), check.clone());
+        Ok(())
+    }
+
+    fn end(&self, name: &str) -> Option<DomainCheck> {
+        self.challenges.withdraw(name);
+        self.lock().remove(name)
+    }
+
+    /// Answers no more what is over: the host that ordered may be gone.
+    pub(crate) fn forget_old(&self, now: UnixSeconds) {
+        let over: Vec<String> = {
+            let pending = self.lock();
+            let over = pending.values().filter(|check| check.expires <= now);
+            over.map(|check| check.name.clone()).collect()
+        };
+        over.iter().for_each(|name| drop(self.end(name)));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, DomainCheck>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ChallengeBoard for Board {
+    fn publish(&self, challenge: &Challenge) -> Result<(), String> {
+        let expires = challenge.expires.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let (name, digest) = (challenge.name.clone(), challenge.digest);
+        let check = DomainCheck { name, digest, expires: UnixSeconds(expires) };
+        self.answer(&check)?;
+        let Some(fleet) = &self.fleet else { return Ok(()) };
+        fleet.send_check(&check, PATIENCE).map_err(|missing| {
+            format!("the CA may ask any host of the fleet, and not every one answers it: {missing}")
+        })
+    }
+
+    fn withdraw(&self, name: &str) {
+        if let (Some(check), Some(fleet)) = (self.end(name), &self.fleet) {
+            fleet.withdraw(&check);
+        }
+    }
+}
+
+/// What a CA is answered by: every version, suite and group that there is, as it is not a client that has to be kept out.
+fn challenge_tls() -> Result<ServerTlsConfig, Failure> {
+    let spec = ServerTlsSpec {
+        versions: vec![Version::Tls12, Version::Tls13],
+        suites: Suite::ALL.iter().map(|suite| suite.code()).collect(),
+        groups: Group::ALL.iter().map(|group| group.code()).collect(),
+        alpn: vec![CHALLENGE_PROTOCOL.to_vec()],
+        tickets: 0,
+        client_auth: ClientAuth::default(),
+    };
+    let sessions = Sessions { cache: None, ticketer: None, lifetime: Duration::ZERO };
+    let tls = ServerTlsConfig::new(spec, &sessions);
+    tls.map_err(|error| Failure::runtime("cannot set TLS for challenges up", error))
+}
