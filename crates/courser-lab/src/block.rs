@@ -9,7 +9,7 @@ use courser_record::lab::{Block, HostNoise, Measure, WindowResult};
 
 use super::command::{self, TargetAddress};
 use super::cores::CoreMap;
-use super::overload;
+use super::overload::{self, Reach, busy};
 use super::window::window_result;
 use crate::error::Error;
 use crate::findings;
@@ -39,15 +39,6 @@ pub(crate) struct BlockRun<'a> {
     pub(crate) reached: Option<Reach>,
     /// The kinds of clients that the target serves, where the case tells them apart.
     pub(crate) clients: &'a [String],
-}
-
-/// What a closed loop reached.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Reach {
-    /// Sessions a second.
-    pub(crate) rate: f64,
-    /// Processor time of the target for each connection, microseconds; none of one that is not ours to watch.
-    pub(crate) cost: Option<f64>,
 }
 
 /// What came of a turn.
@@ -205,11 +196,6 @@ struct Seen {
     windows: Vec<WindowResult>,
     cut: bool,
     steal: Option<f64>,
-}
-
-/// Processor time of the target in a window, microseconds.
-pub(crate) fn busy(window: &WindowResult) -> Option<f64> {
-    Some((window.user_us? + window.system_us?) as f64)
 }
 
 /// Transactions that a session of the schedule makes.

@@ -3,8 +3,16 @@
 
 use courser_record::lab::{Figure, WindowResult};
 
-use crate::block::{Reach, busy};
 use crate::suite::{CaseSpec, Crowd};
+
+/// What a closed loop reached.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reach {
+    /// Sessions a second.
+    pub(crate) rate: f64,
+    /// Processor time of the target for each connection, microseconds; none of one that is not ours to watch.
+    pub(crate) cost: Option<f64>,
+}
 
 /// A second in which more of those who came were not served is not as before.
 const AS_BEFORE: f64 = 0.02;
@@ -57,4 +65,9 @@ fn recovery(window: &WindowResult) -> Option<Figure> {
     let lasted = window.seconds.len() - lossy.unwrap_or(window.seconds.len());
     (half > 0)
         .then(|| figure("seconds until all are served again", "seconds", lasted.saturating_sub(half) as f64))
+}
+
+/// Processor time of the target in a window, microseconds.
+pub(crate) fn busy(window: &WindowResult) -> Option<f64> {
+    Some((window.user_us? + window.system_us?) as f64)
 }

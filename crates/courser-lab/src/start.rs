@@ -11,9 +11,10 @@ use courser_machine::quota::LimitGroup;
 use courser_record::lab::{Cell, Measure, TargetNotes};
 use courser_record::{Finding, Severity};
 
-use super::block::{BlockRun, Reach};
+use super::block::BlockRun;
 use super::command::TargetAddress;
 use super::cores::{ByHand, CoreMap};
+use super::overload::Reach;
 use super::scratch::Scratch;
 use super::state::{Notice, State};
 use crate::error::Error;
