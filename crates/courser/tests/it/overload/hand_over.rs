@@ -14,7 +14,7 @@ use crate::stage::{Stage, run_courser};
 use crate::upgrade::store::MANAGER;
 
 /// In an overload another process takes over, and one that cannot does not: those who have been here get in all the while, and
-/// everyone does when the flood is over.
+/// everyone does when the overload is over.
 #[test]
 fn an_upgrade_in_overload_locks_nobody_out() {
     let (stage, origin) = (Stage::with(KeyType::Rsa2048), OriginServer::http());
@@ -37,6 +37,9 @@ fn an_upgrade_in_overload_locks_nobody_out() {
         (before, visits())
     });
     assert!(served.0 >= 9 && served.1 >= 9, "{served:?} of 10 visits before and after");
+    courser.wait_stderr("the end of the overload, in both processes", |lines| {
+        (lines.iter().filter(|line| line.contains("overload is over")).count() >= 2).then_some(())
+    });
     assert!((0..20).all(|_| visit(courser.address(), &client).is_ok()), "all get in behind the flood");
 }
 
