@@ -10,13 +10,16 @@ use nix::unistd::geteuid;
 use crate::stage::{Stage, courser_for_all};
 use crate::support::text;
 
-/// The program where core files have no limit, in its own folder; SIGQUIT is what a user types for one.
+/// The program where core files have no limit, in its own folder; SIGQUIT is what a user types for one. A shell that runs the
+/// tests in the background would have it ignored.
 fn dumps(flags: &[&str]) -> Option<bool> {
     require("prlimit")?;
     let stage = Stage::new();
     let folder = stage.folder.path().to_str().unwrap();
     let setup = stage.courser().backend("127.0.0.1:9").args(flags.iter().copied());
-    let mut courser = setup.under(&["env", "--chdir", folder, "prlimit", "--core=unlimited"]).start();
+    let mut courser = setup
+        .under(&["env", "--default-signal=QUIT", "--chdir", folder, "prlimit", "--core=unlimited"])
+        .start();
     courser.signal(Signal::SIGQUIT);
     let status = courser.wait();
     assert_eq!(status.signal(), Some(Signal::SIGQUIT as i32));
