@@ -216,7 +216,7 @@ pub struct Sockets {
     /// Whether `TCP_NODELAY` is set.
     pub nodelay: bool,
     /// Over how long each ClientHello was sent in pieces; null for at once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub hello_over_us: Option<u64>,
     /// How long to wait for a TCP connection; null for the system's limit.
     pub connect_timeout_us: Option<u64>,
