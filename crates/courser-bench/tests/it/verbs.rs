@@ -109,7 +109,9 @@ fn a_kept_connection_rests_as_long_as_it_was_asked_to() {
     let lines = origin.wait_stdout("its address", |lines| (!lines.is_empty()).then(|| lines.to_vec()));
     let url = lines[0].strip_prefix("listening on ").unwrap().to_owned() + "/";
     let times = ["--warm-up", "0", "--ramp-up", "0", "--duration", "1s", "--pause", "150ms"];
-    let run = document(&[&["load", &url, "-c", "2", "--keepalive", "--json"][..], &times].concat());
+    // Not valid where the machine is busy, which changes no count.
+    let run = finished(&[&["load", &url, "-c", "2", "--keepalive", "--json"][..], &times].concat());
+    let run: Value = serde_json::from_str(&run.stdout).unwrap();
     let answered = run["runs"][0]["totals"]["requests"]["succeeded"].as_u64().unwrap();
     assert!((4..=14).contains(&answered), "{answered} requests of two connections in a second");
 }
