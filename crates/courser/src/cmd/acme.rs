@@ -4,14 +4,12 @@ use std::process::ExitCode;
 
 use clap::ArgMatches;
 use courser_acme::{DryRun, SetStatus, TxtRecord};
-use courser_config::Problem;
-use serde_json::Value;
 
-use super::fleet::{cannot_query, control_path, print};
+use super::fleet::{answer, no_answer, print};
 use crate::exit::Failure;
+use crate::hardening;
 use crate::status::acme;
 use crate::validity::now;
-use crate::{control, hardening};
 
 pub(crate) fn acme(flags: &ArgMatches) -> Result<ExitCode, Failure> {
     hardening::harden_fully()?;
@@ -52,32 +50,16 @@ fn show(
     request: &str,
     format: impl Fn(&str) -> Result<(String, bool), String>,
 ) -> Result<ExitCode, Failure> {
-    let (socket, json) = (&control_path(flags), flags.get_flag("json"));
-    let mut lines = Vec::new();
-    let queried = control::query(socket, request, |line| {
-        lines.push(line.to_owned());
-        true
-    });
-    queried.map_err(|error| cannot_query(socket, &error))?;
-    if let Some(wrong) = lines.first().and_then(|line| wrong_name(line)) {
-        return Err(Problem::nowhere(wrong).into());
-    }
+    let (lines, json) = (answer(flags, request)?, flags.get_flag("json"));
     if lines.is_empty() && !json {
         drop(print("no certificate is ordered here\n"));
     }
     let mut is_well = true;
     for line in &lines {
-        let wrong = |why| Failure::runtime(format_args!("{} does not answer", socket.display()), why);
-        let (text, is_good) = format(line).map_err(wrong)?;
+        let (text, is_good) = format(line).map_err(|why| no_answer(flags, why))?;
         is_well &= is_good;
         // A reader that closes early (`| head`) has seen enough.
         drop(print(&if json { format!("{line}\n") } else { text }));
     }
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// The error of an answer, if it is about the name: then the command line is wrong.
-fn wrong_name(line: &str) -> Option<String> {
-    let answer: Value = serde_json::from_str(line).ok()?;
-    (answer["kind"] == "name").then(|| answer["error"].as_str().map(str::to_owned))?
 }

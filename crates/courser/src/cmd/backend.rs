@@ -3,13 +3,11 @@
 use std::process::ExitCode;
 
 use clap::ArgMatches;
-use courser_config::Problem;
-use serde_json::Value;
 
-use super::fleet::{cannot_query, control_path, print};
+use super::fleet::{answer, no_answer, print};
 use crate::exit::Failure;
+use crate::hardening;
 use crate::status::backends;
-use crate::{control, hardening};
 
 pub(crate) fn backend(flags: &ArgMatches) -> Result<ExitCode, Failure> {
     hardening::harden_fully()?;
@@ -29,20 +27,10 @@ pub(crate) fn backend(flags: &ArgMatches) -> Result<ExitCode, Failure> {
 
 /// Sends a request, and prints the servers of its answer as JSON lines (`--json`) or as a table.
 fn query(flags: &ArgMatches, request: &str) -> Result<ExitCode, Failure> {
-    let (socket, json) = (&control_path(flags), flags.get_flag("json"));
-    let mut lines = Vec::new();
-    let queried = control::query(socket, request, |line| {
-        lines.push(line.to_owned());
-        true
-    });
-    queried.map_err(|error| cannot_query(socket, &error))?;
-    if let Some(unknown) = lines.first().and_then(|line| unknown_name(line)) {
-        return Err(Problem::nowhere(unknown).into());
-    }
+    let lines = answer(flags, request)?;
     let servers = lines.iter().map(|line| backends::server(line)).collect::<Result<Vec<_>, _>>();
-    let wrong = |why| Failure::runtime(format_args!("{} does not answer", socket.display()), why);
-    let servers = servers.map_err(wrong)?;
-    let text = match (json, servers.is_empty()) {
+    let servers = servers.map_err(|why| no_answer(flags, why))?;
+    let text = match (flags.get_flag("json"), servers.is_empty()) {
         (true, _) => lines.iter().map(|line| format!("{line}\n")).collect(),
         (false, true) => "no servers: their names have no address yet\n".to_owned(),
         (false, false) => backends::table(&servers),
@@ -50,10 +38,4 @@ fn query(flags: &ArgMatches, request: &str) -> Result<ExitCode, Failure> {
     // A reader that closes early (`| head`) has seen enough.
     drop(print(&text));
     Ok(ExitCode::SUCCESS)
-}
-
-/// The error of an answer, if it is about the name: then the command line is wrong.
-fn unknown_name(line: &str) -> Option<String> {
-    let answer: Value = serde_json::from_str(line).ok()?;
-    (answer["kind"] == "name").then(|| answer["error"].as_str().map(str::to_owned))?
 }

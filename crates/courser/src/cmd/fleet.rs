@@ -1,13 +1,16 @@
 //! `courser fleet`: keys of a fleet, and its status.
 
+use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::ArgMatches;
+use courser_config::Problem;
 use courser_net::account::Account;
 use courser_session::{EpochLength, FleetKey, FleetState};
+use serde_json::Value;
 
 use crate::exit::Failure;
 use crate::fleet_keys::{self, unix_now};
@@ -112,6 +115,32 @@ fn query(
         None => Ok(ExitCode::SUCCESS),
         Some(why) => Err(Failure::runtime(format_args!("{} does not answer", socket.display()), why)),
     }
+}
+
+/// The lines that a running program answers.
+pub(crate) fn answer(flags: &ArgMatches, request: &str) -> Result<Vec<String>, Failure> {
+    let socket = &control_path(flags);
+    let mut lines = Vec::new();
+    let queried = control::query(socket, request, |line| {
+        lines.push(line.to_owned());
+        true
+    });
+    queried.map_err(|error| cannot_query(socket, &error))?;
+    match lines.first().and_then(|line| wrong_name(line)) {
+        Some(wrong) => Err(Problem::nowhere(wrong).into()),
+        None => Ok(lines),
+    }
+}
+
+/// The error of an answer, if it is about the name: then the command line is wrong.
+fn wrong_name(line: &str) -> Option<String> {
+    let answer: Value = serde_json::from_str(line).ok()?;
+    (answer["kind"] == "name").then(|| answer["error"].as_str().map(str::to_owned))?
+}
+
+/// A line is none that can be read.
+pub(crate) fn no_answer(flags: &ArgMatches, why: impl Display) -> Failure {
+    Failure::runtime(format_args!("{} does not answer", control_path(flags).display()), why)
 }
 
 pub(crate) fn print(text: &str) -> io::Result<()> {
