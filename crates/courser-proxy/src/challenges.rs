@@ -35,6 +35,11 @@ impl Challenges {
         self.lock().remove(name);
     }
 
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<Answer> {
         self.lock().get(name).cloned()
     }

@@ -20,6 +20,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Names that are answered at a time at most, as peers want it: each takes a few kilobytes.
 const MOST: usize = 256;
 
+/// How long a name is answered at most, seconds, whatever a peer or its clock says: an order takes minutes.
+const LONGEST: u64 = 3600;
+
 /// Answers here, and in a fleet on all other hosts before the CA is asked to look.
 pub(crate) struct Board {
     challenges: Arc<Challenges>,
@@ -57,7 +60,8 @@ impl Board {
             return false;
         }
         let has_room = self.lock().len() < MOST || self.lock().contains_key(&check.name);
-        has_room && self.answer(check).is_ok()
+        let latest = UnixSeconds(now.0.saturating_add(LONGEST));
+        has_room && self.answer(&DomainCheck { expires: check.expires.min(latest), ..check.clone() }).is_ok()
     }
 
     fn answer(&self, check: &DomainCheck) -> Result<(), String> {
@@ -122,4 +126,26 @@ fn challenge_tls() -> Result<ServerTlsConfig, Failure> {
     let sessions = Sessions { cache: None, ticketer: None, lifetime: Duration::ZERO };
     let tls = ServerTlsConfig::new(spec, &sessions);
     tls.map_err(|error| Failure::runtime("cannot set TLS for challenges up", error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: UnixSeconds = UnixSeconds(1_800_000_000);
+
+    fn check(number: usize, expires: u64) -> DomainCheck {
+        DomainCheck { name: format!("{number}.example"), digest: [7; 32], expires: UnixSeconds(expires) }
+    }
+
+    #[test]
+    fn peers_have_so_many_names_answered_and_none_for_ever() {
+        let board = Board::new(&Arc::default(), None).unwrap();
+        assert!((0..MOST).all(|number| board.take(&check(number, u64::MAX), NOW)));
+        assert!(!board.take(&check(MOST, NOW.0 + 600), NOW), "one more than there is room for");
+        assert!(board.take(&check(0, NOW.0 + 600), NOW), "one that is there already");
+        board.forget_old(UnixSeconds(NOW.0 + LONGEST));
+        assert!(board.lock().is_empty() && board.challenges.is_empty());
+        assert!(board.take(&check(MOST, NOW.0 + 600), NOW));
+    }
 }
