@@ -30,8 +30,9 @@ use limits::{Limits, Wait};
 /// Reads in one direction before the other connections of the worker go on.
 const ROUNDS: u32 = 16;
 
-/// Time for one connection's reads in an iteration of the event loop, beyond the first two: as much as handshakes have. A read of records of one
-/// byte costs thirty times one of full records.
+/// Time for one connection's reads in an iteration of the event loop: as much as handshakes have. The first read from a client and
+/// the first two from a backend are free. A client's may be 68 KiB of records of one byte, and costs thirty times one of full
+/// records.
 const BUDGET: Duration = Duration::from_millis(1);
 
 pub(crate) struct Finished {
@@ -197,7 +198,7 @@ impl Pipe {
 
     fn poll_upward(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Close>> {
         for round in 0..ROUNDS {
-            if round > 1 && self.has_spent_budget() {
+            if round > 0 && self.has_spent_budget() {
                 break;
             }
             ready!(self.poll_write_backend(cx));
@@ -239,7 +240,7 @@ impl Pipe {
         yield_to_others(cx)
     }
 
-    /// Whether this connection's reads have taken their time. The first two are free: most iterations have no third, and the
+    /// Whether this connection's reads have taken their time. The first are free: most iterations have no more, and the
     /// clock costs more than a look at an empty socket.
     fn has_spent_budget(&mut self) -> bool {
         self.reads_since.get_or_insert_with(Instant::now).elapsed() > BUDGET
