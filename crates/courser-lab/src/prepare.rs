@@ -27,10 +27,7 @@ impl Bench<'_> {
         state: &mut State,
     ) -> Vec<PreparedTarget> {
         let impossible = spec.cannot.clone().or_else(|| descriptors(spec));
-        let specification = match (impossible, self.backends(spec, map)) {
-            (Some(why), _) | (None, Err(why)) => Err(why),
-            (None, Ok(backends)) => self.target_spec(spec, map, backends),
-        };
+        let specification = impossible.map_or_else(|| self.specification(spec, map), Err);
         let target_spec = match specification {
             Ok(target_spec) => target_spec,
             Err(why) => {
@@ -64,6 +61,33 @@ impl Bench<'_> {
         equal::check(&spec.id, &exceptions, state);
         ready.retain(|one| state.cell(&spec.id, &one.name).state == CellState::Pending);
         ready
+    }
+
+    /// Starts a target that was ended after its last block; its cell says why where that fails.
+    pub(crate) fn start_again(&mut self, spec: &CaseSpec, ended: &mut PreparedTarget, state: &mut State) {
+        let is_ours = ended.address.url.is_none();
+        if !is_ours || ended.running.is_some() {
+            return;
+        }
+        let selector = self.targets(spec).into_iter().find(|target| target.name == ended.name);
+        let Some(selector) = selector else { return };
+        let map = ended.cores.clone();
+        let started = self
+            .specification(spec, &map)
+            .map_err(NotStarted::Failed)
+            .and_then(|target_spec| self.one(spec, &map, &target_spec, &selector, state));
+        match started {
+            Ok(target) => *ended = PreparedTarget { reached: ended.reached, ..target },
+            Err(NotStarted::Missing(why) | NotStarted::Cannot(why) | NotStarted::Failed(why)) => {
+                let cell = state.cell(&spec.id, &ended.name);
+                (cell.state, cell.reason) = (CellState::Failed, Some(why));
+            }
+        }
+    }
+
+    fn specification(&mut self, spec: &CaseSpec, map: &CoreMap) -> Result<TargetSpec, String> {
+        let backends = self.backends(spec, map)?;
+        self.target_spec(spec, map, backends)
     }
 
     /// Starts a target and verifies it.

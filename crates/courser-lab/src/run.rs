@@ -136,8 +136,14 @@ fn case(
             if bench.interrupt().came() {
                 return;
             }
-            progress.block(spec, &ready[index].name, round);
-            block(spec, &mut ready[index], bench, state, round);
+            let target = &mut ready[index];
+            progress.block(spec, &target.name, round);
+            bench.start_again(spec, target, state);
+            block(spec, target, bench, state, round);
+            if spec.patience.is_some() {
+                // What it still does for clients that have left would take the core from the next one.
+                target.end();
+            }
         }
     }
     if spec.control {
@@ -152,6 +158,7 @@ fn case(
     }
     for target in &mut ready {
         if profile && !bench.interrupt().came() {
+            bench.start_again(spec, target, state);
             bench.profile(target, state);
         }
         let cell = state.cell(&spec.id, &target.name);

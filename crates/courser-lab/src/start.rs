@@ -88,7 +88,6 @@ pub(crate) struct PreparedTarget {
     pub(crate) clients: Vec<String>,
     pub(crate) running: Option<Running>,
     /// What holds it to a share of its cores.
-    #[expect(dead_code, reason = "it is dropped, and removed with that, once the target has ended")]
     pub(crate) limit: Option<LimitGroup>,
     pub(crate) delays: Vec<Running>,
 }
@@ -111,6 +110,14 @@ impl PreparedTarget {
     /// What its hosts have told each other so far; none when they do not.
     pub(crate) fn sent(&self) -> Option<Sent> {
         self.running.as_ref()?.sent()
+    }
+
+    /// Ends what was started for it.
+    pub(crate) fn end(&mut self) {
+        self.running = None;
+        // The group is empty now, and can be removed.
+        self.limit = None;
+        self.delays.clear();
     }
 
     /// Why it has ended; none while it runs.

@@ -14,6 +14,7 @@ mod help;
 mod http2;
 mod idle;
 mod mini;
+mod overload;
 mod package;
 mod plan;
 mod record_file;
