@@ -42,16 +42,16 @@ fn served(window: &WindowResult) -> Option<Figure> {
     (window.attempted > 0).then(|| figure("clients served", "%", share))
 }
 
-/// Clients served a second, of what a closed loop reached.
+/// Clients served a second, of what a closed loop reached: those whose answer came in the window.
 fn goodput(window: &WindowResult, reached: Reach) -> Figure {
-    let rate = window.succeeded as f64 * 1e6 / window.window_us as f64;
+    let rate = window.served().connections as f64 * 1e6 / window.window_us as f64;
     figure("goodput of capacity", "%", 100.0 * rate / reached.rate)
 }
 
 /// Processor time for each client that was not served: what was spent, less what a closed loop spends for those who were.
 fn of_refusal(window: &WindowResult, reached: Reach) -> Option<Figure> {
     let (served, all) = (window.succeeded as f64, window.attempted as f64);
-    let left = busy(window)? - served * reached.cost?;
+    let left = busy(window)? - window.served().connections as f64 * reached.cost?;
     (all > served * (1.0 + MANY))
         .then(|| figure("CPU per client not served", "us", left.max(0.0) / (all - served)))
 }
