@@ -4,11 +4,12 @@
 //! is left out.
 
 mod lead;
+mod overload;
 mod sentences;
 mod since;
 
 use courser_record::Lab;
-use courser_record::lab::{Case, Cell, CellState, ChartKind, Measure, Value};
+use courser_record::lab::{Case, Cell, CellState, Measure, Value};
 
 use crate::chart::{self, Drawing};
 use crate::ranking::{self, CellValue, FigureSpec, Outcome, Ranking, Spread, is_yardstick, value_of};
@@ -54,7 +55,11 @@ pub struct Row {
 /// The answer of a suite; `None` where nothing was measured.
 pub fn answer(lab: &Lab) -> Option<Answer> {
     let in_process = lab.cases.iter().all(|case| case.measure == Measure::InProcess);
-    if in_process { of_libraries(lab) } else { of_terminators(lab, &lead(lab)?) }
+    if in_process {
+        return of_libraries(lab);
+    }
+    let lead = lead(lab)?;
+    if overload::is_about(lead.case) { overload::answer(lab, &lead) } else { of_terminators(lab, &lead) }
 }
 
 fn of_terminators(lab: &Lab, lead: &Lead<'_>) -> Option<Answer> {
@@ -99,20 +104,11 @@ fn of_terminators(lab: &Lab, lead: &Lead<'_>) -> Option<Answer> {
         heads,
         rows,
         notes,
-        plot: overload(lab, case).or_else(|| {
-            chart::costs(&plotted(lab, lead), &format!("processor time per {}", unit_of_cost(case)))
-        }),
+        plot: chart::costs(&plotted(lab, lead), &format!("processor time per {}", unit_of_cost(case))),
         sentences: sentences::of_terminators(lab, lead, since.as_ref()),
         since,
         first: sentences::first(lab, ranking),
     })
-}
-
-/// Where clients leave, the question is how many are served of how many come: the suite's first curve.
-fn overload(lab: &Lab, case: &Case) -> Option<Drawing> {
-    let curves = lab.suite.charts.iter().filter(|chart| chart.kind == ChartKind::Curve);
-    let mut drawings = curves.flat_map(|chart| chart::drawings(lab, chart));
-    if case.dimensions.contains_key("patience") { drawings.next() } else { None }
 }
 
 fn titled(lab: &Lab, lead: &Lead<'_>) -> String {
@@ -234,6 +230,10 @@ pub(crate) fn rate(lab: &Lab, case: &Case, target: &str, client: Option<String>)
 fn behind(ranking: &Ranking, first: &str, target: &str) -> (String, Option<String>) {
     if target == first {
         return ("first".to_owned(), None);
+    }
+    let is_nothing = |place: &ranking::RankedTarget| place.target == target && place.estimate.value <= 0.0;
+    if ranking.places.iter().any(is_nothing) {
+        return ("serves none".to_owned(), None);
     }
     match ranking.pair(first, target).map(|pair| pair.outcome) {
         Some(Outcome::Ahead { factor, low, high }) => {

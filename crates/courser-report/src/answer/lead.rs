@@ -3,6 +3,7 @@
 use courser_record::Lab;
 use courser_record::lab::{Case, Era, Measure};
 
+use super::overload;
 use crate::ranking::{Ranking, rankings};
 
 /// Cases that a plot shows at most.
@@ -21,7 +22,7 @@ pub(super) struct Lead<'a> {
     pub(super) all: Vec<Ranking>,
 }
 
-/// Of the modern era, at saturation, TLS 1.3 (a suite that begins in clear leads in clear), the most hosts, the most targets.
+/// Of loads beyond what can be served the highest; of the modern era, at saturation, TLS 1.3 (a suite that begins in clear leads in clear), the most hosts, the most targets.
 pub(super) fn lead(lab: &Lab) -> Option<Lead<'_>> {
     let all = rankings(lab);
     let in_clear = all
@@ -39,6 +40,7 @@ pub(super) fn lead(lab: &Lab) -> Option<Lead<'_>> {
         Some((
             is_first_preset,
             places > 1,
+            overload::offered(case),
             case.era == Era::Modern,
             at_saturation,
             of("version") == Some(wanted),

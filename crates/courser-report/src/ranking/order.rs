@@ -168,6 +168,10 @@ fn comparable<'a>(lab: &'a Lab, case: &Case, preset: &str) -> Vec<&'a Cell> {
 fn basis(lab: &Lab, case: &Case, client: Option<&str>, cells: &[&Cell]) -> Basis {
     let rate = match case.measure {
         Measure::Staircase => Value::MaxTpsAvg100ms,
+        // More clients come than can be served: who serves most of them?
+        Measure::Rate if case.dimensions.contains_key("patience") => {
+            return Basis { value: Value::Tps, instead_of_rate: None };
+        }
         Measure::Rate => return Basis { value: Value::Cpu, instead_of_rate: None },
         _ => Value::Tps,
     };

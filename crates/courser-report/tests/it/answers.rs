@@ -9,7 +9,7 @@ use courser_report::ranking::{Outcome, cell_value, figure_specs, rankings};
 use courser_report::text::Style;
 use courser_report::{answer, figure, html, lab_text, labels, markdown};
 
-use crate::labs::{capacity, primitives};
+use crate::labs::{capacity, overload, primitives};
 
 /// Suites' own prose is written before anything is measured: a figure in it is of no record.
 #[test]
@@ -48,6 +48,21 @@ fn sentences_on_the_first_screen_are_short() {
             assert!(sentence.split_whitespace().count() <= 25, "{name}: {sentence}");
         }
     }
+}
+
+#[test]
+fn where_clients_leave_the_answer_is_who_serves_most_at_the_highest_load() {
+    let answer = answer::answer(&overload()).unwrap();
+    let row = |row: &answer::Row| {
+        let of = |index: usize| row.cells[index].0.clone();
+        (row.name.clone(), of(1), of(3).split('\u{a0}').next().unwrap_or_default().to_owned())
+    };
+    let rows: Vec<_> = answer.rows.iter().map(row).collect();
+    let wanted = [("courser", "98 %", "first"), ("hitch", "20 %", "×"), ("nginx", "0 %", "serves none")];
+    assert_eq!(rows, wanted.map(|(name, part, place)| (name.to_owned(), part.to_owned(), place.to_owned())));
+    let beyond = "At 1000 % of its capacity courser serves 98 % of it; nginx serves 0 %.";
+    assert_eq!(answer.sentences[1], beyond);
+    assert!(answer.sentences[2].starts_with("Choose courser to serve most: "), "{:?}", answer.sentences);
 }
 
 #[test]

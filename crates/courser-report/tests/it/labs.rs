@@ -124,6 +124,37 @@ pub(crate) fn primitives() -> Lab {
     lab
 }
 
+/// Clients that leave, at the capacity and beyond: one target keeps it, one falls, one serves none any more.
+pub(crate) fn overload() -> Lab {
+    let targets = ["hitch", "courser", "nginx"];
+    let of = |percent: &str| {
+        let dimensions = [("capacity", percent), ("key", "RSA-4096"), ("patience", "1 s")];
+        case(&format!("load-{percent}"), percent, Era::Modern, Measure::Rate, &dimensions)
+    };
+    let cases = vec![of("100 %"), of("1000 %")];
+    let cells = cases.iter().flat_map(|case| targets.map(|target| cell(case, target, 53.3))).collect();
+    let mut lab = lab("overload", "Overload", cases, cells);
+    lab.targets = targets.map(target).to_vec();
+    for cell in lab.cells.iter_mut().filter(|cell| cell.case == "load-1000 %") {
+        let kept = match cell.target.as_str() {
+            "courser" => 0.98,
+            "hitch" => 0.2,
+            _ => 0.0,
+        };
+        for window in cell.blocks.iter_mut().flat_map(|block| &mut block.windows) {
+            #[expect(clippy::cast_possible_truncation, reason = "small and positive")]
+            let served = (window.succeeded as f64 * kept) as u64;
+            (window.succeeded, window.failed) = (served, window.attempted * 10 - served);
+            window.completed =
+                Some(Completions { transactions: served, connections: served, full: served, resumed: 0 });
+            let name = "goodput of capacity".to_owned();
+            window.figures =
+                vec![Figure { name, unit: "%".to_owned(), value: 100.0 * kept, low: None, high: None }];
+        }
+    }
+    lab
+}
+
 /// As large as a long night makes them: many cells with all their histograms, seconds and files.
 pub(crate) fn large() -> Lab {
     let mut lab = capacity();
