@@ -105,6 +105,7 @@ pub fn spec(
             spec.tls.schemes = case.keys.iter().filter_map(|key| scheme(key)).map(str::to_owned).collect();
         }
         spec.tls.groups = case.exchange.as_ref().map(|group| groups(group, &case.keys)).unwrap_or_default();
+        spec.tls.alpn = case.alpn.iter().cloned().collect();
         spec.tls.ca.clone_from(&target.roots);
         spec.tls.engine = case.engine.parse().map_err(Error::System)?;
         if case.resume == Resume::Id {

@@ -54,7 +54,7 @@ fn facts(cell: &Cell) -> Facts {
 }
 
 /// What has to be equal. A target that resumes nothing is a result, and has a finding.
-fn negotiated(verified: &Verified) -> [(&'static str, Option<String>); 7] {
+fn negotiated(verified: &Verified) -> [(&'static str, Option<String>); 8] {
     let again = verified.again.clone().filter(|again| again != "full");
     [
         ("version", Some(verified.version.clone())),
@@ -62,6 +62,7 @@ fn negotiated(verified: &Verified) -> [(&'static str, Option<String>); 7] {
         ("group", verified.group.clone()),
         ("signature scheme", verified.scheme.clone()),
         ("key", verified.key.clone()),
+        ("application protocol", verified.alpn.clone()),
         ("second connection", again),
         (TICKETS, verified.tickets.map(|count| count.to_string())),
     ]

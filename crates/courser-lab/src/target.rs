@@ -82,6 +82,8 @@ pub struct Tls {
     pub suites: Vec<String>,
     /// Groups (`X25519`, `P-256`, `P-384`, `X25519MLKEM768`), the best first; empty for the program's own.
     pub groups: Vec<String>,
+    /// Application protocols to agree on (ALPN), the best first; empty for the program's own.
+    pub alpn: Vec<String>,
     /// At least one.
     pub certificates: Vec<Certificate>,
     /// Whether session tickets are given and taken.

@@ -56,6 +56,10 @@ fn within(moment: Duration, plan: &Plan, spec: &CaseSpec) -> Result<(Verified, V
     if let (Some(expected), Some(group)) = (&spec.exchange, full.group_name()) {
         equal("group", &plain(expected), &plain(&group))?;
     }
+    let alpn = full.alpn.as_deref().map(|name| String::from_utf8_lossy(name).into_owned());
+    if let Some(expected) = &spec.alpn {
+        equal("application protocol (ALPN)", expected, alpn.as_deref().unwrap_or("none"))?;
+    }
     let key = found_key(plan);
     certificate(spec, full, key.as_deref())?;
     let verified = Verified {
@@ -63,6 +67,7 @@ fn within(moment: Duration, plan: &Plan, spec: &CaseSpec) -> Result<(Verified, V
         suite,
         group: full.group_name(),
         scheme: full.scheme_name(),
+        alpn,
         key,
         // A resumption is followed by fewer, if any.
         tickets: tally.tickets.iter().map(|(count, _)| *count).max(),

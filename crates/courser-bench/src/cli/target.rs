@@ -12,6 +12,7 @@ use crate::units::{Cpus, cpu_list, server_share};
 pub(super) const START_EXAMPLES: &str = "\
 Examples:
   courser-bench start haproxy --key RSA-2048 --versions 1.2
+  courser-bench start nginx --alpn h2
   courser-bench start nginx --cpus 1 --server-share 0.5
   courser-bench start hitch --backend 127.0.0.1:8000
   courser-bench start nginx=/opt/nginx/sbin/nginx
@@ -52,6 +53,9 @@ pub(crate) struct StartArgs {
     /// Key exchange groups [default: those of the program]
     #[arg(long, value_name = "GROUPS", value_delimiter = ',')]
     pub(crate) groups: Vec<String>,
+    /// Application protocols (ALPN) [default: those of the program]
+    #[arg(long, value_name = "PROTOCOLS", value_delimiter = ',', value_parser = ["h2", "http/1.1"])]
+    pub(crate) alpn: Vec<String>,
     /// Disable session tickets
     #[arg(long)]
     pub(crate) no_tickets: bool,

@@ -121,6 +121,7 @@ fn tls(args: &StartArgs, folder: &Path) -> Result<Option<Tls>, Failure> {
         versions: args.versions.clone(),
         suites: args.suites.clone(),
         groups: args.groups.clone(),
+        alpn: args.alpn.clone(),
         certificates: certificates.collect::<Result<Vec<_>, _>>().map_err(Failure::System)?,
         tickets: !args.no_tickets,
         session_cache: Some(args.session_cache).filter(|&entries| entries > 0),

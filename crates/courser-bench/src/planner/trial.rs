@@ -138,6 +138,7 @@ impl Trial<'_> {
                 versions: vec!["1.2".into(), "1.3".into()],
                 suites: Vec::new(),
                 groups: vec!["X25519".into()],
+                alpn: Vec::new(),
                 certificates: vec![certificate],
                 tickets: true,
                 session_cache: None,

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod alpn;
 mod bad_input;
 mod closing;
 mod compare;

@@ -31,6 +31,8 @@ pub struct CaseSpec {
     pub suites: Vec<String>,
     /// Key exchange group; the program's own without.
     pub exchange: Option<String>,
+    /// The application protocol that clients ask for and targets have to agree on (ALPN); none where nothing is asked.
+    pub alpn: Option<String>,
     /// How clients resume.
     pub resume: Resume,
     /// Whether the server remembers sessions.
@@ -148,6 +150,7 @@ fn less(all: &Dimensions, fewer: &Dimensions) -> Dimensions {
         key: pick(&all.key, &fewer.key),
         suite: pick(&all.suite, &fewer.suite),
         exchange: pick(&all.exchange, &fewer.exchange),
+        alpn: pick(&all.alpn, &fewer.alpn),
         resumption: pick(&all.resumption, &fewer.resumption),
         cache: pick(&all.cache, &fewer.cache),
         reuse: pick(&all.reuse, &fewer.reuse),
@@ -183,8 +186,8 @@ fn combinations(of: &Dimensions) -> Vec<Dimensions> {
         )*};
     }
     sweep!(
-        version, key, suite, exchange, resumption, cache, cores, hosts, backend, object, requests, clients,
-        rate, capacity, patience, sources, beside, engine, reuse
+        version, key, suite, exchange, alpn, resumption, cache, cores, hosts, backend, object, requests,
+        clients, rate, capacity, patience, sources, beside, engine, reuse
     );
     all
 }
@@ -202,6 +205,10 @@ fn case(group: &Group, one: &Dimensions, swept: &Swept, quick: bool) -> Result<C
     dimensions.extend(group.context.clone().map(|context| ("context".to_owned(), context)));
     let (rounds, seconds, steps) = lengths(group, quick);
     let version = the(&one.version).unwrap_or_else(|| "1.3".into());
+    let alpn = the(&one.alpn).filter(|protocol| protocol != NO_PROTOCOL);
+    if let (Some(alpn), "clear") = (&alpn, version.as_str()) {
+        return Err(format!("{}: {alpn} is agreed on within TLS, and the version is `clear`", group.id));
+    }
     let keys = the(&one.key).unwrap_or_else(|| "P-256".into());
     Ok(CaseSpec {
         id,
@@ -211,6 +218,7 @@ fn case(group: &Group, one: &Dimensions, swept: &Swept, quick: bool) -> Result<C
         keys: keys.split('+').map(|key| key.trim().to_owned()).collect(),
         suites: suites(group.era, &version, &keys, the(&one.suite)),
         exchange: the(&one.exchange),
+        alpn,
         transport: if version == "clear" { Transport::Clear } else { Transport::Tls(version) },
         resume: match the(&one.resumption).as_deref() {
             None | Some("ticket") => Resume::Ticket,
@@ -262,6 +270,9 @@ fn case(group: &Group, one: &Dimensions, swept: &Swept, quick: bool) -> Result<C
         dimensions,
     })
 }
+
+/// The application protocol that stands for a client that asks for none.
+const NO_PROTOCOL: &str = "none";
 
 /// The cipher suite that stands for each program's own choice.
 const OWN_SUITE: &str = "default";

@@ -11,6 +11,7 @@ use crate::target::KeyKind;
 
 const VERSIONS: [&str; 5] = ["1.0", "1.1", "1.2", "1.3", "clear"];
 const GROUPS: [&str; 4] = ["X25519", "P-256", "P-384", "X25519MLKEM768"];
+const PROTOCOLS: [&str; 3] = ["h2", "http/1.1", "none"];
 const BACKENDS: [&str; 3] = ["plain", "tls", "balanced"];
 const CROWDS: [&str; 5] = ["handshakes", "passing", "hellos", "slow hellos", "network"];
 const ENGINES: [&str; 3] = ["lean", "real", "openssl"];
@@ -28,6 +29,10 @@ pub(super) fn key<'de, D: Deserializer<'de>>(from: D) -> Read<String, D::Error> 
 
 pub(super) fn exchange<'de, D: Deserializer<'de>>(from: D) -> Read<String, D::Error> {
     checked(from, |value: &String| one_of("exchange", &GROUPS, value))
+}
+
+pub(super) fn alpn<'de, D: Deserializer<'de>>(from: D) -> Read<String, D::Error> {
+    checked(from, |value: &String| one_of("application protocol", &PROTOCOLS, value))
 }
 
 pub(super) fn resumption<'de, D: Deserializer<'de>>(from: D) -> Read<String, D::Error> {

@@ -105,6 +105,9 @@ pub(super) struct Dimensions {
     /// Key exchange group.
     #[serde(deserialize_with = "checks::exchange")]
     pub(super) exchange: Option<OneOrMany<String>>,
+    /// The application protocol that clients ask for (ALPN): `h2`, `http/1.1`, or `none`.
+    #[serde(deserialize_with = "checks::alpn")]
+    pub(super) alpn: Option<OneOrMany<String>>,
     /// `ticket` or `id`.
     #[serde(deserialize_with = "checks::resumption")]
     pub(super) resumption: Option<OneOrMany<String>>,

@@ -9,11 +9,12 @@ use super::file::Dimensions;
 pub(super) type Swept = BTreeSet<&'static str>;
 
 /// Order in which dimensions stand in names and titles.
-const ORDER: [&str; 19] = [
+const ORDER: [&str; 20] = [
     "version",
     "key",
     "cipher",
     "exchange",
+    "alpn",
     "resumption",
     "cache",
     "new key",
@@ -41,6 +42,7 @@ pub(super) fn swept(of: &Dimensions) -> Swept {
         ("key", many(&of.key)),
         ("cipher", many(&of.suite)),
         ("exchange", many(&of.exchange)),
+        ("alpn", many(&of.alpn)),
         ("resumption", many(&of.resumption)),
         ("cache", many(&of.cache)),
         ("new key", many(&of.reuse)),
@@ -73,6 +75,7 @@ pub(super) fn labels(one: &Dimensions) -> Result<BTreeMap<String, String>, Strin
         ("key", first(&one.key, |key| key)),
         ("cipher", first(&one.suite, |suite| cipher(&suite))),
         ("exchange", first(&one.exchange, |group| group)),
+        ("alpn", first(&one.alpn, |protocol| protocol)),
         ("resumption", first(&one.resumption, |by| if by == "id" { "session ID".into() } else { by })),
         ("cache", first(&one.cache, |on| if on { "on" } else { "off" }.into())),
         ("new key", first(&one.reuse, reuse)),
@@ -122,7 +125,7 @@ pub(super) fn id(group: &str, labels: &BTreeMap<String, String>, swept: &Swept) 
         let label = labels.get(*name)?;
         // Numbers alone would not say what they count.
         let bare = label.chars().all(|c| c.is_ascii_digit())
-            || matches!(label.as_str(), "on" | "off" | "each" | "never");
+            || matches!(label.as_str(), "on" | "off" | "each" | "never" | "none");
         Some(slug(&if bare { format!("{name} {label}") } else { label.clone() }))
     });
     std::iter::once(group.to_owned()).chain(values).collect::<Vec<_>>().join("-")
@@ -143,6 +146,8 @@ pub(super) fn title(labels: &BTreeMap<String, String>) -> String {
 fn phrase(name: &str, label: &str) -> String {
     match (name, label) {
         ("version" | "key" | "cipher" | "exchange", _) => label.to_owned(),
+        ("alpn", "none") => "no ALPN".to_owned(),
+        ("alpn", _) => format!("ALPN {label}"),
         ("new key", "each") => "a new session each".to_owned(),
         ("new key", "never") => "one session for ever".to_owned(),
         ("new key", _) => format!("a new session {label}"),
@@ -200,5 +205,15 @@ mod tests {
         let swept = Swept::from(["new key", "cores"]);
         assert_eq!(id("keys", &labels, &swept), "keys-every-100-cores-2");
         assert_eq!(title(&labels), "TLS 1.3, a new session every 100, 2 cores");
+    }
+    #[test]
+    fn asking_for_no_protocol_has_a_name_too() {
+        let named = |protocol: &str| {
+            let labels = BTreeMap::from([("alpn".to_owned(), protocol.to_owned())]);
+            (id("full", &labels, &Swept::from(["alpn"])), title(&labels))
+        };
+        assert_eq!(named("h2"), ("full-h2".into(), "ALPN h2".into()));
+        assert_eq!(named("http/1.1"), ("full-http-1.1".into(), "ALPN http/1.1".into()));
+        assert_eq!(named("none"), ("full-alpn-none".into(), "no ALPN".into()));
     }
 }

@@ -82,6 +82,9 @@ pub struct Definition {
     /// Limits of what can be asked of it.
     #[serde(default)]
     pub(super) only: Only,
+    /// Application protocols that its files can set it up for, as `tls.alpn` asks (ALPN).
+    #[serde(default)]
+    pub(super) alpn: Vec<String>,
     /// What it negotiates otherwise than others and has no setting for, so that it is not held against it:
     /// `tickets per full handshake`.
     #[serde(default)]
@@ -303,6 +306,7 @@ impl Definition {
             backlog: self.backlog.or(base.backlog),
             connections: self.connections.or(base.connections),
             only: either(self.only, base.only),
+            alpn: either(self.alpn, base.alpn),
             differs: self.differs.into_iter().chain(base.differs).collect(),
             cannot: self.cannot.into_iter().chain(base.cannot).collect(),
             remark: self.remark.into_iter().chain(base.remark).collect(),

@@ -140,6 +140,7 @@ fn beyond(part: &Definition, tls: &Tls) -> Option<String> {
         let limit = limit.as_ref()?;
         asked.iter().find(|one| !limit.contains(one)).cloned()
     };
+    let unknown = tls.alpn.iter().find(|protocol| !part.alpn.contains(protocol));
     let least = part.only.least_rsa_bits.unwrap_or(0);
     let small = tls.certificates.iter().find(|one| matches!(one.kind, KeyKind::Rsa(bits) if bits < least));
     first(&tls.versions, &part.only.versions)
@@ -150,6 +151,7 @@ fn beyond(part: &Definition, tls: &Tls) -> Option<String> {
         .or_else(|| {
             first(&tls.groups, &part.only.groups).map(|group| format!("it does not have the group {group}"))
         })
+        .or_else(|| unknown.map(|protocol| format!("it is not set up to agree on {protocol} (ALPN)")))
         .or_else(|| {
             small.map(|one| format!("it takes no RSA key under {least} bits, and {} is asked for", one.kind))
         })

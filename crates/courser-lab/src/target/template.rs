@@ -84,6 +84,8 @@ struct TlsContext {
     /// Those of TLS 1.3, of which IANA and OpenSSL have the same names.
     suites13: Vec<String>,
     groups: Vec<String>,
+    /// Application protocols: `h2`, `http/1.1`; empty for the program's own.
+    alpn: Vec<String>,
     certificates: Vec<CertificateContext>,
     tickets: bool,
     /// Sessions in the cache; 0 for no cache.
@@ -185,6 +187,7 @@ impl TlsContext {
             openssl12: old.into_iter().map(|name| openssl_name(name)).collect(),
             suites13: new.into_iter().cloned().collect(),
             groups: tls.groups.clone(),
+            alpn: tls.alpn.clone(),
             certificates: tls.certificates.iter().map(certificate).collect(),
             tickets: tls.tickets,
             cache: tls.session_cache.unwrap_or(0),

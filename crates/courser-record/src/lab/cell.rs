@@ -97,6 +97,9 @@ pub struct Verified {
     pub scheme: Option<String>,
     /// The key of its certificate, for instance `RSA-2048`.
     pub key: Option<String>,
+    /// The application protocol that was agreed on (ALPN); null where none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alpn: Option<String>,
     /// How the second connection of a session was made: full, or resumed by what.
     pub again: Option<String>,
     /// Session tickets after a full handshake; null without TLS, and in records that do not have it.

@@ -223,6 +223,7 @@ fn verified_text(cell: &Cell) -> Option<String> {
 fn verified(seen: &Verified) -> String {
     let mut parts = vec![seen.version.clone(), seen.suite.clone()];
     parts.extend([&seen.group, &seen.scheme, &seen.key].into_iter().flatten().cloned());
+    parts.extend(seen.alpn.as_ref().map(|alpn| format!("ALPN {alpn}")));
     parts.extend(seen.tickets.map(|count| format!("{count} tickets")));
     parts.extend(seen.again.as_ref().map(|again| format!("second connection {again}")));
     parts.extend(seen.body_bytes.map(|bytes| format!("answer of {}", figure::bytes(Some(float(bytes))))));
