@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use courser_testkit::{
     OriginServer,
-    client::{Client, Resume},
+    client::{Client, Resume, Terms, Version},
     load::{Load, Outcome, Until, Workload, hold},
     usage::{CoreTime, core_time},
 };
@@ -14,6 +14,9 @@ use crate::{
     stage::Stage,
     terminator::{Server, Terminator},
 };
+
+/// A full handshake brings so many tickets of TLS 1.3: connections that can be resumed at a time.
+const TICKETS_OF_ONE: usize = 2;
 
 /// A transfer stands for so many connections.
 const TRANSFERS: usize = 100;
@@ -48,12 +51,15 @@ impl Sample {
 }
 
 fn processor_time(case: Case, server: &Server, client: &Client, stage: &Stage) -> Result<Sample, String> {
-    let resumed = case.terms().resume != Resume::Never;
+    let Terms { version, resume, .. } = case.terms();
+    let resumed = resume != Resume::Never;
+    // The client uses a ticket of TLS 1.3 once (RFC 8446, appendix C.4), and each connection brings the next one.
+    let is_used_once = resumed && version == Version::Tls13;
+    let concurrency = if is_used_once { TICKETS_OF_ONE } else { stage.scale.concurrency };
     if resumed {
         // One full connection fills the client's session store; from then on a full handshake is a failure.
         run(client, Workload::Request(ANSWER), false, 1, 1)?;
     }
-    let concurrency = stage.scale.concurrency;
     let connections = match case.mebibytes() {
         Some(_) => stage.scale.connections / TRANSFERS,
         None => stage.scale.connections,
