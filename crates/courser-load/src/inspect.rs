@@ -16,6 +16,7 @@ mod question;
 
 mod dialogue;
 mod negotiation;
+mod post_quantum;
 mod resumption;
 mod served;
 
@@ -23,6 +24,7 @@ mod rows;
 
 pub use endpoint::{InspectedEndpoint, TargetError};
 pub use negotiation::{Negotiated, Order, Retry};
+pub use post_quantum::{HandshakeBytes, PostQuantum, TimeOfBoth};
 pub use prober::InspectError;
 pub use resumption::{EarlyData, Resumption};
 pub use rows::Row;
@@ -47,15 +49,17 @@ pub struct Options {
     pub attempts: u32,
     /// Application protocols to offer (RFC 7301).
     pub protocols: Vec<Vec<u8>>,
+    /// How many handshakes with X25519MLKEM768, and as many with X25519, are measured; 0 for none.
+    pub pairs: usize,
     /// How many endpoints are asked at a time.
     pub parallel: usize,
 }
 
 impl Default for Options {
-    /// 5 seconds, 5 attempts, HTTP/2 and HTTP/1, 8 endpoints.
+    /// 5 seconds, 5 attempts, HTTP/2 and HTTP/1, 30 handshakes of each kind, 8 endpoints.
     fn default() -> Self {
         let protocols = ["h2", "http/1.1", "http/1.0"].map(Into::into).into();
-        Self { timeout: Duration::from_secs(5), attempts: 5, protocols, parallel: 8 }
+        Self { timeout: Duration::from_secs(5), attempts: 5, protocols, pairs: 30, parallel: 8 }
     }
 }
 
@@ -82,6 +86,8 @@ pub struct Inspection {
     pub tickets: Option<u32>,
     /// What becomes of early data in TLS 1.3.
     pub early_data: Option<EarlyData>,
+    /// What X25519MLKEM768 costs; none where it is not accepted, or there is no X25519 to hold it against.
+    pub post_quantum: Option<PostQuantum>,
     /// Connections that were made to find all this out.
     pub connections: u32,
 }
@@ -100,6 +106,7 @@ pub fn inspect(target: &InspectedEndpoint, options: &Options) -> Result<Inspecti
     let http2 = accepted.then(|| resumption::speaks_http2(&mut prober, &versions)).flatten();
     let (resumptions, tickets) = resumption::try_all(&mut prober, &versions, options.attempts);
     let early_data = resumption::early_data(&mut prober, &versions);
+    let post_quantum = post_quantum::post_quantum(&mut prober, &versions, options);
     Ok(Inspection {
         address: prober.address,
         versions,
@@ -111,6 +118,7 @@ pub fn inspect(target: &InspectedEndpoint, options: &Options) -> Result<Inspecti
         resumptions,
         tickets,
         early_data,
+        post_quantum,
         connections: prober.connections,
     })
 }

@@ -2,8 +2,8 @@
 
 use courser_lab::to_record;
 use courser_load::inspect::{
-    self, ClientKind, EarlyData, InspectError, InspectedEndpoint, Inspection, Negotiated, Options, Order,
-    Resumption, Retry, Served,
+    self, ClientKind, EarlyData, HandshakeBytes, InspectError, InspectedEndpoint, Inspection, Negotiated,
+    Options, Order, PostQuantum, Resumption, Retry, Served, TimeOfBoth,
 };
 use courser_report::figure::count;
 use courser_report::layout::{Page, Style, Tone};
@@ -106,6 +106,7 @@ fn entry(target: &InspectedEndpoint, found: &Inspection) -> Value {
             EarlyData::Refused => "refused",
             EarlyData::Accepted => "accepted",
         }),
+        "x25519mlkem768": found.post_quantum.as_ref().map(post_quantum),
     })
 }
 
@@ -142,6 +143,30 @@ fn resumption(tried: &Resumption) -> Value {
         "attempts": tried.attempts,
         "offered": tried.offered,
         "resumed": tried.resumed,
+    })
+}
+
+fn post_quantum(found: &PostQuantum) -> Value {
+    let bytes = |of: &HandshakeBytes| json!({ "client_hello": of.client_hello, "server_hello": of.server_hello, "handshake": of.all });
+    let time = |of: &TimeOfBoth| {
+        let (share, shares) = of.share();
+        json!({
+            "handshakes_of_each": of.pairs,
+            "median_s": of.hybrid,
+            "x25519_median_s": of.classical,
+            "longer_s": of.longer,
+            "longer_s_interval": [of.interval.low, of.interval.high],
+            "share": share,
+            "share_interval": [shares.low, shares.high],
+            "difference_seen": of.is_seen(),
+        })
+    };
+    json!({
+        "bytes": bytes(&found.hybrid),
+        "x25519_bytes": bytes(&found.classical),
+        "more_bytes": found.more_bytes(),
+        "share_of_bytes": found.share_of_bytes(),
+        "time": found.time.as_ref().map(time),
     })
 }
 

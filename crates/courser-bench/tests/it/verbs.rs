@@ -149,6 +149,16 @@ fn inspect_tells_what_each_endpoint_negotiates() {
         resumptions.iter().any(|tried| tried["by"] == "PSK" && tried["resumed"] == tried["attempts"]),
         "{endpoint:#}"
     );
+    let hybrid = &endpoint["x25519mlkem768"];
+    let bytes = |of: &str, what: &str| hybrid[of][what].as_u64().unwrap();
+    let more = |what| bytes("bytes", what) - bytes("x25519_bytes", what);
+    // ML-KEM-768's encapsulation key and ciphertext.
+    assert_eq!((more("client_hello"), more("server_hello")), (1184, 1088), "{hybrid:#}");
+    assert!(hybrid["time"]["median_s"].as_f64().unwrap() > 0.0, "{hybrid:#}");
+    assert!(
+        run.stdout.lines().any(|line| line.contains("X25519MLKEM768, time") && line.contains(" ms")),
+        "{run:?}"
+    );
 }
 
 #[test]

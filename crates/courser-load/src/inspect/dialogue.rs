@@ -2,11 +2,12 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use courser_tls::State;
 use courser_tls_client::{ClientConnection, ClientHandshakeInfo, ClientSessions, ClientTlsConfig};
 
+use super::post_quantum::HandshakeBytes;
 use super::prober::Prober;
 
 /// What a connection came to.
@@ -47,6 +48,36 @@ pub(super) fn shake_hands(prober: &mut Prober, terms: &ClientTlsConfig) -> Optio
     Some(talk.connection.peer_certificates())
 }
 
+/// A handshake, counted and measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Exchanged {
+    pub(super) bytes: HandshakeBytes,
+    /// From the making of the key share to the client's Finished.
+    pub(super) time: Duration,
+    pub(super) group: Option<u16>,
+    /// There were two ClientHellos.
+    pub(super) retried: bool,
+}
+
+/// Shakes hands and ends the connection. None if the handshake fails.
+pub(super) fn exchange(prober: &mut Prober, terms: &ClientTlsConfig) -> Option<Exchanged> {
+    let socket = prober.connect().ok()?;
+    let begun = Instant::now();
+    let mut talk = Talk::on(socket, prober, terms, ClientSessions::default())?;
+    talk.process()?;
+    let client_hello = talk.sent;
+    while talk.state == State::Handshaking {
+        talk.receive()?;
+        talk.process()?;
+    }
+    let time = begun.elapsed();
+    let bytes = HandshakeBytes { client_hello, server_hello: talk.first, all: talk.sent + talk.taken };
+    let facts = talk.connection.handshake_info()?;
+    let _ = talk.connection.send_close_notify(&mut talk.received, &mut talk.outgoing);
+    let _ = talk.transmit();
+    Some(Exchanged { bytes, time, group: facts.group, retried: facts.retried })
+}
+
 /// Shakes hands, greets as an HTTP/2 client does and listens: whether the server's first frame is SETTINGS (RFC 9113,
 /// section 3.4). None if the handshake fails.
 pub(super) fn speaks_http2(prober: &mut Prober, terms: &ClientTlsConfig) -> Option<bool> {
@@ -68,15 +99,31 @@ struct Talk {
     outgoing: Vec<u8>,
     /// What the server has said.
     plaintext: Vec<u8>,
+    /// Bytes that were sent.
+    sent: usize,
+    /// Bytes that were received.
+    taken: usize,
+    /// Bytes of the server's first record: in TLS 1.3 of the ServerHello, as what comes next is encrypted.
+    first: usize,
 }
 
 impl Talk {
     fn new(prober: &mut Prober, terms: &ClientTlsConfig, sessions: ClientSessions) -> Option<Self> {
         let socket = prober.connect().ok()?;
+        Self::on(socket, prober, terms, sessions)
+    }
+
+    fn on(
+        socket: TcpStream,
+        prober: &Prober,
+        terms: &ClientTlsConfig,
+        sessions: ClientSessions,
+    ) -> Option<Self> {
         let connection = ClientConnection::new(terms, &prober.name, sessions).ok()?;
         let state = State::Handshaking;
         let (received, outgoing, plaintext) = Default::default();
-        Some(Self { socket, connection, state, received, outgoing, plaintext })
+        let (sent, taken, first) = (0, 0, 0);
+        Some(Self { socket, connection, state, received, outgoing, plaintext, sent, taken, first })
     }
 
     fn shake_hands(&mut self) -> Option<()> {
@@ -109,6 +156,11 @@ impl Talk {
     /// None when it has failed.
     fn process(&mut self) -> Option<()> {
         let Self { connection, received, outgoing, plaintext, .. } = self;
+        if let [_, _, _, high, low, ..] = received[..]
+            && self.first == 0
+        {
+            self.first = 5 + usize::from(u16::from_be_bytes([high, low]));
+        }
         let progress = connection.process(received, plaintext, outgoing);
         let sent = self.transmit();
         let progress = progress.ok()?;
@@ -124,6 +176,7 @@ impl Talk {
                 Ok(0) => return None,
                 Ok(count) => {
                     self.received.extend_from_slice(&buffer[..count]);
+                    self.taken += count;
                     return Some(());
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -134,6 +187,7 @@ impl Talk {
 
     fn transmit(&mut self) -> Option<()> {
         let sent = self.socket.write_all(&self.outgoing).ok();
+        self.sent += self.outgoing.len();
         self.outgoing.clear();
         sent
     }

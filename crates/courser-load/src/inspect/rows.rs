@@ -3,7 +3,9 @@
 use courser_tls::names;
 use courser_tls_client::ResumptionMethod;
 
-use super::{ClientKind, EarlyData, Inspection, Negotiated, Order, Resumption, Retry, Served};
+use super::{
+    ClientKind, EarlyData, Inspection, Negotiated, Order, PostQuantum, Resumption, Retry, Served, TimeOfBoth,
+};
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +35,20 @@ impl Inspection {
             self.tickets.map(|count| row("TLSv1.3 tickets", format!("{count} after a full handshake"))),
         );
         rows.extend(self.early_data.map(|found| row("early data", of_early_data(found))));
+        match &self.post_quantum {
+            Some(found) => rows.extend([
+                row("X25519MLKEM768, bytes", of_bytes(found)),
+                row("X25519MLKEM768, time", found.time.as_ref().map_or_else(too_few, of_time)),
+            ]),
+            None if self.accepts(X25519MLKEM768) => {}
+            None => rows.push(row("X25519MLKEM768", "not accepted")),
+        }
         rows
+    }
+
+    /// Whether a group is accepted in any version, by its code point.
+    pub fn accepts(&self, group: u16) -> bool {
+        self.versions.iter().any(|found| found.groups.contains(&group))
     }
 
     fn protocols_text(&self) -> String {
@@ -130,6 +145,41 @@ fn of_early_data(found: EarlyData) -> &'static str {
     }
 }
 
+fn of_bytes(found: &PostQuantum) -> String {
+    let PostQuantum { hybrid, classical, .. } = found;
+    format!(
+        "ClientHello {} and ServerHello {}, with X25519 {} and {}: {} more, {:.0} % of the handshake's {}",
+        hybrid.client_hello,
+        hybrid.server_hello,
+        classical.client_hello,
+        classical.server_hello,
+        found.more_bytes(),
+        found.share_of_bytes() * 100.0,
+        hybrid.all,
+    )
+}
+
+fn of_time(found: &TimeOfBoth) -> String {
+    let ms = |seconds: f64| format!("{:.3}", seconds * 1e3);
+    let (TimeOfBoth { pairs, interval, .. }, (share, shares)) = (found, found.share());
+    let medians = format!("{} ms, with X25519 {} ms", ms(found.hybrid), ms(found.classical));
+    let range = format!("{} to {} ms", ms(interval.low), ms(interval.high));
+    if !found.is_seen() {
+        return format!("{medians}: no difference seen in {pairs} handshakes of each ({range})");
+    }
+    let (much, how) = (ms(found.longer.abs()), if found.longer < 0.0 { "less" } else { "more" });
+    format!(
+        "{medians}: {much} ms {how} ({range}), {:.0} % of the handshake ({:.0} to {:.0} %), {pairs} of each",
+        share * 100.0,
+        shares.low * 100.0,
+        shares.high * 100.0,
+    )
+}
+
+fn too_few() -> String {
+    "too few handshakes came about".into()
+}
+
 fn kind(by: ResumptionMethod) -> &'static str {
     match by {
         ResumptionMethod::SessionId => "session ID",
@@ -174,6 +224,8 @@ fn date(seconds: i64) -> String {
     let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
     format!("{:04}-{month:02}-{day:02}", year + era * 400 + next)
 }
+
+const X25519MLKEM768: u16 = 0x11ec;
 
 #[cfg(test)]
 mod tests {

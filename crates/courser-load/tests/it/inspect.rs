@@ -8,7 +8,9 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use courser_load::inspect::{InspectError, InspectedEndpoint, Inspection, Options, inspect, inspect_all};
+use courser_load::inspect::{
+    HandshakeBytes, InspectError, InspectedEndpoint, Inspection, Options, inspect, inspect_all,
+};
 use courser_testkit::{
     Courser, Fault, FaultyServer, Folder, KeyType, OriginServer, PATIENCE, Process, TestCa, free_port,
     require, skip,
@@ -239,6 +241,44 @@ fn courser_is_reported_exactly() {
         assert_eq!(rows[kind], "3 of 3", "{kind}");
     }
     assert_eq!(rows["early data"], "not allowed by its tickets");
+    let bytes = &rows["X25519MLKEM768, bytes"];
+    assert!(bytes.contains(" % of the handshake's "), "{bytes}");
+    assert!(rows["X25519MLKEM768, time"].contains(" ms, with X25519 "), "{}", rows["X25519MLKEM768, time"]);
+}
+
+#[test]
+fn the_share_of_a_post_quantum_handshake_is_what_its_keys_are_long() {
+    let Some(program) = courser() else { return };
+    let (ca, folder) = (TestCa::new(), Folder::new());
+    let origin = OriginServer::http();
+    let courser = Courser::setup(program)
+        .cert(ca.localhost(KeyType::EcdsaP256, &folder, "ecdsa"))
+        .backend(origin.address().to_string())
+        .args(["--workers", "1"])
+        .start();
+    let found = inspected(courser.address()).post_quantum.expect("courser has both groups by default");
+    // An encapsulation key and a ciphertext of ML-KEM-768 (FIPS 203, table 3).
+    assert_eq!(found.hybrid.client_hello - found.classical.client_hello, 1184, "{found:?}");
+    assert_eq!(found.hybrid.server_hello - found.classical.server_hello, 1088, "{found:?}");
+    assert_eq!(found.more_bytes(), 1184 + 1088);
+    let rest = |bytes: HandshakeBytes| bytes.all - bytes.client_hello - bytes.server_hello;
+    // A signature of ECDSA has up to two bytes more or less.
+    assert!(rest(found.hybrid).abs_diff(rest(found.classical)) <= 4, "{found:?}");
+    let time = found.time.expect("enough handshakes on a loopback");
+    assert!(time.pairs >= 8 && time.interval.low <= time.interval.high && time.hybrid > 0.0, "{time:?}");
+}
+
+#[test]
+fn a_server_without_the_post_quantum_group_is_told_so() {
+    let Some(program) = require("openssl") else { return };
+    let (ca, folder) = (TestCa::new(), Folder::new());
+    let certificate = ca.localhost(KeyType::EcdsaP256, &folder, "ecdsa").display().to_string();
+    let server = SServer::start(&program, &certificate, &["-www", "-tls1_3", "-groups", "X25519:P-256"]);
+    let found = inspected(server.address);
+    assert_eq!(found.post_quantum, None);
+    let rows = rows(&found);
+    assert_eq!(rows["X25519MLKEM768"], "not accepted");
+    assert!(!rows.keys().any(|what| what.starts_with("X25519MLKEM768,")), "{rows:?}");
 }
 
 #[test]
