@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use courser_fleet::{Destination, MemberSettings, StateTransferStatus};
-use courser_session::{FleetKey, SessionId, SharedSession, State};
+use courser_fleet::{Destination, DomainCheck, Event, MemberSettings, StateTransferStatus};
+use courser_session::{FleetKey, SessionId, SharedSession, State, UnixSeconds};
 
 use super::{Segment, at, settings};
 use crate::{HOUR, NOW, policy, simple, two_hours};
@@ -33,7 +33,17 @@ fn a_conversation_is_what_it_was() {
     segment.exchange();
     tick(&mut segment, 2000);
     tick(&mut segment, 3100);
+    segment.now = at(3200);
+    let expires = UnixSeconds(NOW.0 + 600);
+    let check = DomainCheck { name: "shop.example".to_owned(), digest: [7; 32], expires };
+    segment.hosts[0].member.send_check(&check, at(3200));
+    segment.exchange();
+    let asks = segment.hosts[0].member.status(at(3200)).id;
+    segment.hosts[1].member.acknowledge(&check.digest, asks, at(3200));
+    segment.exchange();
 
+    let answers = segment.hosts[1].member.status(at(3200)).id;
+    assert!(segment.hosts[0].events.contains(&Event::Acknowledged { digest: check.digest, from: answers }));
     assert!(segment.has(1, &pushed) && segment.has(1, &pulled));
     assert_eq!(segment.answers(1), [true, false]);
     assert_eq!(segment.status(1).state_transfer, StateTransferStatus::Done);

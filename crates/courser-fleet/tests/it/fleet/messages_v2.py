@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 NOW, FLEET, EPOCH = 1_800_000_000, b"\x42" * 8, 1000
 HERE = pathlib.Path(__file__).parent
 SECRET = bytes.fromhex((HERE.parents[3] / "courser-session" / "tests" / "it" / "golden" / "message_secret_v1.hex").read_text())
-NEW, DELETE, GET, FOUND, MISSING, WARM_UP, PART, HEARTBEAT, CHALLENGE, PROOF = range(1, 11)
+NEW, DELETE, GET, FOUND, MISSING, WARM_UP, PART, HEARTBEAT, CHALLENGE, PROOF, DOMAIN_CHECK, ACKNOWLEDGED = range(1, 13)
 BOOT = struct.pack(">Q", NOW * 1000 - 1000 + 1) + b"\x01" * 8
 START = 0xFFFFFFFF
 LAST_TO_ALL = struct.pack(">Q", 1)
@@ -75,4 +75,7 @@ for at in (2000, 3100):
     send("b", None, HEARTBEAT, at, heartbeat("b", 2, 0, 2))
 send("b", "a", WARM_UP, 3100, struct.pack(">Q", START))
 send("a", "b", PART, 3100, struct.pack(">QQB", START, 0, 3) + sessions(3, 1))
+digest = b"\x07" * 32
+send("a", None, DOMAIN_CHECK, 3200, b"\x0cshop.example" + digest + struct.pack(">Q", NOW + 600))
+send("b", "a", ACKNOWLEDGED, 3200, digest)
 (HERE / "messages_v2.txt").write_text("\n".join(lines) + "\n")
