@@ -11,7 +11,7 @@ use crate::client::Ca;
 use crate::folder::{Folder, LastFailure, Registration, SetState};
 use crate::names::NameSet;
 use crate::order::{DNS_PERSIST, Job, Pair, TLS_ALPN};
-use crate::plan::{self, Due, Known};
+use crate::plan::{self, Due, Known, Setback};
 use crate::status::{FailureStatus, SetStatus};
 use crate::trouble::Trouble;
 
@@ -112,9 +112,14 @@ impl Entry {
             let _ = forgotten.map_err(|error| log(Level::Error, format_args!("cannot write {error}")));
         }
         state.failures = state.failures.saturating_add(1);
-        let again = plan::try_again(trouble.setback, state.failures, at, state.draw);
+        let is_awaited = self.set.needs_record() && self.leaf.is_none();
+        let setback = match trouble.setback {
+            Setback::Refused if is_awaited => Setback::RecordAwaited,
+            setback => setback,
+        };
+        let again = plan::try_again(setback, state.failures, at, state.draw);
         (state.not_before, state.ask_at) = (Some(again), state.ask_at.max(again));
-        state.failure = Some(LastFailure { at, setback: trouble.setback, words: trouble.words.clone() });
+        state.failure = Some(LastFailure { at, setback, words: trouble.words.clone() });
         let minutes = (again - at + 59) / 60;
         let hint = match self.set.needs_record() {
             true => {

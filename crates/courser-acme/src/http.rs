@@ -13,7 +13,7 @@ use bytes::Bytes;
 use courser_tls::{
     Authorities, BackendConnection, BackendName, BackendTlsConfig, BackendTlsSpec, State, Verify,
 };
-use http::header::{HOST, HeaderValue, RETRY_AFTER, USER_AGENT};
+use http::header::{HOST, HeaderValue, LINK, RETRY_AFTER, USER_AGENT};
 use http::{HeaderMap, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1;
@@ -45,6 +45,16 @@ struct Inner {
     tls: BackendTlsConfig,
     /// What the last answer that was an error said of the next try, Unix seconds.
     retry_after: Mutex<Option<i64>>,
+    /// The last answer that was none.
+    last: Mutex<Answer>,
+}
+
+/// What the library has read, for what it does not show.
+#[derive(Clone, Default)]
+pub(crate) struct Answer {
+    pub(crate) body: Bytes,
+    /// URL of what comes next of a list (RFC 8288).
+    pub(crate) next: Option<String>,
 }
 
 impl Https {
@@ -62,12 +72,17 @@ impl Https {
             revocation: None,
         };
         let tls = BackendTlsConfig::new(spec).map_err(|error| error.to_string())?;
-        Ok(Self(Arc::new(Inner { tls, retry_after: Mutex::default() })))
+        Ok(Self(Arc::new(Inner { tls, retry_after: Mutex::default(), last: Mutex::default() })))
     }
 
     /// What the last answer that was an error said of the next try, Unix seconds.
     pub(crate) fn retry_after(&self) -> Option<i64> {
         *self.0.retry_after.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The last answer that was no error.
+    pub(crate) fn last(&self) -> Answer {
+        self.0.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The body of what is at `url`.
@@ -88,6 +103,10 @@ impl Https {
         let is_error = response.status().is_client_error() || response.status().is_server_error();
         *self.0.retry_after.lock().unwrap_or_else(PoisonError::into_inner) =
             retry_after(response.headers()).filter(|_| is_error);
+        if !is_error {
+            let answer = Answer { body: response.body().clone(), next: next(response.headers()) };
+            *self.0.last.lock().unwrap_or_else(PoisonError::into_inner) = answer;
+        }
         Ok(response)
     }
 
@@ -226,6 +245,16 @@ impl Secured {
     }
 }
 
+/// The link to the next page (RFC 8288, section 3).
+fn next(headers: &HeaderMap) -> Option<String> {
+    let links = headers.get_all(LINK).iter().filter_map(|value| value.to_str().ok());
+    links.flat_map(|value| value.split(',')).find_map(|link| {
+        let (url, parameters) = link.trim().strip_prefix('<')?.split_once('>')?;
+        let is_next = |parameter: &str| matches!(parameter.trim(), "rel=\"next\"" | "rel=next");
+        parameters.split(';').any(is_next).then(|| url.to_owned())
+    })
+}
+
 /// Seconds from now or a date (RFC 9110, section 10.2.3), as Unix seconds.
 fn retry_after(headers: &HeaderMap) -> Option<i64> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
@@ -235,4 +264,26 @@ fn retry_after(headers: &HeaderMap) -> Option<i64> {
         Err(_) => httpdate::parse_http_date(value).ok()?.duration_since(UNIX_EPOCH).ok()?.as_secs(),
     };
     i64::try_from(until).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_page_is_found_among_other_links() {
+        let found = |values: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(LINK, HeaderValue::from_static(value));
+            }
+            next(&headers)
+        };
+        let index = "<https://ca.example/dir>;rel=\"index\"";
+        assert_eq!(found(&[index, "<https://ca.example/2>;rel=\"next\""]).unwrap(), "https://ca.example/2");
+        let both = "<https://ca.example/dir>; rel=\"index\", <https://ca.example/2>; title=x; rel=next";
+        assert_eq!(found(&[both]).unwrap(), "https://ca.example/2");
+        assert_eq!(found(&[index]), None);
+        assert_eq!(found(&["rel=\"next\""]), None);
+    }
 }

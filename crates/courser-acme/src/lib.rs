@@ -20,6 +20,7 @@ pub mod plan;
 mod settings;
 mod status;
 mod trouble;
+mod unread;
 
 pub use agent::Agent;
 pub use board::{Challenge, ChallengeBoard};

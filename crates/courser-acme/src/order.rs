@@ -15,6 +15,7 @@ use crate::client::{Ca, certificate_id};
 use crate::folder::SetState;
 use crate::names::NameSet;
 use crate::trouble::{Trouble, words};
+use crate::unread;
 
 /// How long a CA may take to look, and then to issue; it may ask for pauses in between.
 const PATIENCE: RetryPolicy = RetryPolicy::new()
@@ -82,6 +83,11 @@ impl Job<'_> {
             let key = KeyPair::generate().map_err(|error| Trouble::unreachable(error.to_string()))?;
             state.key = Some(key.serialize_pem());
             (self.save)(state)?;
+        } else if let Some(url) = unread::order(self.ca, self.set, self.profile).await? {
+            // There was a try before, whose answer may not have been read.
+            state.order = Some(url.clone());
+            (self.save)(state)?;
+            return self.ca.account.order(url).await.map_err(|error| self.ca.trouble(&error));
         }
         let order = match self.new_order(self.replaces).await {
             Err(trouble) if self.replaces.is_some() && trouble.is_answer() => self.new_order(None).await?,

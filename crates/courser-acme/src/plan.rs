@@ -132,6 +132,8 @@ pub enum Setback {
     Unreachable,
     /// The CA has looked, and has refused: it counts such failures.
     Refused,
+    /// As [`Self::Refused`], of a name that is proved by a TXT record and never was: the record is on its way into DNS.
+    RecordAwaited,
     /// A limit of the CA is reached; it may have said until when.
     Limited {
         /// Not before then.
@@ -148,6 +150,8 @@ pub fn try_again(setback: Setback, failures: u32, now: i64, draw: u16) -> i64 {
     let pause = match setback {
         // It may be a router that restarts: seconds at first.
         Setback::Unreachable => doubled(4, HOUR),
+        // Four in the first hour: somebody puts the record up, and DNS takes its time.
+        Setback::RecordAwaited => doubled(300, DAY),
         // Let's Encrypt allows five failures an hour for a name and an account.
         Setback::Refused | Setback::Limited { until: None } => doubled(HOUR, DAY),
         Setback::Limited { until: Some(until) } => until.saturating_sub(now).clamp(60, 7 * DAY),
@@ -231,6 +235,7 @@ mod tests {
         assert_eq!(pauses(Setback::Refused), [HOUR, 2 * HOUR, 4 * HOUR, DAY, DAY]);
         assert_eq!(pauses(Setback::Limited { until: None }), [HOUR, 2 * HOUR, 4 * HOUR, DAY, DAY]);
         assert_eq!(pauses(Setback::Unreachable), [4, 8, 16, 512, HOUR]);
+        assert_eq!(pauses(Setback::RecordAwaited), [300, 600, 1200, 38_400, DAY]);
     }
 
     #[test]

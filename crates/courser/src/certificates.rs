@@ -364,7 +364,14 @@ fn demanded_staple(files: &CertificateFiles, identity: &Identity, now: i64) -> O
     }
     let path = files.chain.display();
     let message = format!("{path}: the certificate demands a staple (must-staple), and none is sent");
-    let help = "name one as `staple`, or order a certificate without the demand: clients that know it refuse this one";
+    let help = match files.ordered_for.is_empty() {
+        true => {
+            "name one as `staple`, or order a certificate without the demand: clients that know it refuse this one"
+        }
+        false => {
+            "choose another `acme.profile`, without the demand: clients that know it refuse this certificate"
+        }
+    };
     Some(Problem::at(&files.origin, message, Some(help.into())).as_warning())
 }
 

@@ -115,12 +115,13 @@ fn a_wildcard_is_proved_by_a_record_that_courser_prints() {
     assert!(value.ends_with("; policy=wildcard") && value.contains("accounturi=https://"), "{line}");
     let wrong = orders.run(&["acme", "record", "other.example"]);
     assert_eq!(wrong.status.code(), Some(2), "{}", wrong.stderr);
-    // Without it the CA refuses, and is not asked again for hours.
+    // Without it the CA refuses, and is asked again in a while.
     let refused = orders.run(&["acme", "order"]);
     assert_eq!(refused.status.code(), Some(1), "{}", refused.stdout);
     assert!(refused.stdout.contains("DNS-PERSIST-01"), "{}", refused.stdout);
     let set = &orders.acme_status()[0];
-    assert!(set["next"].as_i64().unwrap() - now() > 3000, "{set}");
+    let pause = set["next"].as_i64().unwrap() - now();
+    assert!((590..=680).contains(&pause), "ten minutes behind the second failure: {set}");
     pebble.set_txt(name, value);
     let tried = content(orders.run(&["acme", "order", "--dry-run"]));
     assert!(tried.starts_with("ok: shop.example, *.shop.example"), "{tried}");
@@ -133,11 +134,6 @@ fn a_wildcard_is_proved_by_a_record_that_courser_prints() {
     }
 }
 
-/// The request that is withheld in each life. A life begins with the directory and a nonce, then the account if there is none
-/// yet. So, where requests are withheld: directory, nonce, account; order, authorization, challenge, its outcome; in the lives
-/// after that the certificate's request, its outcome, the certificate. Nothing in the last one.
-const STEPS: [usize; 11] = [1, 2, 3, 3, 4, 5, 6, 4, 5, 4, usize::MAX];
-
 #[test]
 fn killed_at_any_request_it_orders_once() {
     for withheld in [Withheld::Request, Withheld::Answer] {
@@ -146,8 +142,11 @@ fn killed_at_any_request_it_orders_once() {
         let gate = Gate::new(pebble.port());
         let orders = Orders::at("shop.example", port, &gate.directory());
         fs::copy(pebble.authority(), orders.authority()).unwrap();
-        let (mut kills, mut last_order) = (0, None);
-        for request in STEPS {
+        // Each life is ended one request later than the one before. Once its order is on the disk a life begins with it, and
+        // they are counted anew: the steps behind the order are soon done.
+        let (mut request, mut kills, mut last_order) = (1, 0, None);
+        loop {
+            assert!(kills < 40, "{withheld:?}: it never ends");
             gate.withhold(request, withheld);
             let mut courser = orders.start("");
             let mut is_over = || gate.is_reached() || orders.is_valid();
@@ -156,20 +155,20 @@ fn killed_at_any_request_it_orders_once() {
             // SIGKILL: nobody has a chance to write anything.
             courser.signal(courser_testkit::Signal::SIGKILL);
             let _ = courser.wait();
-            if let Ok(state) = fs::read_to_string(orders.place("state.json")) {
-                last_order = state.contains("https://").then_some(state).or(last_order);
-            }
+            let state = fs::read_to_string(orders.place("state.json")).unwrap_or_default();
+            request = if last_order.is_none() && state.contains("https://") { 2 } else { request + 1 };
+            last_order = state.contains("https://").then_some(state).or(last_order);
             if is_done {
                 break;
             }
             kills += 1;
         }
+        gate.withhold(usize::MAX, withheld);
         println!("{withheld:?}: {kills} lives were ended");
         assert!(kills >= 8, "{withheld:?}: an order has more steps than {kills}");
         assert_eq!((pebble.issued(), pebble.accounts()), (1, 1), "{withheld:?}");
-        // Of an answer to an order that nobody has read, nobody knows the order: the CA forgets it.
-        let unread = usize::from(withheld == Withheld::Answer);
-        assert!(pebble.orders() <= 1 + unread, "{withheld:?}: {} orders", pebble.orders());
+        // The order whose answer nobody has read was found among those of the account.
+        assert_eq!(pebble.orders(), 1, "{withheld:?}");
         // The moment between the pair and the end of the order: it is fetched again, not ordered.
         let pair = fs::read_to_string(orders.find("pair.pem")).unwrap();
         fs::write(orders.find("state.json"), last_order.expect("an order was under way")).unwrap();
