@@ -26,6 +26,8 @@ pub(crate) struct Options {
     pub(crate) upgrade_every: Duration,
     /// How long a process that was replaced may drain.
     pub(crate) drain: Duration,
+    /// Certificates are ordered from Pebble, and renewed that often.
+    pub(crate) renew_every: Option<Duration>,
 }
 
 impl Default for Options {
@@ -36,6 +38,7 @@ impl Default for Options {
             reload_every: Duration::from_secs(1),
             upgrade_every: Duration::from_secs(10),
             drain: Duration::from_secs(8),
+            renew_every: None,
         }
     }
 }
@@ -56,9 +59,9 @@ pub(crate) const BYTES: usize = 2_000;
 /// # Panics
 /// When something cannot be had that has nothing to do with the service: a process, a port.
 pub(crate) fn run(options: &Options) -> Report {
-    let service = Service::start(options.drain);
+    let service = Service::start(options.drain, options.renew_every);
     service.upgrade().expect("it can be upgraded at rest");
-    let at_rest = service.at_rest();
+    let (at_rest, issued) = (service.at_rest(), service.issued());
     let begun = Instant::now();
     let until = begun + options.duration;
     let (failures, samples) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
@@ -68,7 +71,8 @@ pub(crate) fn run(options: &Options) -> Report {
     };
     let mut report = thread::scope(|scope| {
         let loads = OFFERS.map(|(name, offer)| {
-            let load = OpenLoad::start(service.address, offer, options.rate, BYTES, options.duration);
+            let address = format!("localhost:{}", service.address.port());
+            let load = OpenLoad::start(address, offer, options.rate, BYTES, options.duration);
             (name, load.expect("a load can be made"))
         });
         let reloads = scope.spawn(|| tried(options.reload_every, "reload", &|| service.reload()));
@@ -102,6 +106,10 @@ pub(crate) fn run(options: &Options) -> Report {
         tries.extend(judges.into_iter().map(joined));
         Report { kinds: kinds.into(), tries, ..Report::default() }
     });
+    report.renewals = service.issued().zip(issued).map(|(after, before)| after - before);
+    // An order or two may fall on an upgrade, and wait for the next process.
+    let due = options.renew_every.map_or(0, |every| options.duration.as_secs() / every.as_secs().max(1));
+    report.least_renewals = usize::try_from(due / 2).expect("hours have few seconds");
     service.upgrade().expect("it can be upgraded at rest");
     report.at_rest = [at_rest, service.at_rest()];
     report.left_over = service.left_over();

@@ -9,8 +9,11 @@
 //! of the service, once a second; the first minute is compared with the last one (of shorter runs, a fifth). Descriptors are those
 //! of the serving process at rest, before the load and after it.
 //!
+//! With `--renew-every 10s` the certificate is ordered from Pebble (ACME) instead, and renewed that often.
+//!
 //! It fails if a connection or a handshake does, if fewer than 99 % of the sessions of a kind are resumed, if a reload or an
-//! upgrade is refused, if a relay is cut, or if descriptors, processes or memory are left over.
+//! upgrade is refused, if a relay is cut, if fewer than half of the renewals come about that
+//! were due, or if descriptors, processes or memory are left over.
 
 #[path = "drill.rs"]
 mod drill;
@@ -25,7 +28,7 @@ fn main() -> ExitCode {
     let Some(options) = options(env::args().skip(1).filter(|argument| argument != "--bench")) else {
         eprintln!(
             "usage: without_downtime [--duration 1h] [--rate CONNECTIONS_PER_SECOND_OF_A_KIND] [--upgrade-every 10s] \
-             [--reload-every 1s] [--drain 8s]"
+             [--reload-every 1s] [--drain 8s] [--renew-every 10s]"
         );
         return ExitCode::from(2);
     };
@@ -45,6 +48,7 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Option<Options> {
             "--rate" => options.rate = value.parse().ok()?,
             "--upgrade-every" => options.upgrade_every = time(&value)?,
             "--reload-every" => options.reload_every = time(&value)?,
+            "--renew-every" => options.renew_every = Some(time(&value)?),
             "--drain" => options.drain = time(&value)?,
             _ => return None,
         }

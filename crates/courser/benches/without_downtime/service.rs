@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +11,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use courser_testkit::client::{Client, Resume, Version};
-use courser_testkit::{Courser, Folder, KeyType, OriginServer, PATIENCE, Process, TestCa, usage};
+use courser_testkit::{
+    Courser, Folder, KeyType, OriginServer, PATIENCE, Pebble, Process, TestCa, free_port, usage,
+};
 use serde_json::Value;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_courser");
@@ -22,6 +25,8 @@ pub(crate) struct Service {
     echo: OriginServer,
     drain: Duration,
     certificates: [PathBuf; 2],
+    /// Orders certificates in their place.
+    authority: Option<Pebble>,
     reloads: AtomicUsize,
     pub(crate) root: PathBuf,
     pub(crate) address: SocketAddr,
@@ -40,14 +45,27 @@ pub(crate) struct Held {
 }
 
 impl Service {
-    pub(crate) fn start(drain: Duration) -> Self {
+    /// With `renew_every` its certificates are ordered from Pebble, and renewed as often as that.
+    ///
+    /// # Panics
+    /// When Pebble is wanted and not installed.
+    pub(crate) fn start(drain: Duration, renew_every: Option<Duration>) -> Self {
         let (folder, ca) = (Folder::new(), TestCa::new());
         let certificates = ["one", "other"].map(|name| ca.localhost(KeyType::EcdsaP256, &folder, name));
         let (origin, echo) = (OriginServer::http(), OriginServer::echo());
-        let root = ca.write_root(&folder);
         let unknown = SocketAddr::from(([127, 0, 0, 1], 0));
+        // The authority has to know where to look for its challenges.
+        let port = renew_every.map_or(0, |_| free_port());
+        let authority = renew_every.map(|every| {
+            // Of so short a life a half is left when it is renewed.
+            let setup = Pebble::setup(port).profile("seconds", 2 * every.as_secs().max(1));
+            setup.start().expect("pebble and pebble-challtestsrv are installed")
+        });
+        let root = authority.as_ref().map_or_else(|| ca.write_root(&folder), Pebble::root);
         let config = folder.join("courser.toml");
-        fs::write(&config, text(drain, &certificates[0], &origin, &echo, 0)).expect("a file can be written");
+        let text = Text { drain, origin: &origin, echo: &echo, port, authority: authority.as_ref() };
+        fs::write(&config, text.with(&certificates[0], 0)).expect("a file can be written");
+        fs::DirBuilder::new().mode(0o700).create(folder.join("state")).expect("a folder can be made");
         let control = folder.join("control.sock").display().to_string();
         let setup = Courser::setup(PROGRAM).config(&config).sockets(2);
         let courser = setup.args(["--log", "off", "--no-reload-on-change", "--control", &control]).start();
@@ -55,17 +73,35 @@ impl Service {
         let addresses: Vec<SocketAddr> = addresses.collect();
         let [address, echo_address] = addresses[..].try_into().unwrap_or([unknown; 2]);
         let reloads = AtomicUsize::new(0);
-        Self {
+        let service = Self {
             _courser: courser,
             folder,
             origin,
             echo,
             drain,
             certificates,
+            authority,
             reloads,
             root,
             address,
             echo_address,
+        };
+        service.wait_for_certificate();
+        service
+    }
+
+    /// Certificates that were issued, where they are ordered.
+    pub(crate) fn issued(&self) -> Option<usize> {
+        self.authority.as_ref().map(Pebble::issued)
+    }
+
+    /// The first one is served when the program says that it is there.
+    fn wait_for_certificate(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        let is_there = |status: Value| status["acme"][0]["not_after"].is_i64();
+        while self.authority.is_some() && !self.status().is_some_and(is_there) {
+            assert!(Instant::now() < deadline, "no certificate is issued");
+            thread::sleep(Duration::from_millis(50));
         }
     }
 
@@ -83,7 +119,10 @@ impl Service {
     /// With another certificate and another setting than before.
     pub(crate) fn reload(&self) -> Result<(), String> {
         let number = self.reloads.fetch_add(1, Ordering::Relaxed) + 1;
-        let text = text(self.drain, &self.certificates[number % 2], &self.origin, &self.echo, number);
+        let (port, authority) =
+            (self.authority.as_ref().map_or(0, |_| self.address.port()), self.authority.as_ref());
+        let text = Text { drain: self.drain, origin: &self.origin, echo: &self.echo, port, authority };
+        let text = text.with(&self.certificates[number % 2], number);
         // An upgrade may read it at any time.
         let next = self.folder.join("next.toml");
         let written =
@@ -155,20 +194,40 @@ impl Service {
     }
 }
 
-fn text(
+/// What the configuration is made of.
+struct Text<'a> {
     drain: Duration,
-    certificate: &std::path::Path,
-    origin: &OriginServer,
-    echo: &OriginServer,
-    number: usize,
-) -> String {
-    let (drain, idle, certificate) = (drain.as_secs(), 60 + number % 7, certificate.display());
-    let listener = |name: &str, backend: &str| {
-        format!(
-            "[[listener]]\nname = '{name}'\nlisten = '127.0.0.1:0'\ncert = '{certificate}'\nbackend = '{backend}'\n\
-             idle_timeout = '{idle}s'\n"
-        )
-    };
-    let listeners = [listener("web", origin.backend()), listener("echo", echo.backend())].concat();
-    format!("workers = 2\nhard_stop_after = '{drain}s'\n{listeners}")
+    origin: &'a OriginServer,
+    echo: &'a OriginServer,
+    /// Where the service listens; 0 for any port.
+    port: u16,
+    authority: Option<&'a Pebble>,
+}
+
+impl Text<'_> {
+    fn with(&self, certificate: &std::path::Path, number: usize) -> String {
+        let (drain, idle, certificate) = (self.drain.as_secs(), 60 + number % 7, certificate.display());
+        let listener = |name: &str, port: u16, backend: &str, certificate: &str| {
+            format!(
+                "[[listener]]\nname = '{name}'\nlisten = '127.0.0.1:{port}'\nbackend = '{backend}'\n\
+                 idle_timeout = '{idle}s'\n{certificate}"
+            )
+        };
+        let file = format!("cert = '{certificate}'\n");
+        let (acme, of_web) = match self.authority {
+            None => (String::new(), file.clone()),
+            Some(authority) => (
+                format!(
+                    "state_folder = 'state'\n[acme]\ndirectory = '{}'\ndirectory_ca = '{}'\nprofile = 'seconds'\n",
+                    authority.directory(),
+                    authority.authority().display(),
+                ),
+                "unknown_name = 'refuse'\n[[listener.host]]\nnames = ['localhost']\ncert = { acme = true }\n"
+                    .into(),
+            ),
+        };
+        let web = listener("web", self.port, self.origin.backend(), &of_web);
+        let echo = listener("echo", 0, self.echo.backend(), &file);
+        format!("workers = 2\nhard_stop_after = '{drain}s'\n{acme}{web}{echo}")
+    }
 }

@@ -15,6 +15,7 @@ fn clients_notice_neither_reloads_nor_upgrades() {
         reload_every: Duration::from_millis(500),
         upgrade_every: Duration::from_secs(3),
         drain: Duration::from_secs(4),
+        renew_every: None,
     });
     let failures = report.failures();
     assert!(failures.is_empty(), "{}\n{report}", failures.join("\n"));
