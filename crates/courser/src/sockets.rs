@@ -53,8 +53,8 @@ struct Open {
     listener: String,
     listen: ListenAddress,
     addresses: Vec<Address>,
-    /// How many the service manager holds.
-    stored: usize,
+    /// The names of those that the service manager holds.
+    stored: Vec<String>,
 }
 
 impl Sockets {
@@ -91,7 +91,7 @@ impl Sockets {
                     None => {
                         let groups = self.open(address, built, generation)?;
                         groups.iter().try_for_each(|group| watch_peers(group, &built.settings.default))?;
-                        let stored = store::store(address, &groups);
+                        let stored = store::store(name, address, &groups);
                         let addresses = distribute(groups, &mut opened);
                         addresses.iter().for_each(|address| self.log(address, built));
                         (addresses, stored)
@@ -105,7 +105,7 @@ impl Sockets {
             }
         }
         for gone in before {
-            (0..gone.stored).for_each(|index| store::forget(&gone.listen, index));
+            gone.stored.iter().for_each(|name| systemd::forget(name));
         }
         self.open = open;
         let listeners = Arc::new(listeners);
@@ -117,7 +117,7 @@ impl Sockets {
     /// Closes what was handed over and no listener has: nobody holds it for this service any more.
     pub(crate) fn forget_others(&mut self) {
         for (name, _) in self.handed_over.drain(..) {
-            store::forget(&name.listen, name.index);
+            store::forget(&name);
         }
     }
 

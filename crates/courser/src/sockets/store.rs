@@ -1,7 +1,7 @@
 //! Sockets that the service manager holds for this service (`FDSTORE=1`), so that they, and the clients in their queues, outlive a
 //! crash. Those that it has opened itself it holds anyway.
 
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::os::fd::AsFd;
 
 use courser_config::ListenAddress;
@@ -22,34 +22,40 @@ pub(super) fn is_ours(name: &str) -> bool {
 
 /// The name of a socket that was held.
 pub(super) fn name(text: &str, socket: &ListenSocket) -> Option<SocketName> {
-    let (listen, index) = text.strip_prefix(OURS)?.rsplit_once(' ')?;
-    let (listen, address) = (decoded(listen)?, socket.address().to_string());
-    Some(SocketName { listener: String::new(), listen, address, index: index.parse().ok()? })
+    let (named, index) = text.strip_prefix(OURS)?.rsplit_once(' ')?;
+    let (listener, listen) = named.split_once(' ').unwrap_or(("", named));
+    let (listener, listen, address) = (decoded(listener)?, decoded(listen)?, socket.address().to_string());
+    Some(SocketName { listener, listen, address, index: index.parse().ok()? })
 }
 
-/// Has the sockets of an address held, each queue once: one that is held already stays as it is. Returns how many there are.
-pub(super) fn store(address: &ListenAddress, groups: &[Vec<ListenSocket>]) -> usize {
-    let mut queues = Vec::new();
+/// Has the sockets of a listener's address held, each queue once: one that is held already stays as it is. Returns their names.
+pub(super) fn store(listener: &str, address: &ListenAddress, groups: &[Vec<ListenSocket>]) -> Vec<String> {
+    let (mut queues, mut names) = (Vec::new(), Vec::new());
     if let ListenAddress::Systemd(_) = address {
-        return 0;
+        return names;
     }
     for socket in groups.iter().flatten() {
         let Ok(queue) = socket.queue() else { continue };
-        let name = stored_name(address, queues.len()).filter(|_| !queues.contains(&queue));
-        let Some(name) = name else { continue };
+        let name = stored_name(listener, &address.to_string(), queues.len());
+        let Some(name) = name.filter(|_| !queues.contains(&queue)) else { continue };
         systemd::store(&name, socket.as_fd());
         queues.push(queue);
+        names.push(name);
     }
-    queues.len()
+    names
 }
 
-/// Has this socket of an address held no more.
-pub(super) fn forget(address: impl fmt::Display, index: usize) {
-    stored_name(address, index).into_iter().for_each(|name| systemd::forget(&name));
+/// Has this socket held no more.
+pub(super) fn forget(socket: &SocketName) {
+    let SocketName { listener, listen, index, .. } = socket;
+    stored_name(listener, listen, *index).into_iter().for_each(|name| systemd::forget(&name));
 }
 
-fn stored_name(address: impl fmt::Display, index: usize) -> Option<String> {
-    let name = format!("{OURS}{} {index}", encoded(&address.to_string()));
+/// Of port 0 several listeners may have one address each: their sockets bear the name of the listener too.
+fn stored_name(listener: &str, address: &str, index: usize) -> Option<String> {
+    let is_any_port = address.ends_with(":0") && !listener.is_empty();
+    let listener = if is_any_port { encoded(listener) + " " } else { String::new() };
+    let name = format!("{OURS}{listener}{} {index}", encoded(address));
     (name.len() <= LONGEST).then_some(name)
 }
 

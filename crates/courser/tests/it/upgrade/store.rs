@@ -95,3 +95,47 @@ fn a_crash_under_load_refuses_no_client() {
         client.connect().unwrap().get(1000, true).unwrap();
     }
 }
+
+/// The addresses that two listeners got for one address with port 0 stay theirs.
+#[test]
+fn listeners_of_any_port_get_back_their_own_sockets_after_a_crash() {
+    let Some(python) = require("python3") else { return };
+    let stage = Stage::new();
+    let listener = |name: &str| {
+        let cert = stage.certificate.display();
+        format!(
+            "[[listener]]\nname = '{name}'\nlisten = '127.0.0.1:0'\nbackend = '127.0.0.1:9'\ncert = '{cert}'\n"
+        )
+    };
+    let names = ["web", "api", "mail", "ftp"];
+    let config = stage.folder.write("courser.toml", names.map(listener).concat());
+    let mut command = Command::new(python);
+    command.args(["-c", MANAGER]).arg(stage.folder.join("notify.sock")).arg(env!("CARGO_BIN_EXE_courser"));
+    command.args(["serve", "--workers", "1", "--core-dumps", "--config"]).arg(config);
+    let manager = courser_testkit::Process::start(&mut command);
+    let started = |count: usize| {
+        manager.wait_stdout("a start", |lines| {
+            let starts: Vec<_> = lines.iter().filter_map(|line| line.strip_prefix("STARTED=")).collect();
+            let ready = lines.iter().filter(|line| line.contains("READY=1")).count();
+            (starts.len() >= count && ready >= count).then(|| starts[count - 1].to_owned())
+        })
+    };
+    let addresses = |count: usize| {
+        let of_process = |lines: &[String]| {
+            let listening =
+                lines.iter().filter_map(|line| line.find("listening on").map(|at| line[at..].to_owned()));
+            let lines: Vec<_> = listening.skip((count - 1) * names.len()).collect();
+            (lines.len() == names.len()).then_some(lines)
+        };
+        let mut of_process = manager.wait_stderr("the addresses", of_process);
+        of_process.sort();
+        of_process
+    };
+    let first = started(1);
+    let before = addresses(1);
+    let pid = nix::unistd::Pid::from_raw(first.split(' ').next().unwrap().parse().unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
+    let again = started(2);
+    assert!(again.ends_with(" 4"), "each listener's socket is held under a name of its own: {again}");
+    assert_eq!(addresses(2), before);
+}
