@@ -29,8 +29,10 @@ impl Identity {
 
     fn parse(chain: &[u8], key: &[u8], may_rest: bool) -> Result<Self, IdentityError> {
         let of_key = |error| IdentityError::KeyFile(Box::new(error));
-        let chain = pem::chain(chain)?;
-        let mut key = pem::key(key).map_err(of_key)?;
+        let (chain, mut key) = match std::ptr::eq(chain, key) {
+            true => pem::chain_and_key(chain)?,
+            false => (pem::chain(chain)?, pem::key(key).map_err(of_key)?),
+        };
         let identity = Self::of(chain, &key, may_rest);
         key.zeroize();
         identity
@@ -52,11 +54,13 @@ impl Identity {
         let bad = |text: String| IdentityError::BadCertificate(text);
         let (_, leaf) = X509Certificate::from_der(der).map_err(|error| bad(error.to_string()))?;
         let (kind, key_algorithm) = key_kind(&leaf)?;
-        let names = match leaf.subject_alternative_name() {
+        let mut names: Vec<String> = match leaf.subject_alternative_name() {
             Ok(Some(extension)) => extension.value.general_names.iter().filter_map(dns_name).collect(),
             Ok(None) => Vec::new(),
             Err(error) => return Err(bad(error.to_string())),
         };
+        // It has grown, to room for four.
+        names.shrink_to_fit();
         let signature_algorithm = hash_of_signature(&leaf.signature_algorithm.algorithm.to_id_string());
         let validity = leaf.validity();
         let (not_before, not_after) = (validity.not_before.timestamp(), validity.not_after.timestamp());
@@ -175,6 +179,21 @@ mod tests {
             };
             let mismatch = Identity::from_pem_at_rest(chain, other.as_bytes());
             assert_eq!(mismatch.err(), Some(IdentityError::Mismatch), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_chain_and_its_key_in_one_file_are_read_as_in_two() {
+        let issued = TestCa::new().issue(&Leaf::new(KeyType::EcdsaP256));
+        let (chain, key) = (issued.chain_pem.as_str(), issued.key_pem.as_str());
+        let encrypted = key.replace("PRIVATE KEY", "ENCRYPTED PRIVATE KEY");
+        let (no_base64, cut) = (key.replacen('\n', "\n%", 1), &key[..key.len() / 2]);
+        let parts = ["", "text\n", chain, key, &encrypted, &no_base64, cut];
+        for (one, other) in parts.iter().flat_map(|one| parts.iter().map(move |other| (one, other))) {
+            let text = [*one, *other].concat();
+            let copy = text.clone();
+            let read = |key: &str| Identity::from_pem(text.as_bytes(), key.as_bytes()).map(|read| read.names);
+            assert_eq!(read(&text), read(&copy), "{text}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! Parses the text of PEM files of certificates and keys. Reads no file: the caller checks who may read a key.
 
-use rustls::pki_types::pem::{Error, PemObject};
+use rustls::pki_types::pem::{Error, PemObject, SectionKind};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::identity::IdentityError;
@@ -18,6 +18,29 @@ pub fn chain(text: &[u8]) -> Result<Vec<CertificateDer<'static>>, IdentityError>
         }
         Err(error) => Err(bad(&error)),
     }
+}
+
+/// Both where they stand in one text, of which each section is decoded once.
+pub(crate) fn chain_and_key(
+    text: &[u8],
+) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), IdentityError> {
+    not_empty(text)?;
+    let (mut chain, mut first_key) = (Vec::with_capacity(1), None);
+    for section in <(SectionKind, Vec<u8>)>::pem_slice_iter(text) {
+        let (kind, der) = section.map_err(|error| bad(&error))?;
+        match kind {
+            SectionKind::Certificate => chain.push(der.into()),
+            _ if first_key.is_none() => first_key = PrivateKeyDer::from_pem(kind, der),
+            _ => {}
+        }
+    }
+    if chain.is_empty() {
+        return Err(IdentityError::NoCertificate);
+    }
+    chain.shrink_to_fit();
+    let no_key = || if is_encrypted(text) { IdentityError::EncryptedKey } else { IdentityError::NoKey };
+    let key = first_key.ok_or_else(|| IdentityError::KeyFile(Box::new(no_key())))?;
+    Ok((chain, key))
 }
 
 /// The private key in `text`, in PKCS#8, PKCS#1 or SEC1.
