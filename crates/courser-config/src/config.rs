@@ -6,7 +6,8 @@
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::address::{BackendAddress, ListenAddress};
@@ -431,14 +432,14 @@ pub struct BackendTls {
 
 impl BackendTls {
     /// All files that it names.
-    pub fn files(&self) -> Vec<&PathBuf> {
+    pub fn files(&self) -> Vec<&Path> {
         let authorities: &[_] = match &self.verify {
             Verify::Files(files) => files,
             _ => &[],
         };
         let lists = self.crl.iter().flat_map(|lists| &lists.files);
-        let certificate = self.cert.iter().flat_map(|files| [&files.chain, &files.key]);
-        authorities.iter().chain(lists).map(|file| &file.value).chain(certificate).collect()
+        let certificate = self.cert.iter().flat_map(|files| [&*files.chain, &*files.key]);
+        authorities.iter().chain(lists).map(|file| file.value.as_path()).chain(certificate).collect()
     }
 }
 
@@ -469,10 +470,10 @@ pub enum BackendName {
 /// A certificate chain and its private key, as files in PEM. Their contents have not been looked at.
 #[derive(Debug, Clone)]
 pub struct CertificateFiles {
-    /// The chain, leaf first.
-    pub chain: PathBuf,
+    /// The chain, leaf first. Shared, as what is read and what is watched have it too: there may be a hundred thousand.
+    pub chain: Arc<Path>,
     /// The private key; the same file as `chain` where both stand in one.
-    pub key: PathBuf,
+    pub key: Arc<Path>,
     /// Where it was written, for [`Problem::at`](crate::Problem::at).
     pub origin: SourceSpan,
     /// What courser itself orders it for. Empty: somebody else's files, which have to be there.

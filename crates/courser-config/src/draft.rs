@@ -1,6 +1,7 @@
 //! What has been read but not yet checked as a whole: the same shape as the configuration, with places.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::address::{BackendAddress, ListenAddress, file_path};
@@ -192,9 +193,9 @@ fn is_ordered(value: &Value) -> Result<bool, Problems> {
 pub(crate) fn certificate(value: &Value) -> Result<CertificateFiles, Problems> {
     match &value.literal {
         Literal::Text(text) => {
-            let file = file_path(value, text)?;
+            let file: Arc<Path> = file_path(value, text)?.into();
             Ok(CertificateFiles {
-                chain: file.clone(),
+                chain: Arc::clone(&file),
                 key: file,
                 origin: value.origin.clone(),
                 ordered_for: Vec::new(),
@@ -208,7 +209,7 @@ pub(crate) fn certificate(value: &Value) -> Result<CertificateFiles, Problems> {
 fn chain_and_key(value: &Value, table: &Table) -> Result<CertificateFiles, Problems> {
     table.refuse_others(&["chain", "key"])?;
     let file = |key: &str| match table.get(key) {
-        Some(file) => file_path(file, read::text(file, "a file name")?),
+        Some(file) => file_path(file, read::text(file, "a file name")?).map(Arc::from),
         None => {
             let help = "where both stand in one file, write its name alone";
             let message = format!("the certificate has no `{key}`");

@@ -200,6 +200,8 @@ fn add(set: &mut KeySet, identity: &Arc<Identity>) {
         Some(last) if set[last].not_after >= identity.not_after => {}
         Some(last) if last > 0 && of_kind(&set[last - 1]) => set[last] = Arc::clone(identity),
         _ => {
+            // There will hardly be a second one.
+            set.reserve_exact(1);
             set.push(Arc::clone(identity));
             // Stable: what has come first stays in front.
             set.sort_by_key(|identity| rank(identity.kind));

@@ -2,7 +2,8 @@
 //! them. May not order anything: that is `service/acme.rs`.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use courser_acme::{ExternalAccount, Handle, NameSet, Settings, pair_file};
 use courser_config::{AcmeOrder, CertificateFiles, Config, HostConfig, Located, Problem, Problems};
@@ -24,10 +25,15 @@ pub(crate) fn name_files(config: &mut Config) {
     for host in hosts.flat_map(|listener| std::iter::once(&mut listener.default).chain(&mut listener.hosts)) {
         let Some(origin) = host.acme.clone() else { continue };
         for set in sets_of(host) {
-            let file = pair_file(&folder, &directory, &set);
+            let file: Arc<Path> = pair_file(&folder, &directory, &set).into();
             let ordered_for = set.names();
             let origin = origin.clone();
-            host.certificates.push(CertificateFiles { chain: file.clone(), key: file, origin, ordered_for });
+            host.certificates.push(CertificateFiles {
+                chain: Arc::clone(&file),
+                key: file,
+                origin,
+                ordered_for,
+            });
         }
     }
 }
@@ -46,8 +52,8 @@ pub(crate) fn sets(config: &Config) -> Vec<NameSet> {
 }
 
 /// The files that `[acme]` names, for whoever watches them.
-pub(crate) fn files(config: &Config) -> impl Iterator<Item = &PathBuf> {
-    [&config.acme.directory_ca, &config.acme.eab].into_iter().flatten().map(|file| &file.value)
+pub(crate) fn files(config: &Config) -> impl Iterator<Item = &Path> {
+    [&config.acme.directory_ca, &config.acme.eab].into_iter().flatten().map(|file| file.value.as_path())
 }
 
 /// By what is ordered; `None` where nothing is.

@@ -1,11 +1,10 @@
 //! The certificates that a configuration names: each is read once, all problems are reported in one run.
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::{OsStr, OsString};
-use std::num::NonZeroUsize;
+use std::ffi::OsStr;
+use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
 
 use courser_config::{
     BackendTls, CertificateFiles, Config, HostConfig, ListenerConfig, Located, Problem, Problems, Verify,
@@ -17,6 +16,7 @@ use courser_tls::{BackendName, BackendTlsConfig, BackendTlsSpec, ClientAuth, Ide
 use crate::authorities::Trusted;
 use crate::exit::Failure;
 use crate::file_error::{FileError, unusable};
+use crate::on_every_cpu::on_every_cpu;
 use crate::revoked::Revoked;
 use crate::validity::{now, out_of_validity};
 use crate::{input_file, secret_file};
@@ -36,37 +36,51 @@ pub(crate) struct LoadedCertificates {
     pub(crate) warnings: Problems,
 }
 
-/// Certificates by the path of the chain, and then of the key, if that is another one: of a chain there is mostly one. Not by
-/// both at once, which would take a copy for each look-up; and as bytes, as paths are compared by their components.
 #[derive(Clone, Default)]
-struct ByFiles(HashMap<OsString, Vec<WithKey>>);
+struct ByFiles(HashMap<Files, Arc<Identity>>);
 
-type WithKey = (Option<OsString>, Arc<Identity>);
+/// The paths of a chain and of its key.
+#[derive(Clone)]
+struct Files([Arc<Path>; 2]);
 
 impl ByFiles {
     fn get(&self, files: &CertificateFiles) -> Option<&Arc<Identity>> {
-        let of_chain = self.0.get(files.chain.as_os_str())?;
-        let found = of_chain.iter().find(|(key, _)| key.as_deref() == other_key(files));
-        found.map(|(_, identity)| identity)
+        self.0.get(&Files::of(files))
     }
 
     /// Puts one in place of what these files had.
     fn insert(&mut self, files: &CertificateFiles, identity: Arc<Identity>) {
-        let of_chain = self.0.entry(files.chain.clone().into()).or_default();
-        of_chain.retain(|(key, _)| key.as_deref() != other_key(files));
-        // There will hardly be a second one.
-        of_chain.reserve_exact(1);
-        of_chain.push((other_key(files).map(OsStr::to_owned), identity));
+        self.0.insert(Files::of(files), identity);
     }
 
     fn all(&self) -> impl Iterator<Item = &Arc<Identity>> {
-        self.0.values().flatten().map(|(_, identity)| identity)
+        self.0.values()
     }
 }
 
-/// The file of the key, where it is not that of the chain.
-fn other_key(files: &CertificateFiles) -> Option<&OsStr> {
-    Some(files.key.as_os_str()).filter(|key| *key != files.chain.as_os_str())
+impl Files {
+    fn of(files: &CertificateFiles) -> Self {
+        Self([&files.chain, &files.key].map(Arc::clone))
+    }
+
+    /// As bytes: to compare paths by their components costs ten times as much.
+    fn names(&self) -> [&OsStr; 2] {
+        self.0.each_ref().map(|path| path.as_os_str())
+    }
+}
+
+impl PartialEq for Files {
+    fn eq(&self, other: &Self) -> bool {
+        self.names() == other.names()
+    }
+}
+
+impl Eq for Files {}
+
+impl Hash for Files {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.names().hash(state);
+    }
 }
 
 /// When it is proven that keys belong to their certificates.
@@ -88,7 +102,7 @@ pub(crate) struct Previous<'a> {
 
 impl Previous<'_> {
     fn is_outdated(&self, files: &CertificateFiles) -> bool {
-        let is_outdated = |file: &PathBuf| self.outdated.contains(file.as_os_str());
+        let is_outdated = |file: &Path| self.outdated.contains(file.as_os_str());
         !self.outdated.is_empty() && (is_outdated(&files.chain) || is_outdated(&files.key))
     }
 }
@@ -96,16 +110,25 @@ impl Previous<'_> {
 /// When a certificate ends.
 #[derive(Clone, Debug)]
 pub(crate) struct CertificateEnd {
-    pub(crate) name: String,
-    /// As the PROXY protocol names it.
-    pub(crate) key: String,
-    /// Start of validity, Unix seconds.
-    pub(crate) not_before: i64,
-    /// Unix seconds.
-    pub(crate) not_after: i64,
+    pub(crate) identity: Arc<Identity>,
+    /// Of its staple.
     pub(crate) staple: Option<Period>,
-    /// Whether clients expect one.
-    pub(crate) must_staple: bool,
+}
+
+impl CertificateEnd {
+    /// The first of its names.
+    pub(crate) fn name(&self) -> &str {
+        self.identity.names.first().map_or("", String::as_str)
+    }
+
+    /// Its key, as the PROXY protocol names it.
+    pub(crate) fn key(&self) -> &str {
+        &self.identity.key_algorithm
+    }
+
+    fn rank(&self) -> (i64, &str, &str) {
+        (self.identity.not_after, self.name(), self.key())
+    }
 }
 
 /// From when until when something counts, Unix seconds.
@@ -129,15 +152,11 @@ impl LoadedCertificates {
     /// The first name, the key and the end of validity (Unix seconds) of each, those that end first in front.
     pub(crate) fn by_end(&self) -> Vec<CertificateEnd> {
         let end = |identity: &Arc<Identity>| CertificateEnd {
-            name: identity.names.first().cloned().unwrap_or_default(),
-            key: identity.key_algorithm.clone(),
-            not_before: identity.not_before,
-            not_after: identity.not_after,
+            identity: Arc::clone(identity),
             staple: self.staples.served(identity).staple().map(Period::of),
-            must_staple: identity.must_staple,
         };
         let mut all: Vec<CertificateEnd> = self.by_files.all().chain(&self.self_signed).map(end).collect();
-        all.sort_by(|a, b| (a.not_after, &a.name, &a.key).cmp(&(b.not_after, &b.name, &b.key)));
+        all.sort_by(|one, other| one.rank().cmp(&other.rank()));
         all
     }
 
@@ -289,19 +308,7 @@ fn read_into(
 
 /// Reads on every CPU: there may be a hundred thousand.
 fn read_all(files: &[&CertificateFiles], reader: &Account, proof: Proof) -> Vec<Result<Identity, Problems>> {
-    let load = |files: &&CertificateFiles| read(files, reader, proof);
-    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let share = files.len().div_ceil(threads).max(1);
-    thread::scope(|scope| {
-        let readers: Vec<_> = files
-            .chunks(share)
-            .map(|chunk| scope.spawn(|| chunk.iter().map(load).collect::<Vec<_>>()))
-            .collect();
-        readers
-            .into_iter()
-            .flat_map(|reader| reader.join().expect("reading a certificate does not panic"))
-            .collect()
-    })
+    on_every_cpu(files, |files| read(files, reader, proof))
 }
 
 /// Reads a chain and its key, and proves that they belong together. Where both stand in one file, it is looked at as a

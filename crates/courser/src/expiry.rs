@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use courser_telemetry::event::{Level, log};
+use courser_tls::Identity;
 
 use crate::certificates::CertificateEnd;
 
@@ -59,8 +60,8 @@ impl ExpiryWatch {
         for certificate in certificates {
             for (kind, not_before, not_after) in ends(certificate) {
                 let Some(stage) = stage(not_before, not_after, now) else { continue };
-                let CertificateEnd { name, key, .. } = certificate;
-                let id = (kind, name.clone(), key.clone(), not_after);
+                let (name, key) = (certificate.name().to_owned(), certificate.key().to_owned());
+                let id = (kind, name, key, not_after);
                 if self.warned.get(&id).is_none_or(|before| *before < stage) {
                     lines.push(line(certificate, kind, stage, not_after - now));
                 }
@@ -75,7 +76,8 @@ impl ExpiryWatch {
 /// The beginnings and ends of a certificate and of its staple.
 fn ends(certificate: &CertificateEnd) -> impl Iterator<Item = (Kind, i64, i64)> {
     let staple = certificate.staple.map(|staple| (Kind::Staple, staple.not_before, staple.not_after));
-    [(Kind::Certificate, certificate.not_before, certificate.not_after)].into_iter().chain(staple)
+    let Identity { not_before, not_after, .. } = *certificate.identity;
+    [(Kind::Certificate, not_before, not_after)].into_iter().chain(staple)
 }
 
 fn stage(not_before: i64, not_after: i64, now: i64) -> Option<Stage> {
@@ -89,7 +91,7 @@ fn stage(not_before: i64, not_after: i64, now: i64) -> Option<Stage> {
 }
 
 fn line(certificate: &CertificateEnd, kind: Kind, stage: Stage, left: i64) -> (Level, String) {
-    let CertificateEnd { name, key, must_staple, .. } = certificate;
+    let (name, key, must_staple) = (certificate.name(), certificate.key(), certificate.identity.must_staple);
     let hours = left / 3600;
     let left = if hours < 48 { format!("{hours} h") } else { format!("{} days", hours / 24) };
     let what = match stage {
@@ -118,14 +120,22 @@ fn line(certificate: &CertificateEnd, kind: Kind, stage: Stage, left: i64) -> (L
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::certificates::Period;
 
     const DAY: i64 = 86_400;
 
     fn certificate(name: &str, not_after: i64) -> CertificateEnd {
-        let (name, key) = (name.to_owned(), "EC256".to_owned());
-        CertificateEnd { name, key, not_before: 0, not_after, staple: None, must_staple: false }
+        let mut identity =
+            courser_tls::self_signed(&[name.to_owned()]).expect("the library makes certificates");
+        (identity.not_before, identity.not_after) = (0, not_after);
+        CertificateEnd { identity: Arc::new(identity), staple: None }
+    }
+
+    fn change(certificate: &mut CertificateEnd, change: impl FnOnce(&mut Identity)) {
+        change(Arc::make_mut(&mut certificate.identity));
     }
 
     #[test]
@@ -134,7 +144,7 @@ mod tests {
         let mut served = certificate("a.example", 90 * DAY);
         for day in [1, 59, 61, 62, 82, 83, 91, 92] {
             if day == 92 {
-                served.not_after = 180 * DAY;
+                change(&mut served, |identity| identity.not_after = 180 * DAY);
             }
             let lines = watch.warnings(std::slice::from_ref(&served), day * DAY);
             said.push(lines.first().map_or("", |(_, line)| line.split(": ").nth(1).unwrap()).to_owned());
@@ -157,7 +167,7 @@ mod tests {
         let ended = "staple of a.example (EC256): it has expired and is not sent";
         assert_eq!(said(&mut watch, &served, 8 * DAY), [(Level::Warning, ended.to_owned())]);
         assert_eq!(said(&mut watch, &served, 9 * DAY), [], "it was said");
-        served.must_staple = true;
+        change(&mut served, |identity| identity.must_staple = true);
         let lines = said(&mut ExpiryWatch::default(), &served, 8 * DAY);
         assert!(
             matches!(&lines[..], [(Level::Error, line)] if line.ends_with("which demands it")),

@@ -47,7 +47,7 @@ pub(crate) fn prepare(
     memory: Option<&mut Memory>,
     proof: Proof,
 ) -> Result<Prepared, Failure> {
-    let before = Stamps::of(config_file(flags));
+    let before = Stamps::of(config_file(flags).map(Arc::from));
     let Loaded { config, warnings, written } = read_config(flags)?;
     let mut problems = warnings.clone();
     let stamps = Stamps::of(files(&config, flags)).with_state_of(config_file(flags).as_deref(), &before);
@@ -159,21 +159,24 @@ pub(crate) fn read_again(flags: &ArgMatches, known: &Inputs, seen: &mut Stamps) 
 }
 
 /// The files that a generation is made of, that of the configuration first.
-fn files(config: &Config, flags: &ArgMatches) -> Vec<PathBuf> {
+fn files(config: &Config, flags: &ArgMatches) -> Vec<Arc<Path>> {
     let certificates = config.hosts().flat_map(|host| &host.certificates);
     let certificates = certificates.flat_map(|files| [&files.chain, &files.key]).cloned();
     let staples = config.hosts().flat_map(|host| &host.staples).map(|file| file.value.clone());
-    other_files(config, flags).into_iter().chain(certificates).chain(staples).collect()
+    let others = other_files(config, flags).into_iter().chain(staples).map(Arc::from);
+    others.chain(certificates).collect()
 }
 
 /// All but the certificates of hosts and their staples.
 fn other_files(config: &Config, flags: &ArgMatches) -> Vec<PathBuf> {
-    let authorities = config.hosts().flat_map(|host| &host.client_ca).map(|file| &file.value);
+    let authorities = config.hosts().flat_map(|host| &host.client_ca).map(|file| file.value.as_path());
     let of_backends = config.backend_tls().into_iter().flat_map(|tls| tls.value.files());
     let lists = config.hosts().flat_map(|host| &host.client_crl).flat_map(|lists| lists.value.files.iter());
-    let named =
-        authorities.chain(of_backends).chain(lists.map(|file| &file.value)).chain(acme::files(config));
-    config_file(flags).into_iter().chain(named.cloned()).collect()
+    let named = authorities
+        .chain(of_backends)
+        .chain(lists.map(|file| file.value.as_path()))
+        .chain(acme::files(config));
+    config_file(flags).into_iter().chain(named.map(Path::to_owned)).collect()
 }
 
 /// The file that the command line names.

@@ -105,14 +105,14 @@ fn needs(config: &Config) -> Vec<Need<'_>> {
         |place, path: &Path| Need { place, path: absolute(path), access: Access::WRITE_OK | Access::EXEC_OK };
     let (sessions, fleet) = (&config.sessions, &config.fleet);
     let certificates = config.hosts().flat_map(|host| &host.certificates).chain(&sessions.store_cert);
-    let files = certificates.flat_map(|files| [(&files.origin, &files.chain), (&files.origin, &files.key)]);
+    let files = certificates.flat_map(|files| [(&files.origin, &*files.chain), (&files.origin, &*files.key)]);
     let single = [&sessions.store_password, &sessions.store_ca, &config.acme.eab, &config.acme.directory_ca];
     let single = single
         .into_iter()
         .flatten()
         .chain(&fleet.keys)
         .chain(config.hosts().flat_map(|host| host.client_ca.iter().chain(&host.staples)));
-    let files = files.chain(single.map(|file| (&file.origin, &file.value)));
+    let files = files.chain(single.map(|file| (&file.origin, file.value.as_path())));
     let process = &config.process;
     let beside =
         [&sessions.file, &process.control, &process.log_file, &process.events_file].into_iter().flatten();

@@ -8,7 +8,7 @@ use courser_session::ResumptionFailure;
 use courser_telemetry::exposition::{Exposition, Family, TextFormat, Value};
 use courser_telemetry::metrics::{Combination, Definition, Kind, METRICS, Metric, Outcome, State, Step};
 use courser_telemetry::{CloseReason, Counts, Resumption};
-use courser_tls::names;
+use courser_tls::{Identity, names};
 
 use crate::status::Status;
 use crate::status::backends::ServerRow;
@@ -194,18 +194,19 @@ fn workers(mut family: Family<'_>, metric: Metric, status: &Status) {
 fn certificates(mut family: Family<'_>, metric: Metric, source: &StatusSource) {
     let mut seen = BTreeSet::new();
     for certificate in source.reload.ending(4 * MOST) {
-        if seen.len() >= MOST || !seen.insert((certificate.name.clone(), certificate.key.clone())) {
+        if seen.len() >= MOST || !seen.insert((certificate.name().to_owned(), certificate.key().to_owned())) {
             continue;
         }
+        let Identity { not_before, not_after, .. } = *certificate.identity;
         let seconds = match metric {
-            Metric::CertificateNotAfter => certificate.not_after,
+            Metric::CertificateNotAfter => not_after,
             Metric::StapleNotAfter => match &certificate.staple {
                 Some(staple) => staple.not_after,
                 None => continue,
             },
-            _ => certificate.not_after.saturating_sub(certificate.not_before),
+            _ => not_after.saturating_sub(not_before),
         };
-        family.sample(&[&certificate.name, &certificate.key], Value::Signed(seconds));
+        family.sample(&[certificate.name(), certificate.key()], Value::Signed(seconds));
     }
 }
 

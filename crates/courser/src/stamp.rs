@@ -3,9 +3,11 @@
 use std::cmp::Ordering;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::on_every_cpu::on_every_cpu;
 
 /// The state of one file; two states with the same stamp have the same contents, but for writers who set clocks back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +42,7 @@ const CLOCK_STEP: i64 = 2;
 #[derive(Clone, Debug)]
 pub(crate) struct Stamps {
     /// Sorted, each once.
-    files: Arc<[PathBuf]>,
+    files: Arc<[Arc<Path>]>,
     states: Arc<[Option<Stamp>]>,
     /// Unix seconds.
     taken: i64,
@@ -48,8 +50,8 @@ pub(crate) struct Stamps {
 
 impl Stamps {
     /// As they are now.
-    pub(crate) fn of(files: impl IntoIterator<Item = PathBuf>) -> Self {
-        let mut files: Vec<PathBuf> = files.into_iter().collect();
+    pub(crate) fn of(files: impl IntoIterator<Item = Arc<Path>>) -> Self {
+        let mut files: Vec<_> = files.into_iter().collect();
         // As bytes: to compare paths by their components costs ten times as much.
         files.sort_unstable_by(|one, other| one.as_os_str().cmp(other.as_os_str()));
         files.dedup_by(|one, other| one.as_os_str() == other.as_os_str());
@@ -61,10 +63,10 @@ impl Stamps {
         Self::now_of(Arc::clone(&self.files))
     }
 
-    fn now_of(files: Arc<[PathBuf]>) -> Self {
+    fn now_of(files: Arc<[Arc<Path>]>) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let taken = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
-        Self { states: files.iter().map(|file| Stamp::of(file)).collect(), files, taken }
+        Self { states: on_every_cpu(&files, |file| Stamp::of(file)).into(), files, taken }
     }
 
     /// The same, but for a file that was read before: it has its state of `earlier`.
@@ -117,7 +119,7 @@ impl Stamps {
                 (order != absent).then(|| stamps.states[place])
             };
             if differs(state(self, one, Ordering::Greater), state(later, other, Ordering::Less)) {
-                found.extend(if order == Ordering::Greater { after } else { before }.map(PathBuf::as_path));
+                found.extend(if order == Ordering::Greater { after } else { before }.map(AsRef::as_ref));
             }
             one += usize::from(order != Ordering::Greater);
             other += usize::from(order != Ordering::Less);
@@ -147,7 +149,7 @@ mod tests {
         let [written, replaced, kept] = ["written", "replaced", "kept"].map(|name| folder.write(name, "1"));
         let (removed, link) = (folder.write("removed", "1"), folder.join("link"));
         symlink(&written, &link).unwrap();
-        let files = [&written, &replaced, &kept, &removed, &link].map(Clone::clone);
+        let files = [&written, &replaced, &kept, &removed, &link].map(|file| Arc::from(file.as_path()));
         let before = Stamps::of(files);
         assert!(before.changed(&before.now()).is_empty());
         // Longer: a clock may not have moved on since.
@@ -155,20 +157,20 @@ mod tests {
         fs::rename(folder.write("new", "1"), &replaced).unwrap();
         fs::remove_file(&removed).unwrap();
         let after = before.now();
-        assert_eq!(before.changed(&after), [&link, &removed, &replaced, &written].map(PathBuf::as_path));
-        let others = Stamps::of([kept.clone(), folder.write("more", "1")]);
+        assert_eq!(before.changed(&after), [&link, &removed, &replaced, &written].map(|file| &**file));
+        let others = Stamps::of([kept, folder.write("more", "1")].map(Arc::from));
         assert_eq!(after.changed(&others).len(), 5);
     }
 
     #[test]
     fn a_file_that_was_young_when_it_was_read_is_read_again() {
         let folder = Folder::new();
-        let file = folder.write("file", "1");
-        let young = Stamps::of([file.clone()]);
-        assert!(young.changed(&young.now()).is_empty() && young.outdated(&young.now()) == [file.as_path()]);
+        let file: Arc<Path> = folder.write("file", "1").into();
+        let young = Stamps::of([Arc::clone(&file)]);
+        assert!(young.changed(&young.now()).is_empty() && young.outdated(&young.now()) == [&*file]);
         let old = Stamps { taken: young.taken + 2 * CLOCK_STEP, ..young.clone() };
         assert!(old.outdated(&young.now()).is_empty());
-        let more = folder.write("more", "1");
-        assert_eq!(old.outdated(&Stamps::of([file, more.clone()])), [more.as_path()]);
+        let more: Arc<Path> = folder.write("more", "1").into();
+        assert_eq!(old.outdated(&Stamps::of([file, Arc::clone(&more)])), [&*more]);
     }
 }

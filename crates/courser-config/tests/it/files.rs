@@ -150,8 +150,8 @@ fn the_smallest_file_has_safe_defaults() {
 fn relative_paths_start_at_the_folder_of_the_file() {
     let config = listener("cert = ['a.pem', '/b.pem']\nbackend = ['unix:run/app.sock']").unwrap().config;
     let host = &config.listeners[0].default;
-    assert_eq!(host.certificates[0].chain, Path::new("/etc/courser/a.pem"));
-    assert_eq!(host.certificates[1].key, Path::new("/b.pem"));
+    assert_eq!(*host.certificates[0].chain, *Path::new("/etc/courser/a.pem"));
+    assert_eq!(*host.certificates[1].key, *Path::new("/b.pem"));
     assert_eq!(host.backends, Backends::Own(vec![BackendAddress::Unix("/etc/courser/run/app.sock".into())]));
 }
 

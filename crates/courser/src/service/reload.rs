@@ -11,6 +11,7 @@ use courser_net::systemd;
 use courser_proxy::Threads;
 use courser_telemetry::Counts;
 use courser_telemetry::event::{self, Level, log};
+use courser_tls::Identity;
 use courser_tls::identity::Validity;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -235,11 +236,11 @@ impl Service for ReloadService {
 }
 
 fn ending(certificate: &CertificateEnd) -> status::EndingCertificate {
-    let CertificateEnd { name, key, not_before, not_after, .. } = certificate.clone();
+    let Identity { not_before, not_after, .. } = *certificate.identity;
     let lifetime_s = not_after.saturating_sub(not_before);
     status::EndingCertificate {
-        name,
-        key,
+        name: certificate.name().to_owned(),
+        key: certificate.key().to_owned(),
         lifetime_s,
         days_left: (not_after - validity::now()).div_euclid(86_400),
     }
@@ -249,7 +250,7 @@ fn ending(certificate: &CertificateEnd) -> status::EndingCertificate {
 fn staples(certificates: &[CertificateEnd], now: i64) -> Vec<status::StapleRow> {
     let row = |certificate: &CertificateEnd| {
         let (state, left_s, lifetime_s) = match certificate.staple {
-            None if !certificate.must_staple => return None,
+            None if !certificate.identity.must_staple => return None,
             None => ("missing", 0, 0),
             Some(Period { not_before, not_after }) => {
                 let state = match Validity::at(now, not_before, not_after) {
@@ -260,8 +261,9 @@ fn staples(certificates: &[CertificateEnd], now: i64) -> Vec<status::StapleRow> 
                 (state, not_after - now, not_after - not_before)
             }
         };
-        let (name, key, state) = (certificate.name.clone(), certificate.key.clone(), state.to_owned());
-        let is_demanded = certificate.must_staple;
+        let (name, key, state) =
+            (certificate.name().to_owned(), certificate.key().to_owned(), state.to_owned());
+        let is_demanded = certificate.identity.must_staple;
         Some(status::StapleRow { name, key, state, left_s, lifetime_s, is_demanded })
     };
     let mut rows: Vec<_> = certificates.iter().filter_map(row).collect();
