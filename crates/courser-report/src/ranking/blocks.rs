@@ -23,6 +23,23 @@ pub(super) fn read(lab: &Lab, cell: &Cell, block: &Block, spec: &FigureSpec) -> 
     }
 }
 
+/// Handshakes over connections of a block, as both ended within it: 1 but for those that its ends cut in two. `None` where that is
+/// not so on average, since some failed or stayed open, and for figures that it says nothing of.
+pub(super) fn edge(lab: &Lab, cell: &Cell, block: &Block, spec: &FigureSpec) -> Option<f64> {
+    let case = lab.case(&cell.case)?;
+    let is_count = matches!(
+        spec.value,
+        Value::Tps | Value::Handshakes | Value::Throughput | Value::Cpu | Value::TpsOfCpu
+    );
+    let sum = Sum::of(&chosen(case, block, spec));
+    if !is_count || case.measure == Measure::KeepAlive || sum.failed > 0 {
+        return None;
+    }
+    let (handshakes, connections) = (sum.served.full + sum.served.resumed, sum.served.connections);
+    // The way without TLS has none.
+    if handshakes == 0 { Some(1.0) } else { quotient(float(handshakes), float(connections)) }
+}
+
 /// The windows that a figure is about: of clients those of one kind, of a staircase the saturation before it.
 fn chosen<'a>(case: &Case, block: &'a Block, spec: &FigureSpec) -> Vec<&'a WindowResult> {
     let is_it = |window: &&WindowResult| match case.measure {

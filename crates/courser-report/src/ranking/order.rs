@@ -232,7 +232,8 @@ fn outcome(seen: &Contrast) -> Outcome {
 fn values(lab: &Lab, cell: &Cell, spec: &FigureSpec, index: usize) -> Vec<RoundValue> {
     let known = |block: &Block| {
         let (value, _) = blocks::read(lab, cell, block, spec).known()?;
-        Some(RoundValue { round: block.round, target: index, value, speed: block.host_noise.speed })
+        let edge = blocks::edge(lab, cell, block, spec);
+        Some(RoundValue { round: block.round, target: index, value, speed: block.host_noise.speed, edge })
     };
     cell.blocks.iter().filter_map(known).collect()
 }
