@@ -17,6 +17,7 @@ use std::{
     io::{self, Read, Write},
     net::{Shutdown, SocketAddr, TcpStream},
     sync::Arc,
+    thread,
     time::Duration,
 };
 
@@ -94,6 +95,8 @@ pub struct Client {
     config: Arc<ClientConfig>,
     address: SocketAddr,
     name: ServerName<'static>,
+    /// Between the halves of its ClientHello.
+    pause: Option<Duration>,
 }
 
 impl Client {
@@ -155,7 +158,7 @@ impl Client {
             Resume::SessionId => sessions(Tls12Resumption::SessionIdOnly),
         };
         let name = ServerName::try_from("localhost").expect("localhost is a name");
-        Self { config: Arc::new(config), address, name }
+        Self { config: Arc::new(config), address, name, pause: None }
     }
 
     /// The same client, but it names another server than `localhost`.
@@ -181,12 +184,21 @@ impl Client {
         client
     }
 
+    /// The same client, but it sends its ClientHello in two segments, so long apart.
+    pub fn with_hello_in_two(self, pause: Duration) -> Self {
+        Self { pause: Some(pause), ..self }
+    }
+
     /// Connects and completes the handshake.
     ///
     /// # Errors
     /// Of the socket, or of TLS, or `TimedOut`/`WouldBlock` when the server is silent.
     pub fn connect(&self) -> io::Result<Connection> {
-        Connection::complete(self.session(), TcpStream::connect(self.address)?)
+        let (mut session, mut socket) = (self.session(), TcpStream::connect(self.address)?);
+        if let Some(pause) = self.pause {
+            send_in_two(&mut session, &mut socket, pause)?;
+        }
+        Connection::complete(session, socket)
     }
 
     /// The library's end of a new connection, for callers that carry its first bytes themselves: cut, wrapped or late.
@@ -334,6 +346,18 @@ impl Connection {
         while self.socket.read(&mut [0; 2048])? > 0 {}
         Ok(())
     }
+}
+
+fn send_in_two(session: &mut ClientConnection, socket: &mut TcpStream, pause: Duration) -> io::Result<()> {
+    let mut hello = Vec::new();
+    while session.wants_write() {
+        session.write_tls(&mut hello)?;
+    }
+    let (first, second) = hello.split_at(hello.len() / 2);
+    socket.set_nodelay(true)?;
+    socket.write_all(first)?;
+    thread::sleep(pause);
+    socket.write_all(second)
 }
 
 /// Reads what is there; the end of the stream is an error here, with or without close_notify.

@@ -109,7 +109,7 @@ pub(super) fn post_quantum(
         taken += first.time + second.time;
         pairs.push([first, second]);
     }
-    let middle = |kind: usize| middle(pairs.iter().map(|pair| pair[kind].bytes).collect());
+    let middle = |kind: usize| middle(&pairs.iter().map(|pair| pair[kind].bytes).collect::<Vec<_>>());
     Some(PostQuantum { hybrid: middle(0)?, classical: middle(1)?, time: time(&pairs) })
 }
 
@@ -133,7 +133,7 @@ impl Terms {
 }
 
 /// Each by itself.
-fn middle(all: Vec<HandshakeBytes>) -> Option<HandshakeBytes> {
+fn middle(all: &[HandshakeBytes]) -> Option<HandshakeBytes> {
     let of = |field: fn(&HandshakeBytes) -> usize| {
         let mut values: Vec<usize> = all.iter().map(field).collect();
         values.sort_unstable();
