@@ -22,9 +22,10 @@ mod served;
 
 mod rows;
 
+pub use dialogue::HandshakeBytes;
 pub use endpoint::{InspectedEndpoint, TargetError};
 pub use negotiation::{Negotiated, Order, Retry};
-pub use post_quantum::{HandshakeBytes, PostQuantum, TimeOfBoth};
+pub use post_quantum::{PostQuantum, TimeOfBoth};
 pub use prober::InspectError;
 pub use resumption::{EarlyData, Resumption};
 pub use rows::Row;

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use courser_tls::State;
 use courser_tls_client::{ClientConnection, ClientHandshakeInfo, ClientSessions, ClientTlsConfig};
 
-use super::post_quantum::HandshakeBytes;
 use super::prober::Prober;
 
 /// What a connection came to.
@@ -46,6 +45,18 @@ pub(super) fn shake_hands(prober: &mut Prober, terms: &ClientTlsConfig) -> Optio
     let _ = talk.connection.send_close_notify(&mut talk.received, &mut talk.outgoing);
     let _ = talk.transmit();
     Some(talk.connection.peer_certificates())
+}
+
+/// Bytes on the wire, record headers included. Where they differ from one handshake to the next (signatures do by a few), of
+/// the one in the middle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HandshakeBytes {
+    /// The ClientHello.
+    pub client_hello: usize,
+    /// The ServerHello.
+    pub server_hello: usize,
+    /// Both directions, up to the client's Finished.
+    pub all: usize,
 }
 
 /// A handshake, counted and measured.

@@ -8,7 +8,7 @@ use courser_stats::confidence;
 use courser_tls_client::{ClientTlsConfig, ClientTlsSpec};
 
 use super::Options;
-use super::dialogue::{self, Exchanged};
+use super::dialogue::{self, Exchanged, HandshakeBytes};
 use super::negotiation::Negotiated;
 use super::prober::Prober;
 use super::resumption::terms_for;
@@ -23,18 +23,6 @@ pub struct PostQuantum {
     pub classical: HandshakeBytes,
     /// Of the time; none where too few handshakes came about.
     pub time: Option<TimeOfBoth>,
-}
-
-/// Bytes on the wire, record headers included. Where they differ from one handshake to the next (signatures do by a few), of
-/// the one in the middle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HandshakeBytes {
-    /// The ClientHello.
-    pub client_hello: usize,
-    /// The ServerHello.
-    pub server_hello: usize,
-    /// Both directions, up to the client's Finished.
-    pub all: usize,
 }
 
 /// How long handshakes take: from the making of the client's key share to its Finished, without the TCP handshake.
