@@ -118,9 +118,7 @@ fn spent(lab: &Lab, case: &Case, sum: &Sum, value: Value) -> BlockValue {
                 mostly(Kind::Computed),
             )
         }
-        Value::KernelShare => BlockValue::measured(
-            sum.system_us.zip(sum.cpu_us).and_then(|(system, cpu)| quotient(system, cpu)),
-        ),
+        Value::KernelShare => BlockValue::measured(sum.kernel_share()),
         Value::LimitShare => {
             let least = case.limit.as_ref().map(|limit| limit.us_per_connection);
             BlockValue::measured(least.zip(per_connection).and_then(|(least, spent)| quotient(least, spent)))
@@ -192,6 +190,14 @@ impl Sum {
         }
     }
 
+    /// The kernel counts which of both it is at its ticks, of 10 ms at most: of a few of them, none may have been in the kernel.
+    fn kernel_share(&self) -> Option<f64> {
+        const ENOUGH_US: f64 = 100_000.0;
+
+        let cpu = self.cpu_us.filter(|cpu| *cpu >= ENOUGH_US)?;
+        quotient(self.system_us?, cpu)
+    }
+
     fn per_second(&self, count: u64) -> Option<f64> {
         quotient(float(count) * 1e6, float(self.window_us))
     }
@@ -203,5 +209,22 @@ impl Sum {
         } else {
             self.served.connections
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_ticks_say_nothing_of_the_kernels_share() {
+        let of =
+            |cpu, system| Sum { cpu_us: Some(cpu), system_us: Some(system), ..Sum::default() }.kernel_share();
+        assert_eq!(
+            of(35_091.0, 0.0),
+            None,
+            "a server that reads and writes sockets spends time in the kernel"
+        );
+        assert_eq!(of(250_000.0, 100_000.0), Some(0.4));
     }
 }
