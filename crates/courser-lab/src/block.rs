@@ -62,10 +62,7 @@ impl BlockRun<'_> {
             Measure::Clients => (self.clients()?, None),
             Measure::Staircase => self.staircase()?,
             Measure::Rate if self.spec.capacity.is_some() => self.part_of_capacity()?,
-            Measure::Rate => {
-                (self.load(Load::Sessions(self.spec.rate.unwrap_or(100.0)), &ClientKind::default())?, None)
-            }
-            _ => (self.load(Load::Closed(self.spec.clients), &ClientKind::default())?, None),
+            _ => (self.load(command::load(self.spec), &ClientKind::default())?, None),
         };
         let host_noise = HostNoise { steal: seen.steal, switches: None, speed };
         let block = Block { round: self.round, start_unix_us, windows: seen.windows, host_noise };

@@ -8,7 +8,7 @@ use courser_load::origin::OriginSockets;
 use courser_load::plan::Plan;
 use courser_load::spec::{Load, LoadSpec, RequestSpec, ServerSpec, Work};
 use courser_load::tls_options::ResumeChoice;
-use courser_record::lab::Era;
+use courser_record::lab::{Era, Measure};
 
 use super::cores::CoreMap;
 use crate::error::Error;
@@ -51,6 +51,14 @@ impl TargetAddress {
     /// The first thing that is not available.
     pub fn plan(&self, spec: &LoadSpec) -> Result<Plan, Error> {
         Ok(Plan { origin: self.origin.clone(), ..spec.plan(files::READ)? })
+    }
+}
+
+/// The load that a case asks of every target; where it depends on what a target can serve, the closed loop that finds out.
+pub fn load(case: &CaseSpec) -> Load {
+    match (case.measure, case.capacity) {
+        (Measure::Rate, None) => Load::Sessions(case.rate.unwrap_or(100.0)),
+        _ => Load::Closed(case.clients),
     }
 }
 
@@ -196,4 +204,20 @@ pub fn line(spec: &LoadSpec) -> String {
     let args = spec.to_args().into_iter();
     let quoted = args.map(|word| if word.contains(['?', '&', ' ']) { format!("'{word}'") } else { word });
     format!("courser-bench {}", quoted.collect::<Vec<_>>().join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suite::Suite;
+
+    #[test]
+    fn a_case_with_a_rate_asks_for_that_rate() {
+        let of = |fields: &str| {
+            let text = format!("name = 'x'\n[[group]]\nid = 'a'\nmeasure = 'rate'\n[group.case]\n{fields}");
+            load(&Suite::read(&text, false).unwrap().cases[0])
+        };
+        assert!(matches!(of("rate = 20.0"), Load::Sessions(20.0)));
+        assert!(matches!(of("capacity = 50\nclients = 8"), Load::Closed(8)));
+    }
 }

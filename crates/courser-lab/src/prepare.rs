@@ -1,6 +1,6 @@
 //! Prepares a case: targets that run and negotiate what was requested.
 
-use courser_load::spec::{Load, LoadSpec};
+use courser_load::spec::LoadSpec;
 use courser_record::lab::{CellState, ClientVerified, Verified};
 use courser_record::{Finding, Severity};
 
@@ -114,7 +114,7 @@ impl Bench<'_> {
             }
         };
         let failed = |why: Error| NotStarted::Failed(why.to_string());
-        let load = Load::Closed(spec.clients);
+        let load = command::load(spec);
         let load =
             command::spec(spec, &ready.address, load, spec.length, map, self.options.seed).map_err(failed)?;
         self.record_request(spec, &load, state);
