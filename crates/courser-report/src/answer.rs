@@ -59,7 +59,7 @@ pub fn answer(lab: &Lab) -> Option<Answer> {
         return of_libraries(lab);
     }
     let lead = lead(lab)?;
-    if overload::is_about(lead.case) { overload::answer(lab, &lead) } else { of_terminators(lab, &lead) }
+    if lead::is_overload(lead.case) { overload::answer(lab, &lead) } else { of_terminators(lab, &lead) }
 }
 
 fn of_terminators(lab: &Lab, lead: &Lead<'_>) -> Option<Answer> {

@@ -3,34 +3,25 @@
 use courser_record::Lab;
 use courser_record::lab::{Case, ChartKind, Value};
 
-use super::lead::Lead;
-use super::{Answer, Row, absent, behind, figure_cell, noun, rate_cell, rivals, sentences, titled};
+use super::lead::{self, Lead};
+use super::sentences::{changed, choice, first};
+use super::{Answer, Row, absent, behind, figure_cell, noun, rate_cell, rivals, titled};
 use crate::ranking::{FigureSpec, value_of};
 use crate::{chart, labels};
 
 /// The figure that says how much of what it can a target serves, as the lab names it.
 const OF_CAPACITY: &str = "goodput of capacity";
 
-/// Whether clients of a case leave when they are not served in time.
-pub(super) fn is_about(case: &Case) -> bool {
-    case.dimensions.contains_key("patience")
-}
-
-/// What a case offers, percent of what a target can serve.
-pub(super) fn offered(case: &Case) -> Option<u32> {
-    case.dimensions.get("capacity")?.strip_suffix(" %")?.parse().ok().filter(|_| is_about(case))
-}
-
 pub(super) fn answer(lab: &Lab, lead: &Lead<'_>) -> Option<Answer> {
     let (case, ranking) = (lead.case, &lead.ranking);
     let places = rivals(ranking);
-    let first = *places.first()?;
+    let best = *places.first()?;
     let row = |target: &&str| {
         let cells = vec![
             rate_cell(lab, case, target, None),
             (of_capacity(lab, case, target), None),
             figure_cell(lab, &case.id, target, Value::P99, None),
-            behind(ranking, first, target),
+            behind(ranking, best, target),
         ];
         Row { name: labels::short_target(lab, target).to_owned(), cells }
     };
@@ -50,14 +41,29 @@ pub(super) fn answer(lab: &Lab, lead: &Lead<'_>) -> Option<Answer> {
         rows,
         notes: Vec::new(),
         plot: curves.flat_map(|chart| chart::drawings(lab, chart)).next(),
-        sentences: sentences::of_overload(lab, lead),
+        sentences: sentences(lab, lead),
         since: None,
-        first: sentences::first(lab, ranking),
+        first: first(lab, ranking),
     })
 }
 
+/// What changed, how much of what they can the first and the last serve at the highest load, what to choose.
+fn sentences(lab: &Lab, lead: &Lead<'_>) -> Vec<String> {
+    [Some(changed(lab, None)), beyond(lab, lead), choice(lab, lead)].into_iter().flatten().collect()
+}
+
+fn beyond(lab: &Lab, lead: &Lead<'_>) -> Option<String> {
+    let places = rivals(&lead.ranking);
+    let [first, .., last] = places.as_slice() else { return None };
+    let of = |target: &str| {
+        format!("{} serves {}", labels::short_target(lab, target), of_capacity(lab, lead.case, target))
+    };
+    let offered = lead::offered(lead.case)?;
+    Some(format!("At {offered} % of its capacity {} of it; {}.", of(first), of(last)))
+}
+
 /// How much of what it can a target serves, in a case.
-pub(super) fn of_capacity(lab: &Lab, case: &Case, target: &str) -> String {
+fn of_capacity(lab: &Lab, case: &Case, target: &str) -> String {
     let spec = FigureSpec { figure: Some(OF_CAPACITY.to_owned()), ..Value::Figure.into() };
     let found = value_of(lab, &case.id, target, &spec);
     let text = labels::figure_text("%", &found);

@@ -3,8 +3,7 @@
 use courser_record::Lab;
 use courser_record::lab::{Cell, Era, Value};
 
-use super::lead::Lead;
-use super::overload::{self, of_capacity};
+use super::lead::{self, Lead};
 use super::since::Since;
 use super::{rivals, unit_of_cost};
 use crate::ranking::{self, FigureSpec, Outcome, Ranking, cell_value, is_yardstick};
@@ -15,22 +14,7 @@ pub(super) fn of_terminators(lab: &Lab, lead: &Lead<'_>, since: Option<&Since>) 
     [Some(changed(lab, since)), time(lab, lead), choice(lab, lead)].into_iter().flatten().collect()
 }
 
-/// What changed, how much of what they can the first and the last serve at the highest load, what to choose.
-pub(super) fn of_overload(lab: &Lab, lead: &Lead<'_>) -> Vec<String> {
-    [Some(changed(lab, None)), beyond(lab, lead), choice(lab, lead)].into_iter().flatten().collect()
-}
-
-fn beyond(lab: &Lab, lead: &Lead<'_>) -> Option<String> {
-    let places = rivals(&lead.ranking);
-    let [first, .., last] = places.as_slice() else { return None };
-    let of = |target: &str| {
-        format!("{} serves {}", labels::short_target(lab, target), of_capacity(lab, lead.case, target))
-    };
-    let offered = overload::offered(lead.case)?;
-    Some(format!("At {offered} % of its capacity {} of it; {}.", of(first), of(last)))
-}
-
-fn changed(lab: &Lab, since: Option<&Since>) -> String {
+pub(super) fn changed(lab: &Lab, since: Option<&Since>) -> String {
     match since {
         Some(since) => since.sentence(),
         None if lab.suite.source.starts_with("none") => {
@@ -93,7 +77,7 @@ fn sampled(cell: &Cell) -> Option<[String; 3]> {
 }
 
 /// Who is first in how many cases, and by how much in the one that leads.
-fn choice(lab: &Lab, lead: &Lead<'_>) -> Option<String> {
+pub(super) fn choice(lab: &Lab, lead: &Lead<'_>) -> Option<String> {
     let targets = rivals(&lead.ranking);
     let [first, second, ..] = targets.as_slice() else {
         return targets
@@ -104,7 +88,7 @@ fn choice(lab: &Lab, lead: &Lead<'_>) -> Option<String> {
     Some(match lead.ranking.pair(first, second)?.outcome {
         Outcome::Ahead { factor, low, high } => format!(
             "Choose {name} to {}: {}of {next}, the next here, by {} times ({}).",
-            if overload::is_about(lead.case) { "serve most" } else { "spend least" },
+            if lead::is_overload(lead.case) { "serve most" } else { "spend least" },
             cases(lab, first, lead),
             labels::factor(factor),
             labels::factor_range(low, high)
