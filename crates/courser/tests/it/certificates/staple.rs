@@ -229,8 +229,13 @@ fn a_certificate_that_demands_a_staple_is_warned_of_until_one_is_sent() {
     assert!(check.stderr.contains(&warning) && check.status.success(), "{}", check.stderr);
     let courser = here.start(&without);
     courser.wait_stderr_line(&warning);
+    // On a busy machine there may be others.
+    let is_found = |status: &Value| {
+        let mut all = status["findings"].as_array().unwrap().iter();
+        all.any(|finding| finding["what"].as_str().unwrap().contains("demands a staple"))
+    };
     let status = here.status();
-    assert!(status["findings"][0]["what"].as_str().unwrap().contains("demands a staple"), "{status}");
+    assert!(is_found(&status), "{status}");
     let (port, root) = (courser.address().port().to_string(), here.site.folder.join("ca.pem"));
     let gnutls =
         |port: &str| client("gnutls-cli", &["--x509cafile", text(&root), "--port", port, "localhost"], "");
@@ -244,7 +249,8 @@ fn a_certificate_that_demands_a_staple_is_warned_of_until_one_is_sent() {
     if let Some(said) = gnutls(&port) {
         assert!(said.success, "gnutls takes it with: {}", said.text);
     }
-    assert_eq!(here.status()["findings"], Value::Array(Vec::new()));
+    let status = here.status();
+    assert!(!is_found(&status), "{status}");
     let warnings = courser.stderr().iter().filter(|line| line.contains(&warning)).count();
     assert_eq!(warnings, 1, "the reload did not warn again");
 }

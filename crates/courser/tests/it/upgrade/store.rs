@@ -2,9 +2,10 @@
 
 use std::process::Command;
 use std::thread;
+use std::time::Instant;
 
 use courser_testkit::{
-    KeyType, OriginServer,
+    KeyType, OriginServer, PATIENCE,
     client::{Client, Resume, Version},
     free_port, require,
 };
@@ -59,7 +60,8 @@ fn a_crash_under_load_refuses_no_client() {
     let mut command = Command::new(python);
     command.args(["-c", MANAGER]).arg(stage.folder.join("notify.sock")).arg(env!("CARGO_BIN_EXE_courser"));
     command.args(["serve", "--workers", "2", "--listen", &format!("127.0.0.1:{port}"), "--cert"]);
-    command.arg(&stage.certificate).args(["--backend", origin.backend(), "--core-dumps"]);
+    // Log lines share the manager's output, and a kill cuts them short.
+    command.arg(&stage.certificate).args(["--backend", origin.backend(), "--core-dumps", "--log", "off"]);
     let manager = courser_testkit::Process::start(&mut command);
     let started = |count: usize| {
         manager.wait_stdout("a start", |lines| {
@@ -76,10 +78,10 @@ fn a_crash_under_load_refuses_no_client() {
         Client::new(([127, 0, 0, 1], port).into(), Version::Tls13, KeyType::EcdsaP256, Resume::Never);
     client.connect().unwrap().get(1000, true).unwrap();
     for crash in 1..=3 {
-        let is_restarted = std::sync::atomic::AtomicBool::new(false);
+        let (begun, is_restarted) = (Instant::now(), std::sync::atomic::AtomicBool::new(false));
         thread::scope(|scope| {
             let load = || {
-                while !is_restarted.load(std::sync::atomic::Ordering::Relaxed) {
+                while !is_restarted.load(std::sync::atomic::Ordering::Relaxed) && begun.elapsed() < PATIENCE {
                     // Never refused; who is connected to the process that is killed is reset.
                     std::net::TcpStream::connect(("127.0.0.1", port)).expect("nobody is refused");
                     thread::yield_now();
