@@ -91,14 +91,15 @@ impl BlockRun<'_> {
         if let Some(reached) = self.reached {
             return Ok(reached);
         }
-        // Its clients stay.
-        let spec = CaseSpec { patience: None, ..self.spec.clone() };
+        // Its clients stay; beside a crowd of strangers the capacity is of full handshakes, since those are what it wants.
+        let reuse = if self.spec.beside.is_some() { 1 } else { self.spec.reuse };
+        let spec = CaseSpec { patience: None, reuse, ..self.spec.clone() };
         let feeler = BlockRun { spec: &spec, ..*self };
         let feeler = feeler.run(Load::Closed(spec.clients), FEELER, &ClientKind::default())?;
         let served: u64 = feeler.windows.iter().map(|window| window.served().connections).sum();
         let rate = served as f64 / FEELER.as_secs_f64();
         let cost = feeler.windows.first().and_then(|window| Some(busy(window)? / served.max(1) as f64));
-        Ok(Reach { rate: (rate / f64::from(self.spec.reuse.max(1))).max(5.0), cost })
+        Ok(Reach { rate: (rate / f64::from(reuse.max(1))).max(5.0), cost })
     }
 
     /// A constant rate that is a part of that.
