@@ -35,7 +35,7 @@ struct Identifier {
     value: String,
 }
 
-/// Most orders that are looked at: a CA may list what it has issued in all years.
+/// Most pages and orders that are looked at: a CA may list what it has issued in all years, or empty pages without an end.
 const MOST: usize = 30;
 
 /// URL of an order for these names that is still to be proved or finalized. No CA that answers otherwise than expected keeps
@@ -45,7 +45,8 @@ pub(crate) async fn order(ca: &Ca, set: &NameSet, profile: Option<&str>) -> Resu
         return Ok(None);
     };
     let (mut list, mut looked_at) = (Some(list), 0);
-    while let Some(page) = list.take() {
+    while let Some(page) = list.take().filter(|_| looked_at < MOST) {
+        looked_at += 1;
         let Some((Orders { orders }, answer)) = read::<Orders>(ca, &page).await? else { return Ok(None) };
         for url in orders {
             if looked_at == MOST {
@@ -56,8 +57,7 @@ pub(crate) async fn order(ca: &Ca, set: &NameSet, profile: Option<&str>) -> Resu
                 return Ok(Some(url));
             }
         }
-        // A page without any order would be the last, or one of a row without an end.
-        list = answer.next.filter(|_| looked_at > 0);
+        list = answer.next;
     }
     Ok(None)
 }
