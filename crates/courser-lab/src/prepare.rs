@@ -66,7 +66,9 @@ impl Bench<'_> {
     /// Starts a target that was ended after its last block; its cell says why where that fails.
     pub(crate) fn start_again(&mut self, spec: &CaseSpec, ended: &mut PreparedTarget, state: &mut State) {
         let is_ours = ended.address.url.is_none();
-        if !is_ours || ended.running.is_some() {
+        // One that has failed in a block is not tried again.
+        let is_over = state.cell(&spec.id, &ended.name).state != CellState::Pending;
+        if !is_ours || is_over || ended.running.is_some() {
             return;
         }
         let selector = self.targets(spec).into_iter().find(|target| target.name == ended.name);
