@@ -16,7 +16,7 @@ demo: ## build it, serve a page over TLS on a free port, show what is negotiated
 	@scripts/demo.sh
 
 test: install lint ## install what the tests judge with, lint, run all tests
-	cargo test $(CARGO_FLAGS) --workspace
+	cargo test $(CARGO_FLAGS) --workspace --no-fail-fast
 
 bench: install ## processor time per connection next to nginx, HAProxy, hitch, stunnel; ARGS="--case 1 --rounds 1"
 	cargo bench $(CARGO_FLAGS) -p courser --bench cpu_per_connection -- $(ARGS)
