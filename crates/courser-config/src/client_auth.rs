@@ -11,9 +11,13 @@ pub(crate) fn check(listener: &ListenerDraft, problems: &mut Problems) {
     let own = [&listener.own];
     for (name, origin) in SETTINGS {
         let shared = origin(&listener.own);
-        let used = |host: &HostDraft| requests_certificate(host) && origin(host) == shared;
+        // Once, not for each host: a listener may have a hundred thousand.
+        let is_shared_used = own
+            .into_iter()
+            .chain(&listener.hosts)
+            .any(|host| requests_certificate(host) && origin(host) == shared);
         let unused = |host: &&HostDraft| match origin(host) == shared {
-            true => !requests_certificate(&listener.own) && !listener.hosts.iter().any(used),
+            true => !is_shared_used,
             false => !requests_certificate(host),
         };
         let mut seen = Vec::new();
