@@ -48,7 +48,9 @@ pub struct Config {
     /// The CA that certificates are ordered from.
     pub acme: Acme,
     /// At least one.
-    pub listeners: Vec<ListenerConfig>,
+    ///
+    /// Shared, as a generation has them too: one may name a hundred thousand certificates.
+    pub listeners: Vec<Arc<ListenerConfig>>,
     /// Pools of servers, in the order of their names.
     pub pools: Vec<PoolConfig>,
 }

@@ -42,7 +42,8 @@ pub(crate) fn validate(draft: Draft, mut problems: Problems) -> Result<Loaded, P
         client_auth::check(listener, &mut problems);
     }
     let listeners = draft.listeners.into_iter().enumerate();
-    let listeners = listeners.map(|(index, listener)| finish(index, listener, &mut problems)).collect();
+    let listeners =
+        listeners.map(|(index, listener)| finish(index, listener, &mut problems).into()).collect();
     problems.sort();
     if problems.has_errors() {
         return Err(problems);

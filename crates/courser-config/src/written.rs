@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::setting::TakesEffect;
 use crate::settings::Scope;
@@ -16,8 +17,8 @@ pub struct Written(BTreeMap<String, Setting>);
 struct Setting {
     /// `None` where it may hold a secret.
     text: Option<String>,
-    /// For comparison alone.
-    whole: String,
+    /// A hash of the whole value, for comparison alone: a list of certificates may be megabytes long.
+    whole: u64,
     takes_effect: TakesEffect,
 }
 
@@ -85,7 +86,9 @@ impl Written {
             let whole = shown(value);
             // A URL may hold a password.
             let text = (about.key != "store").then(|| cut(&whole));
-            let setting = Setting { text, whole, takes_effect: about.takes_effect };
+            let mut hasher = DefaultHasher::new();
+            whole.hash(&mut hasher);
+            let setting = Setting { text, whole: hasher.finish(), takes_effect: about.takes_effect };
             self.0.insert(format!("{prefix}{}", about.key), setting);
         }
     }
@@ -95,7 +98,7 @@ impl Written {
         let places: BTreeSet<&String> = self.0.keys().chain(next.0.keys()).collect();
         let change = |place: &String| {
             let (before, after) = (self.0.get(place), next.0.get(place));
-            if before.map(|it| &it.whole) == after.map(|it| &it.whole) {
+            if before.map(|it| it.whole) == after.map(|it| it.whole) {
                 return None;
             }
             let needs_restart = before.or(after).is_some_and(|it| it.takes_effect == TakesEffect::AtRestart);

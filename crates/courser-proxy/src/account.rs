@@ -312,7 +312,7 @@ impl Account {
             suite: facts.map(HandshakeInfo::suite_name),
             group: facts.and_then(|f| f.group).and_then(names::group),
             scheme: facts.and_then(|f| f.scheme).and_then(names::scheme),
-            key: self.identity.as_ref().map(|identity| identity.key_algorithm.clone()),
+            key: self.identity.as_ref().map(|identity| identity.key_algorithm.to_string()),
             client_cert: facts
                 .and_then(|f| f.client.as_ref())
                 .map(|client| client.common_name.clone().unwrap_or_default()),

@@ -76,7 +76,7 @@ pub struct Identity {
     /// section 2).
     pub names: Vec<String>,
     /// The key as the PROXY protocol names it: `EC256`, `RSA2048`, `ED25519`.
-    pub key_algorithm: String,
+    pub key_algorithm: Box<str>,
     /// The hash with which the certificate itself was signed, `SHA256` for example, where there is one.
     pub signature_algorithm: Option<&'static str>,
     /// Start of validity, Unix seconds.
@@ -205,7 +205,9 @@ impl IdentityError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Empty | Self::BadPem(_) => "write the file again from the certificate authority's answer",
-            Self::NoCertificate => "put the certificate, then its intermediates, into the file as PEM",
+            Self::NoCertificate => {
+                "put certificates into the file as PEM: of a server its own, then the intermediates"
+            }
             Self::NoKey => "put the key into the same file, or name its file as the key",
             Self::EncryptedKey => "decrypt it once: openssl pkey -in KEY -out KEY.plain, with umask 077",
             Self::UnsupportedKey(_) => "use ECDSA on P-256 or P-384, Ed25519, or RSA of 2048 bits or more",

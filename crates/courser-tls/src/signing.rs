@@ -14,7 +14,8 @@ use crate::plan;
 
 #[derive(Debug)]
 pub(crate) struct RecordingKey {
-    ready: OnceLock<Result<Arc<dyn SigningKey>, Error>>,
+    /// The error is boxed: few have one, and there may be a hundred thousand keys.
+    ready: OnceLock<Result<Arc<dyn SigningKey>, Box<Error>>>,
     at_rest: Option<KeyAtRest>,
     algorithm: SignatureAlgorithm,
 }
@@ -42,10 +43,10 @@ impl RecordingKey {
         Self { ready: OnceLock::new(), at_rest: Some(KeyAtRest(key.clone_key())), algorithm }
     }
 
-    fn ready(&self) -> &Result<Arc<dyn SigningKey>, Error> {
+    fn ready(&self) -> &Result<Arc<dyn SigningKey>, Box<Error>> {
         self.ready.get_or_init(|| match &self.at_rest {
-            Some(key) => parse(&key.0),
-            None => Err(Error::General("there is no key".to_owned())),
+            Some(key) => parse(&key.0).map_err(Box::new),
+            None => Err(Box::new(Error::General("there is no key".to_owned()))),
         })
     }
 }
@@ -54,7 +55,7 @@ impl SigningKey for RecordingKey {
     fn choose_scheme(&self, offered: &[SignatureScheme]) -> Option<Box<dyn Signer>> {
         let signer = match self.ready() {
             Ok(key) => key.choose_scheme(offered)?,
-            Err(error) => Box::new(Damaged { scheme: *offered.first()?, error: error.clone() }),
+            Err(error) => Box::new(Damaged { scheme: *offered.first()?, error: Error::clone(error) }),
         };
         plan::with_current(|plan| plan.scheme = Some(u16::from(signer.scheme())));
         Some(signer)

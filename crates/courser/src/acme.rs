@@ -21,8 +21,10 @@ pub(crate) fn name_files(config: &mut Config) {
         return;
     };
     let directory = config.acme.directory.clone();
-    let hosts = config.listeners.iter_mut();
-    for host in hosts.flat_map(|listener| std::iter::once(&mut listener.default).chain(&mut listener.hosts)) {
+    let listeners = config.listeners.iter_mut().map(Arc::make_mut);
+    for host in
+        listeners.flat_map(|listener| std::iter::once(&mut listener.default).chain(&mut listener.hosts))
+    {
         let Some(origin) = host.acme.clone() else { continue };
         for set in sets_of(host) {
             let file: Arc<Path> = pair_file(&folder, &directory, &set).into();

@@ -6,9 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use courser_config::{
-    BackendTls, CertificateFiles, Config, HostConfig, ListenerConfig, Located, Problem, Problems, Verify,
-};
+use courser_config::{BackendTls, CertificateFiles, Config, HostConfig, Located, Problem, Problems, Verify};
 use courser_net::account::Account;
 use courser_tls::identity::Validity;
 use courser_tls::{BackendName, BackendTlsConfig, BackendTlsSpec, ClientAuth, Identity, Staple, StapleError};
@@ -111,8 +109,8 @@ impl Previous<'_> {
 #[derive(Clone, Debug)]
 pub(crate) struct CertificateEnd {
     pub(crate) identity: Arc<Identity>,
-    /// Of its staple.
-    pub(crate) staple: Option<Period>,
+    /// Of its staple. Boxed: few have one.
+    pub(crate) staple: Option<Box<Period>>,
 }
 
 impl CertificateEnd {
@@ -153,7 +151,7 @@ impl LoadedCertificates {
     pub(crate) fn by_end(&self) -> Vec<CertificateEnd> {
         let end = |identity: &Arc<Identity>| CertificateEnd {
             identity: Arc::clone(identity),
-            staple: self.staples.served(identity).staple().map(Period::of),
+            staple: self.staples.served(identity).staple().map(|staple| Box::new(Period::of(staple))),
         };
         let mut all: Vec<CertificateEnd> = self.by_files.all().chain(&self.self_signed).map(end).collect();
         all.sort_by(|one, other| one.rank().cmp(&other.rank()));
@@ -166,6 +164,7 @@ impl LoadedCertificates {
         let configured = host.certificates.iter().filter_map(|files| self.by_files.get(files));
         let configured = configured.map(|identity| self.staples.served(identity));
         let mut all: Vec<_> = configured.chain(&self.self_signed).cloned().collect();
+        all.shrink_to_fit();
         let now = now();
         all.sort_by_key(|identity| identity.validity(now) != Validity::Valid);
         all
@@ -263,7 +262,7 @@ fn finish(
         problems.extend(of_hosts.into_iter().filter_map(unmet));
     }
     let has_certificates = config.hosts().any(|host| !host.certificates.is_empty());
-    let makes_its_own = !has_certificates && config.listeners.iter().any(ListenerConfig::terminates);
+    let makes_its_own = !has_certificates && config.listeners.iter().any(|listener| listener.terminates());
     if makes_its_own {
         problems.push(self_signed_warning());
     }

@@ -75,7 +75,8 @@ impl ExpiryWatch {
 
 /// The beginnings and ends of a certificate and of its staple.
 fn ends(certificate: &CertificateEnd) -> impl Iterator<Item = (Kind, i64, i64)> {
-    let staple = certificate.staple.map(|staple| (Kind::Staple, staple.not_before, staple.not_after));
+    let staple =
+        certificate.staple.as_ref().map(|staple| (Kind::Staple, staple.not_before, staple.not_after));
     let Identity { not_before, not_after, .. } = *certificate.identity;
     [(Kind::Certificate, not_before, not_after)].into_iter().chain(staple)
 }
@@ -157,7 +158,7 @@ mod tests {
     #[test]
     fn a_staple_has_stages_of_its_own_and_matters_most_where_it_is_demanded() {
         let (mut watch, mut served) = (ExpiryWatch::default(), certificate("a.example", 90 * DAY));
-        served.staple = Some(Period { not_before: 0, not_after: 7 * DAY });
+        served.staple = Some(Period { not_before: 0, not_after: 7 * DAY }.into());
         let said = |watch: &mut ExpiryWatch, served: &CertificateEnd, now| {
             watch.warnings(std::slice::from_ref(served), now)
         };

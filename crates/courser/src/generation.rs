@@ -95,7 +95,7 @@ struct Context<'a> {
 /// Versions, suites, groups by their codes, and application protocols.
 type Negotiated = ([Vec<u16>; 3], Vec<String>);
 
-fn listener(settings: &ListenerConfig, context: &Context<'_>) -> Result<BuiltListener, Failure> {
+fn listener(settings: &Arc<ListenerConfig>, context: &Context<'_>) -> Result<BuiltListener, Failure> {
     let build = |host: &HostConfig| host_of(settings, host, context);
     let hosts = hosts_in(settings).map(build).collect::<Result<Vec<_>, _>>()?;
     let named = hosts_in(settings).zip(&hosts);
@@ -111,7 +111,7 @@ fn listener(settings: &ListenerConfig, context: &Context<'_>) -> Result<BuiltLis
         counters: context.process.directory.listener(&settings.name),
         unknown_host: context.process.directory.host(&settings.name, UNKNOWN),
     };
-    Ok(BuiltListener { settings: Arc::new(settings.clone()), listener: Arc::new(listener), hosts })
+    Ok(BuiltListener { settings: Arc::clone(settings), listener: Arc::new(listener), hosts })
 }
 
 /// The default host first.

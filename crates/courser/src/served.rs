@@ -21,7 +21,7 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) fn of(config: &Config, certificates: &LoadedCertificates) -> Self {
-        let listener = |listener: &ListenerConfig| status::ServedListener {
+        let listener = |listener: &Arc<ListenerConfig>| status::ServedListener {
             name: listener.name.clone(),
             listen: listener.listen.iter().map(ToString::to_string).collect(),
         };

@@ -10,14 +10,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::on_every_cpu::on_every_cpu;
 
 /// The state of one file; two states with the same stamp have the same contents, but for writers who set clocks back.
+/// Times are in nanoseconds since the beginning of 1970: of seconds and nanoseconds apart, a hundred thousand files would take
+/// 1.6 MB more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     device: u64,
     inode: u64,
     size: u64,
-    modified: (i64, i64),
+    modified: i64,
     /// Of the inode: also a file that was written and given its old time is another one.
-    changed: (i64, i64),
+    changed: i64,
 }
 
 impl Stamp {
@@ -28,11 +30,19 @@ impl Stamp {
             device: found.dev(),
             inode: found.ino(),
             size: found.len(),
-            modified: (found.mtime(), found.mtime_nsec()),
-            changed: (found.ctime(), found.ctime_nsec()),
+            modified: nanoseconds(found.mtime(), found.mtime_nsec()),
+            changed: nanoseconds(found.ctime(), found.ctime_nsec()),
         })
     }
 }
+
+/// Times before 1678 and after 2262 are one time each.
+fn nanoseconds(seconds: i64, nanoseconds: i64) -> i64 {
+    seconds.saturating_mul(A_SECOND).saturating_add(nanoseconds)
+}
+
+/// Nanoseconds.
+const A_SECOND: i64 = 1_000_000_000;
 
 /// Clocks of file systems move on by as much as two seconds at a time: a file that was written just before it was read may
 /// have been written once more with the same stamp.
@@ -85,7 +95,7 @@ impl Stamps {
 
     /// The files of `later` that have to be read again, as what was read may not be what they have.
     pub(crate) fn outdated<'a>(&'a self, later: &'a Self) -> Vec<&'a Path> {
-        let is_young = |stamp: &Stamp| stamp.changed.0 + CLOCK_STEP > self.taken;
+        let is_young = |stamp: &Stamp| stamp.changed / A_SECOND + CLOCK_STEP > self.taken;
         self.merge(later, |before, after| {
             before.is_none() || before != after || before.flatten().as_ref().is_some_and(is_young)
         })

@@ -1,6 +1,7 @@
 //! That the file, the flags and the pages know every setting of the table.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::*;
 use crate::config::Config;
@@ -114,7 +115,7 @@ fn flags(words: &[String]) -> Config {
 /// The same configuration as flags would give it: no pools, no hosts, no name, no places.
 fn without_places(mut config: Config, origin: &SourceSpan) -> Config {
     config.pools.clear();
-    for listener in &mut config.listeners {
+    for listener in config.listeners.iter_mut().map(Arc::make_mut) {
         listener.hosts.clear();
         "default".clone_into(&mut listener.name);
         "listener 1".clone_into(&mut listener.session_scope);

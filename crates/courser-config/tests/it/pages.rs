@@ -1,6 +1,7 @@
 //! What is made from the table of settings for people to read.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use courser_config::{defaults_toml, from_matches, from_toml, load, reference_markdown, serve_command};
 
@@ -19,7 +20,7 @@ fn the_commented_defaults_are_the_defaults() {
         from_toml(&text, Path::new("courser.toml")).unwrap_or_else(|problems| panic!("{problems}"));
     let flags = serve_command().try_get_matches_from(["serve", "--backend", "127.0.0.1:8080"]).unwrap();
     let unsaid = from_matches(&flags).unwrap();
-    "default".clone_into(&mut written.config.listeners[0].name);
+    "default".clone_into(&mut Arc::make_mut(&mut written.config.listeners[0]).name);
     assert_eq!(written.config, unsaid.config);
 }
 

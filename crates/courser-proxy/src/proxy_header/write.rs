@@ -74,7 +74,7 @@ fn ssl<'a>(account: &'a Account, facts: &'a HandshakeInfo) -> v2::Ssl<'a> {
         version: Some(facts.version_name()),
         cipher: Some(facts.suite_name()),
         signature_algorithm: identity.and_then(|identity| identity.signature_algorithm),
-        key_algorithm: identity.map(|identity| identity.key_algorithm.as_str()),
+        key_algorithm: identity.map(|identity| &*identity.key_algorithm),
         group: facts.group.and_then(courser_tls::names::group),
         signature_scheme: facts.scheme.and_then(courser_tls::names::scheme),
         ..v2::Ssl::default()

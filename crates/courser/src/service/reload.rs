@@ -249,7 +249,7 @@ fn ending(certificate: &CertificateEnd) -> status::EndingCertificate {
 /// The certificates with a staple or a need of one, the most urgent first.
 fn staples(certificates: &[CertificateEnd], now: i64) -> Vec<status::StapleRow> {
     let row = |certificate: &CertificateEnd| {
-        let (state, left_s, lifetime_s) = match certificate.staple {
+        let (state, left_s, lifetime_s) = match certificate.staple.as_deref().copied() {
             None if !certificate.identity.must_staple => return None,
             None => ("missing", 0, 0),
             Some(Period { not_before, not_after }) => {

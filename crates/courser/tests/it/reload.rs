@@ -129,7 +129,13 @@ fn a_mistake_changes_nothing_and_says_why() {
     let good = text(&origin);
     let key = fs::read_to_string(&program.stage.certificate).unwrap();
     let without_key = &key[..key.find("-----BEGIN PRIVATE KEY").unwrap()];
-    let mistakes: [(String, &str, i32); 4] = [
+    program.stage.folder.write("broken-ca.pem", "-----BEGIN CERTIFICATE-----\nMIIB\n");
+    let mistakes: [(String, &str, i32); 5] = [
+        (
+            format!("{good}client_auth = 'optional'\nclient_ca = 'broken-ca.pem'\n"),
+            "broken-ca.pem: the file is not well-formed PEM",
+            2,
+        ),
         (format!("{good}colour = 'red'\n"), "unknown key `colour`", 2),
         (good.replace("CERT", "missing.pem"), "missing.pem", 2),
         (good.replace("'127.0.0.1:0'", "'192.0.2.1:443'"), "cannot listen on 192.0.2.1:443", 1),
@@ -144,9 +150,18 @@ fn a_mistake_changes_nothing_and_says_why() {
         program.client().connect().unwrap().get(1000, true).unwrap();
     }
     program.change(&good);
-    fs::write(&program.stage.certificate, without_key).unwrap();
-    assert_eq!(program.reload(&[]).status.code(), Some(2));
-    program.client().connect().unwrap().get(1000, true).unwrap();
+    let foreign = TestCa::new().issue(&Leaf::new(KeyType::EcdsaP256)).key_pem;
+    for (pair, why) in [
+        (format!("{without_key}{foreign}"), "the private key does not belong to the certificate"),
+        (foreign, "the file holds no certificate"),
+        (without_key.to_owned(), "the file holds no private key"),
+    ] {
+        fs::write(&program.stage.certificate, pair).unwrap();
+        let done = program.reload(&[]);
+        assert_eq!(done.status.code(), Some(2), "{}", done.stderr);
+        assert!(done.stderr.contains(why), "{why}: {}", done.stderr);
+        program.client().connect().unwrap().get(1000, true).unwrap();
+    }
     let table = run_courser(&["status", "--control", &program.control]).stdout;
     assert!(table.contains("last reload     REFUSED 0 s ago: error: "), "{table}");
     assert!(table.contains("listener        web: 127.0.0.1:0"), "{table}");
