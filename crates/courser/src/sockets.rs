@@ -28,10 +28,11 @@ pub(crate) struct SocketName {
     pub(crate) listener: String,
     /// Its address as configured: `*:443`, `systemd:web`.
     pub(crate) listen: String,
+    /// Among those of this address, from 0. Compared before it: of an address with port 0 that stands twice, the first gets the
+    /// sockets back that the service manager has held for the first.
+    pub(crate) index: usize,
     /// The socket's own: `[::]:443`.
     pub(crate) address: String,
-    /// Among those of this address, from 0.
-    pub(crate) index: usize,
 }
 
 /// A socket from another process, with the name that it had there.
@@ -91,7 +92,9 @@ impl Sockets {
                     None => {
                         let groups = self.open(address, built, generation)?;
                         groups.iter().try_for_each(|group| watch_peers(group, &built.settings.default))?;
-                        let stored = store::store(name, address, &groups);
+                        let same = |open: &&Open| open.listener == *name && open.listen == *address;
+                        let first = open.iter().filter(same).map(|open| open.stored.len()).sum();
+                        let stored = store::store(name, address, first, &groups);
                         let addresses = distribute(groups, &mut opened);
                         addresses.iter().for_each(|address| self.log(address, built));
                         (addresses, stored)

@@ -28,15 +28,21 @@ pub(super) fn name(text: &str, socket: &ListenSocket) -> Option<SocketName> {
     Some(SocketName { listener, listen, address, index: index.parse().ok()? })
 }
 
-/// Has the sockets of a listener's address held, each queue once: one that is held already stays as it is. Returns their names.
-pub(super) fn store(listener: &str, address: &ListenAddress, groups: &[Vec<ListenSocket>]) -> Vec<String> {
+/// Has the sockets of a listener's address held, each queue once: one that is held already stays as it is. Of an address with
+/// port 0 that stands twice, the second has sockets of its own, whose indices begin at `first`. Returns their names.
+pub(super) fn store(
+    listener: &str,
+    address: &ListenAddress,
+    first: usize,
+    groups: &[Vec<ListenSocket>],
+) -> Vec<String> {
     let (mut queues, mut names) = (Vec::new(), Vec::new());
     if let ListenAddress::Systemd(_) = address {
         return names;
     }
     for socket in groups.iter().flatten() {
         let Ok(queue) = socket.queue() else { continue };
-        let name = stored_name(listener, &address.to_string(), queues.len());
+        let name = stored_name(listener, &address.to_string(), first + queues.len());
         let Some(name) = name.filter(|_| !queues.contains(&queue)) else { continue };
         systemd::store(&name, socket.as_fd());
         queues.push(queue);

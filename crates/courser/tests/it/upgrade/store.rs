@@ -98,6 +98,41 @@ fn a_crash_under_load_refuses_no_client() {
     }
 }
 
+/// Of an address with port 0 that one listener has twice, each has a socket of its own, which can go without the other.
+#[test]
+fn an_address_of_any_port_that_stands_twice_goes_once() {
+    let Some(python) = require("python3") else { return };
+    let stage = Stage::new();
+    let write = |listen: &str| {
+        let cert = stage.certificate.display();
+        let text = format!(
+            "[[listener]]\nname = 'web'\nlisten = [{listen}]\nbackend = '127.0.0.1:9'\ncert = '{cert}'\n"
+        );
+        stage.folder.write("courser.toml", text)
+    };
+    let config = write("'127.0.0.1:0', '127.0.0.1:0'");
+    let mut command = Command::new(python);
+    command.args(["-c", MANAGER]).arg(stage.folder.join("notify.sock")).arg(env!("CARGO_BIN_EXE_courser"));
+    command.args(["serve", "--workers", "1", "--core-dumps", "--config"]).arg(config);
+    let manager = courser_testkit::Process::start(&mut command);
+    let said = |what: &str, count: usize| {
+        manager.wait_stdout(what, |lines| {
+            let found: Vec<_> = lines.iter().filter(|line| line.contains(what)).collect();
+            found.get(count - 1).map(|line| (*line).clone())
+        })
+    };
+    let first = said("STARTED=", 1);
+    said("READY=1", 1);
+    let first = first.strip_prefix("STARTED=").and_then(|rest| rest.split(' ').next()).unwrap();
+    let pid = nix::unistd::Pid::from_raw(first.parse().unwrap());
+    write("'127.0.0.1:0'");
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGHUP).unwrap();
+    said("FDSTOREREMOVE=", 1);
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
+    let again = said("STARTED=", 2);
+    assert!(again.ends_with(" 1"), "the socket that is left is held on: {again}");
+}
+
 /// The addresses that two listeners got for one address with port 0 stay theirs.
 #[test]
 fn listeners_of_any_port_get_back_their_own_sockets_after_a_crash() {
