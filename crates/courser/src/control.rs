@@ -13,7 +13,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -48,6 +48,8 @@ pub(crate) struct Control {
     path: PathBuf,
     listener: Arc<UnixListener>,
     thread: Mutex<Thread>,
+    /// Disconnected when all clients have their answers.
+    answered: Mutex<Option<Receiver<()>>>,
 }
 
 /// The thread that accepts.
@@ -79,7 +81,12 @@ impl Control {
         // Another process may take a client first.
         listener.set_nonblocking(true)?;
         let path = std::path::absolute(path)?;
-        Ok(Self { path, listener: Arc::new(listener), thread: Mutex::new(thread) })
+        Ok(Self {
+            path,
+            listener: Arc::new(listener),
+            thread: Mutex::new(thread),
+            answered: Mutex::default(),
+        })
     }
 
     /// Another descriptor of it, for another process.
@@ -95,12 +102,13 @@ impl Control {
     /// Answers requests on a thread of its own.
     pub(crate) fn serve(&self, handler: impl ControlHandler, threads: &Threads) -> io::Result<()> {
         let (woken, stop) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (handler, accepting, (running, ended)) =
-            (Arc::new(handler), Arc::clone(&self.listener), channel::<()>());
+        let (handler, accepting) = (Arc::new(handler), Arc::clone(&self.listener));
+        let ((running, ended), (answering, answered)) = (channel::<()>(), channel());
         threads.spawn("control", move || {
             let _running = running;
-            accept(&accepting, &woken, &handler);
+            accept(&accepting, &woken, &handler, &answering);
         })?;
+        *self.answers() = Some(answered);
         *self.thread() = Thread::Runs { _stop: stop, ended };
         Ok(())
     }
@@ -123,6 +131,18 @@ impl Control {
         let Thread::Runs { _stop, ended } = before else { return true };
         drop(_stop);
         ended.recv_timeout(limit) == Err(RecvTimeoutError::Disconnected)
+    }
+
+    /// Waits for the clients that are being answered, at the end of the program: who has asked for a reload or an upgrade is told
+    /// how it went. Some answers have no end.
+    pub(crate) fn finish(&self, limit: Duration) {
+        if let Some(answered) = &*self.answers() {
+            let _ = answered.recv_timeout(limit);
+        }
+    }
+
+    fn answers(&self) -> MutexGuard<'_, Option<Receiver<()>>> {
+        self.answered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn thread(&self) -> MutexGuard<'_, Thread> {
@@ -153,7 +173,12 @@ pub(crate) fn open_socket(path: &Path, mode: u32) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-fn accept<A: ControlHandler>(listener: &UnixListener, woken: &OwnedFd, handler: &Arc<A>) {
+fn accept<A: ControlHandler>(
+    listener: &UnixListener,
+    woken: &OwnedFd,
+    handler: &Arc<A>,
+    answering: &Sender<()>,
+) {
     let clients = Arc::new(AtomicUsize::new(0));
     loop {
         let mut polled = [PollFd::new(listener, PollFlags::IN), PollFd::new(woken, PollFlags::IN)];
@@ -176,9 +201,10 @@ fn accept<A: ControlHandler>(listener: &UnixListener, woken: &OwnedFd, handler: 
             continue;
         }
         let (handler, guard) = (Arc::clone(handler), ClientGuard(Arc::clone(&clients)));
+        let answering = answering.clone();
         // Without a thread the client sees the end of the stream, as after a panic there, which concerns this client alone.
         let _ = thread::Builder::new().name("control-answer".into()).spawn(move || {
-            let _guard = guard;
+            let (_guard, _answering) = (guard, answering);
             // A client that has gone needs no answer.
             let _ = serve(stream, &*handler);
         });
@@ -342,6 +368,36 @@ mod tests {
         assert!(path.exists(), "one that never answered leaves it alone");
         drop(second);
         assert!(!path.exists());
+    }
+
+    /// Says when it is asked, and answers when it may.
+    struct Slow(Sender<()>, Mutex<Receiver<()>>);
+
+    impl ControlHandler for Slow {
+        fn answer(&self, _request: &str, out: &mut UnixStream) -> io::Result<RequestOutcome> {
+            self.0.send(()).unwrap();
+            self.1.lock().unwrap().recv().unwrap();
+            writeln!(out, "done").map(|()| RequestOutcome::Known)
+        }
+    }
+
+    #[test]
+    fn who_has_asked_is_answered_before_the_end() {
+        let folder = Folder::new();
+        let path = folder.join("control.sock");
+        let ((asked, was_asked), (go, may_answer)) = (channel(), channel());
+        let control = Control::open(&path).unwrap();
+        control.serve(Slow(asked, Mutex::new(may_answer)), &threads()).unwrap();
+        let client = UnixStream::connect(&path).unwrap();
+        writeln!(&client, "reload").unwrap();
+        was_asked.recv().unwrap();
+        assert!(control.stop(CLIENT_TIMEOUT));
+        control.finish(Duration::from_millis(1));
+        let none = client.set_nonblocking(true).and_then(|()| (&client).read(&mut [0; 8]));
+        assert_eq!(none.map_err(|error| error.kind()), Err(io::ErrorKind::WouldBlock));
+        go.send(()).unwrap();
+        control.finish(CLIENT_TIMEOUT);
+        assert_eq!((&client).read(&mut [0; 8]).unwrap(), 5);
     }
 
     #[test]

@@ -115,7 +115,10 @@ impl Service for ControlService {
     }
 
     fn stop(&self) -> bool {
-        self.control.get().is_none_or(|control| control.stop(STOP_TIME))
+        let Some(control) = self.control.get() else { return true };
+        let has_stopped = control.stop(STOP_TIME);
+        control.finish(STOP_TIME);
+        has_stopped
     }
 }
 

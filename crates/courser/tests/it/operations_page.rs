@@ -67,7 +67,10 @@ for command in /mnt/commands/*; do
     cat /tmp/output
 done
 kill $(courser status --json | jq .pid)
-while test -e /run/courser/control.sock; do sleep 0.05; done
+for wait in $(seq 600); do test -e /run/courser/control.sock || exit 0; sleep 0.05; done
+tail -n 20 /tmp/journal
+ps -C courser -o pid,stat,wchan,args
+exit 1
 "#;
 
 #[test]
