@@ -3,14 +3,15 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use instant_acme::{Account, AccountBuilder, ExternalAccountKey, Key, NewAccount};
+use instant_acme::{Account, AccountBuilder, Key};
 use rcgen::KeyPair;
 use serde::Deserialize;
 
+use crate::binding;
 use crate::folder::{Folder, Registration};
 use crate::http::Https;
 use crate::names::NameSet;
-use crate::settings::{ExternalAccount, Settings};
+use crate::settings::Settings;
 use crate::status::TxtRecord;
 use crate::trouble::Trouble;
 
@@ -31,22 +32,20 @@ pub(crate) async fn open(
             (account.map_err(failed)?, Registration { url: Some(url), contact, since }, false)
         }
         Some((key, _)) => {
-            let account = register(&key, builder(), directory).await.map_err(failed)?;
+            // A crash may have come between the account and its URL.
+            let found = look_up(&key, builder(), directory.clone()).await;
+            let account = match found.map_err(failed) {
+                Err(trouble) if trouble.is_answer() => make(settings, &key, https, builder()).await?,
+                found => found?,
+            };
             (account, Registration::default(), true)
         }
-        None => match &settings.external {
-            Some(external) => {
-                let account = bind(settings, external, folder, builder()).await?.map_err(failed)?;
-                (account, Registration { contact: settings.contact.clone(), ..Registration::default() }, true)
-            }
-            None => {
-                let key = KeyPair::generate().map_err(|error| Trouble::unreachable(error.to_string()))?;
-                let key = key.serialize_pem();
-                folder.write_account_key(&key)?;
-                let account = register(&key, builder(), directory).await.map_err(failed)?;
-                (account, Registration::default(), true)
-            }
-        },
+        None => {
+            let key = KeyPair::generate().map_err(|error| Trouble::unreachable(error.to_string()))?;
+            let key = key.serialize_pem();
+            folder.write_account_key(&key)?;
+            (make(settings, &key, https, builder()).await?, Registration::default(), true)
+        }
     };
     if is_new {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -63,38 +62,40 @@ pub(crate) async fn open(
     Ok((account, is_new))
 }
 
-/// The account of this key, made if the CA has none: to ask twice makes one (RFC 8555, section 7.3.1).
-async fn register(
+/// The account that the CA has of this key already (RFC 8555, section 7.3.1).
+async fn look_up(
     key: &str,
     builder: AccountBuilder,
     directory: String,
 ) -> Result<Account, instant_acme::Error> {
-    let pair = KeyPair::from_pem(key).map_err(|error| instant_acme::Error::Other(error.into()))?;
-    let der = pair.serialize_der();
-    let key = (Key::from_pkcs8_der(der.as_slice().into())?, pair.into());
-    builder.create_from_key(key, directory).await.map(|(account, _)| account)
+    let (key, pair) = library_key(key)?;
+    builder.from_key((key, pair.into()), directory).await.map(|(account, _)| account)
 }
 
-/// A new account that belongs to one which there is. The library makes the key itself: of a crash before the CA's answer is
-/// written an account is left that has no certificate.
-async fn bind(
+/// A new account of this key.
+async fn make(
     settings: &Settings,
-    external: &ExternalAccount,
-    folder: &Folder,
+    key: &str,
+    https: &Https,
     builder: AccountBuilder,
-) -> Result<Result<Account, instant_acme::Error>, Trouble> {
-    let contact: Vec<&str> = settings.contact.iter().map(String::as_str).collect();
-    let new = NewAccount { contact: &contact, terms_of_service_agreed: true, only_return_existing: false };
-    let binding = ExternalAccountKey::new(external.id.clone(), &external.key);
-    let (account, credentials) = match builder.create(&new, settings.directory.clone(), Some(&binding)).await
-    {
-        Ok(made) => made,
-        Err(error) => return Ok(Err(error)),
+) -> Result<Account, Trouble> {
+    let failed = |error: instant_acme::Error| Trouble::of(&error, https.retry_after());
+    let directory = settings.directory.clone();
+    let Some(external) = &settings.external else {
+        let (key, pair) = library_key(key).map_err(failed)?;
+        let made = builder.create_from_key((key, pair.into()), directory).await;
+        return made.map(|(account, _)| account).map_err(failed);
     };
-    let der = credentials.private_key().secret_pkcs8_der();
-    let key = KeyPair::try_from(der).map_err(|error| Trouble::unreachable(error.to_string()))?;
-    folder.write_account_key(&key.serialize_pem())?;
-    Ok(Ok(account))
+    let der = key_pair(key)?.serialize_der();
+    let url = binding::bind(settings, external, &der, https).await?;
+    builder.from_parts(url, der.as_slice().into(), directory).await.map_err(failed)
+}
+
+/// A key as the library has it.
+fn library_key(pem: &str) -> Result<(Key, KeyPair), instant_acme::Error> {
+    let pair = KeyPair::from_pem(pem).map_err(|error| instant_acme::Error::Other(error.into()))?;
+    let der = pair.serialize_der();
+    Ok((Key::from_pkcs8_der(der.as_slice().into())?, pair))
 }
 
 fn key_pair(pem: &str) -> Result<KeyPair, Trouble> {

@@ -95,7 +95,8 @@ impl Https {
         }
     }
 
-    async fn send(&self, request: Request<BodyWrapper<Bytes>>) -> Result<Response<Bytes>, String> {
+    /// What a request is answered, also with an error.
+    pub(crate) async fn send(&self, request: Request<BodyWrapper<Bytes>>) -> Result<Response<Bytes>, String> {
         let authority = request.uri().authority().map_or("", |authority| authority.as_str()).to_owned();
         let exchanged = timeout(REQUEST, self.exchange(request)).await;
         let response = exchanged.unwrap_or_else(|_| Err("no answer within 30 s".to_owned()));

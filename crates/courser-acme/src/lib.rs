@@ -7,6 +7,7 @@
 
 mod account;
 mod agent;
+mod binding;
 mod board;
 mod certificate;
 mod client;

@@ -60,6 +60,8 @@ fn a_name_gets_a_certificate_although_the_directory_is_away_at_first() {
     let text = content(orders.run(&["acme", "status"]));
     assert!(text.starts_with("shop.example: valid for ") && text.contains("next order in"), "{text}");
     assert!(content(orders.run(&["status"])).contains("1 of 1 certificates are there"));
+    // Not ended while it asks for it: an answer that is cut off is asked for again much later.
+    orders.eventually("the window is known", |set| set["why"] == "window");
     let lines = courser.connections_json(1);
     assert!(lines.iter().any(|line| line["close_reason"] == "acme_challenge"), "{lines:?}");
     for secret in ["account.pem", "pair.pem", "state.json"] {
@@ -180,21 +182,47 @@ fn killed_at_any_request_it_orders_once() {
 }
 
 #[test]
+fn killed_at_any_request_it_makes_one_bound_account() {
+    for withheld in [Withheld::Request, Withheld::Answer] {
+        let port = free_port();
+        let Some(pebble) = Pebble::setup(port).binding("kid-1", BINDING_KEY).start() else { return };
+        let gate = Gate::new(pebble.port());
+        let orders = Orders::at("shop.example", port, &gate.directory());
+        fs::copy(pebble.authority(), orders.authority()).unwrap();
+        orders.write("acme.eab", &format!("kid-1\n{BINDING_KEY}\n"));
+        let is_made =
+            || fs::read_to_string(orders.place("account.json")).is_ok_and(|text| text.contains("https://"));
+        // Each life is ended one request later than the one before.
+        let mut kills = 0;
+        while !is_made() {
+            assert!(kills < 20, "{withheld:?}: it never ends");
+            gate.withhold(kills + 1, withheld);
+            let mut courser = orders.start("eab = 'acme.eab'");
+            eventually("a request is withheld, or the account is known", || gate.is_reached() || is_made());
+            courser.signal(courser_testkit::Signal::SIGKILL);
+            let _ = courser.wait();
+            kills += 1;
+        }
+        println!("{withheld:?}: {kills} lives were ended");
+        assert!(kills > 3, "{withheld:?}: to make an account takes more requests than {kills}");
+        assert_eq!(pebble.accounts(), 1, "{withheld:?}");
+    }
+}
+
+/// As Pebble is told it, and the program.
+const BINDING_KEY: &str = "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W";
+
+#[test]
 fn a_limit_is_waited_for_and_an_account_is_bound() {
     let port = free_port();
     let (Some(nginx), Some(_)) = (require("nginx"), require("curl")) else { return };
-    let Some(pebble) = Pebble::setup(port)
-        .binding("kid-1", "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W")
-        .start()
-    else {
-        return;
-    };
+    let Some(pebble) = Pebble::setup(port).binding("kid-1", BINDING_KEY).start() else { return };
     // Pebble has no limits: nginx answers orders in its place, as Let's Encrypt does.
     let front = free_port();
     let orders = Orders::at("shop.example", port, &format!("https://localhost:{front}/dir"));
     fs::copy(pebble.authority(), orders.authority()).unwrap();
     let _limited = limiting_proxy(&nginx, &orders, &pebble, front);
-    orders.write("acme.eab", "kid-1\nzWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W\n");
+    orders.write("acme.eab", &format!("kid-1\n{BINDING_KEY}\n"));
     let courser = orders.start("eab = 'acme.eab'");
     let limited = courser.wait_stderr_line("not ordered");
     assert!(limited.contains("too many certificates already issued"), "{limited}");
