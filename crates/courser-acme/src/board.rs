@@ -14,13 +14,22 @@ pub struct Challenge {
     pub expires: SystemTime,
 }
 
+/// Why a challenge would not be answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unanswered {
+    /// Another process takes over, and goes on with the order.
+    HandedOver,
+    /// Who would not, and why.
+    Failed(String),
+}
+
 /// Answers challenges. In a fleet any host may be asked, so an implementation has to reach them all.
 pub trait ChallengeBoard: Send + Sync {
     /// Has the challenge answered. May wait: when it returns, every host that may be asked answers.
     ///
     /// # Errors
-    /// Who does not, and why; the CA is then not told to ask.
-    fn publish(&self, challenge: &Challenge) -> Result<(), String>;
+    /// The CA is then not told to ask.
+    fn publish(&self, challenge: &Challenge) -> Result<(), Unanswered>;
 
     /// Nobody asks any more.
     fn withdraw(&self, name: &str);

@@ -103,6 +103,11 @@ impl Entry {
 
     pub(crate) fn fail(&mut self, trouble: &Trouble, folder: &Folder) {
         let (state, at) = (&mut self.state, now());
+        if trouble.setback == Setback::HandedOver {
+            // Not written: whoever takes over goes on at once.
+            state.not_before = Some(plan::try_again(trouble.setback, state.failures, at, state.draw));
+            return;
+        }
         if trouble.kind.as_deref() == Some("accountDoesNotExist") {
             // A CA that was set up anew. The key is kept, and makes another account.
             let forgotten = folder.account().and_then(|known| match known {
@@ -188,4 +193,24 @@ fn known(leaf: Option<&Leaf>, state: &SetState) -> Known {
 pub(crate) fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Why;
+
+    #[test]
+    fn an_order_that_is_handed_over_has_not_failed() {
+        let place = courser_testkit::Folder::new();
+        let folder = Folder::of(place.path(), "https://ca.example/directory");
+        let set = || NameSet::group(["a.example"]).remove(0);
+        let mut entry = Entry::read(set(), &folder);
+        entry.fail(&Trouble::handed_over(), &folder);
+        assert_eq!((entry.state.failures, entry.due().why), (0, Why::Pause), "this process asks again");
+        assert!(entry.due().at <= now() + 2);
+        assert_eq!(Entry::read(set(), &folder).due().why, Why::NoCertificate, "the next one goes on at once");
+        entry.fail(&Trouble::unreachable("away"), &folder);
+        assert_eq!(Entry::read(set(), &folder).state.failures, 1);
+    }
 }

@@ -24,7 +24,7 @@ mod trouble;
 mod unread;
 
 pub use agent::Agent;
-pub use board::{Challenge, ChallengeBoard};
+pub use board::{Challenge, ChallengeBoard, Unanswered};
 pub use folder::pair_file;
 pub use handle::{Handle, RecordError};
 pub use names::NameSet;

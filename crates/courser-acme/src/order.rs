@@ -9,7 +9,7 @@ use instant_acme::{
 };
 use rcgen::{CertificateParams, DistinguishedName, KeyPair};
 
-use crate::board::{Challenge, ChallengeBoard};
+use crate::board::{Challenge, ChallengeBoard, Unanswered};
 use crate::certificate;
 use crate::client::{Ca, certificate_id};
 use crate::folder::SetState;
@@ -162,7 +162,10 @@ impl Job<'_> {
             let mut digest = [0; 32];
             digest.copy_from_slice(challenge.key_authorization().digest().as_ref());
             let answer = Challenge { name, digest, expires: SystemTime::now() + CHALLENGE };
-            self.board.publish(&answer).map_err(Trouble::unreachable)?;
+            self.board.publish(&answer).map_err(|why| match why {
+                Unanswered::HandedOver => Trouble::handed_over(),
+                Unanswered::Failed(why) => Trouble::unreachable(why),
+            })?;
         }
         // One that the CA looks at already goes on: the order was interrupted there.
         if challenge.status == ChallengeStatus::Pending {

@@ -128,6 +128,8 @@ fn pick(window: Window, draw: u16) -> i64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Setback {
+    /// Nothing has failed: another process takes over, and orders. This one goes on if nothing comes of it.
+    HandedOver,
     /// The CA was not reached, or was not well: nothing has been counted.
     Unreachable,
     /// The CA has looked, and has refused: it counts such failures.
@@ -148,6 +150,7 @@ pub fn try_again(setback: Setback, failures: u32, now: i64, draw: u16) -> i64 {
         pause.clamp(first, most)
     };
     let pause = match setback {
+        Setback::HandedOver => 1,
         // It may be a router that restarts: seconds at first.
         Setback::Unreachable => doubled(4, HOUR),
         // Four in the first hour: somebody puts the record up, and DNS takes its time.

@@ -21,6 +21,11 @@ impl Trouble {
         Self { setback: Setback::Unreachable, words: words.into(), kind: None }
     }
 
+    pub(crate) fn handed_over() -> Self {
+        let words = "another process takes over, where the order goes on".to_owned();
+        Self { setback: Setback::HandedOver, words, kind: None }
+    }
+
     pub(crate) fn refused(words: impl Into<String>) -> Self {
         Self { setback: Setback::Refused, words: words.into(), kind: None }
     }

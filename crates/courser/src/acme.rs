@@ -14,6 +14,7 @@ use crate::file_error::unusable;
 use crate::{authorities, secret_file};
 
 pub(crate) mod board;
+pub(crate) mod pending;
 
 /// Names the files of what hosts have ordered, behind those that they name themselves.
 pub(crate) fn name_files(config: &mut Config) {

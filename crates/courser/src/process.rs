@@ -13,6 +13,7 @@ use courser_session::{Cache, DEFAULT_SHARDS, SecretBytes, Ticketer};
 use courser_telemetry::{Counters, Directory};
 use courser_tls::Sessions;
 
+use crate::acme::pending::Pending;
 use crate::exit::Failure;
 use crate::fleet_keys::PersistentKeys;
 
@@ -39,6 +40,8 @@ pub(crate) struct Process {
     pub(crate) resolver: Resolver,
     /// What the operator has said of servers.
     pub(crate) orders: Arc<Orders>,
+    /// What authorities may ask for now, where certificates are ordered.
+    pub(crate) pending: Arc<Pending>,
     /// Another process has taken over: files of keys and sessions are its own now.
     pub(crate) is_superseded: AtomicBool,
 }
@@ -61,6 +64,7 @@ impl Process {
             crowd: crowd()?,
             resolver: Resolver::default(),
             orders: Arc::default(),
+            pending: Arc::default(),
             is_superseded: AtomicBool::new(false),
         })
     }

@@ -63,6 +63,7 @@ pub(crate) fn run(
     start.open_admin(&source, access, &readiness)?;
     workers::start(workers, &supervisor)?;
     start.watch_workers()?;
+    source.acme.take_over()?;
     let sockets = start.serve(opened, &commands, &readiness)?;
     start.order_certificates(&source.acme)?;
     let Start { services, endpoints, .. } = start;

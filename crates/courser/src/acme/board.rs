@@ -1,16 +1,16 @@
 //! What a CA is answered when it checks who has a name: on this host, and on every other one of its fleet, as the CA may ask any.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use courser_acme::{Challenge, ChallengeBoard};
+use courser_acme::{Challenge, ChallengeBoard, Unanswered};
 use courser_config::{Group, Named, Suite};
 use courser_proxy::{CHALLENGE_PROTOCOL, Challenges};
 use courser_session::UnixSeconds;
 use courser_sharing::{DomainCheck, FleetHandle};
 use courser_tls::{ClientAuth, ServerTlsConfig, ServerTlsSpec, Sessions, Version, self_signed_challenge};
 
+use super::pending::Pending;
 use crate::exit::Failure;
 use crate::fleet_keys::unix_now;
 
@@ -28,18 +28,22 @@ pub(crate) struct Board {
     challenges: Arc<Challenges>,
     tls: Arc<ServerTlsConfig>,
     fleet: Option<FleetHandle>,
-    /// What is answered, by name.
-    pending: Mutex<HashMap<String, DomainCheck>>,
+    pending: Arc<Pending>,
 }
 
 impl Board {
-    /// In a fleet it answers what peers want answered from now on.
+    /// Answers what is pending already; in a fleet also what peers want answered from now on.
     pub(crate) fn new(
         challenges: &Arc<Challenges>,
+        pending: &Arc<Pending>,
         fleet: Option<FleetHandle>,
     ) -> Result<Arc<Self>, Failure> {
-        let (challenges, tls) = (Arc::clone(challenges), Arc::new(challenge_tls()?));
-        let board = Arc::new(Self { challenges, tls, fleet, pending: Mutex::default() });
+        let (challenges, pending) = (Arc::clone(challenges), Arc::clone(pending));
+        let board = Arc::new(Self { challenges, tls: Arc::new(challenge_tls()?), fleet, pending });
+        for check in board.pending.list() {
+            // One that cannot be answered fails its order, as in the process that it comes from.
+            let _ = board.show(&check);
+        }
         if let Some(fleet) = &board.fleet {
             // The fleet's thread must not keep what holds the way to it.
             let weak = Arc::downgrade(&board);
@@ -53,56 +57,57 @@ impl Board {
     /// Answers what a peer wants answered, or no more what is over. Returns whether it is answered.
     fn take(&self, check: &DomainCheck, now: UnixSeconds) -> bool {
         if check.expires <= now {
-            let is_same = self.lock().get(&check.name).is_some_and(|pending| pending.digest == check.digest);
+            let is_same = self.pending.get(&check.name).is_some_and(|pending| pending.digest == check.digest);
             if is_same {
                 self.end(&check.name);
             }
             return false;
         }
-        let has_room = self.lock().len() < MOST || self.lock().contains_key(&check.name);
+        let has_room = self.pending.len() < MOST || self.pending.get(&check.name).is_some();
         let latest = UnixSeconds(now.0.saturating_add(LONGEST));
         has_room && self.answer(&DomainCheck { expires: check.expires.min(latest), ..check.clone() }).is_ok()
     }
 
-    fn answer(&self, check: &DomainCheck) -> Result<(), String> {
-        if self.lock().get(&check.name).is_none_or(|pending| pending.digest != check.digest) {
-            let identity = self_signed_challenge(&check.name, &check.digest);
-            let identity = identity.map_err(|error| error.to_string())?;
-            self.challenges.publish(&check.name, identity, &self.tls);
+    fn answer(&self, check: &DomainCheck) -> Result<(), Unanswered> {
+        let is_new = self.pending.put(check)?;
+        if is_new {
+            self.show(check).map_err(|why| {
+                self.end(&check.name);
+                Unanswered::Failed(why)
+            })?;
         }
-        self.lock().insert(check.name.clone(), check.clone());
+        Ok(())
+    }
+
+    fn show(&self, check: &DomainCheck) -> Result<(), String> {
+        let identity = self_signed_challenge(&check.name, &check.digest);
+        let identity = identity.map_err(|error| error.to_string())?;
+        self.challenges.publish(&check.name, identity, &self.tls);
         Ok(())
     }
 
     fn end(&self, name: &str) -> Option<DomainCheck> {
         self.challenges.withdraw(name);
-        self.lock().remove(name)
+        self.pending.remove(name)
     }
 
     /// Answers no more what is over: the host that ordered may be gone.
     pub(crate) fn forget_old(&self, now: UnixSeconds) {
-        let over: Vec<String> = {
-            let pending = self.lock();
-            let over = pending.values().filter(|check| check.expires <= now);
-            over.map(|check| check.name.clone()).collect()
-        };
-        over.iter().for_each(|name| drop(self.end(name)));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, DomainCheck>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pending.over(now).iter().for_each(|name| drop(self.end(name)));
     }
 }
 
 impl ChallengeBoard for Board {
-    fn publish(&self, challenge: &Challenge) -> Result<(), String> {
+    fn publish(&self, challenge: &Challenge) -> Result<(), Unanswered> {
         let expires = challenge.expires.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let (name, digest) = (challenge.name.clone(), challenge.digest);
         let check = DomainCheck { name, digest, expires: UnixSeconds(expires) };
         self.answer(&check)?;
         let Some(fleet) = &self.fleet else { return Ok(()) };
         fleet.send_check(&check, PATIENCE).map_err(|missing| {
-            format!("the CA may ask any host of the fleet, and not every one answers it: {missing}")
+            let why =
+                format!("the CA may ask any host of the fleet, and not every one answers it: {missing}");
+            Unanswered::Failed(why)
         })
     }
 
@@ -140,12 +145,28 @@ mod tests {
 
     #[test]
     fn peers_have_so_many_names_answered_and_none_for_ever() {
-        let board = Board::new(&Arc::default(), None).unwrap();
+        let board = Board::new(&Arc::default(), &Arc::default(), None).unwrap();
         assert!((0..MOST).all(|number| board.take(&check(number, u64::MAX), NOW)));
         assert!(!board.take(&check(MOST, NOW.0 + 600), NOW), "one more than there is room for");
         assert!(board.take(&check(0, NOW.0 + 600), NOW), "one that is there already");
         board.forget_old(UnixSeconds(NOW.0 + LONGEST));
-        assert!(board.lock().is_empty() && board.challenges.is_empty());
+        assert!(board.pending.len() == 0 && board.challenges.is_empty());
         assert!(board.take(&check(MOST, NOW.0 + 600), NOW));
+    }
+
+    #[test]
+    fn the_next_process_answers_what_is_pending_and_this_one_takes_no_more() {
+        let (pending, answers) = (Arc::<Pending>::default(), Arc::<Challenges>::default());
+        let board = Board::new(&Arc::default(), &pending, None).unwrap();
+        assert!(board.take(&check(1, NOW.0 + 600), NOW));
+        let next = Arc::<Pending>::default();
+        for check in pending.hand_over() {
+            next.put(&check).unwrap();
+        }
+        drop(Board::new(&answers, &next, None).unwrap());
+        assert!(!answers.is_empty(), "an authority may look at once");
+        assert!(!board.take(&check(2, NOW.0 + 600), NOW), "the next process would not know of it");
+        pending.keep();
+        assert!(board.take(&check(2, NOW.0 + 600), NOW), "nothing came of the upgrade");
     }
 }

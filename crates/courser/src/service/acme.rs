@@ -33,7 +33,7 @@ pub(crate) struct AcmeService {
 #[derive(Default)]
 struct State {
     threads: Option<Threads>,
-    /// In a fleet from the start, else with the first certificate.
+    /// In a fleet from the start, else with the first certificate, or with what the process before this one has left.
     board: Option<Arc<Board>>,
     agent: Option<Running>,
 }
@@ -58,6 +58,14 @@ impl AcmeService {
     /// Where workers find what a CA may ask for.
     pub(crate) fn challenges(&self) -> &Arc<Challenges> {
         &self.challenges
+    }
+
+    /// Answers what the process before this one was to answer. To be called before this one accepts.
+    pub(crate) fn take_over(&self) -> Result<(), Failure> {
+        if self.process.pending.len() > 0 {
+            self.board(&mut self.lock())?;
+        }
+        Ok(())
     }
 
     /// What is ordered is this from now on. The thread is started with the first certificate: most configurations order none.
@@ -94,8 +102,10 @@ impl AcmeService {
     }
 
     fn board(&self, state: &mut State) -> Result<Arc<Board>, Failure> {
-        let board =
-            state.board.take().map_or_else(|| Board::new(&self.challenges, self.fleet.clone()), Ok)?;
+        let board = state
+            .board
+            .take()
+            .map_or_else(|| Board::new(&self.challenges, &self.process.pending, self.fleet.clone()), Ok)?;
         Ok(Arc::clone(state.board.insert(board)))
     }
 

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use courser_net::{Address, KnownSources, memory_file};
 use courser_proxy::{Answer, Crowd, Lookable, Order, Visitors};
 use courser_session::{Cache, Change, Cursor, Provenance, SessionId, SharedSession, UnixSeconds};
+use courser_sharing::DomainCheck;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, Zeroizing};
 
@@ -36,6 +37,16 @@ struct Head {
     /// Who has been here, and how many handshakes a worker makes in a second.
     #[serde(default)]
     crowd: Option<KnownCrowd>,
+    /// What authorities may ask for now.
+    #[serde(default)]
+    checks: Vec<KnownCheck>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct KnownCheck {
+    name: String,
+    digest: [u8; 32],
+    expires: u64,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -132,6 +143,7 @@ impl Head {
             answers: process.resolver.answers().into_iter().map(KnownName::of).collect(),
             orders: orders.map(order).collect(),
             crowd: Some(KnownCrowd::of(&process.crowd)),
+            checks: process.pending.hand_over().into_iter().map(KnownCheck::of).collect(),
         }
     }
 }
@@ -197,6 +209,10 @@ impl Memory {
         let order =
             |KnownOrder { pool, server, is_drained, percent }| (pool, server, Order { is_drained, percent });
         process.orders.take_over(self.head.orders.drain(..).map(order));
+        for check in self.head.checks.drain(..) {
+            // No other process takes over from one that has just begun.
+            let _ = process.pending.put(&check.check());
+        }
     }
 
     /// Does to `cache` what was done to that of the other process. Returns the number of sessions.
@@ -245,6 +261,16 @@ fn replay(kind: u8, mut bytes: &[u8], cache: &Cache, now: UnixSeconds) -> Option
         _ => return None,
     }
     Some(())
+}
+
+impl KnownCheck {
+    fn of(DomainCheck { name, digest, expires }: DomainCheck) -> Self {
+        Self { name, digest, expires: expires.0 }
+    }
+
+    fn check(self) -> DomainCheck {
+        DomainCheck { name: self.name, digest: self.digest, expires: UnixSeconds(self.expires) }
+    }
 }
 
 impl KnownCrowd {

@@ -94,6 +94,7 @@ impl Upgrader {
                     _ => String::new(),
                 };
                 *self.state() = State::None;
+                self.process.pending.keep();
                 if let Some(cache) = &self.process.sessions.cache {
                     cache.note_changes(false);
                 }

@@ -3,6 +3,7 @@
 mod fleet;
 mod gate;
 mod orders;
+mod pages;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

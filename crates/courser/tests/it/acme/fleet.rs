@@ -8,7 +8,7 @@ use courser_testkit::{Pebble, free_port, require};
 
 use super::orders::Orders;
 use crate::fleet::keygen;
-use crate::stage::eventually;
+use crate::stage::{content, eventually};
 
 /// The fleet's settings of the host at this place, behind those of `[acme]`.
 fn member(order: &str, key: &Path, ports: &[u16; 3], place: usize) -> String {
@@ -42,14 +42,18 @@ fn one_host_orders_and_the_ca_may_ask_any_of_the_fleet() {
     let _second = hosts[1].start(&settings("elsewhere", 1));
     let mut third = hosts[2].start(&settings("elsewhere", 2));
     let (first, _) = balancer.accept().expect("the CA asks once all of them answer");
-    let answers = [2, 0, 1, 1, 2, 0].map(|place| {
+    let digest = |place: usize| {
         let seen = hosts[place].shown(&openssl, "shop.example", &["-alpn", "acme-tls/1", "-showcerts"]);
         assert!(seen.contains("ALPN protocol: acme-tls/1"), "host {place}: {seen}");
         let certificate = hosts[place].certificate_text(&openssl, &seen);
         let (_, extension) = certificate.split_once("1.3.6.1.5.5.7.1.31: critical").expect("it has a digest");
         extension.lines().nth(1).expect("a line with it").trim().to_owned()
-    });
+    };
+    let answers = [2, 0, 1, 1, 2, 0].map(digest);
     assert!(answers.iter().all(|digest| *digest == answers[0]), "{answers:?}");
+    // A program that is replaced meanwhile answers on.
+    content(hosts[1].run(&["upgrade"]));
+    assert_eq!(digest(1), answers[0]);
     thread::spawn(move || {
         let others = std::iter::from_fn(|| balancer.accept().ok().map(|(ca, _)| ca));
         // Not the one that orders, at first.
