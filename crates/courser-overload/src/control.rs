@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::line::Class;
-use crate::networks::{Networks, Prefixes, network};
+use crate::networks::{Networks, Prefixes};
 use crate::shares::{Demand, LEAST_PART, Shares};
 
 /// What the operator may set.
@@ -50,8 +50,8 @@ pub struct Seen {
     pub dropped: u32,
     /// The kernel's accept queue is full.
     pub is_queue_full: bool,
-    /// The worker had nothing to do at some moment since.
-    pub has_rested: bool,
+    /// Time since in which the worker had nothing to do.
+    pub rested: Duration,
 }
 
 /// What has changed at a tick.
@@ -84,15 +84,25 @@ pub struct Control {
 #[derive(Debug)]
 struct Overload {
     shares: Shares,
+    /// The shares before these, which have let in whoever came before `changed`, since the beginning.
+    before: Shares,
+    changed: Duration,
+    /// When a share has grown last, since the beginning.
+    grown: Duration,
+    rest: Rest,
     /// Clients of known sources and of others, each for as many as it stands for, and the seconds in which they came. All
     /// fade.
     known: f64,
     others: f64,
     networks: Networks,
     window: f64,
+    /// Clients that were seen in them.
+    seen: f64,
     /// Clients behind one that got in, beside those that its share stands for: a full queue takes some at random.
     hidden: f64,
     lasted: Duration,
+    /// It is no burst.
+    is_certain: bool,
     calm_for: Duration,
     interval: Interval,
     /// Clients that come in a second, over the last tenth.
@@ -109,6 +119,14 @@ struct Interval {
     full: u32,
     arrived: u32,
     dropped: u32,
+}
+
+/// Since it was last asked whether more could be served.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rest {
+    time: Duration,
+    rested: Duration,
+    came: u32,
 }
 
 impl Control {
@@ -164,7 +182,7 @@ impl Control {
     /// overload may wait as long as without it.
     pub fn longest_wait(&self) -> Duration {
         let patience = self.limits.patience;
-        let Some(overload) = self.overload.as_ref().filter(|overload| overload.lasted >= patience) else {
+        let Some(overload) = self.overload.as_ref().filter(|overload| overload.is_certain) else {
             return patience;
         };
         if overload.coming < self.capacity() {
@@ -188,15 +206,21 @@ impl Control {
     }
 
     /// A client has come in. In overload it is counted; says how it is served, and the share of its like that is let in.
-    /// `is_filtered`: it has passed that share already.
-    pub fn arrived(&mut self, source: Option<IpAddr>, is_known: bool, is_filtered: bool) -> (Class, f64) {
+    /// `passed`: how long ago it has passed the filter, if there is one.
+    pub fn arrived(
+        &mut self,
+        source: Option<IpAddr>,
+        is_known: bool,
+        passed: Option<Duration>,
+    ) -> (Class, f64) {
         let Some(overload) = &mut self.overload else {
             return (if is_known { Class::Known } else { Class::Other }, 1.0);
         };
         overload.interval.arrived += 1;
-        overload.came += 1;
-        let (class, share) = overload.place(source, is_known);
-        let stands_for = if is_filtered { overload.hidden / share.max(LEAST_SHARE) } else { 1.0 };
+        // Who is left of before says nothing of how many come now.
+        overload.came += u32::from(passed.is_none_or(|waited| waited <= overload.lasted));
+        let (class, share) = overload.shares.place(source, is_known);
+        let stands_for = passed.map_or(1.0, |waited| overload.weight(source, is_known, waited));
         overload.count(source, is_known, stands_for);
         (class, share)
     }
@@ -204,8 +228,7 @@ impl Control {
     /// The handshake of a client has taken so many handshakes more than the mean, or less. In overload alone.
     pub fn charge(&mut self, source: Option<IpAddr>, is_known: bool, handshakes: f64) {
         if let Some(overload) = &mut self.overload {
-            let (_, share) = overload.place(source, is_known);
-            let stands_for = overload.hidden / share.max(LEAST_SHARE);
+            let stands_for = overload.weight(source, is_known, Duration::ZERO);
             overload.count(source, is_known, handshakes * stands_for);
         }
     }
@@ -221,7 +244,8 @@ impl Control {
 
     fn measure(&mut self, time: Duration, seen: &Seen) {
         let stood = std::mem::replace(&mut self.was_waiting, seen.waiting > 0) && self.was_waiting;
-        if stood && !seen.has_rested && time < LONGEST_MEASURED {
+        let was_busy = seen.rested.as_secs_f64() <= NO_REST * time.as_secs_f64();
+        if stood && was_busy && time < LONGEST_MEASURED {
             let keep = MEMORY / (MEMORY + time.as_secs_f64());
             self.busy = self.busy * keep + time.as_secs_f64();
             self.served = self.served * keep + f64::from(seen.served);
@@ -250,8 +274,12 @@ impl Control {
     }
 
     fn go_on(&mut self, time: Duration, seen: &Seen) -> Option<Change> {
-        let capacity = self.capacity();
+        let (capacity, patience) = (self.capacity(), self.limits.patience);
+        let can_be_cleared = self.can_be_cleared(seen);
         let overload = self.overload.as_mut()?;
+        // What was measured of a burst while it was accepted may have been too little.
+        let is_long = overload.lasted >= patience / 4 && !can_be_cleared;
+        overload.is_certain |= is_long || overload.lasted >= patience;
         let is_calm = overload.shares.all() && seen.longest_wait <= self.limits.target_wait / 2;
         overload.calm_for = if is_calm { overload.calm_for + time } else { Duration::ZERO };
         if overload.calm_for >= CALM {
@@ -266,12 +294,18 @@ impl Overload {
     fn new(prefixes: &Prefixes) -> Self {
         Self {
             shares: Shares::default(),
+            before: Shares::default(),
+            changed: Duration::ZERO,
+            grown: Duration::ZERO,
+            rest: Rest::default(),
             known: 0.0,
             others: 0.0,
             networks: Networks::new(prefixes),
             window: 0.0,
+            seen: 0.0,
             hidden: 1.0,
             lasted: Duration::ZERO,
+            is_certain: false,
             calm_for: Duration::ZERO,
             interval: Interval::default(),
             coming: 0.0,
@@ -285,37 +319,74 @@ impl Overload {
         self.window += seconds;
         self.lasted += time;
         let came = std::mem::take(&mut self.came);
+        self.seen += f64::from(came);
         self.coming += (f64::from(came) - self.coming * seconds) / (COMING + seconds);
         self.interval.time += time;
         self.interval.ticks += 1;
         self.interval.full += u32::from(seen.is_queue_full);
         self.interval.dropped = self.interval.dropped.saturating_add(seen.dropped);
-        let is_news = came == 0 || self.interval.time >= SETTLED;
-        let has_rested = seen.has_rested && !self.shares.all() && is_news;
-        if has_rested {
-            // It could serve more: the worst that a control can do is to let nobody in.
-            self.scale(0.5);
+        self.rest.time += time;
+        self.rest.rested += seen.rested.min(time);
+        self.rest.came += came;
+        let idle = self.idle(capacity);
+        if idle > 0.0 {
+            // It could serve more by as much: the worst that a control can do is to let nobody in.
+            self.scale(1.0 - idle.min(0.5));
             self.hidden = 1.0;
         }
-        if self.interval.time < INTERVAL && !has_rested {
+        if self.interval.time < INTERVAL && idle == 0.0 {
             return false;
         }
         self.update_hidden();
         self.interval = Interval::default();
-        let shares = self.divide(capacity);
-        let is_other = differ(&self.shares, &shares);
-        if is_other {
-            self.shares = shares;
-        }
+        let is_other = self.change(self.divide(capacity), idle > 0.0);
         self.fade();
         is_other
+    }
+
+    /// Takes these shares if they are worth it.
+    fn change(&mut self, shares: Shares, has_rested: bool) -> bool {
+        // Those who come again because a share has grown are no sign that it is too large.
+        let has_grown = self.lasted < self.grown + COME_AGAIN;
+        let shrinkage = if has_grown { 1.0 / MOST_GROWTH } else { 1.0 - self.noise() };
+        let growth = if has_rested { 1.0 } else { MOST_GROWTH };
+        if !differ(&self.shares, &shares, shrinkage..growth) {
+            return false;
+        }
+        if self.shares.is_less(&shares) {
+            self.grown = self.lasted;
+        }
+        if self.shares.all() {
+            self.hidden = 1.0;
+        }
+        self.before = std::mem::replace(&mut self.shares, shares);
+        self.changed = self.lasted;
+        true
+    }
+
+    /// How far counts may be off by chance: two deviations of those that were seen (Poisson), and a tenth.
+    fn noise(&self) -> f64 {
+        0.1 + (2.0 / self.seen.max(1.0).sqrt()).min(0.4)
+    }
+
+    /// The part of the time in which there was nothing to do, once it can be said; none where it was hardly any.
+    fn idle(&mut self, capacity: f64) -> f64 {
+        let Rest { time, rested, came } = self.rest;
+        let could_be_served = time.as_secs_f64() * capacity;
+        let says_something = time >= INTERVAL && could_be_served >= MANY;
+        if !says_something && (came > 0 || could_be_served < SOME) {
+            return 0.0;
+        }
+        self.rest = Rest::default();
+        let idle = rested.as_secs_f64() / time.as_secs_f64();
+        if idle > LITTLE_REST && !self.shares.all() { idle } else { 0.0 }
     }
 
     fn divide(&self, capacity: f64) -> Shares {
         if self.window <= 0.0 || capacity <= 0.0 {
             return Shares::default();
         }
-        let capacity = capacity * INTAKE;
+        let capacity = capacity * (INTAKE + 1.5 * self.noise());
         let mut networks = self.networks.above(LEAST_PART * capacity * self.window);
         networks.iter_mut().for_each(|(_, count)| *count /= self.window);
         // Who is in one of them was counted with its class as well.
@@ -327,13 +398,12 @@ impl Overload {
         Shares::divide(capacity, demand)
     }
 
-    /// How a client is served, and the share of its like that is let in.
-    fn place(&self, source: Option<IpAddr>, is_known: bool) -> (Class, f64) {
-        match source.and_then(|source| self.limit_of(source)) {
-            Some(share) => (Class::Limited, share),
-            None if is_known => (Class::Known, self.shares.known),
-            None => (Class::Other, self.shares.others),
-        }
+    /// For how many a client stands that has passed the filter so long ago.
+    fn weight(&self, source: Option<IpAddr>, is_known: bool, waited: Duration) -> f64 {
+        let shares =
+            if waited > self.lasted.saturating_sub(self.changed) { &self.before } else { &self.shares };
+        let (_, share) = shares.place(source, is_known);
+        self.hidden / share.max(LEAST_SHARE)
     }
 
     fn count(&mut self, source: Option<IpAddr>, is_known: bool, clients: f64) {
@@ -347,26 +417,19 @@ impl Overload {
         }
     }
 
-    fn limit_of(&self, source: IpAddr) -> Option<f64> {
-        let source = source.to_canonical();
-        let is_in = |address: IpAddr, bits| network(source, bits) == address;
-        let found = self.shares.networks.iter().find(|((address, bits), _)| is_in(*address, *bits));
-        found.map(|(_, share)| *share)
-    }
-
     fn update_hidden(&mut self) {
         let Interval { ticks, full, arrived, dropped, .. } = self.interval;
         let before = self.hidden;
-        let is_full = full * 2 >= ticks.max(1) && full > 0;
-        self.hidden = if self.shares.all() && arrived > 0 {
+        if self.shares.all() && arrived > 0 {
             // No filter has dropped anyone: what was dropped did not fit into the queue.
-            (f64::from(arrived.saturating_add(dropped)) / f64::from(arrived)).min(MOST_HIDDEN)
-        } else if is_full {
-            (before * 1.25).min(MOST_HIDDEN)
+            self.hidden = (f64::from(arrived.saturating_add(dropped)) / f64::from(arrived)).min(MOST_HIDDEN);
+            self.scale(self.hidden / before);
+        } else if self.lasted > self.changed + INTERVAL && full * 2 >= ticks.max(1) && full > 0 {
+            self.hidden = (before * 1.25).min(MOST_HIDDEN);
+            self.scale(self.hidden / before);
         } else {
-            (before * 0.9).max(1.0)
-        };
-        self.scale(self.hidden / before);
+            self.hidden = 1.0;
+        }
     }
 
     fn scale(&mut self, factor: f64) {
@@ -379,23 +442,22 @@ impl Overload {
         self.known *= KEEP;
         self.others *= KEEP;
         self.window *= KEEP;
+        self.seen *= KEEP;
         self.networks.fade(KEEP);
     }
 }
 
-/// Whether it is worth a new filter: one takes the kernel about a millisecond.
-fn differ(a: &Shares, b: &Shares) -> bool {
-    let far = |a: f64, b: f64| (a - b).abs() > 0.1 * a.max(b) || (a < 1.0) != (b < 1.0);
+/// Whether it is worth a new filter, which takes the kernel about a millisecond: a share is outside of so many times what it was.
+fn differ(a: &Shares, b: &Shares, steady: std::ops::Range<f64>) -> bool {
+    let far = |a: f64, b: f64| b < steady.start * a || b > steady.end * a;
     let prefixes = |shares: &Shares| shares.networks.iter().map(|(prefix, _)| *prefix).collect::<Vec<_>>();
     let (mut these, mut those) = (prefixes(a), prefixes(b));
     these.sort_unstable();
     those.sort_unstable();
-    let of =
-        |shares: &Shares, prefix| shares.networks.iter().find(|(other, _)| *other == prefix).map(|n| n.1);
     these != those
         || far(a.known, b.known)
         || far(a.others, b.others)
-        || these.iter().any(|&prefix| far(of(a, prefix).unwrap_or(1.0), of(b, prefix).unwrap_or(1.0)))
+        || these.iter().any(|&prefix| far(a.of(prefix), b.of(prefix)))
 }
 
 /// For so long the head waits over the target before it is overload: an interval of CoDel's (RFC 8289, section 4.3).
@@ -408,8 +470,25 @@ const HANDSHAKES: f64 = 0.6;
 /// Shares are made anew this often: a filter of the kernel's takes about a millisecond to make.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Who is let in by other shares is there after so long: until then a rest says nothing new, unless nobody comes at all.
-const SETTLED: Duration = Duration::from_millis(30);
+/// How long those come again who were refused: their SYN is repeated after a second (tcp(7), `tcp_syn_retries`), and counts for
+/// a while.
+const COME_AGAIN: Duration = Duration::from_secs(2);
+
+/// How much too small a share has to be to grow while the worker is busy. Each client that a larger share lets in has been
+/// refused before, and is served a second late at best.
+const MOST_GROWTH: f64 = 1.5;
+
+/// The part of its time that a worker may rest: it is less than what swings cost.
+const LITTLE_REST: f64 = 0.05;
+
+/// A worker that rests for no more than this part of a tick was busy in it.
+const NO_REST: f64 = 0.01;
+
+/// As many handshakes as this can be made while it is seen how long the worker rests: in fewer, chance lets it rest.
+const MANY: f64 = 64.0;
+
+/// As many can be made while it is seen that nobody comes.
+const SOME: f64 = 8.0;
 
 /// Overload is over after so long without a wait and with all let in.
 const CALM: Duration = Duration::from_secs(1);
@@ -426,9 +505,10 @@ const MEMORY: f64 = 0.3;
 /// What is left of counts after an interval: their memory is half a second.
 const KEEP: f64 = 0.8;
 
-/// How much is let in of what can be served. Each client more than is served costs an accept and a ClientHello, about a sixth
-/// of an ECDSA handshake; without any there is no choice in the line.
-const INTAKE: f64 = 1.2;
+/// How much is let in of what can be served, beside one and a half times what chance may make of it. Each client more than is
+/// served costs an accept and a ClientHello, about a sixth of an ECDSA handshake; without any there is no choice in the line,
+/// and the worker rests.
+const INTAKE: f64 = 1.1;
 
 /// Young clients in the line at most, in targets' worth of capacity. What is let in by 1.2 makes 2.4; the rest is for steps.
 const MOST_YOUNG: f64 = 4.0;

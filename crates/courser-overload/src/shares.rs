@@ -1,6 +1,9 @@
 //! Who gets how much of what can be served.
 
-use crate::networks::Prefix;
+use std::net::IpAddr;
+
+use crate::line::Class;
+use crate::networks::{Prefix, network};
 
 /// What share of whose clients is let in, from 0 to 1.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +41,33 @@ impl Shares {
     /// Whether all are let in.
     pub fn all(&self) -> bool {
         self.networks.is_empty() && self.known >= 1.0 && self.others >= 1.0
+    }
+
+    /// Of a network.
+    pub(crate) fn of(&self, prefix: Prefix) -> f64 {
+        self.networks.iter().find(|(other, _)| *other == prefix).map_or(1.0, |(_, share)| *share)
+    }
+
+    /// Whether there are any who get less than by `other`.
+    pub(crate) fn is_less(&self, other: &Self) -> bool {
+        let is_network_less = self.networks.iter().any(|(prefix, share)| *share < other.of(*prefix));
+        self.known < other.known || self.others < other.others || is_network_less
+    }
+
+    /// How a client of this source is served, and the share of its like.
+    pub(crate) fn place(&self, source: Option<IpAddr>, is_known: bool) -> (Class, f64) {
+        match source.and_then(|source| self.limit_of(source)) {
+            Some(share) => (Class::Limited, share),
+            None if is_known => (Class::Known, self.known),
+            None => (Class::Other, self.others),
+        }
+    }
+
+    fn limit_of(&self, source: IpAddr) -> Option<f64> {
+        let source = source.to_canonical();
+        let is_in = |address: IpAddr, bits| network(source, bits) == address;
+        let found = self.networks.iter().find(|((address, bits), _)| is_in(*address, *bits));
+        found.map(|(_, share)| *share)
     }
 
     /// Divides `capacity`: the largest networks give way first, until each has what the next largest has (max-min fairness); then

@@ -60,7 +60,8 @@ pub(crate) async fn watch(worker: Rc<WorkerState>) {
         budget.waited().await;
         loop {
             tokio::time::sleep(TICK).await;
-            if !overload.is_enabled() || !overload.tick(budget, &worker.counters, &worker.events) {
+            let tick = || overload.tick(budget, &worker.pulse, &worker.counters, &worker.events);
+            if !overload.is_enabled() || !tick() {
                 break;
             }
         }

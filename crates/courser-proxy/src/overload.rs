@@ -29,6 +29,7 @@ use tokio::sync::Notify;
 
 use crate::clock::since_start;
 use crate::handshake_budget::HandshakeBudget;
+use crate::pulse::Pulse;
 use crate::settings::Listener;
 
 pub use self::crowd::{Crowd, Visitors};
@@ -65,8 +66,8 @@ pub(crate) struct Overload {
     /// Gate 1: so many may be accepted.
     credit: Cell<u32>,
     reopened: Notify,
-    /// There was nothing to do at some moment since the last tick.
-    has_rested: Cell<bool>,
+    /// When the last tick was, and for how long the worker had been busy then.
+    last: Cell<(Duration, Duration)>,
     /// Mean microseconds of a handshake.
     mean_cost: Cell<f64>,
     /// Dropped after accept since the last tick.
@@ -86,7 +87,7 @@ impl Overload {
             has_ended: Cell::new(false),
             credit: Cell::new(0),
             reopened: Notify::new(),
-            has_rested: Cell::new(false),
+            last: Cell::default(),
             mean_cost: Cell::new(0.0),
             shed: Cell::new(0),
         }
@@ -113,11 +114,6 @@ impl Overload {
 
     pub(crate) fn is_on(&self) -> bool {
         self.is_on.get()
-    }
-
-    /// The worker waits for events.
-    pub(crate) fn rest(&self) {
-        self.has_rested.set(true);
     }
 
     /// A client has been served in peace: in overload it comes before those who have not.
@@ -156,7 +152,8 @@ impl Overload {
         let has_been_here = is_known || has_session(self.began.get());
         // Its SYN was one of a stranger's to the filter, and it stands for as many.
         let counts_as_known = if is_filtered { is_known } else { has_been_here };
-        let (class, share) = self.control.borrow_mut().arrived(ip, counts_as_known, is_filtered);
+        let passed = is_filtered.then_some(waited);
+        let (class, share) = self.control.borrow_mut().arrived(ip, counts_as_known, passed);
         let class = if has_been_here && class == Class::Other { Class::Known } else { class };
         let is_over = |source: SocketAddr| !is_filtered && self.sockets.draw(source) >= share;
         if source.is_some_and(is_over) { Err(Shed::Source) } else { Ok(class) }
@@ -198,8 +195,17 @@ impl Overload {
     }
 
     /// Looks at the line. Returns whether there is anything to watch.
-    pub(crate) fn tick(&self, budget: &HandshakeBudget, counters: &Counters, events: &Events) -> bool {
+    pub(crate) fn tick(
+        &self,
+        budget: &HandshakeBudget,
+        pulse: &Pulse,
+        counters: &Counters,
+        events: &Events,
+    ) -> bool {
         let now = since_start();
+        pulse.turn(now);
+        let (last, busy_before) = self.last.replace((now, pulse.busy()));
+        let busy = pulse.busy() - busy_before;
         if self.is_on.get() {
             budget.shed_older(now, self.control.borrow().longest_wait());
         }
@@ -214,7 +220,7 @@ impl Overload {
             cost: Duration::from_secs_f64(self.mean_cost.get() / 1e6),
             dropped: kernel.dropped,
             is_queue_full: kernel.is_full,
-            has_rested: self.has_rested.replace(false),
+            rested: (now - last).saturating_sub(busy),
         };
         let mut control = self.control.borrow_mut();
         let change = control.tick(now, &seen);

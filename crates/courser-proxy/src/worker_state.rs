@@ -120,7 +120,6 @@ impl WorkerState {
     /// The event loop has nothing to do.
     pub(crate) fn on_idle(&self) {
         self.handshake_budget.reset();
-        self.overload.rest();
         self.lines.flush();
         self.pulse.rest(since_start());
     }

@@ -19,6 +19,8 @@ pub(crate) struct Costs {
 
 /// RSA-4096 and ECDSA of the machine that the design was measured on.
 pub(crate) const RSA: Costs = Costs { handshake: 2_000, accept: 20, drop: 15, syn: 3.5 };
+/// On a slow processor a handshake takes four times as long.
+pub(crate) const SLOW: Costs = Costs { handshake: 8_000, ..RSA };
 pub(crate) const ECDSA: Costs = Costs { handshake: 132, accept: 20, drop: 15, syn: 1.0 };
 
 impl Costs {
@@ -35,6 +37,8 @@ pub(crate) struct Client {
     is_known: bool,
     /// First SYN, microseconds.
     since: u64,
+    /// The SYN that got in.
+    arrived: u64,
     leaves: u64,
     /// Its group, for the count.
     group: usize,
@@ -67,7 +71,7 @@ pub(crate) struct Simulation {
     arrivals: Vec<f64>,
     served: u32,
     dropped: u32,
-    has_rested: bool,
+    rested: f64,
     /// Every change, with its time in milliseconds.
     pub(crate) changes: Vec<(u64, Change)>,
     /// Clients that were not served by our doing, since it was last set to zero.
@@ -106,7 +110,7 @@ impl Simulation {
             arrivals: vec![0.0; groups],
             served: 0,
             dropped: 0,
-            has_rested: false,
+            rested: 0.0,
             changes: Vec::new(),
             refused: 0,
             tenths: Vec::new(),
@@ -163,6 +167,7 @@ impl Simulation {
             port: self.random.u16(1_024..),
             is_known: load.known,
             since: self.now,
+            arrived: 0,
             leaves: self.now + load.patience_ms * 1_000,
             group,
         };
@@ -185,7 +190,7 @@ impl Simulation {
             }
             return;
         }
-        self.queue.push_back(client);
+        self.queue.push_back(Client { arrived: self.now, ..client });
     }
 
     /// The same pair of address and port meets the same answer, as in the kernel's program.
@@ -215,7 +220,7 @@ impl Simulation {
         self.budget += 1_000.0;
         while self.budget > 0.0 && self.work() {}
         if self.budget > 0.0 {
-            self.has_rested = true;
+            self.rested += self.budget;
             self.budget = 0.0;
         }
         if self.now.is_multiple_of(10_000) {
@@ -232,7 +237,9 @@ impl Simulation {
             let Some(client) = self.queue.pop_front() else { break };
             has_worked = true;
             self.budget -= self.costs.accept as f64;
-            let (class, _) = self.control.arrived(Some(address(client.source)), client.is_known, true);
+            let waited = Duration::from_micros(self.now - client.arrived);
+            let (class, _) =
+                self.control.arrived(Some(address(client.source)), client.is_known, Some(waited));
             if client.leaves > self.now {
                 self.line.push(client, class, now);
             }
@@ -272,7 +279,7 @@ impl Simulation {
             cost: Duration::from_micros(self.costs.handshake),
             dropped: std::mem::take(&mut self.dropped),
             is_queue_full: self.queue.len() >= self.queue_limit,
-            has_rested: std::mem::take(&mut self.has_rested),
+            rested: Duration::from_secs_f64(std::mem::take(&mut self.rested) / 1e6),
         };
         let change = self.control.tick(now, &seen);
         self.changes.extend(change.map(|change| (self.now / 1_000, change)));
@@ -298,6 +305,12 @@ impl Group {
 
     pub(crate) fn mean_wait(&self) -> Duration {
         Duration::from_micros(self.waits.iter().sum::<u64>() / u64::from(self.served.max(1)))
+    }
+
+    /// Of those served.
+    pub(crate) fn part_slower_than(&self, wait: Duration) -> f64 {
+        let slower = self.waits.iter().filter(|waited| u128::from(**waited) > wait.as_micros()).count();
+        slower as f64 / f64::from(self.served.max(1))
     }
 
     /// The wait that all but so many of a hundred of those served are under.

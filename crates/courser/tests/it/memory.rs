@@ -11,7 +11,7 @@ use courser_testkit::{Courser, OriginServer};
 use crate::stage::{Stage, eventually};
 
 /// As many as come at once.
-pub(crate) const BURST: usize = 3_000;
+const BURST: usize = 3_000;
 
 const KIB: u64 = 1024;
 
@@ -41,7 +41,7 @@ fn a_burst_rests_in_little_memory_and_leaves_none_behind() {
     let _alone = crate::overload::alone();
     let client = stage.client(&courser, Version::Tls13);
     let before = at_rest(&courser, &stage);
-    let burst = open_at_once(&courser, &client);
+    let burst = open_at_once(&courser, &client, BURST);
     let each = (courser.memory().rss - before) / BURST as u64;
     let after = |burst| {
         drop(burst);
@@ -49,8 +49,8 @@ fn a_burst_rests_in_little_memory_and_leaves_none_behind() {
         courser.memory().rss
     };
     // What a burst has filled stays, all of it or a part.
-    let filled = after(burst).max(after(open_at_once(&courser, &client)));
-    after(open_at_once(&courser, &client));
+    let filled = after(burst).max(after(open_at_once(&courser, &client, BURST)));
+    after(open_at_once(&courser, &client, BURST));
     println!("{each} bytes for each connection that rests; {filled} bytes between bursts, {before} before");
     assert!(each <= 10 * KIB, "{each} bytes for each connection that rests");
     eventually("memory is given back", || courser.memory().rss * 10 <= filled * 12);
@@ -64,7 +64,7 @@ fn at_rest(courser: &Courser, stage: &Stage) -> u64 {
 }
 
 /// Every connection has sent its ClientHello before the first one is answered further.
-pub(crate) fn open_at_once(courser: &Courser, client: &Client) -> Vec<Connection> {
+pub(crate) fn open_at_once(courser: &Courser, client: &Client, clients: usize) -> Vec<Connection> {
     let hello = || {
         let (mut tls, mut socket) = (client.session(), TcpStream::connect(courser.address()).unwrap());
         let mut bytes = Vec::new();
@@ -72,7 +72,7 @@ pub(crate) fn open_at_once(courser: &Courser, client: &Client) -> Vec<Connection
         socket.write_all(&bytes).unwrap();
         (tls, socket)
     };
-    let begun: Vec<_> = (0..BURST).map(|_| hello()).collect();
+    let begun: Vec<_> = (0..clients).map(|_| hello()).collect();
     let complete = |(tls, socket)| {
         let mut connection = Connection::complete(tls, socket).unwrap();
         connection.get(1_000, false).unwrap();
