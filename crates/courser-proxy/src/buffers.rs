@@ -46,8 +46,12 @@ impl Buffers {
 
     /// Makes room in `bytes` for so many more, keeping what is in it.
     pub(crate) fn make_room_for(&self, more: usize, bytes: &mut Vec<u8>) {
-        if bytes.capacity() == 0 {
-            *bytes = self.take();
+        let needed = bytes.len() + more;
+        if bytes.capacity() < needed && needed <= BUFFER_BYTES {
+            // What waits is little, tickets mostly. Growing would copy all the room around it as well, at each step.
+            let mut lent = self.take();
+            lent.extend_from_slice(bytes);
+            *bytes = lent;
         }
         bytes.reserve(more);
     }
@@ -179,6 +183,18 @@ mod tests {
         inbox.bytes.clear();
         inbox.settle(&buffers);
         assert_eq!(inbox.bytes.capacity(), 0);
+    }
+
+    #[test]
+    fn what_waits_moves_into_a_spare_buffer_that_comes_back() {
+        let buffers = Buffers::default();
+        buffers.release(Vec::with_capacity(BUFFER_BYTES));
+        let place = buffers.spare.borrow()[0].as_ptr();
+        let mut tickets = b"two tickets".to_vec();
+        buffers.make_room(&mut tickets);
+        assert_eq!((tickets.as_slice(), tickets.as_ptr()), (&b"two tickets"[..], place));
+        buffers.release(tickets);
+        assert_eq!(buffers.spare.borrow().len(), 1);
     }
 
     #[tokio::test]
