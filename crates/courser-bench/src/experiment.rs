@@ -131,6 +131,7 @@ fn sockets(spec: &LoadSpec) -> Sockets {
         sources: spec.sockets.sources.iter().map(ToString::to_string).collect(),
         close: spec.close,
         nodelay: !spec.sockets.nagle,
+        hello_segments: Some(spec.sockets.hello_segments).filter(|segments| *segments > 0),
         hello_over_us: Some(spec.sockets.hello_over).filter(|time| !time.is_zero()).map(micros),
         connect_timeout_us: Some(micros(spec.phases.connect_timeout)),
         timeout_us: Some(micros(spec.phases.timeout)),

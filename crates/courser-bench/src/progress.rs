@@ -6,8 +6,8 @@ use std::time::Duration;
 use courser_record::lab::{Cell, CellState, Lab, Measure};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use courser_lab::progress;
 use courser_lab::suite::CaseSpec;
+use courser_lab::{command, progress};
 
 /// Starting and verifying a target, and what a block takes beside its own length.
 const AROUND: Duration = Duration::from_millis(900);
@@ -126,7 +126,7 @@ fn block(spec: &CaseSpec) -> Duration {
     let steps = if spec.measure == Measure::Staircase { spec.steps } else { 1 };
     // A closed loop finds the capacity first.
     let feeler = if spec.capacity.is_some() { Duration::from_millis(1500) } else { Duration::ZERO };
-    AROUND + feeler + spec.length * steps
+    AROUND + feeler + command::climb(spec) + spec.length * steps
 }
 
 fn format_duration(time: Duration) -> String {

@@ -25,6 +25,10 @@ const WARM_UP: Duration = Duration::from_millis(300);
 /// Warm-up of a schedule, and the length of its ramp.
 const RAMP: Duration = Duration::from_millis(500);
 
+/// How much longer the ramp of a load is that is more than the target can serve, or that a crowd comes beside. Overload is seen
+/// and met before the window begins, so that it shows what stays; and of clients that are to be known, each has come by then.
+const CLIMB: Duration = Duration::from_millis(3500);
+
 /// How a target is reached, and which processes are its own.
 #[derive(Clone, Debug)]
 pub struct TargetAddress {
@@ -62,6 +66,12 @@ pub fn load(case: &CaseSpec) -> Load {
     }
 }
 
+/// How much longer than in other cases a load climbs before anything is counted.
+pub fn climb(case: &CaseSpec) -> Duration {
+    let is_too_much = case.beside.is_some() || case.capacity.is_some_and(|part| part > 1.0);
+    if case.patience.is_some() && is_too_much { CLIMB } else { Duration::ZERO }
+}
+
 /// The load of a case on a target.
 ///
 /// # Errors
@@ -94,8 +104,13 @@ pub fn spec(
     if let Some(patience) = case.patience {
         (spec.phases.connect_timeout, spec.phases.timeout) = (patience, patience);
         spec.phases.in_flight = 20_000;
+        if !closed {
+            spec.phases.ramp += climb(case);
+        }
     }
-    spec.sockets.sources = (1..=case.sources.unwrap_or(0)).map(|host| address(MEASURED, host)).collect();
+    spec.sockets.sources =
+        (1..=case.sources.unwrap_or(0)).map(|network| address(network, MEASURED)).collect();
+    spec.sockets.hello_segments = case.segments.unwrap_or(0);
     spec.cpus.clone_from(&cores.generator);
     spec.seed = seed;
     spec.server = ServerSpec {
@@ -153,8 +168,10 @@ const HELLO: Duration = Duration::from_secs(1);
 /// Over how long a slow client sends its hello: longer than any hello takes, shorter than usual timeouts of handshakes.
 const SLOW_HELLO: Duration = Duration::from_secs(3);
 
-/// The networks of the clients that are measured, and of a noisy one.
-const MEASURED: u8 = 251;
+/// The hosts that are measured, each in a network of its own: of one network they would be limited as one.
+const MEASURED: u8 = 10;
+
+/// A noisy network.
 const NOISY: u8 = 252;
 
 /// An address of loopback (RFC 1122, section 3.2.1.3: all of 127/8).
@@ -212,6 +229,33 @@ mod tests {
     use crate::suite::Suite;
 
     #[test]
+    fn who_is_known_has_come_before_the_crowd() {
+        let text = "name = 'x'\n[[group]]\nid = 'a'\nmeasure = 'rate'\n[group.case]\nkey = 'RSA-4096'\ncapacity = 30\n\
+                    sources = 64\npatience = 1\nbeside = 'handshakes'\n";
+        let case = &Suite::read(text, false).unwrap().cases[0];
+        let target = TargetAddress {
+            address: Some(SocketAddr::from(([127, 0, 0, 1], 443))),
+            others: Vec::new(),
+            url: None,
+            pid: None,
+            origin_pid: None,
+            roots: None,
+            origin: None,
+        };
+        let cores = CoreMap { target: vec![1], generator: vec![0], origin: vec![0] };
+        // Of the slowest machine that RSA-4096 was measured on: 130 a second.
+        let load = Load::Sessions(0.3 * 130.0);
+        let spec = spec(case, &target, load, Duration::from_secs(1), &cores, 1).unwrap();
+        let before: f64 = [(spec.phases.warm_up, 0.1), (spec.phases.ramp, 0.55)]
+            .map(|(length, part)| length.as_secs_f64() * 0.3 * 130.0 * part)
+            .iter()
+            .sum();
+        assert!(before > 64.0, "{before} clients of 64 addresses");
+        let networks: std::collections::HashSet<_> = spec.sockets.sources.iter().map(network).collect();
+        assert_eq!(networks.len(), 64);
+    }
+
+    #[test]
     fn a_case_with_a_rate_asks_for_that_rate() {
         let of = |fields: &str| {
             let text = format!("name = 'x'\n[[group]]\nid = 'a'\nmeasure = 'rate'\n[group.case]\n{fields}");
@@ -219,5 +263,11 @@ mod tests {
         };
         assert!(matches!(of("rate = 20.0"), Load::Sessions(20.0)));
         assert!(matches!(of("capacity = 50\nclients = 8"), Load::Closed(8)));
+    }
+
+    fn network(source: &IpAddr) -> [u8; 3] {
+        let IpAddr::V4(source) = source else { panic!("an address of 127/8") };
+        let [a, b, c, _] = source.octets();
+        [a, b, c]
     }
 }

@@ -19,7 +19,7 @@ use crate::error::Error;
 use file::{File, TableFile};
 
 /// The suites of the program, in the order of `--help`.
-const BUILT_IN: [(&str, &str); 14] = [
+const BUILT_IN: [(&str, &str); 15] = [
     ("capacity", include_str!("../../../suites/capacity.toml")),
     ("reuse-and-key-size", include_str!("../../../suites/reuse-and-key-size.toml")),
     ("offload", include_str!("../../../suites/offload.toml")),
@@ -33,6 +33,7 @@ const BUILT_IN: [(&str, &str); 14] = [
     ("fleet", include_str!("../../../suites/fleet.toml")),
     ("sticky", include_str!("../../../suites/sticky.toml")),
     ("overload", include_str!("../../../suites/overload.toml")),
+    ("a-a", include_str!("../../../suites/a-a.toml")),
     ("compare", include_str!("../../../suites/compare.toml")),
 ];
 

@@ -4,20 +4,19 @@ use std::cell::RefCell;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
-use std::time::Duration;
 
 use courser_net::{Stream, Then};
 use courser_tls::State;
 use courser_tls_client::{ClientConnection, ClientSessions};
 
 use crate::failure::{Failed, Step};
+use crate::plan::Sockets;
 
 /// Room for two full TLS records (RFC 8446, section 5.2).
 const BUFFER_BYTES: usize = 36 * 1024;
 
-/// Pieces of a ClientHello that is sent over a time, and the pauses between them.
-const PIECES: usize = 8;
-const PAUSES: u32 = 7;
+/// Segments of a ClientHello that is sent over a time, where nobody says how many.
+const SLOW_SEGMENTS: u32 = 8;
 
 /// HTTP/2 over TLS, as ALPN names it.
 pub(crate) const HTTP2: &[u8] = b"h2";
@@ -169,18 +168,24 @@ impl Channel {
         poll_fn(|cx| self.poll_flush(cx, then, step)).await
     }
 
-    /// As [`Self::flush`], in [`PIECES`] that are sent evenly over this time.
-    pub(crate) async fn flush_over(&mut self, time: Duration, step: Step) -> Result<(), Failed> {
-        if time.is_zero() {
+    /// As [`Self::flush`], in as many segments as a ClientHello is to be sent in, evenly over its time.
+    pub(crate) async fn flush_hello(&mut self, sockets: &Sockets, step: Step) -> Result<(), Failed> {
+        let segments = match sockets.hello_segments {
+            0 if sockets.hello_over.is_zero() => 1,
+            0 => SLOW_SEGMENTS,
+            segments => segments,
+        };
+        if segments == 1 {
             return self.flush(Then::Wait, step).await;
         }
         let whole = std::mem::take(&mut self.outgoing);
-        let pieces = whole.chunks(whole.len().div_ceil(PIECES).max(1));
-        for (number, piece) in pieces.enumerate() {
-            if number > 0 {
-                tokio::time::sleep(time / PAUSES).await;
+        let pause = sockets.hello_over / (segments - 1);
+        let segments = whole.chunks(whole.len().div_ceil(segments as usize).max(1));
+        for (number, segment) in segments.enumerate() {
+            if number > 0 && !pause.is_zero() {
+                tokio::time::sleep(pause).await;
             }
-            self.outgoing.extend_from_slice(piece);
+            self.outgoing.extend_from_slice(segment);
             self.flush(Then::Wait, step).await?;
         }
         self.buffers.give(whole);

@@ -140,7 +140,7 @@ async fn send_hello(
     {
         channel.send_early(request.bytes(exchange::then(*count, 1)));
     }
-    channel.flush_over(worker.plan.sockets.hello_over, Step::Hello).await?;
+    channel.flush_hello(&worker.plan.sockets, Step::Hello).await?;
     Ok(offered)
 }
 

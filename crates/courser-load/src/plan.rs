@@ -137,7 +137,10 @@ pub struct Sockets {
     pub sources: Vec<IpAddr>,
     /// Leaves Nagle's algorithm on, as naive clients do (RFC 896).
     pub nagle: bool,
-    /// A ClientHello is sent in pieces over this time, as slow clients and slow attacks do; zero: at once.
+    /// Segments that a ClientHello is sent in: the one of X25519MLKEM768 does not fit into one of Ethernet's. Zero: one, or
+    /// eight over [`Self::hello_over`].
+    pub hello_segments: u32,
+    /// A ClientHello is sent in segments over this time, as slow clients and slow attacks do; zero: at once.
     pub hello_over: Duration,
 }
 

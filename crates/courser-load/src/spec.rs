@@ -338,6 +338,9 @@ impl LoadSpec {
         if !phases.pause.is_zero() {
             args.flag("--pause", time(phases.pause));
         }
+        if self.sockets.hello_segments > 0 {
+            args.flag("--hello-segments", self.sockets.hello_segments);
+        }
         if !self.sockets.hello_over.is_zero() {
             args.flag("--hello-over", time(self.sockets.hello_over));
         }

@@ -215,7 +215,10 @@ pub struct Sockets {
     pub close: CloseMode,
     /// Whether `TCP_NODELAY` is set.
     pub nodelay: bool,
-    /// Over how long each ClientHello was sent in pieces; null for at once.
+    /// Segments that each ClientHello was sent in; null for one, or eight over its time.
+    #[serde(default)]
+    pub hello_segments: Option<u32>,
+    /// Over how long each ClientHello was sent in segments; null for at once.
     #[serde(default)]
     pub hello_over_us: Option<u64>,
     /// How long to wait for a TCP connection; null for the system's limit.

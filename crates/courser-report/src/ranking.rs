@@ -5,6 +5,7 @@
 
 mod block_value;
 mod blocks;
+mod compared;
 mod estimate;
 mod order;
 mod staircase;
@@ -13,6 +14,7 @@ use courser_record::Lab;
 use courser_record::lab::{Cell, CellState, Measure, Value};
 
 pub use block_value::{Kind, Spread};
+pub use compared::{Compared, Precision, compared};
 pub use estimate::Estimate;
 pub(crate) use order::is_cost;
 pub use order::{Basis, Outcome, Pair, RankedTarget, Ranking, by_round, ranking, rankings};

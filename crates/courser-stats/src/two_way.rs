@@ -1,11 +1,10 @@
 //! Which of several targets differ that were measured in the same rounds: the two-way layout, target by round.
 //!
 //! The logarithm of a value is the sum of what its round adds (drift, another level of the machine), what its target adds, a
-//! multiple of the logarithm of what else is known of the block (where that is known of every block and explains the values
-//! beyond chance), and noise. Known are the machine's speed just before, and what the ends of the block cut: where handshakes are
-//! long, connections that were begun before it end in it and the other way round, so that a block of half a second with 64
-//! clients and RSA-2048 has a tenth more or less of them than it has paid for. Least
-//! squares; all targets share in one estimate of the noise, so that three rounds of five targets have eight degrees of
+//! multiple of the logarithm of what else is known of the block (where that varies enough to matter; a block of which it is not
+//! known counts as an average one), and noise. Known are the machine's speed just before, and what the ends of the block cut:
+//! where handshakes are long, connections that were begun before it end in it and the other way round, so that a block of half
+//! a second with 64 clients and RSA-2048 has a tenth more or less of them than it has paid for. Least squares; all targets share in one estimate of the noise, so that three rounds of five targets have eight degrees of
 //! freedom where each pair by itself has two. Rounds in which a target is missing are of use for the others.
 //!
 //! **All pairs at once.** Tukey's studentised range: the intervals of all pairs hold together in 95 of 100 cases, and a
@@ -21,7 +20,8 @@
 //!
 //! **Limits.** The order of targets has to change from round to round, else a steady drift within rounds looks like a
 //! difference. The speed has to be measured before the target is loaded, so that it cannot depend on it; what the ends cut is
-//! equality on average, whatever the target.
+//! equality on average, whatever the target. What depends on the target cannot be taken out: see `METHODOLOGY.md` on the
+//! generator's own processor time.
 
 mod algebra;
 mod columns;
@@ -34,7 +34,6 @@ use std::sync::{Mutex, PoisonError};
 use crate::ConfidenceInterval;
 use crate::confidence_interval::LEVEL;
 use crate::number::length;
-use crate::special::student_quantile;
 use crate::student::detectable;
 use crate::studentised_range;
 use algebra::{dot, squares};
@@ -43,14 +42,15 @@ use columns::Columns;
 /// Fewest degrees of freedom that an estimate of the noise says anything with.
 const FEWEST_FREEDOM: usize = 2;
 
-/// Fewest degrees of freedom of which one is spent on what else is known of blocks.
-const FEWEST_FOR_COVARIATE: usize = 5;
+/// Fewest degrees of freedom of which one is spent on what else is known of blocks: one of nine widens intervals by a tenth.
+const FEWEST_FOR_COVARIATE: usize = 9;
 
-/// It is used where it explains the noise with no more than this chance of doing so by accident.
-const CHANCE: f64 = 0.01;
+/// And the least standard deviation of its logarithm. The values have no say in whether it is used: where they had (if it
+/// explained them beyond chance), equal targets were called different in up to 8.5 % of simulated cases of two targets.
+const MATTERS: f64 = 0.04;
 
-/// Squares of logarithms below this are rounding.
-const NOTHING: f64 = 1e-18;
+/// And the share of blocks of which it is known.
+const FEWEST_KNOWN: f64 = 0.9;
 
 /// The value of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -108,10 +108,10 @@ impl TwoWay {
         let mut freedom = columns.freedom()?;
         let logarithms = columns.rounds.centred(known.iter().map(|one| one.value.ln()).collect());
         for covariate in [|one: &RoundValue| one.edge, |one: &RoundValue| one.speed] {
-            let all: Option<Vec<f64>> = known.iter().map(|one| covariate(one).map(f64::ln)).collect();
+            let all = or_mean(&known.iter().map(|one| covariate(one).map(f64::ln)).collect::<Vec<_>>());
             let Some(all) = all else { continue };
-            let rest = columns.residuals(&columns.rounds.centred(all.clone()));
-            if explains(&rest, &columns.residuals(&logarithms), freedom) {
+            let rest = squares(&columns.residuals(&columns.rounds.centred(all.clone())));
+            if freedom >= FEWEST_FOR_COVARIATE && rest >= MATTERS * MATTERS * length(freedom) {
                 // What targets explain of it is left in, or their effects would not be adjusted for it.
                 (columns, freedom) = (columns.with(all), freedom - 1);
             }
@@ -165,16 +165,12 @@ fn usable(one: &RoundValue, targets: usize) -> bool {
     one.target < targets && positive(one.value) && known.into_iter().flatten().all(positive)
 }
 
-/// Whether what rounds and targets leave of a covariate explains what they leave of the values, beyond chance.
-fn explains(rest: &[f64], left: &[f64], freedom: usize) -> bool {
-    let (own, shared, all) = (squares(rest), dot(rest, left), squares(left));
-    if freedom < FEWEST_FOR_COVARIATE || own < NOTHING {
-        return false;
-    }
-    let explained = shared * shared / own;
-    let noise = (all - explained).max(0.0) / length(freedom - 1);
-    let critical = student_quantile(1.0 - CHANCE / 2.0, length(freedom - 1));
-    explained > critical * critical * noise
+/// Where one is not known, the mean of those that are: the value beside it is then taken as it is. `None` where too few are.
+fn or_mean(values: &[Option<f64>]) -> Option<Vec<f64>> {
+    let known: Vec<f64> = values.iter().flatten().copied().collect();
+    let is_enough = length(known.len()) >= FEWEST_KNOWN * length(values.len());
+    let mean = known.iter().sum::<f64>() / length(known.len().max(1));
+    is_enough.then(|| values.iter().map(|value| value.unwrap_or(mean)).collect())
 }
 
 /// How many standard errors a difference needs.

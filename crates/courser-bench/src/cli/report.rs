@@ -25,6 +25,10 @@ pub(crate) struct ReportArgs {
     /// Write a page for each record (NAME.html for NAME.json) and one over all of them (index.html) to this folder
     #[arg(long, value_name = "FOLDER")]
     pub(crate) index: Option<PathBuf>,
+    /// Print every two targets of every case by processor time per connection: how far they differ, the minimum detectable
+    /// difference, and of all of them how many are called different; with --json as JSON
+    #[arg(long)]
+    pub(crate) pairs: bool,
     /// Print the records as a JSON list instead of text
     #[arg(long)]
     pub(crate) json: bool,

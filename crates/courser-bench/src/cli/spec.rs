@@ -80,6 +80,7 @@ impl CommonArgs {
             sockets: Sockets {
                 sources: sockets.source.clone(),
                 nagle: sockets.nagle,
+                hello_segments: sockets.hello_segments,
                 hello_over: sockets.hello_over,
             },
             phases: Phases {

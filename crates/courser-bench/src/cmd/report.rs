@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 
 use courser_lab::record_file::{self, read_lab};
 use courser_record::Lab;
+use courser_record::lab::Value;
+use courser_report::ranking::{Compared, Precision, compared};
 use courser_report::{chart, csv, html, lab_text, markdown};
+use serde_json::json;
 
 use crate::cli::ReportArgs;
 use crate::deliver;
@@ -23,8 +26,10 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Ended, Failure> {
     if let Some(folder) = &args.index {
         index(folder, &args.files, &labs)?;
     }
-    if args.json {
-        deliver::print(&json(&labs));
+    if args.pairs {
+        deliver::print(&pairs(&args.files, &labs, args.json));
+    } else if args.json {
+        deliver::print(&whole(&labs));
     } else if [&args.output, &args.markdown, &args.csv, &args.svg, &args.index]
         .iter()
         .all(|path| path.is_none())
@@ -97,7 +102,52 @@ fn file_name(folder: &Path, suite: &str, number: usize, title: &str) -> PathBuf 
     folder.join(format!("{name}.svg"))
 }
 
-fn json(labs: &[Lab]) -> String {
+/// Every two targets by processor time per connection, and what all of it comes to.
+fn pairs(paths: &[PathBuf], labs: &[Lab], as_json: bool) -> String {
+    let each = paths.iter().zip(labs);
+    let all: Vec<(&PathBuf, Compared)> = each
+        .flat_map(|(path, lab)| compared(lab, Value::Cpu).into_iter().map(move |one| (path, one)))
+        .collect();
+    let sum = Precision::of(all.iter().map(|(_, one)| one));
+    if as_json {
+        let pairs: Vec<_> = all.iter().map(|(path, one)| pair_json(path, one)).collect();
+        let Precision { count, different, median_min_detectable } = sum;
+        let sum = json!({
+            "count": count, "different": different, "median_min_detectable": median_min_detectable,
+            "pairs": pairs,
+        });
+        return format!("{sum:#}\n");
+    }
+    let lines: String = all.iter().map(|(path, one)| pair_line(path, one)).collect();
+    format!(
+        "{lines}{} of {} called different; median minimum detectable difference: {:.1} %\n",
+        sum.different,
+        sum.count,
+        100.0 * sum.median_min_detectable
+    )
+}
+
+fn pair_line(path: &Path, Compared { case, first, second, contrast }: &Compared) -> String {
+    let word = if contrast.is_different() { "different" } else { "no difference seen" };
+    format!(
+        "{}: {case}: {second} over {first} {:.3} ({:.3} to {:.3}), detectable {:.1} %: {word}\n",
+        path.display(),
+        contrast.ratio,
+        contrast.interval.low,
+        contrast.interval.high,
+        100.0 * contrast.min_detectable
+    )
+}
+
+fn pair_json(path: &Path, Compared { case, first, second, contrast }: &Compared) -> serde_json::Value {
+    json!({
+        "record": path, "case": case, "first": first, "second": second, "ratio": contrast.ratio,
+        "low": contrast.interval.low, "high": contrast.interval.high,
+        "min_detectable": contrast.min_detectable, "different": contrast.is_different(),
+    })
+}
+
+fn whole(labs: &[Lab]) -> String {
     let all: Vec<String> = labs.iter().map(|lab| lab.to_json().trim_end().to_owned()).collect();
     format!("[{}]\n", all.join(",\n"))
 }

@@ -22,13 +22,13 @@ fn each_block_begins_with_a_server_of_its_own_where_clients_leave() {
     let program = mini.write("nginx-counted", counted);
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let target = format!("nginx={}", program.display());
-    let run = mini.run(&[&target, "--rounds", "3", "--seconds", "300ms"]);
+    let run = mini.run(&[&target, "--rounds", "2", "--seconds", "300ms"]);
     has_measured(&run, &[]);
     let lab = mini.record();
     let blocks = &cell(&lab, "nginx@nginx-counted").blocks;
-    assert_eq!(blocks.len(), 3, "{run:?}");
+    assert_eq!(blocks.len(), 2, "{run:?}");
     let starts = fs::read_to_string(starts).unwrap();
-    assert_eq!(starts.lines().count(), 3, "{run:?}");
+    assert_eq!(starts.lines().count(), 2, "{run:?}");
     for window in blocks.iter().map(|block| &block.windows[0]) {
         // What the first block found out is known to the others.
         assert_eq!(window.offered_tps, blocks[0].windows[0].offered_tps);

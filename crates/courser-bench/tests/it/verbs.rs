@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use courser_testkit::{Fault, FaultyServer, Finished, Folder, Process, Signal, free_port};
+use courser_testkit::{Fault, FaultyServer, Finished, Folder, Process, Signal, free_port, require};
 use serde_json::Value;
 
 fn bench(arguments: &[&str]) -> Process {
@@ -100,6 +100,26 @@ fn a_hello_is_sent_over_the_time_that_was_asked_for() {
     let length = u16::from_be_bytes([header[3], header[4]]);
     socket.read_exact(&mut vec![0; length.into()]).unwrap();
     assert!(began.elapsed() > Duration::from_millis(250), "{:?}", began.elapsed());
+}
+
+/// The kernel counts the segments that came with data (`ss`, of iproute2).
+#[test]
+fn a_hello_is_sent_in_as_many_segments_as_were_asked_for() {
+    let Some(ss) = require("ss") else { return };
+    for asked in ["1", "2"] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let to = address.to_string();
+        let _bench = bench(&["handshake", &to, "-c", "1", "--duration", "100ms", "--hello-segments", asked]);
+        let (mut socket, _) = listener.accept().unwrap();
+        let mut header = [0; 5];
+        socket.read_exact(&mut header).unwrap();
+        let length = u16::from_be_bytes([header[3], header[4]]);
+        socket.read_exact(&mut vec![0; length.into()]).unwrap();
+        let mut ss = Command::new(&ss);
+        let shown = Process::start(ss.args(["-tinH", &format!("sport = :{}", address.port())])).finish();
+        assert!(shown.stdout.contains(&format!("data_segs_in:{asked} ")), "{shown:?}");
+    }
 }
 
 /// Connections that are kept rest between their requests.

@@ -40,7 +40,7 @@ pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
     let window = evidence.counted.window.to.saturating_sub(evidence.counted.window.from);
     let threads: Vec<GeneratorThread> =
         evidence.run.generators.iter().flat_map(|generator| generator.threads.clone()).collect();
-    found.extend(late(&tally.lag, &tally.response_intended));
+    found.extend(late(&tally.lag, &tally.response_intended, gave_up(evidence)));
     found.extend(descheduled(&tally.beat, window, &threads));
     found.extend(not_offered(evidence));
     found.extend(used_up(evidence));
@@ -184,11 +184,23 @@ fn is_local(evidence: &Evidence<'_>) -> bool {
     evidence.plan.target.addresses.iter().any(|address| address.ip().is_loopback())
 }
 
+/// The share of attempts that gave up, and for how long each of them had waited at least.
+fn gave_up(evidence: &Evidence<'_>) -> (f64, Duration) {
+    let tally = &evidence.counted.tally;
+    let timeouts = tally.failures.iter().filter(|(class, _)| matches!(class, Class::Timeout(_)));
+    let phases = &evidence.plan.phases;
+    let waited = phases.connect_timeout.min(phases.timeout);
+    (share(timeouts.map(|(_, count)| *count).sum(), tally.attempted), waited)
+}
+
 /// Starts that were late, against what is measured: a response time is counted from the intended start, so that lag is
-/// part of it. Judged by the highest percentile that the starts support, and that is what is printed.
-fn late(lag: &Histogram, response: &Histogram) -> Option<Finding> {
+/// part of it. Judged by the highest percentile that the starts support, and that is what is printed. Clients that gave up are
+/// the slowest: where the percentile is theirs, lag is held against what they have waited.
+fn late(lag: &Histogram, response: &Histogram, gave_up: (f64, Duration)) -> Option<Finding> {
     let (fraction, late) = lag.estimable(0.99).filter(|(_, late)| *late > LATEST)?;
-    let measured = response.quantile(fraction).unwrap_or_default();
+    let (gave_up, waited) = gave_up;
+    let of_served = response.quantile(fraction).unwrap_or_default();
+    let measured = if gave_up > 1.0 - fraction { of_served.max(waited) } else { of_served };
     let which = percentile(fraction, lag);
     if late.as_secs_f64() <= MOST_OF_RESPONSE * measured.as_secs_f64() {
         let text = format!(
@@ -318,8 +330,8 @@ mod tests {
     fn five_of_five_hundred_starts_do_not_judge_a_run() {
         // 50/s for ten seconds: a p99 would rest on five of them.
         let lag = of(&[(0.05, 494), (2.0, 6)]);
-        assert_eq!(late(&lag, &of(&[(1.5, 500)])), None);
-        let found = late(&of(&[(0.05, 400), (2.0, 100)]), &of(&[(1.5, 500)])).unwrap();
+        assert_eq!(late(&lag, &of(&[(1.5, 500)]), NO_ONE), None);
+        let found = late(&of(&[(0.05, 400), (2.0, 100)]), &of(&[(1.5, 500)]), NO_ONE).unwrap();
         assert_eq!(found.severity, Severity::Invalid);
         assert!(found.text.ends_with("started 2.0ms late (90th percentile of 500)"), "{}", found.text);
     }
@@ -327,10 +339,24 @@ mod tests {
     #[test]
     fn a_lag_is_judged_against_the_response_time() {
         let lag = of(&[(0.05, 1900), (2.0, 100)]);
-        let found = |ms: f64| late(&lag, &of(&[(ms, 2000)]));
+        let found = |ms: f64| late(&lag, &of(&[(ms, 2000)]), NO_ONE);
         assert_eq!(severity(found(5.0).as_ref()), Some(Severity::Invalid));
         assert_eq!(severity(found(400.0).as_ref()), Some(Severity::Note));
     }
+
+    #[test]
+    fn where_clients_give_up_a_lag_is_judged_against_what_they_have_waited() {
+        let lag = of(&[(0.05, 1900), (20.0, 100)]);
+        let found = |response: &[(f64, u64)], share: f64| {
+            severity(late(&lag, &of(response), (share, Duration::from_secs(1))).as_ref())
+        };
+        assert_eq!(found(&[], 1.0), Some(Severity::Note), "no one is served");
+        assert_eq!(found(&[(25.0, 200)], 0.9), Some(Severity::Note), "hardly anyone is");
+        assert_eq!(found(&[(25.0, 1990)], 0.005), Some(Severity::Invalid), "nearly all are");
+        assert_eq!(found(&[], 0.0), Some(Severity::Invalid), "all were refused at once");
+    }
+
+    const NO_ONE: (f64, Duration) = (0.0, Duration::from_secs(1));
 
     #[test]
     fn one_late_waking_of_twenty_is_no_verdict_and_half_of_the_time_is() {

@@ -31,6 +31,8 @@ pub struct CaseSpec {
     pub suites: Vec<String>,
     /// Key exchange group; the program's own without.
     pub exchange: Option<String>,
+    /// Segments that clients send a hello in; one without.
+    pub segments: Option<u32>,
     /// The application protocol that clients ask for and targets have to agree on (ALPN); none where nothing is asked.
     pub alpn: Option<String>,
     /// How clients resume.
@@ -150,6 +152,7 @@ fn less(all: &Dimensions, fewer: &Dimensions) -> Dimensions {
         key: pick(&all.key, &fewer.key),
         suite: pick(&all.suite, &fewer.suite),
         exchange: pick(&all.exchange, &fewer.exchange),
+        segments: pick(&all.segments, &fewer.segments),
         alpn: pick(&all.alpn, &fewer.alpn),
         resumption: pick(&all.resumption, &fewer.resumption),
         cache: pick(&all.cache, &fewer.cache),
@@ -186,8 +189,8 @@ fn combinations(of: &Dimensions) -> Vec<Dimensions> {
         )*};
     }
     sweep!(
-        version, key, suite, exchange, alpn, resumption, cache, cores, hosts, backend, object, requests,
-        clients, rate, capacity, patience, sources, beside, engine, reuse
+        version, key, suite, exchange, segments, alpn, resumption, cache, cores, hosts, backend, object,
+        requests, clients, rate, capacity, patience, sources, beside, engine, reuse
     );
     all
 }
@@ -218,6 +221,7 @@ fn case(group: &Group, one: &Dimensions, swept: &Swept, quick: bool) -> Result<C
         keys: keys.split('+').map(|key| key.trim().to_owned()).collect(),
         suites: suites(group.era, &version, &keys, the(&one.suite)),
         exchange: the(&one.exchange),
+        segments: the(&one.segments),
         alpn,
         transport: if version == "clear" { Transport::Clear } else { Transport::Tls(version) },
         resume: match the(&one.resumption).as_deref() {

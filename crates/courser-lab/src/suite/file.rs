@@ -105,6 +105,9 @@ pub(super) struct Dimensions {
     /// Key exchange group.
     #[serde(deserialize_with = "checks::exchange")]
     pub(super) exchange: Option<OneOrMany<String>>,
+    /// TCP segments that clients send a ClientHello in.
+    #[serde(deserialize_with = "checks::some")]
+    pub(super) segments: Option<OneOrMany<u32>>,
     /// The application protocol that clients ask for (ALPN): `h2`, `http/1.1`, or `none`.
     #[serde(deserialize_with = "checks::alpn")]
     pub(super) alpn: Option<OneOrMany<String>>,

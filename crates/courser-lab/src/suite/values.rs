@@ -9,11 +9,12 @@ use super::file::Dimensions;
 pub(super) type Swept = BTreeSet<&'static str>;
 
 /// Order in which dimensions stand in names and titles.
-const ORDER: [&str; 20] = [
+const ORDER: [&str; 21] = [
     "version",
     "key",
     "cipher",
     "exchange",
+    "segments",
     "alpn",
     "resumption",
     "cache",
@@ -42,6 +43,7 @@ pub(super) fn swept(of: &Dimensions) -> Swept {
         ("key", many(&of.key)),
         ("cipher", many(&of.suite)),
         ("exchange", many(&of.exchange)),
+        ("segments", many(&of.segments)),
         ("alpn", many(&of.alpn)),
         ("resumption", many(&of.resumption)),
         ("cache", many(&of.cache)),
@@ -75,6 +77,7 @@ pub(super) fn labels(one: &Dimensions) -> Result<BTreeMap<String, String>, Strin
         ("key", first(&one.key, |key| key)),
         ("cipher", first(&one.suite, |suite| cipher(&suite))),
         ("exchange", first(&one.exchange, |group| group)),
+        ("segments", first(&one.segments, |segments| segments.to_string())),
         ("alpn", first(&one.alpn, |protocol| protocol)),
         ("resumption", first(&one.resumption, |by| if by == "id" { "session ID".into() } else { by })),
         ("cache", first(&one.cache, |on| if on { "on" } else { "off" }.into())),
@@ -146,6 +149,8 @@ pub(super) fn title(labels: &BTreeMap<String, String>) -> String {
 fn phrase(name: &str, label: &str) -> String {
     match (name, label) {
         ("version" | "key" | "cipher" | "exchange", _) => label.to_owned(),
+        ("segments", "1") => "a hello in 1 segment".to_owned(),
+        ("segments", _) => format!("a hello in {label} segments"),
         ("alpn", "none") => "no ALPN".to_owned(),
         ("alpn", _) => format!("ALPN {label}"),
         ("new key", "each") => "a new session each".to_owned(),

@@ -114,6 +114,7 @@ fn experiment(random: &mut Random, share: Option<Share>) -> Experiment {
             sources: share.map(|share| format!("192.0.2.{}", 100 + share.k)).into_iter().collect(),
             close: random.one_of(&[CloseMode::CloseNotify, CloseMode::Fin, CloseMode::Rst]),
             nodelay: random.below(2) == 0,
+            hello_segments: random.some(2),
             hello_over_us: random.some(2_000_000),
             connect_timeout_us: random.some(3_000_000),
             timeout_us: random.some(10_000_000),

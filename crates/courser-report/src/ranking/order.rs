@@ -139,7 +139,7 @@ pub(crate) fn is_cost(value: Value) -> bool {
 }
 
 /// The presets of a suite; one without a name where no target has one.
-fn presets(lab: &Lab) -> Vec<String> {
+pub(super) fn presets(lab: &Lab) -> Vec<String> {
     let mut presets =
         distinct(lab.targets.iter().map(|target| &target.preset).filter(|preset| !preset.is_empty()));
     // What is meant to be fast leads.
@@ -149,7 +149,7 @@ fn presets(lab: &Lab) -> Vec<String> {
 
 /// Those of a preset, in the order of a report; one that is not ours to start has none and is in all. The way without a
 /// terminator is a yardstick where the others speak TLS, and no competitor.
-fn comparable<'a>(lab: &'a Lab, case: &Case, preset: &str) -> Vec<&'a Cell> {
+pub(super) fn comparable<'a>(lab: &'a Lab, case: &Case, preset: &str) -> Vec<&'a Cell> {
     let preset_of = |name: &str| {
         lab.targets.iter().find(|target| target.name == name).map_or("", |target| &target.preset)
     };
@@ -229,7 +229,7 @@ fn outcome(seen: &Contrast) -> Outcome {
 }
 
 /// The blocks of a cell that have a figure, as those of target `index`.
-fn values(lab: &Lab, cell: &Cell, spec: &FigureSpec, index: usize) -> Vec<RoundValue> {
+pub(super) fn values(lab: &Lab, cell: &Cell, spec: &FigureSpec, index: usize) -> Vec<RoundValue> {
     let known = |block: &Block| {
         let (value, _) = blocks::read(lab, cell, block, spec).known()?;
         let edge = blocks::edge(lab, cell, block, spec);

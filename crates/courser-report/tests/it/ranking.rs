@@ -2,7 +2,7 @@
 
 use courser_record::lab::{Measure, Value};
 use courser_record::{Completions, Lab};
-use courser_report::ranking::{CellValue, Kind, Outcome, Ranking, rankings, value_of};
+use courser_report::ranking::{CellValue, Kind, Outcome, Precision, Ranking, compared, rankings, value_of};
 use courser_report::text::Style;
 use courser_report::{lab_text, labels};
 
@@ -207,4 +207,23 @@ fn no_ranking_rests_on_the_way_without_a_terminator() {
 
 fn ranking_of(lab: &Lab, case: &str) -> Ranking {
     rankings(lab).into_iter().find(|ranking| ranking.case == case).unwrap()
+}
+
+/// A program under two names is not called different, and one that takes a tenth more in every block is.
+#[test]
+fn every_two_targets_are_compared_by_processor_time() {
+    let mut lab = capacity();
+    lab.cells
+        .retain(|cell| cell.case == "tls13-ecdsa" && ["courser", "haproxy"].contains(&cell.target.as_str()));
+    lab.cells[1].blocks = lab.cells[0].blocks.clone();
+    let again = compared(&lab, Value::Cpu);
+    let names: Vec<_> = again.iter().map(|one| (one.first.as_str(), one.second.as_str())).collect();
+    assert_eq!(names, [("courser", "haproxy")]);
+    assert_eq!((again[0].contrast.ratio, Precision::of(&again).different), (1.0, 0));
+    for window in lab.cells[1].blocks.iter_mut().flat_map(|block| &mut block.windows) {
+        window.user_us = window.user_us.map(|time| time * 2);
+    }
+    let dearer = compared(&lab, Value::Cpu);
+    assert!(dearer[0].contrast.ratio > 1.05, "{dearer:?}");
+    assert_eq!((Precision::of(&dearer).count, Precision::of(&dearer).different), (1, 1));
 }

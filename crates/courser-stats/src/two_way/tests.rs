@@ -128,7 +128,7 @@ fn the_speed_of_the_machine_is_taken_out_where_it_matters() {
     let (known, unknown) = (width(-1.0, true), width(-1.0, false));
     assert!(known < 0.6 * unknown, "{known} {unknown}");
     let (known, unknown) = (width(0.0, true), width(0.0, false));
-    assert!((known / unknown - 1.0).abs() < 0.03, "{known} {unknown}: it costs nothing where it does not");
+    assert!((known / unknown - 1.0).abs() < 0.06, "{known} {unknown}: it costs little where it does not");
 }
 
 #[test]
@@ -145,6 +145,37 @@ fn what_the_ends_of_blocks_cut_is_taken_out() {
     };
     let (known, unknown) = (detectable(true), detectable(false));
     assert!(known < 0.6 * unknown, "{known} {unknown}");
+}
+
+#[test]
+fn a_block_of_which_it_is_not_known_costs_only_itself() {
+    let detectable = |seed: u64, forgotten: usize| {
+        let truth =
+            Truth { edge: 0.85, rounds: 10, tails: Tails::Normal, targets: &[(1.0, 0.03); 2], ..EQUAL };
+        let mut values = simulated(truth, seed);
+        values.iter_mut().take(forgotten).for_each(|one| one.edge = None);
+        TwoWay::fit(&values, 2).unwrap().contrast(0, 1).unwrap().min_detectable
+    };
+    let mean = |forgotten| (0..40).map(|seed| detectable(seed, forgotten)).sum::<f64>() / 40.0;
+    let (none, one, all) = (mean(0), mean(1), mean(20));
+    assert!(one < 1.4 * none && one < 0.7 * all, "{none} {one} {all}");
+}
+
+/// What explains some of the noise of two targets, of few rounds, is where it was most often.
+#[test]
+fn two_equal_targets_are_called_different_in_at_most_one_of_twenty_cases() {
+    for (rounds, edge, forgotten) in [(6, 0.85, 0), (10, 0.3, 0), (10, 0.85, 2), (20, 0.3, 0)] {
+        let called = coverage(2000, |seed| {
+            let tails = if seed % 2 == 0 { Tails::Normal } else { Tails::Student3 };
+            let truth = Truth { rounds, edge, tails, targets: &[(1.0, 0.03); 2], ..mixed(seed) };
+            let mut values = simulated(truth, seed);
+            // All of one target, as of a server that fails.
+            let blocks = values.iter_mut().filter(|one| one.target == 0);
+            blocks.take(forgotten).for_each(|one| one.edge = None);
+            TwoWay::fit(&values, 2).unwrap().contrast(0, 1).unwrap().is_different()
+        });
+        assert!(called <= 0.055, "{called} of {rounds} rounds, {edge}");
+    }
 }
 
 #[test]
