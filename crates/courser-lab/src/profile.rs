@@ -161,13 +161,18 @@ fn profile(text: &str, root: u32, hertz: u32) -> Result<lab::Profile, String> {
         ));
     }
     let mut classes: BTreeMap<String, u64> = BTreeMap::new();
+    let mut system_calls: BTreeMap<String, u64> = BTreeMap::new();
     for stack in &stacks {
         *classes.entry(class::of(stack).name().to_owned()).or_default() += 1;
+        if let Some(call) = class::system_call(stack) {
+            *system_calls.entry(call.to_owned()).or_default() += 1;
+        }
     }
     Ok(lab::Profile {
         samples: stacks.len() as u64,
         hertz,
         classes,
+        system_calls,
         symbols: fold::symbols(&stacks),
         folded: fold::folded(&stacks),
     })

@@ -52,6 +52,9 @@ const PROXY: Verdict = Verdict::Is(Class::Proxy);
 const MEMORY: Verdict = Verdict::Is(Class::Memory);
 const ASK: Verdict = Verdict::AskCaller;
 
+/// How the kernel's function of a system call begins, by architecture.
+const ENTRIES: [&str; 2] = ["__x64_sys_", "__arm64_sys_"];
+
 const RULES: [Rule; 24] = [
     (KERNEL, &[""], Verdict::Is(Class::Kernel)),
     ("[vdso]", &[""], Verdict::Is(Class::Kernel)),
@@ -140,6 +143,13 @@ pub(super) fn of(stack: &[Frame]) -> Class {
     if stack.iter().any(|frame| is_program(&frame.object)) { Class::Proxy } else { Class::Other }
 }
 
+/// The system call that a stack is in, without `sys_`. The kernel has a function for each, named after the architecture
+/// and the call; an interrupt's frames are further in than the call that it came in, and count for it.
+pub(super) fn system_call(stack: &[Frame]) -> Option<&str> {
+    let within = stack.iter().take_while(|frame| frame.object == KERNEL);
+    within.filter_map(|frame| ENTRIES.iter().find_map(|entry| frame.symbol.strip_prefix(entry))).last()
+}
+
 fn verdict(frame: &Frame) -> Option<Verdict> {
     let symbol = frame.symbol.trim_start_matches(['<', '&', '_']);
     let fits = |(object, symbols, _): &&Rule| {
@@ -203,6 +213,18 @@ mod tests {
         assert_eq!(class(&[("courser_tls::mac::Key::sign", "courser")]), Class::Crypto);
         assert_eq!(class(&[("crypto/tls.(*Conn).Handshake", "caddy")]), Class::Tls);
         assert_eq!(class(&[("crypto/internal/fips140/bigmod.addMulVVW2048", "caddy")]), Class::Crypto);
+    }
+
+    #[test]
+    fn the_kernel_s_time_is_that_of_a_system_call() {
+        let frame =
+            |(symbol, object): &(&str, &str)| Frame { symbol: (*symbol).into(), object: (*object).into() };
+        let stack = |frames: &[(&str, &str)]| frames.iter().map(frame).collect::<Vec<_>>();
+        let sending = [("tcp_ack", KERNEL), ("__x64_sys_sendto", KERNEL), ("do_syscall_64", KERNEL)];
+        let from_a_program = stack(&[sending.as_slice(), &[("send", "libc.so.6")]].concat());
+        assert_eq!(system_call(&from_a_program), Some("sendto"));
+        assert_eq!(system_call(&stack(&[("asm_sysvec_apic_timer_interrupt", KERNEL)])), None);
+        assert_eq!(system_call(&stack(&[("__x64_sys_of_ours", "courser")])), None);
     }
 
     #[test]

@@ -250,6 +250,10 @@ pub struct Profile {
     pub hertz: u32,
     /// By class: crypto, TLS, kernel, proxy, memory, other.
     pub classes: BTreeMap<String, u64>,
+    /// Of the kernel's samples those within a system call, by its name without `sys_`; the others are interrupts, and the
+    /// way in and out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub system_calls: BTreeMap<String, u64>,
     /// The most frequent symbols, the first the most.
     pub symbols: Vec<Symbol>,
     /// Stacks and their counts, one a line, frames joined by `;` from the outermost: what flame graphs are drawn from.

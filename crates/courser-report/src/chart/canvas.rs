@@ -102,16 +102,20 @@ impl<'a> Canvas<'a> {
             let points: Vec<Point> = points.iter().map(|(dx, dy)| (x + dx, y + dy)).collect();
             self.area.draw(&Polygon::new(points, full)).expect(NEVER);
         };
-        match series % 7 {
+        match series % 8 {
             0 => self.area.draw(&Circle::new((x, y), 4, full)).expect(NEVER),
             1 => polygon(&[(-4, -4), (4, -4), (4, 4), (-4, 4)]),
             2 => polygon(&[(0, -5), (5, 4), (-5, 4)]),
             3 => polygon(&[(0, -6), (6, 0), (0, 6), (-6, 0)]),
             4 => self.area.draw(&Circle::new((x, y), 4, thin)).expect(NEVER),
             5 => polygon(&[(0, 5), (5, -4), (-5, -4)]),
-            _ => {
+            6 => {
                 self.line(vec![(x - 4, y - 4), (x + 4, y + 4)], colour, 2);
                 self.line(vec![(x - 4, y + 4), (x + 4, y - 4)], colour, 2);
+            }
+            _ => {
+                self.line(vec![(x - 5, y), (x + 5, y)], colour, 2);
+                self.line(vec![(x, y - 5), (x, y + 5)], colour, 2);
             }
         }
     }

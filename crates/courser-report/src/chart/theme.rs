@@ -12,8 +12,9 @@ pub(super) const LINE: RGBColor = RGBColor(0xD5, 0xD9, 0xDE);
 /// What is offered, limits: dashed.
 pub(super) const MARK: RGBColor = RGBColor(0x77, 0x77, 0x77);
 
-/// Okabe and Ito's colours, which people see apart who see few, without their yellow, which a white page swallows.
-pub(super) const SERIES: [RGBColor; 7] = [
+/// Okabe and Ito's colours, which people see apart who see few, without their yellow, which a white page swallows. As many as a
+/// suite has targets at most.
+pub(super) const SERIES: [RGBColor; 8] = [
     RGBColor(0x00, 0x72, 0xB2),
     RGBColor(0xD5, 0x5E, 0x00),
     RGBColor(0x00, 0x9E, 0x73),
@@ -21,13 +22,15 @@ pub(super) const SERIES: [RGBColor; 7] = [
     RGBColor(0xE6, 0x9F, 0x00),
     RGBColor(0x56, 0xB4, 0xE9),
     RGBColor(0x7A, 0x5C, 0x3E),
+    RGBColor(0x6B, 0x7A, 0x00),
 ];
 
 /// The same on a dark page.
-const DARK: [&str; 7] = ["#4AA8E0", "#FF8A3D", "#2FCB9B", "#E79CC6", "#F2B73F", "#8FD0FA", "#C2A383"];
+const DARK: [&str; 8] =
+    ["#4AA8E0", "#FF8A3D", "#2FCB9B", "#E79CC6", "#F2B73F", "#8FD0FA", "#C2A383", "#B5C44A"];
 
 /// Lines of different targets have different dashes, so that they are told apart without colours.
-const DASHES: [&str; 7] = ["none", "7 3", "2 3", "9 3 2 3", "4 4", "12 4", "1 4"];
+const DASHES: [&str; 8] = ["none", "7 3", "2 3", "9 3 2 3", "4 4", "12 4", "1 4", "6 2 2 2 2 2"];
 
 /// The colour of the series of this number.
 pub(super) fn series(index: usize) -> RGBColor {

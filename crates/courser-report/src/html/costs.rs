@@ -1,5 +1,8 @@
 //! Where processor time goes: user and kernel, classes where it was sampled, and how far it is from the physical limit.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use courser_record::Lab;
 use courser_record::lab::{Case, Cell, Limit, LimitPart, Value};
 use maud::{Markup, html};
@@ -41,18 +44,31 @@ fn row(lab: &Lab, case: &Case, cell: &Cell) -> Option<Vec<String>> {
         figure::percent(kernel.map(|kernel| 1.0 - kernel)),
         figure::percent(kernel),
         limit,
-        classes(cell),
+        classes(cell, cpu.value),
     ])
 }
 
-fn classes(cell: &Cell) -> String {
+/// Time of each class of a profile, and of each system call.
+fn classes(cell: &Cell, cpu_us: f64) -> String {
     let Some(profile) = &cell.profile else { return "not sampled".to_owned() };
-    let mut classes: Vec<(&String, &u64)> = profile.classes.iter().collect();
-    classes.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
     let all = profile.classes.values().sum();
-    let share =
-        |(class, count): (&String, &u64)| format!("{class} {}", figure::percent(figure::share(*count, all)));
-    classes.into_iter().map(share).collect::<Vec<_>>().join(", ")
+    let time = |count: u64| figure::time(figure::share(count, all).map(|share| share * cpu_us));
+    let class = |(class, count): (&String, u64)| {
+        let share = figure::percent(figure::share(count, all));
+        let within = if class == "kernel" { &profile.system_calls } else { &BTreeMap::new() };
+        let calls: Vec<String> =
+            by_count(within).map(|(call, count)| format!("{call} {}", time(count))).collect();
+        let calls = if calls.is_empty() { String::new() } else { format!("; {}", calls.join(", ")) };
+        format!("{class} {} ({share}{calls})", time(count))
+    };
+    by_count(&profile.classes).map(class).collect::<Vec<_>>().join(", ")
+}
+
+/// The most frequent first.
+fn by_count(counts: &BTreeMap<String, u64>) -> impl Iterator<Item = (&String, u64)> {
+    let mut counts: Vec<(&String, u64)> = counts.iter().map(|(name, count)| (name, *count)).collect();
+    counts.sort_by_key(|&(name, count)| (Reverse(count), name));
+    counts.into_iter()
 }
 
 /// What the physical limit of each case is made of.
