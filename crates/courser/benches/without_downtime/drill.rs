@@ -106,6 +106,7 @@ pub(crate) fn run(options: &Options) -> Report {
         tries.extend(judges.into_iter().map(joined));
         Report { kinds: kinds.into(), tries, ..Report::default() }
     });
+    report.failed_orders = service.failed_orders();
     report.renewals = service.issued().zip(issued).map(|(after, before)| after - before);
     // An order or two may fall on an upgrade, and wait for the next process.
     let due = options.renew_every.map_or(0, |every| options.duration.as_secs() / every.as_secs().max(1));

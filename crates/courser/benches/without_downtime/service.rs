@@ -19,7 +19,7 @@ use serde_json::Value;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_courser");
 
 pub(crate) struct Service {
-    _courser: Courser,
+    process: Courser,
     folder: Folder,
     origin: OriginServer,
     echo: OriginServer,
@@ -74,7 +74,7 @@ impl Service {
         let [address, echo_address] = addresses[..].try_into().unwrap_or([unknown; 2]);
         let reloads = AtomicUsize::new(0);
         let service = Self {
-            _courser: courser,
+            process: courser,
             folder,
             origin,
             echo,
@@ -93,6 +93,11 @@ impl Service {
     /// Certificates that were issued, where they are ordered.
     pub(crate) fn issued(&self) -> Option<usize> {
         self.authority.as_ref().map(Pebble::issued)
+    }
+
+    /// What the program says of orders that failed.
+    pub(crate) fn failed_orders(&self) -> Vec<String> {
+        self.process.stderr().into_iter().filter(|line| line.contains("not ordered")).collect()
     }
 
     /// The first one is served when the program says that it is there.
@@ -169,15 +174,35 @@ impl Service {
         }
     }
 
-    /// Once no process drains any more, and the control socket has closed the question about it.
+    /// Once no process drains any more, the one that serves is the one that orders, and the control socket has closed the question
+    /// about it.
     pub(crate) fn at_rest(&self) -> Held {
+        const PAUSE: Duration = Duration::from_millis(50);
         let deadline = Instant::now() + PATIENCE + self.drain;
         let mut held = self.held();
-        while held.old > 0 && Instant::now() < deadline {
-            thread::sleep(Duration::from_millis(50));
+        while (held.old > 0 || !self.may_order()) && Instant::now() < deadline {
+            thread::sleep(PAUSE);
             held = self.held();
         }
+        if self.authority.is_some() {
+            // A renewal may be under way: its connections to the CA are short.
+            let looks = std::iter::repeat_with(|| {
+                thread::sleep(PAUSE);
+                self.held().descriptors
+            });
+            held.descriptors = looks.take(20).min().expect("they are twenty");
+        }
         held
+    }
+
+    /// Whether the process that serves has the lock of whoever orders certificates, which stays open as long as it lives: it takes it
+    /// when the process before it has let go. Where none are ordered, yes.
+    fn may_order(&self) -> bool {
+        let pid = self.status().and_then(|status| status["pid"].as_u64()).unwrap_or(0);
+        let mut open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        let is_lock =
+            |entry: fs::DirEntry| fs::read_link(entry.path()).is_ok_and(|file| file.ends_with("acme/lock"));
+        self.authority.is_none() || open.any(is_lock)
     }
 
     /// Processes of this service beside the one that serves and its questioner.
