@@ -158,7 +158,7 @@ fn open_connections_go_on_and_the_status_shows_whose_they_are() {
     });
     assert_eq!(service.status()["old_processes"][0]["pid"], first);
     let table = run_courser(&["status", "--control", &service.control]).stdout;
-    assert!(table.contains(&format!("{first}, courser 0.1.0, up ")), "{table}");
+    assert!(table.contains(&format!("{first}, courser {}, up ", env!("CARGO_PKG_VERSION"))), "{table}");
     assert!(table.contains(", drains: connections: 1, at most"), "{table}");
     old.close().unwrap();
     eventually("the old process has ended", || service.status()["old_processes"] == Value::Array(vec![]));

@@ -10,7 +10,7 @@ use crate::stage::{Stage, content, run, run_courser};
 
 /// A terminal of Python's around the program: what it draws, how it ends, and what it leaves behind.
 const TERMINAL: &str = r#"
-import fcntl, os, pty, select, signal, struct, sys, termios, time
+import fcntl, os, pty, re, select, signal, struct, sys, termios, time
 program, control, how = sys.argv[1:4]
 master, slave = pty.openpty()
 def resize(rows, columns):
@@ -25,29 +25,45 @@ if child == 0:
         os.dup2(slave, number)
     os.execv(program, [program, "top", "--control", control])
 drawn = b""
-def until(text):
+def read():
     global drawn
+    if select.select([master], [], [], 0.1)[0]:
+        drawn += os.read(master, 65536)
+# What stands on the screen: a program draws only what has changed, so its words come in pieces.
+def screen():
+    cells, row, column = {}, 1, 1
+    for move, clear, _, character in re.findall(r"\x1b\[(\d+;\d+)H|\x1b\[(2J)|(\x1b\[[^@-~]*[@-~])|(.)", drawn.decode(errors="replace")):
+        if move:
+            row, column = map(int, move.split(";"))
+        elif clear:
+            cells = {}
+        elif character:
+            cells[row, column] = character
+            column += 1
+    return "\n".join("".join(cells.get((row, column), " ") for column in range(1, 101)) for row in range(1, 41))
+def until(is_there, text):
     end = time.monotonic() + 30
-    while text not in drawn:
-        assert time.monotonic() < end, (text, drawn[-2000:])
-        if select.select([master], [], [], 0.1)[0]:
-            drawn += os.read(master, 65536)
-until(b"\x1b[?1049h")
-until(b"1 State")
-until(b"5 Workers")
+    while not is_there(text):
+        assert time.monotonic() < end, (text, screen())
+        read()
+def sent(text): until(lambda text: text in drawn, text)
+def shown(text): until(lambda text: text in screen(), text)
+sent(b"\x1b[?1049h")
+shown("1 State")
+shown("5 Workers")
 assert termios.tcgetattr(slave)[3] & termios.ICANON == 0, "keys come one by one"
 drawn = b""
 resize(12, 60)
-until(b"q to quit")
+shown("q to quit")
 os.write(master, b"\x1b[F")
-until(b"10 Fleet and")
+shown("10 Fleet and")
 if how == "key":
     os.write(master, b"q")
 elif how == "control-c":
     os.write(master, b"\x03")
 else:
     os.kill(child, signal.SIGTERM)
-until(b"\x1b[?1049l")
+sent(b"\x1b[?1049l")
 _, status = os.waitpid(child, 0)
 assert os.waitstatus_to_exitcode(status) == 0, status
 assert termios.tcgetattr(slave) == before, "the terminal is as it was"
