@@ -9,6 +9,9 @@ CARGO_FLAGS ?= --locked
 # Continuous integration has installed everything: a test that says "skipped" fails there.
 export COURSER_NO_SKIPS ?= $(if $(CI),1)
 
+# There nothing is built twice: what speeds up a second build would only fill the disk.
+export CARGO_INCREMENTAL ?= $(if $(CI),0,1)
+
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{ printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
