@@ -26,6 +26,7 @@ mod host_keys;
 mod input_file;
 mod log_files;
 mod loss_report;
+mod low_priority;
 mod on_every_cpu;
 mod pools;
 mod prepared;

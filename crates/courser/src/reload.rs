@@ -15,6 +15,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::exit::Failure;
 use crate::generation::{self, Generation};
 use crate::log_files::LogFiles;
+use crate::low_priority::at_low_priority;
 use crate::prepared::{Inputs, config_file, read_again};
 use crate::process::Process;
 use crate::served::Served;
@@ -78,6 +79,15 @@ pub(crate) struct Current {
     pub(crate) served: Served,
 }
 
+/// What is to serve new connections.
+struct Next {
+    inputs: Inputs,
+    generation: Generation,
+    served: Served,
+    /// Only certificates are different.
+    renews: bool,
+}
+
 impl Reloader {
     /// Replaces the running generation, or says what would be different if `only_check`.
     pub(crate) fn reload(&mut self, only_check: bool) -> Outcome {
@@ -97,15 +107,7 @@ impl Reloader {
         if self.is_draining.load(Ordering::Relaxed) {
             return Err(Failure::Runtime("the program is about to end, and accepts no more".to_owned()));
         }
-        let inputs = read_again(&self.flags, &self.current.inputs, &mut self.looked_at)?;
-        outcome.warnings = inputs.warnings();
-        self.compare(&inputs, outcome);
-        let renews = inputs.differ_in_certificates_alone(&self.current.inputs);
-        let Inputs { config, certificates, .. } = &inputs;
-        let next = match renews {
-            true => self.current.generation.renew(certificates),
-            false => generation::build(config, certificates, &self.process, &self.current.generation.pools)?,
-        };
+        let Next { inputs, generation, served, renews } = at_low_priority(|| self.next(outcome))?;
         if only_check {
             return Ok(());
         }
@@ -114,26 +116,24 @@ impl Reloader {
         started.map_err(|error| Failure::runtime("cannot start the look-up of a backend", error))?;
         self.process.resolver.wait_for_first_answers(FIRST_ADDRESSES);
         let (taken, all_taken) = mpsc::channel();
-        let commands = self.current.sockets.hand_over(&next, &taken)?;
+        let commands = self.current.sockets.hand_over(&generation, &taken)?;
         drop(taken);
         for (worker, command) in self.workers.iter().zip(commands) {
             // A worker that has ended takes the program with it.
             let _ = worker.send(command);
         }
         if !renews {
-            self.checks.apply(config, &next.pools)?;
-            self.orders.apply(config)?;
+            self.checks.apply(&inputs.config, &generation.pools)?;
+            self.orders.apply(&inputs.config)?;
         }
         self.log_files.reopen();
         self.current.number += 1;
-        self.current.served = Served::of(config, certificates);
-        // What nobody needs any more goes when every worker has let it go, and here: with a hundred thousand hosts it takes
-        // some milliseconds, which would be those of handshakes.
-        let _before = (
-            std::mem::replace(&mut self.current.inputs, inputs),
-            std::mem::replace(&mut self.current.generation, next),
-        );
+        self.current.served = served;
         outcome.generation = self.current.number;
+        let before = (
+            std::mem::replace(&mut self.current.inputs, inputs),
+            std::mem::replace(&mut self.current.generation, generation),
+        );
         match all_taken.recv_timeout(TAKE_OVER) {
             Err(mpsc::RecvTimeoutError::Timeout) => {
                 outcome.warnings.push_str("warning: a worker is busy, and takes the generation over later\n");
@@ -141,7 +141,26 @@ impl Reloader {
             Ok(never) => match never {},
             Err(mpsc::RecvTimeoutError::Disconnected) => {}
         }
+        // What nobody needs any more goes when every worker has let it go, and here: with a hundred thousand hosts it takes
+        // some milliseconds, which would be those of handshakes.
+        at_low_priority(|| drop(before));
         Ok(())
+    }
+
+    /// Reads and builds what comes next, and writes to `outcome` how it differs.
+    fn next(&mut self, outcome: &mut Outcome) -> Result<Next, Failure> {
+        let current = &self.current;
+        let inputs = read_again(&self.flags, &current.inputs, &mut self.looked_at)?;
+        let Inputs { config, certificates, .. } = &inputs;
+        outcome.warnings = inputs.warnings();
+        self.compare(&inputs, outcome);
+        let renews = inputs.differ_in_certificates_alone(&current.inputs);
+        let generation = match renews {
+            true => current.generation.renew(certificates),
+            false => generation::build(config, certificates, &self.process, &current.generation.pools)?,
+        };
+        let served = Served::of(config, certificates);
+        Ok(Next { inputs, generation, served, renews })
     }
 
     fn compare(&self, inputs: &Inputs, outcome: &mut Outcome) {
