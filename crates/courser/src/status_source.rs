@@ -140,6 +140,7 @@ impl StatusSource {
             old_processes: self.old.list(),
             up_s: self.process.started.elapsed().as_secs(),
             keys: self.process.fleet.as_ref().map(keys).unwrap_or_default(),
+            generation: Some(self.reload.serving()),
             cache: cache.map(|_| status::Cache::default()),
             store: store
                 .map(|store| status::Store { url: store.endpoint.url().to_string(), ..Default::default() }),

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant, SystemTime};
 
 use courser_net::systemd;
 use courser_proxy::Threads;
-use courser_telemetry::Counts;
 use courser_telemetry::event::{self, Level, log};
 use courser_tls::Identity;
 use courser_tls::identity::Validity;
@@ -19,10 +18,11 @@ use super::{STOP_TIME, Service};
 use crate::certificates::{CertificateEnd, Period};
 use crate::exit::Failure;
 use crate::expiry::ExpiryWatch;
+use crate::low_priority::at_low_priority;
 use crate::reload::{Outcome, Reloader};
 use crate::served::Served;
 use crate::stamp::Stamps;
-use crate::status::{self, Status};
+use crate::status;
 use crate::succeed::{self, State};
 use crate::validity;
 
@@ -97,6 +97,25 @@ impl ReloadHandle {
     /// The certificates that end first.
     pub(crate) fn ending(&self, most: usize) -> Vec<CertificateEnd> {
         self.last().served.certificates.iter().take(most).cloned().collect()
+    }
+
+    /// What serves, for the status: known before the thread that replaces it runs.
+    pub(crate) fn serving(&self) -> status::Generation {
+        let last = self.last();
+        status::Generation {
+            number: last.generation,
+            age_s: last.since.elapsed().as_secs(),
+            listeners: last.served.listeners.to_vec(),
+            certificates: last.served.certificates.len(),
+            ending: last.served.certificates.iter().take(SHOWN).map(ending).collect(),
+            staples: staples(&last.served.certificates, validity::now()),
+            refused_staples: last.served.refused_staples.iter().take(SHOWN).cloned().collect(),
+            last_reload: last.attempt.as_ref().map(|(when, outcome)| status::LastReload {
+                age_s: when.elapsed().as_secs(),
+                refused: outcome.refusal.as_ref().map(|refusal| refusal.why.clone()),
+                needs_restart: outcome.needs_restart.clone(),
+            }),
+        }
     }
 
     /// Has another process take over: `program`, or the one of this process. `None` when the program ends.
@@ -214,24 +233,6 @@ impl Service for ReloadService {
         self.handle.send(Request::Stop);
         let ended = lock(&self.ended).take();
         ended.is_none_or(|ended| ended.recv_timeout(STOP_TIME) == Err(RecvTimeoutError::Disconnected))
-    }
-
-    fn status(&self, status: &mut Status, _counts: &mut Counts) {
-        let last = self.handle.last();
-        status.generation = Some(status::Generation {
-            number: last.generation,
-            age_s: last.since.elapsed().as_secs(),
-            listeners: last.served.listeners.to_vec(),
-            certificates: last.served.certificates.len(),
-            ending: last.served.certificates.iter().take(SHOWN).map(ending).collect(),
-            staples: staples(&last.served.certificates, validity::now()),
-            refused_staples: last.served.refused_staples.iter().take(SHOWN).cloned().collect(),
-            last_reload: last.attempt.as_ref().map(|(when, outcome)| status::LastReload {
-                age_s: when.elapsed().as_secs(),
-                refused: outcome.refusal.as_ref().map(|refusal| refusal.why.clone()),
-                needs_restart: outcome.needs_restart.clone(),
-            }),
-        });
     }
 }
 
@@ -359,7 +360,7 @@ impl Work {
     /// Reloads if files have changed since the last look.
     fn look(&mut self) {
         let Some(watch) = &mut self.watch else { return };
-        let now = watch.seen.now();
+        let now = at_low_priority(|| watch.seen.now());
         if now == watch.seen && watch.unsettled.is_none() {
             return;
         }
