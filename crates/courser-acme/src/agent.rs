@@ -16,7 +16,6 @@ use crate::folder::{Folder, Lock, SetState};
 use crate::handle::{Handle, RecordError, Request, Requests};
 use crate::names::NameSet;
 use crate::order::Job;
-use crate::plan;
 use crate::settings::Settings;
 use crate::status::{DryRun, TxtRecord};
 use crate::trouble::Trouble;
@@ -176,8 +175,7 @@ impl Agent {
                     let entry = &mut self.entries[index];
                     match entry.due().at <= now {
                         true => entry.fail(&trouble, &folder),
-                        // What it has said before holds.
-                        false => entry.state.ask_at = plan::ask_again(now, plan::ASK_AGAIN),
+                        false => entry.ask_later(&trouble, &folder),
                     }
                 }
                 return;

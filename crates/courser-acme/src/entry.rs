@@ -83,21 +83,26 @@ impl Entry {
         if self.state.ask_at > now() {
             return;
         }
-        let pause = match ca.window(id).await {
+        match ca.window(id).await {
             Ok((window, pause)) => {
-                self.state.window = window;
-                pause
+                (self.state.window, self.state.unanswered) = (window, 0);
+                self.state.ask_at = plan::ask_again(now(), pause);
+                self.write(folder);
             }
-            // What it has said before holds.
-            Err(trouble) => {
-                log(
-                    Level::Warning,
-                    format_args!("certificate {}: the CA does not say when to renew it: {trouble}", self.set),
-                );
-                plan::ASK_AGAIN
-            }
-        };
-        self.state.ask_at = plan::ask_again(now(), pause);
+            Err(trouble) => self.ask_later(&trouble, folder),
+        }
+    }
+
+    /// Without an answer what the CA has said before holds.
+    pub(crate) fn ask_later(&mut self, trouble: &Trouble, folder: &Folder) {
+        let state = &mut self.state;
+        state.unanswered = state.unanswered.saturating_add(1);
+        state.ask_at = plan::try_again(trouble.setback, state.unanswered, now(), state.draw);
+        let set = &self.set;
+        log(
+            Level::Warning,
+            format_args!("certificate {set}: the CA does not say when to renew it: {trouble}"),
+        );
         self.write(folder);
     }
 

@@ -133,6 +133,9 @@ pub(crate) struct SetState {
     /// When to ask it again.
     #[serde(default)]
     pub(crate) ask_at: i64,
+    /// How often in a row it has not answered (RFC 9773, section 4.3.3: with growing pauses).
+    #[serde(default)]
+    pub(crate) unanswered: u32,
     #[serde(default)]
     pub(crate) draw: u16,
 }
@@ -155,6 +158,7 @@ impl SetState {
             not_before: None,
             window: None,
             ask_at: 0,
+            unanswered: 0,
             draw: fastrand::u16(..),
         }
     }

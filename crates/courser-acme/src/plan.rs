@@ -167,7 +167,7 @@ pub fn ask_again(now: i64, pause: u64) -> i64 {
     now.saturating_add(i64::try_from(pause).unwrap_or(DAY).clamp(60, DAY))
 }
 
-/// After a CA that did not say: six hours, as Let's Encrypt has it.
+/// After a CA that has no such windows: six hours, as Let's Encrypt has it.
 pub const ASK_AGAIN: u64 = 6 * 3600;
 
 #[cfg(test)]
