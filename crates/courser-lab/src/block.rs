@@ -27,6 +27,9 @@ const ONE_STEP: f64 = 0.6;
 /// How long the closed loop before a staircase lasts.
 const FEELER: Duration = Duration::from_millis(1200);
 
+/// The same where the clients that are served are held against it.
+const CAPACITY: Duration = Duration::from_secs(3);
+
 /// What a block needs to know.
 pub(crate) struct BlockRun<'a> {
     pub(crate) spec: &'a CaseSpec,
@@ -35,7 +38,7 @@ pub(crate) struct BlockRun<'a> {
     pub(crate) seed: u64,
     pub(crate) round: u32,
     pub(crate) interrupt: &'a Interrupt,
-    /// What a closed loop reached, of an earlier block of this cell.
+    /// What a closed loop reached, of an earlier block of this cell; where clients leave, each block finds it out anew.
     pub(crate) reached: Option<Reach>,
     /// The kinds of clients that the target serves, where the case tells them apart.
     pub(crate) clients: &'a [String],
@@ -95,9 +98,10 @@ impl BlockRun<'_> {
         let reuse = if self.spec.beside.is_some() { 1 } else { self.spec.reuse };
         let spec = CaseSpec { patience: None, reuse, ..self.spec.clone() };
         let feeler = BlockRun { spec: &spec, ..*self };
-        let feeler = feeler.run(Load::Closed(spec.clients), FEELER, &ClientKind::default())?;
+        let length = if self.spec.patience.is_some() { CAPACITY } else { FEELER };
+        let feeler = feeler.run(Load::Closed(spec.clients), length, &ClientKind::default())?;
         let served: u64 = feeler.windows.iter().map(|window| window.served().connections).sum();
-        let rate = served as f64 / FEELER.as_secs_f64();
+        let rate = served as f64 / length.as_secs_f64();
         let cost = feeler.windows.first().and_then(|window| Some(busy(window)? / served.max(1) as f64));
         Ok(Reach { rate: (rate / f64::from(reuse.max(1))).max(5.0), cost })
     }

@@ -22,6 +22,10 @@ pub const SERVER_NAME: &str = "localhost";
 /// Warm-up of a closed loop: it has stopped climbing, caches are warm and clients have their sessions.
 const WARM_UP: Duration = Duration::from_millis(300);
 
+/// What is added to it for each connection that stays: all are open before requests are counted, also where handshakes give way
+/// to the requests of who is connected.
+const OPENING: Duration = Duration::from_millis(5);
+
 /// Warm-up of a schedule, and the length of its ramp.
 const RAMP: Duration = Duration::from_millis(500);
 
@@ -99,6 +103,9 @@ pub fn spec(
     let closed = matches!(load, Load::Closed(_));
     let phases = &mut spec.phases;
     (phases.warm_up, phases.ramp) = if closed { (WARM_UP, Duration::ZERO) } else { (RAMP, RAMP) };
+    if case.requests == Requests::AsManyAsFit {
+        phases.warm_up += OPENING * u32::try_from(case.clients).unwrap_or(u32::MAX);
+    }
     phases.steady = length;
     limit(&mut spec);
     if let Some(patience) = case.patience {
@@ -233,19 +240,9 @@ mod tests {
         let text = "name = 'x'\n[[group]]\nid = 'a'\nmeasure = 'rate'\n[group.case]\nkey = 'RSA-4096'\ncapacity = 30\n\
                     sources = 64\npatience = 1\nbeside = 'handshakes'\n";
         let case = &Suite::read(text, false).unwrap().cases[0];
-        let target = TargetAddress {
-            address: Some(SocketAddr::from(([127, 0, 0, 1], 443))),
-            others: Vec::new(),
-            url: None,
-            pid: None,
-            origin_pid: None,
-            roots: None,
-            origin: None,
-        };
-        let cores = CoreMap { target: vec![1], generator: vec![0], origin: vec![0] };
         // Of the slowest machine that RSA-4096 was measured on: 130 a second.
         let load = Load::Sessions(0.3 * 130.0);
-        let spec = spec(case, &target, load, Duration::from_secs(1), &cores, 1).unwrap();
+        let spec = spec(case, &nowhere(), load, Duration::from_secs(1), &cores(), 1).unwrap();
         let before: f64 = [(spec.phases.warm_up, 0.1), (spec.phases.ramp, 0.55)]
             .map(|(length, part)| length.as_secs_f64() * 0.3 * 130.0 * part)
             .iter()
@@ -253,6 +250,35 @@ mod tests {
         assert!(before > 64.0, "{before} clients of 64 addresses");
         let networks: std::collections::HashSet<_> = spec.sockets.sources.iter().map(network).collect();
         assert_eq!(networks.len(), 64);
+    }
+
+    #[test]
+    fn connections_that_stay_are_open_before_the_window() {
+        let warm_up = |fields: &str| {
+            let text =
+                format!("name = 'x'\n[[group]]\nid = 'a'\nmeasure = 'keep_alive'\n[group.case]\n{fields}");
+            let case = &Suite::read(&text, false).unwrap().cases[0];
+            spec(case, &nowhere(), load(case), Duration::from_secs(1), &cores(), 1).unwrap().phases.warm_up
+        };
+        assert_eq!(warm_up("object = '8 B'\nclients = 500\nrequests = 1"), WARM_UP);
+        // Half a core of the slowest that was measured makes 540 full handshakes a second with P-256.
+        assert!(warm_up("object = '8 B'\nclients = 500\nrequests = 0") > Duration::from_secs(2));
+    }
+
+    fn nowhere() -> TargetAddress {
+        TargetAddress {
+            address: Some(SocketAddr::from(([127, 0, 0, 1], 443))),
+            others: Vec::new(),
+            url: None,
+            pid: None,
+            origin_pid: None,
+            roots: None,
+            origin: None,
+        }
+    }
+
+    fn cores() -> CoreMap {
+        CoreMap { target: vec![1], generator: vec![0], origin: vec![0] }
     }
 
     #[test]

@@ -201,7 +201,9 @@ pub(crate) fn block(
             if let Some(window) = result.block.windows.first_mut() {
                 window.figures.extend(wire.map(on_the_wire));
             }
-            target.reached = result.reached.or(target.reached);
+            if spec.patience.is_none() {
+                target.reached = result.reached.or(target.reached);
+            }
             if cell.state == CellState::Pending {
                 cell.blocks.push(result.block);
             }

@@ -60,6 +60,9 @@ fn within(moment: Duration, plan: &Plan, spec: &CaseSpec) -> Result<(Verified, V
     if let Some(expected) = &spec.alpn {
         equal("application protocol (ALPN)", expected, alpn.as_deref().unwrap_or("none"))?;
     }
+    if !spec.cache && again.is_some() {
+        return Err("sessions were not to be remembered, and it resumed one".into());
+    }
     let key = found_key(plan);
     certificate(spec, full, key.as_deref())?;
     let verified = Verified {

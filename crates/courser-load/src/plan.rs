@@ -95,6 +95,17 @@ pub enum Reuse {
     Always,
 }
 
+impl Reuse {
+    /// Of `clients` that all begin at once: how many connections the first session of one of them makes fewer. Otherwise all
+    /// would make their full handshakes at the same time, again and again, and a short window would have none or all of them.
+    pub(crate) fn fewer_at_first(self, client: u64, clients: u64) -> u32 {
+        match self {
+            Self::Times(times) => (u64::from(times) * client / clients.max(1)).try_into().unwrap_or(0),
+            Self::Always => 0,
+        }
+    }
+}
+
 /// What a connection is for.
 #[derive(Clone, Debug)]
 pub enum Workload {
@@ -258,5 +269,18 @@ impl Plan {
             share: Share::WHOLE,
             ..self.clone()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_sessions_end_one_after_the_other() {
+        let fewer = |reuse: Reuse| (0..5).map(|client| reuse.fewer_at_first(client, 5)).collect::<Vec<_>>();
+        assert_eq!(fewer(Reuse::Times(10)), [0, 2, 4, 6, 8]);
+        assert_eq!(fewer(Reuse::Times(1)), [0; 5]);
+        assert_eq!(fewer(Reuse::Always), [0; 5]);
     }
 }

@@ -159,17 +159,18 @@ fn closed(worker: &Rc<Worker>, clients: u64) {
     let over = if let Workload::Hold { over, .. } = plan.exchange { over } else { Duration::ZERO };
     for number in 0..ours {
         let begins = over.mul_f64(number as f64 / ours as f64);
-        spawn_local(restless(Rc::clone(worker), begins));
+        spawn_local(restless(Rc::clone(worker), begins, plan.reuse.fewer_at_first(number, ours)));
     }
 }
 
-/// A client that begins so long after the start of the run, and never rests.
-async fn restless(worker: Rc<Worker>, begins: Duration) {
+/// A client that begins so long after the start of the run, and never rests. Its first session makes so many connections fewer.
+async fn restless(worker: Rc<Worker>, begins: Duration, mut fewer: u32) {
     if !begins.is_zero() {
         tokio::time::sleep(begins.saturating_sub(worker.now())).await;
     }
     while !worker.is_over() && !worker.control.stop.load(Ordering::Relaxed) {
         let mut client = worker.client();
+        client.used = std::mem::take(&mut fewer);
         worker.record_session(worker.now());
         while !worker.is_spent(&client) && !worker.is_over() {
             let failures = worker.failures();

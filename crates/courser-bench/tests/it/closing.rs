@@ -4,7 +4,7 @@ use courser_testkit::client::{Profile, Resume, Terms, Version};
 use courser_testkit::competitor::{Competitor, Setting};
 use courser_testkit::{Fault, FaultyServer, Folder, KeyType, Leaf, OriginServer, TestCa, require};
 
-use crate::support::{Judged, judge, judge_at};
+use crate::support::{Judged, finished, judge, judge_at, url};
 
 fn rate(judged: &Judged) -> f64 {
     let succeeded = f64::from(u32::try_from(judged.total("/requests/succeeded")).unwrap());
@@ -45,6 +45,20 @@ fn nginx_stream_is_as_fast_as_its_connections_are() {
     let rates: Vec<(f64, f64)> = rates.collect();
     assert!(rates.iter().any(|(orderly, reset)| orderly > &(reset / 2.0)), "{rates:?}");
     assert_a_quarter_is_full(&load(&["--rate", "10", "--reuse", "4"]));
+}
+
+/// Their handshakes are in what a request costs.
+#[test]
+fn kept_connections_that_were_not_open_before_are_named() {
+    let server = FaultyServer::start(Fault::None);
+    let load = |warm_up: &str| {
+        let url = url(server.address());
+        let asked =
+            ["load", &url, "-c", "4", "--keepalive", "--duration", "1s", "--warm-up", warm_up, "--json"];
+        Judged::of(&finished(&[&asked[..], &["--ramp-up", "0", "--quiet"]].concat()))
+    };
+    assert!(load("0").text("still-opening").starts_with("opening: 4 connections were made in the window"));
+    assert!(!load("2s").has("still-opening"));
 }
 
 #[test]

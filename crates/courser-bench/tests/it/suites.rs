@@ -238,6 +238,20 @@ fn a_target_with_a_certificate_of_its_own_is_not_measured() {
     is_measured(&lab, "nginx");
 }
 
+/// hitch's TLS library remembers sessions whatever its settings say.
+#[test]
+fn a_target_that_resumes_what_it_was_to_forget_is_not_measured() {
+    let Some(_) = Mini::of(&["nginx", "hitch"]) else { return };
+    let off = SUITE
+        .replace("\"1.3\"", "\"1.2\"")
+        .replace("clients = 8", "resumption = \"id\"\ncache = false\nreuse = 4\nclients = 8");
+    let mini = Mini::with(&off);
+    ended(&mini.run(&["nginx", "hitch"]), 3, &["sessions were not to be remembered"]);
+    let lab = mini.record();
+    assert_eq!(outcome(&lab, "hitch").0, CellState::Failed);
+    is_measured(&lab, "nginx");
+}
+
 #[test]
 fn each_kind_of_client_gets_its_certificate_or_the_reason_why_not() {
     let targets = ["nginx", "haproxy", "courser", "haproxy-relay"];

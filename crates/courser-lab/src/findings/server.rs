@@ -31,6 +31,9 @@ pub(super) const NOTHING_SUCCEEDED: &str = "nothing-succeeded";
 /// Up to this share of connections may linger: the processor was elsewhere for a moment.
 const FEW_LINGER: f64 = 0.05;
 
+/// Up to this share of the connections that stay may be made anew in a window.
+const FEW_OPENED: f64 = 0.01;
+
 pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     found.extend(failures(evidence));
@@ -45,6 +48,7 @@ pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
     found.extend(endings(evidence));
     found.extend(lingering(evidence));
     found.extend(closed_loop(evidence));
+    found.extend(still_opening(evidence));
     found.extend(loopback(evidence));
     found.extend(limited(evidence));
     found.extend(uneven(evidence));
@@ -276,6 +280,21 @@ fn closed_loop(evidence: &Evidence<'_>) -> Option<Finding> {
         let advice = "use --rate for what users would wait";
         (!held).then(|| Finding::new("closed-loop", Severity::Note, text, advice))
     })?
+}
+
+/// Handshakes of connections that were to be open before their requests are counted.
+fn still_opening(evidence: &Evidence<'_>) -> Option<Finding> {
+    let Model::Closed(clients) = evidence.plan.model else { return None };
+    let stay = matches!(evidence.plan.exchange, Workload::Http { count: None, .. });
+    let completed = &evidence.counted.tally.completed;
+    let made = completed.full.saturating_add(completed.resumed);
+    (stay && share(made, clients) > FEW_OPENED).then(|| {
+        let text = format!(
+            "opening: {made} connections were made in the window: their handshakes are in the figures"
+        );
+        let advice = "give it more --warm-up; where connections fail, clients make new ones";
+        Finding::new("still-opening", Severity::Warning, text, advice)
+    })
 }
 
 /// A limit on its processor time, of a container, a service or `--server-share`: it is not the program that stops there.
