@@ -91,9 +91,18 @@ pub(crate) struct Load {
 }
 
 impl Simulation {
-    pub(crate) fn new(costs: Costs, groups: usize) -> Self {
-        let seed = std::env::var("COURSER_SEED").ok().and_then(|seed| seed.parse().ok());
-        let seed = seed.unwrap_or_else(|| fastrand::u64(..));
+    /// One for each seed: the same ones at each run, so that bounds can be tight. `COURSER_SEED` names another one, or asks for
+    /// a random one.
+    pub(crate) fn each(costs: Costs, groups: usize) -> impl Iterator<Item = Self> {
+        let seeds = match std::env::var("COURSER_SEED").as_deref() {
+            Ok("random") => vec![fastrand::u64(..)],
+            Ok(seed) => vec![seed.parse().expect("COURSER_SEED is a number or `random`")],
+            Err(_) => vec![1, 2, 3],
+        };
+        seeds.into_iter().map(move |seed| Self::new(seed, costs, groups))
+    }
+
+    fn new(seed: u64, costs: Costs, groups: usize) -> Self {
         Self {
             random: fastrand::Rng::with_seed(seed),
             seed,
