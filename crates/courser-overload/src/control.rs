@@ -103,6 +103,7 @@ struct Overload {
     lasted: Duration,
     /// It is no burst.
     is_certain: bool,
+    /// Nobody has waited for long since.
     calm_for: Duration,
     interval: Interval,
     /// Clients that come in a second, over the last tenth.
@@ -280,9 +281,10 @@ impl Control {
         // What was measured of a burst while it was accepted may have been too little.
         let is_long = overload.lasted >= patience / 4 && !can_be_cleared;
         overload.is_certain |= is_long || overload.lasted >= patience;
-        let is_calm = overload.shares.all() && seen.longest_wait <= self.limits.target_wait / 2;
+        let is_calm = seen.longest_wait <= self.limits.target_wait / 2;
         overload.calm_for = if is_calm { overload.calm_for + time } else { Duration::ZERO };
-        if overload.calm_for >= CALM {
+        let all_for = if overload.shares.all() { overload.lasted - overload.changed } else { Duration::ZERO };
+        if overload.calm_for.min(all_for) >= CALM {
             self.overload = None;
             return Some(Change::Ended);
         }
@@ -349,7 +351,9 @@ impl Overload {
         // Those who come again because a share has grown are no sign that it is too large.
         let has_grown = self.lasted < self.grown + COME_AGAIN;
         let shrinkage = if has_grown { 1.0 / MOST_GROWTH } else { 1.0 - self.noise() };
-        let growth = if has_rested { 1.0 } else { MOST_GROWTH };
+        // A worker that is busy with relays never rests: where nobody waits and all may come in, it has room for them.
+        let is_over = shares.all() && self.calm_for >= CALM;
+        let growth = if has_rested || is_over { 1.0 } else { MOST_GROWTH };
         if !differ(&self.shares, &shares, shrinkage..growth) {
             return false;
         }
@@ -490,7 +494,8 @@ const MANY: f64 = 64.0;
 /// As many can be made while it is seen that nobody comes.
 const SOME: f64 = 8.0;
 
-/// Overload is over after so long without a wait and with all let in.
+/// Overload is over after so long without a wait and with all let in. As long without one is what lets all in, if counts say
+/// that they are no more than can be served.
 const CALM: Duration = Duration::from_secs(1);
 
 /// Time that counts of a tick at most.

@@ -129,6 +129,21 @@ fn it_is_over_soon_after_the_load_is_gone() {
 }
 
 #[test]
+fn it_is_over_though_the_worker_never_rests() {
+    for mut simulation in Simulation::each(RSA, 1) {
+        simulation.is_relaying = true;
+        simulation.run(10_000, &[times(RSA, 1.8)]);
+        let share = simulation.share_let_in();
+        simulation.assert(share > 0.667 && share < 1.0, "a share that does not grow by itself");
+        simulation.run(5_000, &[times(RSA, 0.5)]);
+        simulation.assert(!simulation.is_overload(), "5 s later");
+        simulation.refused = 0;
+        simulation.run(10_000, &[times(RSA, 0.5)]);
+        simulation.assert(simulation.refused == 0, "refusals after the load is gone");
+    }
+}
+
+#[test]
 fn ramps_and_steps_are_followed() {
     for mut simulation in Simulation::each(RSA, 1) {
         let factors = (1..=40).map(|tenth| f64::from(tenth) / 4.0);

@@ -72,6 +72,8 @@ pub(crate) struct Simulation {
     served: u32,
     dropped: u32,
     rested: f64,
+    /// Established connections take all the time that handshakes leave.
+    pub(crate) is_relaying: bool,
     /// Every change, with its time in milliseconds.
     pub(crate) changes: Vec<(u64, Change)>,
     /// Clients that were not served by our doing, since it was last set to zero.
@@ -120,6 +122,7 @@ impl Simulation {
             served: 0,
             dropped: 0,
             rested: 0.0,
+            is_relaying: false,
             changes: Vec::new(),
             refused: 0,
             tenths: Vec::new(),
@@ -229,7 +232,7 @@ impl Simulation {
         self.budget += 1_000.0;
         while self.budget > 0.0 && self.work() {}
         if self.budget > 0.0 {
-            self.rested += self.budget;
+            self.rested += if self.is_relaying { 0.0 } else { self.budget };
             self.budget = 0.0;
         }
         if self.now.is_multiple_of(10_000) {
