@@ -1,8 +1,13 @@
 //! A server that swallows what knocks.
 
 use std::net::SocketAddr;
+use std::thread;
+use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
 use socket2::{SockAddr, Socket, Type};
+
+use crate::PATIENCE;
 
 /// An address that neither takes nor refuses connections: its queue is full, so the kernel drops what knocks.
 #[derive(Debug)]
@@ -46,9 +51,17 @@ fn stream(address: &SockAddr) -> Socket {
 }
 
 fn queue(address: &SockAddr) -> Socket {
-    let socket = stream(address);
-    socket.set_nonblocking(true).expect("every socket can be non-blocking");
-    // In progress, and so it stays.
-    let _ = socket.connect(address);
-    socket
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let socket = stream(address);
+        socket.set_nonblocking(true).expect("every socket can be non-blocking");
+        match socket.connect(address) {
+            Ok(()) => return socket,
+            // In progress, and so it stays.
+            Err(error) if error.raw_os_error() == Some(Errno::EINPROGRESS as i32) => return socket,
+            // To an IPv6 address that was just added there is a route a moment later.
+            Err(error) => assert!(Instant::now() < deadline, "cannot connect: {error}"),
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
 }
