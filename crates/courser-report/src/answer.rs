@@ -3,6 +3,7 @@
 //! All of it is derived: from the record, and from the published figures in the repository. What a record has no figure for
 //! is left out.
 
+mod latency;
 mod lead;
 mod overload;
 mod sentences;
@@ -59,7 +60,11 @@ pub fn answer(lab: &Lab) -> Option<Answer> {
         return of_libraries(lab);
     }
     let lead = lead(lab)?;
-    if lead::is_overload(lead.case) { overload::answer(lab, &lead) } else { of_terminators(lab, &lead) }
+    match lead.ranking.basis.value {
+        _ if ranking::is_asked(lead.case) => overload::answer(lab, &lead),
+        value if ranking::is_response(value) => latency::answer(lab, &lead),
+        _ => of_terminators(lab, &lead),
+    }
 }
 
 fn of_terminators(lab: &Lab, lead: &Lead<'_>) -> Option<Answer> {
@@ -76,7 +81,7 @@ fn of_terminators(lab: &Lab, lead: &Lead<'_>) -> Option<Answer> {
     let mut notes = Vec::new();
     let since = since::since(lab, Some(case));
     let row = |target: &&str| {
-        let name = labels::short_target(lab, target).to_owned();
+        let name = labels::long_target(lab, target);
         let client = ranking.client.clone();
         let mut cells = vec![rate_cell(lab, case, target, client.clone())];
         let mut cost = figure_cell(lab, &case.id, target, Value::Cpu, client);
@@ -99,12 +104,16 @@ fn of_terminators(lab: &Lab, lead: &Lead<'_>) -> Option<Answer> {
         ));
     }
     rows.extend(absent(lab, case, ranking, heads.len()));
+    notes.extend(inconclusive(lab, ranking));
     Some(Answer {
         title: titled(lab, lead),
         heads,
         rows,
         notes,
-        plot: chart::costs(&plotted(lab, lead), &format!("processor time per {}", unit_of_cost(case))),
+        plot: chart::costs(
+            &plotted(lab, lead, Value::Cpu),
+            &format!("processor time per {}", unit_of_cost(case)),
+        ),
         sentences: sentences::of_terminators(lab, lead, since.as_ref()),
         since,
         first: sentences::first(lab, ranking),
@@ -119,16 +128,16 @@ fn titled(lab: &Lab, lead: &Lead<'_>) -> String {
     }
 }
 
-/// For each target the processor time in each of the columns.
-fn plotted(lab: &Lab, lead: &Lead<'_>) -> Vec<chart::Costs> {
+/// For each target a time in each of the columns.
+fn plotted(lab: &Lab, lead: &Lead<'_>, value: Value) -> Vec<chart::Costs> {
     let of = |target: &&str| {
-        let value = |(ranking, name): &(Ranking, String)| {
-            let spec = FigureSpec { client: ranking.client.clone(), ..Value::Cpu.into() };
+        let found = |(ranking, name): &(Ranking, String)| {
+            let spec = FigureSpec { client: ranking.client.clone(), ..value.into() };
             (name.clone(), value_of(lab, &ranking.case, target, &spec).estimate().cloned())
         };
         chart::Costs {
             name: labels::short_target(lab, target).to_owned(),
-            values: lead.columns.iter().map(value).collect(),
+            values: lead.columns.iter().map(found).collect(),
         }
     };
     rivals(&lead.ranking).iter().map(of).collect()
@@ -153,15 +162,22 @@ fn absent(lab: &Lab, case: &Case, ranking: &Ranking, columns: usize) -> Vec<Row>
         let word = match cell.state {
             CellState::Cannot => "cannot",
             CellState::Failed => "failed",
+            _ if ranking.inconclusive.iter().any(|(target, _)| *target == cell.target) => "inconclusive",
             _ => "not measured",
         };
         let cells = std::iter::once(word.to_owned()).chain(std::iter::repeat(String::new())).take(columns);
-        Row {
-            name: labels::short_target(lab, &cell.target).to_owned(),
-            cells: cells.map(|text| (text, None)).collect(),
-        }
+        Row { name: labels::long_target(lab, &cell.target), cells: cells.map(|text| (text, None)).collect() }
     };
     ranking::cells(lab, &case.id).into_iter().filter(is_absent).map(row).collect()
+}
+
+/// Why figures say nothing about their targets.
+fn inconclusive(lab: &Lab, ranking: &Ranking) -> Vec<String> {
+    let one = |(target, reason): &(String, String)| {
+        let reason = reason.split("; ").next().unwrap_or_default();
+        format!("Inconclusive of {}: {reason}.", labels::short_target(lab, target))
+    };
+    ranking.inconclusive.iter().map(one).collect()
 }
 
 /// The staircase of the same requirements.
@@ -202,7 +218,9 @@ fn before_waiting(lab: &Lab, case: &Case, target: &str) -> (String, Option<Strin
     let share = ranking::share(lab, &case.id, target);
     let Some((share, estimate)) = share.zip(found.estimate()) else { return (text, spread) };
     let bound = if text.starts_with('≥') { "≥ " } else { "" };
-    (format!("{bound}{}", figure::number(Some((estimate.value / share).round()))), None)
+    let whole = figure::number(Some((estimate.value / share).round()));
+    // Ends of an interval are for the share.
+    (format!("{bound}{whole}"), spread.filter(|_| estimate.spread.is_none()))
 }
 
 fn rate_cell(lab: &Lab, case: &Case, target: &str, client: Option<String>) -> (String, Option<String>) {
@@ -243,6 +261,7 @@ fn behind(ranking: &Ranking, first: &str, target: &str) -> (String, Option<Strin
             ("not seen".to_owned(), Some(format!("{} would be", labels::detectable(min_detectable))))
         }
         Some(Outcome::TooFew { rounds }) => ("not known".to_owned(), Some(labels::counted(rounds, "round"))),
+        Some(Outcome::NotCompared(_)) => ("not compared".to_owned(), None),
         None => (figure::UNKNOWN.to_owned(), None),
     }
 }

@@ -18,7 +18,7 @@ pub use control::{CONTROL, CONTROL_HEADS, control_caution, control_rows};
 pub use failures::mostly_failed;
 pub use figures::{figure_name, figure_spread, figure_text, repeats};
 pub use findings::{Concern, findings, grouped};
-pub use order::{detectable, factor, factor_range, order};
+pub use order::{detectable, factor, factor_range, order, why};
 pub use prose::without_figures;
 pub use verdict::{Verdict, verdict};
 
@@ -97,12 +97,20 @@ pub fn estimate(value: Value, estimate: &Estimate) -> String {
 
 /// How far it may be off: `1,950 to 2,010`; in brackets of another kind where it is only what blocks range over.
 pub fn spread(value: Value, estimate: &Estimate) -> Option<String> {
-    let spread = estimate.spread?;
+    let Some(spread) = estimate.spread else { return Some(single(estimate)) };
     if estimate.kind == Kind::AtLeast {
         return Some(format!("from {}", amount(value, spread.low)));
     }
     let ends = range(&amount(value, spread.low), &amount(value, spread.high));
     Some(if spread.is_interval { ends } else { format!("range {ends}") })
+}
+
+/// Of a single block nothing says how far the next would have been off.
+fn single(estimate: &Estimate) -> String {
+    match estimate.of {
+        0 | 1 => "one round".to_owned(),
+        rounds => format!("one of {rounds} rounds"),
+    }
 }
 
 /// Both ends, their unit once where it is the same: `210 to 236 us`.
@@ -188,6 +196,12 @@ pub fn short_target<'a>(lab: &'a Lab, name: &'a str) -> &'a str {
     let title = target(lab, name);
     let is_shared = lab.targets.iter().filter(|target| target.title == title).count() > 1;
     if title.contains(',') || is_shared { name } else { title }
+}
+
+/// What a target is called where there is room: by its title, and by its name where sentences have that.
+pub fn long_target(lab: &Lab, name: &str) -> String {
+    let (title, short) = (target(lab, name), short_target(lab, name));
+    if title == short { title.to_owned() } else { format!("{title} ({short})") }
 }
 
 /// What a case is called in a report of its suite.

@@ -3,24 +3,29 @@
 //! Pure. Nothing is ranked by a rate that says nothing about the target: where rates are inconclusive, processor time per
 //! transaction takes their place, with a note.
 
+mod basis;
 mod block_value;
 mod blocks;
 mod compared;
+mod cut;
 mod estimate;
 mod order;
+mod share;
 mod staircase;
 
 use courser_record::Lab;
 use courser_record::lab::{Cell, CellState, Measure, Value};
 
+pub use basis::Basis;
 pub use block_value::{Kind, Spread};
 pub use compared::{Compared, Precision, compared};
 pub use estimate::Estimate;
-pub(crate) use order::is_cost;
-pub use order::{Basis, Outcome, Pair, RankedTarget, Ranking, by_round, ranking, rankings};
+pub use order::{NotCompared, Outcome, Pair, RankedTarget, Ranking, by_round, ranking, rankings};
 pub use staircase::Rule;
 
+pub(crate) use basis::{is_cost, is_response};
 pub(crate) use estimate::median;
+pub(crate) use share::{Shares, is_asked, offered};
 pub(crate) use staircase::{fall, rate, steps};
 
 use block_value::BlockValue;
@@ -134,10 +139,12 @@ fn measured(lab: &Lab, cell: &Cell, spec: &FigureSpec) -> CellValue {
 }
 
 /// Transactions a second that the cores could make, in place of a rate that is inconclusive. Nothing stands for a rate under
-/// a rule: processor time does not say when clients begin to wait.
+/// a rule: processor time does not say when clients begin to wait. Nor for a rate that was given: with little to do a server
+/// takes more for each.
 fn computed(lab: &Lab, cell: &Cell, spec: &FigureSpec) -> Option<Estimate> {
     let of_cpu = FigureSpec { value: Value::TpsOfCpu, ..spec.clone() };
-    let is_plain = matches!(spec.value, Value::Tps | Value::MaxTps);
+    let is_given = lab.case(&cell.case).is_some_and(|case| case.measure == Measure::Rate);
+    let is_plain = matches!(spec.value, Value::Tps | Value::MaxTps) && !is_given;
     is_plain.then(|| measured(lab, cell, &of_cpu).estimate().cloned()).flatten()
 }
 

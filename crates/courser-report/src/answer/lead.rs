@@ -3,7 +3,7 @@
 use courser_record::Lab;
 use courser_record::lab::{Case, Era, Measure};
 
-use crate::ranking::{Ranking, rankings};
+use crate::ranking::{self, Ranking, rankings};
 
 /// Cases that a plot shows at most.
 const MOST: usize = 3;
@@ -39,7 +39,7 @@ pub(super) fn lead(lab: &Lab) -> Option<Lead<'_>> {
         Some((
             is_first_preset,
             places > 1,
-            offered(case),
+            ranking::offered(case).filter(|_| ranking::is_asked(case)),
             case.era == Era::Modern,
             at_saturation,
             of("version") == Some(wanted),
@@ -53,16 +53,6 @@ pub(super) fn lead(lab: &Lab) -> Option<Lead<'_>> {
     let columns = beside(lab, case, best, &all);
     let ranking = best.clone();
     Some(Lead { case, ranking, columns, all })
-}
-
-/// Whether clients of a case leave when they are not served in time.
-pub(super) fn is_overload(case: &Case) -> bool {
-    case.dimensions.contains_key("patience")
-}
-
-/// What a case offers, percent of what a target can serve.
-pub(super) fn offered(case: &Case) -> Option<u32> {
-    case.dimensions.get("capacity")?.strip_suffix(" %")?.parse().ok().filter(|_| is_overload(case))
 }
 
 /// The lead and the cases, or kinds of client, beside it.

@@ -3,14 +3,11 @@
 use courser_record::Lab;
 use courser_record::lab::{Case, ChartKind, Value};
 
-use super::lead::{self, Lead};
+use super::lead::Lead;
 use super::sentences::{changed, choice, first};
 use super::{Answer, Row, absent, behind, figure_cell, noun, rate_cell, rivals, titled};
-use crate::ranking::{FigureSpec, value_of};
+use crate::ranking::{self, FigureSpec, Shares, value_of};
 use crate::{chart, labels};
-
-/// The figure that says how much of what it can a target serves, as the lab names it.
-const OF_CAPACITY: &str = "goodput of capacity";
 
 pub(super) fn answer(lab: &Lab, lead: &Lead<'_>) -> Option<Answer> {
     let (case, ranking) = (lead.case, &lead.ranking);
@@ -23,7 +20,7 @@ pub(super) fn answer(lab: &Lab, lead: &Lead<'_>) -> Option<Answer> {
             figure_cell(lab, &case.id, target, Value::P99, None),
             behind(ranking, best, target),
         ];
-        Row { name: labels::short_target(lab, target).to_owned(), cells }
+        Row { name: labels::long_target(lab, target), cells }
     };
     let heads = [
         &format!("{}/s per core", noun(case)),
@@ -58,13 +55,13 @@ fn beyond(lab: &Lab, lead: &Lead<'_>) -> Option<String> {
     let of = |target: &str| {
         format!("{} serves {}", labels::short_target(lab, target), of_capacity(lab, lead.case, target))
     };
-    let offered = lead::offered(lead.case)?;
+    let offered = ranking::offered(lead.case)?;
     Some(format!("At {offered} % of its capacity {} of it; {}.", of(first), of(last)))
 }
 
 /// How much of what it can a target serves, in a case.
 fn of_capacity(lab: &Lab, case: &Case, target: &str) -> String {
-    let spec = FigureSpec { figure: Some(OF_CAPACITY.to_owned()), ..Value::Figure.into() };
+    let spec = FigureSpec { figure: Some(Shares::Goodput.name().to_owned()), ..Value::Figure.into() };
     let found = value_of(lab, &case.id, target, &spec);
     let text = labels::figure_text("%", &found);
     if found.estimate().is_some() { format!("{text} %") } else { text }

@@ -3,10 +3,10 @@
 use courser_record::Lab;
 use courser_record::lab::{Cell, Era, Value};
 
-use super::lead::{self, Lead};
+use super::lead::Lead;
 use super::since::Since;
 use super::{rivals, unit_of_cost};
-use crate::ranking::{self, FigureSpec, Outcome, Ranking, cell_value, is_yardstick};
+use crate::ranking::{self, FigureSpec, Outcome, Ranking, cell_value, is_response, is_yardstick};
 use crate::{figure, labels};
 
 /// What changed, where the time goes, what to choose.
@@ -43,13 +43,18 @@ fn time(lab: &Lab, lead: &Lead<'_>) -> Option<String> {
             "{spent}, the TLS library takes {library}, the kernel {kernel}, the program {program}."
         ));
     }
-    let kernel = of(Value::KernelShare)?;
     let rest = labels::whole_percent;
     // The kernel's part is measured, its floor included.
     let cryptography =
         lead.case.limit.as_ref().and_then(|limit| {
             Some(of(Value::LimitShare)? * limit.cryptography_us() / limit.us_per_connection)
         });
+    let Some(kernel) = of(Value::KernelShare) else {
+        return cryptography.filter(|limit| *limit <= 1.0).map(|limit| {
+            let least = rest(limit);
+            format!("{spent}, {least} is bare cryptography; blocks this short do not tell kernel and program apart.")
+        });
+    };
     Some(match cryptography {
         Some(limit) if limit + kernel <= 1.0 => format!(
             "{spent}, {} is bare cryptography, {} the kernel, {} the rest of library and program.",
@@ -78,18 +83,17 @@ fn sampled(cell: &Cell) -> Option<[String; 3]> {
 
 /// Who is first in how many cases, and by how much in the one that leads.
 pub(super) fn choice(lab: &Lab, lead: &Lead<'_>) -> Option<String> {
-    let targets = rivals(&lead.ranking);
-    let [first, second, ..] = targets.as_slice() else {
-        return targets
+    let Some(pair) = lead.ranking.closest() else {
+        return rivals(&lead.ranking)
             .first()
             .map(|only| format!("Nothing to choose: only {} has figures.", labels::short_target(lab, only)));
     };
-    let (name, next) = (labels::short_target(lab, first), labels::short_target(lab, second));
-    Some(match lead.ranking.pair(first, second)?.outcome {
+    let (name, next) = (labels::short_target(lab, &pair.ahead), labels::short_target(lab, &pair.behind));
+    Some(match pair.outcome {
         Outcome::Ahead { factor, low, high } => format!(
             "Choose {name} to {}: {}of {next}, the next here, by {} times ({}).",
-            if lead::is_overload(lead.case) { "serve most" } else { "spend least" },
-            cases(lab, first, lead),
+            aim(lead),
+            cases(lab, &pair.ahead, lead),
             labels::factor(factor),
             labels::factor_range(low, high)
         ),
@@ -101,7 +105,19 @@ pub(super) fn choice(lab: &Lab, lead: &Lead<'_>) -> Option<String> {
             "{name} is first here, but not beyond doubt after {}: run the suite with more rounds.",
             labels::counted(rounds, "round")
         ),
+        Outcome::NotCompared(why) => {
+            format!("Choose {name} or {next} by other things: here {}.", labels::why(why))
+        }
     })
+}
+
+/// What the first is first at.
+fn aim(lead: &Lead<'_>) -> &'static str {
+    match lead.ranking.basis.value {
+        _ if ranking::is_asked(lead.case) => "serve most",
+        value if is_response(value) => "wait least",
+        _ => "spend least",
+    }
 }
 
 /// In how many of the cases of today it is ahead of all others, beyond doubt.
@@ -113,14 +129,17 @@ fn cases(lab: &Lab, target: &str, lead: &Lead<'_>) -> String {
     let all: Vec<&Ranking> =
         lead.all.iter().filter(is_modern).filter(|ranking| rivals(ranking).len() > 1).collect();
     let is_known = |ranking: &&&Ranking| {
-        ranking.pairs.iter().any(|pair| !matches!(pair.outcome, Outcome::TooFew { .. }))
+        let is_compared =
+            |pair: &ranking::Pair| matches!(pair.outcome, Outcome::Ahead { .. } | Outcome::NotSeen { .. });
+        ranking.pairs.iter().any(is_compared)
     };
     let wins = |ranking: &&&Ranking| {
         let others =
             ranking.places.iter().filter(|place| place.target != target && !is_yardstick(&place.target));
-        others.map(|place| ranking.pair(target, &place.target)).all(|pair| {
-            pair.is_some_and(|pair| pair.ahead == target && matches!(pair.outcome, Outcome::Ahead { .. }))
-        })
+        !ranking.is_open()
+            && others.map(|place| ranking.pair(target, &place.target)).all(|pair| {
+                pair.is_some_and(|pair| pair.ahead == target && matches!(pair.outcome, Outcome::Ahead { .. }))
+            })
     };
     match (all.iter().filter(wins).count(), all.iter().filter(is_known).count()) {
         (0, _) | (_, 1) => "ahead ".to_owned(),
@@ -130,14 +149,23 @@ fn cases(lab: &Lab, target: &str, lead: &Lead<'_>) -> String {
 
 /// `courser, × 2.6 ahead of hitch`.
 pub(super) fn first(lab: &Lab, ranking: &Ranking) -> Option<String> {
-    let targets = rivals(ranking);
-    let [first, second, ..] = targets.as_slice() else { return None };
-    let (name, next) = (labels::short_target(lab, first), labels::short_target(lab, second));
-    Some(match ranking.pair(first, second)?.outcome {
+    let pair = ranking.closest()?;
+    let (name, next) = (titled(lab, &pair.ahead), titled(lab, &pair.behind));
+    Some(match pair.outcome {
         Outcome::Ahead { factor, .. } => format!("{name}, ×\u{a0}{} ahead of {next}", labels::factor(factor)),
         Outcome::NotSeen { .. } => format!("{name} and {next}: no difference seen"),
-        Outcome::TooFew { .. } => format!("{name}, not repeated"),
+        Outcome::TooFew { rounds: 0 | 1 } => format!("{name}, not repeated"),
+        Outcome::TooFew { rounds } => format!("{name}, not beyond doubt after {rounds} rounds"),
+        Outcome::NotCompared(_) => format!("{name} and {next}: not compared"),
     })
+}
+
+/// The title of a target; in quotation marks where it has a comma.
+fn titled(lab: &Lab, name: &str) -> String {
+    match labels::target(lab, name) {
+        title if title.contains(',') => format!("“{title}”"),
+        title => title.to_owned(),
+    }
 }
 
 /// The same for libraries without a network.

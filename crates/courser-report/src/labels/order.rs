@@ -3,14 +3,17 @@
 use courser_record::Lab;
 use courser_record::lab::Value;
 
-use crate::ranking::{Outcome, Pair, Ranking, value_of};
+use crate::ranking::{NotCompared, Outcome, Pair, Ranking, is_response, value_of};
 use crate::{figure, labels};
 
 /// `courser is ahead of haproxy by a factor of 1.80 (1.60 to 2.00); no difference seen between …`, and what it goes by.
 pub fn order(lab: &Lab, ranking: &Ranking) -> String {
     let steps: Vec<String> = neighbours(ranking).map(|pair| step(lab, pair)).collect();
+    if let Some(why) = not_compared(ranking) {
+        return format!("not compared: {why}.");
+    }
     match (steps.is_empty(), ranking.places.first()) {
-        (false, _) => format!("{}.{}", steps.join("; "), basis(lab, ranking)),
+        (false, _) => format!("{}.{}{}", steps.join("; "), basis(lab, ranking), inconclusive(lab, ranking)),
         (true, Some(only)) => format!("only {} has a figure.", labels::target(lab, &only.target)),
         (true, None) => "nothing to compare.".to_owned(),
     }
@@ -19,6 +22,34 @@ pub fn order(lab: &Lab, ranking: &Ranking) -> String {
 /// Each with the next.
 fn neighbours(ranking: &Ranking) -> impl Iterator<Item = &Pair> {
     ranking.places.windows(2).filter_map(|two| ranking.pair(&two[0].target, &two[1].target))
+}
+
+/// Why none of the targets is compared with another.
+fn not_compared(ranking: &Ranking) -> Option<&'static str> {
+    let mut whys = ranking.pairs.iter().map(|pair| match pair.outcome {
+        Outcome::NotCompared(why) => Some(why),
+        _ => None,
+    });
+    let first = whys.next()??;
+    whys.all(|why| why == Some(first)).then(|| why(first))
+}
+
+/// Why two targets are not compared.
+pub fn why(why: NotCompared) -> &'static str {
+    match why {
+        NotCompared::AllServed => "each target serves practically all clients",
+        NotCompared::NoSpread => "values do not differ from round to round",
+    }
+}
+
+/// Those that may be anywhere in the order.
+fn inconclusive(lab: &Lab, ranking: &Ranking) -> String {
+    let one = |(target, reason): &(String, String)| {
+        let reason = reason.split("; ").next().unwrap_or_default();
+        format!(" Inconclusive of {}: {reason}.", labels::target(lab, target))
+    };
+    // A rate is replaced by processor time, with the reason.
+    ranking.inconclusive.iter().map(one).collect()
 }
 
 fn step(lab: &Lab, pair: &Pair) -> String {
@@ -35,6 +66,7 @@ fn step(lab: &Lab, pair: &Pair) -> String {
         Outcome::TooFew { rounds } => {
             format!("no verdict between {ahead} and {behind} from {}", labels::counted(rounds, "round"))
         }
+        Outcome::NotCompared(why) => format!("{ahead} and {behind} are not compared: {}", self::why(why)),
     }
 }
 
@@ -79,11 +111,14 @@ fn basis(lab: &Lab, ranking: &Ranking) -> String {
         (None, Value::MaxTpsAvg100ms) => {
             " By the highest rate with an average response below 100 ms.".to_owned()
         }
-        (None, value) => format!(" By {}.", labels::value(value)),
+        (None, value) if is_response(value) => {
+            format!(" By {}{}.", labels::value(value), carried(lab, ranking))
+        }
+        (None, _) => format!(" By {}.", labels::name(&ranking.basis.spec(None))),
     }
 }
 
-/// What each carried of the rate on offer: one that carried less is not cheaper for it.
+/// What each carried of the rate on offer, as it was counted: one that carried less is not cheaper for it.
 fn carried(lab: &Lab, ranking: &Ranking) -> String {
     let rate = |target: &str| {
         value_of(lab, &ranking.case, target, &Value::Tps.into()).estimate().map(|found| found.value)

@@ -68,11 +68,14 @@ impl Group<'_> {
             "" => format!("{} cases", capital(labels::era(self.cases))),
             preset => format!("{} cases, {preset} settings", capital(labels::era(self.cases))),
         };
-        let (mut first, mut level, mut unknown) = (BTreeMap::<&str, Vec<Outcome>>::new(), Vec::new(), 0);
+        let mut first = BTreeMap::<&str, Vec<Outcome>>::new();
+        let (mut level, mut not_compared, mut open, mut unknown) = (Vec::new(), 0, 0, 0);
         for ranking in &self.rankings {
             match leader(ranking) {
                 Leader::Ahead(target, outcome) => first.entry(target).or_default().push(outcome),
                 Leader::Level(smallest) => level.push(smallest),
+                Leader::NotCompared => not_compared += 1,
+                Leader::Open => open += 1,
                 Leader::Unknown => unknown += 1,
             }
         }
@@ -82,9 +85,13 @@ impl Group<'_> {
         let mut parts: Vec<String> =
             first.iter().map(|(target, won)| ahead(labels::short_target(lab, target), won, all)).collect();
         parts.extend(levelled(&level, all));
-        parts.extend((unknown > 0).then(|| {
-            format!("no verdict in {unknown} of {all}: too few rounds, or a single target with figures")
-        }));
+        let others = [
+            (not_compared, "not compared", "each target serves practically all, or no value varies"),
+            (open, "no verdict", "a target's figures are inconclusive"),
+            (unknown, "no verdict", "too few rounds, or a single target with figures"),
+        ];
+        let counted = others.iter().filter(|(count, ..)| *count > 0);
+        parts.extend(counted.map(|(count, what, why)| format!("{what} in {count} of {all}: {why}")));
         parts.into_iter().map(|part| format!("{label}: {part}.")).collect()
     }
 }
@@ -93,15 +100,19 @@ enum Leader<'a> {
     Ahead(&'a str, Outcome),
     /// The first two did not differ detectably; this is the minimum detectable difference.
     Level(f64),
+    NotCompared,
+    /// One whose figures are inconclusive may be the first.
+    Open,
     Unknown,
 }
 
 fn leader(ranking: &Ranking) -> Leader<'_> {
-    let [first, second, ..] = ranking.places.as_slice() else { return Leader::Unknown };
-    match ranking.pair(&first.target, &second.target) {
+    match ranking.closest() {
+        _ if ranking.is_open() => Leader::Open,
         Some(pair) => match pair.outcome {
             Outcome::Ahead { .. } => Leader::Ahead(&pair.ahead, pair.outcome),
             Outcome::NotSeen { min_detectable } => Leader::Level(min_detectable),
+            Outcome::NotCompared(_) => Leader::NotCompared,
             Outcome::TooFew { .. } => Leader::Unknown,
         },
         None => Leader::Unknown,

@@ -27,8 +27,7 @@ impl BlockValue {
     /// A rate of a window that is inconclusive: a bound where the generator was the limit and nothing else was wrong, since a
     /// faster one could only have made more of it.
     pub(super) fn bounded(value: Option<f64>, reason: String) -> Self {
-        let is_bound = reason.split("; ").all(|part| part.starts_with("client-bound"));
-        match value.filter(|value| is_bound && value.is_finite() && *value > 0.0) {
+        match value.filter(|value| is_client_bound(&reason) && value.is_finite() && *value > 0.0) {
             Some(value) => Self::AtLeast(value, reason),
             None => Self::Inconclusive(reason),
         }
@@ -40,6 +39,11 @@ impl BlockValue {
             _ => None,
         }
     }
+}
+
+/// Whether nothing was wrong but that the generator was the limit.
+pub(super) fn is_client_bound(reason: &str) -> bool {
+    reason.split("; ").all(|part| part.starts_with("client-bound"))
 }
 
 /// How far a figure may be off.

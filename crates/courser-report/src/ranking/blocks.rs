@@ -4,8 +4,8 @@ use courser_record::lab::{Block, Case, Cell, Measure, Value, WindowResult};
 use courser_record::{Completions, Lab};
 use courser_stats::number::{float, length};
 
-use super::block_value::{BlockValue, Kind, Spread};
-use super::{FigureSpec, is_yardstick, staircase};
+use super::block_value::{BlockValue, Kind, Spread, is_client_bound};
+use super::{FigureSpec, cut, is_yardstick, staircase};
 
 /// What a block says about a figure.
 pub(super) fn read(lab: &Lab, cell: &Cell, block: &Block, spec: &FigureSpec) -> BlockValue {
@@ -19,7 +19,8 @@ pub(super) fn read(lab: &Lab, cell: &Cell, block: &Block, spec: &FigureSpec) -> 
         Value::Tps | Value::Handshakes | Value::Throughput => rate(case, cell, block, spec),
         // It terminates nothing, so the least that a terminator can take says nothing of it.
         Value::LimitShare if is_yardstick(&cell.target) => BlockValue::Absent,
-        value => spent(lab, case, &Sum::of(&chosen(case, block, spec)), value),
+        Value::KernelShare if !is_split(case, cell, spec) => BlockValue::Absent,
+        value => spent(lab, case, cell, block, &FigureSpec { value, ..spec.clone() }),
     }
 }
 
@@ -41,7 +42,7 @@ pub(super) fn edge(lab: &Lab, cell: &Cell, block: &Block, spec: &FigureSpec) -> 
 }
 
 /// The windows that a figure is about: of clients those of one kind, of a staircase the saturation before it.
-fn chosen<'a>(case: &Case, block: &'a Block, spec: &FigureSpec) -> Vec<&'a WindowResult> {
+pub(super) fn chosen<'a>(case: &Case, block: &'a Block, spec: &FigureSpec) -> Vec<&'a WindowResult> {
     let is_it = |window: &&WindowResult| match case.measure {
         Measure::Clients => spec.client.as_ref().is_none_or(|client| *client == window.label),
         Measure::Staircase => window.offered_tps.is_none(),
@@ -95,7 +96,14 @@ fn rate(case: &Case, cell: &Cell, block: &Block, spec: &FigureSpec) -> BlockValu
         Value::Handshakes => sum.per_second(sum.served.full),
         _ => body.and_then(|body| Some(sum.per_second(sum.served.transactions)? * float(body))),
     };
+    if let Some(reason) = cut::cut(case, cell, block, spec) {
+        return BlockValue::Inconclusive(reason);
+    }
     match inconclusive(&chosen) {
+        // At a rate that is given, what was served is what was served: a faster generator would have brought no more.
+        Some(reason) if case.measure == Measure::Rate && is_client_bound(&reason) => {
+            BlockValue::measured(rate)
+        }
         Some(reason) => BlockValue::bounded(rate, reason),
         None => BlockValue::measured(rate),
     }
@@ -106,10 +114,16 @@ fn inconclusive(windows: &[&WindowResult]) -> Option<String> {
 }
 
 /// What holds whether or not the generator kept up.
-fn spent(lab: &Lab, case: &Case, sum: &Sum, value: Value) -> BlockValue {
+fn spent(lab: &Lab, case: &Case, cell: &Cell, block: &Block, spec: &FigureSpec) -> BlockValue {
+    let sum = Sum::of(&chosen(case, block, spec));
+    if matches!(spec.value, Value::Cpu | Value::TpsOfCpu | Value::LimitShare)
+        && let Some(reason) = cut::cut(case, cell, block, spec)
+    {
+        return BlockValue::Inconclusive(reason);
+    }
     let per_connection = sum.cpu_us.and_then(|cpu| quotient(cpu, sum.paid_for(case.measure)));
     let mostly = |kind| if sum.failed > sum.succeeded { Kind::MostFailed } else { kind };
-    match value {
+    match spec.value {
         Value::Cpu => BlockValue::of_kind(per_connection, mostly(Kind::Measured)),
         Value::TpsOfCpu => {
             let each = sum.cpu_us.and_then(|cpu| quotient(cpu, float(sum.served.transactions)));
@@ -130,6 +144,17 @@ fn spent(lab: &Lab, case: &Case, sum: &Sum, value: Value) -> BlockValue {
         Value::Resumed => BlockValue::measured(quotient(float(sum.resumed), float(sum.full + sum.resumed))),
         _ => BlockValue::Absent,
     }
+}
+
+/// Whether the kernel's account of a cell's processor time says how much of it was its own: it counts which of both it is at
+/// its ticks, of 10 ms at most, and has blocks of a second without any.
+fn is_split(case: &Case, cell: &Cell, spec: &FigureSpec) -> bool {
+    const ENOUGH_US: f64 = 2_000_000.0;
+
+    let sums: Vec<Sum> = cell.blocks.iter().map(|block| Sum::of(&chosen(case, block, spec))).collect();
+    let known = || sums.iter().filter_map(|sum| sum.cpu_us.zip(sum.system_us));
+    let all: f64 = known().map(|(cpu, _)| cpu).sum();
+    all >= ENOUGH_US && known().all(|(cpu, system)| system > 0.0 && system < cpu)
 }
 
 /// Cores that a target has in a case: what its dimension `cores` begins with, else those of the core map.
@@ -190,12 +215,8 @@ impl Sum {
         }
     }
 
-    /// The kernel counts which of both it is at its ticks, of 10 ms at most: of a few of them, none may have been in the kernel.
     fn kernel_share(&self) -> Option<f64> {
-        const ENOUGH_US: f64 = 100_000.0;
-
-        let cpu = self.cpu_us.filter(|cpu| *cpu >= ENOUGH_US)?;
-        quotient(self.system_us?, cpu)
+        quotient(self.system_us?, self.cpu_us?)
     }
 
     fn per_second(&self, count: u64) -> Option<f64> {
@@ -209,22 +230,5 @@ impl Sum {
         } else {
             self.served.connections
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_few_ticks_say_nothing_of_the_kernels_share() {
-        let of =
-            |cpu, system| Sum { cpu_us: Some(cpu), system_us: Some(system), ..Sum::default() }.kernel_share();
-        assert_eq!(
-            of(35_091.0, 0.0),
-            None,
-            "a server that reads and writes sockets spends time in the kernel"
-        );
-        assert_eq!(of(250_000.0, 100_000.0), Some(0.4));
     }
 }

@@ -3,14 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use courser_record::Lab;
-use courser_record::lab::{Block, Case, Cell, CellState, Measure, Value};
+use courser_record::lab::{Block, Case, Cell, Measure};
 use courser_stats::number::length;
 use courser_stats::{Contrast, RoundValue, TwoWay};
 
-use super::block_value::{BlockValue, Kind};
+use super::basis::{Basis, basis, is_cost, is_response};
+use super::block_value::BlockValue;
 use super::blocks;
 use super::estimate::Estimate;
-use super::{CellValue, FigureSpec, cell_value, cells, clients, distinct};
+use super::share;
+use super::{CellValue, FigureSpec, cell_value, cells, clients, distinct, is_yardstick};
 
 /// The order of the targets of a preset in a case.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +29,8 @@ pub struct Ranking {
     pub places: Vec<RankedTarget>,
     /// Every two of them, the better ones first.
     pub pairs: Vec<Pair>,
+    /// Those that were measured, and whose figure says nothing about them; and why.
+    pub inconclusive: Vec<(String, String)>,
 }
 
 impl Ranking {
@@ -37,15 +41,31 @@ impl Ranking {
         };
         self.pairs.iter().find(is_it)
     }
-}
 
-/// What a ranking goes by.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Basis {
-    /// A rate, or processor time.
-    pub value: Value,
-    /// Why it is not the rate; `None` where it is, or where the rate was given.
-    pub instead_of_rate: Option<String>,
+    /// The pair of the first and the one that is closest to it: by the factors of the comparison, which the medians need not
+    /// agree with. One that is not known to differ is closer than any that is.
+    pub fn closest(&self) -> Option<&Pair> {
+        let mut rivals = self.places.iter().filter(|place| !is_yardstick(&place.target));
+        let first = rivals.next()?;
+        let apart = |place: &RankedTarget, pair: &Pair| match pair.outcome {
+            Outcome::Ahead { factor, .. } if pair.ahead == first.target => factor,
+            Outcome::Ahead { factor, .. } => 1.0 / factor,
+            Outcome::NotSeen { .. } => 1.0,
+            Outcome::TooFew { .. } | Outcome::NotCompared(_) => {
+                let (one, other) = (first.estimate.value, place.estimate.value);
+                if one > other { one / other } else { other / one }
+            }
+        };
+        let pairs = rivals.filter_map(|place| Some((place, self.pair(&first.target, &place.target)?)));
+        let closest =
+            pairs.map(|(place, pair)| (apart(place, pair), pair)).min_by(|a, b| a.0.total_cmp(&b.0));
+        closest.map(|(_, pair)| pair)
+    }
+
+    /// Whether one of those that were measured could be anywhere in the order: how long clients wait, no other figure says.
+    pub fn is_open(&self) -> bool {
+        is_response(self.basis.value) && !self.inconclusive.is_empty()
+    }
 }
 
 /// A target and its figure.
@@ -92,6 +112,17 @@ pub enum Outcome {
         /// How many have.
         rounds: usize,
     },
+    /// There is nothing to compare.
+    NotCompared(NotCompared),
+}
+
+/// Why nothing is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotCompared {
+    /// Each target serves practically all who come: what was offered is no merit.
+    AllServed,
+    /// The values are the same in each round, so that nothing says how far they may be off.
+    NoSpread,
 }
 
 /// All rankings: case by case those of each preset, of different clients one for each. What a figure is in itself (results
@@ -118,24 +149,35 @@ pub fn ranking(lab: &Lab, case: &Case, client: Option<String>, preset: &str) -> 
         return None;
     }
     let basis = basis(lab, case, client.as_deref(), &cells);
-    let spec = FigureSpec { client: client.clone(), ..basis.value.into() };
-    let mut places = Vec::new();
-    for cell in cells {
-        if let CellValue::Value(estimate) = cell_value(lab, cell, &spec) {
-            places.push((cell, estimate));
+    let spec = basis.spec(client.clone());
+    let (mut places, mut inconclusive) = (Vec::new(), Vec::new());
+    for cell in &cells {
+        match cell_value(lab, cell, &spec) {
+            CellValue::Value(estimate) => places.push((*cell, estimate)),
+            CellValue::Inconclusive { reason, .. } => inconclusive.push((cell.target.clone(), reason)),
+            _ => {}
         }
     }
     let better = |a: f64, b: f64| if is_cost(basis.value) { a.total_cmp(&b) } else { b.total_cmp(&a) };
     places.sort_by(|a, b| better(a.1.value, b.1.value));
-    let pairs = pairs(lab, &places.iter().map(|(cell, _)| *cell).collect::<Vec<_>>(), &spec);
+    let ordered: Vec<&Cell> = places.iter().map(|(cell, _)| *cell).collect();
+    let mut pairs = pairs(lab, &ordered, &spec);
+    if share::is_asked(case) && share::all_served(&cells) {
+        pairs.iter_mut().for_each(|pair| {
+            (pair.outcome, pair.min_detectable) = (Outcome::NotCompared(NotCompared::AllServed), None);
+        });
+    }
     let place = |(cell, estimate): (&Cell, Estimate)| RankedTarget { target: cell.target.clone(), estimate };
     let places = places.into_iter().map(place).collect();
-    Some(Ranking { case: case.id.clone(), client, preset: preset.to_owned(), basis, places, pairs })
-}
-
-/// Whether less of it is better.
-pub(crate) fn is_cost(value: Value) -> bool {
-    matches!(value, Value::Cpu | Value::Mean | Value::P50 | Value::P99 | Value::Memory)
+    Some(Ranking {
+        case: case.id.clone(),
+        client,
+        preset: preset.to_owned(),
+        basis,
+        places,
+        pairs,
+        inconclusive,
+    })
 }
 
 /// The presets of a suite; one without a name where no target has one.
@@ -164,34 +206,6 @@ pub(super) fn comparable<'a>(lab: &'a Lab, case: &Case, preset: &str) -> Vec<&'a
     cells.into_iter().filter(is_match).collect()
 }
 
-/// A rate where every target has one that holds; else processor time, if that is known of all that were measured.
-fn basis(lab: &Lab, case: &Case, client: Option<&str>, cells: &[&Cell]) -> Basis {
-    let rate = match case.measure {
-        Measure::Staircase => Value::MaxTpsAvg100ms,
-        // More clients come than can be served: who serves most of them?
-        Measure::Rate if case.dimensions.contains_key("patience") => {
-            return Basis { value: Value::Tps, instead_of_rate: None };
-        }
-        Measure::Rate => return Basis { value: Value::Cpu, instead_of_rate: None },
-        _ => Value::Tps,
-    };
-    let spec = |value: Value| FigureSpec { client: client.map(str::to_owned), ..value.into() };
-    let done = || cells.iter().filter(|cell| cell.state == CellState::Done || !cell.blocks.is_empty());
-    let inconclusive = done().find_map(|cell| match cell_value(lab, cell, &spec(rate)) {
-        CellValue::Inconclusive { reason, .. } => Some(format!("of {}: {reason}", cell.target)),
-        CellValue::Value(Estimate { kind: Kind::AtLeast, .. }) if rate == Value::Tps => {
-            Some(format!("of {}: only a lower bound is known", cell.target))
-        }
-        _ => None,
-    });
-    let has_cpu = |cell: &&&Cell| matches!(cell_value(lab, cell, &spec(Value::Cpu)), CellValue::Value(_));
-    let usable = done().filter(has_cpu).count() > 1;
-    match inconclusive.filter(|_| usable) {
-        Some(reason) => Basis { value: Value::Cpu, instead_of_rate: Some(reason) },
-        None => Basis { value: rate, instead_of_rate: None },
-    }
-}
-
 /// Every two: the first of them is the better one, by the medians.
 fn pairs(lab: &Lab, cells: &[&Cell], spec: &FigureSpec) -> Vec<Pair> {
     let values: Vec<RoundValue> =
@@ -208,7 +222,8 @@ fn pairs(lab: &Lab, cells: &[&Cell], spec: &FigureSpec) -> Vec<Pair> {
         };
         let turned = contrast.is_some_and(|seen| seen.is_different() && seen.ratio < 1.0);
         let [ahead, behind] = if turned { [second, first] } else { [first, second] };
-        let min_detectable = contrast.map(|seen| seen.min_detectable);
+        let is_compared = !matches!(outcome, Outcome::NotCompared(_));
+        let min_detectable = contrast.filter(|_| is_compared).map(|seen| seen.min_detectable);
         Pair {
             ahead: cells[ahead].target.clone(),
             behind: cells[behind].target.clone(),
@@ -222,6 +237,7 @@ fn pairs(lab: &Lab, cells: &[&Cell], spec: &FigureSpec) -> Vec<Pair> {
 fn outcome(seen: &Contrast) -> Outcome {
     let (low, high) = (seen.interval.low, seen.interval.high);
     match seen.is_different() {
+        _ if seen.min_detectable < f64::EPSILON.sqrt() => Outcome::NotCompared(NotCompared::NoSpread),
         false => Outcome::NotSeen { min_detectable: seen.min_detectable },
         true if seen.ratio >= 1.0 => Outcome::Ahead { factor: seen.ratio, low, high },
         true => Outcome::Ahead { factor: 1.0 / seen.ratio, low: 1.0 / high, high: 1.0 / low },

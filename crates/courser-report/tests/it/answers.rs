@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use courser_record::lab::{CellState, Value};
+use courser_record::lab::{Block, CellState, ServerShare, Value};
 use courser_record::{Completions, Lab};
 use courser_report::ranking::{Outcome, cell_value, figure_specs, rankings};
 use courser_report::text::Style;
 use courser_report::{answer, figure, html, lab_text, labels, markdown};
 
-use crate::labs::{capacity, overload, primitives};
+use crate::labs::{capacity, latency, overload, primitives};
 
 /// Suites' own prose is written before anything is measured: a figure in it is of no record.
 #[test]
@@ -251,6 +251,93 @@ fn libraries_have_an_answer_of_their_own() {
     assert!(answer.plot.is_some());
 }
 
+/// Medians and factors need not agree on who is next: what rounds add to all is in medians, and not in factors.
+#[test]
+fn the_next_one_is_that_with_the_smallest_factor_wherever_it_is_named() {
+    let mut lab = small();
+    // The machine halves its speed after three rounds, and HAProxy, which is the slower one, has none after that.
+    for cell in &mut lab.cells {
+        let blocks = if cell.target == "haproxy" { 3 } else { 6 };
+        cell.blocks.truncate(blocks);
+        for block in &mut cell.blocks {
+            block.windows[0].window_us *= if block.round < 3 { 10 } else { 20 };
+            block.windows[0].window_us /= if cell.target == "haproxy" { 9 } else { 10 };
+        }
+    }
+    let answer = answer::answer(&lab).unwrap();
+    let factor = |row: &answer::Row| {
+        let text = row.cells.last().unwrap().0.clone();
+        text.strip_prefix("×\u{a0}").and_then(|factor| factor.parse::<f64>().ok())
+    };
+    let factors = answer.rows.iter().filter_map(|row| Some((factor(row)?, row.name.clone())));
+    let (least, next) = factors.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
+    assert_eq!((answer.rows[1].name.as_str(), next.as_str()), ("haproxy", "nginx"));
+    let wanted = format!("courser, ×\u{a0}{least:.2} ahead of {next}");
+    assert_eq!(answer.first, Some(wanted));
+    let sentence = answer.sentences.last().unwrap();
+    assert!(sentence.contains(&format!("of {next}, the next here, by {least:.2} times")), "{sentence}");
+    assert!(labels::verdict(&lab).sentences[0].contains(&format!("by a factor of {least:.2} (")));
+}
+
+#[test]
+fn who_is_first_is_named_by_the_title_and_rounds_are_counted() {
+    let mut lab = overload();
+    lab.targets[1].title = "courser, by hand".to_owned();
+    let first = |lab: &Lab| answer::answer(lab).unwrap().first.unwrap();
+    for rounds in [1, 2] {
+        for cell in lab.cells.iter_mut().filter(|cell| cell.case == "load-1000 %") {
+            cell.blocks.truncate(2);
+            let served = if cell.target == "courser" { 98.0 } else { 0.0 };
+            cell.blocks.iter_mut().for_each(|block| block.windows[0].figures[0].value = served);
+        }
+        lab.cells.iter_mut().for_each(|cell| cell.blocks.truncate(rounds));
+        let wanted = ["not repeated", "not beyond doubt after 2 rounds"][rounds - 1];
+        assert_eq!(first(&lab), format!("“courser, by hand”, {wanted}"));
+        lab = overload();
+        lab.targets[1].title = "courser, by hand".to_owned();
+    }
+}
+
+#[test]
+fn where_a_part_of_the_capacity_is_offered_the_answer_is_how_long_clients_wait() {
+    let answer = answer::answer(&latency()).unwrap();
+    let heads = [
+        "median response at 50 %",
+        "p99 response at 50 %",
+        "median response at 80 %",
+        "p99 response at 80 %",
+    ];
+    assert_eq!(answer.heads[..4], heads);
+    assert_eq!(answer.heads[4], "behind the first by p99 response at 50 %");
+    let row = answer.rows.iter().find(|row| row.name == "courser").unwrap();
+    assert!(row.cells[0].0.ends_with(" us") && row.cells[1].0.ends_with(" ms"), "{row:?}");
+    assert_eq!((&*row.cells[2].0, &*row.cells[3].0), ("inconclusive", "inconclusive"));
+    assert!(answer.notes[1].starts_with("80 %: Inconclusive of courser: client-bound"), "{:?}", answer.notes);
+    assert!(answer.sentences[1].starts_with("At 50 % of its capacity half of courser's clients wait"));
+    let choice = &answer.sentences[2];
+    assert!(choice.starts_with("Choose courser to wait least: ahead of all in 1 of 2 cases"), "{choice}");
+    let verdict = labels::verdict(&latency()).sentences;
+    assert!(verdict[0].contains("courser is first in 1 of 2"), "{verdict:?}");
+    assert!(verdict[1].contains("no verdict in 1 of 2: a target's figures are inconclusive"), "{verdict:?}");
+}
+
+#[test]
+fn a_maximum_of_one_staircase_says_so() {
+    let page = html::render(&[capacity()]);
+    let table = &page[page.find("Four figures of the staircase").unwrap()..];
+    assert!(table[..table.find("</table>").unwrap()].contains("(one round)"));
+    let row = |lab: &Lab| answer::answer(lab).unwrap().rows[0].cells[2].1.clone();
+    let mut lab = capacity();
+    assert_eq!(row(&lab).as_deref(), Some("one round"));
+    let half = ServerShare { share: 0.5, quota_us: 2500, period_us: 5000 };
+    lab.cells.iter_mut().for_each(|cell| cell.server_share = Some(half));
+    assert_eq!(row(&lab).as_deref(), Some("one round"), "of a whole core in proportion");
+    for cell in lab.cells.iter_mut().filter(|cell| cell.case == "stairs") {
+        cell.blocks = [0, 1].map(|round| Block { round, ..cell.blocks[0].clone() }).to_vec();
+    }
+    assert_eq!(row(&lab), None);
+}
+
 const NAMES: [&str; 3] = ["capacity", "offload", "overheads"];
 
 /// A case at saturation, of all targets.
@@ -323,6 +410,7 @@ fn known(lab: &Lab) -> Vec<String> {
                 known.extend(labels::detectable(min_detectable).split_whitespace().map(str::to_owned));
             }
             Outcome::TooFew { rounds } => known.push(rounds.to_string()),
+            Outcome::NotCompared(_) => {}
         }
     }
     known.extend((0..=all.len()).map(|count| count.to_string()));

@@ -135,23 +135,61 @@ pub(crate) fn overload() -> Lab {
     let cells = cases.iter().flat_map(|case| targets.map(|target| cell(case, target, 53.3))).collect();
     let mut lab = lab("overload", "Overload", cases, cells);
     lab.targets = targets.map(target).to_vec();
+    for cell in lab.cells.iter_mut().filter(|cell| cell.case == "load-100 %") {
+        for window in cell.blocks.iter_mut().flat_map(|block| &mut block.windows) {
+            window.figures = vec![percent("clients served", 1.0)];
+        }
+    }
     for cell in lab.cells.iter_mut().filter(|cell| cell.case == "load-1000 %") {
         let kept = match cell.target.as_str() {
             "courser" => 0.98,
             "hitch" => 0.2,
             _ => 0.0,
         };
-        for window in cell.blocks.iter_mut().flat_map(|block| &mut block.windows) {
+        // Rounds differ, each target in its own order.
+        let mut rounds = [0.99, 1.0, 1.01, 1.01, 1.0, 0.99];
+        rounds.rotate_left(cell.target.len() % 6);
+        for (window, round) in cell.blocks.iter_mut().flat_map(|block| &mut block.windows).zip(rounds) {
             #[expect(clippy::cast_possible_truncation, reason = "small and positive")]
             let served = (window.succeeded as f64 * kept) as u64;
             (window.succeeded, window.failed) = (served, window.attempted * 10 - served);
             window.completed =
                 Some(Completions { transactions: served, connections: served, full: served, resumed: 0 });
-            let name = "goodput of capacity".to_owned();
-            window.figures =
-                vec![Figure { name, unit: "%".to_owned(), value: 100.0 * kept, low: None, high: None }];
+            window.figures = vec![percent("goodput of capacity", kept * round)];
         }
     }
+    lab
+}
+
+fn percent(name: &str, share: f64) -> Figure {
+    Figure { name: name.to_owned(), unit: "%".to_owned(), value: 100.0 * share, low: None, high: None }
+}
+
+/// Half and four fifths of what each can carry: the generator was the limit of the fastest at the higher of them.
+pub(crate) fn latency() -> Lab {
+    let targets = ["courser", "hitch", "nginx"];
+    let of = |percent: &str| {
+        let dimensions = [("capacity", percent), ("key", "P-256"), ("version", "TLS 1.3")];
+        case(
+            &format!("wait-{percent}"),
+            &format!("TLS 1.3, {percent} of capacity"),
+            Era::Modern,
+            Measure::Rate,
+            &dimensions,
+        )
+    };
+    let cases = vec![of("50 %"), of("80 %")];
+    let slow = |target: &str| match target {
+        "courser" => 1.0,
+        "hitch" => 1.5,
+        _ => 1.9,
+    };
+    let cells =
+        cases.iter().flat_map(|case| targets.map(|target| cell(case, target, slow(target)))).collect();
+    let mut lab = lab("latency", "How long clients wait", cases, cells);
+    lab.targets = targets.map(target).to_vec();
+    let is_bound = |cell: &&mut Cell| cell.case == "wait-80 %" && cell.target == "courser";
+    lab.cells.iter_mut().filter(is_bound).for_each(make_inconclusive);
     lab
 }
 

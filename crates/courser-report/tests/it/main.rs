@@ -10,6 +10,7 @@ mod labs;
 mod pages;
 mod ranking;
 mod shares;
+mod unsupported;
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,12 +1,12 @@
 //! Who is ahead: what a ranking may say, and what it must not.
 
-use courser_record::lab::{Measure, Value};
+use courser_record::lab::{Cell, Measure, Value, WindowResult};
 use courser_record::{Completions, Lab};
 use courser_report::ranking::{CellValue, Kind, Outcome, Precision, Ranking, compared, rankings, value_of};
 use courser_report::text::Style;
 use courser_report::{lab_text, labels};
 
-use crate::labs::{capacity, seconds_of};
+use crate::labs::{capacity, latency, seconds_of};
 
 #[test]
 fn a_clear_difference_is_told_and_a_small_one_is_not() {
@@ -45,7 +45,7 @@ fn a_rate_of_half_of_the_blocks_is_a_rate_and_of_fewer_is_none() {
     let mut lab = capacity();
     let cell =
         lab.cells.iter_mut().find(|cell| cell.case == "tls13-ecdsa" && cell.target == "courser").unwrap();
-    let spoil = |index: usize, cell: &mut courser_record::lab::Cell| {
+    let spoil = |index: usize, cell: &mut Cell| {
         cell.blocks[index].windows[0].inconclusive =
             Some("wrong experiment: 3 ClientHellos did not offer what was asked".to_owned());
     };
@@ -165,7 +165,9 @@ fn rates_are_called_the_same_only_where_they_are() {
     let offer = |lab: &mut Lab, target: &str, served: u64| {
         let cell =
             lab.cells.iter_mut().find(|cell| (&*cell.case, &*cell.target) == ("tls13-rsa", target)).unwrap();
-        for window in cell.blocks.iter_mut().flat_map(|block| &mut block.windows) {
+        for (round, window) in (0..).zip(cell.blocks.iter_mut().flat_map(|block| &mut block.windows)) {
+            window.user_us =
+                window.user_us.map(|spent| spent + 1000 * (round * u64::from(target.as_bytes()[0]) % 7));
             window.completed =
                 Some(Completions { transactions: served, connections: served, ..Default::default() });
         }
@@ -179,6 +181,25 @@ fn rates_are_called_the_same_only_where_they_are() {
         "{}",
         order(&lab)
     );
+}
+
+/// The rate of an open loop is what it was given: a generator that was late has brought it all the same.
+#[test]
+fn a_rate_that_was_given_is_counted_and_not_computed() {
+    let lab = latency();
+    let CellValue::Value(rate) = value_of(&lab, "wait-80 %", "courser", &Value::Tps.into()) else { panic!() };
+    let served = |window: &WindowResult| window.served().transactions as f64 * 1e6 / window.window_us as f64;
+    let counted = served(&lab.cell("wait-80 %", "courser").unwrap().blocks[0].windows[0]);
+    assert_eq!(rate.kind, Kind::Measured);
+    assert!((rate.value / counted - 1.0).abs() < 0.01, "{rate:?}");
+    let mut lab = capacity();
+    lab.cases.iter_mut().for_each(|case| case.measure = Measure::Rate);
+    let order = labels::order(&lab, &ranking_of(&lab, "big"));
+    let most = lab.cell("big", "courser").unwrap().blocks.iter().map(|block| served(&block.windows[0]));
+    let most = most.fold(0.0, f64::max);
+    let told = order.split("courser ").last().and_then(|rest| rest.split("/s").next()).unwrap();
+    let told: f64 = told.parse().unwrap();
+    assert!((0.99..1.01).contains(&(told / most)), "{told} of {most}: {order}");
 }
 
 #[test]
@@ -205,7 +226,7 @@ fn no_ranking_rests_on_the_way_without_a_terminator() {
     assert!(ranking.places.iter().all(|place| place.target != "nginx"), "{ranking:?}");
 }
 
-fn ranking_of(lab: &Lab, case: &str) -> Ranking {
+pub(crate) fn ranking_of(lab: &Lab, case: &str) -> Ranking {
     rankings(lab).into_iter().find(|ranking| ranking.case == case).unwrap()
 }
 
