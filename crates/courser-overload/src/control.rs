@@ -515,7 +515,8 @@ const KEEP: f64 = 0.8;
 /// and the worker rests.
 const INTAKE: f64 = 1.1;
 
-/// Young clients in the line at most, in targets' worth of capacity. What is let in by 1.2 makes 2.4; the rest is for steps.
+/// Young clients in the line at most, in targets' worth of capacity. What is let in, 1.25 to 1.85 times what is served, makes 2.5
+/// to 3.7 in the two targets in which they are young; the rest is for steps.
 const MOST_YOUNG: f64 = 4.0;
 
 /// Clients that may wait at least, however little is served: several times what comes in a tick.

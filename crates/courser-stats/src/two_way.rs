@@ -4,8 +4,9 @@
 //! multiple of the logarithm of what else is known of the block (where that varies enough to matter; a block of which it is not
 //! known counts as an average one), and noise. Known are the machine's speed just before, and what the ends of the block cut:
 //! where handshakes are long, connections that were begun before it end in it and the other way round, so that a block of half
-//! a second with 64 clients and RSA-2048 has a tenth more or less of them than it has paid for. Least squares; all targets share in one estimate of the noise, so that three rounds of five targets have eight degrees of
-//! freedom where each pair by itself has two. Rounds in which a target is missing are of use for the others.
+//! a second with 64 clients and RSA-2048 has a tenth more or less of them than it has paid for. Least squares; all targets
+//! share in one estimate of the noise, so that three rounds of five targets have eight degrees of freedom where each pair by
+//! itself has two. Rounds in which a target is missing are of use for the others.
 //!
 //! **All pairs at once.** Tukey's studentised range: the intervals of all pairs hold together in 95 of 100 cases, and a
 //! pair is called different exactly when its interval leaves out equality.
