@@ -10,7 +10,9 @@ CARGO_FLAGS ?= --locked
 export COURSER_NO_SKIPS ?= $(if $(CI),1)
 
 # There nothing is built twice: what speeds up a second build would only fill the disk.
-export CARGO_INCREMENTAL ?= $(if $(CI),0,1)
+ifdef CI
+export CARGO_INCREMENTAL ?= 0
+endif
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{ printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
