@@ -51,7 +51,8 @@ fn note(row: Row, pass: u32, state: &mut State) {
         });
     }
     if !state.lab.targets.iter().any(|known| known.name == row.target) {
-        state.lab.targets.push(library(&row.target));
+        let is_protocol = state.lab.suite.name == OVERHEADS;
+        state.lab.targets.push(library(&row.target, is_protocol));
     }
     let cell = state.cell(&row.case, &row.target);
     match row.result {
@@ -64,9 +65,14 @@ fn note(row: Row, pass: u32, state: &mut State) {
     }
 }
 
-fn library(name: &str) -> TargetNotes {
+/// A library; where whole connections are measured, with what makes the protocol of it.
+fn library(name: &str, is_protocol: bool) -> TargetNotes {
     let (version, note) = in_process::library(name);
-    TargetNotes { name: name.to_owned(), title: name.to_owned(), version, note, ..TargetNotes::default() }
+    let title = match name {
+        "aws-lc-rs" if is_protocol => "rustls on aws-lc-rs",
+        _ => name,
+    };
+    TargetNotes { name: name.to_owned(), title: title.to_owned(), version, note, ..TargetNotes::default() }
 }
 
 #[cfg(test)]
@@ -109,5 +115,6 @@ mod tests {
         let cell = state.lab.cell("tls-13", "aws-lc-rs").unwrap();
         let seen = cell.blocks.iter().map(|block| (block.round, block.windows[0].figures[0].value));
         assert_eq!(seen.collect::<Vec<_>>(), [(0, 0.1), (1, 0.18), (2, 0.12)]);
+        assert_eq!(state.lab.targets[0].title, "rustls on aws-lc-rs", "it makes no handshake by itself");
     }
 }
