@@ -14,6 +14,7 @@ use crate::certificate;
 use crate::client::{Ca, certificate_id};
 use crate::folder::SetState;
 use crate::names::NameSet;
+use crate::plan::Setback;
 use crate::trouble::{Trouble, words};
 use crate::unread;
 
@@ -50,9 +51,7 @@ impl Job<'_> {
         self.ca.check_profile(self.profile)?;
         let mut order = self.open(state).await?;
         let ended = self.follow(&mut order, state).await;
-        if self.set.needs_record() {
-            // Nothing to take back: the record stays.
-        } else {
+        if is_over(self.set, &ended) {
             self.set.names().iter().for_each(|name| self.board.withdraw(name));
         }
         if ended.is_err() && order.state().status == OrderStatus::Invalid {
@@ -192,6 +191,13 @@ impl Job<'_> {
     }
 }
 
+/// Whether nobody is to be answered any more. A record stays; and whoever takes an order over answers what was published, as
+/// this process does for as long as it accepts.
+fn is_over(set: &NameSet, ended: &Result<Pair, Trouble>) -> bool {
+    let is_handed_over = matches!(ended, Err(trouble) if trouble.setback == Setback::HandedOver);
+    !set.needs_record() && !is_handed_over
+}
+
 /// RFC 8737, section 3.
 pub(crate) const TLS_ALPN: &str = "tls-alpn-01";
 
@@ -207,4 +213,19 @@ fn request(set: &NameSet, key: &str) -> Result<Vec<u8>, Trouble> {
     });
     let request = made.map_err(|error| Trouble::unreachable(format!("cannot make a request: {error}")))?;
     Ok(request.der().to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_end_with_the_order_unless_another_process_goes_on_with_it() {
+        let set = |name| NameSet::group([name]).remove(0);
+        let pair = || Ok(Pair { chain: String::new(), key: String::new() });
+        assert!(is_over(&set("a.example"), &pair()));
+        assert!(is_over(&set("a.example"), &Err(Trouble::unreachable("away"))));
+        assert!(!is_over(&set("a.example"), &Err(Trouble::handed_over())));
+        assert!(!is_over(&set("*.a.example"), &pair()), "the record stays");
+    }
 }

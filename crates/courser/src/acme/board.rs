@@ -166,6 +166,10 @@ mod tests {
         drop(Board::new(&answers, &next, None).unwrap());
         assert!(!answers.is_empty(), "an authority may look at once");
         assert!(!board.take(&check(2, NOW.0 + 600), NOW), "the next process would not know of it");
+        assert!(board.take(&check(1, NOW.0 + 600), NOW), "both answer what was asked before");
+        let other = DomainCheck { digest: [8; 32], ..check(1, NOW.0 + 600) };
+        assert!(!board.take(&other, NOW), "the next process has another answer");
+        assert!(!board.challenges.is_empty(), "the answer stays");
         pending.keep();
         assert!(board.take(&check(2, NOW.0 + 600), NOW), "nothing came of the upgrade");
     }
