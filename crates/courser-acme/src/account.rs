@@ -7,7 +7,7 @@ use instant_acme::{Account, AccountBuilder, Key};
 use rcgen::KeyPair;
 use serde::Deserialize;
 
-use crate::binding;
+use crate::binding::{self, Bound};
 use crate::folder::{Folder, Registration};
 use crate::http::Https;
 use crate::names::NameSet;
@@ -34,17 +34,18 @@ pub(crate) async fn open(
         Some((key, _)) => {
             // A crash may have come between the account and its URL.
             let found = look_up(&key, builder(), directory.clone()).await;
-            let account = match found.map_err(failed) {
+            let (account, contact) = match found.map_err(failed) {
                 Err(trouble) if trouble.is_answer() => make(settings, &key, https, builder()).await?,
-                found => found?,
+                found => (found?, Vec::new()),
             };
-            (account, Registration::default(), true)
+            (account, Registration { contact, ..Registration::default() }, true)
         }
         None => {
             let key = KeyPair::generate().map_err(|error| Trouble::unreachable(error.to_string()))?;
             let key = key.serialize_pem();
             folder.write_account_key(&key)?;
-            (make(settings, &key, https, builder()).await?, Registration::default(), true)
+            let (account, contact) = make(settings, &key, https, builder()).await?;
+            (account, Registration { contact, ..Registration::default() }, true)
         }
     };
     if is_new {
@@ -72,23 +73,25 @@ async fn look_up(
     builder.from_key((key, pair.into()), directory).await.map(|(account, _)| account)
 }
 
-/// A new account of this key.
+/// A new account of this key, with the contact that the CA was told.
 async fn make(
     settings: &Settings,
     key: &str,
     https: &Https,
     builder: AccountBuilder,
-) -> Result<Account, Trouble> {
+) -> Result<(Account, Vec<String>), Trouble> {
     let failed = |error: instant_acme::Error| Trouble::of(&error, https.retry_after());
     let directory = settings.directory.clone();
     let Some(external) = &settings.external else {
         let (key, pair) = library_key(key).map_err(failed)?;
         let made = builder.create_from_key((key, pair.into()), directory).await;
-        return made.map(|(account, _)| account).map_err(failed);
+        return made.map(|(account, _)| (account, Vec::new())).map_err(failed);
     };
     let der = key_pair(key)?.serialize_der();
-    let url = binding::bind(settings, external, &der, https).await?;
-    builder.from_parts(url, der.as_slice().into(), directory).await.map_err(failed)
+    let Bound { url, is_new } = binding::bind(settings, external, &der, https).await?;
+    let account = builder.from_parts(url, der.as_slice().into(), directory).await.map_err(failed)?;
+    // Of one that was there already the CA changes nothing (RFC 8555, section 7.3.1).
+    Ok((account, if is_new { settings.contact.clone() } else { Vec::new() }))
 }
 
 /// A key as the library has it.

@@ -28,13 +28,20 @@ struct Directory {
 /// Most nonces of which the CA may say that they are none of its own (RFC 8555, section 6.5).
 const MOST_NONCES: usize = 5;
 
-/// Makes the account of this key (PKCS#8), and returns its URL.
+/// An account.
+pub(crate) struct Bound {
+    pub(crate) url: String,
+    /// It was not there before.
+    pub(crate) is_new: bool,
+}
+
+/// Makes the account of this key (PKCS#8).
 pub(crate) async fn bind(
     settings: &Settings,
     external: &ExternalAccount,
     key: &[u8],
     https: &Https,
-) -> Result<String, Trouble> {
+) -> Result<Bound, Trouble> {
     let body = https.get(&settings.directory).await.map_err(Trouble::unreachable)?;
     let Directory { new_nonce, new_account } = serde_json::from_slice(&body)
         .map_err(|error| Trouble::unreachable(format!("{} is no directory: {error}", settings.directory)))?;
@@ -64,8 +71,9 @@ pub(crate) async fn bind(
             .map_err(|error| unusable(&error))?;
         let answer = https.send(request).await.map_err(Trouble::unreachable)?;
         if matches!(answer.status(), StatusCode::OK | StatusCode::CREATED) {
-            let url = header(answer.headers(), LOCATION.as_str());
-            return url.ok_or_else(|| Trouble::unreachable("the CA does not say where the account is"));
+            let url = header(answer.headers(), LOCATION.as_str())
+                .ok_or_else(|| Trouble::unreachable("the CA does not say where the account is"))?;
+            return Ok(Bound { url, is_new: answer.status() == StatusCode::CREATED });
         }
         let problem = serde_json::from_slice::<Problem>(answer.body())
             .map_err(|_| Trouble::unreachable(format!("{new_account} answers {}", answer.status())))?;

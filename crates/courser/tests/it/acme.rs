@@ -224,7 +224,7 @@ fn a_limit_is_waited_for_and_an_account_is_bound() {
     fs::copy(pebble.authority(), orders.authority()).unwrap();
     let _limited = limiting_proxy(&nginx, &orders, &pebble, front);
     orders.write("acme.eab", &format!("kid-1\n{BINDING_KEY}\n"));
-    let courser = orders.start("eab = 'acme.eab'");
+    let courser = orders.start("contact = 'ops@shop.example'\neab = 'acme.eab'");
     let limited = courser.wait_stderr_line("not ordered");
     assert!(limited.contains("too many certificates already issued"), "{limited}");
     orders.eventually("the failure is known", |set| set["failures"] == 1);
@@ -247,7 +247,8 @@ fn a_limit_is_waited_for_and_an_account_is_bound() {
     assert!(refused.stderr.contains("acme.eab"), "{}", refused.stderr);
 }
 
-/// nginx in front of the CA, which answers every order as one too many.
+/// nginx in front of the CA, which answers every order as one too many, and lets no account be changed: it is told everything when
+/// it is made.
 fn limiting_proxy(nginx: &Path, orders: &Orders, pebble: &Pebble, port: u16) -> Process {
     let folder = pebble.authority().parent().unwrap().display().to_string();
     let problem = r#"{"type":"urn:ietf:params:acme:error:rateLimited","status":429,"detail":"too many certificates already issued"}"#;
@@ -257,6 +258,7 @@ http {{ access_log off; server {{ listen 127.0.0.1:{port} ssl;
   ssl_certificate {folder}/directory.crt; ssl_certificate_key {folder}/directory.key;
   location /order-plz {{ default_type application/problem+json; add_header Retry-After 7200 always;
     return 429 '{problem}'; }}
+  location /my-account/ {{ return 500; }}
   location / {{ proxy_pass https://127.0.0.1:{}; proxy_set_header Host $http_host; }} }} }}",
         pebble.port()
     );
