@@ -7,7 +7,6 @@ mod basis;
 mod block_value;
 mod blocks;
 mod compared;
-mod cut;
 mod estimate;
 mod order;
 mod share;

@@ -1,11 +1,13 @@
 //! What one block says.
 
+mod cut;
+
 use courser_record::lab::{Block, Case, Cell, Measure, Value, WindowResult};
 use courser_record::{Completions, Lab};
 use courser_stats::number::{float, length};
 
 use super::block_value::{BlockValue, Kind, Spread, is_client_bound};
-use super::{FigureSpec, cut, is_yardstick, staircase};
+use super::{FigureSpec, is_yardstick, staircase};
 
 /// What a block says about a figure.
 pub(super) fn read(lab: &Lab, cell: &Cell, block: &Block, spec: &FigureSpec) -> BlockValue {

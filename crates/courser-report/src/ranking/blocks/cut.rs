@@ -6,9 +6,9 @@
 use courser_record::lab::{Block, Case, Cell, Measure};
 use courser_stats::number::{float, length};
 
-use super::FigureSpec;
-use super::blocks::{Sum, chosen};
+use super::{Sum, chosen};
 use crate::figure::count;
+use crate::ranking::FigureSpec;
 
 /// Clients of a closed loop, where a case does not say (docs/lab.md).
 const CLIENTS: u32 = 64;
@@ -44,11 +44,8 @@ fn too_few(case: &Case, cell: &Cell, spec: &FigureSpec) -> Option<String> {
     // What failed came to an end too.
     let turned = sums.iter().map(|sum| float(sum.served.connections.saturating_add(sum.failed))).sum::<f64>();
     (turned < TURNS * f64::from(clients) * length(sums.len())).then(|| {
-        format!(
-            "too short: of {clients} clients at a time {} connections ended in {}",
-            count(ended),
-            crate::labels::counted(sums.len(), "block")
-        )
+        let each = ended / sums.len().max(1) as u64;
+        format!("too short: of {clients} clients at a time {} connections ended in a block", count(each))
     })
 }
 
