@@ -2,7 +2,7 @@
 
 mod store;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::exit::Failure;
 use crate::generation::{BuiltListener, Generation, liveness};
+use store::{Held, Stored};
 
 /// Time for every worker to take a generation over: an iteration of its event loop, mostly.
 pub(crate) const TAKE_OVER: Duration = Duration::from_secs(5);
@@ -28,11 +29,21 @@ pub(crate) struct SocketName {
     pub(crate) listener: String,
     /// Its address as configured: `*:443`, `systemd:web`.
     pub(crate) listen: String,
-    /// Among those of this address, from 0. Compared before it: of an address with port 0 that stands twice, the first gets the
-    /// sockets back that the service manager has held for the first.
+    /// Among those of this listener and address. Compared before the socket's own: of an address with port 0 that stands twice,
+    /// the first gets back what the first had.
     pub(crate) index: usize,
     /// The socket's own: `[::]:443`.
     pub(crate) address: String,
+    /// What the service manager calls it, where that holds it. It keeps that name, whoever serves at the socket.
+    #[serde(default)]
+    pub(crate) stored: Option<String>,
+}
+
+impl SocketName {
+    /// What a program of any version has of it.
+    pub(crate) fn place(&self) -> (&str, &str, usize, &str) {
+        (&self.listener, &self.listen, self.index, &self.address)
+    }
 }
 
 /// A socket from another process, with the name that it had there.
@@ -54,8 +65,8 @@ struct Open {
     listener: String,
     listen: ListenAddress,
     addresses: Vec<Address>,
-    /// The names of those that the service manager holds.
-    stored: Vec<String>,
+    /// Those that the service manager holds.
+    stored: Vec<Stored>,
 }
 
 impl Sockets {
@@ -84,6 +95,7 @@ impl Sockets {
         let (mut open, mut listeners) = (Vec::new(), Listeners::new());
         let mut opened: Vec<Vec<ListenSocket>> = (0..self.workers).map(|_| Vec::new()).collect();
         let mut before = self.open.clone();
+        let mut held = self.held();
         for built in &generation.listeners {
             for address in &built.settings.listen {
                 let name = &built.settings.name;
@@ -92,9 +104,7 @@ impl Sockets {
                     None => {
                         let groups = self.open(address, built, generation)?;
                         groups.iter().try_for_each(|group| watch_peers(group, &built.settings.default))?;
-                        let same = |open: &&Open| open.listener == *name && open.listen == *address;
-                        let first = open.iter().filter(same).map(|open| open.stored.len()).sum();
-                        let stored = store::store(name, address, first, &groups);
+                        let stored = held.store(name, address, &groups);
                         let addresses = distribute(groups, &mut opened);
                         addresses.iter().for_each(|address| self.log(address, built));
                         (addresses, stored)
@@ -108,7 +118,7 @@ impl Sockets {
             }
         }
         for gone in before {
-            gone.stored.iter().for_each(|name| systemd::forget(name));
+            gone.stored.iter().for_each(Stored::forget);
         }
         self.open = open;
         let listeners = Arc::new(listeners);
@@ -119,8 +129,8 @@ impl Sockets {
 
     /// Closes what was handed over and no listener has: nobody holds it for this service any more.
     pub(crate) fn forget_others(&mut self) {
-        for (name, _) in self.handed_over.drain(..) {
-            store::forget(&name);
+        for name in self.handed_over.drain(..).filter_map(|(name, _)| name.stored) {
+            systemd::forget(&name);
         }
     }
 
@@ -131,18 +141,38 @@ impl Sockets {
 
     /// The names of what workers have, for another process. Of several descriptors of one queue the first remains.
     pub(crate) fn named(&self, sockets: Vec<ListenSocket>) -> io::Result<Vec<Named>> {
-        let (mut queues, mut named) = (Vec::new(), Vec::<Named>::new());
+        let mut queues = HashSet::new();
+        let mut of_open: Vec<_> = self.open.iter().map(|open| (open, Vec::new())).collect();
         for socket in sockets {
             let queue = socket.queue()?;
-            let open = self.open.iter().find(|open| open.addresses.contains(socket.address()));
-            let Some(open) = open.filter(|_| !queues.contains(&queue)) else { continue };
-            queues.push(queue);
-            let address = socket.address().to_string();
-            let index = named.iter().filter(|(name, _)| name.address == address).count();
-            let (listener, listen) = (open.listener.clone(), open.listen.to_string());
-            named.push((SocketName { listener, listen, address, index }, socket));
+            let of_open = of_open.iter_mut().find(|(open, _)| open.addresses.contains(socket.address()));
+            if let Some((_, of_open)) = of_open.filter(|_| queues.insert(queue)) {
+                of_open.push((queue, socket));
+            }
+        }
+        let mut counts = HashMap::<_, usize>::new();
+        let mut named = Vec::new();
+        for (open, sockets) in of_open {
+            for (queue, socket) in sockets {
+                let (listener, listen) = (open.listener.clone(), open.listen.to_string());
+                let count = counts.entry((&open.listener, &open.listen)).or_default();
+                let index = std::mem::replace(count, *count + 1);
+                let address = socket.address().to_string();
+                let stored = open.stored.iter().find(|stored| stored.queue == queue);
+                let stored = stored.map(|stored| stored.name.clone());
+                named.push((SocketName { listener, listen, index, address, stored }, socket));
+            }
         }
         Ok(named)
+    }
+
+    /// What the service manager holds.
+    fn held(&self) -> Held {
+        let open = self.open.iter().flat_map(|open| &open.stored).cloned();
+        let handed_over = self.handed_over.iter().filter_map(|(name, socket)| {
+            Some(Stored { queue: socket.queue().ok()?, name: name.stored.clone()? })
+        });
+        open.chain(handed_over).collect()
     }
 
     fn log(&self, address: &Address, built: &BuiltListener) {

@@ -1,6 +1,7 @@
 //! Sockets that the service manager holds for this service (`FDSTORE=1`), so that they, and the clients in their queues, outlive a
 //! crash. Those that it has opened itself it holds anyway.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::os::fd::AsFd;
 
@@ -15,6 +16,26 @@ const OURS: &str = "courser ";
 /// The longest name that the service manager takes. An address that makes a longer one is not held.
 const LONGEST: usize = 255;
 
+/// A socket that the service manager holds, by this name.
+#[derive(Clone)]
+pub(super) struct Stored {
+    pub(super) queue: u64,
+    pub(super) name: String,
+}
+
+impl Stored {
+    /// Has it held no more.
+    pub(super) fn forget(&self) {
+        systemd::forget(&self.name);
+    }
+}
+
+/// What it holds altogether.
+pub(super) struct Held {
+    by_queue: HashMap<u64, String>,
+    names: HashSet<String>,
+}
+
 /// Whether the name of a socket says that this service had it.
 pub(super) fn is_ours(name: &str) -> bool {
     name.starts_with(OURS)
@@ -25,36 +46,59 @@ pub(super) fn name(text: &str, socket: &ListenSocket) -> Option<SocketName> {
     let (named, index) = text.strip_prefix(OURS)?.rsplit_once(' ')?;
     let (listener, listen) = named.split_once(' ').unwrap_or(("", named));
     let (listener, listen, address) = (decoded(listener)?, decoded(listen)?, socket.address().to_string());
-    Some(SocketName { listener, listen, address, index: index.parse().ok()? })
+    let (index, stored) = (index.parse().ok()?, Some(text.to_owned()));
+    Some(SocketName { listener, listen, index, address, stored })
 }
 
-/// Has the sockets of a listener's address held, each queue once: one that is held already stays as it is. Of an address with
-/// port 0 that stands twice, the second has sockets of its own, whose indices begin at `first`. Returns their names.
-pub(super) fn store(
-    listener: &str,
-    address: &ListenAddress,
-    first: usize,
-    groups: &[Vec<ListenSocket>],
-) -> Vec<String> {
-    let (mut queues, mut names) = (Vec::new(), Vec::new());
-    if let ListenAddress::Systemd(_) = address {
-        return names;
+impl FromIterator<Stored> for Held {
+    fn from_iter<I: IntoIterator<Item = Stored>>(stored: I) -> Self {
+        let by_queue: HashMap<_, _> =
+            stored.into_iter().map(|Stored { queue, name }| (queue, name)).collect();
+        let names = by_queue.values().cloned().collect();
+        Self { by_queue, names }
     }
-    for socket in groups.iter().flatten() {
-        let Ok(queue) = socket.queue() else { continue };
-        let name = stored_name(listener, &address.to_string(), first + queues.len());
-        let Some(name) = name.filter(|_| !queues.contains(&queue)) else { continue };
-        systemd::store(&name, socket.as_fd());
-        queues.push(queue);
-        names.push(name);
-    }
-    names
 }
 
-/// Has this socket held no more.
-pub(super) fn forget(socket: &SocketName) {
-    let SocketName { listener, listen, index, .. } = socket;
-    stored_name(listener, listen, *index).into_iter().for_each(|name| systemd::forget(&name));
+impl Held {
+    /// Has the sockets of a listener's address held, each queue once, and returns them. One that is held already keeps its name:
+    /// the service manager would give it no other one.
+    pub(super) fn store(
+        &mut self,
+        listener: &str,
+        address: &ListenAddress,
+        groups: &[Vec<ListenSocket>],
+    ) -> Vec<Stored> {
+        let mut stored = Vec::<Stored>::new();
+        if let ListenAddress::Systemd(_) = address {
+            return stored;
+        }
+        let (address, mut index) = (address.to_string(), 0);
+        for socket in groups.iter().flatten() {
+            let Ok(queue) = socket.queue() else { continue };
+            if stored.iter().any(|stored| stored.queue == queue) {
+                continue;
+            }
+            let known = self.by_queue.get(&queue).cloned();
+            let Some(name) = known.or_else(|| self.free_name(listener, &address, &mut index)) else {
+                continue;
+            };
+            systemd::store(&name, socket.as_fd());
+            self.names.insert(name.clone());
+            stored.push(Stored { queue, name });
+        }
+        stored
+    }
+
+    /// The first name that no socket has, from `index` on. One that has gone may have left a gap.
+    fn free_name(&self, listener: &str, address: &str, index: &mut usize) -> Option<String> {
+        loop {
+            let name = stored_name(listener, address, *index)?;
+            *index += 1;
+            if !self.names.contains(&name) {
+                return Some(name);
+            }
+        }
+    }
 }
 
 /// Of port 0 several listeners may have one address each: their sockets bear the name of the listener too.

@@ -10,7 +10,7 @@ use courser_testkit::{
     free_port, require,
 };
 
-use crate::stage::Stage;
+use crate::stage::{Stage, content, run_courser};
 
 /// A service manager in Python: the notify socket, the descriptor store, the restart after a crash.
 pub(crate) const MANAGER: &str = r#"
@@ -131,6 +131,78 @@ fn an_address_of_any_port_that_stands_twice_goes_once() {
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
     let again = said("STARTED=", 2);
     assert!(again.ends_with(" 1"), "the socket that is left is held on: {again}");
+}
+
+/// Whoever serves after an upgrade has the sockets in the same order, and knows them by the names that the service manager holds
+/// them by: it gives them no other ones.
+#[test]
+fn addresses_of_any_port_keep_their_names_over_upgrades() {
+    let Some(python) = require("python3") else { return };
+    let stage = Stage::new();
+    let control = stage.folder.join("control.sock").display().to_string();
+    let write = |count: usize| {
+        let (cert, listen) = (stage.certificate.display(), ["'127.0.0.1:0'"].repeat(count).join(", "));
+        let text = format!(
+            "[[listener]]\nname = 'web'\nlisten = [{listen}]\nbackend = '127.0.0.1:9'\ncert = '{cert}'\n\
+             handshake_timeout = '60s'\n"
+        );
+        stage.folder.write("courser.toml", text)
+    };
+    let config = write(4);
+    let mut command = Command::new(python);
+    command.args(["-c", MANAGER]).arg(stage.folder.join("notify.sock")).arg(env!("CARGO_BIN_EXE_courser"));
+    command
+        .args(["serve", "--workers", "1", "--core-dumps", "--no-reload-on-change", "--config"])
+        .arg(config);
+    // The default path: a process that finds another one there, which has not quite ended, serves without.
+    command.env("RUNTIME_DIRECTORY", stage.folder.path());
+    let manager = courser_testkit::Process::start(&mut command);
+    let said = |what: &str, count: usize| {
+        manager.wait_stdout(what, |lines| {
+            let found: Vec<_> = lines.iter().filter(|line| line.contains(what)).collect();
+            found.get(count - 1).map(|line| (*line).clone())
+        })
+    };
+    let run = |verb: &str| content(run_courser(&[verb, "--control", &control]));
+    let pid = || {
+        let status = content(run_courser(&["status", "--json", "--control", &control]));
+        let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+        nix::unistd::Pid::from_raw(i32::try_from(status["pid"].as_i64().unwrap()).unwrap())
+    };
+    // Those of the last process, once so many have been opened or taken over altogether.
+    let addresses = |all: usize, last: usize| {
+        manager.wait_stderr("the addresses", |lines| {
+            let opened: Vec<_> = lines
+                .iter()
+                .filter_map(|line| line.split("listening on ").nth(1)?.split(' ').next())
+                .collect();
+            (opened.len() >= all)
+                .then(|| opened[all - last..all].iter().map(|&line| line.to_owned()).collect::<Vec<_>>())
+        })
+    };
+    let kill = |pid| nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
+    said("READY=1", 1);
+    let (first, before) = (pid(), addresses(4, 4));
+    // For the manager to see it crash, the first process has to be there for as long.
+    let _waits = std::net::TcpStream::connect(&before[0]).unwrap();
+    run("upgrade");
+    assert_eq!(addresses(8, 4), before);
+    // One goes, and another one takes its name; then all but one.
+    write(3);
+    run("reload");
+    said("FDSTOREREMOVE=1", 1);
+    run("upgrade");
+    assert_eq!(addresses(11, 3), before[..3]);
+    write(4);
+    run("reload");
+    write(1);
+    run("reload");
+    said("FDSTOREREMOVE=1", 4);
+    kill(pid());
+    kill(first);
+    let again = said("STARTED=", 2);
+    assert!(again.ends_with(" 1"), "the socket that is left is held on, and no other one: {again}");
+    assert_eq!(addresses(13, 1), before[..1]);
 }
 
 /// The addresses that two listeners got for one address with port 0 stay theirs.
