@@ -42,6 +42,12 @@ impl Buffers {
     }
 }
 
+/// So many pieces of a length as equal as can be; one for each byte where there are fewer.
+fn pieces(whole: &[u8], count: usize) -> impl Iterator<Item = &[u8]> {
+    let (length, count) = (whole.len(), count.min(whole.len()));
+    (0..count).map(move |piece| &whole[piece * length / count..(piece + 1) * length / count])
+}
+
 /// What a read came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadOutcome {
@@ -180,8 +186,7 @@ impl Channel {
         }
         let whole = std::mem::take(&mut self.outgoing);
         let pause = sockets.hello_over / (segments - 1);
-        let segments = whole.chunks(whole.len().div_ceil(segments as usize).max(1));
-        for (number, segment) in segments.enumerate() {
+        for (number, segment) in pieces(&whole, segments as usize).enumerate() {
             if number > 0 && !pause.is_zero() {
                 tokio::time::sleep(pause).await;
             }
@@ -309,6 +314,17 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     use super::*;
+
+    #[test]
+    fn a_hello_is_sent_in_as_many_pieces_as_asked() {
+        let whole: Vec<u8> = (0..250).collect();
+        for (asked, made) in [(1, 1), (2, 2), (7, 7), (100, 100), (250, 250), (1_000, 250)] {
+            let pieces: Vec<_> = pieces(&whole, asked).collect();
+            assert_eq!((pieces.len(), pieces.concat()), (made, whole.clone()), "{asked}");
+            let lengths = pieces.iter().map(|piece| piece.len());
+            assert!(lengths.clone().max().unwrap() - lengths.min().unwrap() <= 1, "{asked}");
+        }
+    }
 
     #[test]
     fn connections_one_after_the_other_share_their_buffers() {
