@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
 
 use courser_config::{Located, Problem};
 use courser_net::account::Account;
@@ -116,8 +117,9 @@ impl Service for ControlService {
 
     fn stop(&self) -> bool {
         let Some(control) = self.control.get() else { return true };
+        let deadline = Instant::now() + STOP_TIME;
         let has_stopped = control.stop(STOP_TIME);
-        control.finish(STOP_TIME);
+        control.finish(deadline.saturating_duration_since(Instant::now()));
         has_stopped
     }
 }
