@@ -206,6 +206,7 @@ fn killed_at_any_request_it_makes_one_bound_account() {
         }
         println!("{withheld:?}: {kills} lives were ended");
         assert!(kills > 3, "{withheld:?}: to make an account takes more requests than {kills}");
+        eventually("the CA has logged the account", || pebble.accounts() > 0);
         assert_eq!(pebble.accounts(), 1, "{withheld:?}");
     }
 }

@@ -67,7 +67,8 @@ for command in /mnt/commands/*; do
     cat /tmp/output
 done
 kill $(courser status --json | jq .pid)
-for wait in $(seq 600); do test -e /run/courser/control.sock || exit 0; sleep 0.05; done
+# Twice as long as it may wait for connections that stay.
+for wait in $(seq 1200); do test -e /run/courser/control.sock || exit 0; sleep 0.05; done
 tail -n 20 /tmp/journal
 ps -C courser -o pid,stat,wchan,args
 exit 1

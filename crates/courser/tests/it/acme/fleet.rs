@@ -49,7 +49,8 @@ fn one_host_orders_and_the_ca_may_ask_any_of_the_fleet() {
         let (_, extension) = certificate.split_once("1.3.6.1.5.5.7.1.31: critical").expect("it has a digest");
         extension.lines().nth(1).expect("a line with it").trim().to_owned()
     };
-    let answers = [2, 0, 1, 1, 2, 0].map(digest);
+    // Each once: the CA waits for 15 seconds, in which there is an upgrade as well.
+    let answers = [2, 0, 1].map(digest);
     assert!(answers.iter().all(|digest| *digest == answers[0]), "{answers:?}");
     // A program that is replaced meanwhile answers on.
     content(hosts[1].run(&["upgrade"]));
