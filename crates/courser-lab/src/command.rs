@@ -24,7 +24,7 @@ const WARM_UP: Duration = Duration::from_millis(300);
 
 /// What is added to it for each connection that stays: all are open before requests are counted, also where handshakes give way
 /// to the requests of who is connected.
-const OPENING: Duration = Duration::from_millis(5);
+const OPENING: Duration = Duration::from_millis(8);
 
 /// Warm-up of a schedule, and the length of its ramp.
 const RAMP: Duration = Duration::from_millis(500);
