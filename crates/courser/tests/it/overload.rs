@@ -263,13 +263,14 @@ fn during_a_flood<T>(
     work: impl FnOnce() -> T,
 ) -> T {
     let _alone = alone();
-    let (hello, is_over) = (hello(client), AtomicBool::new(false));
+    let (hello, is_told, is_over) = (hello(client), AtomicBool::new(false), AtomicBool::new(false));
     std::thread::scope(|scope| {
-        scope.spawn(|| flood(courser.address(), &hello, from, &is_over));
+        scope.spawn(|| flood(courser.address(), &hello, from, &is_told, &is_over));
         let _end = Ends(&is_over);
         courser.wait_stderr("the overload is told", |lines| {
             lines.iter().any(|line| line.contains("more clients come than can be served")).then_some(())
         });
+        is_told.store(true, Ordering::Relaxed);
         work()
     })
 }
@@ -289,8 +290,17 @@ impl Drop for Ends<'_> {
     }
 }
 
-fn flood(address: SocketAddr, hello: &[u8], from: impl Fn(u32) -> Source, is_over: &AtomicBool) {
+/// Four times as many clients come with each two seconds in which overload was not told: some machines sign ten times as fast as
+/// others.
+fn flood(
+    address: SocketAddr,
+    hello: &[u8],
+    from: impl Fn(u32) -> Source,
+    is_told: &AtomicBool,
+    is_over: &AtomicBool,
+) {
     let mut waiting = std::collections::VecDeque::new();
+    let (mut pause, mut faster_at) = (Duration::from_micros(300), Instant::now() + TELLING);
     for number in 0_u32.. {
         if is_over.load(Ordering::Relaxed) {
             return;
@@ -299,9 +309,15 @@ fn flood(address: SocketAddr, hello: &[u8], from: impl Fn(u32) -> Source, is_ove
         while waiting.front().is_some_and(|(since, _)| since.elapsed() > Duration::from_secs(1)) {
             waiting.pop_front();
         }
-        std::thread::sleep(Duration::from_micros(300));
+        if !is_told.load(Ordering::Relaxed) && Instant::now() > faster_at {
+            (pause, faster_at) = (pause / 4, Instant::now() + TELLING);
+        }
+        std::thread::sleep(pause);
     }
 }
+
+/// Overload is told a second after it began.
+const TELLING: Duration = Duration::from_secs(2);
 
 /// A client that has sent its ClientHello, if its SYN was answered at once.
 fn knock(address: SocketAddr, source: Source, hello: &[u8]) -> Option<TcpStream> {

@@ -121,6 +121,11 @@ impl Orders {
         found(self.folder.path(), name).unwrap_or_else(|| panic!("there is no {name}"))
     }
 
+    /// What outlives the process, of the only set. The window is in it before the time that was drawn from it has come.
+    pub(crate) fn state(&self) -> Value {
+        serde_json::from_str(&fs::read_to_string(self.find("state.json")).unwrap()).unwrap()
+    }
+
     /// What `openssl s_client` shows of a connection for a name.
     pub(crate) fn shown(&self, openssl: &Path, name: &str, more: &[&str]) -> String {
         let mut command = Command::new(openssl);

@@ -63,10 +63,10 @@ fn a_kill_in_overload_locks_nobody_out() {
     let first = started(1);
     let address = ([127, 0, 0, 1], port).into();
     let client = Client::new(address, Version::Tls13, KeyType::Rsa2048, Resume::Never);
-    let (hello, is_over) = (hello(&client), AtomicBool::new(false));
+    let (hello, is_told, is_over) = (hello(&client), AtomicBool::new(false), AtomicBool::new(false));
     let _alone = alone();
     thread::scope(|scope| {
-        scope.spawn(|| flood(address, &hello, strangers, &is_over));
+        scope.spawn(|| flood(address, &hello, strangers, &is_told, &is_over));
         let _end = Ends(&is_over);
         manager.wait_stderr("the overload is told", |lines| {
             lines.iter().any(|line| line.contains("more clients come than can be served")).then_some(())
