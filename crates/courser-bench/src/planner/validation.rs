@@ -211,7 +211,7 @@ mod tests {
         assert!(validation.misfit() > 1.4, "{} {strange:?}", validation.misfit());
     }
 
-    /// The model whose answer was too sure: three mixes that it had not seen were up to 14 % beside it.
+    /// An answer may not be surer than it is right on the three mixes that the model had not seen.
     #[test]
     fn the_record_foresees_what_it_had_not_seen() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../record/planner/model.json");

@@ -80,7 +80,7 @@ fn what_is_not_understood_costs_no_measuring() {
     assert_eq!(run.status.code(), Some(2), "{run:?}");
 }
 
-/// The mixes that the committed model had not seen were up to 15 % off, and nothing said so.
+/// The mixes that an earlier model had not seen were up to 15 % off, and nothing said so.
 #[test]
 fn an_answer_that_misses_unseen_mixes_is_marked_on_its_first_line() {
     let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../record/planner/model.json");

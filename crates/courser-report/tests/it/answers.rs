@@ -161,7 +161,7 @@ fn more_than_all_of_the_limit_is_marked() {
 
 #[test]
 fn rates_that_differ_are_not_called_the_same() {
-    let mut lab = record("continuous");
+    let mut lab = record("continuous-rate");
     for cell in lab.cells.iter_mut().filter(|cell| cell.case == "steady-500-s" && cell.target == "nginx") {
         let windows = cell.blocks.iter_mut().flat_map(|block| &mut block.windows);
         windows.for_each(|window| window.completed = window.completed.map(half));
